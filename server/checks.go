@@ -15,6 +15,12 @@ func (s *server) certificateSources() []expiry.Source {
 	if s.spot.authority != nil {
 		sources = append(sources, s.spot.authority.CertificateSources()...)
 	}
+	if file := s.config.ClusterCertFile; file != "" {
+		sources = append(sources, expiry.Source{Use: "cluster", Read: expiry.File(file)})
+	}
+	if file := s.config.ClusterCAFile; file != "" {
+		sources = append(sources, expiry.Source{Use: "cluster_ca", Read: expiry.File(file)})
+	}
 	if file := s.config.EtcdCertFile; file != "" {
 		sources = append(sources, expiry.Source{Use: "etcd_client", Read: expiry.File(file)})
 	}

@@ -19,6 +19,12 @@ type config struct {
 	ConfigFile string
 
 	DataDir          string
+	ClusterPeers     []string
+	ClusterListen    string
+	ClusterJoin      bool
+	ClusterCAFile    string
+	ClusterCertFile  string
+	ClusterKeyFile   string
 	EtcdEndpoints    []string
 	EtcdCAFile       string
 	EtcdCertFile     string
@@ -68,14 +74,20 @@ func (c *config) define(flags *pflag.FlagSet) {
 
 	flags.StringVar(&c.ConfigFile, configFlag, "", "YAML or JSON file with settings; every other flag is a key in it, with _ for -")
 	flags.StringVar(&c.DataDir, "data-dir", "", "directory of the embedded store; created if it does not exist")
+	flags.StringSliceVar(&c.ClusterPeers, "cluster-peers", nil, "servers whose embedded stores form one cluster, including this one: name=https://host:port,...")
+	flags.StringVar(&c.ClusterListen, "cluster-listen", "", "address at which the embedded store listens for the other servers of the cluster (default from cluster-peers)")
+	flags.BoolVar(&c.ClusterJoin, "cluster-join", false, "if the data directory is empty, wait for the cluster of the other servers instead of creating one with them")
+	flags.StringVar(&c.ClusterCAFile, "cluster-ca-file", "", "PEM certificates that the certificates of the other servers of the cluster must chain to")
+	flags.StringVar(&c.ClusterCertFile, "cluster-cert-file", "", "PEM certificate of the embedded store, as a server and as a client of the other servers; reloaded when it changes")
+	flags.StringVar(&c.ClusterKeyFile, "cluster-key-file", "", "PEM key of cluster-cert-file")
 	flags.StringSliceVar(&c.EtcdEndpoints, "etcd-endpoints", nil, "addresses of an external etcd cluster, instead of the embedded store")
 	flags.StringVar(&c.EtcdCAFile, "etcd-ca-file", "", "PEM certificates that the external etcd's certificates must chain to")
 	flags.StringVar(&c.EtcdCertFile, "etcd-cert-file", "", "PEM client certificate for the external etcd")
 	flags.StringVar(&c.EtcdKeyFile, "etcd-key-file", "", "PEM key of etcd-cert-file")
 	flags.StringVar(&c.EtcdUsername, "etcd-username", "", "user name for the external etcd")
 	flags.StringVar(&c.EtcdPasswordFile, "etcd-password-file", "", "file with the password for the external etcd")
-	flags.StringVar(&c.Name, "name", "", "name of this server, if several share an etcd cluster (default the host name)")
-	flags.StringVar(&c.AdvertiseURL, "advertise-url", "", "address at which the other servers on the etcd cluster reach this one: https://host:port (default from listen)")
+	flags.StringVar(&c.Name, "name", "", "name of this server, if several share a store (default the host name)")
+	flags.StringVar(&c.AdvertiseURL, "advertise-url", "", "address at which the other servers on the store reach the API of this one: https://host:port (default from listen)")
 	flags.StringVar(&c.PeerCAFile, "peer-ca-file", "", "PEM certificates that the other servers' certificates must chain to (default the system's)")
 	flags.DurationVar(&c.Lease, "lease", 10*time.Second, "how long the other servers wait for a leader that does not respond before one of them takes over")
 	flags.StringVar(&c.KeyFile, "key-file", "", "file with the key that encrypts stored secrets; created on first use (default seal.key in the data directory)")
@@ -137,6 +149,7 @@ func (c *config) check() error {
 	if (c.EtcdUsername == "") != (c.EtcdPasswordFile == "") {
 		wrong("etcd-username and etcd-password-file: must be set together")
 	}
+	c.checkCluster(wrong)
 	c.checkLeadership(wrong)
 	if (c.TLSCertFile == "") != (c.TLSKeyFile == "") {
 		wrong("tls-cert-file and tls-key-file: must be set together")

@@ -59,7 +59,8 @@ func TestPrecedenceOfSettings(t *testing.T) {
 // by key, and expects the same configuration from all.
 func TestEverySettingHasThreeSpellings(t *testing.T) {
 	values := map[string]string{
-		"data-dir": "d", "etcd-endpoints": "http://a:1,http://b:2", "etcd-ca-file": "ca", "etcd-cert-file": "c", "etcd-key-file": "k",
+		"data-dir": "d", "cluster-peers": "a=https://a:1,b=https://b:2", "cluster-listen": "127.0.0.1:3", "cluster-join": "true",
+		"cluster-ca-file": "ca", "cluster-cert-file": "c", "cluster-key-file": "k", "etcd-endpoints": "http://a:1,http://b:2", "etcd-ca-file": "ca", "etcd-cert-file": "c", "etcd-key-file": "k",
 		"etcd-username": "u", "name": "one", "advertise-url": "https://one.example.com:8665", "peer-ca-file": "pca", "lease": "20s", "etcd-password-file": "p", "key-file": "seal", "quota": "8Gi", "min-free-space": "1Gi", "keep-history": "20m0s",
 		"store-timeout": "3s", "listen": "127.0.0.1:1", "tls-cert-file": "cert", "tls-key-file": "key", "client-ca-file": "cca", "insecure": "true",
 		"max-body": "2Mi", "max-simulation": "3Mi", "max-connections": "7", "max-connections-per-ip": "8", "login-failures-per-second": "0.5",
@@ -106,6 +107,9 @@ func TestEverySettingHasThreeSpellings(t *testing.T) {
 		if f.Name == "etcd-endpoints" {
 			inFile = `["http://a:1", "http://b:2"]`
 		}
+		if f.Name == "cluster-peers" {
+			inFile = `["a=https://a:1", "b=https://b:2"]`
+		}
 		byKey := set(nil, nil, strings.ReplaceAll(f.Name, "-", "_")+": "+inFile)
 		if byFlag != byVariable || byFlag != byKey {
 			t.Errorf("%s:\nflag     %s\nvariable %s\nkey      %s", f.Name, byFlag, byVariable, byKey)
@@ -123,7 +127,7 @@ func TestConfigurationIsStrict(t *testing.T) {
 		env        map[string]string
 		want       string
 	}{
-		{name: "unknown key", file: "lisen: x", want: `"lisen" is not a known key; the keys are advertise_url, client_ca_file, data_dir, debug_listen`},
+		{name: "unknown key", file: "lisen: x", want: `"lisen" is not a known key; the keys are advertise_url, client_ca_file, cluster_ca_file, debug_listen`},
 		{name: "flag spelling", file: "log-level: warn", want: `"log-level" is not a known key`},
 		{name: "config in config", file: "config: x", want: `"config" is not a known key`},
 		{name: "key twice", file: "log_level: warn\nlog_level: info\n", want: `key "log_level" already set`},

@@ -58,7 +58,7 @@ func newLeadership(s *server) (*leadership, error) {
 }
 
 // others reports whether there may be other servers on the store.
-func (l *leadership) others() bool { return len(l.server.config.EtcdEndpoints) > 0 }
+func (l *leadership) others() bool { return l.server.config.severalServers() }
 
 // name is what people call this server among several.
 func (l *leadership) name() string {
@@ -281,5 +281,5 @@ func (s *server) candidate() store.Candidate {
 	if c.tls() {
 		scheme = "https"
 	}
-	return store.Candidate{Name: cmp.Or(c.Name, host), URL: cmp.Or(c.AdvertiseURL, scheme+"://"+address), Version: version, SealKey: s.codec.KeyID()}
+	return store.Candidate{Name: c.serverName(), URL: cmp.Or(c.AdvertiseURL, scheme+"://"+address), Version: version, SealKey: s.codec.KeyID()}
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"go.uber.org/goleak"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
@@ -27,7 +26,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	storetest.SmallLogs()
-	goleak.VerifyTestMain(m)
+	storetest.VerifyMain(m)
 }
 
 // runningServer is the whole server in this process.

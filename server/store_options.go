@@ -17,7 +17,7 @@ import (
 // storeOptions is the store's part of the configuration.
 func (c *config) storeOptions(logger *slog.Logger) (store.Options, error) {
 	options := store.Options{
-		DataDir: c.DataDir, Endpoints: c.EtcdEndpoints, QuotaBytes: int64(c.Quota), MinFreeBytes: int64(c.MinFreeSpace),
+		DataDir: c.DataDir, Cluster: c.cluster(), Endpoints: c.EtcdEndpoints, QuotaBytes: int64(c.Quota), MinFreeBytes: int64(c.MinFreeSpace),
 		KeepHistory: c.KeepHistory, LeaseTTL: c.Lease, RequestTimeout: c.StoreTimeout, Username: c.EtcdUsername, Logger: logger,
 	}
 	if c.EtcdPasswordFile != "" {

@@ -111,6 +111,7 @@ func (e *DeriveError) Unwrap() []error { return slices.Collect(maps.Values(e.Fai
 // not been answered for so long that nobody should wait for the next one. The
 // request was not sent.
 type StalledError struct {
+	// For is 0 where it is known at once, by the cause.
 	For time.Duration
 	// Cause is why the first of them failed; nil where there is no answer yet.
 	Cause error
@@ -119,6 +120,9 @@ type StalledError struct {
 // Error says since when and why.
 func (e *StalledError) Error() string {
 	lasted := e.For.Truncate(time.Second)
+	if e.For == 0 {
+		return fmt.Sprintf("%s: %s", ErrUnavailable, plain(e.Cause))
+	}
 	if e.Cause == nil {
 		return fmt.Sprintf("%s: writes have not been answered for %s", ErrUnavailable, lasted)
 	}

@@ -19,9 +19,13 @@ again, and discards what is in the directory "etcd" beside this file.
 `
 
 // beginFirstStart prepares a data directory without a usable member for a new
-// one, and reports whether it did. A directory with a member is left alone.
-func beginFirstStart(dataDir string) (bool, error) {
+// one, and reports whether it did. A directory with a member is left as it is; so is
+// one with a log that is not alone: what it has promised to others counts from the
+// first moment on.
+func beginFirstStart(dataDir string, alone bool) (bool, error) {
 	switch {
+	case firstStartInterrupted(dataDir) && !alone && checkLog(dataDir) == nil:
+		return true, nil
 	case firstStartInterrupted(dataDir):
 		if err := os.RemoveAll(memberDir(dataDir)); err != nil {
 			return false, fmt.Errorf("discard an interrupted first start: %w", err)

@@ -137,7 +137,7 @@ func (s *Store) watchOver() {
 func (s *Store) look() {
 	// Of a store that is full only whether it answers is of interest: a write would
 	// be refused. The alarm of an external cluster is cleared by somebody else.
-	if s.guard.identity == "" || s.lowSpace() || s.noSpace.Load() && s.member != nil {
+	if s.guard.identity == "" || s.lowSpace() || s.noSpace.Load() && s.options.alone() {
 		began := s.guard.clock.now()
 		if revision, err := s.Revision(s.ctx); err == nil {
 			s.guard.currency.prove(began, revision)
@@ -171,7 +171,7 @@ func (s *Store) probe() {
 	defer s.diagnose()()
 	began := s.guard.clock.now()
 	limit := s.options.RequestTimeout
-	if s.member == nil {
+	if !s.options.alone() {
 		// A write that etcd has lost with its leader is answered only when its time limit
 		// ends, and others work long before.
 		limit = patience
@@ -185,7 +185,7 @@ func (s *Store) probe() {
 		return // noted, and tried again soon
 	}
 	s.guard.currency.prove(began, resp.Header.Revision)
-	if s.member == nil {
+	if !s.options.alone() {
 		s.noSpace.Store(false) // its alarm has been cleared
 	}
 	identity := resp.Responses[0].GetResponseRange().GetKvs()

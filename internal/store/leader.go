@@ -44,12 +44,12 @@ const maxHandOver = 2 * time.Second
 // campaignAgain is when a server waits in the line again after it could not.
 var campaignAgain = backoff.Backoff{First: 50 * time.Millisecond, Most: 2 * time.Second}
 
-// Campaign waits until this process leads, and returns its term. With the embedded
-// member it always leads, until somebody else opens the same store: the error is then
+// Campaign waits until this process leads, and returns its term. With an embedded
+// member alone it always leads, until somebody else opens the same store: the error is then
 // ErrFenced. Otherwise the error is that of ctx. Servers lead in the order in which
 // they began to wait. Only one call at a time.
 func (s *Store) Campaign(ctx context.Context) (*Term, error) {
-	if s.member != nil {
+	if s.options.alone() {
 		if term := s.term.Load(); !term.isOver() {
 			return term, nil
 		}
@@ -210,7 +210,7 @@ func (s *Store) tellProgress() {
 // Candidates are the servers on the store, in the order in which they lead. It is
 // empty with the embedded member, which has one server alone.
 func (s *Store) Candidates(ctx context.Context) ([]Candidate, error) {
-	if s.member != nil {
+	if s.options.alone() {
 		return nil, nil
 	}
 	if err := s.answers(); err != nil {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/url"
@@ -14,8 +15,8 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 )
 
-// The identity of the embedded member. The peer address is part of the member's
-// id and is never dialled.
+// The identity of an embedded member that is alone. The peer address is part of the
+// member's id and is never dialled.
 const (
 	memberName     = "local"
 	memberPeerURL  = "unix://local:0"
@@ -26,7 +27,7 @@ const (
 // so that a restore can put it there in one rename.
 func memberDir(dataDir string) string { return filepath.Join(dataDir, "etcd") }
 
-// memberConfig is the configuration of a member without any listener.
+// memberConfig is the configuration of a member that is alone, without any listener.
 func memberConfig(o Options, onFatal func(error)) (*embed.Config, error) {
 	peer, err := url.Parse(memberPeerURL)
 	if err != nil {
@@ -38,6 +39,8 @@ func memberConfig(o Options, onFatal func(error)) (*embed.Config, error) {
 	cfg.ListenPeerUrls, cfg.ListenClientUrls, cfg.AdvertiseClientUrls = nil, nil, nil
 	cfg.AdvertisePeerUrls = []url.URL{*peer}
 	cfg.InitialCluster = initialCluster
+	// Every store has an id of its own.
+	cfg.InitialClusterToken = rand.Text()
 	cfg.EnableGRPCGateway = false
 	// A single member elects itself; short ticks let it do so in some 50 ms
 	// instead of half a second or more.
@@ -71,11 +74,25 @@ func startMember(ctx context.Context, o Options, onFatal func(error)) (*embed.Et
 	if err != nil {
 		return nil, nil, err
 	}
+	var others *neighbours
+	if o.Cluster == nil {
+		err = refuseAlone(o.DataDir)
+	} else {
+		others, err = enterCluster(ctx, cfg, o)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
 	member, err := startEtcd(cfg)
 	if err != nil {
 		return nil, nil, cannotStart(cfg.Dir, err)
 	}
-	if err := awaitReady(ctx, member); err != nil {
+	if others == nil {
+		err = awaitReady(ctx, member, false)
+	} else if err = endFirstStart(o.DataDir); err == nil {
+		err = others.takePart(ctx, member, o)
+	}
+	if err != nil {
 		member.Close()
 		return nil, nil, cannotStart(cfg.Dir, err)
 	}
@@ -85,6 +102,9 @@ func startMember(ctx context.Context, o Options, onFatal func(error)) (*embed.Et
 
 // cannotStart says why a member does not start, and what to do about it.
 func cannotStart(dir string, err error) error {
+	if errors.Is(err, ErrForeign) || errors.Is(err, ErrRemoved) {
+		return err // no matter of the disk
+	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("start the embedded etcd in %s: %w", dir, err)
 	}
@@ -101,8 +121,8 @@ const (
 	stallTicks = 80
 )
 
-// awaitReady waits until the member can write.
-func awaitReady(ctx context.Context, member *embed.Etcd) error {
+// awaitReady waits until the member can write, together with others where there are any.
+func awaitReady(ctx context.Context, member *embed.Etcd, others bool) error {
 	type progress struct{ leader, term, committed, applied uint64 }
 	look := func() progress {
 		s := member.Server
@@ -123,6 +143,9 @@ func awaitReady(ctx context.Context, member *embed.Etcd) error {
 		now := look()
 		if now != last {
 			last, still = now, 0
+		}
+		if others && !isOnly(member.Server) {
+			still = 0 // it waits for them as long as it takes
 		}
 		if still++; still >= stallTicks {
 			return fmt.Errorf("%w: its write-ahead log does not belong to its database, or is not whole", ErrDamaged)

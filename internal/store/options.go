@@ -20,6 +20,8 @@ const ExitCode = 70
 type Options struct {
 	// DataDir is the directory of the embedded member. It is created if need be.
 	DataDir string
+	// Cluster makes the embedded member one of several. Nil has it be alone.
+	Cluster *Cluster
 	// Endpoints are the client addresses of an external etcd cluster; the
 	// embedded member is then not started.
 	Endpoints []string
@@ -27,8 +29,7 @@ type Options struct {
 	TLS                *tls.Config
 	Username, Password string
 
-	// LeaseTTL is how long a server of an external cluster leads after it was last
-	// heard of. Zero means 10 seconds.
+	// LeaseTTL is how long one of several servers leads after it was last heard of. Zero means 10 seconds.
 	LeaseTTL time.Duration
 	// Candidate is what this server says of itself to the others on the cluster. ID
 	// and Revision are filled in. Nil says nothing.
@@ -122,10 +123,20 @@ func (o Options) check() error {
 		return fmt.Errorf("store: neither a data directory nor the endpoints of an etcd cluster are given")
 	case o.DataDir != "" && len(o.Endpoints) > 0:
 		return fmt.Errorf("store: a data directory and the endpoints of an etcd cluster are given; only one of them can hold the objects")
+	case o.Cluster != nil && o.DataDir == "":
+		return fmt.Errorf("store: the member of a cluster needs a data directory")
 	case o.LeaseTTL < time.Second:
 		return fmt.Errorf("store: the lease of a server lasts %s, it must last a second or more", o.LeaseTTL)
 	case o.ResumeFreeBytes < o.MinFreeBytes:
 		return fmt.Errorf("store: writes would resume at %d bytes of free space, below the %d at which they stop", o.ResumeFreeBytes, o.MinFreeBytes)
 	}
+	if o.Cluster != nil {
+		if err := o.Cluster.Check(); err != nil {
+			return fmt.Errorf("store: the cluster: %w", err)
+		}
+	}
 	return nil
 }
+
+// alone reports whether no other server can be on the store.
+func (o Options) alone() bool { return len(o.Endpoints) == 0 && o.Cluster == nil }

@@ -90,14 +90,14 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.take(ctx); err != nil {
 		return err
 	}
-	if s.first {
+	if s.first && s.options.alone() {
 		if err := endFirstStart(s.options.DataDir); err != nil {
 			return err
 		}
 	}
 	s.keep(s.maintain)
 	s.keep(s.watchOver)
-	if s.member == nil {
+	if !s.options.alone() {
 		s.keep(s.tellProgress)
 	}
 	if s.disk != nil {
@@ -127,7 +127,7 @@ func (s *Store) openMember(ctx context.Context) error {
 	if err := checkStartSpace(dir); err != nil {
 		return err
 	}
-	if s.first, err = beginFirstStart(dir); err != nil {
+	if s.first, err = beginFirstStart(dir, s.options.alone()); err != nil {
 		return err
 	}
 	if !s.first {
@@ -147,7 +147,7 @@ func (s *Store) openMember(ctx context.Context) error {
 		select {
 		case <-s.ctx.Done():
 		case <-s.member.Server.StopNotify():
-			s.fatal(errors.New("the embedded etcd stopped by itself"))
+			s.fatal(s.whyStopped())
 		}
 	})
 	return nil
@@ -170,7 +170,7 @@ func (s *Store) take(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.member != nil {
+	if s.options.alone() {
 		return s.takeEpoch(ctx, known)
 	}
 	for known < formatVersion {
@@ -401,6 +401,10 @@ func (s *Store) transactWithin(ctx context.Context, limit time.Duration, txn fun
 	bounded, cancel := context.WithTimeout(s.streamContext(ctx), min(limit, s.options.RequestTimeout))
 	defer cancel()
 	asked, began := s.revision.Load(), s.guard.clock.now()
+	if err := s.leaderless(); err != nil {
+		s.guard.attempted(ctx, began, errNoQuorum)
+		return nil, err
+	}
 	recorded := &recordedTxn{Txn: s.client.Txn(bounded)}
 	resp, err := txn(recorded).Commit()
 	s.metrics.txnSeconds.Observe(time.Duration(s.guard.clock.now() - began).Seconds())
@@ -475,11 +479,14 @@ func (s *Store) requestContext(ctx context.Context) (context.Context, context.Ca
 	return context.WithTimeout(s.streamContext(ctx), s.options.RequestTimeout)
 }
 
-// answers is nil while a read of the store has a chance. The embedded member
-// reads from memory, whatever becomes of its writes.
+// answers is nil while a read of the store has a chance. An embedded member that is
+// alone reads from memory, whatever becomes of its writes.
 func (s *Store) answers() error {
-	if s.member != nil {
+	if s.options.alone() {
 		return nil
+	}
+	if err := s.leaderless(); err != nil {
+		return err
 	}
 	return s.guard.stalled()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"runtime"
 
 	"go.uber.org/zap"
@@ -63,6 +64,9 @@ var groundless = map[string]bool{
 	// The embedded member has no listener, and no users of its own.
 	"Running http and grpc server on single port. This is not recommended for production.": true,
 	"simple token is not cryptographically signed":                                         true,
+	// What follows in a cluster whenever a member stops; that one was lost is said besides.
+	"closed TCP streaming connection with remote peer": true,
+	"failed to find remote peer in cluster":            true,
 }
 
 // fatalWarnings are those after which etcd cannot go on and does not notice: its
@@ -93,6 +97,9 @@ func (c *slogCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 		field.AddTo(encoder)
 	}
 	for _, field := range fields {
+		if err, ok := field.Interface.(error); ok && (errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled)) {
+			return nil // it was told to stop
+		}
 		field.AddTo(encoder)
 	}
 	attributes := make([]slog.Attr, 0, len(encoder.Fields)+1)

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
+)
+
+// clusterConfigs are the settings of servers whose embedded stores are one cluster.
+func clusterConfigs(t *testing.T, n int) []config {
+	t.Helper()
+	addresses := storetest.Addresses(t, n)
+	certificate := storetest.NewCertificate(t, addresses...)
+	keyFile := filepath.Join(t.TempDir(), "seal.key")
+	all := make([]config, n)
+	for i := range all {
+		c := testConfig(t.TempDir())
+		c.Name, c.KeyFile, c.Lease = fmt.Sprint("server-", i), keyFile, 3*time.Second
+		c.ClusterCertFile, c.ClusterKeyFile, c.ClusterCAFile = certificate.CertFile, certificate.KeyFile, certificate.CAFile
+		for j, address := range addresses {
+			c.ClusterPeers = append(c.ClusterPeers, fmt.Sprintf("server-%d=https://%s", j, address))
+		}
+		if err := c.check(); err != nil {
+			t.Fatal(err)
+		}
+		all[i] = c
+	}
+	return all
+}
+
+// startAll starts servers at once.
+func startAll(t *testing.T, all []config) []*runningServer {
+	t.Helper()
+	servers := make([]*runningServer, len(all))
+	var starting sync.WaitGroup
+	for i, c := range all {
+		starting.Go(func() { servers[i] = start(t, c) })
+	}
+	starting.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	return servers
+}
+
+// leaderOf returns which of some servers leads.
+func leaderOf(t *testing.T, servers []*runningServer) (leader int) {
+	t.Helper()
+	eventually.True(t, "one leads", func() bool {
+		leader = slices.IndexFunc(servers, func(s *runningServer) bool {
+			info, err := s.client.Server(context.Background())
+			return err == nil && info.Leader
+		})
+		return leader >= 0
+	})
+	return leader
+}
+
+// TestServersAreAClusterByThemselves: without an etcd of their own, they share a fleet as
+// servers on an external one do.
+func TestServersAreAClusterByThemselves(t *testing.T) {
+	configs := clusterConfigs(t, 3)
+	servers := startAll(t, configs)
+	fillFleet(servers[1], 90, 10)
+	for i := range 6 {
+		decide(t, servers[i%3], servers[(i+1)%3], []string{"paris", "berlin"}[i%2])
+	}
+	info, err := servers[0].client.Server(t.Context())
+	if err != nil || len(info.Servers) != 3 || info.Store.Mode != "embedded" {
+		t.Fatalf("%+v, %v", info, err)
+	}
+	before := toJSON(t, servers[0].objects())
+	// The one that leads stops, which is a third of the store, too.
+	first := leaderOf(t, servers)
+	if err := servers[first].stop(); err != nil {
+		t.Fatal(err)
+	}
+	others := slices.Delete(slices.Clone(servers), first, first+1)
+	leaderOf(t, others)
+	for _, s := range others {
+		if after := toJSON(t, s.objects()); after != before {
+			t.Fatalf("before:\n%s\nafter:\n%s", before, after)
+		}
+	}
+	decide(t, others[0], others[1], "paris")
+	// It comes back with its data directory, and what was written without it.
+	servers[first] = start(t, configs[first])
+	decide(t, servers[first], others[0], "berlin")
+	// With two of three gone, it is read on, and writes say why they are refused.
+	for _, s := range others {
+		if err := s.stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := servers[first]
+	eventually.True(t, "writes are refused with the reason", func() bool {
+		p := placement("shop", "late")
+		p.SetDefaults()
+		_, err := last.client.Put(context.Background(), p, client.PutOptions{})
+		return err != nil && strings.Contains(err.Error(), "more than half of all members are needed")
+	})
+	if got := get[*api.Placement](last, api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}); len(got.Status.Clusters) != 1 {
+		t.Errorf("read without the others: %+v", got.Status)
+	}
+	again := start(t, configs[(first+1)%3])
+	decide(t, last, again, "paris")
+}
+
+// TestClusterSettingsThatContradict each other are refused before anything is touched.
+func TestClusterSettingsThatContradict(t *testing.T) {
+	sound := clusterConfigs(t, 3)[0]
+	for want, change := range map[string]func(*config){
+		"cluster-peers: must be absent when etcd-endpoints is set": func(c *config) { c.DataDir, c.EtcdEndpoints = "", []string{"http://a:1"} },
+		"data-dir: is required":                                        func(c *config) { c.DataDir = "" },
+		`this server, "d", is not in the list`:                         func(c *config) { c.Name = "d" },
+		`cluster-peers: "a" is not of the form name=https://host:port`: func(c *config) { c.ClusterPeers = []string{"a"} },
+		`the address of a needs a port`:                                func(c *config) { c.ClusterPeers = []string{"a=https://b"} },
+		"plain HTTP is for loopback addresses only":                    func(c *config) { c.ClusterPeers = []string{"server-0=http://192.0.2.1:1"} },
+		"the name server-0 is there twice":                             func(c *config) { c.ClusterPeers = []string{"server-0=https://a:1", "server-0=https://b:1"} },
+		"the address https://a:1 is there twice":                       func(c *config) { c.ClusterPeers = []string{"server-0=https://a:1", "b=https://a:1"} },
+		"some addresses have https and others http":                    func(c *config) { c.ClusterPeers = []string{"server-0=https://a:1", "b=http://127.0.0.1:1"} },
+		"cluster-cert-file: is required":                               func(c *config) { c.ClusterCertFile = "" },
+		"cluster-key-file: is required":                                func(c *config) { c.ClusterKeyFile = "" },
+		"cluster-ca-file: is required":                                 func(c *config) { c.ClusterCAFile = "" },
+		"cluster-ca-file: must be absent":                              func(c *config) { c.ClusterPeers = []string{"server-0=http://127.0.0.1:1"} },
+		"cluster-listen: needs cluster-peers":                          func(c *config) { c.ClusterPeers, c.ClusterListen = nil, "127.0.0.1:1" },
+		"cluster-join: needs cluster-peers":                            func(c *config) { c.ClusterPeers, c.ClusterJoin = nil, true },
+		"the list needs a member of it besides":                        func(c *config) { c.ClusterPeers, c.ClusterJoin = c.ClusterPeers[:1], true },
+		`"here", is not of the form host:port`:                         func(c *config) { c.ClusterListen = "here" },
+		"key-file: is required with cluster-peers":                     func(c *config) { c.KeyFile = "" },
+	} {
+		c := sound
+		change(&c)
+		if err := c.check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q", err, want)
+		}
+	}
+}
+
+// TestAMemberWithAnotherKeyIsRefused, as a server on an external etcd is.
+func TestAMemberWithAnotherKeyIsRefused(t *testing.T) {
+	configs := clusterConfigs(t, 3)
+	servers := make([]*runningServer, 2)
+	var starting sync.WaitGroup
+	for i := range servers {
+		starting.Go(func() { servers[i] = start(t, configs[i]) })
+	}
+	starting.Wait()
+	other := configs[2]
+	other.KeyFile = filepath.Join(t.TempDir(), "seal.key")
+	logger, _, err := newLogger(other, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	if err := run(t.Context(), other, logger, &said); err == nil || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "give every server the same key file") {
+		t.Fatalf("the server ended with %v", err)
+	}
+	put(servers[0], placement("shop", "web"))
+}
