@@ -39,8 +39,6 @@ func memberConfig(o Options, onFatal func(error)) (*embed.Config, error) {
 	cfg.ListenPeerUrls, cfg.ListenClientUrls, cfg.AdvertiseClientUrls = nil, nil, nil
 	cfg.AdvertisePeerUrls = []url.URL{*peer}
 	cfg.InitialCluster = initialCluster
-	// Every store has an id of its own.
-	cfg.InitialClusterToken = rand.Text()
 	cfg.EnableGRPCGateway = false
 	// A single member elects itself; short ticks let it do so in some 50 ms
 	// instead of half a second or more.
@@ -76,6 +74,7 @@ func startMember(ctx context.Context, o Options, onFatal func(error)) (*embed.Et
 	}
 	var others *neighbours
 	if o.Cluster == nil {
+		cfg.InitialClusterToken = rand.Text() // a new store has an id of its own
 		err = refuseAlone(o.DataDir)
 	} else {
 		others, err = enterCluster(ctx, cfg, o)
