@@ -127,7 +127,7 @@ func TestConfigurationIsStrict(t *testing.T) {
 		env        map[string]string
 		want       string
 	}{
-		{name: "unknown key", file: "lisen: x", want: `"lisen" is not a known key; the keys are advertise_url, client_ca_file, cluster_ca_file, debug_listen`},
+		{name: "unknown key", file: "lisen: x", want: `"lisen" is not a known key; the keys are advertise_url, client_ca_file, cluster_ca_file, cluster_cert_file`},
 		{name: "flag spelling", file: "log-level: warn", want: `"log-level" is not a known key`},
 		{name: "config in config", file: "config: x", want: `"config" is not a known key`},
 		{name: "key twice", file: "log_level: warn\nlog_level: info\n", want: `key "log_level" already set`},
