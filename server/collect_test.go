@@ -242,7 +242,7 @@ func TestCollectMistakes(t *testing.T) {
 		"no address":                      {[]string{"--cloud", "paris"}, nil, `auth-url: "" is not an address: write http://host[:port]/path or https://host[:port]/path` + "\n"},
 		"no password":                     {[]string{"--cloud", "paris", "--auth-url", "http://k"}, nil, "password-file: is required, unless SCHEDULER_PASSWORD or an application credential is set\n"},
 		"no user":                         {[]string{"--cloud", "paris", "--auth-url", "http://k", "--project-name", "p"}, map[string]string{passwordVariable: "s3cret"}, "username: is required with a password\n"},
-		"no project":                      {[]string{"--cloud", "paris", "--auth-url", "http://k", "--username", "u"}, map[string]string{passwordVariable: "s3cret"}, "project-name: is required with a user: it is the project that the user's role is in\n"},
+		"no project":                      {[]string{"--cloud", "paris", "--auth-url", "http://k", "--username", "u"}, map[string]string{passwordVariable: "s3cret"}, "project-name: is required with a user: the project in which the user has a role\n"},
 		"no file":                         {[]string{"--cloud", "paris", "--password-file", "/nowhere/x"}, nil, "password-file: open /nowhere/x: no such file or directory\n"},
 		"a password where others read it": {[]string{"--password", "s3cret"}, nil, "unknown flag: --password\n"},
 		"short interval": {

@@ -12,7 +12,7 @@ import (
 func (c *config) connectionLimit(budget descriptor.Budget, logger *slog.Logger) *serve.Limit {
 	total := min(c.MaxConnections, budget.Inbound)
 	if total < c.MaxConnections {
-		logger.Warn("fewer connections are taken than --max-connections says: the limit of open files allows no more",
+		logger.Warn("fewer connections are accepted than --max-connections says: the limit of open files allows no more",
 			"connections", total, "max_connections", c.MaxConnections, "open_files", budget.Limit)
 	}
 	return serve.NewLimit(serve.LimitOptions{Total: total, PerClient: min(c.MaxConnectionsPerIP, total), Logger: logger})

@@ -100,7 +100,7 @@ func (l *leadership) takeTurns(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		l.server.logger.Warn("this server does not lead any more; it waits for its turn")
+		l.server.logger.Warn("this server is no longer the leader")
 	}
 }
 
@@ -168,7 +168,7 @@ func (l *leadership) begin(d *duties, revision int64) {
 	l.current.Store(d)
 	l.ledOnce.Do(func() { close(l.led) })
 	if l.others() {
-		l.server.logger.Info("this server leads now", "revision", revision)
+		l.server.logger.Info("this server is now the leader", "revision", revision)
 	}
 }
 
@@ -184,7 +184,7 @@ func (l *leadership) Revision(ctx context.Context) (int64, error) {
 func (l *leadership) Transport() http.RoundTripper { return l.transport }
 
 // errNoLeader says that no server leads.
-var errNoLeader = errors.New("the servers are about to elect one")
+var errNoLeader = errors.New("the servers are electing one")
 
 // URL implements httpapi.Leader.
 func (l *leadership) URL(ctx context.Context) (*url.URL, error) {

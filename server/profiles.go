@@ -26,7 +26,7 @@ func (s *server) serveProfiles(ctx context.Context) error {
 	s.connections.Watch(profiles)
 	stop := context.AfterFunc(ctx, func() { _ = profiles.Close() }) // a profile under way is of no use any more
 	defer stop()
-	s.logger.Info("profiles are served", "address", listener.Addr().String())
+	s.logger.Info("serving profiles", "address", listener.Addr().String())
 	if err := profiles.Serve(s.connections.Listen("debug", listener, false)); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve profiles: %w", err)
 	}

@@ -39,16 +39,16 @@ func reloadOnHangup(ctx context.Context, given *pflag.FlagSet, getenv func(strin
 func reload(given *pflag.FlagSet, getenv func(string) string, level *slog.LevelVar, logger *slog.Logger) {
 	c, err := loadAgain(given, getenv)
 	if err != nil {
-		logger.Error("the configuration was not reloaded; the one before stays in use", "error", err)
+		logger.Error("the configuration was not reloaded; the previous one stays in use", "error", err)
 		return
 	}
 	parsed, err := parseLevel(c.LogLevel)
 	if err != nil {
-		logger.Error("the configuration was not reloaded; the one before stays in use", "error", err)
+		logger.Error("the configuration was not reloaded; the previous one stays in use", "error", err)
 		return
 	}
 	level.Set(parsed)
-	logger.Info("the configuration was reloaded; all but the log level needs a restart", "log_level", c.LogLevel)
+	logger.Info("the configuration was reloaded; settings other than the log level require a restart", "log_level", c.LogLevel)
 }
 
 // loadAgain makes the configuration anew from the same command line.

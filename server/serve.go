@@ -115,7 +115,7 @@ func checkExposure(ctx context.Context, c config, tokens auth.TokenStore, logger
 	case !c.Insecure:
 		return fmt.Errorf("listen: %s is not a loopback address and there is no token yet: create one with \"scheduler-server token create --data-dir %s --role admin\", or start with --insecure", c.Listen, c.DataDir)
 	default:
-		logger.Warn("the server is insecure: whoever reaches its address may read and write", "listen", c.Listen, "tls", c.tls(), "tokens", len(list))
+		logger.Warn("the server is insecure: anyone who can reach its address can read and write", "listen", c.Listen, "tls", c.tls(), "tokens", len(list))
 	}
 	return nil
 }

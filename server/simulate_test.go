@@ -233,7 +233,7 @@ objects:
 
 func TestSimulateCommandRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ request, want string }{
-		"a live base":      {`{"base":"live"}`, "needs a server"},
+		"a live base":      {`{"base":"live"}`, "requires a server"},
 		"an unknown field": {`{"object":[]}`, "object: is not a known field"},
 		"a key twice":      {"base: empty\nbase: empty\n", "already"},
 		"no document":      {`{`, "yaml"},

@@ -311,10 +311,10 @@ func (c *Cluster) Validate() FieldErrors {
 func (s *ClusterSpec) validateNamespaces(errs *FieldErrors) {
 	const at = "spec.namespaces"
 	if s.Namespaces != nil && len(s.Namespaces) == 0 {
-		errs.Add(at, "must not be empty: name the namespaces that own the cluster, or leave the field out for a cluster of all")
+		errs.Add(at, "must not be empty: list the namespaces that own the cluster, or omit the field for a cluster without an owner")
 	}
 	if s.Namespace != "" && len(s.Namespaces) > 0 {
-		errs.Add(at, "must be absent because spec.namespace is set: name all owners in one of the two")
+		errs.Add(at, "must be absent because spec.namespace is set: list all owners in one of the two")
 	}
 	checkUnique(errs, at, s.Namespaces)
 	for i, namespace := range s.Namespaces {

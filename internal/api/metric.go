@@ -138,7 +138,7 @@ func (m *Metric) Validate() FieldErrors {
 	}
 	errs.check("spec.metrics_provider.name", checkName(s.MetricsProvider.Name))
 	if s.MetricsProvider.Metric == "" {
-		errs.Add("spec.metrics_provider.metric", "is required: the name or expression that the provider is asked for")
+		errs.Add("spec.metrics_provider.metric", "is required: the name or expression to ask the provider for")
 	}
 	return errs.inOrder(m)
 }

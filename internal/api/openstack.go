@@ -88,7 +88,7 @@ func (s *OpenStackSpec) validateCredentials(errs *FieldErrors) {
 		errs.Add(openStackField+".username", "is required with a password")
 	}
 	if !project {
-		errs.Add(openStackField+".project_name", "is required with a user: it is the project that the user's role is in")
+		errs.Add(openStackField+".project_name", "is required with a user: the project in which the user has a role")
 	}
 }
 

@@ -33,7 +33,7 @@ func (p *PropagationPolicy) validateSelector(errs *FieldErrors, field string, r 
 	if r.Namespace != "" {
 		errs.check(field+".namespace", checkName(r.Namespace))
 		if own := p.Metadata.Namespace; own != "" && r.Namespace != own {
-			errs.Add(field+".namespace", "%q must be the policy's own namespace, %q: only a global policy selects workloads of others", r.Namespace, own)
+			errs.Add(field+".namespace", "%q must be the policy's own namespace, %q: only a global policy can select workloads in other namespaces", r.Namespace, own)
 		}
 	}
 	if r.Name != "" {
@@ -46,7 +46,7 @@ func (p *PropagationPolicy) validateSelector(errs *FieldErrors, field string, r 
 
 func (s *PropagationPlacement) validate(errs *FieldErrors, field string) {
 	if s.ClusterAffinity != nil && len(s.ClusterAffinities) > 0 {
-		errs.Add(field+".cluster_affinities", "must be absent because cluster_affinity is set: make that one a group of this list")
+		errs.Add(field+".cluster_affinities", "must be absent because cluster_affinity is set: move it into this list as a group")
 	}
 	s.ClusterAffinity.validate(errs, field+".cluster_affinity")
 	if len(s.ClusterAffinities) > maxAffinities {
@@ -72,7 +72,7 @@ func (s *PropagationPlacement) validateTerm(errs *FieldErrors, field string, ter
 		errs.Add(overflow, "can only be used together with replica_scheduling type %q and division_preference %q or dynamic_weight: otherwise no group ever runs out of room", string(Divided), string(Aggregated))
 	}
 	if term.empty() {
-		errs.Add(overflow, "must be absent because the group selects every cluster: nothing is left to overflow to; give the group cluster_names, a label_selector or a field_selector")
+		errs.Add(overflow, "must be absent because the group selects every cluster, so none is left to overflow to: give the group cluster_names, a label_selector or a field_selector")
 	}
 	if len(term.OverflowAffinities) > maxAffinities {
 		errs.Add(overflow, "must have at most %d entries, has %d", maxAffinities, len(term.OverflowAffinities))

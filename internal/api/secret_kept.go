@@ -31,7 +31,7 @@ func KeepSecrets(next, current Object, document any) FieldErrors {
 		if secret := given[field]; secret.IsZero() || secret.Withheld() {
 			next.SetSecret(field, Secret{})
 			if _, ok := stored[field]; !ok && secret.Withheld() && isElement(field) {
-				errs.Add(field, "null keeps the stored value, but none is stored: give a value, or leave the field out")
+				errs.Add(field, "null keeps the stored value, but none is stored: give a value or omit the field")
 			}
 		}
 	}
@@ -45,7 +45,7 @@ func KeepSecrets(next, current Object, document any) FieldErrors {
 		case from.reaches(to):
 			next.SetSecret(field, stored[field])
 		default:
-			errs.Add(field, "must be given again, or taken away with an empty text: the stored one was given for %s, and is not sent to %s", from.describe(to), to.describe(from))
+			errs.Add(field, "must be given again, or removed with an empty string: the stored value was given for %s and is not sent to %s", from.describe(to), to.describe(from))
 		}
 	}
 	return errs

@@ -80,7 +80,7 @@ func (s *Sessions) token(id string) (Token, bool) {
 	}
 	token, err := decodeToken(record)
 	if err != nil {
-		s.logger.Error("a token cannot be read and does not work", "error", err)
+		s.logger.Error("a token cannot be read and is rejected", "error", err)
 		return Token{}, false
 	}
 	expired := token.ExpiresAt != nil && !s.now().Before(*token.ExpiresAt)

@@ -146,7 +146,7 @@ func (r *Recorder) Note(p *Panic) {
 		return
 	}
 	r.panics.WithLabelValues(p.Component).Inc()
-	r.logger.Error("panic: a fault of the server", "component", p.Component, "object", p.Object,
+	r.logger.Error("panic: a bug in the server", "component", p.Component, "object", p.Object,
 		"panic", p.cause(), "stack", string(p.Stack))
 }
 

@@ -21,7 +21,7 @@ var (
 func (c *Component) Supervise(ctx context.Context, run func(context.Context) error) error {
 	return c.repeat(ctx, "", run, func(pause time.Duration) bool {
 		if c != nil && c.recorder != nil {
-			c.recorder.logger.Error("a component was ended by a panic; it is started again", "component", c.name, "pause", pause)
+			c.recorder.logger.Error("a component panicked and is being restarted", "component", c.name, "pause", pause)
 			c.recorder.setDown(c.name, 1)
 			defer c.recorder.setDown(c.name, -1)
 		}

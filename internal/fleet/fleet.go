@@ -103,7 +103,7 @@ func (f *Fleet) Run(ctx context.Context) error {
 			return fmt.Errorf("load the fleet: %w", err)
 		}
 		f.metrics.relists.Inc()
-		f.options.Logger.Warn("the picture of the store is read anew", "revision", f.Snapshot().Revision(), "error", err)
+		f.options.Logger.Warn("reading all objects from the store again", "revision", f.Snapshot().Revision(), "error", err)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -240,7 +240,7 @@ func (f *Fleet) WaitRevision(ctx context.Context, revision int64) (*Snapshot, er
 		case <-timer.C:
 			// Perhaps the revision changed nothing that the fleet shows.
 			if err := f.options.Store.RequestProgress(ctx); err != nil && ctx.Err() == nil {
-				f.options.Logger.Warn("the store does not tell its progress", "error", err)
+				f.options.Logger.Warn("the store does not report its progress", "error", err)
 			}
 			timer.Reset(progressInterval)
 		case <-ctx.Done():

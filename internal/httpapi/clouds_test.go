@@ -27,7 +27,7 @@ func TestReportCloud(t *testing.T) {
 	}{
 		"new":          {body: oneZone, changed: true, status: 200},
 		"not new":      {body: oneZone, status: 204},
-		"not in order": {body: oneZone, err: fmt.Errorf("x: %w", &openstack.SequenceError{Expected: 3}), status: 409, detail: "cloud \"paris\": the report does not follow on the last that was taken in: send number 3, or a full one"},
+		"not in order": {body: oneZone, err: fmt.Errorf("x: %w", &openstack.SequenceError{Expected: 3}), status: 409, detail: "cloud \"paris\": the report does not follow the last one: send number 3 or a full report"},
 		"nothing known": {
 			body: oneZone, err: &openstack.SequenceError{}, status: 409, detail: "cloud \"paris\": nothing is known that the report could follow on: send a full one",
 		},

@@ -92,7 +92,7 @@ func (l *leading) elsewhere(w http.ResponseWriter, r *http.Request) bool {
 
 // noLeader is the answer where only the server that leads could answer.
 func noLeader(err error) *problem.Problem {
-	return problem.Unavailable(fmt.Sprintf("no server leads at present (%s): repeat the request", err))
+	return problem.Unavailable(fmt.Sprintf("there is no leader at the moment (%s): repeat the request", err))
 }
 
 // credentials of a request, for what this server asks the one that leads on its behalf.
@@ -144,7 +144,7 @@ func (l *leading) shownSettled(r *http.Request) (int64, error) {
 	bounded, cancel := l.waits.bounded(r.Context(), wait)
 	defer cancel()
 	if err := l.waits.settle(bounded, revision); err != nil {
-		return 0, problem.Unavailable(fmt.Sprintf("what follows from revision %d is not decided yet: %s", revision, err))
+		return 0, problem.Unavailable(fmt.Sprintf("the decisions that follow from revision %d have not been made yet: %s", revision, err))
 	}
 	return l.waits.fleet.Snapshot().Revision(), nil
 }

@@ -59,7 +59,7 @@ func (v *view) faulted(object api.Object) api.Object {
 	if d := v.fleet.Snapshot().Damaged(key); d != nil {
 		return api.CopyWith(object, api.Condition{
 			Type: api.ConditionFaulted, Status: api.ConditionTrue, Reason: api.ReasonDamaged,
-			Message: "it is damaged in the store, and this is the version before: write it again with PUT or delete it, or restore a backup",
+			Message: "it is damaged in the store, and this is an earlier version: write it again with PUT, delete it, or restore a backup",
 		})
 	}
 	if !v.faults.Any() { // mostly: a list asks for every object

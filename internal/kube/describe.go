@@ -29,7 +29,7 @@ func Describe(what string, err error) (reason, message string) {
 	case apierrors.HasStatusCause(err, TornWatch):
 		return api.ReasonIncomplete, what + ": the watch broke off"
 	case answered && status.Status().Code >= http.StatusBadRequest:
-		return api.ReasonIncomplete, fmt.Sprintf("%s: the API server answered with %d", what, status.Status().Code)
+		return api.ReasonIncomplete, fmt.Sprintf("%s: the API server returned %d", what, status.Status().Code)
 	case answered, runtime.IsMissingKind(err), runtime.IsMissingVersion(err), runtime.IsNotRegisteredError(err):
 		// These errors hold the whole answer.
 		return api.ReasonIncomplete, what + ": the answer cannot be read"

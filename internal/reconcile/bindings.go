@@ -142,7 +142,7 @@ func (b *bindings) putWorkload(w *workloadBinding, object *api.Workload, specRev
 	key := api.KeyOf(object)
 	needs, err := ledger.NewNeeds(object)
 	if err != nil {
-		b.logger.Error("a stored workload cannot be decided; its binding stays", "workload", key.Path(), "error", err)
+		b.logger.Error("a stored workload cannot be decided; its binding does not change", "workload", key.Path(), "error", err)
 		return
 	}
 	b.claims.PutWorkload(object)
@@ -265,7 +265,7 @@ func (b *bindings) claim(w *workloadBinding) {
 	}
 	p, err := binding.NewPropagation(w.object, w.policy)
 	if err != nil {
-		b.logger.Error("a stored workload cannot be decided; its binding stays", "workload", w.key().Path(), "error", err)
+		b.logger.Error("a stored workload cannot be decided; its binding does not change", "workload", w.key().Path(), "error", err)
 		w.policy = nil
 		return
 	}

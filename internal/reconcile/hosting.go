@@ -247,7 +247,7 @@ func (h *hosts) compile(g *guest) *hosting.HostQuery {
 	request, _ := h.request(g.object)
 	query, err := hosting.NewHostQuery(request)
 	if err != nil {
-		h.picture.logger.Error("a stored object cannot be decided; its decision stands", "object", g.key().String(), "error", err)
+		h.picture.logger.Error("a stored object cannot be decided; its decision does not change", "object", g.key().String(), "error", err)
 		return nil
 	}
 	return query

@@ -242,7 +242,7 @@ func (s *snapshot) withMoveHeld(object api.Object) api.Object {
 	}
 	return api.CopyWith(object, api.Condition{
 		Type: api.ConditionMoveHeld, Status: api.ConditionTrue, Reason: api.ReasonInputLost,
-		Message: "the decision stays as it is while " + nameFor(object, on) + " cannot be read or taken in, because it is damaged in the store or the server fails on it",
+		Message: "the decision stays as it is while " + nameFor(object, on) + " cannot be used, because it is damaged in the store or the server fails on it",
 	})
 }
 

@@ -144,9 +144,9 @@ func (l *lot) next(revision int64) time.Time {
 func (p *parked) condition(key api.Key) api.Condition {
 	c := api.Condition{Type: api.ConditionFaulted, Status: api.ConditionTrue, Reason: api.ReasonServerFault}
 	if isDecided(key.Kind) {
-		c.Message = fmt.Sprintf("deciding it failed with %s; the decision stands as it was, and is made again when something changes", p.cause)
+		c.Message = fmt.Sprintf("deciding it failed with %s; the decision stays as it was, and is made again when something changes", p.cause)
 	} else {
-		c.Message = fmt.Sprintf("taking it in failed with %s; decisions that rest on it stay as they are, others are made without it, until something changes", p.cause)
+		c.Message = fmt.Sprintf("processing it failed with %s; until something changes, decisions that depend on it stay as they are, and others are made without it", p.cause)
 	}
 	return c
 }
@@ -235,7 +235,7 @@ func (r *Reconciler) leaveOut(ctx context.Context, loaded *fleet.Snapshot, cause
 func (r *Reconciler) park(key api.Key, cause string, loaded *fleet.Snapshot) {
 	r.lot.park(key, cause, loaded.Get(key), loaded.Revision(), r.now())
 	if len(r.lot.of) <= maxNamed {
-		r.logger.Error("an object is left out of decisions, because working on it panics; the others go on", "object", key.String(), "cause", cause)
+		r.logger.Error("an object is excluded from decisions because processing it panics; others are not affected", "object", key.String(), "cause", cause)
 	}
 	r.metrics.leftOut(r.lot)
 }
@@ -267,7 +267,7 @@ func (r *Reconciler) retry(ctx context.Context, at *fleet.Snapshot) {
 			r.lot.park(key, err.Error(), entry, at.Revision(), r.now())
 		} else {
 			r.lot.release(key)
-			r.logger.Info("an object takes part in decisions again", "object", key.String())
+			r.logger.Info("an object is included in decisions again", "object", key.String())
 		}
 		r.metrics.leftOut(r.lot)
 		r.showLot()

@@ -95,7 +95,7 @@ func (p *planner) decideStale(k decidedKind, now time.Time) {
 			continue
 		case p.defers(d):
 		case !t.rounds.another(p.passes):
-			p.logger.Warn("a decision did not settle in one pass; it is looked at again in a second", "object", d.key().String())
+			p.logger.Warn("a decision did not settle in one pass; it is checked again in a second", "object", d.key().String())
 			p.queue.agenda.set(d, now.Add(time.Second))
 		default:
 			if changed, moved := k.decided(p, d, now); changed {

@@ -195,7 +195,7 @@ func (p *planner) provider(key api.Key) *api.MetricsProvider {
 func (p *planner) putPlacement(known *placementDecision, object *api.Placement, specRevision int64) {
 	query, err := placement.NewQuery(object)
 	if err != nil {
-		p.logger.Error("a stored placement cannot be decided; a decision that it has stands", "placement", api.KeyOf(object).Path(), "error", err)
+		p.logger.Error("a stored placement cannot be decided; its decision does not change", "placement", api.KeyOf(object).Path(), "error", err)
 		return
 	}
 	if known == nil {

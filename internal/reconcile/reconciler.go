@@ -528,14 +528,14 @@ func (r *Reconciler) write(ctx context.Context, unwritten *unwritten) (revision 
 		}
 		unwritten.failed(w.decision, err, r.now())
 		if logged++; logged <= maxNamed {
-			r.logger.Error("a decision could not be written; the one before it stays, and it is tried again", "object", w.key().String(), "error", err)
+			r.logger.Error("a decision could not be written; the previous one stays, and it is retried", "object", w.key().String(), "error", err)
 		}
 	}
 	if len(failed) > 0 {
 		r.metrics.failed.Inc()
 	}
 	if more := len(failed) - maxNamed; more > 0 {
-		r.logger.Error("more decisions could not be written; they are tried again", "decisions", more)
+		r.logger.Error("more decisions could not be written; they are retried", "decisions", more)
 	}
 	r.metrics.writing.Observe(time.Since(begin).Seconds())
 	return revision, nil

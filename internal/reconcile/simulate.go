@@ -90,7 +90,7 @@ func (r *Reconciler) fork(now time.Time) (*planner, liveWorld) {
 // used where the request names no moment.
 func SimulateFile(ctx context.Context, request api.Simulation, read ReadConstant, now time.Time) (*api.SimulationResult, error) {
 	if request.Base == "live" {
-		return nil, api.FieldErrors{{Field: "base", Message: "\"live\" needs a server: a simulation from a file starts from \"empty\""}}
+		return nil, api.FieldErrors{{Field: "base", Message: "\"live\" requires a server: a simulation from a file must use \"empty\""}}
 	}
 	if request.Now != nil {
 		now = *request.Now

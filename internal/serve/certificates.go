@@ -91,7 +91,7 @@ func (c *Certificates) current() *tls.Config {
 		err = c.read()
 	}
 	if err != nil {
-		c.logger.Error("the TLS certificate was not reloaded; the one before stays in use", "error", err)
+		c.logger.Error("the TLS certificate was not reloaded; the previous one stays in use", "error", err)
 		return c.config
 	}
 	c.stamp = stamp
@@ -153,7 +153,7 @@ func (c *Certificates) read() error {
 			return fmt.Errorf("TLS client CA %s contains no PEM certificate", c.files.ClientCAFile)
 		}
 		if clientCA, err = expiry.Parse(pem); err != nil {
-			c.logger.Warn("a certificate of the client CA file cannot be read and is left out", "file", c.files.ClientCAFile, "error", err)
+			c.logger.Warn("a certificate in the client CA file cannot be read and is ignored", "file", c.files.ClientCAFile, "error", err)
 		}
 		config.ClientAuth = tls.RequireAndVerifyClientCert
 	}

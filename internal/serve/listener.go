@@ -78,7 +78,7 @@ func (at *Listener) accept() (net.Conn, error) {
 			return inner, err
 		}
 		at.limit.metrics.failed.WithLabelValues(at.name).Inc()
-		at.limit.options.Logger.Warn("a connection cannot be accepted; it is tried again", "listener", at.name, "error", err)
+		at.limit.options.Logger.Warn("a connection could not be accepted; retrying", "listener", at.name, "error", err)
 		at.limit.makeRoom(at)
 		select {
 		case <-time.After(acceptAgain.After(failures)):

@@ -77,7 +77,7 @@ func Run(ctx context.Context, o Options) error {
 	defer cancelDrain()
 	err := server.Shutdown(draining)
 	if err != nil {
-		o.Logger.Warn("requests were cut off: they did not finish in time", "listener", o.Name, "drain_time", o.DrainTime)
+		o.Logger.Warn("requests were aborted: they did not finish in time", "listener", o.Name, "drain_time", o.DrainTime)
 		cancel()
 		err = server.Close()
 	}

@@ -232,7 +232,7 @@ func (d *diskWatch) measuring(before func()) {
 func (d *diskWatch) measure() {
 	free, err := freeSpace(d.dir)
 	if err != nil {
-		d.logger.Warn("the free space of the data directory cannot be read", "error", err)
+		d.logger.Warn("the free space of the data directory could not be read", "error", err)
 		return
 	}
 	now := space{free, d.reserve.held.Load()}
@@ -270,7 +270,7 @@ func (d *diskWatch) fillReserve() {
 		d.measured.Store(&space{d.free() - r.size, r.size})
 	})
 	if err != nil {
-		d.logger.Warn("no room could be set aside for deletions on a full disk", "error", err)
+		d.logger.Warn("space for deletions on a full disk could not be reserved", "error", err)
 	}
 	d.look()
 }
@@ -278,11 +278,11 @@ func (d *diskWatch) fillReserve() {
 func (d *diskWatch) releaseReserve() {
 	released, err := d.reserve.release()
 	if err != nil {
-		d.logger.Error("the room that was set aside for deletions cannot be used", "error", err)
+		d.logger.Error("the space reserved for deletions cannot be used", "error", err)
 		return
 	}
 	if released {
-		d.logger.Warn("the room that was set aside for deletions is used now", "directory", d.dir)
+		d.logger.Warn("the space reserved for deletions is now in use", "directory", d.dir)
 		d.look()
 	}
 }

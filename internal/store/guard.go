@@ -107,7 +107,7 @@ func (s *Store) takeIdentity(ctx context.Context) error {
 			return nil
 		}
 		// Who else follows this store ends; it cannot know it for the same either.
-		s.options.Logger.Error("the identity of the store is damaged; it gets another", "error", err)
+		s.options.Logger.Error("the identity of the store is damaged; a new one is generated", "error", err)
 		unwritten = kvs[0].ModRevision
 	}
 }

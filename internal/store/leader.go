@@ -68,7 +68,7 @@ func (s *Store) Campaign(ctx context.Context) (*Term, error) {
 		if time.Duration(s.guard.clock.now()-began) > campaignAgain.Most {
 			failures = 1 // it had waited in the line meanwhile
 		}
-		s.options.Logger.Warn("this server cannot be elected now; it goes on trying", "error", classify(err, false))
+		s.options.Logger.Warn("this server could not take part in the election; retrying", "error", classify(err, false))
 		backoff.Wait(ctx, campaignAgain.After(failures))
 	}
 }
@@ -147,7 +147,7 @@ func (s *Store) newSession(ctx context.Context, client *clientv3.Client) (_ *con
 		bounded, done := context.WithTimeout(own, maxHandOver)
 		defer done()
 		if _, err := s.client.Revoke(bounded, session.Lease()); err != nil {
-			s.options.Logger.Warn("the other servers could not be told that this one stops; they wait for the end of its lease", "lease", s.options.LeaseTTL.String(), "error", classify(err, true))
+			s.options.Logger.Warn("the other servers could not be notified that this one stops; they wait until its lease expires", "lease", s.options.LeaseTTL.String(), "error", classify(err, true))
 		}
 		session.Orphan()
 	}, nil

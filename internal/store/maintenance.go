@@ -75,7 +75,7 @@ func (s *Store) maintain() {
 		}
 		if s.lowSpace() {
 			if err := reclaim.step(s, compacted, deletions); err != nil {
-				s.options.Logger.Warn("the database could not be made smaller", "error", err)
+				s.options.Logger.Warn("the database could not be compacted", "error", err)
 			}
 		}
 	}
@@ -161,7 +161,7 @@ func (s *Store) shrink() (tried bool, err error) {
 	}
 	s.disk.look()
 	after, _ := s.size()
-	s.options.Logger.Info("the database of the store was made smaller", "size_bytes", after, "before_bytes", size)
+	s.options.Logger.Info("the database of the store was compacted", "size_bytes", after, "before_bytes", size)
 	return true, nil
 }
 

@@ -57,7 +57,7 @@ func (s *Store) watch(ctx context.Context, next int64, out chan<- Batch) error {
 			failures = 1
 		}
 		s.metrics.watchRestarts.Inc()
-		s.options.Logger.Warn("the watch of the store broke; it is taken up again", "revision", next, "error", err)
+		s.options.Logger.Warn("the watch of the store broke; resuming it", "revision", next, "error", err)
 		if !backoff.Wait(ctx, watchAgain.After(failures)) {
 			return nil
 		}

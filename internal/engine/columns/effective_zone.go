@@ -110,7 +110,7 @@ func zoneLack(e *api.Cluster, o *api.ClusterOpenStack, cloud *api.Cloud, region 
 		return api.ReasonZoneGone, fmt.Sprintf("region %q of cloud %q has no availability zone %q%s", o.Region, o.Cloud, o.AvailabilityZone,
 			hasOnly(names(region.Zones, func(z *api.CloudZone) string { return z.Name })))
 	case remembered:
-		return api.ReasonZoneNotObserved, fmt.Sprintf("region %q of cloud %q has not been collected since the cloud was made anew", o.Region, o.Cloud)
+		return api.ReasonZoneNotObserved, fmt.Sprintf("region %q of cloud %q has not been collected since the cloud was created again", o.Region, o.Cloud)
 	}
 	return "", ""
 }

@@ -73,7 +73,7 @@ func (w *Workload) Next(c Circumstances) Plan {
 	live := Live(w.Pods)
 	unwell := w.unwell()
 	if pod := w.ending(c, unwell == ""); pod != nil {
-		return Plan{pod, ReasonNodeEnds, api.DistributionReplacing, fmt.Sprintf("node %s ends: pod %s is replaced ahead", pod.Node, pod.Name)}
+		return Plan{pod, ReasonNodeEnds, api.DistributionReplacing, fmt.Sprintf("node %s is about to terminate: pod %s is being replaced", pod.Node, pod.Name)}
 	}
 	pod, reason := w.wrong(live)
 	switch {
@@ -90,7 +90,7 @@ func (w *Workload) Next(c Circumstances) Plan {
 	case reason == ReasonMismatch && pod.Pinned:
 		return Plan{State: api.DistributionBlocked, Message: fmt.Sprintf("the pods' own node selector or affinity allows only %s nodes", pod.capacityType())}
 	}
-	return Plan{pod, reason, api.DistributionReplacing, fmt.Sprintf("%s: pod %s is replaced", w.counts(live), pod.Name)}
+	return Plan{pod, reason, api.DistributionReplacing, fmt.Sprintf("%s: pod %s is being replaced", w.counts(live), pod.Name)}
 }
 
 func (w *Workload) counts(live Split) string {
@@ -110,7 +110,7 @@ func (w *Workload) whole(c Circumstances) Plan {
 	}
 	if c.MayReturn != nil && c.Hold == "" {
 		if back := w.first(func(p *Pod) bool { return p.FallenBack() && c.MayReturn(p) }); back != nil {
-			return Plan{back, reasonReturn, api.DistributionReplacing, fmt.Sprintf("there are spot nodes again: pod %s is replaced", back.Name)}
+			return Plan{back, reasonReturn, api.DistributionReplacing, fmt.Sprintf("spot nodes are available again: pod %s is being replaced", back.Name)}
 		}
 	}
 	return Plan{State: api.DistributionDegraded, Message: fmt.Sprintf("%d pods for spot nodes run on on-demand nodes", fallen)}
@@ -118,7 +118,7 @@ func (w *Workload) whole(c Circumstances) Plan {
 
 // stuck is the plan where the split is off and replacing a pod would not help.
 func (w *Workload) stuck(live Split) Plan {
-	return Plan{State: api.DistributionWaiting, Message: w.counts(live) + ": the workload is changing its size"}
+	return Plan{State: api.DistributionWaiting, Message: w.counts(live) + ": the workload is being scaled"}
 }
 
 // wrong finds the pod that should not be what it is: one of which there are too many
@@ -183,7 +183,7 @@ func (w *Workload) unwell() string {
 		pod := &w.Pods[i]
 		switch {
 		case pod.Terminating:
-			return fmt.Sprintf("pod %s is going", pod.Name)
+			return fmt.Sprintf("pod %s is terminating", pod.Name)
 		case !pod.Ready:
 			return fmt.Sprintf("pod %s is not ready", pod.Name)
 		}

@@ -33,7 +33,7 @@ type SharedError struct {
 
 // Error names the site and the clusters.
 func (e *SharedError) Error() string {
-	return fmt.Sprintf("site %q is that of several clusters, %s: what is available there is not that of any one of them", e.ID, strings.Join(e.Clusters, ", "))
+	return fmt.Sprintf("several clusters (%[2]s) represent site %[1]q, so its available resources cannot be assigned to one of them", e.ID, strings.Join(e.Clusters, ", "))
 }
 
 // CollectedError says that a push is about a site whose figures are those of a
@@ -42,7 +42,7 @@ type CollectedError struct{ Site Site }
 
 // Error names the cluster and its cloud.
 func (e *CollectedError) Error() string {
-	return fmt.Sprintf("cluster %q takes the figures of site %q from cloud %q: nothing is pushed for it", e.Site.Cluster.Metadata.Name, e.Site.ID(), e.Site.Cluster.Spec.OpenStack.Cloud)
+	return fmt.Sprintf("cluster %q takes the capacity of site %q from cloud %q, so nothing can be pushed for it", e.Site.Cluster.Metadata.Name, e.Site.ID(), e.Site.Cluster.Spec.OpenStack.Cloud)
 }
 
 // Resolve finds the sites that figures are about, ordered by their clusters. What

@@ -316,7 +316,7 @@ func (l *loop) refused(ctx context.Context, writes []status.Write, err error) []
 		}
 	}
 	if len(failed) > 0 && ctx.Err() == nil {
-		l.c.Logger.Warn("statuses of metrics are not stored; trying again", "provider", l.key.Path(), "error", err)
+		l.c.Logger.Warn("the statuses of metrics could not be stored; retrying", "provider", l.key.Path(), "error", err)
 	}
 	l.c.mu.Lock()
 	defer l.c.mu.Unlock()

@@ -118,7 +118,7 @@ func (m *Monitor) store(ctx context.Context, c *cluster) {
 	if err == nil || errors.Is(err, ErrNotFound) || ctx.Err() != nil {
 		return
 	}
-	m.Logger.Warn("the status of a cluster is not stored; trying again", "cluster", c.name, "error", err)
+	m.Logger.Warn("the status of a cluster could not be stored; retrying", "cluster", c.name, "error", err)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c.flushAt = c.retry.Failed(m.Now())

@@ -61,14 +61,14 @@ func (c *cluster) takeSpot(o spotObservation, now time.Time) {
 		s.Spot = nil
 		o.condition = api.Condition{
 			Status: api.ConditionFalse, Reason: reasonNoKubeconfig,
-			Message: "pods can be split only where they are seen: give the cluster a kubeconfig (kubernetes.kubeconfig), or switch spot off",
+			Message: "splitting pods requires a kubeconfig: set kubernetes.kubeconfig, or disable spot",
 		}
 	case o.condition.Status != "" && o.uid == c.object.Metadata.UID:
 		s.Spot = o.status
 	case ready != nil && ready.Reason != reasonNoKubeconfig:
 		return // from before a restart: it holds until somebody says otherwise
 	default:
-		o.condition = api.Condition{Status: api.ConditionUnknown, Reason: reasonNotObserved, Message: "the cluster has not been looked at yet"}
+		o.condition = api.Condition{Status: api.ConditionUnknown, Reason: reasonNotObserved, Message: "the cluster has not been observed yet"}
 	}
 	o.condition.Type = api.ConditionSpotReady
 	api.SetCondition(&s.Conditions, o.condition, now)

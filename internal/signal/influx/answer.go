@@ -33,7 +33,7 @@ type statusError struct {
 
 // Error implements error.
 func (e *statusError) Error() string {
-	text := fmt.Sprintf("InfluxDB answers with status %d", e.status)
+	text := fmt.Sprintf("InfluxDB returned status %d", e.status)
 	if e.status == http.StatusUnauthorized || e.status == http.StatusForbidden {
 		text += ": are token, org and bucket right?"
 	}

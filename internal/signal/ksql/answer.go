@@ -32,7 +32,7 @@ type statusError struct {
 
 // Error implements error.
 func (e *statusError) Error() string {
-	text := fmt.Sprintf("ksqlDB answers with status %d", e.status)
+	text := fmt.Sprintf("ksqlDB returned status %d", e.status)
 	switch e.status {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		text += ": are the credentials in headers or bearer_token right?"

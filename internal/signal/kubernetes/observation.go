@@ -50,7 +50,7 @@ func condition(parts []part) api.Condition {
 		}
 	}
 	if len(messages) == 0 {
-		return api.Condition{Status: api.ConditionTrue, Reason: api.ReasonObserved, Message: "what the cluster has is watched"}
+		return api.Condition{Status: api.ConditionTrue, Reason: api.ReasonObserved, Message: "the cluster is being watched"}
 	}
 	if reason == "" {
 		reason = api.ReasonIncomplete

@@ -138,7 +138,7 @@ func TestFailures(t *testing.T) {
 		{"redirects", func(s *apiServer) { s.do(func() { s.redirect = "http://elsewhere" }) }, api.StateUnhealthy, "", "the API server says that it is not ready (302)"},
 		{"readyz is forbidden", func(s *apiServer) { s.do(func() { s.readyz = 403 }) }, api.StateOnline, "", ""},
 		{"pods are forbidden", func(s *apiServer) { s.do(func() { s.collections[podsPath].status = 403 }) }, api.StateOnline, api.ReasonForbidden, "pods: the credentials may not list and watch them (403)"},
-		{"nodes fail", func(s *apiServer) { s.do(func() { s.collections[nodesPath].status = 500 }) }, api.StateOnline, api.ReasonIncomplete, "nodes: the API server answered with 500"},
+		{"nodes fail", func(s *apiServer) { s.do(func() { s.collections[nodesPath].status = 500 }) }, api.StateOnline, api.ReasonIncomplete, "nodes: the API server returned 500"},
 		{"nodes hang", func(s *apiServer) { s.do(func() { s.collections[nodesPath].hang = true }) }, api.StateOnline, api.ReasonIncomplete, "nodes: no answer in time"},
 		{"definitions are forbidden", func(s *apiServer) { s.do(func() { s.collections[definitionsPath].status = 403 }) }, api.StateOnline, api.ReasonForbidden, "custom resource definitions: the credentials may not list and watch them (403)"},
 		{"services are forbidden", func(s *apiServer) { s.do(func() { s.collections[servicesPath].status = 403 }) }, api.StateOnline, "", ""},

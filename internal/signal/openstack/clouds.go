@@ -47,7 +47,7 @@ func (e *SequenceError) Error() string {
 	if e.Expected == 0 {
 		return "nothing is known that the report could follow on: send a full one"
 	}
-	return fmt.Sprintf("the report does not follow on the last that was taken in: send number %d, or a full one", e.Expected)
+	return fmt.Sprintf("the report does not follow the last one: send number %d or a full report", e.Expected)
 }
 
 // Options of Clouds.
@@ -189,7 +189,7 @@ func (c *cloud) declare(now time.Time) {
 	if access != nil && !access.HasCredentials() && c.wanted.Collector == nil {
 		api.SetCondition(&c.wanted.Conditions, api.Condition{
 			Type: api.ConditionCollected, Status: api.ConditionUnknown, Reason: api.ReasonAwaitingCollector,
-			Message: "the cloud has no credentials, and no collector has pushed its figures",
+			Message: "the cloud has no credentials, and no collector has pushed its capacity",
 		}, now)
 	}
 	if access != nil || c.written.ObservedGeneration != 0 {
@@ -374,7 +374,7 @@ func (m *Clouds) store(ctx context.Context, c *cloud) {
 		if err == nil || errors.Is(err, ErrNotFound) || ctx.Err() != nil {
 			return
 		}
-		m.Logger.Warn("the status of a cloud is not stored; trying again", "cloud", c.name, "error", err)
+		m.Logger.Warn("the status of a cloud could not be stored; retrying", "cloud", c.name, "error", err)
 		if now := m.Now(); !backoff.Wait(ctx, retry.Failed(now).Sub(now)) {
 			return
 		}

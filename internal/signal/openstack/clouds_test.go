@@ -159,10 +159,10 @@ func (w *world) expectCollected(name, want string) {
 }
 
 const (
-	isCurrent   = "True Collected: the figures of every region are current"
+	isCurrent   = "True Collected: the capacity of every region is current"
 	isRefused   = `False Unauthorized: logging in at http://127.0.0.1:5000/v3: the user "admin" of the domain "Default" is refused: correct openstack.password, or the names of the user and of the project`
 	isFailing   = "False RegionFailed: listing the aggregates: the answer is 500 Internal Server Error"
-	isAwaiting  = "Unknown AwaitingCollector: the cloud has no credentials, and no collector has pushed its figures"
+	isAwaiting  = "Unknown AwaitingCollector: the cloud has no credentials, and no collector has pushed its capacity"
 	aggregates  = "/v2.1/os-aggregates"
 	hypervisors = "/v2.1/os-hypervisors/detail"
 )

@@ -169,7 +169,7 @@ func (p *pusher) send(ctx context.Context) {
 			continue
 		case errors.Is(err, ErrOutOfOrder) && !p.full:
 			p.full = true
-			p.Logger.Info("the server does not have the figures; pushing all", "cloud", p.Cloud, "error", err)
+			p.Logger.Info("the server does not have the capacity yet; pushing everything", "cloud", p.Cloud, "error", err)
 			continue
 		case errors.Is(err, ErrTooLarge) && p.limit > lastLimit:
 			p.limit = max(p.limit/2, lastLimit)
@@ -177,7 +177,7 @@ func (p *pusher) send(ctx context.Context) {
 			continue
 		}
 		p.full = true // whether it arrived is not known
-		p.Logger.Warn("the figures could not be pushed; trying again", "cloud", p.Cloud, "error", err)
+		p.Logger.Warn("the capacity could not be pushed; retrying", "cloud", p.Cloud, "error", err)
 		failures++
 		if !backoff.Wait(ctx, time.Duration(float64(pushAgain.After(failures))*(1-jitter*rand.Float64()))) {
 			return

@@ -249,7 +249,7 @@ func TestCollectFailures(t *testing.T) {
 		"endless pages":            {set: hypervisors(endless), want: "listing the hypervisors: the answer has no end"},
 		"endless answer":           {set: hypervisors(says(200, `{"hypervisors":[`+strings.Repeat(" ", maxAnswer))), want: "listing the hypervisors: the answer is too large"},
 		"hangs":                    {set: hypervisors(hangs), access: func(s *api.OpenStackSpec) { s.Timeout = "20ms" }, want: "listing the hypervisors: no answer in time"},
-		"next page elsewhere":      {set: hypervisors(says(200, `{"hypervisors":[{"id":"1"}],"hypervisors_links":[{"rel":"next","href":"http://evil/"}]}`)), want: "listing the hypervisors: the answer leads to a host that the catalog does not name"},
+		"next page elsewhere":      {set: hypervisors(says(200, `{"hypervisors":[{"id":"1"}],"hypervisors_links":[{"rel":"next","href":"http://evil/"}]}`)), want: "listing the hypervisors: the response refers to a host that is not in the catalog"},
 		"region that is not there": {region: "Nowhere", want: `the identity service lists no public compute service in the region "Nowhere"; it lists one in RegionOne`},
 	} {
 		inBubble(t, name, func(t *testing.T) {

@@ -192,7 +192,7 @@ func withCollected(s api.CloudStatus, report api.CloudReport, now time.Time) []a
 		r := failing(api.CloudRegion{}, report.Reason, report.Error, now)
 		condition.Status, condition.Reason, condition.Message = api.ConditionFalse, r.Reason, r.Message
 	case condition.Status == api.ConditionTrue:
-		condition.Message = "the figures of every region are current"
+		condition.Message = "the capacity of every region is current"
 	default:
 		var parts []string
 		for _, message := range sortedKeys(messages) {

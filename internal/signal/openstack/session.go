@@ -171,7 +171,7 @@ func (s *session) service(region string, types []string) *gophercloud.ServiceCli
 }
 
 // errElsewhere says that an answer leads to a host that the catalog does not name.
-const errElsewhere = outbound.Error("the answer leads to a host that the catalog does not name")
+const errElsewhere = outbound.Error("the response refers to a host that is not in the catalog")
 
 // tokenHosts sends requests, which carry the token or the password, to the hosts
 // of the catalog only: neither a redirect nor the address of a next page may send

@@ -42,9 +42,9 @@ func (a *Authority) Run(ctx context.Context) error {
 		}
 		switch {
 		case err != nil && !failing:
-			a.options.Logger.Error("the certificate authority of the webhook cannot be kept current; the one before stays in use", "error", err)
+			a.options.Logger.Error("the certificate authority of the webhook could not be renewed; the previous one stays in use", "error", err)
 		case err == nil && failing:
-			a.options.Logger.Info("the certificate authority of the webhook is kept current again")
+			a.options.Logger.Info("the certificate authority of the webhook can be renewed again")
 		}
 		failing = err != nil
 	}
@@ -91,7 +91,7 @@ func (a *Authority) agree(ctx context.Context) error {
 		switch {
 		case err == nil:
 			a.adopt(next, written)
-			a.options.Logger.Info("the certificate authority of the webhook was made or rotated", "authorities", len(next.authorities),
+			a.options.Logger.Info("the certificate authority of the webhook was created or rotated", "authorities", len(next.authorities),
 				"ends", next.authorities[len(next.authorities)-1].certificate.NotAfter)
 			return nil
 		case !errors.As(err, &conflict) && !errors.Is(err, store.ErrUncertain):

@@ -200,7 +200,7 @@ func (i *Installer) keep(ctx context.Context, bundle []byte) (changed bool, errs
 		if i.repairs > maxRepairs {
 			break // it has been said
 		}
-		i.options.Logger.Warn("somebody changed or deleted the webhook configuration; it is put back",
+		i.options.Logger.Warn("the webhook configuration was changed or deleted by something else; restoring it",
 			"cluster", i.options.Cluster, "name", ConfigurationName)
 	}
 	if changed = mutating != asWanted || validating != asWanted; changed {

@@ -114,8 +114,8 @@ func TestDriftIsRepaired(t *testing.T) {
 				if now.Labels["theirs"] != "kept" {
 					t.Error("what others wrote beside it was lost")
 				}
-				if !strings.Contains(w.log.String(), "put back") {
-					t.Errorf("nobody learns of it:\n%s", &w.log)
+				if !strings.Contains(w.log.String(), "restoring it") {
+					t.Errorf("the log does not say so:\n%s", &w.log)
 				}
 				w.wantState(ReasonInstalled)
 			})

@@ -38,11 +38,11 @@ func (i *Installer) probe(ctx context.Context) State {
 		return State{Ready: true, Reason: ReasonInstalled, Message: "the API server reaches the webhook at " + i.host}
 	case "":
 		if i.options.Now().Sub(i.writtenAt) < settleTime {
-			return State{Reason: ReasonInstalling, Message: "the API server has not begun yet to call the webhook at " + i.host}
+			return State{Reason: ReasonInstalling, Message: "the API server does not call the webhook yet at " + i.host}
 		}
-		return State{Reason: ReasonNotReached, Message: "the API server did not call the webhook at " + i.host + " for a ConfigMap it was tried with"}
+		return State{Reason: ReasonNotReached, Message: "the API server did not call the webhook at " + i.host + " for a test ConfigMap"}
 	}
-	return State{Reason: ReasonNotReached, Message: "the webhook at " + i.host + " gave an answer to another question: is it another server's?"}
+	return State{Reason: ReasonNotReached, Message: "the webhook at " + i.host + " returned an unexpected answer: does it belong to another server?"}
 }
 
 // probeFailed says what kept the probe from coming back.
@@ -60,7 +60,7 @@ func (i *Installer) probeFailed(err error) State {
 		if method, rest, ok := strings.Cut(seen, `": `); ok && strings.HasPrefix(method, `Post "`) {
 			seen = rest
 		}
-		return State{Reason: ReasonNotReached, Message: "the API server does not get through to the webhook at " + i.host, Detail: i.clean(seen)}
+		return State{Reason: ReasonNotReached, Message: "the API server cannot reach the webhook at " + i.host, Detail: i.clean(seen)}
 	}
 	return i.stateOf(err, ReasonProbeRejected)
 }

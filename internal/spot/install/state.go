@@ -101,9 +101,9 @@ func (i *Installer) stateOf(err error, rejected string) State {
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err) && call.resource != "configmaps":
 		return State{Reason: ReasonInstalling, Message: what + ": somebody else changed it at the same time"}
 	case answered && (status.Status().Code >= http.StatusInternalServerError || status.Status().Code == http.StatusTooManyRequests):
-		return State{Reason: ReasonUnreachable, Message: fmt.Sprintf("%s: the API server answered with %d", what, status.Status().Code)}
+		return State{Reason: ReasonUnreachable, Message: fmt.Sprintf("%s: the API server returned %d", what, status.Status().Code)}
 	case answered:
-		return State{Reason: rejected, Message: what + ": the API server refuses it", Detail: i.clean(call.err.Error())}
+		return State{Reason: rejected, Message: what + ": the API server rejects it", Detail: i.clean(call.err.Error())}
 	}
 	return State{Reason: ReasonUnreachable, Message: what + ": " + outbound.Describe(err)}
 }

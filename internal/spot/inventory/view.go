@@ -84,7 +84,7 @@ func (i *Inventory) View(key Key, recreate bool) (View, bool) {
 		// The place is counted when the next pod is given its type.
 		var kept int
 		if kept, v.Until = i.kept(controller); kept > 0 {
-			v.Unsettled = fmt.Sprintf("%d pods were admitted and are not seen yet", kept)
+			v.Unsettled = fmt.Sprintf("%d pods were admitted and have not appeared yet", kept)
 		}
 	}
 	return v, true
@@ -120,11 +120,11 @@ func unsettled(w *workload, pods, old int) string {
 	case w.partial && old > 0:
 		return fmt.Sprintf("%d pods have an older revision, which its update strategy keeps", old)
 	case old > 0:
-		return fmt.Sprintf("a rollout is going on: %d pods have an older revision", old)
+		return fmt.Sprintf("a rollout is in progress: %d pods have an older revision", old)
 	case w.key.Kind == kindDeployment && w.updated < w.replicas:
-		return fmt.Sprintf("a rollout is going on: %d of %d pods are updated", w.updated, w.replicas)
+		return fmt.Sprintf("a rollout is in progress: %d of %d pods are updated", w.updated, w.replicas)
 	case int64(pods) != w.replicas:
-		return fmt.Sprintf("it is changing its size: %d of %d pods are there", pods, w.replicas)
+		return fmt.Sprintf("it is being scaled: %d of %d pods exist", pods, w.replicas)
 	case w.available < w.replicas:
 		return fmt.Sprintf("%d of %d pods are available", w.available, w.replicas)
 	}

@@ -60,7 +60,7 @@ func (r *Replacement) replace(ctx context.Context, key Key, v *inventory.View, p
 	r.done[key]++
 	r.mu.Unlock()
 	r.Replaced(plan.Reason)
-	r.Logger.Info("a pod is replaced", "workload", name(key), "pod", pod.Name, "reason", plan.Reason, "node", pod.Node)
+	r.Logger.Info("replacing a pod", "workload", name(key), "pod", pod.Name, "reason", plan.Reason, "node", pod.Node)
 	r.event(key, v.UID, "PodReplaced", plan.Message)
 	return nil
 }

@@ -45,7 +45,7 @@ func (r *Replacement) followNodes(ctx context.Context) {
 
 func (r *Replacement) tryFence(ctx context.Context, node string, try func() error) {
 	if err := try(); err != nil && ctx.Err() == nil {
-		r.Logger.Warn("the taint of a node cannot be changed", "node", node, "error", err)
+		r.Logger.Warn("the taint of a node could not be changed", "node", node, "error", err)
 	}
 }
 

@@ -46,7 +46,7 @@ func TestOneAtATime(t *testing.T) {
 		if got := w.evictions(); got != "web-2" {
 			t.Errorf("while one goes, evicted: %s", got)
 		}
-		w.wantState(keyOf("web"), api.DistributionWaiting, "web-2 is going")
+		w.wantState(keyOf("web"), api.DistributionWaiting, "web-2 is terminating")
 		w.remove("web-2")
 		pass(time.Minute)
 		if got := w.evictions(); got != "web-2" {
@@ -94,9 +94,9 @@ func TestAnswers(t *testing.T) {
 		state api.DistributionState
 		says  string
 	}{
-		{"done", nil, false, api.DistributionWaiting, "web-1 is going"},
-		{"gone already", apierrors.NewNotFound(podsResource, "web-1"), false, api.DistributionWaiting, "web-1 is going"},
-		{"another of that name", apierrors.NewConflict(podsResource, "web-1", errors.New("uid")), false, api.DistributionWaiting, "web-1 is going"},
+		{"done", nil, false, api.DistributionWaiting, "web-1 is terminating"},
+		{"gone already", apierrors.NewNotFound(podsResource, "web-1"), false, api.DistributionWaiting, "web-1 is terminating"},
+		{"another of that name", apierrors.NewConflict(podsResource, "web-1", errors.New("uid")), false, api.DistributionWaiting, "web-1 is terminating"},
 		{"a disruption budget", apierrors.NewTooManyRequests("no", 0), true, api.DistributionWaiting, "a disruption budget does not let pod web-1 go now"},
 		{"not allowed", apierrors.NewForbidden(podsResource, "web-1", errors.New("rbac")), true, api.DistributionWaiting, "grant create on pods/eviction"},
 		{"refused", apierrors.NewBadRequest("no"), true, api.DistributionWaiting, "evict pod web-1: no"},
@@ -174,7 +174,7 @@ func TestInVain(t *testing.T) {
 		if count() != 1 {
 			t.Fatalf("%d evictions at once", count())
 		}
-		w.wantState(keyOf("web"), api.DistributionBlocked, "1 replaced pods came back as what they were")
+		w.wantState(keyOf("web"), api.DistributionBlocked, "1 replaced pods came back with the same type")
 		for _, step := range []struct {
 			until time.Duration
 			want  int

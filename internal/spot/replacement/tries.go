@@ -56,7 +56,7 @@ func (r *Replacement) hold(key Key, v *inventory.View, now time.Time) (why strin
 	if until = t.at.Add(t.pause()); !now.Before(until) {
 		return "", time.Time{}
 	}
-	return fmt.Sprintf("%d replaced pods came back as what they were: the next is tried at %s", t.failed+1, until.UTC().Format(time.TimeOnly)), until
+	return fmt.Sprintf("%d replaced pods came back with the same type: the next attempt is at %s", t.failed+1, until.UTC().Format(time.TimeOnly)), until
 }
 
 // tried takes in that a pod is replaced for its type. It happens while all others are

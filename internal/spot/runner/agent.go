@@ -227,7 +227,7 @@ func (a *agent) begin(ctx context.Context, group *errgroup.Group, task func(cont
 			return p
 		}
 		if err != nil && ctx.Err() == nil {
-			a.runner.Logger.Error("the split of a cluster has ended", "cluster", a.name, "error", err)
+			a.runner.Logger.Error("splitting pods in a cluster has stopped", "cluster", a.name, "error", err)
 		}
 		return nil
 	})
@@ -306,7 +306,7 @@ func (a *agent) uninstall(ctx context.Context) bool {
 	defer cancel()
 	err := a.installer.Remove(removing)
 	if err != nil && ctx.Err() == nil {
-		a.runner.Logger.Warn("the webhook configurations of a cluster are not removed", "cluster", a.name, "error", err)
+		a.runner.Logger.Warn("the webhook configurations of a cluster could not be removed", "cluster", a.name, "error", err)
 	}
 	return err == nil
 }

@@ -140,7 +140,7 @@ func (r *reports) run(ctx context.Context) error {
 		}
 		wait := reportEvery
 		if err := r.workloads.ReportDistributions(ctx, r.take()); err != nil && ctx.Err() == nil {
-			r.logger.Warn("what was observed of workloads is not stored yet", "error", err)
+			r.logger.Warn("observations of workloads could not be stored yet", "error", err)
 			wait = reportAgain
 			r.checkAll()
 		}

@@ -113,7 +113,7 @@ func (a *agent) condition() api.Condition {
 	select {
 	case <-i.Synced():
 	default:
-		return api.Condition{Status: api.ConditionUnknown, Reason: reasonConnecting, Message: "what there is in the cluster is being listed"}
+		return api.Condition{Status: api.ConditionUnknown, Reason: reasonConnecting, Message: "the objects in the cluster are being listed"}
 	}
 	state := installer.State()
 	if !state.Ready {

@@ -41,7 +41,7 @@ func checkPodLabels(_ context.Context, _ Cluster, r *request) answer {
 		}
 		causes = append(causes, metav1.StatusCause{
 			Type: metav1.CauseTypeFieldValueInvalid, Field: field,
-			Message: field + ": " + change + ": it says which nodes the pod was created for; delete the pod to have another one placed anew",
+			Message: field + ": " + change + ": it records which nodes the pod was created for; delete the pod to have it created again",
 		})
 	}
 	if causes == nil {

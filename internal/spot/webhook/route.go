@@ -62,7 +62,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, cluster, path str
 	defer func() {
 		if cause := recover(); cause != nil {
 			s.options.Faults.Component("webhook").Note(&fault.Panic{Object: cluster, Cause: cause, Stack: debug.Stack()})
-			s.logger.Error("an admission request was not answered", "cluster", cluster, "path", path, "panic", cause, "stack", string(debug.Stack()))
+			s.logger.Error("an admission request failed", "cluster", cluster, "path", path, "panic", cause, "stack", string(debug.Stack()))
 			became = refuse(w, resultFailed, http.StatusInternalServerError, "the request could not be answered")
 		}
 	}()
@@ -104,7 +104,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, cluster, path str
 	}
 	encoded, err := a.encode(request.UID)
 	if err != nil {
-		s.logger.Error("an answer to an admission request could not be written", "cluster", cluster, "path", path, "error", err)
+		s.logger.Error("the response to an admission request could not be written", "cluster", cluster, "path", path, "error", err)
 		return refuse(w, resultFailed, http.StatusInternalServerError, "the request could not be answered")
 	}
 	w.Header().Set("Content-Type", "application/json")
