@@ -251,9 +251,10 @@ func (b *edit) putMetrics(at int, r *Row) {
 	}
 	refs := r.cluster.Spec.Metrics
 	r.Metrics = b.metricSlab.take(len(refs))
-	for i, ref := range refs {
+	for i := range refs {
+		ref := &refs[i]
 		id := b.metricID(ref.Key())
-		r.Metrics[i] = RowMetric{id, WeightOf(ref)}
+		r.Metrics[i] = RowMetric{id, WeightOf(*ref)}
 		b.writer.put(b.listedBy(id), at)
 	}
 }

@@ -17,7 +17,7 @@ func SortByHead[T any](list []T, head func(T) uint64, compare func(x, y T) int) 
 	for i, x := range list {
 		keys[i] = head(x)&^placeMask | uint64(i)
 	}
-	slices.Sort(keys)
+	keys = sortKeys(keys)
 	ordered := make([]T, len(list))
 	for i, key := range keys {
 		ordered[i] = list[key&placeMask]
@@ -35,12 +35,49 @@ func SortByHead[T any](list []T, head func(T) uint64, compare func(x, y T) int) 
 	return ordered
 }
 
+// sortKeys sorts keys of SortByHead, and returns them, perhaps elsewhere in memory. Many
+// are counted digit by digit, from the lowest (a radix sort); their places are in order
+// to begin with, and stay so.
+func sortKeys(keys []uint64) []uint64 {
+	if len(keys) < fewToCount {
+		slices.Sort(keys)
+		return keys
+	}
+	var counts [(64 - placeBits) / 8][256]int32
+	for _, key := range keys {
+		for digit := range counts {
+			counts[digit][byte(key>>(placeBits+8*digit))]++
+		}
+	}
+	other := make([]uint64, len(keys))
+	for digit := range counts {
+		shift, next := placeBits+8*digit, &counts[digit]
+		if int(next[byte(keys[0]>>shift)]) == len(keys) {
+			continue // all are alike
+		}
+		at := int32(0)
+		for i, n := range next {
+			next[i] = at
+			at += n
+		}
+		for _, key := range keys {
+			to := &next[byte(key>>shift)]
+			other[*to] = key
+			*to++
+		}
+		keys, other = other, keys
+	}
+	return keys
+}
+
 const (
 	// A key of SortByHead has the place in the list in its lowest bits.
 	placeBits = 24
 	placeMask = 1<<placeBits - 1
 	// fewToSort is the length up to which keys are not worth their memory.
 	fewToSort = 32
+	// fewToCount is the length up to which to count is not worth its tables.
+	fewToCount = 512
 )
 
 // HeadOfScore is a head by which the highest score comes first.

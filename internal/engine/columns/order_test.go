@@ -24,6 +24,11 @@ func TestSortByHeadOfScore(t *testing.T) {
 			rapid.SampledFrom([]float64{near, -near, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.Nextafter(near, 2), math.Nextafter(near, -2)}),
 		)
 		scores := rapid.SliceOfN(score, 1, 3*fewToSort).Draw(t, "scores")
+		if many := rapid.IntRange(0, 3*fewToCount).Draw(t, "many"); many > fewToCount {
+			for i := range many {
+				scores = append(scores, scores[i]/float64(1+i%7)+float64(i%5))
+			}
+		}
 		list := make([]scored, len(scores))
 		for i, s := range scores {
 			list[i] = scored{s, len(scores) - i}
