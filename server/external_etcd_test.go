@@ -14,7 +14,7 @@ import (
 )
 
 // externalEtcd starts an etcd that listens, as one outside of the server does.
-func externalEtcd(t *testing.T) (endpoint string) {
+func externalEtcd(t testing.TB) (endpoint string) {
 	t.Helper()
 	endpoint, _ = storetest.Etcd(t)
 	return endpoint

@@ -22,21 +22,25 @@ import (
 const beatEvery = 15 * time.Second / 10_000
 
 // BenchmarkHeartbeats is what a heartbeat costs that says nothing new. The figures
-// include the agents, which do next to nothing, in the same process.
+// include the agents, which do next to nothing, and every server, in the same process.
 func BenchmarkHeartbeats(b *testing.B) {
-	for name, body := range map[string]string{
-		"alive":   "",
-		"amounts": `{"capacity":{"cpu":"64","memory":"256Gi"},"allocatable":{"cpu":"62","memory":"250Gi"},"allocated":{"cpu":"20","memory":"100Gi"}}`,
-	} {
-		b.Run(name, func(b *testing.B) {
+	amounts := `{"capacity":{"cpu":"64","memory":"256Gi"},"allocatable":{"cpu":"62","memory":"250Gi"},"allocated":{"cpu":"20","memory":"100Gi"}}`
+	alone := func(b *testing.B) (_, _ *runningServer) { s := benchmarkServer(b, 0); return s, s }
+	another := func(b *testing.B) (_, _ *runningServer) { list, _ := several(b, 2); return list[0], list[1] }
+	for _, c := range []struct {
+		name    string
+		servers func(*testing.B) (leader, told *runningServer)
+		body    string
+	}{{"alive", alone, ""}, {"amounts", alone, amounts}, {"through-another-server", another, ""}} {
+		b.Run(c.name, func(b *testing.B) {
 			const clusters, agents = 256, 64
-			s := benchmarkServer(b, 0)
+			leader, s := c.servers(b)
 			for i := range clusters {
-				put(s, &api.Cluster{Metadata: api.Metadata{Name: fmt.Sprint("c", i)}})
+				put(leader, &api.Cluster{Metadata: api.Metadata{Name: fmt.Sprint("c", i)}})
 			}
 			beats := newAgents(b, s.url, agents)
 			send := func(n int, every time.Duration) {
-				beats.send(n, every, func(i int) string { return fmt.Sprint("c", i%clusters) }, body)
+				beats.send(n, every, func(i int) string { return fmt.Sprint("c", i%clusters) }, c.body)
 			}
 			send(2*clusters, time.Microsecond)
 			cpu := cputime.Used(b)

@@ -23,7 +23,7 @@ import (
 )
 
 // several starts servers on one etcd. The first of them leads.
-func several(t *testing.T, n int) (servers []*runningServer, etcd *clientv3.Client) {
+func several(t testing.TB, n int) (servers []*runningServer, etcd *clientv3.Client) {
 	t.Helper()
 	c := testConfig("")
 	c.EtcdEndpoints, c.KeyFile, c.Lease = []string{externalEtcd(t)}, filepath.Join(t.TempDir(), "seal.key"), 3*time.Second
@@ -111,6 +111,128 @@ func TestReportsReachTheServerThatLeads(t *testing.T) {
 	_, err := servers[1].client.Heartbeat(t.Context(), "nowhere", api.Heartbeat{})
 	if p, ok := errors.AsType[*api.Problem](err); !ok || p.Status != http.StatusNotFound {
 		t.Fatalf("a heartbeat of a cluster that does not exist: %v", err)
+	}
+}
+
+// writes counts the writes of objects that etcd has had.
+func writes(t *testing.T, etcd *clientv3.Client) (n int64) {
+	t.Helper()
+	resp, err := etcd.Get(t.Context(), "/v1/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kv := range resp.Kvs {
+		if !strings.HasPrefix(string(kv.Key), "/v1/sys/") {
+			n += kv.Version
+		}
+	}
+	if n == 0 {
+		t.Fatal("no objects are found")
+	}
+	return n
+}
+
+// heartbeatsTaken is how many heartbeats agents have sent to a server itself.
+func (s *runningServer) heartbeatsTaken() string {
+	s.t.Helper()
+	status, page := s.request(http.MethodGet, "/metrics", "", "")
+	if status != http.StatusOK {
+		s.t.Fatalf("/metrics: %d %s", status, page)
+	}
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "scheduler_http_requests_total{") && strings.Contains(line, "/heartbeat") {
+			return line
+		}
+	}
+	return ""
+}
+
+// TestAgentsMayTalkToAnyServer: what reaches the one that leads through another counts,
+// is shown everywhere, and costs the store nothing where it says nothing new, also over
+// a change of leader.
+func TestAgentsMayTalkToAnyServer(t *testing.T) {
+	servers, etcd := several(t, 3)
+	leader, followers := servers[0], servers[1:]
+	key := api.Key{Kind: api.KindCluster, Name: "edge"}
+	edge := &api.Cluster{Metadata: api.Metadata{Name: key.Name}}
+	// The grace outlasts any pause of a busy machine.
+	edge.Spec.Health = &api.HealthSpec{Interval: "20s", FailureThreshold: 3, SuccessThreshold: 1}
+	put(leader, edge)
+	report := api.Heartbeat{Capacity: api.Quantities{"cpu": "8"}, Allocated: api.Quantities{"cpu": "1"}}
+	beat := func(s *runningServer) *api.Cluster {
+		t.Helper()
+		got, err := s.client.Heartbeat(t.Context(), key.Name, report)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Status.State != api.StateOnline || got.Status.Allocated["cpu"] != "1" {
+			t.Fatalf("a heartbeat is answered with %+v", got.Status)
+		}
+		return got
+	}
+	beat(leader)
+	for _, s := range followers {
+		eventually.True(t, "heartbeats are handed over together", func() bool {
+			before := leader.heartbeatsTaken()
+			beat(s)
+			return leader.heartbeatsTaken() == before
+		})
+	}
+	before := writes(t, etcd)
+	version := get[*api.Cluster](leader, key).Metadata.ResourceVersion
+	var last time.Time
+	for i := range 30 {
+		got := beat(followers[i%2])
+		if got.Metadata.ResourceVersion != version || !got.Status.LastHeartbeatAt.After(last) {
+			t.Fatalf("heartbeat at %s, before at %s; version %s, before %s", got.Status.LastHeartbeatAt, last, got.Metadata.ResourceVersion, version)
+		}
+		last = *got.Status.LastHeartbeatAt
+	}
+	if after := writes(t, etcd); after != before {
+		t.Errorf("%d writes for nothing new", after-before)
+	}
+	for _, s := range servers {
+		eventually.True(t, "every server shows the last heartbeat", func() bool {
+			return get[*api.Cluster](s, key).Status.LastHeartbeatAt.Equal(last)
+		})
+	}
+	// What says something new is stored, whoever is told.
+	report.Capacity["cpu"] = "16"
+	if got := beat(followers[0]); got.Status.Capacity["cpu"] != "16" || got.Metadata.ResourceVersion == version {
+		t.Errorf("the report is answered with %+v", got.Status)
+	}
+	last = *beat(followers[1]).Status.LastHeartbeatAt
+	_, err := followers[1].client.Heartbeat(t.Context(), "nowhere", api.Heartbeat{})
+	if p, ok := errors.AsType[*api.Problem](err); !ok || p.Status != http.StatusNotFound {
+		t.Errorf("a heartbeat of a cluster that does not exist: %v", err)
+	}
+	eventually.True(t, "the others have heard of it", func() bool {
+		return get[*api.Cluster](followers[0], key).Status.LastHeartbeatAt.Equal(last)
+	})
+	// The next one to lead knows nothing but what it has heard, and gives a full grace.
+	if err := leader.stop(); err != nil {
+		t.Fatal(err)
+	}
+	followers[0].leads()
+	if s := get[*api.Cluster](followers[0], key).Status; s.State != api.StateOnline || s.LastHeartbeatAt.Before(last) {
+		t.Errorf("after the change of leader it is %s, last heard of at %s; before at %s", s.State, s.LastHeartbeatAt, last)
+	}
+	eventually.True(t, "heartbeats reach the next server that leads", func() bool {
+		got, err := followers[1].client.Heartbeat(t.Context(), key.Name, report)
+		return err == nil && got.Status.State == api.StateOnline && got.Status.LastHeartbeatAt.After(last)
+	})
+}
+
+// TestHeartbeatsAreHandedOverByServersAlone: who is not one of them is refused, with a
+// token and without.
+func TestHeartbeatsAreHandedOverByServersAlone(t *testing.T) {
+	servers, _ := several(t, 2)
+	for _, s := range servers {
+		for _, body := range []string{"", "{}", `{"heartbeats":[{"cluster":"berlin"}]}`, "v1.00000000.AAAA"} {
+			if status, text := s.request(http.MethodPost, "/v1/heartbeats", "", body); status != http.StatusForbidden {
+				t.Errorf("%q is answered with %d %s", body, status, text)
+			}
+		}
 	}
 }
 

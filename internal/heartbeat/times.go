@@ -4,6 +4,7 @@
 package heartbeat
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -22,7 +23,14 @@ type Beat struct {
 // Times are the latest beats of clusters. The zero value has none.
 type Times struct {
 	mu    sync.RWMutex
-	beats map[string]Beat // by cluster
+	beats map[string]noted // by cluster
+	last  int64            // number of the last note
+}
+
+// noted is a beat, and the number of the note that changed it last.
+type noted struct {
+	Beat
+	number int64
 }
 
 // Note takes in a beat, unless a later one is known. What it does not say stays as it is.
@@ -30,12 +38,37 @@ func (t *Times) Note(cluster string, beat Beat) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.beats == nil {
-		t.beats = map[string]Beat{}
+		t.beats = map[string]noted{}
 	}
 	if old := t.beats[cluster]; old.UID == beat.UID {
 		beat.At, beat.ReportedAt = later(old.At, beat.At), later(old.ReportedAt, beat.ReportedAt)
 	}
-	t.beats[cluster] = beat
+	t.last++
+	t.beats[cluster] = noted{beat, t.last}
+}
+
+// Since are the beats that were noted after a number, by cluster, and the number to ask
+// with next.
+func (t *Times) Since(number int64) (beats map[string]Beat, next int64) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	beats = map[string]Beat{}
+	for cluster, beat := range t.beats {
+		if beat.number > number {
+			beats[cluster] = beat.Beat
+		}
+	}
+	return beats, t.last
+}
+
+// Keep forgets clusters that are gone: those that there are no more, where more are
+// known than there are.
+func (t *Times) Keep(clusters int, exists func(cluster string) bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.beats) > clusters {
+		maps.DeleteFunc(t.beats, func(cluster string, _ noted) bool { return !exists(cluster) })
+	}
 }
 
 // Forget forgets a cluster that is gone.
@@ -69,7 +102,7 @@ func (t *Times) of(cluster *api.Cluster) Beat {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if beat := t.beats[cluster.Metadata.Name]; beat.UID == cluster.Metadata.UID {
-		return beat
+		return beat.Beat
 	}
 	return Beat{}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
 
-// open are the paths that need no token: what a load balancer asks, and the
-// description of the API.
-var open = map[string]bool{"/healthz": true, "/readyz": true, openAPIPath: true}
+// open are the paths that need no token: what a load balancer asks, the description of
+// the API, and what servers say to each other, which is sealed.
+var open = map[string]bool{"/healthz": true, "/readyz": true, openAPIPath: true, relayPath: true}
 
 // authenticate finds out who makes a request. Where no token is demanded
 // everybody is an administrator: the server then listens on loopback only, or

@@ -36,16 +36,7 @@ func (r *reports) heartbeat(ctx context.Context, in *heartbeatInput) (*objectOut
 	if err := auth.Of(ctx).MayReport(cluster); err != nil {
 		return nil, err
 	}
-	var report api.Heartbeat
-	if len(bytes.TrimSpace(in.Payload.Data)) > 0 {
-		if err := operation.Decode(in.Payload.Data, &report); err != nil {
-			return nil, err
-		}
-		if err := report.Validate().Err(); err != nil {
-			return nil, err
-		}
-	}
-	revision, err := r.signals.Heartbeat(ctx, key.Name, report)
+	revision, err := r.relay.heartbeat(ctx, key.Name, bytes.TrimSpace(in.Payload.Data))
 	if err != nil {
 		if r.fleet.Snapshot().Get(key) == nil {
 			return nil, r.view.notFound(key) // deleted in between
@@ -56,4 +47,16 @@ func (r *reports) heartbeat(ctx context.Context, in *heartbeatInput) (*objectOut
 		return r.changes.present(ctx, &stored{object: cluster, revision: entry.Revision()}, http.StatusOK), nil
 	}
 	return r.changes.outcome(ctx, &stored{object: cluster, revision: revision}, wait, http.StatusOK), nil
+}
+
+// decodeReport reads the body of a heartbeat, which may have none.
+func decodeReport(body []byte) (api.Heartbeat, error) {
+	var report api.Heartbeat
+	if len(body) == 0 {
+		return report, nil
+	}
+	if err := operation.Decode(body, &report); err != nil {
+		return report, err
+	}
+	return report, report.Validate().Err()
 }

@@ -48,6 +48,22 @@ type leading struct {
 	waits    *waits
 	sessions *auth.Sessions
 	logger   *slog.Logger
+	// together are heartbeats that catch up together: each on its own would ask the
+	// store.
+	together gather[chan<- struct{}]
+}
+
+func newLeading(o Options, w *waits, sessions *auth.Sessions) *leading {
+	l := &leading{leader: o.Leader, waits: w, sessions: sessions, logger: o.Logger}
+	faults := o.Faults.Component("heartbeats")
+	l.together.moment = relayMoment
+	l.together.hand = func(all []chan<- struct{}) {
+		faults.Go("", func() { l.catchUp(context.Background()) })
+		for _, done := range all {
+			close(done)
+		}
+	}
+	return l
 }
 
 func (l *leading) leads() bool { return l.leader == nil || l.leader.Leads() }
@@ -219,7 +235,11 @@ func (l *leading) current(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !open[r.URL.Path] {
-			l.catchUp(r.Context())
+			if isHeartbeat(r) {
+				l.catchUpTogether(r.Context())
+			} else {
+				l.catchUp(r.Context())
+			}
 			// The token may have been revoked through another server a moment ago.
 			if err := l.sessions.Check(r.Context()); err != nil {
 				problem.Write(w, problem.Unauthorized(err.Error()))
@@ -238,6 +258,17 @@ func (l *leading) behind(ctx context.Context) bool {
 	}
 	l.catchUp(ctx)
 	return true
+}
+
+// catchUpTogether is catchUp for a request that can wait a moment for others.
+func (l *leading) catchUpTogether(ctx context.Context) {
+	done := make(chan struct{})
+	l.together.add(done)
+	select {
+	case <-done:
+		l.waits.freshen(ctx)
+	case <-ctx.Done():
+	}
 }
 
 func (l *leading) catchUp(ctx context.Context) {

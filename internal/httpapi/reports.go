@@ -16,6 +16,7 @@ type reports struct {
 	rights    auth.Rights
 	decisions Decisions
 	signals   Signals
+	relay     *relay
 	view      *view
 	changes   *changes
 }

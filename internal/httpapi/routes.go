@@ -22,7 +22,13 @@ func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	o := s.options
 	s.api = operation.New(mux, s.openAPIConfig(), o.MaxBodyBytes, s.answer)
-	s.api.PassOn(s.waits.leading.elsewhere)
+	s.relay = newRelay(s.waits.leading, o, s.api.Problem)
+	s.api.PassOn(func(w http.ResponseWriter, r *http.Request) bool {
+		if isHeartbeat(r) && s.relay.reaches.Load() {
+			return false
+		}
+		return s.waits.leading.elsewhere(w, r)
+	})
 	rights := auth.NewRights(o.Fleet)
 	v := &view{fleet: o.Fleet, rights: rights, decisions: o.Decisions, beats: o.Beats, faults: o.Faults, now: o.Now}
 	c := &changes{store: o.Store, codec: o.Codec, fleet: o.Fleet, rights: rights, view: v, waits: s.waits}
@@ -44,7 +50,7 @@ func (s *Server) routes() http.Handler {
 			api: s.api, store: o.Store, codec: o.Codec, fleet: o.Fleet, rights: rights, sessions: s.sessions, decisions: o.Decisions,
 			view: v, waits: s.waits, events: s.watches.events, changes: c, previews: s.previews, network: o.Network, now: o.Now,
 		},
-		&reports{api: s.api, fleet: o.Fleet, rights: rights, decisions: o.Decisions, signals: o.Signals, view: v, changes: c},
+		&reports{api: s.api, fleet: o.Fleet, rights: rights, decisions: o.Decisions, signals: o.Signals, relay: s.relay, view: v, changes: c},
 		&nodes{api: s.api, rights: rights, view: v, spot: o.Spot, now: o.Now},
 		s.previews,
 		&simulations{api: s.api, rights: rights, decisions: o.Decisions, maxBody: o.MaxSimulationBytes, slots: semaphore.NewWeighted(simulationSlots)},
@@ -66,6 +72,7 @@ func (s *Server) routes() http.Handler {
 	})
 	mux.HandleFunc("GET "+backupPath, s.status.backup)
 	mux.HandleFunc("GET "+settledPath, s.waits.leading.awaitSettled(s.api))
+	mux.HandleFunc("POST "+relayPath, s.relay.serve)
 	mux.HandleFunc("GET /healthz", health)
 	mux.HandleFunc("GET /readyz", s.status.readiness)
 	mux.Handle("GET /metrics", (&metricsPage{api: s.api, fleet: o.Fleet, rights: rights, gatherer: o.Gatherer}).handler())

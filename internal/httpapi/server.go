@@ -44,6 +44,9 @@ type Codec interface {
 	EncodeStatus(object api.Object) ([]byte, error)
 	DecodeSpec(kind api.Kind, value []byte) (api.Object, error)
 	DecodeStatus(object api.Object, value []byte) error
+	// Seal and Unseal show one server that a text comes from another one.
+	Seal(key api.Key, field, text string) string
+	Unseal(key api.Key, field, sealed string) (string, error)
 }
 
 // Decisions is what the API needs of the reconciler.
@@ -218,6 +221,7 @@ type Server struct {
 	watches  *watches
 	previews *previews
 	status   *status
+	relay    *relay
 
 	stop      context.CancelFunc // wakes everybody who waits
 	listening chan struct{}      // closed when Run listens
@@ -238,7 +242,7 @@ func New(options Options) (*Server, error) {
 	var stopping context.Context
 	stopping, s.stop = context.WithCancel(context.Background())
 	s.waits = &waits{store: o.Store, fleet: o.Fleet, decisions: o.Decisions, signals: o.Signals, logger: o.Logger, stopping: stopping}
-	s.waits.leading = &leading{leader: o.Leader, waits: s.waits, sessions: s.sessions, logger: o.Logger}
+	s.waits.leading = newLeading(o, s.waits, s.sessions)
 	answers, err := serve.Compress(s.routes(), watchPath, backupPath)
 	if err != nil {
 		return nil, err
@@ -275,7 +279,7 @@ func (s *Server) Run(ctx context.Context) error {
 		"watches of faults": func(ctx context.Context) {
 			s.watches.events.followUnstored(ctx, s.options.Fleet, s.watches.view.nextFaulted)
 		},
-		"previews": s.previews.sweep, "tokens": s.sessions.Watch,
+		"heartbeats": s.relay.run, "previews": s.previews.sweep, "tokens": s.sessions.Watch,
 		"memory of watches": s.watches.events.encoded.giveBack,
 	} {
 		background.Go(func() {
