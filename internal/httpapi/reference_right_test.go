@@ -293,11 +293,11 @@ func TestAReferenceWrittenAheadGivesNothingLater(t *testing.T) {
 	s.mustPut("/v1/clouds/later", `{"metadata":{"labels":{"secret":"label"}},"spec":{"namespace":"vault","metrics":[{"name":"hidden","namespace":"vault"}]}}`)
 	s.mustPut("/v1/clusters/later", `{"spec":{"namespace":"vault"}}`)
 	s.expect(http.StatusOK, http.MethodPut, "/v1/clouds/later/resources",
-		`{"collector":"c","sequence":1,"full":true,"regions":[{"name":"r","full":true,"zones":[{"name":"z","hosts":1,"allocatable":{"cpu":"4711"},"available":{"cpu":"4711"}}]}]}`)
+		`{"collector":"c","sequence":1,"full":true,"regions":[{"name":"r","full":true,"zones":[{"name":"z","hosts":1,"allocatable":{"cpu":"471108154"},"available":{"cpu":"471108154"}}]}]}`)
 	s.token = viewer
 	for _, path := range []string{"/v1/clusters/ahead", "/v1/namespaces/shop/workloads/ahead", "/v1/namespaces/shop/workloads/ahead/explanation"} {
 		a := s.expect(http.StatusOK, http.MethodGet, path, "")
-		for _, secret := range []string{"4711", `"secret"`, "vault", `"name":"later"`, `"cluster":"later"`} {
+		for _, secret := range []string{"471108154", `"secret"`, "vault", `"name":"later"`, `"cluster":"later"`} {
 			if strings.Contains(string(a.body), secret) {
 				t.Errorf("%s tells of %q: %s", path, secret, a.body)
 			}
@@ -307,7 +307,7 @@ func TestAReferenceWrittenAheadGivesNothingLater(t *testing.T) {
 	s.token = admin
 	s.mustPut("/v1/clouds/later", `{"metadata":{"labels":{"open":"label"}},"spec":{}}`)
 	s.token = viewer
-	if a := s.expect(http.StatusOK, http.MethodGet, "/v1/clusters/ahead", ""); !strings.Contains(string(a.body), "4711") || !strings.Contains(string(a.body), `"open":"label"`) {
+	if a := s.expect(http.StatusOK, http.MethodGet, "/v1/clusters/ahead", ""); !strings.Contains(string(a.body), "471108154") || !strings.Contains(string(a.body), `"open":"label"`) {
 		t.Errorf("%s", a.body)
 	}
 }
@@ -320,19 +320,19 @@ func TestWhoTookAPlaceIsSaidToThoseWhoMayReadIt(t *testing.T) {
 	s.mustPut("/v1/propagation-policies/all", `{"spec":{"workload_preemption":"LowerPriority",`+deploymentSelector+`,"placement":{"cluster_affinity":{"cluster_names":["shared"]},"replica_scheduling":{}}}}`)
 	body := `{"spec":{"api_version":"apps/v1","kind":"Deployment","replicas":2,"replica_requests":{"cpu":"1"},"priority":%d}}`
 	s.mustPut("/v1/namespaces/shop/workloads/web", fmt.Sprintf(body, 0))
-	s.mustPut("/v1/namespaces/vault/workloads/urgent", fmt.Sprintf(body, 4711))
+	s.mustPut("/v1/namespaces/vault/workloads/urgent", fmt.Sprintf(body, 471108154))
 	told := func(token string) string {
 		s.token = token
 		return string(s.expect(http.StatusOK, http.MethodGet, "/v1/namespaces/shop/workloads/web", "").body)
 	}
-	if text := told(admin); !strings.Contains(text, `"workload":"vault/urgent","priority":4711`) {
+	if text := told(admin); !strings.Contains(text, `"workload":"vault/urgent","priority":471108154`) {
 		t.Fatalf("an administrator: %s", text)
 	}
-	if text := told(viewer); !strings.Contains(text, `"preemptions":[{"cluster":"shared","replicas":2,"at"`) || strings.Contains(text, "vault") || strings.Contains(text, "4711") {
+	if text := told(viewer); !strings.Contains(text, `"preemptions":[{"cluster":"shared","replicas":2,"at"`) || strings.Contains(text, "vault") || strings.Contains(text, "471108154") {
 		t.Errorf("shop: %s", text)
 	}
 	a := s.expect(http.StatusOK, http.MethodPost, "/v1/simulations", `{"objects":[`+document(api.KindWorkload, "shop", "web", fmt.Sprintf(body, 1)[1:len(fmt.Sprintf(body, 1))-1])+`]}`)
-	if strings.Contains(string(a.body), "vault") || strings.Contains(string(a.body), "4711") {
+	if strings.Contains(string(a.body), "vault") || strings.Contains(string(a.body), "471108154") {
 		t.Errorf("a simulation: %s", a.body)
 	}
 }
