@@ -36,8 +36,8 @@ type eventLog struct {
 // poll is a request that waits for something new about an object.
 type poll struct{ end context.CancelFunc }
 
-// keepChanges bounds the log by what it holds, too: each change keeps the
-// version before it in memory.
+// keepChanges bounds the log by what it holds, too: each change keeps its version, and
+// perhaps the one before it, in memory.
 const keepChanges = 20_000
 
 // keepBytes bounds it by how large the changed objects are.
@@ -155,10 +155,23 @@ func (l *eventLog) start(revision int64, at *fleet.Snapshot) {
 func (l *eventLog) append(batch fleet.Batch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.push(&event{revision: batch.Revision, changes: batch.Changes, clusters: clustersOf(batch), passed: batch.Reset || batch.Passed})
+	l.push(&event{revision: batch.Revision, changes: told(batch.Changes), clusters: clustersOf(batch), passed: batch.Reset || batch.Passed})
 	l.written, l.snapshot = l.last, batch.Snapshot
 	l.trim()
 	l.takeEarly()
+}
+
+// told are changes without the versions before that nobody is told of: who may see an
+// object follows from what users write, so a change of the status alone takes it out of
+// nobody's sight. Of a first pass each would be a whole object more.
+func told(changes []fleet.Change) []fleet.Change {
+	told := slices.Clone(changes)
+	for i := range told {
+		if c := &told[i]; c.Old != nil && c.New != nil && c.Old.SpecRevision == c.New.SpecRevision {
+			c.Old = nil
+		}
+	}
+	return told
 }
 
 // trim forgets what is too long ago.

@@ -231,6 +231,31 @@ func TestWatchResumesWithinAPublication(t *testing.T) {
 	}
 }
 
+// The version before is kept only where somebody may have to be told that the object is
+// gone from their sight: where the user's part changed.
+func TestEventLogForgetsWhatNobodyIsToldOf(t *testing.T) {
+	log := newEventLog(10)
+	log.start(10, nil)
+	version := func(spec, status int64) *fleet.Entry {
+		return &fleet.Entry{Object: &api.Placement{}, SpecRevision: spec, StatusRevision: status}
+	}
+	batch := fleet.Batch{Revision: 12, Changes: []fleet.Change{
+		{Key: api.Key{Name: "decided"}, Old: version(5, 6), New: version(5, 12)},
+		{Key: api.Key{Name: "written"}, Old: version(5, 6), New: version(12, 6)},
+		{Key: api.Key{Name: "gone"}, Old: version(5, 6)},
+		{Key: api.Key{Name: "new"}, New: version(12, 0)},
+	}}
+	log.append(batch)
+	for i, want := range []bool{false, true, true, false} {
+		if c := log.last.changes[i]; (c.Old != nil) != want || c.New != batch.Changes[i].New {
+			t.Errorf("of what is %s it keeps %+v", c.Key.Name, c)
+		}
+	}
+	if batch.Changes[0].Old == nil {
+		t.Error("it has taken from others what they have not read yet")
+	}
+}
+
 func TestEventLogIsBoundedByItsChanges(t *testing.T) {
 	log := newEventLog(1000)
 	log.start(10, nil)
