@@ -120,7 +120,7 @@ func (c *class) share(q *placement.Query) {
 }
 
 func (c *class) add(placed *placementDecision) {
-	placed.position = len(c.placements)
+	placed.position = int32(len(c.placements))
 	c.placements = append(c.placements, placed)
 	if placed.query.Spreads() {
 		if c.spreading == nil {

@@ -63,7 +63,7 @@ func (p *planner) takeOver(key api.Key) {
 	if _, taken := p.inherited.taken[key]; taken {
 		return
 	}
-	r, known := p.inherited.records.Get(&record{key: key})
+	r, known := p.inherited.records.Get(&record{key: &key})
 	if !known {
 		return
 	}
@@ -86,9 +86,9 @@ func (p *planner) takeOverKind(kind api.Kind) {
 	if p.inherited == nil {
 		return
 	}
-	p.inherited.records.AscendGreaterOrEqual(&record{key: api.Key{Kind: kind}}, func(r *record) bool {
+	p.inherited.records.AscendGreaterOrEqual(&record{key: &api.Key{Kind: kind}}, func(r *record) bool {
 		if r.key.Kind == kind {
-			p.takeOver(r.key)
+			p.takeOver(*r.key)
 		}
 		return r.key.Kind == kind
 	})
@@ -118,7 +118,7 @@ func (h *hosts) begin(fleet *columns.Fleet) {
 func (h *hosts) adopt(r *record) {
 	g := *r.guest
 	g.turn, g.hosting = turn{}, h
-	h.guests[r.key] = &g
+	h.guests[*r.key] = &g
 	h.occupants.move(&g, nowhere, inPlace(g.host))
 	h.cohort.wait(&g, g.waits)
 }
@@ -134,7 +134,7 @@ func (p *planner) adoptClass(resting restingClass) {
 func (p *planner) adoptPlacement(object *api.Placement, r *record) {
 	s := r.placed
 	placed := &placementDecision{object: object, specRevision: s.specRevision, query: s.query, status: &object.Status, recorded: s}
-	p.placements[r.key] = placed
+	p.placements[*r.key] = placed
 	p.joinClass(placed)
 	if r.rests() {
 		placed.class.absent--
@@ -142,8 +142,7 @@ func (p *planner) adoptPlacement(object *api.Placement, r *record) {
 	}
 	p.occupants.move(placed, nowhere, slices.Values(object.Status.Clusters))
 	placed.holding = s.query.HasRequests() && len(object.Status.Decisions) > 0
-	placed.taken = s.taken
-	placed.decided, placed.resumed = s.decided, s.resumed
+	placed.standing, placed.wanting = s.standing, false
 	p.setWanting(placed, s.wanting)
 	if s.told != "" {
 		placed.class.adopt(&placed.sentence, s.query, s.told)
@@ -154,7 +153,7 @@ func (p *planner) adoptPlacement(object *api.Placement, r *record) {
 // adoptWorkload takes over a workload of a snapshot.
 func (b *bindings) adoptWorkload(object *api.Workload, r *record) {
 	w := &workloadBinding{bindingState: r.binding.bindingState, object: object, status: object.Status}
-	b.workloads[r.key] = w
+	b.workloads[*r.key] = w
 	// Why it follows its policy is asked again: it may be because it has.
 	w.unclaimed, w.reason = true, ""
 	b.occupants.move(w, nowhere, maps.Keys(clustersOf(&w.status)))

@@ -68,7 +68,7 @@ func newForkIndex(s *snapshot) *forkIndex {
 		resting: btree.NewG(16, func(a, b restingClass) bool { return a.class < b.class }),
 	}
 	ix.advance(s, func(yield func(api.Key) bool) {
-		s.records.Ascend(func(r *record) bool { return yield(r.key) })
+		s.records.Ascend(func(r *record) bool { return yield(*r.key) })
 	})
 	return ix
 }
@@ -82,8 +82,8 @@ func (ix *forkIndex) freeze() *forkIndex {
 func (ix *forkIndex) advance(s *snapshot, differ iter.Seq[api.Key]) {
 	lifted := map[string]struct{}{} // classes of which the floor may be higher now
 	for key := range differ {
-		was, had := ix.records.Get(&record{key: key})
-		is, has := s.records.Get(&record{key: key})
+		was, had := ix.records.Get(&record{key: &key})
+		is, has := s.records.Get(&record{key: &key})
 		if had {
 			for r := range was.relations() {
 				ix.relations.Delete(r)
@@ -159,7 +159,7 @@ func (ix *forkIndex) lift(class string) {
 	}
 	c.floor, c.floorTotal = placement.Highest, placement.Highest
 	for key := range ix.related(restsIn, class) {
-		if r, _ := ix.records.Get(&record{key: key}); r.placed.decided && r.placed.full && r.placed.query.Wanted != 0 {
+		if r, _ := ix.records.Get(&record{key: &key}); r.placed.decided && r.placed.full && r.placed.query.Wanted != 0 {
 			c.lower(r.placed)
 		}
 	}
@@ -187,23 +187,23 @@ func (r *record) relations() iter.Seq[relation] {
 		switch object := r.object.(type) {
 		case *api.Placement:
 			for _, name := range r.status.Clusters {
-				if !yield(relation{onCluster, name, r.key}) {
+				if !yield(relation{onCluster, name, *r.key}) {
 					return
 				}
 			}
 			if r.rests() {
-				yield(relation{restsIn, r.placed.query.Class, r.key})
+				yield(relation{restsIn, r.placed.query.Class, *r.key})
 				return
 			}
 		case *api.Cluster:
 			if g := r.guest; g.host == "" && object.Spec.OpenStack == nil {
 				if g.waits {
-					yield(relation{awaitsHost, "", r.key})
+					yield(relation{awaitsHost, "", *r.key})
 				}
 				return // it is asked for by its key alone
 			}
 		}
-		yield(relation{restless, "", r.key})
+		yield(relation{restless, "", *r.key})
 	}
 }
 

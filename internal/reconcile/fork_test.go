@@ -166,7 +166,7 @@ func checkFork(t *rapid.T, w *world, p *planner, now time.Time) {
 	}
 	after := p.snapshot(before)
 	before.records.Ascend(func(r *record) bool {
-		if now, _ := after.get(r.key); !reflect.DeepEqual(now.decided(), r.decided()) || !reflect.DeepEqual(now.placed, r.placed) || !reflect.DeepEqual(now.binding, r.binding) {
+		if now, _ := after.get(*r.key); !reflect.DeepEqual(now.decided(), r.decided()) || !reflect.DeepEqual(now.placed, r.placed) || !reflect.DeepEqual(now.binding, r.binding) {
 			t.Fatalf("a fork changed %s", r.key)
 		}
 		return true

@@ -73,7 +73,7 @@ func (i input[O]) kept(p *planner, key api.Key) api.Object {
 	return nil
 }
 
-func (i input[O]) adopted(p *planner, r *record) { i.adopt(p, r.key, as[O](r.object)) }
+func (i input[O]) adopted(p *planner, r *record) { i.adopt(p, *r.key, as[O](r.object)) }
 
 func (i input[O]) observed(s *snapshot, object api.Object) api.Object {
 	if i.observe == nil {

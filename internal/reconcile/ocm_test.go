@@ -81,7 +81,7 @@ func enqueued(t *testing.T, c *ocm.Case) (decided, again []string) {
 		}
 	}
 	for key, placed := range p.placements {
-		if placed.rounds.pass == p.passes {
+		if int(placed.rounds.pass) == p.passes {
 			again = append(again, key.Path())
 		}
 	}

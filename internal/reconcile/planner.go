@@ -57,36 +57,33 @@ type placementDecision struct {
 	specRevision int64
 	query        *placement.Query
 	class        *class
-	position     int // among the class's placements
+	position     int32 // among the class's placements
+	holding      bool  // has reservations
 
-	taken
-	decided bool
-	resumed bool // was decided by an earlier run of the server, and not looked at since
-	wanting bool // did not get what it wants
+	standing
 	// sentence says why clusters do not fit it, nil where it has not been asked.
 	sentence *sentence
-	holding  bool // has reservations
 	// recorded is its state in the records.
 	recorded *placedState
 }
 
-// taken says whether every wanted seat is, and what an outsider has to be better than:
-// see placement.Outcome.
-type taken struct {
-	full              bool
+// standing is how a decision stands: whether every wanted seat is taken, and what an
+// outsider has to be better than (see placement.Outcome), and how far it was looked at.
+type standing struct {
 	worst, worstTotal placement.Merit
+	full              bool
+	decided           bool
+	resumed           bool // was decided by an earlier run of the server, and not looked at since
+	wanting           bool // did not get what it wants
 }
 
 // placedState is what a fork has to know of a placement besides its object. It never
 // changes.
 type placedState struct {
-	taken
+	standing
 
 	specRevision int64
 	query        *placement.Query
-	decided      bool
-	resumed      bool
-	wanting      bool
 	told         string    // its sentence
 	at           time.Time // its own instant
 }
@@ -94,7 +91,7 @@ type placedState struct {
 // state is that of a placement now.
 func (p *placementDecision) state() placedState {
 	s := placedState{
-		taken: p.taken, specRevision: p.specRevision, query: p.query, decided: p.decided, resumed: p.resumed, wanting: p.wanting, at: p.at,
+		standing: p.standing, specRevision: p.specRevision, query: p.query, at: p.at,
 	}
 	if p.sentence != nil {
 		s.told = p.sentence.text
@@ -199,7 +196,8 @@ func (p *planner) putPlacement(known *placementDecision, object *api.Placement, 
 		return
 	}
 	if known == nil {
-		known = &placementDecision{object: object, specRevision: specRevision, query: query, status: &object.Status, resumed: p.passes == 0 || p.following}
+		known = &placementDecision{object: object, specRevision: specRevision, query: query, status: &object.Status}
+		known.resumed = p.passes == 0 || p.following
 		p.placements[query.Key] = known
 		p.joinClass(known)
 		known.class.share(query)
@@ -437,7 +435,7 @@ func (p *planner) decide(placed *placementDecision, now time.Time) (changed, mov
 	}
 	wanting := placed.query.Wanted != 0 && !out.Full && (placed.query.Wanted != score.All || len(out.Choices) == 0)
 	p.setWanting(placed, wanting)
-	placed.taken = taken{out.Full, out.Worst, out.WorstTotal}
+	placed.full, placed.worst, placed.worstTotal = out.Full, out.Worst, out.WorstTotal
 	placed.decided, placed.resumed = true, false
 	placed.class.forgetFloor()
 	p.queue.agenda.set(placed, out.NextAt)

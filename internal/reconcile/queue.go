@@ -27,11 +27,11 @@ type decision interface {
 
 // turn is what the queue keeps of a decision.
 type turn struct {
+	at     time.Time // when time alone makes it stale; zero = never
+	rounds rounds
+	place  place
 	stale  bool
 	gone   bool // with its object
-	rounds rounds
-	at     time.Time // when time alone makes it stale; zero = never
-	place  place
 }
 
 // place is where a decision stood in a large batch that was sorted; zero where it was
@@ -124,12 +124,12 @@ func (q *queue) sort(k decidedKind, batch []decision) {
 const maxRounds = 4
 
 // rounds counts how often a decision was made in a pass.
-type rounds struct{ pass, made int }
+type rounds struct{ pass, made int32 }
 
 // another reports whether it may be made once more in a pass.
 func (r *rounds) another(pass int) bool {
-	if r.pass != pass {
-		r.pass, r.made = pass, 0
+	if r.pass != int32(pass) {
+		r.pass, r.made = int32(pass), 0
 	}
 	r.made++
 	return r.made <= maxRounds

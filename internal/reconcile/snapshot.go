@@ -45,7 +45,7 @@ const maxViews = 32
 // record is something that is decided, or a cloud or a project, as of the last pass. It
 // never changes.
 type record struct {
-	key     api.Key
+	key     *api.Key             // that of the query of a placement
 	object  api.Object           // with its status as last decided, but for a placement
 	status  *api.PlacementStatus // of a placement, as last decided
 	placed  *placedState         // of a placement
@@ -74,7 +74,7 @@ type follower struct {
 }
 
 func newRecords() *btree.BTreeG[*record] {
-	return btree.NewG(16, func(a, b *record) bool { return a.key.Compare(b.key) < 0 })
+	return btree.NewG(16, func(a, b *record) bool { return a.key.Compare(*b.key) < 0 })
 }
 
 func newFollowers() *btree.BTreeG[follower] {
@@ -103,21 +103,21 @@ func (p *planner) record(key api.Key) {
 	}
 	if i, ok := inputs[key.Kind]; ok {
 		if object := i.kept(p, key); object != nil {
-			p.records.ReplaceOrInsert(&record{key: key, object: object})
+			p.records.ReplaceOrInsert(&record{key: new(key), object: object})
 			p.differing.add(key)
 			return
 		}
 	}
-	p.records.Delete(&record{key: key})
+	p.records.Delete(&record{key: &key})
 	p.differing.add(key)
 }
 
 // recordDecision is record for what is decided.
 func (p *planner) recordDecision(known decision) {
-	r := &record{key: known.key(), object: known.stored()}
+	r := &record{object: known.stored()}
 	switch d := known.(type) {
 	case *placementDecision:
-		r.status = d.status
+		r.key, r.status = &d.query.Key, d.status
 		if s := d.state(); d.recorded == nil || *d.recorded != s {
 			d.recorded = &s
 		}
@@ -130,8 +130,11 @@ func (p *planner) recordDecision(known decision) {
 		copied := *d
 		r.guest = &copied
 	}
+	if r.key == nil {
+		r.key = new(known.key())
+	}
 	p.records.ReplaceOrInsert(r)
-	p.differing.add(r.key)
+	p.differing.add(*r.key)
 }
 
 // snapshot is how everything stands now. before is the last one, or nil.
@@ -160,7 +163,7 @@ func (s *snapshot) others() ledger.Others {
 
 // get is what is decided of a key; ok is false for what is not.
 func (s *snapshot) get(key api.Key) (d record, ok bool) {
-	known, ok := s.records.Get(&record{key: key})
+	known, ok := s.records.Get(&record{key: &key})
 	if !ok {
 		return record{}, false
 	}

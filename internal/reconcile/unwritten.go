@@ -84,7 +84,9 @@ func (u *unwritten) due(now time.Time) []write {
 		}
 		due = append(due, u.attempts[d].write)
 	}
-	u.round = u.round[n:]
+	if u.round = u.round[n:]; len(u.round) == 0 {
+		u.round = nil
+	}
 	return due
 }
 
@@ -104,7 +106,9 @@ func (u *unwritten) begin(now time.Time) {
 
 // done forgets a decision: it is durable, or another one follows.
 func (u *unwritten) done(d decision) {
-	delete(u.attempts, d)
+	if delete(u.attempts, d); len(u.attempts) == 0 {
+		u.attempts = map[decision]*attempt{} // the old one keeps the room of all that there were
+	}
 }
 
 // failed notes that a decision could not be written.

@@ -17,6 +17,7 @@ import (
 // and how those that fit are chosen from. Immutable.
 type Query struct {
 	*asked
+	*arranged
 
 	Key api.Key
 	// Wanted is how many clusters to choose, or All.
@@ -27,11 +28,6 @@ type Query struct {
 	seed           uint64 // of the tie hash
 	minImprovement float64
 	scoring        *score.Scoring
-	spread         []api.SpreadConstraint
-	groups         *api.DecisionStrategy
-
-	// One and many are what hosts are called; empty = "cluster", "clusters".
-	One, Many string
 }
 
 // asked is the part of a query that those share which ask for the same in the same
@@ -43,6 +39,25 @@ type asked struct {
 	Checks      filter.Checks
 	tolerations *filter.Tolerations // those of the checks: they also say who ranks last
 	reserves    ledger.Needs        // what is reserved
+
+	// One and many are what hosts are called; empty = "cluster", "clusters".
+	One, Many string
+}
+
+// arranged is the part of a query that says how the clusters are chosen together.
+type arranged struct {
+	spread []api.SpreadConstraint
+	groups *api.DecisionStrategy
+}
+
+// unarranged is shared by the queries that choose each cluster by itself: most.
+var unarranged = &arranged{}
+
+func arrange(spec *api.PlacementSpec) *arranged {
+	if len(spec.SpreadConstraints) == 0 && spec.DecisionStrategy == nil {
+		return unarranged
+	}
+	return &arranged{spec.SpreadConstraints, spec.DecisionStrategy}
 }
 
 // Share has a query that nobody else has yet, and that has the Class and the Wording
@@ -59,13 +74,12 @@ func Compile(p *api.Placement, takesFailing bool) (*Query, error) {
 	spec := &p.Spec
 	q := &Query{
 		asked:           &asked{},
+		arranged:        arrange(spec),
 		Key:             api.KeyOf(p),
 		Wanted:          score.All,
 		rescheduleAfter: spec.RescheduleAfter.Or(0),
 		Migration:       spec.Migration == nil || *spec.Migration,
 		minImprovement:  spec.MinImprovement,
-		spread:          spec.SpreadConstraints,
-		groups:          spec.DecisionStrategy,
 	}
 	q.seed = columns.HashText(p.Metadata.UID)
 	if p.Metadata.UID == "" {
@@ -91,7 +105,7 @@ func Compile(p *api.Placement, takesFailing bool) (*Query, error) {
 // NewGroupQuery is the query of what chooses among the clusters that fit by other
 // means than a score.
 func NewGroupQuery(key api.Key, s *filter.Spec) (*Query, error) {
-	q := &Query{asked: &asked{}, Key: key, Wanted: score.All, Migration: true}
+	q := &Query{asked: &asked{}, arranged: unarranged, Key: key, Wanted: score.All, Migration: true}
 	if err := q.ask(s); err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
