@@ -47,4 +47,6 @@
 //	28 | SIGTERM under load, twice, SIGHUP with a wrong configuration | signals | 2 / 20 | a b c d e f | TestFaultTermination
 //	29 | backup under load, restored elsewhere, cut off, damaged | backup while all write; bytes cut off and turned over | 2 / 15 | a b c d e f | TestFaultBackup
 //	30 | Terraform cut off in the middle of an apply | a proxy that cuts answers off, once and again, or stalls; SIGKILL of the server | 4 / 40 | a b c d e f | TestFaultTerraform
+//	31 | three servers on three members of etcd: the leader killed in the middle of a pass, stopped for longer than its lease, cut off from etcd both ways and one way, a follower cut off, etcd's leader killed and stopped, history compacted under a slow follower | signals, a proxy for each server and member; between them and etcd it is noted who decides in which term; others read, write, delete and preview the same few objects through all servers, and porcupine judges | 11 / 220 | a b c d e f | TestFaultSeveralServers
+//	32 | clocks of three servers an hour apart, and the leader stops | a clock built into the server for the test (go build -overlay) | 1 / 20 | a b c d e f | TestFaultClocksApart
 package faults

@@ -134,26 +134,6 @@ func TestFaultEtcdMember(t *testing.T) {
 	f := begin(t, 10)
 	members := startEtcd(t, 3)
 	w := newWorld(t, f, external(t, clientAddresses(members))...)
-	leader := func() *member {
-		var found *member
-		eventually.True(t, "the etcd cluster has a leader", func() bool {
-			for _, m := range members {
-				if m.cmd.ProcessState != nil {
-					continue
-				}
-				c := m.connect()
-				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-				status, err := c.Status(ctx, m.client)
-				cancel()
-				if err == nil && status.Leader == status.Header.MemberId {
-					found = m
-					return true
-				}
-			}
-			return false
-		})
-		return found
-	}
 	w.startWriting()
 	for range rounds(1, 10) {
 		gap := func(what string) {
@@ -166,14 +146,14 @@ func TestFaultEtcdMember(t *testing.T) {
 				t.Logf("after %s writes went on within %s", what, took.Round(time.Millisecond))
 			}
 		}
-		m := leader()
+		m := etcdLeader(t, members)
 		m.kill()
 		f.happened()
 		gap("the leader was killed")
 		if err := m.start(); err != nil {
 			t.Fatal(err)
 		}
-		m = leader()
+		m = etcdLeader(t, members)
 		m.signal(syscall.SIGSTOP)
 		f.happened()
 		gap("the leader was stopped")

@@ -65,6 +65,8 @@ type world struct {
 	binary string
 	args   []string // of every server of this world
 	server atomic.Pointer[process]
+	// clients are those of the writers; nil = that of the server.
+	clients func(writer int) *client.Client
 
 	ledger *ledger
 	seen   *history
@@ -97,6 +99,14 @@ func embedded(dir string, args ...string) []string {
 func dataDir(t testing.TB) string { return filepath.Join(t.TempDir(), "data") }
 
 func (w *world) p() *process { return w.server.Load() }
+
+// client is what a writer writes with.
+func (w *world) client(writer int) *client.Client {
+	if w.clients != nil {
+		return w.clients(writer)
+	}
+	return w.p().client
+}
 
 // start starts the server of the world and waits until it is ready.
 func (w *world) start() *process {
@@ -141,7 +151,7 @@ func (w *world) fill() {
 	}
 	for writer := range writers {
 		for n := range perWriter {
-			_ = w.write(w.random, w.p().client, writer, n, time.Now().Add(eventually.Limit)) // counted below
+			_ = w.write(w.random, w.client(writer), writer, n, time.Now().Add(eventually.Limit)) // counted below
 		}
 	}
 	if missing := writers*perWriter - len(w.ledger.acknowledged()); missing > 0 {
@@ -285,7 +295,7 @@ func (w *world) startWriting() {
 					return
 				default:
 				}
-				if err := w.write(own, w.p().client, writer, n%perWriter, time.Now().Add(5*time.Second)); err != nil {
+				if err := w.write(own, w.client(writer), writer, n%perWriter, time.Now().Add(5*time.Second)); err != nil {
 					select {
 					case <-halt:
 						return

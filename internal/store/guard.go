@@ -138,9 +138,7 @@ func (s *Store) look() {
 	// Of a store that is full only whether it answers is of interest: a write would
 	// be refused. The alarm of an external cluster is cleared by somebody else.
 	if s.guard.identity == "" || s.lowSpace() || s.noSpace.Load() && s.options.alone() {
-		began := s.guard.clock.now()
-		if revision, err := s.Revision(s.ctx); err == nil {
-			s.guard.currency.prove(began, revision)
+		if _, err := s.Revision(s.ctx); err == nil {
 			s.guard.troubleSince.Store(0)
 		}
 	} else {

@@ -345,12 +345,16 @@ func (s *Store) Revision(ctx context.Context) (int64, error) {
 	}
 	ctx, cancel := s.requestContext(ctx)
 	defer cancel()
-	asked := s.revision.Load()
+	asked, at := s.revision.Load(), s.guard.clock.now()
 	resp, err := s.client.Get(ctx, epochKey, clientv3.WithCountOnly())
 	if err != nil {
 		return 0, fmt.Errorf("read the revision of the store: %w", classify(err, false))
 	}
-	return resp.Header.Revision, s.answered(asked, resp.Header)
+	if err := s.answered(asked, resp.Header); err != nil {
+		return 0, err
+	}
+	s.guard.currency.prove(at, resp.Header.Revision)
+	return resp.Header.Revision, nil
 }
 
 func (s *Store) sawRevision(revision int64) {

@@ -1,0 +1,303 @@
+//go:build faults
+
+package faults
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+)
+
+// deed is what a contender asks of an object.
+type deed string
+
+const (
+	read   deed = "read"
+	write  deed = "write"
+	remove deed = "delete"
+	commit deed = "commit" // a write with the token of a preview
+)
+
+// ask and reply are one operation on one object, as a contender saw it.
+type ask struct {
+	object string
+	deed   deed
+	number int64 // what is written
+}
+
+type reply struct {
+	number  int64 // 0 = there is no such object
+	version int64
+	unknown bool // nobody can tell whether it was done
+	refused bool // it was not done
+}
+
+// held is what an object is.
+type held struct{ number, version int64 }
+
+// register is an object that is written, deleted and read. Its version grows with
+// decisions, too.
+var register = porcupine.Model{
+	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
+		byObject := map[string][]porcupine.Operation{}
+		for _, op := range history {
+			object := op.Input.(ask).object
+			byObject[object] = append(byObject[object], op)
+		}
+		var parts [][]porcupine.Operation
+		for _, part := range byObject {
+			parts = append(parts, part)
+		}
+		return parts
+	},
+	Init: func() any { return held{} },
+	Step: func(state, input, output any) (bool, any) {
+		now, in, out := state.(held), input.(ask), output.(reply)
+		switch {
+		case out.refused:
+			return in.deed == commit || in.deed == remove && now.number == 0, now
+		case in.deed == read:
+			return out.number == now.number && (out.number == 0 || out.version >= now.version), held{out.number, max(now.version, out.version)}
+		case in.deed == remove:
+			return out.unknown || now.number != 0, held{0, now.version}
+		case out.unknown || out.number != in.number: // or what somebody else wrote right after
+			return true, held{in.number, now.version}
+		}
+		// The answer shows it with its decision, others may have read it without.
+		return out.version > now.version, held{in.number, now.version}
+	},
+	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v -> %+v", input, output) },
+}
+
+// contest is some contenders who read and write the same few objects through any server.
+type contest struct {
+	crew    *crew
+	name    string
+	number  int64
+	halt    chan struct{}
+	running sync.WaitGroup
+	began   time.Time
+
+	mu      sync.Mutex
+	history []porcupine.Operation
+	stale   int // reads that said that they may be old
+	// replaced is how often an object was left for another one, because nobody can tell
+	// what became of a write to it: few such writes to an object can be judged.
+	replaced [contested]int
+
+	promises, kept atomic.Int64 // previews that were committed
+}
+
+const (
+	contenders = 4
+	contested  = 3
+)
+
+// contestLabel numbers what contenders write.
+const contestLabel = "contest"
+
+// entryOf is the number of what a contender wrote.
+func entryOf(object api.Object) int64 {
+	number, err := strconv.ParseInt(object.Meta().Labels[contestLabel], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return number
+}
+
+var contestNumber atomic.Int64
+
+// startContest has the contenders begin. Each contest has objects of its own.
+func (c *crew) startContest(name string) *contest {
+	x := &contest{crew: c, name: name, number: contestNumber.Add(1), halt: make(chan struct{}), began: time.Now()}
+	for contender := range contenders {
+		own := rand.New(rand.NewPCG(c.random.Uint64(), uint64(contender)))
+		x.running.Go(func() {
+			for {
+				select {
+				case <-x.halt:
+					return
+				case <-time.After(time.Duration(own.IntN(20)) * time.Millisecond): // a user who thinks
+				}
+				x.act(own, own.IntN(contested))
+			}
+		})
+	}
+	return x
+}
+
+func (x *contest) stop() {
+	close(x.halt)
+	x.running.Wait()
+}
+
+// act does one thing to one object through one server.
+func (x *contest) act(random *rand.Rand, which int) {
+	x.mu.Lock()
+	name := fmt.Sprintf("contest-%d-%d-%d", x.number, which, x.replaced[which])
+	x.mu.Unlock()
+	r := x.crew.replicas[random.IntN(len(x.crew.replicas))]
+	in := ask{object: name, deed: []deed{read, read, read, write, write, remove, commit}[random.IntN(7)]}
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
+	defer cancel()
+	through, err := client.New(client.Options{Endpoint: "http://" + r.address, MaxRetries: -1, RequestTimeout: 4 * time.Second})
+	if err != nil {
+		x.crew.t.Error(err)
+		return
+	}
+	defer through.Close()
+	object := placement(name, groupName(random.IntN(groups)), 1+random.Int64N(2), 0)
+	object.Metadata.Labels = nil
+	var out reply
+	var token string
+	var promised []string
+	switch in.deed {
+	case write, commit:
+		in.number = x.crew.number.Add(1)
+		object.Metadata.Labels = map[string]string{contestLabel: strconv.FormatInt(in.number, 10)}
+		object.SetDefaults()
+		if in.deed == commit {
+			preview, err := through.Preview(ctx, object)
+			if err != nil {
+				return // nothing was written
+			}
+			token, promised = preview.Token, preview.Clusters
+			// The token is good at every server.
+			r = x.crew.replicas[random.IntN(len(x.crew.replicas))]
+			if through, err = client.New(client.Options{Endpoint: "http://" + r.address, MaxRetries: -1, RequestTimeout: 4 * time.Second}); err != nil {
+				x.crew.t.Error(err)
+				return
+			}
+			defer through.Close()
+		}
+	}
+	call := time.Since(x.began)
+	counts := true
+	switch in.deed {
+	case read:
+		out, counts = x.read(ctx, r, name)
+	case remove:
+		err := through.Delete(ctx, api.KeyOf(object))
+		out.refused = client.IsNotFound(err)
+		out.unknown = err != nil && !out.refused
+	default:
+		var options client.PutOptions
+		options.PreviewToken = token
+		if random.IntN(2) == 0 && token == "" {
+			options.Wait = pointer(time.Duration(0))
+		}
+		stored, err := through.Put(ctx, object, options)
+		switch {
+		case err == nil:
+			out.number, out.version = entryOf(stored), versionOf(stored)
+			if p := stored.(*api.Placement); token != "" && out.number == in.number {
+				x.promises.Add(1)
+				if p.Status.ObservedGeneration == p.Metadata.Generation && sameClusters(p.Status.Clusters, promised) {
+					x.kept.Add(1)
+				}
+			}
+		case refused(err):
+			out.refused = true
+		default:
+			out.unknown = true
+		}
+	}
+	back := time.Since(x.began)
+	if out.unknown {
+		back = time.Hour // it may be done at any time from now on
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !counts {
+		x.stale++
+		return
+	}
+	if out.unknown && name == fmt.Sprintf("contest-%d-%d-%d", x.number, which, x.replaced[which]) {
+		x.replaced[which]++
+	}
+	x.history = append(x.history, porcupine.Operation{Input: in, Call: int64(call), Output: out, Return: int64(back)})
+}
+
+// read reads an object from a server. It does not count where the server says that its
+// picture may be old, or says nothing.
+func (x *contest) read(ctx context.Context, r *replica, name string) (out reply, counts bool) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.address+api.KeyOf(placement(name, "g0", 1, 0)).URLPath(), nil)
+	if err != nil {
+		x.crew.t.Error(err)
+		return reply{}, false
+	}
+	asked := time.Now()
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return reply{}, false
+	}
+	defer answer.Body.Close()
+	// What it shows was complete so many milliseconds ago: while this was being asked, or
+	// before.
+	if age, err := strconv.Atoi(answer.Header.Get("Scheduler-Last-Contact")); err != nil || time.Duration(age)*time.Millisecond > time.Since(asked) {
+		return reply{}, false
+	}
+	switch answer.StatusCode {
+	case http.StatusNotFound:
+		return reply{}, true
+	case http.StatusOK:
+		var object api.Placement
+		if err := json.NewDecoder(answer.Body).Decode(&object); err != nil {
+			return reply{}, false
+		}
+		return reply{number: entryOf(&object), version: versionOf(&object)}, true
+	}
+	return reply{}, false
+}
+
+// judge has what the contenders saw be one history.
+func (x *contest) judge() {
+	x.crew.t.Helper()
+	deeds := map[deed]int{}
+	unknown := 0
+	for _, op := range x.history {
+		deeds[op.Input.(ask).deed]++
+		if op.Output.(reply).unknown {
+			unknown++
+		}
+	}
+	for _, d := range []deed{read, write, remove, commit} {
+		if deeds[d] == 0 {
+			x.crew.t.Errorf("%s: there was no %s", x.name, d)
+		}
+	}
+	switch result, info := porcupine.CheckOperationsVerbose(register, x.history, 2*time.Minute); result {
+	case porcupine.Illegal:
+		x.crew.t.Errorf("%s: what was read and written is no single history", x.name)
+		for _, part := range info.PartialLinearizationsOperations() {
+			longest := slices.MaxFunc(part, func(a, b []porcupine.Operation) int { return cmp.Compare(len(a), len(b)) })
+			x.crew.t.Logf("the end of what can be put in an order:")
+			for _, op := range longest[max(0, len(longest)-5):] {
+				x.crew.t.Logf("  %v", op)
+			}
+			x.crew.t.Logf("and the first that cannot:")
+			rest := slices.DeleteFunc(slices.Clone(x.history), func(op porcupine.Operation) bool {
+				return op.Input.(ask).object != longest[0].Input.(ask).object || slices.Contains(longest, op)
+			})
+			for _, op := range rest[:min(5, len(rest))] {
+				x.crew.t.Logf("  %v", op)
+			}
+		}
+	case porcupine.Unknown:
+		x.crew.t.Errorf("%s: %d operations, %d without an answer: too many to judge", x.name, len(x.history), unknown)
+	}
+	x.crew.t.Logf("%s: one history of %d operations, %d without an answer; %d reads may be old; %d of %d previews kept", x.name, len(x.history), unknown, x.stale, x.kept.Load(), x.promises.Load())
+}
