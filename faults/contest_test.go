@@ -84,12 +84,12 @@ var register = porcupine.Model{
 
 // contest is some contenders who read and write the same few objects through any server.
 type contest struct {
-	crew    *crew
-	name    string
-	number  int64
-	halt    chan struct{}
-	running sync.WaitGroup
-	began   time.Time
+	ensemble *ensemble
+	name     string
+	number   int64
+	halt     chan struct{}
+	running  sync.WaitGroup
+	began    time.Time
 
 	mu      sync.Mutex
 	history []porcupine.Operation
@@ -121,10 +121,10 @@ func entryOf(object api.Object) int64 {
 var contestNumber atomic.Int64
 
 // startContest has the contenders begin. Each contest has objects of its own.
-func (c *crew) startContest(name string) *contest {
-	x := &contest{crew: c, name: name, number: contestNumber.Add(1), halt: make(chan struct{}), began: time.Now()}
+func (e *ensemble) startContest(name string) *contest {
+	x := &contest{ensemble: e, name: name, number: contestNumber.Add(1), halt: make(chan struct{}), began: time.Now()}
 	for contender := range contenders {
-		own := rand.New(rand.NewPCG(c.random.Uint64(), uint64(contender)))
+		own := rand.New(rand.NewPCG(e.random.Uint64(), uint64(contender)))
 		x.running.Go(func() {
 			for {
 				select {
@@ -149,13 +149,13 @@ func (x *contest) act(random *rand.Rand, which int) {
 	x.mu.Lock()
 	name := fmt.Sprintf("contest-%d-%d-%d", x.number, which, x.replaced[which])
 	x.mu.Unlock()
-	r := x.crew.replicas[random.IntN(len(x.crew.replicas))]
+	r := x.ensemble.replicas[random.IntN(len(x.ensemble.replicas))]
 	in := ask{object: name, deed: []deed{read, read, read, write, write, remove, commit}[random.IntN(7)]}
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
 	defer cancel()
 	through, err := client.New(client.Options{Endpoint: "http://" + r.address, MaxRetries: -1, RequestTimeout: 4 * time.Second})
 	if err != nil {
-		x.crew.t.Error(err)
+		x.ensemble.t.Error(err)
 		return
 	}
 	defer through.Close()
@@ -166,7 +166,7 @@ func (x *contest) act(random *rand.Rand, which int) {
 	var promised []string
 	switch in.deed {
 	case write, commit:
-		in.number = x.crew.number.Add(1)
+		in.number = x.ensemble.number.Add(1)
 		object.Metadata.Labels = map[string]string{contestLabel: strconv.FormatInt(in.number, 10)}
 		object.SetDefaults()
 		if in.deed == commit {
@@ -176,9 +176,9 @@ func (x *contest) act(random *rand.Rand, which int) {
 			}
 			token, promised = preview.Token, preview.Clusters
 			// The token is good at every server.
-			r = x.crew.replicas[random.IntN(len(x.crew.replicas))]
+			r = x.ensemble.replicas[random.IntN(len(x.ensemble.replicas))]
 			if through, err = client.New(client.Options{Endpoint: "http://" + r.address, MaxRetries: -1, RequestTimeout: 4 * time.Second}); err != nil {
-				x.crew.t.Error(err)
+				x.ensemble.t.Error(err)
 				return
 			}
 			defer through.Close()
@@ -236,7 +236,7 @@ func (x *contest) act(random *rand.Rand, which int) {
 func (x *contest) read(ctx context.Context, r *replica, name string) (out reply, counts bool) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.address+api.KeyOf(placement(name, "g0", 1, 0)).URLPath(), nil)
 	if err != nil {
-		x.crew.t.Error(err)
+		x.ensemble.t.Error(err)
 		return reply{}, false
 	}
 	asked := time.Now()
@@ -265,7 +265,7 @@ func (x *contest) read(ctx context.Context, r *replica, name string) (out reply,
 
 // judge has what the contenders saw be one history.
 func (x *contest) judge() {
-	x.crew.t.Helper()
+	x.ensemble.t.Helper()
 	deeds := map[deed]int{}
 	unknown := 0
 	for _, op := range x.history {
@@ -276,28 +276,28 @@ func (x *contest) judge() {
 	}
 	for _, d := range []deed{read, write, remove, commit} {
 		if deeds[d] == 0 {
-			x.crew.t.Errorf("%s: there was no %s", x.name, d)
+			x.ensemble.t.Errorf("%s: there was no %s", x.name, d)
 		}
 	}
 	switch result, info := porcupine.CheckOperationsVerbose(register, x.history, 2*time.Minute); result {
 	case porcupine.Illegal:
-		x.crew.t.Errorf("%s: what was read and written is no single history", x.name)
+		x.ensemble.t.Errorf("%s: what was read and written is no single history", x.name)
 		for _, part := range info.PartialLinearizationsOperations() {
 			longest := slices.MaxFunc(part, func(a, b []porcupine.Operation) int { return cmp.Compare(len(a), len(b)) })
-			x.crew.t.Logf("the end of what can be put in an order:")
+			x.ensemble.t.Logf("the end of what can be put in an order:")
 			for _, op := range longest[max(0, len(longest)-5):] {
-				x.crew.t.Logf("  %v", op)
+				x.ensemble.t.Logf("  %v", op)
 			}
-			x.crew.t.Logf("and the first that cannot:")
+			x.ensemble.t.Logf("and the first that cannot:")
 			rest := slices.DeleteFunc(slices.Clone(x.history), func(op porcupine.Operation) bool {
 				return op.Input.(ask).object != longest[0].Input.(ask).object || slices.Contains(longest, op)
 			})
 			for _, op := range rest[:min(5, len(rest))] {
-				x.crew.t.Logf("  %v", op)
+				x.ensemble.t.Logf("  %v", op)
 			}
 		}
 	case porcupine.Unknown:
-		x.crew.t.Errorf("%s: %d operations, %d without an answer: too many to judge", x.name, len(x.history), unknown)
+		x.ensemble.t.Errorf("%s: %d operations, %d without an answer: too many to judge", x.name, len(x.history), unknown)
 	}
-	x.crew.t.Logf("%s: one history of %d operations, %d without an answer; %d reads may be old; %d of %d previews kept", x.name, len(x.history), unknown, x.stale, x.kept.Load(), x.promises.Load())
+	x.ensemble.t.Logf("%s: one history of %d operations, %d without an answer; %d reads may be old; %d of %d previews kept", x.name, len(x.history), unknown, x.stale, x.kept.Load(), x.promises.Load())
 }

@@ -34,18 +34,18 @@ type replica struct {
 	links []*proxy
 }
 
-// crew is a world with three servers on an etcd cluster of three.
-type crew struct {
+// ensemble is a world with three servers on an etcd cluster of three.
+type ensemble struct {
 	*world
 	members  []*member
 	replicas []*replica
 	record   *record
 }
 
-// newCrew starts one. wrap is what runs the nth server.
-func newCrew(t testing.TB, f *fault, binary string, wrap func(n int) []string) *crew {
+// newEnsemble starts one. wrap is what runs the nth server.
+func newEnsemble(t testing.TB, f *fault, binary string, wrap func(n int) []string) *ensemble {
 	t.Helper()
-	c := &crew{
+	e := &ensemble{
 		world:   &world{t: t, fault: f, binary: binary, ledger: newLedger(), seen: newHistory(), random: random(t)},
 		members: startEtcd(t, 3), record: &record{},
 	}
@@ -54,14 +54,14 @@ func newCrew(t testing.TB, f *fault, binary string, wrap func(n int) []string) *
 	for n := range 3 {
 		r := &replica{name: fmt.Sprint("s", n), address: proxytest.FreeAddress(t), wrap: wrap(n)}
 		var etcd []string
-		for _, m := range c.members {
-			link := startProxy(t, startTap(t, r.name, m.client, c.record).address)
+		for _, m := range e.members {
+			link := startProxy(t, startTap(t, r.name, m.client, e.record).address)
 			r.links, etcd = append(r.links, link), append(etcd, link.address())
 		}
 		r.args = external(t, etcd, "--lease", lease.String(), "--name", r.name, "--listen", r.address, "--store-timeout", "2s")
 		r.args[3] = key // the same for all of them
-		c.replicas, addresses = append(c.replicas, r), append(addresses, "http://"+r.address)
-		c.launch(r)
+		e.replicas, addresses = append(e.replicas, r), append(addresses, "http://"+r.address)
+		e.launch(r)
 	}
 	var clients []*client.Client
 	for n := range writers {
@@ -73,16 +73,16 @@ func newCrew(t testing.TB, f *fault, binary string, wrap func(n int) []string) *
 		t.Cleanup(one.Close)
 		clients = append(clients, one)
 	}
-	c.clients = func(writer int) *client.Client { return clients[writer] }
-	c.fill()
-	t.Cleanup(c.stopWriting)
-	return c
+	e.clients = func(writer int) *client.Client { return clients[writer] }
+	e.fill()
+	t.Cleanup(e.stopWriting)
+	return e
 }
 
-func (c *crew) launch(r *replica) {
-	c.t.Helper()
-	r.process = launch(c.t, r.wrap, c.binary, r.args...).awaitReady()
-	c.follow(r.process)
+func (e *ensemble) launch(r *replica) {
+	e.t.Helper()
+	r.process = launch(e.t, r.wrap, e.binary, r.args...).awaitReady()
+	e.follow(r.process)
 }
 
 // leads reports whether a server says that it leads.
@@ -94,11 +94,11 @@ func (r *replica) leads() bool {
 }
 
 // leader waits for a server that leads, other than those that are left out.
-func (c *crew) leader(without ...*replica) *replica {
-	c.t.Helper()
+func (e *ensemble) leader(without ...*replica) *replica {
+	e.t.Helper()
 	var found *replica
-	eventually.True(c.t, "another server leads", func() bool {
-		for _, r := range c.replicas {
+	eventually.True(e.t, "another server leads", func() bool {
+		for _, r := range e.replicas {
 			if !slices.Contains(without, r) && r.leads() {
 				found = r
 				return true
@@ -111,26 +111,26 @@ func (c *crew) leader(without ...*replica) *replica {
 
 // toMember does something to all links to a member of etcd: what lies between it and the
 // servers goes on without it.
-func (c *crew) toMember(m *member, do func(*proxy)) {
-	n := slices.Index(c.members, m)
-	for _, r := range c.replicas {
+func (e *ensemble) toMember(m *member, do func(*proxy)) {
+	n := slices.Index(e.members, m)
+	for _, r := range e.replicas {
 		do(r.links[n])
 	}
 }
 
 // follower is a server that does not lead.
-func (c *crew) follower() *replica {
-	leader := c.leader()
-	return c.replicas[(slices.Index(c.replicas, leader)+1)%len(c.replicas)]
+func (e *ensemble) follower() *replica {
+	leader := e.leader()
+	return e.replicas[(slices.Index(e.replicas, leader)+1)%len(e.replicas)]
 }
 
 // whileDeciding waits until a server sends derived state to etcd, and does something
 // before etcd has it: it is in the middle of a pass.
-func (c *crew) whileDeciding(r *replica, do func()) {
-	c.t.Helper()
+func (e *ensemble) whileDeciding(r *replica, do func()) {
+	e.t.Helper()
 	var once sync.Once
 	done := make(chan struct{})
-	c.record.ask(func(server string) {
+	e.record.ask(func(server string) {
 		if server == r.name {
 			once.Do(func() {
 				do()
@@ -138,28 +138,28 @@ func (c *crew) whileDeciding(r *replica, do func()) {
 			})
 		}
 	})
-	defer c.record.ask(nil)
+	defer e.record.ask(nil)
 	select {
 	case <-done:
 	case <-time.After(eventually.Limit):
-		c.t.Fatalf("%s decides nothing any more", r.name)
+		e.t.Fatalf("%s decides nothing any more", r.name)
 	}
 }
 
 // otherDecisions waits until servers other than one have decided something since a
 // moment.
-func (c *crew) otherDecisions(since int, without *replica) {
-	c.t.Helper()
-	eventually.True(c.t, "another server decides", func() bool {
-		return slices.ContainsFunc(c.record.all()[since:], func(d decided) bool { return d.term > 0 && d.server != without.name })
+func (e *ensemble) otherDecisions(since int, without *replica) {
+	e.t.Helper()
+	eventually.True(e.t, "another server decides", func() bool {
+		return slices.ContainsFunc(e.record.all()[since:], func(d decided) bool { return d.term > 0 && d.server != without.name })
 	})
 }
 
-// crewFault is what happens to servers that stand together.
-type crewFault struct {
+// ensembleFault is what happens to servers that stand together.
+type ensembleFault struct {
 	name string
 	// happens makes it happen while everybody writes, and ends it.
-	happens func(c *crew)
+	happens func(e *ensemble)
 }
 
 // linkWeather are the ways in which a server loses etcd.
@@ -180,93 +180,93 @@ func (r *replica) held() (n int64) {
 	return n
 }
 
-var crewFaults = []crewFault{
-	{"kill -9 of the leader in the middle of a pass", func(c *crew) {
-		r := c.leader()
-		since := len(c.record.all())
-		c.whileDeciding(r, r.kill)
+var ensembleFaults = []ensembleFault{
+	{"kill -9 of the leader in the middle of a pass", func(e *ensemble) {
+		r := e.leader()
+		since := len(e.record.all())
+		e.whileDeciding(r, r.kill)
 		began := time.Now()
-		c.otherDecisions(since, r)
-		c.t.Logf("%s after the leader was killed, another one decides", time.Since(began).Round(10*time.Millisecond))
-		c.fault.happened()
-		c.launch(r)
+		e.otherDecisions(since, r)
+		e.t.Logf("%s after the leader was killed, another one decides", time.Since(began).Round(10*time.Millisecond))
+		e.fault.happened()
+		e.launch(r)
 	}},
-	{"the leader stops for longer than its lease, and continues", func(c *crew) {
-		r := c.leader()
-		since := len(c.record.all())
-		c.whileDeciding(r, func() { r.signal(syscall.SIGSTOP) })
-		c.otherDecisions(since, r)
-		c.fault.happened()
+	{"the leader stops for longer than its lease, and continues", func(e *ensemble) {
+		r := e.leader()
+		since := len(e.record.all())
+		e.whileDeciding(r, func() { r.signal(syscall.SIGSTOP) })
+		e.otherDecisions(since, r)
+		e.fault.happened()
 		r.signal(syscall.SIGCONT)
-		c.awaitWrites(20)
+		e.awaitWrites(20)
 	}},
-	{"the leader is cut off from etcd", func(c *crew) {
+	{"the leader is cut off from etcd", func(e *ensemble) {
 		for _, w := range linkWeather {
-			r := c.leader()
-			since := len(c.record.all())
+			r := e.leader()
+			since := len(e.record.all())
 			held := r.held()
-			c.whileDeciding(r, func() { r.set(w.there, w.back) })
-			c.otherDecisions(since, r)
+			e.whileDeciding(r, func() { r.set(w.there, w.back) })
+			e.otherDecisions(since, r)
 			if r.held() == held {
-				c.t.Error("nothing was held up")
+				e.t.Error("nothing was held up")
 			}
-			c.fault.happened()
+			e.fault.happened()
 			r.set(fine, fine)
-			c.awaitWrites(20)
+			e.awaitWrites(20)
 		}
 	}},
-	{"a server that follows is cut off from etcd", func(c *crew) {
+	{"a server that follows is cut off from etcd", func(e *ensemble) {
 		for _, w := range linkWeather {
-			r := c.follower()
+			r := e.follower()
 			held := r.held()
 			r.set(w.there, w.back)
-			eventually.True(c.t, "the server that is cut off says so", func() bool { return r.readiness().status == 503 })
-			c.awaitWrites(20) // through the others
+			eventually.True(e.t, "the server that is cut off says so", func() bool { return r.readiness().status == 503 })
+			e.awaitWrites(20) // through the others
 			if r.held() == held {
-				c.t.Error("nothing was held up")
+				e.t.Error("nothing was held up")
 			}
-			c.fault.happened()
+			e.fault.happened()
 			r.set(fine, fine)
-			eventually.True(c.t, "it is ready again", func() bool { return r.readiness().status == 200 })
+			eventually.True(e.t, "it is ready again", func() bool { return r.readiness().status == 200 })
 		}
 	}},
-	{"etcd loses its leader", func(c *crew) {
-		m := etcdLeader(c.t, c.members)
+	{"etcd loses its leader", func(e *ensemble) {
+		m := etcdLeader(e.t, e.members)
 		m.kill()
-		c.toMember(m, func(link *proxy) { link.reset(true) })
-		c.fault.happened()
-		c.awaitWrites(20)
+		e.toMember(m, func(link *proxy) { link.reset(true) })
+		e.fault.happened()
+		e.awaitWrites(20)
 		if err := m.start(); err != nil {
-			c.t.Fatal(err)
+			e.t.Fatal(err)
 		}
-		c.toMember(m, func(link *proxy) { link.reset(false) })
-		m = etcdLeader(c.t, c.members)
+		e.toMember(m, func(link *proxy) { link.reset(false) })
+		m = etcdLeader(e.t, e.members)
 		m.signal(syscall.SIGSTOP)
-		c.toMember(m, func(link *proxy) { link.set(stalled, stalled) })
-		c.fault.happened()
-		c.awaitWrites(20)
+		e.toMember(m, func(link *proxy) { link.set(stalled, stalled) })
+		e.fault.happened()
+		e.awaitWrites(20)
 		m.signal(syscall.SIGCONT)
-		c.toMember(m, func(link *proxy) { link.set(fine, fine) })
-		c.awaitWrites(20)
+		e.toMember(m, func(link *proxy) { link.set(fine, fine) })
+		e.awaitWrites(20)
 	}},
-	{"compaction under a slow follower", func(c *crew) {
-		r := c.follower()
+	{"compaction under a slow follower", func(e *ensemble) {
+		r := e.follower()
 		held := r.held()
 		r.set(fine, stalled)
-		eventually.True(c.t, "its links hold something up", func() bool { return r.held() > held })
+		eventually.True(e.t, "its links hold something up", func() bool { return r.held() > held })
 		since := versionShown(r)
-		c.awaitWrites(50)
-		direct := c.members[0].connect()
-		revision := revisionOf(c.t, direct)
-		if _, err := direct.Compact(c.t.Context(), revision); err != nil {
-			c.t.Fatal(err)
+		e.awaitWrites(50)
+		direct := e.members[0].connect()
+		revision := revisionOf(e.t, direct)
+		if _, err := direct.Compact(e.t.Context(), revision); err != nil {
+			e.t.Fatal(err)
 		}
 		if revision <= since {
-			c.t.Fatal("the history that the server needs is still there")
+			e.t.Fatal("the history that the server needs is still there")
 		}
-		c.fault.happened()
+		e.fault.happened()
 		r.set(fine, fine)
-		eventually.True(c.t, "the slow server shows what came meanwhile", func() bool {
+		eventually.True(e.t, "the slow server shows what came meanwhile", func() bool {
 			return r.readiness().status == 200 && versionShown(r) >= revision
 		})
 	}},
@@ -289,37 +289,37 @@ func versionShown(r *replica) int64 {
 func TestFaultSeveralServers(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	f := begin(t, 31)
-	c := newCrew(t, f, serverBinary, func(int) []string { return nil })
+	e := newEnsemble(t, f, serverBinary, func(int) []string { return nil })
 	for round := range rounds(1, 20) {
-		for _, fault := range crewFaults {
+		for _, fault := range ensembleFaults {
 			began := time.Now()
-			c.startWriting()
-			contest := c.startContest(fmt.Sprintf("%s, round %d", fault.name, round))
-			c.awaitWrites(20)
-			fault.happens(c)
-			c.stopWriting()
+			e.startWriting()
+			contest := e.startContest(fmt.Sprintf("%s, round %d", fault.name, round))
+			e.awaitWrites(20)
+			fault.happens(e)
+			e.stopWriting()
 			contest.stop()
-			c.world.server.Store(c.leader().process)
-			c.judgeQuickly()
-			c.oracleTerms()
+			e.world.server.Store(e.leader().process)
+			e.judgeQuickly()
+			e.oracleTerms()
 			contest.judge()
 			t.Logf("%s: %s", fault.name, time.Since(began).Round(100*time.Millisecond))
 		}
 	}
-	c.world.server.Store(c.leader().process)
-	c.judge()
+	e.world.server.Store(e.leader().process)
+	e.judge()
 }
 
 // oracleTerms is a part of oracle (d): each term has one server, and what one term
 // writes is before everything that the next one does.
-func (c *crew) oracleTerms() {
-	c.t.Helper()
-	list := c.record.all()
+func (e *ensemble) oracleTerms() {
+	e.t.Helper()
+	list := e.record.all()
 	if len(list) == 0 {
-		c.t.Error("oracle (d) has seen no decision")
+		e.t.Error("oracle (d) has seen no decision")
 	}
 	if err := termsInOrder(list); err != nil {
-		c.t.Errorf("oracle (d), terms do not overlap: %v", err)
+		e.t.Errorf("oracle (d), terms do not overlap: %v", err)
 	}
 }
 
@@ -376,7 +376,7 @@ func TestFaultClocksApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newCrew(t, f, binary, func(n int) []string {
+	e := newEnsemble(t, f, binary, func(n int) []string {
 		file := filepath.Join(t.TempDir(), fmt.Sprint("clock", n))
 		if err := os.WriteFile(file, []byte([]string{"-3600", "0", "3600"}[n]), 0o600); err != nil {
 			t.Fatal(err)
@@ -384,10 +384,10 @@ func TestFaultClocksApart(t *testing.T) {
 		return []string{"env", clockVariable + "=" + file}
 	})
 	for round := range rounds(1, 20) {
-		c.startWriting()
-		contest := c.startContest(fmt.Sprint("clocks, round ", round))
+		e.startWriting()
+		contest := e.startContest(fmt.Sprint("clocks, round ", round))
 		var shown []time.Time
-		for _, r := range c.replicas {
+		for _, r := range e.replicas {
 			info, err := r.client.Server(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -399,20 +399,20 @@ func TestFaultClocksApart(t *testing.T) {
 		}
 		f.happened()
 		// The leadership goes to a server with another clock.
-		r := c.leader()
-		since := len(c.record.all())
-		c.awaitWrites(20)
+		r := e.leader()
+		since := len(e.record.all())
+		e.awaitWrites(20)
 		r.stop()
-		c.otherDecisions(since, r)
-		c.launch(r)
-		c.awaitWrites(20)
-		c.stopWriting()
+		e.otherDecisions(since, r)
+		e.launch(r)
+		e.awaitWrites(20)
+		e.stopWriting()
 		contest.stop()
-		c.world.server.Store(c.leader().process)
-		c.judgeQuickly()
-		c.oracleTerms()
+		e.world.server.Store(e.leader().process)
+		e.judgeQuickly()
+		e.oracleTerms()
 		contest.judge()
 	}
-	c.world.server.Store(c.leader().process)
-	c.judge()
+	e.world.server.Store(e.leader().process)
+	e.judge()
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 )
 
-// The size of a derived transaction: 100 objects and the fence fit the 128
+// The size of a derived transaction: 100 objects, the fence and the order fit the 128
 // operations every etcd accepts, 512 KiB stay well below its request limit.
 const (
 	maxDeriveWrites     = 100
@@ -143,7 +143,20 @@ func (s *Store) deriveChunk(ctx context.Context, writes []StatusWrite, outcomes 
 			fail(ErrFenced)
 			return
 		}
-		resp, err := s.deriveTxn(ctx, term.fence, writes, pending)
+		at, err := term.order.ensure(ctx, s)
+		if errors.Is(err, ErrFenced) {
+			term.end()
+			fail(ErrFenced)
+			return
+		}
+		if err != nil {
+			fail(fmt.Errorf("write the status: %w", err))
+			return
+		}
+		resp, err := s.deriveTxn(ctx, term.fence, at, writes, pending)
+		if errors.Is(err, ErrUncertain) {
+			term.order.doubts(at)
+		}
 		switch half := len(pending) / 2; {
 		case errors.Is(err, ErrInvalid) && half > 0:
 			s.deriveChunk(ctx, writes, outcomes, pending[:half])
@@ -164,9 +177,17 @@ func (s *Store) deriveChunk(ctx context.Context, writes []StatusWrite, outcomes 
 			fail(ErrFenced)
 			return
 		}
+		if at != 0 && found(resp, 1) != at {
+			term.order.doubts(at) // an earlier attempt to write the order was done late
+			continue
+		}
+		reads := 1 // of the fence and the order
+		if at != 0 {
+			reads = 2
+		}
 		var rest []int
 		for n, i := range pending {
-			if actual := found(resp, n+1); actual != writes[i].SpecRevision {
+			if actual := found(resp, n+reads); actual != writes[i].SpecRevision {
 				outcomes[i].conflict = &Conflict{writes[i].Key, Spec, writes[i].SpecRevision, actual}
 			} else {
 				rest = append(rest, i)
@@ -180,12 +201,18 @@ func (s *Store) deriveChunk(ctx context.Context, writes []StatusWrite, outcomes 
 	}
 }
 
-func (s *Store) deriveTxn(ctx context.Context, fence fence, writes []StatusWrite, pending []int) (*clientv3.TxnResponse, error) {
-	ifs := make([]clientv3.Cmp, 0, len(pending)+1)
+// deriveTxn writes those that are pending, compared with the fence and with a revision of
+// the order, 0 for none.
+func (s *Store) deriveTxn(ctx context.Context, fence fence, at int64, writes []StatusWrite, pending []int) (*clientv3.TxnResponse, error) {
+	ifs := make([]clientv3.Cmp, 0, len(pending)+2)
 	thens := make([]clientv3.Op, 0, len(pending))
-	elses := make([]clientv3.Op, 0, len(pending)+1)
+	elses := make([]clientv3.Op, 0, len(pending)+2)
 	ifs = append(ifs, fence.intact())
 	elses = append(elses, fence.look())
+	if at != 0 {
+		ifs = append(ifs, kept(at))
+		elses = append(elses, clientv3.OpGet(orderKey, clientv3.WithKeysOnly()))
+	}
 	bytes := 0
 	for _, i := range pending {
 		w := writes[i]

@@ -26,6 +26,10 @@ const (
 	identityKey = systemPrefix + "identity"
 	markKey     = systemPrefix + "mark"
 
+	// orderKey is written when a term begins among several servers, and whenever nobody
+	// can tell what became of a derived write; see Term.
+	orderKey = systemPrefix + "order"
+
 	// livePrefix is above what lives only as long as the server that wrote it, by
 	// a lease, and candidatePrefix above the servers that lead or wait to.
 	livePrefix      = systemPrefix + "live/"

@@ -116,7 +116,7 @@ func (s *Store) campaign(ctx context.Context) (_ *Term, err error) {
 	f := fence{key: election.Key(), revision: election.Rev(), created: true}
 	bounded, cancel := s.requestContext(ctx)
 	defer cancel()
-	resp, err := s.client.Txn(bounded).If(f.intact()).Commit()
+	resp, err := s.client.Txn(bounded).If(f.intact()).Then(s.putOrder()).Commit()
 	if err != nil {
 		return nil, err
 	}
@@ -125,6 +125,7 @@ func (s *Store) campaign(ctx context.Context) (_ *Term, err error) {
 	}
 	s.sawRevision(resp.Header.Revision)
 	term := newTerm(f, resp.Header.Revision, end)
+	term.order.written = resp.Header.Revision
 	go func() {
 		<-session.Done()
 		term.end()

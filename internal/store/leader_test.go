@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 )
@@ -268,5 +270,79 @@ func TestWhoGivesUpWithoutTheStoreStops(t *testing.T) {
 		case <-time.After(eventually.Limit):
 			t.Fatal("it waits for a store that does not answer")
 		}
+	}
+}
+
+// lateKV has the next transaction arrive at etcd only when late is called, long after
+// its sender has given up.
+type lateKV struct {
+	clientv3.KV
+	late func() bool // nil = nothing is on its way
+}
+
+type lateTxn struct {
+	clientv3.Txn
+	kv *lateKV
+}
+
+func (k *lateKV) Txn(context.Context) clientv3.Txn {
+	return &lateTxn{k.KV.Txn(context.Background()), k}
+}
+
+func (t *lateTxn) If(cs ...clientv3.Cmp) clientv3.Txn   { t.Txn = t.Txn.If(cs...); return t }
+func (t *lateTxn) Then(ops ...clientv3.Op) clientv3.Txn { t.Txn = t.Txn.Then(ops...); return t }
+func (t *lateTxn) Else(ops ...clientv3.Op) clientv3.Txn { t.Txn = t.Txn.Else(ops...); return t }
+
+func (t *lateTxn) Commit() (*clientv3.TxnResponse, error) {
+	t.kv.late = func() bool {
+		resp, err := t.Txn.Commit()
+		return err == nil && resp.Succeeded
+	}
+	return nil, context.DeadlineExceeded
+}
+
+// TestALateDecisionIsRefused has a derived write arrive at etcd after a newer one of the
+// same leader: a member that stood still, or the network, had held it up.
+func TestALateDecisionIsRefused(t *testing.T) {
+	s := onCluster(t, cluster(t), "first")
+	lead(t, s)
+	ctx := timeout(t)
+	revisions := fill(t, s, 3)
+	sound := s.client.KV
+	late := &lateKV{KV: sound}
+	s.client.KV = late
+	if _, err := s.Derive(ctx, statuses(revisions, "older")); !errors.Is(err, ErrUncertain) {
+		t.Fatalf("a write without an answer: %v", err)
+	}
+	s.client.KV = sound
+	if late.late == nil {
+		t.Fatal("nothing is on its way")
+	}
+	if _, err := s.Derive(ctx, statuses(revisions, "newer")); err != nil {
+		t.Fatal(err)
+	}
+	if late.late() {
+		t.Error("a late decision undoes a newer one")
+	}
+	if _, err := s.Derive(ctx, statuses(revisions, "newest")); err != nil {
+		t.Errorf("after it, decisions are written no more: %v", err)
+	}
+	// The order itself may arrive late, after it was written again.
+	s.client.KV = late
+	if _, err := s.Derive(ctx, statuses(revisions, "lost")); !errors.Is(err, ErrUncertain) {
+		t.Fatalf("a write without an answer: %v", err)
+	}
+	if _, err := s.Derive(ctx, statuses(revisions, "lost, too")); !errors.Is(err, ErrUncertain) {
+		t.Fatalf("an order without an answer: %v", err)
+	}
+	s.client.KV = sound
+	if _, err := s.Derive(ctx, statuses(revisions, "done")); err != nil {
+		t.Fatal(err)
+	}
+	if !late.late() {
+		t.Error("the order is not written late")
+	}
+	if _, err := s.Derive(ctx, statuses(revisions, "done again")); err != nil {
+		t.Errorf("after an order that is late, decisions are written no more: %v", err)
 	}
 }

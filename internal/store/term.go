@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"sync"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -15,6 +16,7 @@ type Term struct {
 	Began int64
 
 	fence fence
+	order order
 	ctx   context.Context // ends with the term
 	end   context.CancelFunc
 	// resign gives the leadership up; nil where nobody else can take it.
@@ -22,7 +24,7 @@ type Term struct {
 }
 
 func newTerm(f fence, began int64, resign func()) *Term {
-	t := &Term{Began: began, fence: f, resign: resign}
+	t := &Term{Began: began, fence: f, order: order{fence: f}, resign: resign}
 	t.ctx, t.end = context.WithCancel(context.Background())
 	return t
 }
@@ -41,6 +43,57 @@ func (t *Term) Resign() {
 }
 
 func (t *Term) isOver() bool { return t.ctx.Err() != nil }
+
+// order keeps the derived writes of one term in the order in which they were made. A
+// write without an answer may still be on its way to an etcd cluster: through a member
+// that stands still, or held up by the network. Done late, it would undo what was
+// decided since. So orderKey is written before anything else is, and every derived write
+// is compared with the last time that it was written: what is late is refused.
+type order struct {
+	fence fence
+
+	mu sync.Mutex
+	// written is the revision at which orderKey was last written; guarded by mu. 0 where
+	// writes cannot overtake each other, as in the embedded member.
+	written int64
+	// doubt says that it has to be written before the next derived write; guarded by mu.
+	doubt bool
+}
+
+// doubts notes that nobody can tell what became of a write that was compared with a
+// revision of the order.
+func (o *order) doubts(at int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.doubt = o.doubt || o.written == at && at != 0
+}
+
+// ensure returns the revision to compare the next derived write with. It excludes what
+// may still be on its way, where there is such a thing. The error is ErrFenced where
+// another process leads.
+func (o *order) ensure(ctx context.Context, s *Store) (int64, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.doubt {
+		return o.written, nil
+	}
+	resp, err := s.commit(ctx, len(orderKey), true, func(t clientv3.Txn) clientv3.Txn {
+		return t.If(o.fence.intact()).Then(s.putOrder()).Else(o.fence.look())
+	})
+	switch {
+	case err != nil:
+		return 0, err
+	case !resp.Succeeded:
+		return 0, ErrFenced
+	}
+	o.written, o.doubt = resp.Header.Revision, false
+	return o.written, nil
+}
+
+func (s *Store) putOrder() clientv3.Op { return s.envelopes.put(orderKey, []byte(s.id)) }
+
+// kept is the comparison that a derived write makes with a revision of the order.
+func kept(at int64) clientv3.Cmp { return clientv3.Compare(clientv3.ModRevision(orderKey), "=", at) }
 
 // fence is a key that is as the process wrote it for as long as it leads.
 type fence struct {
