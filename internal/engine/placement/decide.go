@@ -248,7 +248,11 @@ func (d *Present) settled() bool { return d.Answered && !d.Fresh }
 // until when by time alone; "" where nothing holds it.
 func (p *Pass) kept(stays bool, present Present, now time.Time) (KeptBy, time.Time) {
 	q := p.Query
-	end := present.ScheduledAt.Add(q.rescheduleAfter)
+	since := present.ScheduledAt
+	if since.After(now) {
+		since = now // dated by a clock that is ahead of this one: it is new, and no more
+	}
+	end := since.Add(q.rescheduleAfter)
 	switch {
 	case stays && len(q.unknownScoreMetrics(p.Fleet)) > 0:
 		return keptByMisconfiguration, time.Time{}
