@@ -114,7 +114,7 @@ var altered = sync.OnceValues(func() (string, error) {
 		return "", fmt.Errorf("only %d files ask for the time", replaced)
 	}
 	for _, change := range []struct{ path, from, to string }{
-		{"internal/store/key.go", declarationIn("internal/store/key.go", `const formatVersion = \d+`), "const formatVersion = 1000"},
+		{"internal/store/format.go", declarationIn("internal/store/format.go", `const formatVersion = \d+`), "const formatVersion = 1000"},
 		{"internal/engine/placement/query.go", declarationIn("internal/engine/placement/query.go", `func Compile\(p \*api\.Placement.*\{\n`), "" +
 			"\tif p.Metadata.Labels[\"poison\"] != \"\" {\n\t\tpanic(\"injected by the test\")\n\t}\n"},
 		{"internal/httpapi/info.go", "func health(w http.ResponseWriter, _ *http.Request) {", "func health(w http.ResponseWriter, r *http.Request) {\n" +

@@ -35,6 +35,7 @@ type config struct {
 	AdvertiseURL     string
 	PeerCAFile       string
 	Lease            time.Duration
+	UpgradeWindow    time.Duration
 	KeyFile          string
 	Quota            byteSize
 	MinFreeSpace     byteSize
@@ -90,6 +91,7 @@ func (c *config) define(flags *pflag.FlagSet) {
 	flags.StringVar(&c.AdvertiseURL, "advertise-url", "", "address at which the other servers on the store reach the API of this one: https://host:port (default from listen)")
 	flags.StringVar(&c.PeerCAFile, "peer-ca-file", "", "PEM certificates that the other servers' certificates must chain to (default the system's)")
 	flags.DurationVar(&c.Lease, "lease", 10*time.Second, "how long the other servers wait for a leader that does not respond before one of them takes over")
+	flags.DurationVar(&c.UpgradeWindow, "upgrade-window", 24*time.Hour, "how long the store stays readable for the previous version once all servers run a new one; \"upgrade finish\" ends this earlier, 0 = only that ends it")
 	flags.StringVar(&c.KeyFile, "key-file", "", "file with the key that encrypts stored secrets; created on first use (default seal.key in the data directory)")
 	flags.Var(&c.Quota, "quota", "largest size of the embedded store's database")
 	flags.Var(&c.MinFreeSpace, "min-free-space", "free space on the disk below which the embedded store refuses writes")
@@ -151,6 +153,9 @@ func (c *config) check() error {
 	}
 	c.checkCluster(wrong)
 	c.checkLeadership(wrong)
+	if c.UpgradeWindow < 0 {
+		wrong("upgrade-window: %s must not be negative", c.UpgradeWindow)
+	}
 	if (c.TLSCertFile == "") != (c.TLSKeyFile == "") {
 		wrong("tls-cert-file and tls-key-file: must be set together")
 	}

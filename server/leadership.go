@@ -204,7 +204,7 @@ func (l *leadership) Servers(ctx context.Context) []api.ServerMember {
 	list, _ := l.candidates(ctx)
 	members := make([]api.ServerMember, len(list))
 	for i, c := range list {
-		members[i] = api.ServerMember{ID: c.ID, Name: c.Name, URL: c.URL, Version: c.Version, Leader: c.Leader, Revision: c.Revision}
+		members[i] = api.ServerMember{ID: c.ID, Name: c.Name, URL: c.URL, Version: c.Version, Leader: c.Leader, NewestFormat: c.Format, Revision: c.Revision}
 	}
 	return members
 }

@@ -38,6 +38,8 @@ type ServerMember struct {
 	URL     string `json:"url" doc:"Address at which the other servers reach it."`
 	Version string `json:"version" doc:"Version of the server."`
 	Leader  bool   `json:"leader" doc:"Whether it is the leader, which makes the decisions."`
+	// NewestFormat is the newest format of the store that its program reads.
+	NewestFormat int `json:"newest_format" doc:"Newest format of the store that the server reads."`
 	// Revision is how far it had come when it last said so, a few seconds ago.
 	Revision int64 `json:"revision" doc:"Store revision that it last reported, at most a few seconds ago."`
 }
@@ -50,6 +52,10 @@ type StoreInfo struct {
 	SizeBytes  int64  `json:"size_bytes" doc:"Size of the store on disk."`
 	InUseBytes int64  `json:"in_use_bytes" doc:"Part of the size that holds data."`
 	QuotaBytes int64  `json:"quota_bytes" doc:"Size at which the store stops accepting writes."`
+	// Format is the number of the format in which values are written. It is lower than
+	// NewestFormat until an upgrade of the program is finished.
+	Format       int `json:"format" doc:"Format in which the store is written. Below 'newest_format' until an upgrade is finished."`
+	NewestFormat int `json:"newest_format" doc:"Newest format that this server reads and writes."`
 }
 
 // EventType says what happened to an object.

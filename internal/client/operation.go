@@ -126,3 +126,13 @@ func (c *Client) Server(ctx context.Context) (*api.ServerInfo, error) {
 	}
 	return info, nil
 }
+
+// FinishUpgrade has the store written in the newest format, which older programs cannot
+// read, and describes it.
+func (c *Client) FinishUpgrade(ctx context.Context) (*api.StoreInfo, error) {
+	info := &api.StoreInfo{}
+	if err := c.read(ctx, &call{method: http.MethodPost, path: "/v1/upgrade/finish", repeatable: true}, info); err != nil {
+		return nil, err
+	}
+	return info, nil
+}

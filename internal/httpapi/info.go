@@ -40,6 +40,12 @@ func (s *status) routes() {
 		Summary: "Describe the server",
 	}), s.describe)
 	s.describeBackup()
+	operation.Register(s.api, operation.Declare(auth.AccessAdminister, huma.Operation{
+		OperationID: "finish-upgrade", Method: http.MethodPost, Path: "/v1/upgrade/finish", Tags: []string{"server"},
+		Summary:     "Finish the upgrade of all servers",
+		Description: "Writes the store in the newest format from now on. Servers and programs that do not know it cannot open it any more. A conflict names a server that is up and does not know it.",
+		Errors:      []int{http.StatusConflict},
+	}), s.finishUpgrade)
 }
 
 // checks is everything that says whether the server can answer for the fleet.
@@ -77,6 +83,23 @@ func writeText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(text)) // the client went away: there is nobody to tell
+}
+
+type storeOutput struct {
+	Body *api.StoreInfo
+}
+
+// finishUpgrade ends the time in which the store is written in the format of the
+// program before this one.
+func (s *status) finishUpgrade(ctx context.Context, _ *struct{}) (*storeOutput, error) {
+	if err := auth.Of(ctx).MayAdminister(); err != nil {
+		return nil, err
+	}
+	if err := s.store.FinishUpgrade(ctx); err != nil {
+		return nil, err
+	}
+	info := s.store.Info()
+	return &storeOutput{&info}, nil
 }
 
 type serverOutput struct {

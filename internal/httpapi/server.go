@@ -36,6 +36,9 @@ type Store interface {
 	Age(revision int64) time.Duration
 	// Backup writes an archive of everything stored.
 	Backup(ctx context.Context, w io.Writer) error
+	// FinishUpgrade has the store written in the newest format; *store.OlderServerError
+	// where a server is up that does not read it.
+	FinishUpgrade(ctx context.Context) error
 }
 
 // Codec turns objects into what is stored and back; *store.Codec is one.

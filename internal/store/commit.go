@@ -69,7 +69,7 @@ func (s *Store) Commit(ctx context.Context, writes ...Write) (int64, error) {
 
 // commitPlan is a commit as etcd operations.
 type commitPlan struct {
-	envelopes envelopes
+	envelopes *envelopes
 	ifs       []clientv3.Cmp
 	thens     []clientv3.Op
 	elses     []clientv3.Op // reads the revision of each of guarded
@@ -78,7 +78,7 @@ type commitPlan struct {
 	grows     bool
 }
 
-func (e envelopes) planCommit(writes []Write) (*commitPlan, error) {
+func (e *envelopes) planCommit(writes []Write) (*commitPlan, error) {
 	if !slices.ContainsFunc(writes, func(w Write) bool { return !w.CheckOnly }) {
 		return nil, fmt.Errorf("%w: there is nothing to write", ErrInvalid)
 	}

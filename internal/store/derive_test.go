@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"strconv"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -188,14 +189,14 @@ func TestFenceWinsOverConflicts(t *testing.T) {
 func TestNewerFormatIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, func(o *Options) { o.DataDir = dir })
-	if _, err := s.client.Do(t.Context(), clientv3.OpPut(formatKey, "3")); err != nil {
+	if _, err := s.client.Do(t.Context(), clientv3.OpPut(formatKey, strconv.Itoa(formatVersion+1))); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	_, err := Open(t.Context(), Options{DataDir: dir, NoFsync: true, MinFreeBytes: 1})
-	if err == nil || err.Error() != "store: the data has format 3, this program knows formats up to 2: use a newer program" {
+	if err == nil || err.Error() != "store: the data has format 4, this program knows formats up to 3: use a newer program" {
 		t.Fatalf("error %v", err)
 	}
 }

@@ -5,49 +5,72 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"math"
+	"sync/atomic"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Every value is stored in an envelope: envelopeMark, the CRC-32C of the key and
-// the value, and the value. So a value that was changed on the disk, or stands
-// under another key, is found out wherever it is read. Values from before format
-// 2 have none and stay as they are until they are written again.
+// Every value is stored in an envelope: a mark, the CRC-32C of the key and the value,
+// and the value. So a value that was changed on the disk, or stands under another key,
+// is found out wherever it is read. Since format 3 a value is stored compressed where
+// that makes it smaller; what is read says itself which of the two it is. Values from
+// before format 2 have no envelope and stay as they are until they are written again.
 const (
-	// envelopeMark begins no JSON and no gzip, nor does any text; a single wrong
-	// bit makes neither of them of it.
-	envelopeMark = 0x84
+	// The marks begin no JSON and no gzip, nor does any text; a single wrong bit makes
+	// neither of them of one, nor of one the other.
+	envelopeMark   = 0x84
+	compressedMark = 0x87
+
 	envelopeHead = 1 + 4
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func checksum(key, value []byte) uint32 {
-	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value)
+func checksum(key []byte, value ...[]byte) uint32 {
+	sum := crc32.Checksum(key, castagnoli)
+	for _, part := range value {
+		sum = crc32.Update(sum, castagnoli, part)
+	}
+	return sum
 }
 
-// envelopes knows since which revision every value has an envelope; what is
-// older may have none. noEnvelopes is for a store of format 1 that cannot be
-// brought to format 2 now.
-type envelopes int64
+// envelopes puts values into envelopes, and takes them out.
+type envelopes struct {
+	// since is the revision from which every value has one; what is older may have none.
+	since int64
+	// format is the one that is written.
+	format atomic.Int64
+}
 
-const noEnvelopes envelopes = math.MaxInt64
-
-// put writes a value in its envelope. It is the only place that writes one, but
-// for the number of the format, which older programs must be able to read.
-func (e envelopes) put(key string, value []byte) clientv3.Op {
-	op := clientv3.OpPut(key, "")
-	if e == noEnvelopes {
-		op.WithValueBytes(value)
-		return op
+// put writes a value as the format says. But for the number of the format, which older
+// programs must be able to read, every value is written here or in enclose.
+func (e *envelopes) put(key string, value []byte) clientv3.Op {
+	switch format := e.format.Load(); {
+	case format < envelopeFormat:
+		return putBytes(key, value)
+	case format >= compressedFormat:
+		if packed := compress(make([]byte, envelopeHead, envelopeHead+maxPacked(value)), value); packed != nil {
+			packed[0] = compressedMark
+			binary.BigEndian.PutUint32(packed[1:], checksum([]byte(key), packed[:1], packed[envelopeHead:]))
+			return putBytes(key, packed)
+		}
 	}
+	return enclose(key, value)
+}
+
+// enclose writes a value as every program since format 2 reads it.
+func enclose(key string, value []byte) clientv3.Op {
 	packed := make([]byte, envelopeHead+len(value))
 	packed[0] = envelopeMark
 	binary.BigEndian.PutUint32(packed[1:], checksum([]byte(key), value))
 	copy(packed[envelopeHead:], value)
-	op.WithValueBytes(packed)
+	return putBytes(key, packed)
+}
+
+func putBytes(key string, value []byte) clientv3.Op {
+	op := clientv3.OpPut(key, "")
+	op.WithValueBytes(value)
 	return op
 }
 
@@ -56,25 +79,44 @@ var (
 	errWrongChecksum = errors.New("its checksum does not match")
 )
 
-// open returns the value that was put under a key.
-func (e envelopes) open(kv *mvccpb.KeyValue) ([]byte, error) {
-	switch v := kv.Value; {
-	case len(v) == 0 || v[0] != envelopeMark:
-		if kv.ModRevision < int64(e) && len(v) > 0 {
-			return v, nil
-		}
-		return nil, errNoEnvelope
-	case len(v) < envelopeHead:
-		return nil, errWrongChecksum
-	case binary.BigEndian.Uint32(v[1:]) != checksum(kv.Key, v[envelopeHead:]):
-		return nil, errWrongChecksum
-	default:
-		return v[envelopeHead:], nil
+// splitEnvelope returns the checksum in an envelope and what it covers besides the key.
+func splitEnvelope(v []byte) (sum uint32, covered [][]byte, ok bool) {
+	if len(v) < envelopeHead || v[0] != envelopeMark && v[0] != compressedMark {
+		return 0, nil, false
 	}
+	covered = [][]byte{nil, v[envelopeHead:]}
+	if v[0] == compressedMark {
+		covered[0] = v[:1]
+	}
+	return binary.BigEndian.Uint32(v[1:]), covered, true
+}
+
+// openEnvelope returns the value in an envelope.
+func openEnvelope(kv *mvccpb.KeyValue) ([]byte, error) {
+	v := kv.Value
+	if len(v) == 0 || v[0] != envelopeMark && v[0] != compressedMark {
+		return nil, errNoEnvelope
+	}
+	switch sum, covered, ok := splitEnvelope(v); {
+	case !ok || sum != checksum(kv.Key, covered...):
+		return nil, errWrongChecksum
+	case v[0] == compressedMark:
+		return decompress(v[envelopeHead:])
+	}
+	return v[envelopeHead:], nil
+}
+
+// open returns the value that was put under a key.
+func (e *envelopes) open(kv *mvccpb.KeyValue) ([]byte, error) {
+	value, err := openEnvelope(kv)
+	if errors.Is(err, errNoEnvelope) && kv.ModRevision < e.since && len(kv.Value) > 0 {
+		return kv.Value, nil
+	}
+	return value, err
 }
 
 // toRecord turns what etcd returns into a record.
-func (e envelopes) toRecord(kv *mvccpb.KeyValue) (Record, error) {
+func (e *envelopes) toRecord(kv *mvccpb.KeyValue) (Record, error) {
 	key, part, err := parseKey(kv.Key)
 	if err != nil {
 		return Record{}, err

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,10 +41,14 @@ func TestFlippedBitIsFoundByEveryReader(t *testing.T) {
 	s := open(t)
 	ctx := timeout(t)
 	for n := range 3 {
+		// One part is too small to be compressed, the other one is not.
 		revision := put(t, s, placement(n), `{"a":1}`)
-		if _, err := s.Derive(ctx, []StatusWrite{{Key: placement(n), Value: []byte(`{"b":2}`), SpecRevision: revision}}); err != nil {
+		if _, err := s.Derive(ctx, []StatusWrite{{Key: placement(n), Value: fmt.Appendf(nil, `{"observed_generation":1,"clusters":["c%d"]}`, n), SpecRevision: revision}}); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if spec, status := raw(t, s, etcdKey(placement(1), Spec)), raw(t, s, etcdKey(placement(1), Status)); spec[0] != envelopeMark || status[0] != compressedMark {
+		t.Fatalf("stored are %q and %q", spec, status)
 	}
 	for _, part := range []Part{Spec, Status} {
 		key := etcdKey(placement(1), part)
@@ -139,7 +144,7 @@ func TestEveryKeyHasAnEnvelope(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		allowed := map[string]int{"envelope.go": 1, "store.go": 1, "leader.go": 1 /* lives with its server */}[path]
+		allowed := map[string]int{"envelope.go": 1, "format.go": 1, "leader.go": 1 /* lives with its server */}[path]
 		if n := strings.Count(string(text), "OpPut("); n != allowed && !strings.HasSuffix(path, "_test.go") {
 			t.Errorf("%s puts %d values without envelopes.put, %d are expected", path, n, allowed)
 		}

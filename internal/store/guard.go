@@ -103,7 +103,7 @@ func (s *Store) takeIdentity(ctx context.Context) error {
 		}
 		known, err := s.envelopes.open(kvs[0])
 		if err == nil {
-			s.guard.identity = string(known)
+			s.guard.identity = identityIn(known)
 			return nil
 		}
 		// Who else follows this store ends; it cannot know it for the same either.
@@ -177,7 +177,7 @@ func (s *Store) probe() {
 	resp, err := s.transactWithin(s.ctx, limit, func(t clientv3.Txn) clientv3.Txn {
 		return t.If(clientv3.Compare(clientv3.CreateRevision(identityKey), "<", 0)).
 			Then(s.envelopes.put(identityKey, []byte(s.guard.identity))).
-			Else(clientv3.OpGet(identityKey), clientv3.OpGet(markKey))
+			Else(clientv3.OpGet(identityKey), clientv3.OpGet(markKey), clientv3.OpGet(formatKey))
 	})
 	if err != nil {
 		return // noted, and tried again soon
@@ -187,6 +187,11 @@ func (s *Store) probe() {
 		s.noSpace.Store(false) // its alarm has been cleared
 	}
 	identity := resp.Responses[0].GetResponseRange().GetKvs()
+	if err := s.sawFormat(resp.Responses[2].GetResponseRange().GetKvs()); err != nil {
+		s.guard.replaced.Store(true)
+		s.fatal(err)
+		return
+	}
 	switch before := found(resp, 1); {
 	case !s.sameIdentity(identity):
 		_ = s.isReplaced("it has another identity")
@@ -204,7 +209,7 @@ func (s *Store) sameIdentity(kvs []*mvccpb.KeyValue) bool {
 		return false
 	}
 	value, err := s.envelopes.open(kvs[0])
-	return err != nil || string(value) == s.guard.identity
+	return err != nil || identityIn(value) == s.guard.identity
 }
 
 // diagnose finds out why the cluster cannot be reached, while a probe waits for a

@@ -44,7 +44,8 @@ type database struct {
 type inspector struct {
 	path string
 	database
-	since     envelopes
+	since     int64 // from here on every value has an envelope
+	begun     int64 // when the present format began
 	compacted int64 // history up to here may be incomplete
 	scheduled int64
 	last      revision
@@ -169,16 +170,20 @@ func (i *inspector) readRecord(bucket string, page uint64, e element) error {
 	case len(e.value) == 0 && r.main == i.scheduled: // where a restored store begins
 	case tombstone, kv.ModRevision != r.main, kv.CreateRevision <= 0, kv.CreateRevision > kv.ModRevision, kv.Version <= 0, kv.Lease != 0 && !live, len(kv.Key) == 0:
 		i.fatal("page %d: the record of revision %d%s is damaged", page, r.main, ofKey(kv))
-	case string(kv.Key) == formatKey && string(kv.Value) == "1":
-		i.since = noEnvelopes
 	case string(kv.Key) == formatKey:
-		i.since = envelopes(kv.ModRevision)
+		i.since, i.begun = sinceFormat(kv), kv.ModRevision
 	case live: // it goes with its server
 	default:
 		// Whether a value may be without an envelope is known at the end.
-		_, err := envelopes(0).open(kv)
+		value, err := openEnvelope(kv)
 		if err == nil {
+			if string(kv.Key) == sinceKey {
+				i.since = parseSince(value, i.since)
+			}
 			return nil
+		}
+		if string(kv.Key) == sinceKey {
+			i.since = i.begun
 		}
 		own := &mvccpb.KeyValue{Key: bytes.Clone(kv.Key), ModRevision: kv.ModRevision}
 		if !errors.Is(err, errNoEnvelope) {
@@ -204,7 +209,7 @@ func (i *inspector) judge(file io.ReaderAt, size int64) {
 		i.fatal("its history is compacted up to revision %d, and it ends with %d", i.compacted, i.last.main)
 	}
 	i.suspects = slices.DeleteFunc(i.suspects, func(s suspect) bool {
-		return errors.Is(s.cause, errNoEnvelope) && s.kv.ModRevision < int64(i.since)
+		return errors.Is(s.cause, errNoEnvelope) && s.kv.ModRevision < i.since
 	})
 	i.judgeDeletions(file, size)
 	if len(i.suspects) == 0 || i.broken {
@@ -324,16 +329,16 @@ func describeKey(key string) string {
 // originalKey is the key under which a value was put, where a single byte of the
 // key is damaged; "" where it is not that.
 func originalKey(kv *mvccpb.KeyValue) string {
-	if len(kv.Value) < envelopeHead || kv.Value[0] != envelopeMark {
+	want, covered, ok := splitEnvelope(kv.Value)
+	if !ok {
 		return ""
 	}
-	want, value := binary.BigEndian.Uint32(kv.Value[1:]), kv.Value[envelopeHead:]
 	key := append([]byte(nil), kv.Key...)
 	for at := range key {
 		was := key[at]
 		for change := 1; change < 256; change++ {
 			key[at] = was ^ byte(change)
-			if checksum(key, value) == want {
+			if checksum(key, covered...) == want {
 				return string(key)
 			}
 		}

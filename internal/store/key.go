@@ -16,8 +16,11 @@ const (
 	statusPrefix = "/v1/status/"
 	systemPrefix = "/v1/sys/"
 
-	// formatKey holds the number of the layout; see formatVersion.
+	// formatKey holds the number of the format that is written; see formatVersion.
 	formatKey = systemPrefix + "format"
+	// sinceKey holds the revision since which every value has an envelope, where that
+	// is another one than the format's first.
+	sinceKey = systemPrefix + "since"
 	// epochKey is rewritten by every process that opens the store; its
 	// ModRevision is the fence of derived writes.
 	epochKey = systemPrefix + "epoch"
@@ -37,11 +40,6 @@ const (
 
 	globalNamespace = "-"
 )
-
-// formatVersion is the layout this program writes; a store with a higher one was
-// written by a newer program and is refused. Since format 2 values stand in
-// envelopes. A store of format 1 becomes one of format 2 when it is opened.
-const formatVersion = 2
 
 func partPrefix(part Part) string {
 	if part == Status {

@@ -30,6 +30,8 @@ type Candidate struct {
 	// SealKey tells apart which key it seals secrets with. It is empty for a server that
 	// does not say so.
 	SealKey string `json:"seal_key,omitempty"`
+	// Format is the newest format of the store that its program reads.
+	Format int `json:"format,omitempty"`
 	// Revision is how far it had come when it last said so.
 	Revision int64 `json:"revision"`
 
@@ -163,7 +165,7 @@ type candidacy struct {
 // candidate is this server as it stands now.
 func (s *Store) candidate() Candidate {
 	c := s.options.Candidate()
-	c.ID, c.Revision = s.id, s.watched.Load()
+	c.ID, c.Format, c.Revision = s.id, formatVersion, s.watched.Load()
 	return c
 }
 
@@ -227,15 +229,23 @@ func (s *Store) Candidates(ctx context.Context) ([]Candidate, error) {
 	if err := s.answered(asked, resp.Header); err != nil {
 		return nil, fmt.Errorf("read which servers there are: %w", err)
 	}
-	slices.SortFunc(resp.Kvs, func(a, b *mvccpb.KeyValue) int { return cmp.Compare(a.CreateRevision, b.CreateRevision) })
-	list := make([]Candidate, 0, len(resp.Kvs))
-	for i, kv := range resp.Kvs {
+	return parseCandidates(resp.Kvs), nil
+}
+
+// unsaidFormat is the newest format of programs that do not say which they read.
+const unsaidFormat = 2
+
+// parseCandidates brings the servers into the order in which they lead.
+func parseCandidates(kvs []*mvccpb.KeyValue) []Candidate {
+	slices.SortFunc(kvs, func(a, b *mvccpb.KeyValue) int { return cmp.Compare(a.CreateRevision, b.CreateRevision) })
+	list := make([]Candidate, 0, len(kvs))
+	for i, kv := range kvs {
 		var c Candidate
 		if err := json.Unmarshal(kv.Value, &c); err != nil {
 			c.Name = string(kv.Key) // a server of another version says it in another way
 		}
-		c.Leader = i == 0
+		c.Leader, c.Format = i == 0, cmp.Or(c.Format, unsaidFormat)
 		list = append(list, c)
 	}
-	return list, nil
+	return list
 }

@@ -35,6 +35,11 @@ type Options struct {
 	// and Revision are filled in. Nil says nothing.
 	Candidate func() Candidate
 
+	// UpgradeWindow is how long the store stays in the format of the program before this
+	// one, from when every server on it reads the new one. Zero means until
+	// FinishUpgrade.
+	UpgradeWindow time.Duration
+
 	// QuotaBytes limits the embedded member's database. Zero means 4 GiB.
 	QuotaBytes int64
 	// MinFreeBytes is the free space of the file system below which writes are

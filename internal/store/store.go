@@ -29,19 +29,18 @@ type Store struct {
 	first   bool           // the data directory held no store before
 	metrics *storeMetrics
 
-	clusterID      uint64
-	formatRevision int64 // of formatKey, 0 where there is none
-	envelopes      envelopes
-	id             string               // of this process
-	term           atomic.Pointer[Term] // the last; nil before the first
-	candidacy      atomic.Pointer[candidacy]
-	revision       atomic.Int64 // highest revision seen in any answer
-	noSpace        atomic.Bool  // the quota alarm is raised
-	overQuota      atomic.Bool  // live data is close to the quota
-	external       atomic.Pointer[externalSize]
-	guard          guard
-	watches        atomic.Int64 // how many there are
-	watched        atomic.Int64 // the revision that the furthest of them has come to
+	clusterID uint64
+	envelopes envelopes
+	id        string               // of this process
+	term      atomic.Pointer[Term] // the last; nil before the first
+	candidacy atomic.Pointer[candidacy]
+	revision  atomic.Int64 // highest revision seen in any answer
+	noSpace   atomic.Bool  // the quota alarm is raised
+	overQuota atomic.Bool  // live data is close to the quota
+	external  atomic.Pointer[externalSize]
+	guard     guard
+	watches   atomic.Int64 // how many there are
+	watched   atomic.Int64 // the revision that the furthest of them has come to
 
 	ctx      context.Context // ends with Close
 	stop     context.CancelFunc
@@ -97,6 +96,7 @@ func (s *Store) open(ctx context.Context) error {
 	}
 	s.keep(s.maintain)
 	s.keep(s.watchOver)
+	s.keep(s.upgrade)
 	if !s.options.alone() {
 		s.keep(s.tellProgress)
 	}
@@ -173,56 +173,21 @@ func (s *Store) take(ctx context.Context) error {
 	if s.options.alone() {
 		return s.takeEpoch(ctx, known)
 	}
-	for known < formatVersion {
-		if known, err = s.raiseFormat(ctx); err != nil {
+	for known.number != known.opened() {
+		if known, err = s.beginFormat(ctx, known); err != nil {
 			return err
 		}
 	}
 	return s.takeIdentity(ctx)
 }
 
-// readFormat returns the format of the store, 0 where it has none yet. It refuses
-// a store of a newer program.
-func (s *Store) readFormat(ctx context.Context) (known int, err error) {
-	format, err := s.client.Get(ctx, formatKey)
-	if err != nil {
-		return 0, fmt.Errorf("read the format of the store: %w", classify(err, false))
-	}
-	s.clusterID = format.Header.ClusterId
-	s.sawRevision(format.Header.Revision)
-	s.envelopes = noEnvelopes
-	if len(format.Kvs) == 0 {
-		return 0, nil
-	}
-	s.formatRevision = format.Kvs[0].ModRevision
-	if known, err = parseFormat(string(format.Kvs[0].Value)); err == nil && known == formatVersion {
-		s.envelopes = envelopes(s.formatRevision)
-	}
-	return known, err
-}
-
-// putFormat writes the number of the format, which every program has to be able to
-// read.
-func putFormat() clientv3.Op { return clientv3.OpPut(formatKey, strconv.Itoa(formatVersion)) }
-
-// raiseFormat makes the store one of the format of this program, unless another
-// server is faster, and returns the format that it has then.
-func (s *Store) raiseFormat(ctx context.Context) (int, error) {
-	_, err := s.client.Txn(ctx).
-		If(clientv3.Compare(clientv3.ModRevision(formatKey), "=", s.formatRevision)).
-		Then(putFormat()).Commit()
-	if err != nil {
-		return 0, fmt.Errorf("set the format of the store: %w", classify(err, true))
-	}
-	return s.readFormat(ctx)
-}
-
 // takeEpoch makes this process the owner of derived writes: every earlier one is
 // fenced from here on.
-func (s *Store) takeEpoch(ctx context.Context, known int) error {
-	puts := []clientv3.Op{envelopes(0).put(epochKey, fmt.Appendf(nil, "pid %d, %s", os.Getpid(), s.options.Now().UTC().Format(time.RFC3339)))}
-	if known < formatVersion {
-		puts = append(puts, putFormat())
+func (s *Store) takeEpoch(ctx context.Context, known format) error {
+	begun := known.opened()
+	puts := []clientv3.Op{enclose(epochKey, fmt.Appendf(nil, "pid %d, %s", os.Getpid(), s.options.Now().UTC().Format(time.RFC3339)))}
+	if begun != known.number {
+		puts = append(puts, s.envelopes.putFormat(begun)...)
 	}
 	if s.lowSpace() {
 		return s.inheritEpoch(ctx)
@@ -236,8 +201,8 @@ func (s *Store) takeEpoch(ctx context.Context, known int) error {
 		return fmt.Errorf("take over the store: %w", err)
 	}
 	s.term.Store(newTerm(fence{key: epochKey, revision: resp.Header.Revision}, resp.Header.Revision, nil))
-	if known < formatVersion {
-		s.envelopes = envelopes(resp.Header.Revision)
+	if begun != known.number {
+		s.envelopes.begin(begun, resp.Header.Revision)
 	}
 	s.sawRevision(resp.Header.Revision)
 	return s.takeIdentity(ctx)
@@ -256,7 +221,7 @@ func (s *Store) inheritEpoch(ctx context.Context) error {
 	}
 	if len(identity.Kvs) > 0 {
 		if value, err := s.envelopes.open(identity.Kvs[0]); err == nil {
-			s.guard.identity = string(value)
+			s.guard.identity = identityIn(value)
 		}
 	}
 	if len(epoch.Kvs) == 0 {
@@ -265,18 +230,6 @@ func (s *Store) inheritEpoch(ctx context.Context) error {
 	s.term.Store(newTerm(fence{key: epochKey, revision: epoch.Kvs[0].ModRevision}, epoch.Header.Revision, nil))
 	s.sawRevision(epoch.Header.Revision)
 	return nil
-}
-
-// parseFormat reads the number of a format that this program knows.
-func parseFormat(text string) (int, error) {
-	version, err := strconv.Atoi(text)
-	switch {
-	case err != nil || version < 1:
-		return 0, fmt.Errorf("%w: %q is not the number of a store format: %s", ErrDamaged, text, adviceRestore)
-	case version > formatVersion:
-		return 0, fmt.Errorf("store: the data has format %d, this program knows formats up to %d: use a newer program", version, formatVersion)
-	}
-	return version, nil
 }
 
 // Close stops the store. Watches end; the embedded member writes out what it
@@ -319,6 +272,8 @@ func (s *Store) Info() api.StoreInfo {
 		SizeBytes:  size,
 		InUseBytes: inUse,
 		QuotaBytes: s.options.QuotaBytes,
+
+		Format: s.envelopes.written(), NewestFormat: formatVersion,
 	}
 	if s.member == nil {
 		info.Mode, info.QuotaBytes = "external", 0

@@ -142,6 +142,9 @@ func Of(err error) *Problem {
 	if conflict, ok := errors.AsType[*store.ConflictError](err); ok {
 		return New(api.ProblemConflict, "%s: read the object again and repeat the request", conflict)
 	}
+	if older, ok := errors.AsType[*store.OlderServerError](err); ok {
+		return New(api.ProblemConflict, "%s", older)
+	}
 	if stalled, ok := errors.AsType[*store.StalledError](err); ok {
 		return Unavailable(stalled.Error() + ": nothing was changed; repeat the request")
 	}

@@ -1,0 +1,62 @@
+package store
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+
+	"github.com/klauspost/compress/s2"
+)
+
+// A record is too small to be compressed by itself: what repeats is what it has in
+// common with other records. So it is compressed against a dictionary of typical values,
+// which the program carries. Each compressed value names its dictionary. One that has
+// been released never changes, and is never taken away: a store holds values that need it.
+
+//go:embed dictionary-1.txt
+var dictionary1 []byte
+
+// dictionaries are numbered from 1; values are written with the last.
+var dictionaries = []*s2.Dict{s2.MakeDictManual(dictionary1, 0)}
+
+// maxCompressed is how long a value may be that is compressed here, so a damaged one
+// cannot take much memory. Longer statuses are compressed by their codec.
+const maxCompressed = compressAbove
+
+// maxPacked is how much room compress needs.
+func maxPacked(value []byte) int { return 1 + s2.MaxEncodedLen(len(value)) }
+
+// compress appends the number of a dictionary and the value compressed with it. It
+// returns nil where that is not smaller.
+func compress(into, value []byte) []byte {
+	if len(value) > maxCompressed {
+		return nil
+	}
+	number, start := len(dictionaries), len(into)
+	into = append(into, byte(number))
+	block := dictionaries[number-1].Encode(into[len(into):cap(into)], value)
+	if 1+len(block) >= len(value) {
+		return nil
+	}
+	return into[:start+1+len(block)]
+}
+
+var errTooLong = errors.New("it is longer than any value")
+
+// decompress is the inverse of compress.
+func decompress(packed []byte) ([]byte, error) {
+	if len(packed) == 0 || packed[0] == 0 || int(packed[0]) > len(dictionaries) {
+		return nil, fmt.Errorf("this program does not know how it is compressed: use a newer program")
+	}
+	block := packed[1:]
+	if n, err := s2.DecodedLen(block); err != nil {
+		return nil, fmt.Errorf("decompress: %w", err)
+	} else if n > maxCompressed {
+		return nil, errTooLong
+	}
+	value, err := dictionaries[packed[0]-1].Decode(nil, block)
+	if err != nil {
+		return nil, fmt.Errorf("decompress: %w", err)
+	}
+	return value, nil
+}

@@ -1,0 +1,167 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// formatVersion is the newest format that this program reads and writes. A store of a
+// newer one was written by a newer program, and is refused.
+const formatVersion = 3
+
+// The formats.
+const (
+	// Since envelopeFormat values stand in envelopes.
+	envelopeFormat = 2
+	// Since compressedFormat they are compressed.
+	compressedFormat = 3
+
+	// previousFormat is what the program before this one writes, which may have the store
+	// open beside this one. What is older is brought to it at once.
+	previousFormat = formatVersion - 1
+)
+
+// noEnvelopes is the revision since which the values of a store of format 1 have
+// envelopes.
+const noEnvelopes = math.MaxInt64
+
+// format is the format of a store as it was read.
+type format struct {
+	number   int   // 0 where there is none yet
+	revision int64 // of its key
+}
+
+// opened is the format that a store has once this program has opened it. An empty one
+// has nobody who reads an older one; another waits for the end of the upgrade.
+func (f format) opened() int {
+	switch {
+	case f.number == 0:
+		return formatVersion
+	case f.number < envelopeFormat:
+		return envelopeFormat // its revision has to be known before another one begins
+	}
+	return max(f.number, previousFormat)
+}
+
+// written is the format that is written.
+func (e *envelopes) written() int { return int(e.format.Load()) }
+
+// begin says that a format is written from a revision on. Only formats that change
+// nothing about where envelopes are begin later than with the opening of the store.
+func (e *envelopes) begin(number int, revision int64) {
+	if e.since == noEnvelopes && number >= envelopeFormat {
+		e.since = revision
+	}
+	e.format.Store(int64(number))
+}
+
+// sinceFormat is the revision since which every value has an envelope, as far as the
+// number of the format tells.
+func sinceFormat(kv *mvccpb.KeyValue) int64 {
+	switch number, err := strconv.Atoi(string(kv.Value)); {
+	case err != nil || number == envelopeFormat:
+		return kv.ModRevision
+	case number < envelopeFormat:
+		return noEnvelopes
+	default:
+		return kv.CreateRevision
+	}
+}
+
+// parseSince reads the value of sinceKey.
+func parseSince(value []byte, otherwise int64) int64 {
+	if since, err := strconv.ParseInt(string(value), 10, 64); err == nil {
+		return since
+	}
+	return otherwise
+}
+
+// readFormat returns the format of the store. It refuses a store of a newer program.
+func (s *Store) readFormat(ctx context.Context) (format, error) {
+	resp, err := s.client.Txn(ctx).Then(clientv3.OpGet(formatKey), clientv3.OpGet(sinceKey)).Commit()
+	if err != nil {
+		return format{}, fmt.Errorf("read the format of the store: %w", classify(err, false))
+	}
+	s.clusterID = resp.Header.ClusterId
+	s.sawRevision(resp.Header.Revision)
+	number, since := resp.Responses[0].GetResponseRange().GetKvs(), resp.Responses[1].GetResponseRange().GetKvs()
+	s.envelopes.since = noEnvelopes
+	s.envelopes.format.Store(0)
+	if len(number) == 0 {
+		return format{}, nil
+	}
+	known := format{revision: number[0].ModRevision}
+	if known.number, err = parseFormat(string(number[0].Value)); err != nil {
+		return format{}, err
+	}
+	s.envelopes.since = sinceFormat(number[0])
+	if len(since) > 0 {
+		value, err := openEnvelope(since[0])
+		s.envelopes.since = parseSince(value, number[0].ModRevision)
+		if err != nil {
+			s.options.Logger.Error("the record of when values got their checksums is damaged; older values without one are taken as they are", "error", err)
+			_, _ = s.client.Do(ctx, enclose(sinceKey, strconv.AppendInt(nil, s.envelopes.since, 10))) // else the next start does it
+		}
+	}
+	s.envelopes.format.Store(int64(known.number))
+	return known, nil
+}
+
+// sawFormat takes in the format that another server may have begun to write. The error
+// says that this program does not know it.
+func (s *Store) sawFormat(kvs []*mvccpb.KeyValue) error {
+	if len(kvs) == 0 {
+		return nil
+	}
+	number, err := strconv.Atoi(string(kvs[0].Value))
+	switch {
+	case err != nil: // the next start says so
+		return nil
+	case number > formatVersion:
+		return newerFormat(number)
+	}
+	s.envelopes.format.Store(int64(number))
+	return nil
+}
+
+// putFormat begins a format. Every program has to be able to read its number.
+func (e *envelopes) putFormat(number int) []clientv3.Op {
+	ops := []clientv3.Op{clientv3.OpPut(formatKey, strconv.Itoa(number))}
+	if e.since < noEnvelopes {
+		ops = append(ops, enclose(sinceKey, strconv.AppendInt(nil, e.since, 10)))
+	}
+	return ops
+}
+
+// beginFormat gives the store the format that it has once it is opened, unless another
+// server is faster, and returns the one that it has then.
+func (s *Store) beginFormat(ctx context.Context, known format) (format, error) {
+	_, err := s.client.Txn(ctx).
+		If(clientv3.Compare(clientv3.ModRevision(formatKey), "=", known.revision)).
+		Then(s.envelopes.putFormat(known.opened())...).Commit()
+	if err != nil {
+		return format{}, fmt.Errorf("set the format of the store: %w", classify(err, true))
+	}
+	return s.readFormat(ctx)
+}
+
+// parseFormat reads the number of a format that this program knows.
+func parseFormat(text string) (int, error) {
+	version, err := strconv.Atoi(text)
+	switch {
+	case err != nil || version < 1:
+		return 0, fmt.Errorf("%w: %q is not the number of a store format: %s", ErrDamaged, text, adviceRestore)
+	case version > formatVersion:
+		return 0, newerFormat(version)
+	}
+	return version, nil
+}
+
+func newerFormat(version int) error {
+	return fmt.Errorf("store: the data has format %d, this program knows formats up to %d: use a newer program", version, formatVersion)
+}

@@ -1,0 +1,397 @@
+package store
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// restored makes a data directory from a backup in testdata.
+func restored(t *testing.T, archive string) (dir string) {
+	t.Helper()
+	file, err := os.Open("testdata/" + archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	backup, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = t.TempDir()
+	if err := Restore(t.Context(), backup, dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// values are all values of a store, none of them damaged.
+func values(t *testing.T, s *Store) map[partKey]string {
+	t.Helper()
+	all := map[partKey]string{}
+	if _, err := s.Load(timeout(t), func(r Record) error {
+		if r.Damage != nil {
+			t.Error(r.Damage)
+		}
+		all[partKey{r.Key, r.Part}] = string(r.Value)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// likeAnObject is a value that is compressed where the format allows it.
+const likeAnObject = `{"metadata":{"name":"web","namespace":"shop","generation":1},"spec":{}}`
+
+// goneBack gives a new store the previous format, as if an older program had made it.
+func goneBack(t *testing.T, s *Store) {
+	t.Helper()
+	ctx := timeout(t)
+	if _, err := s.client.Put(ctx, formatKey, strconv.Itoa(previousFormat)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.client.Delete(ctx, sinceKey); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.readFormat(ctx); err != nil || s.envelopes.written() != previousFormat {
+		t.Fatal(s.envelopes.written(), err)
+	}
+}
+
+// A store of the program before this one stays as that program reads it, whatever is
+// written, until the upgrade is finished: either program may open it next. From then on
+// values are smaller, what was there is there, and damage is found as before.
+func TestOlderFormatIsWrittenUntilTheUpgradeIsFinished(t *testing.T) {
+	for _, tt := range []struct {
+		archive string
+		parts   int
+	}{{"format-1.tar.gz", 12}, {"format-2.tar.gz", 12}} {
+		t.Run(tt.archive, func(t *testing.T) {
+			dir := restored(t, tt.archive)
+			on := func(o *Options) { o.DataDir, o.MarkInterval = dir, time.Nanosecond }
+			var before map[partKey]string
+			for range 2 { // each as one goes back and forth
+				s := open(t, on)
+				if got := s.Info(); got.Format != 2 || got.NewestFormat != 3 || string(raw(t, s, formatKey)) != "2" {
+					t.Fatalf("it is written in format %+v", got)
+				}
+				put(t, s, placement(1), likeAnObject)
+				s.probe() // writes the mark
+				resp, err := s.client.Get(t.Context(), "\x00", clientv3.WithFromKey())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, kv := range resp.Kvs {
+					if kv.Value[0] == compressedMark || string(kv.Key) == sinceKey {
+						t.Errorf("a program of format 2 does not know %s: %q", kv.Key, kv.Value)
+					}
+				}
+				if before = values(t, s); len(before) < tt.parts-2 {
+					t.Fatalf("%d values: %v", len(before), before)
+				}
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := open(t, on)
+			since := s.envelopes.since
+			if err := s.FinishUpgrade(timeout(t)); err != nil {
+				t.Fatal(err)
+			}
+			put(t, s, placement(2), likeAnObject)
+			if value := raw(t, s, etcdKey(placement(2), Spec)); value[0] != compressedMark || len(value) >= len(likeAnObject) {
+				t.Errorf("stored is %q", value)
+			}
+			before[partKey{placement(2), Spec}] = likeAnObject
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if report, err := Check(dir); err != nil || len(report.Findings) > 0 {
+				t.Errorf("%v, %v", report.Findings, err)
+			}
+			s = open(t, on)
+			if got := s.Info(); got.Format != 3 || s.envelopes.since != since {
+				t.Errorf("it is written in format %d, with envelopes since %d, was %d", got.Format, s.envelopes.since, since)
+			}
+			after := values(t, s)
+			for key, value := range before {
+				if after[key] != value {
+					t.Errorf("the %s of %s is %q, was %q", key.part, key.key, after[key], value)
+				}
+			}
+			// Of a value that got its envelope in the older format, the mark is missed.
+			bad := raw(t, s, etcdKey(placement(1), Spec))
+			damage(t, s, etcdKey(placement(1), Spec), bad[envelopeHead:])
+			if spec, _, err := s.Read(t.Context(), placement(1)); err != nil || spec.Damage == nil {
+				t.Errorf("a value without its envelope is taken: %v, %v", spec, err)
+			}
+		})
+	}
+}
+
+// olderServer stands in the line like a server of the program before this one, until
+// the function returned is called.
+func olderServer(t *testing.T, s *Store, name string) (leave func()) {
+	t.Helper()
+	key := candidatePrefix + name
+	if _, err := s.client.Put(timeout(t), key, `{"id":"`+name+`","name":"`+name+`","url":"https://`+name+`","version":"1.0.0","revision":7}`); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if _, err := s.client.Delete(timeout(t), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestFormatWaitsForTheOldestServer: the one that leads raises the format when every
+// server has read it for the window, and the others follow; an operator may not before
+// that either, while there is a server that does not read it.
+func TestFormatWaitsForTheOldestServer(t *testing.T) {
+	p := leaderAndNext(t)
+	defer func() { p.term.Resign(); <-p.terms }()
+	goneBack(t, p.first)
+	goneBack(t, p.second)
+	window, waiting := &window{}, &window{}
+	p.first.options.UpgradeWindow, p.second.options.UpgradeWindow = time.Hour, time.Nanosecond
+	look := func() int {
+		p.second.lookAtPrograms(waiting)
+		p.first.lookAtPrograms(window)
+		return p.first.envelopes.written()
+	}
+	leave := olderServer(t, p.first, "old")
+	if look() != 2 || window.began != 0 {
+		t.Fatalf("while there is an older server: format %d, window %+v", p.first.envelopes.written(), window)
+	}
+	for _, s := range []*Store{p.first, p.second} {
+		var older *OlderServerError
+		if err := s.FinishUpgrade(timeout(t)); !errors.As(err, &older) || !strings.Contains(err.Error(), `the server "old" at https://old (version 1.0.0) reads formats of the store up to 2, not 3`) {
+			t.Fatalf("error %v", err)
+		}
+	}
+	leave()
+	if look() != 2 || window.began == 0 {
+		t.Fatalf("in the window: format %d, window %+v", p.first.envelopes.written(), window)
+	}
+	// One that is there again begins the window anew.
+	leave = olderServer(t, p.first, "again")
+	if look() != 2 || window.began != 0 {
+		t.Fatalf("one has gone back: format %d, window %+v", p.first.envelopes.written(), window)
+	}
+	leave()
+	look()
+	p.first.options.UpgradeWindow = 0 // for ever
+	if look() != 2 {
+		t.Fatal("without a window the format is raised by itself")
+	}
+	p.first.options.UpgradeWindow = time.Nanosecond
+	if look() != 3 {
+		t.Fatal("after the window the format is not raised")
+	}
+	if p.second.probe(); p.second.envelopes.written() != 3 {
+		t.Fatal("the other server writes the older format still")
+	}
+	if list, err := p.second.Candidates(timeout(t)); err != nil || len(list) != 2 || list[0].Format != 3 || list[1].Format != 3 {
+		t.Fatalf("servers %+v, %v", list, err)
+	}
+}
+
+// kvBefore does something before a transaction is made.
+type kvBefore struct {
+	clientv3.KV
+
+	txns   atomic.Int64
+	nth    int64
+	before func()
+}
+
+func (k *kvBefore) Txn(ctx context.Context) clientv3.Txn {
+	if k.txns.Add(1) == k.nth {
+		k.before()
+	}
+	return k.KV.Txn(ctx)
+}
+
+// TestServerThatComesJustNowKeepsTheFormat: between the look at the servers and the
+// raise one comes that does not read the format.
+func TestServerThatComesJustNowKeepsTheFormat(t *testing.T) {
+	p := leaderAndNext(t)
+	defer func() { p.term.Resign(); <-p.terms }()
+	goneBack(t, p.second)
+	kv := p.second.client.KV
+	p.second.client.KV = &kvBefore{KV: kv, nth: 2, before: func() { olderServer(t, p.first, "late") }}
+	err := p.second.FinishUpgrade(timeout(t))
+	var older *OlderServerError
+	if !errors.As(err, &older) || older.Server.Name != "late" || string(raw(t, p.second, formatKey)) != "2" {
+		t.Fatalf("error %v", err)
+	}
+}
+
+// TestServerThatComesTooLateEnds: one that read the older format just before the raise,
+// and stands in the line just after it, finds another identity than it has seen, which
+// ends it. The others go on.
+func TestServerThatComesTooLateEnds(t *testing.T) {
+	p := leaderAndNext(t)
+	defer func() { p.term.Resign(); <-p.terms }()
+	seen := string(raw(t, p.first, identityKey)[envelopeHead:])
+	var w window
+	p.first.lookAtPrograms(&w)
+	if now := string(raw(t, p.first, identityKey)[envelopeHead:]); now != seen {
+		t.Fatal("the identity has changed without need")
+	}
+	olderServer(t, p.first, "late")
+	p.second.lookAtPrograms(&window{}) // does not lead
+	p.first.lookAtPrograms(&w)
+	now := string(raw(t, p.first, identityKey)[envelopeHead:])
+	if now == seen || identityIn([]byte(now)) != seen {
+		t.Fatalf("the identity was %q and is %q", seen, now)
+	}
+	p.first.lookAtPrograms(&w)
+	if again := string(raw(t, p.first, identityKey)[envelopeHead:]); again != now {
+		t.Error("it is made to end twice")
+	}
+	for _, s := range []*Store{p.first, p.second} {
+		if s.probe(); s.Writable() != nil || s.guard.replaced.Load() {
+			t.Errorf("a server of the newest format is made to end: %v", s.Writable())
+		}
+	}
+}
+
+// TestServerEndsWhenTheFormatIsBeyondIt with the sentence with which it would not start.
+func TestServerEndsWhenTheFormatIsBeyondIt(t *testing.T) {
+	var fatal atomic.Pointer[error]
+	s := open(t, func(o *Options) { o.Fatal = func(err error) { fatal.Store(&err) } })
+	if _, err := s.client.Put(t.Context(), formatKey, strconv.Itoa(formatVersion+1)); err != nil {
+		t.Fatal(err)
+	}
+	s.probe()
+	if err := fatal.Load(); err == nil || !strings.Contains((*err).Error(), "use a newer program") {
+		t.Errorf("it goes on: %v", err)
+	}
+}
+
+// The record of when envelopes began is damaged: nothing else is lost, and the store
+// opens, with a finding.
+func TestDamagedSinceCostsNothingElse(t *testing.T) {
+	dir := restored(t, "format-1.tar.gz")
+	s := open(t, func(o *Options) { o.DataDir = dir })
+	before := values(t, s)
+	if err := s.FinishUpgrade(timeout(t)); err != nil {
+		t.Fatal(err)
+	}
+	bad := raw(t, s, sinceKey)
+	bad[len(bad)-1] ^= 1
+	damage(t, s, sinceKey, bad)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	report, err := Check(dir)
+	if err != nil || len(report.Findings) != 1 || !strings.Contains(report.Findings[0].What, sinceKey) || report.Findings[0].Fatal {
+		t.Errorf("%+v, %v", report.Findings, err)
+	}
+	for range 2 {
+		s = open(t, func(o *Options) { o.DataDir, o.Logger = dir, nil })
+		if after := values(t, s); len(after) != len(before) {
+			t.Errorf("%d values, %d before", len(after), len(before))
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// It was written anew.
+	if report, err := Check(dir); err != nil || len(report.Findings) != 0 {
+		t.Errorf("%+v, %v", report.Findings, err)
+	}
+}
+
+// A damaged value can never take more memory than the largest sound one.
+func TestDecompressionIsBounded(t *testing.T) {
+	large := compress(make([]byte, 0, maxPacked(make([]byte, maxCompressed))), make([]byte, maxCompressed))
+	if value, err := decompress(large); err != nil || len(value) != maxCompressed {
+		t.Fatalf("%d bytes, %v", len(value), err)
+	}
+	if compress(nil, make([]byte, maxCompressed+1)) != nil {
+		t.Error("a longer one is compressed")
+	}
+	for name, packed := range map[string][]byte{
+		"a length of 4 GiB":            {1, 0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0},
+		"a byte more":                  {1, 0x81, 0x80, 0x04, 0, 0},
+		"another dictionary":           {byte(len(dictionaries) + 1), 1, 0, 'x'},
+		"no dictionary":                {0, 1, 0, 'x'},
+		"nothing":                      {},
+		"a copy before the dictionary": append([]byte{1, 0x40}, bytes.Repeat([]byte{0xff}, 8)...),
+	} {
+		if value, err := decompress(packed); err == nil {
+			t.Errorf("%s: %d bytes", name, len(value))
+		}
+	}
+}
+
+func FuzzDecompress(f *testing.F) {
+	f.Add([]byte{1, 4, 0, 'x'})
+	f.Add(compress(make([]byte, 0, maxPacked([]byte(likeAnObject))), []byte(likeAnObject)))
+	f.Fuzz(func(t *testing.T, packed []byte) {
+		if value, err := decompress(packed); err == nil && len(value) > maxCompressed {
+			t.Errorf("%d bytes", len(value))
+		}
+		if again := compress(make([]byte, 0, maxPacked(packed)), packed); again != nil {
+			if value, err := decompress(again); err != nil || !bytes.Equal(value, packed) {
+				t.Errorf("%q is read back as %q: %v", packed, value, err)
+			}
+		}
+	})
+}
+
+// A dictionary that stores were written with is never changed: their values would be
+// read as others. What would be better goes into a new one, with the next format.
+func TestDictionaryIsAsItWasReleased(t *testing.T) {
+	if got := checksum(dictionary1); got != 0x3dfdfb69 {
+		t.Errorf("dictionary 1 has the checksum %#x", got)
+	}
+	if len(dictionaries) != 1 {
+		t.Error("a new dictionary is a new format: older programs do not know it")
+	}
+}
+
+// TestTypicalValuesBecomeSmall: what a placement and its decision take.
+func TestTypicalValuesBecomeSmall(t *testing.T) {
+	now := time.Date(2027, 3, 4, 5, 6, 7, 123456789, time.UTC)
+	p := &api.Placement{Metadata: api.Metadata{
+		Name: "checkout-7", Namespace: "payments", UID: "8fc6fafd221069b3d8e20637a7e1c494", Generation: 3, CreatedAt: &now, ModifiedAt: &now,
+		Labels: map[string]string{"owner": "payments"},
+	}}
+	p.SetDefaults()
+	p.Status.Clusters = []string{"frankfurt-2"}
+	api.SetCondition(&p.Status.Conditions, api.Condition{Type: "Scheduled", Status: api.ConditionTrue, Reason: "Scheduled"}, now)
+	api.SetCondition(&p.Status.Conditions, api.Condition{Type: "Satisfied", Status: api.ConditionTrue, Reason: "AllFittingClusters"}, now)
+	s := open(t)
+	codec := testCodec(t, 1)
+	spec, err := codec.EncodeSpec(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := codec.EncodeStatus(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, value := range map[string][]byte{"spec": spec, "status": status} {
+		key := etcdKey(api.KeyOf(p), Spec)
+		if n := len(s.envelopes.put(key, value).ValueBytes()); n > len(value)*2/5 {
+			t.Errorf("of the %d bytes of the %s %d are stored:\n%s", len(value), what, n, value)
+		} else {
+			t.Logf("of the %d bytes of the %s %d are stored", len(value), what, n)
+		}
+	}
+}
