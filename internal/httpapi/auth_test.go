@@ -124,6 +124,7 @@ func TestPermissions(t *testing.T) {
 		{"DELETE", "/v1/propagation-policies/all", "", selectors, []int{yes, yes, no, no, no, no, no, unknown}},
 		{"DELETE", "/v1/namespaces/shop/workloads/new", "", workloadBody, []int{yes, yes, no, no, yes, no, no, unknown}},
 		{"POST", "/v1/tokens", `{"role":"viewer"}`, "", []int{yes, no, no, no, no, no, no, unknown}},
+		{"POST", "/v1/upgrade/finish", "", "", []int{yes, no, no, no, no, no, no, unknown}},
 		{"GET", "/v1/tokens", "", "", []int{yes, no, no, no, no, no, no, unknown}},
 		{"DELETE", "/v1/tokens/0123456789abcdef", "", "", []int{404, no, no, no, no, no, no, unknown}},
 		{"DELETE", "/v1/clusters/others", "", `{"spec":{"namespace":"other"}}`, []int{yes, yes, no, no, no, no, no, unknown}},

@@ -46,6 +46,7 @@ func TestErrorsBecomeAnswers(t *testing.T) {
 		{store.ErrCompacted, 410, false},
 		{store.ErrInvalid, 413, false},
 		{&store.ConflictError{}, 409, false},
+		{&store.OlderServerError{}, 409, false},
 		{context.DeadlineExceeded, 503, true},
 		{context.Canceled, 499, false},
 		{api.FieldErrors{{Field: "spec", Message: "no"}}, 422, false},
@@ -230,7 +231,7 @@ func TestOpenAPI(t *testing.T) {
 		"/globalscheduler/v1/regionresources", "/globalscheduler/v1/regionresources/{region}", "/globalscheduler/v1/siteresources/update",
 		"/globalscheduler/v1/pods", "/globalscheduler/v1/pods/id/{id}", "/globalscheduler/v1/pods/name/{name}",
 		"/globalscheduler/v1/allocations", "/globalscheduler/v1/allocations/id/{id}",
-		"/v1/previews", "/v1/previews/{id}", "/v1/simulations", "/v1/watch", "/v1/server", "/v1/backup", "/v1/tokens", "/v1/tokens/{id}")
+		"/v1/previews", "/v1/previews/{id}", "/v1/simulations", "/v1/watch", "/v1/server", "/v1/backup", "/v1/upgrade/finish", "/v1/tokens", "/v1/tokens/{id}")
 	var got []string
 	ids := map[string]bool{}
 	for path, operations := range document.Paths {

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// ofFormatTwo is a data directory that a program of format 2 has made.
+func ofFormatTwo(t *testing.T) (dir string) {
+	t.Helper()
+	zipped, err := os.Open(filepath.Join("..", "internal", "store", "testdata", "format-2.tar.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer zipped.Close()
+	content, err := gzip.NewReader(zipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	backup, err := os.Create(filepath.Join(t.TempDir(), "backup.tar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.Copy(backup, content)
+	if err := errors.Join(err, backup.Close()); err != nil {
+		t.Fatal(err)
+	}
+	dir = t.TempDir()
+	mustCommand(t, "restore", "--data-dir", dir, backup.Name())
+	return dir
+}
+
+// TestUpgradeIsFinishedByACommand: until then the server says that it writes the older
+// format, and nothing that was there has changed afterwards.
+func TestUpgradeIsFinishedByACommand(t *testing.T) {
+	for name, where := range map[string]func(s *runningServer, dir string) []string{
+		"of a running server": func(s *runningServer, _ string) []string { return []string{"--endpoint", s.url} },
+		"of a stopped one": func(s *runningServer, dir string) []string {
+			if err := s.stop(); err != nil {
+				s.t.Fatal(err)
+			}
+			return []string{"--data-dir", dir}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := ofFormatTwo(t)
+			s := start(t, testConfig(dir))
+			info, err := s.client.Server(t.Context())
+			if err != nil || info.Store.Format != 2 || info.Store.NewestFormat != 3 {
+				t.Fatalf("server %+v, %v", info, err)
+			}
+			put(s, placement("shop", "web"))
+			before := toJSON(t, s.objects())
+			for range 2 { // the second one finds nothing to do
+				args := append([]string{"upgrade", "finish"}, where(s, dir)...)
+				if out := mustCommand(t, args...); out != "the store is written in format 3\n" {
+					t.Errorf("it prints %q", out)
+				}
+			}
+			if err := s.stop(); err != nil {
+				t.Fatal(err)
+			}
+			s = start(t, testConfig(dir))
+			if info, err = s.client.Server(t.Context()); err != nil || info.Store.Format != 3 {
+				t.Fatalf("server %+v, %v", info, err)
+			}
+			if after := toJSON(t, s.objects()); after != before {
+				t.Errorf("before:\n%s\nafter:\n%s", before, after)
+			}
+		})
+	}
+}
+
+// TestUpgradeIsNotFinishedBesideAnOlderServer, which the command names.
+func TestUpgradeIsNotFinishedBesideAnOlderServer(t *testing.T) {
+	servers, etcd := several(t, 2)
+	s := servers[1]
+	for key, value := range map[string]string{
+		"/v1/sys/format":           "2",
+		"/v1/sys/live/servers/old": `{"id":"o","name":"old","url":"http://old","version":"0.9.0","revision":1}`,
+	} {
+		if _, err := etcd.Put(t.Context(), key, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, stdout, stderr := command(t, "upgrade", "finish", "--endpoint", s.url)
+	if want := `the server "old" at http://old (version 0.9.0) reads formats of the store up to 2, not 3: upgrade it or stop it first`; code != 1 || stdout != "" || !strings.Contains(stderr, want) {
+		t.Errorf("exit code %d, output %q, message %q", code, stdout, stderr)
+	}
+	info, err := s.client.Server(t.Context())
+	if err != nil || info.Store.Format != 2 || len(info.Servers) != 3 {
+		t.Fatalf("server %+v, %v", info, err)
+	}
+	for _, member := range info.Servers {
+		if want := map[bool]int{true: 2, false: 3}[member.Name == "old"]; member.NewestFormat != want {
+			t.Errorf("the server %s reads formats up to %d, want %d", member.Name, member.NewestFormat, want)
+		}
+	}
+	if _, err := etcd.Delete(t.Context(), "/v1/sys/live/servers/old"); err != nil {
+		t.Fatal(err)
+	}
+	mustCommand(t, "upgrade", "finish", "--endpoint", s.url)
+	p := put(s, placement("shop", "web"))
+	stored, err := etcd.Get(t.Context(), "/v1/spec/placement/shop/web")
+	if err != nil || len(stored.Kvs) != 1 || strings.Contains(string(stored.Kvs[0].Value), `"metadata"`) {
+		t.Errorf("stored is %v, %v", stored, err)
+	}
+	if got := get[*api.Placement](servers[0], api.KeyOf(p)); got.Metadata.UID != p.Metadata.UID {
+		t.Errorf("the other server shows %+v", got)
+	}
+}
