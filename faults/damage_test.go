@@ -81,9 +81,8 @@ var damages = []damage{
 	{"the database cut off", theDatabase, func(_ *rand.Rand, b []byte) []byte { return b[:3*os.Getpagesize()] }, false},
 	{"a bit in a page of the database", theDatabase, flip(within), false},
 	{"a bit in a value of the database", theDatabase, flip(func(r *rand.Rand, b []byte) int {
-		// The values of the writers' objects hold these words.
-		places := indexAll(b, groupLabel+" is ")
-		return places[r.IntN(len(places))] + r.IntN(len(groupLabel)+6)
+		places := values(b, "/v1/spec/placement/")
+		return places[r.IntN(len(places))] + r.IntN(24)
 	}), false},
 	{"a page of the database overwritten", theDatabase, func(r *rand.Rand, b []byte) []byte {
 		page := os.Getpagesize()
@@ -93,6 +92,23 @@ var damages = []damage{
 		}
 		return b
 	}, false},
+}
+
+// values are the places in a database where the values under keys of a kind begin,
+// behind the tag of their field and their length.
+func values(b []byte, keys string) []int {
+	var places []int
+	for _, key := range indexAll(b, keys) {
+		record := b[key:min(key+100, len(b))]
+		for i := range record[:max(len(record)-3, 0)] {
+			for _, at := range []int{i + 2, i + 3} {
+				if record[i] == 0x2a && (record[at] == 0x84 || record[at] == 0x87) { // the marks of the envelopes
+					places = append(places, key+at)
+				}
+			}
+		}
+	}
+	return places
 }
 
 func indexAll(b []byte, what string) []int {

@@ -17,6 +17,19 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
+// storedValue is where a value begins in a record of the database, behind the tag of its
+// field and its length; -1 where there is none.
+func storedValue(record []byte) int {
+	for i, b := range record[:len(record)-4] {
+		for _, at := range []int{i + 2, i + 3} {
+			if b == 0x2a && (record[at] == 0x84 || record[at] == 0x87) { // the marks of the envelopes
+				return at
+			}
+		}
+	}
+	return -1
+}
+
 // flipStored flips one bit of the value that the database of a stopped server
 // holds for a part of an object, in all the versions that it has.
 func flipStored(t *testing.T, dataDir, part string, key api.Key) {
@@ -38,7 +51,7 @@ func flipStored(t *testing.T, dataDir, part string, key api.Key) {
 			break
 		}
 		at += next + len(name)
-		head := bytes.IndexByte(content[at:at+40], 0x84)
+		head := storedValue(content[at : at+40])
 		if head < 0 {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // ofFormatTwo is a data directory that a program of format 2 has made.
@@ -94,10 +95,12 @@ func TestUpgradeIsNotFinishedBesideAnOlderServer(t *testing.T) {
 	if want := `the server "old" at http://old (version 0.9.0) reads formats of the store up to 2, not 3: upgrade it or stop it first`; code != 1 || stdout != "" || !strings.Contains(stderr, want) {
 		t.Errorf("exit code %d, output %q, message %q", code, stdout, stderr)
 	}
-	info, err := s.client.Server(t.Context())
-	if err != nil || info.Store.Format != 2 || len(info.Servers) != 3 {
-		t.Fatalf("server %+v, %v", info, err)
-	}
+	var info *api.ServerInfo
+	eventually.True(t, "the server shows all three", func() (ok bool) {
+		var err error
+		info, err = s.client.Server(t.Context())
+		return err == nil && info.Store.Format == 2 && len(info.Servers) == 3
+	})
 	for _, member := range info.Servers {
 		if want := map[bool]int{true: 2, false: 3}[member.Name == "old"]; member.NewestFormat != want {
 			t.Errorf("the server %s reads formats up to %d, want %d", member.Name, member.NewestFormat, want)

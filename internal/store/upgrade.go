@@ -29,12 +29,11 @@ func (e *OlderServerError) Error() string {
 // not know it cannot open it any more. It returns an *OlderServerError where a server is
 // up that does not know it.
 func (s *Store) FinishUpgrade(ctx context.Context) error {
-	for s.envelopes.written() < formatVersion {
-		if err := s.raiseFormat(ctx); err != nil {
+	for {
+		if err := s.raiseFormat(ctx); err != nil || s.envelopes.written() == formatVersion {
 			return err
 		}
 	}
-	return nil
 }
 
 // raiseFormat begins the newest format, unless there is a server that does not read it.
