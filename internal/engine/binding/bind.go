@@ -182,25 +182,8 @@ func (b *Binder) Bind(f *columns.Fleet, p *Propagation, views []*placement.View,
 		start = 0
 	}
 	lost := b.judge(observed)
-	stays := !bound.fresh && observed >= 0 && lost == 0 && b.any(memberStays) && !b.any(memberUnwanted)
-	for g := start; g < len(p.Groups); g++ {
-		result, err := b.try(g, false)
-		b.out.tried = append(b.out.tried, tried{g, err})
-		if err == nil {
-			b.out.group, b.out.result, b.out.Complete = g, result, true
-			break
-		}
-		var full *division.NoRoomError
-		if g == start && stays && errors.As(err, &full) {
-			break
-		}
-	}
-	if back, result := b.failBack(observed); back >= 0 {
-		b.out.tried = append(b.out.tried, tried{back, nil})
-		b.out.group, b.out.result, b.out.Complete = back, result, true
-	} else if b.out.Complete {
-		b.refill(b.out.group)
-	}
+	b.askInOrder(start, !bound.fresh && observed >= 0 && lost == 0 && b.any(memberStays) && !b.any(memberUnwanted))
+	b.takeBack(observed)
 	if !b.out.Complete && bound.fresh && len(bound.clusters) > 0 {
 		// A new division finds no place: what there is stays as if nobody had asked.
 		bound.fresh = false
@@ -209,11 +192,7 @@ func (b *Binder) Bind(f *columns.Fleet, p *Propagation, views []*placement.View,
 	if b.out.Complete {
 		b.out.Shares, b.out.Cramped = b.out.result.Shares, b.out.result.Cramped
 	} else {
-		for i, t := range b.out.tried {
-			if lack := lackOf(t.err); i == 0 || lack < b.out.Lack {
-				b.out.Lack = lack
-			}
-		}
+		b.out.Lack = leastLack(b.out.tried)
 		b.remain(start, lost)
 	}
 	if b.out.Cramped || b.out.Overflowed {
@@ -225,12 +204,66 @@ func (b *Binder) Bind(f *columns.Fleet, p *Propagation, views []*placement.View,
 	return b.out
 }
 
+// askInOrder asks the affinity groups from start on, until one takes the workload.
+// Where it stays on the clusters of the first, no room there for more replicas is no
+// reason to ask others.
+func (b *Binder) askInOrder(start int, stays bool) {
+	for g := start; g < len(b.p.Groups); g++ {
+		result, err := b.try(g, false)
+		b.out.tried = append(b.out.tried, tried{g, err})
+		if err == nil {
+			b.out.group, b.out.result, b.out.Complete = g, result, true
+			return
+		}
+		var full *division.NoRoomError
+		if g == start && stays && errors.As(err, &full) {
+			return
+		}
+	}
+}
+
+// takeBack moves the workload back to an earlier group, or within its group to earlier
+// tiers, where they have been able to take it for long enough.
+func (b *Binder) takeBack(observed int) {
+	if back, result := b.failBack(observed); back >= 0 {
+		b.out.tried = append(b.out.tried, tried{back, nil})
+		b.out.group, b.out.result, b.out.Complete = back, result, true
+	} else if b.out.Complete {
+		b.refill(b.out.group)
+	}
+}
+
+// leastLack is that of the group which has to grow least to take the workload.
+func leastLack(asked []tried) (least int64) {
+	for i, t := range asked {
+		if lack := lackOf(t.err); i == 0 || lack < least {
+			least = lack
+		}
+	}
+	return least
+}
+
 // judge says of every cluster of the present binding, and of those that are being
 // left, what it is good for, and returns how many replicas are lost. Where the
 // observed group is no more, fitting any group is enough.
 func (b *Binder) judge(observed int) (lost int64) {
 	b.places = b.places[:0]
 	pass := placement.PassOf(b.fleet, b.p.Groups[max(observed, 0)].Query, b.others.Reserved)
+	lost = b.judgeMembers(&pass, observed) + b.present.lost
+	first := pass // of the group that is asked first
+	if b.present.fresh {
+		first = placement.PassOf(b.fleet, b.p.Groups[0].Query, b.others.Reserved)
+	}
+	b.judgeEvictions(&first, lost > 0)
+	if !b.p.divided() {
+		return 0
+	}
+	return lost
+}
+
+// judgeMembers is judge for the clusters of the present binding. The pass is that of
+// the observed group.
+func (b *Binder) judgeMembers(pass *placement.Pass, observed int) (lost int64) {
 	braked := Brakes(b.fleet)
 	for _, c := range b.present.clusters {
 		row, ok := b.fleet.Row(c.Name)
@@ -238,29 +271,35 @@ func (b *Binder) judge(observed int) (lost int64) {
 			lost += c.Replicas
 			continue
 		}
-		m := memberRow{row: row, replicas: c.Replicas, cluster: c.Name}
-		switch {
-		case !endures(&pass, row):
-			m.state = memberLost
-			if braked && offlineOnly(&pass, row) {
-				m.state = memberSuspended
-			}
-		case (c.Replicas > 0 || !b.p.replicated) && b.failed(c.Name): // also where another group is to have the cluster
-			m.state = memberFailed
-		case pass.Admits(row, true) || observed < 0 && b.fitsAny(row):
-		default:
-			m.state = memberUnwanted
-		}
+		m := memberRow{row: row, replicas: c.Replicas, cluster: c.Name, state: b.stateOf(pass, &c, row, braked, observed)}
 		if m.state == memberLost || m.state == memberFailed {
 			lost += c.Replicas
 		}
 		b.places = append(b.places, m)
 	}
-	restore := lost+b.present.lost > 0
-	first := pass // of the group that is asked first
-	if b.present.fresh {
-		first = placement.PassOf(b.fleet, b.p.Groups[0].Query, b.others.Reserved)
+	return lost
+}
+
+// stateOf says what a cluster of the present binding is good for.
+func (b *Binder) stateOf(pass *placement.Pass, c *api.WorkloadCluster, row int, braked bool, observed int) memberState {
+	switch {
+	case !endures(pass, row):
+		if braked && offlineOnly(pass, row) {
+			return memberSuspended
+		}
+		return memberLost
+	case (c.Replicas > 0 || !b.p.replicated) && b.failed(c.Name): // also where another group is to have the cluster
+		return memberFailed
+	case pass.Admits(row, true) || observed < 0 && b.fitsAny(row):
+		return memberStays
 	}
+	return memberUnwanted
+}
+
+// judgeEvictions is judge for the clusters that are being left. first is the pass of the
+// group that is asked first; to restore is to stay on one that was lost and is back
+// before a replacement was found.
+func (b *Binder) judgeEvictions(first *placement.Pass, restore bool) {
 	for _, e := range b.present.evictions {
 		row, ok := b.fleet.Row(e.Cluster)
 		if !ok || b.evictionOver(e) {
@@ -268,14 +307,10 @@ func (b *Binder) judge(observed int) (lost int64) {
 		}
 		m := memberRow{row: row, replicas: e.Replicas, cluster: e.Cluster, state: memberLeaving, evicted: e.Reason}
 		if restore && e.Reason == api.EvictedClusterLost && first.Admits(row, true) {
-			m.state, m.evicted = memberStays, "" // it is back before a replacement was found
+			m.state, m.evicted = memberStays, ""
 		}
 		b.places = append(b.places, m)
 	}
-	if !b.p.divided() {
-		return 0
-	}
-	return lost + b.present.lost
 }
 
 // fitsAny reports whether a cluster of the present binding fits any group.
