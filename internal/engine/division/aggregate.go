@@ -93,16 +93,16 @@ func (pl *pool) onlyHolders(r *Request) {
 	pl.keepChosen()
 }
 
-// preferPresent exchanges claims, of which none is needed less than the last, for
+// preferPresent exchanges parties, of which none is needed less than the last, for
 // those of places that held replicas, where a new division needs no more clusters with
-// them: what can stay stays. room is that of all claims, n what they have to hold.
+// them: what can stay stays. room is that of all parties, n what they have to hold.
 func (as *assignment) preferPresent(r *Request, tier int32, room, n int64) {
 	if !r.Fresh || as.minima() {
 		return
 	}
-	in := make(map[int32]bool, len(as.claims))
-	for i := range as.claims {
-		in[as.claims[i].place] = true
+	in := make(map[int32]bool, len(as.parties))
+	for i := range as.parties {
+		in[as.parties[i].place] = true
 	}
 	var present []int32
 	for i := range as.places {
@@ -113,18 +113,18 @@ func (as *assignment) preferPresent(r *Request, tier int32, room, n int64) {
 	slices.SortFunc(present, func(i, j int32) int {
 		return compareEntries(as.entry(byPreference, int(i)), as.entry(byPreference, int(j)))
 	})
-	k := len(as.claims) - 1
+	k := len(as.parties) - 1
 	for _, i := range present {
-		for k >= 0 && (as.places[as.claims[k].place].held > 0 || as.places[as.claims[k].place].must) {
+		for k >= 0 && (as.places[as.parties[k].place].held > 0 || as.places[as.parties[k].place].must) {
 			k--
 		}
 		if k < 0 {
 			return
 		}
-		mine, theirs := as.places[i].claim(r, i), as.claims[k]
+		mine, theirs := as.places[i].party(r, i), as.parties[k]
 		if with := room - (theirs.upper - theirs.replicas) + (mine.upper - mine.replicas); with >= n {
 			room = with
-			as.claims[k] = mine
+			as.parties[k] = mine
 		}
 	}
 }

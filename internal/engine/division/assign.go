@@ -10,7 +10,7 @@ type assignment struct {
 	choice
 
 	anchored bool    // some places got a replica only for a constraint
-	claims   []claim // memory for apportioning
+	parties  []party // memory for apportioning
 }
 
 // assign gives the places their replicas, and sees to it that the constraints hold
@@ -208,37 +208,37 @@ func (p *place) reserve() int64 {
 // contractTier divides n replicas, and those that the places of the tier keep in any
 // case, among them. It returns how many are left for the other tiers.
 func (as *assignment) contractTier(r *Request, tier int32, n int64) int64 {
-	as.claims = as.claims[:0]
+	as.parties = as.parties[:0]
 	for i := range as.places {
 		p := &as.places[i]
 		if p.tier != tier || p.state == out || p.replicas == 0 {
 			continue
 		}
-		as.claims = append(as.claims, claim{votes: p.kept, replicas: p.reserve(), upper: p.replicas, rank: p.rank, place: int32(i)})
+		as.parties = append(as.parties, party{votes: p.kept, replicas: p.reserve(), upper: p.replicas, rank: p.rank, place: int32(i)})
 	}
 	if r.Mode == Aggregate {
-		slices.SortFunc(as.claims, func(a, b claim) int {
+		slices.SortFunc(as.parties, func(a, b party) int {
 			return cmp.Or(cmp.Compare(b.votes, a.votes), cmp.Compare(a.rank, b.rank))
 		})
 		var room int64
 		k := 0
-		for ; k < len(as.claims) && room < n; k++ {
-			room += as.claims[k].upper - as.claims[k].replicas
+		for ; k < len(as.parties) && room < n; k++ {
+			room += as.parties[k].upper - as.parties[k].replicas
 		}
-		for _, c := range as.claims[k:] {
+		for _, c := range as.parties[k:] {
 			as.settle(c)
 		}
-		as.claims = as.claims[:k]
+		as.parties = as.parties[:k]
 	}
-	n = apportion(as.claims, n, r.Descending)
-	for _, c := range as.claims {
+	n = apportion(as.parties, n, r.Descending)
+	for _, c := range as.parties {
 		as.settle(c)
 	}
 	return n
 }
 
-// settle gives a place the replicas of its claim.
-func (as *assignment) settle(c claim) { as.places[c.place].replicas = c.replicas }
+// settle gives a place the replicas of its party.
+func (as *assignment) settle(c party) { as.places[c.place].replicas = c.replicas }
 
 // expand gives away n more replicas, tier by tier. It returns how many are left.
 func (as *assignment) expand(r *Request, n int64) int64 {
@@ -261,11 +261,11 @@ func (as *assignment) spreadOver(r *Request, tier int32, n int64) int64 {
 		n = as.seed(tier, n)
 	}
 	few := n < int64(len(as.places))/4
-	as.claims = as.claims[:0]
+	as.parties = as.parties[:0]
 	for i := range as.places {
 		p := &as.places[i]
 		if p.tier == tier && p.state != out && (!few || p.started()) {
-			as.claims = append(as.claims, p.claim(r, int32(i)))
+			as.parties = append(as.parties, p.party(r, int32(i)))
 		}
 	}
 	if few {
@@ -275,10 +275,10 @@ func (as *assignment) spreadOver(r *Request, tier int32, n int64) int64 {
 			order = byVotesDescending
 		}
 		for _, e := range as.first(n, order, filter{tier: tier, unstarted: true}) {
-			as.claims = append(as.claims, as.places[e.place].claim(r, e.place))
+			as.parties = append(as.parties, as.places[e.place].party(r, e.place))
 		}
 	}
-	n = apportion(as.claims, n, r.Descending)
+	n = apportion(as.parties, n, r.Descending)
 	as.settleClaims()
 	return n
 }
@@ -286,10 +286,10 @@ func (as *assignment) spreadOver(r *Request, tier int32, n int64) int64 {
 // started reports whether a place begins with replicas.
 func (p *place) started() bool { return p.replicas > p.kept }
 
-// claim is what a place asks of the replicas to be given away: by room only the new
+// party is a place among those that replicas are given to: by room only the new
 // ones count, and by weight, where all are new, those that it has now break ties.
-func (p *place) claim(r *Request, i int32) claim {
-	c := claim{votes: p.votes, replicas: p.replicas, upper: p.most, rank: p.rank, place: i}
+func (p *place) party(r *Request, i int32) party {
+	c := party{votes: p.votes, replicas: p.replicas, upper: p.most, rank: p.rank, place: i}
 	if r.Mode == Static {
 		c.held = p.held
 	}
@@ -299,7 +299,7 @@ func (p *place) claim(r *Request, i int32) claim {
 }
 
 func (as *assignment) settleClaims() {
-	for _, c := range as.claims {
+	for _, c := range as.parties {
 		p := &as.places[c.place]
 		p.replicas = c.replicas + p.kept
 	}
@@ -342,7 +342,7 @@ func (as *assignment) fill(r *Request, tier int32, n int64) int64 {
 	var room, seeds int64
 	few := int64(16) // are mostly enough
 	for {
-		as.claims, room, seeds = as.claims[:0], 0, 0
+		as.parties, room, seeds = as.parties[:0], 0, 0
 		order := as.first(few, byClaim, filter{tier: tier})
 		for _, e := range order {
 			p := &as.places[e.place]
@@ -353,9 +353,9 @@ func (as *assignment) fill(r *Request, tier int32, n int64) int64 {
 			if seed > n-seeds {
 				continue
 			}
-			c := p.claim(r, e.place)
+			c := p.party(r, e.place)
 			c.replicas += seed
-			as.claims = append(as.claims, c)
+			as.parties = append(as.parties, c)
 			seeds += seed
 			if room += p.most - p.replicas; room >= n {
 				break
@@ -367,7 +367,7 @@ func (as *assignment) fill(r *Request, tier int32, n int64) int64 {
 		few *= 8
 	}
 	as.preferPresent(r, tier, room, n)
-	n = apportion(as.claims, n-seeds, r.Descending)
+	n = apportion(as.parties, n-seeds, r.Descending)
 	as.settleClaims()
 	return n
 }

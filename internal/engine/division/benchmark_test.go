@@ -129,13 +129,13 @@ func BenchmarkApportion(b *testing.B) {
 		replicas int64
 		clusters int
 	}{{100, 10}, {100, 1_000}, {10_000, 1_000}, {1_000_000, 100}} {
-		claims := make([]claim, bb.clusters)
+		parties := make([]party, bb.clusters)
 		b.Run(fmt.Sprintf("%d-over-%d", bb.replicas, bb.clusters), func(b *testing.B) {
 			cputime.Measure(b, func() {
-				for i := range claims {
-					claims[i] = claim{votes: int64(100 + i*7919%1000), upper: math.MaxInt64, rank: int32(i)}
+				for i := range parties {
+					parties[i] = party{votes: int64(100 + i*7919%1000), upper: math.MaxInt64, rank: int32(i)}
 				}
-				if apportion(claims, bb.replicas, false) != 0 {
+				if apportion(parties, bb.replicas, false) != 0 {
 					b.Fatal("replicas are left")
 				}
 			})

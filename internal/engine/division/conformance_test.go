@@ -273,14 +273,14 @@ func conformApportion(t *testing.T, c *conformanceCase) bool {
 		}
 	}
 	slices.Sort(names)
-	var claims []claim
+	var parties []party
 	for i, name := range names {
-		claims = append(claims, claim{votes: c.Weights[name], replicas: c.Initial[name], upper: math.MaxInt64, rank: int32(i), place: int32(i)})
+		parties = append(parties, party{votes: c.Weights[name], replicas: c.Initial[name], upper: math.MaxInt64, rank: int32(i), place: int32(i)})
 	}
-	apportion(claims, c.NewReplicas, c.Tie == "desc" || descending(c.UID) && c.UID != "")
+	apportion(parties, c.NewReplicas, c.Tie == "desc" || descending(c.UID) && c.UID != "")
 	got := map[string]int64{}
-	for _, claim := range claims {
-		got[names[claim.place]] = claim.replicas
+	for _, party := range parties {
+		got[names[party.place]] = party.replicas
 	}
 	return agree(t, c, got)
 }

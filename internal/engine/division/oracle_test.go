@@ -39,17 +39,17 @@ func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
 		}
 	}
 	webster := func(n int64, of []Candidate, votes, start, upper func(c Candidate) int64) map[int32]int64 {
-		var claims []claim
+		var parties []party
 		for i, c := range of {
-			one := claim{votes: votes(c), replicas: start(c), upper: upper(c), rank: c.Rank, place: int32(i)}
+			one := party{votes: votes(c), replicas: start(c), upper: upper(c), rank: c.Rank, place: int32(i)}
 			if r.Mode == Static {
 				one.held = c.Assigned
 			}
-			claims = append(claims, one)
+			parties = append(parties, one)
 		}
-		naiveApportion(claims, n, r.Descending)
+		naiveApportion(parties, n, r.Descending)
 		got := map[int32]int64{}
-		for _, c := range claims {
+		for _, c := range parties {
 			got[of[c.place].Row] = c.replicas
 		}
 		return got

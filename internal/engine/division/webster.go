@@ -2,24 +2,24 @@ package division
 
 import "math/bits"
 
-// claim is a party in an apportionment.
-type claim struct {
+// party takes part in an apportionment.
+type party struct {
 	votes    int64
 	replicas int64 // what it has; grows
 	upper    int64 // the most it can have
-	held     int64 // it has the better claim of equals to as many replicas as that
+	held     int64 // it is preferred among equals up to as many replicas as that
 	rank     int32 // breaks ties
-	place    int32 // whose claim it is
+	place    int32 // whom it stands for
 }
 
-// open reports whether the claim can get a replica at all.
-func (c *claim) open() bool { return c.votes > 0 && c.replicas < c.upper }
+// open reports whether the party can get a replica at all.
+func (c *party) open() bool { return c.votes > 0 && c.replicas < c.upper }
 
 // precedes reports whether a gets a replica before b: by the method of Webster and
 // Sainte-Laguë the larger of votes/(2·replicas+1) does. Of equals one that has fewer
 // replicas than it holds does, then the one with fewer replicas, then the first by rank, or
 // the last if descending.
-func (a *claim) precedes(b *claim, descending bool) bool {
+func (a *party) precedes(b *party, descending bool) bool {
 	ahi, alo := bits.Mul64(uint64(a.votes), uint64(2*b.replicas+1))
 	bhi, blo := bits.Mul64(uint64(b.votes), uint64(2*a.replicas+1))
 	switch {
@@ -35,62 +35,62 @@ func (a *claim) precedes(b *claim, descending bool) bool {
 	return (a.rank < b.rank) != descending
 }
 
-// apportion gives n more replicas to the claims, which it reorders. It returns how
+// apportion gives n more replicas to the parties, which it reorders. It returns how
 // many are left when all that have votes are full.
-func apportion(claims []claim, n int64, descending bool) int64 {
-	n = apportionQuotas(claims, n)
-	return apportionOneByOne(claims, n, descending)
+func apportion(parties []party, n int64, descending bool) int64 {
+	n = apportionQuotas(parties, n)
+	return apportionOneByOne(parties, n, descending)
 }
 
 // apportionQuotas gives away at once what is safe to give, so that about a replica
-// per claim remains. It returns how many replicas are left.
+// per party remains. It returns how many replicas are left.
 //
-// With a divisor d every claim would have round(votes/d) replicas: all whose quotient
+// With a divisor d every party would have round(votes/d) replicas: all whose quotient
 // is at least d/2. As long as these are no more than there are replicas, all of them
-// are among the best. Rounding adds at most half a replica a claim, so the divisor
-// that would give away half a replica a claim less than there is cannot give too
-// much. Claims that have more than that already neither give nor take; claims that
+// are among the best. Rounding adds at most half a replica a party, so the divisor
+// that would give away half a replica a party less than there is cannot give too
+// much. Parties that have more than that already neither give nor take; parties that
 // are full leave something over, for another round.
-func apportionQuotas(claims []claim, n int64) int64 {
-	if n <= int64(len(claims)) {
+func apportionQuotas(parties []party, n int64) int64 {
+	if n <= int64(len(parties)) {
 		return n // one by one is as fast
 	}
 	for n > 0 {
-		var votes, parties, total int64
-		for i := range claims {
-			if c := &claims[i]; c.open() {
+		var votes, count, total int64
+		for i := range parties {
+			if c := &parties[i]; c.open() {
 				votes += c.votes
-				parties++
+				count++
 				total += c.replicas
 			}
 		}
-		if n <= parties {
+		if n <= count {
 			return n
 		}
 		total += n
-		// Leave out the claims that are ahead of their quota. Each one makes
+		// Leave out the parties that are ahead of their quota. Each one makes
 		// the quotas of the others smaller.
 		for {
-			scale := 2*total - parties
-			if parties == 0 || scale <= 0 {
+			scale := 2*total - count
+			if count == 0 || scale <= 0 {
 				return n
 			}
-			kept, keptVotes, keptParties := n, int64(0), int64(0)
-			for i := range claims {
-				if c := &claims[i]; c.open() && c.quota(scale, votes) >= c.replicas {
+			kept, keptVotes, keptCount := n, int64(0), int64(0)
+			for i := range parties {
+				if c := &parties[i]; c.open() && c.quota(scale, votes) >= c.replicas {
 					kept += c.replicas
 					keptVotes += c.votes
-					keptParties++
+					keptCount++
 				}
 			}
-			if keptParties == parties {
+			if keptCount == count {
 				break
 			}
-			votes, parties, total = keptVotes, keptParties, kept
+			votes, count, total = keptVotes, keptCount, kept
 		}
-		scale, full, before := 2*total-parties, false, n
-		for i := range claims {
-			c := &claims[i]
+		scale, full, before := 2*total-count, false, n
+		for i := range parties {
+			c := &parties[i]
 			if !c.open() {
 				continue
 			}
@@ -108,7 +108,7 @@ func apportionQuotas(claims []claim, n int64) int64 {
 }
 
 // quota is round(votes/d), for the divisor d = 2·total/scale.
-func (c *claim) quota(scale, total int64) int64 {
+func (c *party) quota(scale, total int64) int64 {
 	hi, lo := bits.Mul64(uint64(c.votes), uint64(scale))
 	lo, carry := bits.Add64(lo, uint64(total), 0)
 	q, _ := bits.Div64(hi+carry, lo, 2*uint64(total))
@@ -116,20 +116,20 @@ func (c *claim) quota(scale, total int64) int64 {
 }
 
 // apportionOneByOne gives replicas to the first in turn, from a heap.
-func apportionOneByOne(claims []claim, n int64, descending bool) int64 {
+func apportionOneByOne(parties []party, n int64, descending bool) int64 {
 	open := 0
-	for i := range claims {
-		if claims[i].open() {
+	for i := range parties {
+		if parties[i].open() {
 			if open < i {
-				claims[open], claims[i] = claims[i], claims[open]
+				parties[open], parties[i] = parties[i], parties[open]
 			}
 			open++
 		}
 	}
-	heap := claims[:open]
+	heap := parties[:open]
 	if n < int64(len(heap)) {
 		// Nobody but the first n can get any.
-		heap = firstClaims(heap, int(n), descending)
+		heap = firstParties(heap, int(n), descending)
 	}
 	for i := len(heap)/2 - 1; i >= 0; i-- {
 		sink(heap, i, descending, false)
@@ -147,26 +147,26 @@ func apportionOneByOne(claims []claim, n int64, descending bool) int64 {
 	return n
 }
 
-// firstClaims moves the n first claims to the front, in no order.
-func firstClaims(claims []claim, n int, descending bool) []claim {
+// firstParties moves the n first parties to the front, in no order.
+func firstParties(parties []party, n int, descending bool) []party {
 	if n <= 0 {
 		return nil
 	}
-	heap := claims[:n]
+	heap := parties[:n]
 	for i := n/2 - 1; i >= 0; i-- {
 		sink(heap, i, descending, true)
 	}
-	for i := n; i < len(claims); i++ {
-		if claims[i].precedes(&heap[0], descending) {
-			heap[0], claims[i] = claims[i], heap[0]
+	for i := n; i < len(parties); i++ {
+		if parties[i].precedes(&heap[0], descending) {
+			heap[0], parties[i] = parties[i], heap[0]
 			sink(heap, 0, descending, true)
 		}
 	}
 	return heap
 }
 
-// sink restores the heap below i, with the first claim on top, or the last one.
-func sink(heap []claim, i int, descending, lastOnTop bool) {
+// sink restores the heap below i, with the first party on top, or the last one.
+func sink(heap []party, i int, descending, lastOnTop bool) {
 	for {
 		child := 2*i + 1
 		if child >= len(heap) {

@@ -9,30 +9,30 @@ import (
 	"pgregory.net/rapid"
 )
 
-// naiveApportion gives one replica after the other, looking at all claims each time.
-func naiveApportion(claims []claim, n int64, descending bool) int64 {
+// naiveApportion gives one replica after the other, looking at all parties each time.
+func naiveApportion(parties []party, n int64, descending bool) int64 {
 	for ; n > 0; n-- {
 		best := -1
-		for i := range claims {
-			if claims[i].open() && (best < 0 || claims[i].precedes(&claims[best], descending)) {
+		for i := range parties {
+			if parties[i].open() && (best < 0 || parties[i].precedes(&parties[best], descending)) {
 				best = i
 			}
 		}
 		if best < 0 {
 			break
 		}
-		claims[best].replicas++
+		parties[best].replicas++
 	}
 	return n
 }
 
-func byRank(a, b claim) int { return cmp.Compare(a.rank, b.rank) }
+func byRank(a, b party) int { return cmp.Compare(a.rank, b.rank) }
 
-func drawClaims(t *rapid.T, most int) []claim {
-	claims := make([]claim, rapid.IntRange(1, most).Draw(t, "claims"))
+func drawParties(t *rapid.T, most int) []party {
+	parties := make([]party, rapid.IntRange(1, most).Draw(t, "parties"))
 	largest := rapid.SampledFrom([]int64{3, 100, 1 << 31, maxVotes}).Draw(t, "largest")
-	for i := range claims {
-		c := &claims[i]
+	for i := range parties {
+		c := &parties[i]
 		c.rank, c.place = int32(i), int32(i)
 		c.votes = rapid.Int64Range(0, largest).Draw(t, "votes")
 		if rapid.Bool().Draw(t, "started") {
@@ -43,33 +43,33 @@ func drawClaims(t *rapid.T, most int) []claim {
 			c.upper = c.replicas + rapid.Int64Range(0, 60).Draw(t, "more")
 		}
 	}
-	return rapid.Permutation(claims).Draw(t, "order")
+	return rapid.Permutation(parties).Draw(t, "order")
 }
 
 func TestApportionEqualsSeatBySeat(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		claims := drawClaims(t, 20)
+		parties := drawParties(t, 20)
 		n := rapid.Int64Range(0, 400).Draw(t, "n")
 		descending := rapid.Bool().Draw(t, "descending")
-		want := slices.Clone(claims)
+		want := slices.Clone(parties)
 		wantLeft := naiveApportion(want, n, descending)
-		left := apportion(claims, n, descending)
+		left := apportion(parties, n, descending)
 		slices.SortFunc(want, byRank)
-		slices.SortFunc(claims, byRank)
-		if left != wantLeft || !slices.Equal(claims, want) {
-			t.Fatalf("got %d left of\n%+v\nseat by replica %d of\n%+v", left, claims, wantLeft, want)
+		slices.SortFunc(parties, byRank)
+		if left != wantLeft || !slices.Equal(parties, want) {
+			t.Fatalf("got %d left of\n%+v\nseat by replica %d of\n%+v", left, parties, wantLeft, want)
 		}
 	})
 }
 
-// TestApportionOfMany: no replica is with a claim that comes after one which could
+// TestApportionOfMany: no replica is with a party that comes after one which could
 // have had it. That defines the result, for numbers too large to go replica by replica.
 func TestApportionOfMany(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		claims := drawClaims(t, 40)
-		start := make([]int64, len(claims))
-		for i := range claims {
-			c := &claims[i]
+		parties := drawParties(t, 40)
+		start := make([]int64, len(parties))
+		for i := range parties {
+			c := &parties[i]
 			if rapid.IntRange(0, 3).Draw(t, "roomy") > 0 {
 				c.upper = c.replicas + rapid.Int64Range(0, 1<<31).Draw(t, "upper")
 			}
@@ -77,10 +77,10 @@ func TestApportionOfMany(t *testing.T) {
 		}
 		n := rapid.Int64Range(0, 1<<31).Draw(t, "n")
 		descending := rapid.Bool().Draw(t, "descending")
-		left := apportion(claims, n, descending)
+		left := apportion(parties, n, descending)
 		given := int64(0)
-		for i := range claims {
-			last := claims[i]
+		for i := range parties {
+			last := parties[i]
 			given += last.replicas - start[last.place]
 			if last.replicas > last.upper || last.replicas < start[last.place] {
 				t.Fatalf("%+v began with %d", last, start[last.place])
@@ -89,18 +89,18 @@ func TestApportionOfMany(t *testing.T) {
 				continue
 			}
 			last.replicas--
-			for j := range claims {
-				if next := &claims[j]; j != i && next.open() && next.precedes(&last, descending) {
-					t.Fatalf("%+v has a replica that is %+v's", claims[i], *next)
+			for j := range parties {
+				if next := &parties[j]; j != i && next.open() && next.precedes(&last, descending) {
+					t.Fatalf("%+v has a replica that is %+v's", parties[i], *next)
 				}
 			}
 		}
 		if given+left != n {
 			t.Fatalf("%d replicas given and %d left of %d", given, left, n)
 		}
-		for i := range claims {
-			if left > 0 && claims[i].open() {
-				t.Fatalf("%d replicas are left, and %+v has none of them", left, claims[i])
+		for i := range parties {
+			if left > 0 && parties[i].open() {
+				t.Fatalf("%d replicas are left, and %+v has none of them", left, parties[i])
 			}
 		}
 	})
