@@ -18,6 +18,10 @@ type DamagedObject struct {
 	Name      string `json:"name" doc:"Name of the object."`
 }
 
+// ServerHeader says on every answer to somebody who is let in which of several servers
+// it comes from.
+const ServerHeader = "Scheduler-Server"
+
 // ServerInfo is what /v1/server says.
 type ServerInfo struct {
 	Version string    `json:"version" doc:"Version of the server."`

@@ -187,9 +187,6 @@ func timeLeft(ctx context.Context) time.Duration {
 	return max(time.Until(deadline), time.Millisecond).Round(time.Millisecond)
 }
 
-// serverHeader names the server that answers.
-const serverHeader = "Scheduler-Server"
-
 func (t attemptTransport) observed(req *http.Request, a *attempts) (*http.Response, error) {
 	if t.observe == nil {
 		return t.next.RoundTrip(req)
@@ -200,7 +197,7 @@ func (t attemptTransport) observed(req *http.Request, a *attempts) (*http.Respon
 		Endpoint: t.endpoints.names[a.at], Method: req.Method, Path: req.URL.Path, Err: err, Duration: time.Since(started),
 	}
 	if resp != nil {
-		attempt.Status, attempt.Server = resp.StatusCode, resp.Header.Get(serverHeader)
+		attempt.Status, attempt.Server = resp.StatusCode, resp.Header.Get(api.ServerHeader)
 	}
 	t.observe(req.Context(), attempt)
 	return resp, err

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
 // lastContactHeader says on every answer how many milliseconds ago the store was
@@ -13,14 +15,10 @@ import (
 // memory and go on without the store, so it is how old they may be.
 const lastContactHeader = "Scheduler-Last-Contact"
 
-// serverHeader says on every answer to somebody who is let in which of several servers
-// it comes from.
-const serverHeader = "Scheduler-Server"
-
 // describe sets the headers of an answer that begins now.
 func (r *request) describe(header http.Header) {
 	if r.server != "" {
-		header.Set(serverHeader, r.server)
+		header.Set(api.ServerHeader, r.server)
 	}
 	if !r.picture.IsZero() {
 		header.Set(lastContactHeader, strconv.FormatInt(time.Since(r.picture).Milliseconds(), 10))
@@ -44,7 +42,7 @@ func describeFreshness(document *huma.OpenAPI) {
 				if response.Headers == nil {
 					response.Headers = map[string]*huma.Param{}
 				}
-				response.Headers[lastContactHeader], response.Headers[serverHeader] = age, server
+				response.Headers[lastContactHeader], response.Headers[api.ServerHeader] = age, server
 			}
 		}
 	})
