@@ -2,6 +2,7 @@ package terraform
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -91,46 +92,12 @@ func newAttributeRule(ctx context.Context, name string, attribute schema.Attribu
 	if ok {
 		rule.fallback = &value
 	}
-	var object schema.NestedAttributeObject
-	switch a := attribute.(type) {
-	case schema.StringAttribute:
-		rule.texts = a.Validators
-		for _, modifier := range a.PlanModifiers {
-			if sibling, ok := modifier.(siblingDefault); ok {
-				rule.siblings = append(rule.siblings, sibling)
-			} else if !slices.Contains(leavesAlone, reflect.TypeOf(modifier)) {
-				return rule, fmt.Errorf("has the plan modifier %T", modifier)
-			}
-		}
-	case schema.Int64Attribute:
-		rule.wholes = a.Validators
-	case schema.ListNestedAttribute:
-		object = a.NestedObject
-	case schema.SetNestedAttribute:
-		object = a.NestedObject
-	}
-	if has(object, "Validators") || has(object, "PlanModifiers") {
-		return rule, fmt.Errorf("its elements have validators, or plan modifiers")
-	}
-	if rule.texts == nil && rule.wholes == nil && has(attribute, "Validators") {
-		return rule, fmt.Errorf("has validators")
-	}
-	if _, isText := attribute.(schema.StringAttribute); !isText && has(attribute, "PlanModifiers") {
-		return rule, fmt.Errorf("has plan modifiers")
-	}
-	for _, v := range rule.texts {
-		if !slices.Contains(looksAtValue, reflect.TypeOf(v)) {
-			return rule, fmt.Errorf("has the validator %T", v)
+	for _, take := range []func(schema.Attribute) error{rule.takeValidators, rule.takeModifiers, checkElements} {
+		if err := take(attribute); err != nil {
+			return rule, err
 		}
 	}
-	for _, v := range rule.wholes {
-		if !slices.Contains(looksAtValue, reflect.TypeOf(v)) {
-			return rule, fmt.Errorf("has the validator %T", v)
-		}
-	}
-	nested, nests := inside(attribute)
-	rule.nests = nests
-	if rule.nested, err = attributeRules(ctx, nested); err != nil {
+	if err := rule.takeNested(ctx, attribute); err != nil {
 		return rule, err
 	}
 	if isNarrow(ctx, t) && (rule.nested == nil || rule.nests == inSet) {
@@ -138,10 +105,75 @@ func newAttributeRule(ctx context.Context, name string, attribute schema.Attribu
 	}
 	below := slices.ContainsFunc(rule.nested, func(r attributeRule) bool { return r.planned })
 	rule.planned = below || rule.computed || rule.writeOnly || rule.fallback != nil || rule.siblings != nil || rule.narrow != nil
-	if rule.nests == inSet && slices.ContainsFunc(rule.nested, func(r attributeRule) bool { return r.changes() }) {
-		return rule, fmt.Errorf("elements of a set have defaults, or plan modifiers")
-	}
 	return rule, nil
+}
+
+// takeValidators takes those that look at nothing but the value.
+func (r *attributeRule) takeValidators(attribute schema.Attribute) error {
+	switch a := attribute.(type) {
+	case schema.StringAttribute:
+		r.texts = a.Validators
+		return onlyLookAtValue(a.Validators)
+	case schema.Int64Attribute:
+		r.wholes = a.Validators
+		return onlyLookAtValue(a.Validators)
+	}
+	if has(attribute, "Validators") {
+		return errors.New("has validators")
+	}
+	return nil
+}
+
+func onlyLookAtValue[V any](validators []V) error {
+	for _, v := range validators {
+		if !slices.Contains(looksAtValue, reflect.TypeOf(v)) {
+			return fmt.Errorf("has the validator %T", v)
+		}
+	}
+	return nil
+}
+
+// takeModifiers takes defaults that siblings give, and leaves out what leaves plans alone.
+func (r *attributeRule) takeModifiers(attribute schema.Attribute) error {
+	text, ok := attribute.(schema.StringAttribute)
+	if !ok && has(attribute, "PlanModifiers") {
+		return errors.New("has plan modifiers")
+	}
+	for _, modifier := range text.PlanModifiers {
+		if sibling, ok := modifier.(siblingDefault); ok {
+			r.siblings = append(r.siblings, sibling)
+		} else if !slices.Contains(leavesAlone, reflect.TypeOf(modifier)) {
+			return fmt.Errorf("has the plan modifier %T", modifier)
+		}
+	}
+	return nil
+}
+
+// checkElements checks the elements of a list or set themselves, not their attributes.
+func checkElements(attribute schema.Attribute) error {
+	var element schema.NestedAttributeObject
+	switch a := attribute.(type) {
+	case schema.ListNestedAttribute:
+		element = a.NestedObject
+	case schema.SetNestedAttribute:
+		element = a.NestedObject
+	}
+	if has(element, "Validators") || has(element, "PlanModifiers") {
+		return errors.New("its elements have validators, or plan modifiers")
+	}
+	return nil
+}
+
+func (r *attributeRule) takeNested(ctx context.Context, attribute schema.Attribute) (err error) {
+	var nested map[string]schema.Attribute
+	nested, r.nests = inside(attribute)
+	if r.nested, err = attributeRules(ctx, nested); err != nil {
+		return err
+	}
+	if r.nests == inSet && slices.ContainsFunc(r.nested, func(r attributeRule) bool { return r.changes() }) {
+		return errors.New("elements of a set have defaults, or plan modifiers")
+	}
+	return nil
 }
 
 // changes reports that a plan may have something else than what was proposed.
