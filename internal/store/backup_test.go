@@ -41,6 +41,7 @@ func backup(t *testing.T) (archive []byte, revision int64) {
 }
 
 func TestRestoredStoreGoesOn(t *testing.T) {
+	t.Parallel()
 	archive, revision := backup(t)
 	dir := filepath.Join(t.TempDir(), "new")
 	ctx := timeout(t)
@@ -96,6 +97,7 @@ func TestBackupDescribesItself(t *testing.T) {
 }
 
 func TestDamagedBackupIsRefused(t *testing.T) {
+	t.Parallel()
 	archive, _ := backup(t)
 	flip := func(at int) []byte {
 		b := bytes.Clone(archive)
@@ -170,6 +172,7 @@ func TestRestoreEndsWithItsContext(t *testing.T) {
 // A backup taken while writes go on holds everything acknowledged before it
 // began, and a whole number of transactions.
 func TestBackupUnderWrites(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	ctx := timeout(t)
 	stop, cancel := context.WithCancel(ctx)

@@ -133,6 +133,7 @@ func checkAcknowledged(t *testing.T, s *Store, acked map[int]int64) {
 }
 
 func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	acked := map[int]int64{}
 	total := 0

@@ -55,6 +55,7 @@ func TestCompareAndSet(t *testing.T) {
 }
 
 func TestCommitIsAllOrNothing(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	ctx := timeout(t)
 	put(t, s, placement(1), "old")
@@ -98,6 +99,7 @@ func TestCommitRefusesWhatItCannotHold(t *testing.T) {
 }
 
 func TestConcurrentWritersLoseNothing(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	const writers, rounds = 16, 20
 	put(t, s, placement(0), "0")
@@ -159,6 +161,7 @@ func score(cluster, name string) api.Key {
 }
 
 func TestDeletingAClusterDeletesWhatBelongsToIt(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	ctx := timeout(t)
 	cluster := api.Key{Kind: api.KindCluster, Name: "c1"}

@@ -42,6 +42,7 @@ func change(t *testing.T, dir, pattern string, edit func([]byte) []byte) {
 func end(b []byte) int { return (withoutZeros(b) + 7) &^ 7 }
 
 func TestTornLogTailIsRecovered(t *testing.T) {
+	t.Parallel()
 	dir := written(t)
 	// A record of 1200 bytes was being written; its first sector reached the
 	// disk, the others did not.
@@ -61,6 +62,7 @@ func TestTornLogTailIsRecovered(t *testing.T) {
 // A damaged store says so, or has everything that was written; it never serves
 // the rest of it.
 func TestDamagedDataIsRefused(t *testing.T) {
+	t.Parallel()
 	flip := func(at func([]byte) int) func([]byte) []byte {
 		return func(b []byte) []byte {
 			for i := range 8 {
@@ -111,6 +113,7 @@ func TestDamagedDataIsRefused(t *testing.T) {
 
 // A log that is gone is missed at once, and not waited for.
 func TestLostLogIsRefused(t *testing.T) {
+	t.Parallel()
 	for _, lost := range []string{"wal", "wal/*.wal"} {
 		t.Run(lost, func(t *testing.T) {
 			dir := written(t)

@@ -77,6 +77,7 @@ func TestChangedObjectsDoNotStopTheOthers(t *testing.T) {
 }
 
 func TestLargeStatusesAreSplit(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	ctx := timeout(t)
 	revisions := fill(t, s, 40)
@@ -123,6 +124,7 @@ func TestDeriveRefusesWhatItCannotHold(t *testing.T) {
 
 // One status that is refused, by the store or already before, costs no other.
 func TestDeriveWritesTheOthers(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	ctx := timeout(t)
 	revisions := fill(t, s, 250)
@@ -150,6 +152,7 @@ func TestDeriveWritesTheOthers(t *testing.T) {
 }
 
 func TestSecondEpochFencesTheFirst(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	ctx := timeout(t)
 	revisions := fill(t, s, 3)
@@ -187,6 +190,7 @@ func TestFenceWinsOverConflicts(t *testing.T) {
 }
 
 func TestNewerFormatIsRefused(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, func(o *Options) { o.DataDir = dir })
 	if _, err := s.client.Do(t.Context(), clientv3.OpPut(formatKey, strconv.Itoa(formatVersion+1))); err != nil {

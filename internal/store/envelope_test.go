@@ -38,6 +38,7 @@ func damage(t *testing.T, s *Store, key string, value []byte) {
 // Whatever single bit of whatever value is flipped is found out by every way to
 // read it, and nothing else is.
 func TestFlippedBitIsFoundByEveryReader(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	ctx := timeout(t)
 	for n := range 3 {
@@ -112,6 +113,7 @@ func TestFlippedBitIsFoundByEveryReader(t *testing.T) {
 // Every key of the store has an envelope, whoever writes it, but for the number
 // of the format.
 func TestEveryKeyHasAnEnvelope(t *testing.T) {
+	t.Parallel()
 	s := open(t, func(o *Options) { o.MarkInterval = time.Nanosecond })
 	ctx := timeout(t)
 	revision := put(t, s, placement(0), `{}`)
@@ -155,6 +157,7 @@ func TestEveryKeyHasAnEnvelope(t *testing.T) {
 // as it is and goes on as one of format 2; what is written from then on must have
 // its envelope.
 func TestStoreOfFormatOneIsBroughtToFormatTwo(t *testing.T) {
+	t.Parallel()
 	file, err := os.Open("testdata/format-1.tar.gz")
 	if err != nil {
 		t.Fatal(err)
@@ -206,6 +209,7 @@ func TestStoreOfFormatOneIsBroughtToFormatTwo(t *testing.T) {
 
 // A damaged identity does not keep the store from starting, nor end a server.
 func TestDamagedIdentityIsDrawnAnew(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, func(o *Options) { o.DataDir = dir })
 	bad := raw(t, s, identityKey)

@@ -30,6 +30,7 @@ func cluster(t *testing.T) string {
 }
 
 func TestExternalClusterHasTheSameSemantics(t *testing.T) {
+	t.Parallel()
 	address := cluster(t)
 	external := func(o *Options) { o.DataDir, o.Endpoints = "", []string{address} }
 	first := open(t, external)

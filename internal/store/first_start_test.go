@@ -14,6 +14,7 @@ const startTime = 2 * time.Minute
 // A process that is killed while it starts for the first time has acknowledged
 // nothing, and the next start makes it good.
 func TestKillDuringFirstStart(t *testing.T) {
+	t.Parallel()
 	const rounds = 24
 	for round := range rounds {
 		dir := t.TempDir()

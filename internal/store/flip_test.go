@@ -64,6 +64,7 @@ func worn(t *testing.T) (dir string, want map[partKey][]byte) {
 // instead of opening, or every object is as it was written or is called damaged.
 // None is missing, and none that was deleted is back.
 func TestFlippedByteIsNeverServed(t *testing.T) {
+	t.Parallel()
 	flips := 40
 	if text := os.Getenv(flipsVariable); text != "" {
 		var err error

@@ -53,6 +53,7 @@ func copyOf(t *testing.T, dir string) string {
 // A server notices that its store is another one, or an older copy, before it
 // acknowledges anything on it.
 func TestReplacedStoreIsNoticed(t *testing.T) {
+	t.Parallel()
 	cases := []struct {
 		name string
 		// swap puts another store at the address of the stopped etcd.
@@ -162,6 +163,7 @@ func retried(t *testing.T, s *Store, n int) {
 // A data directory that is put back under a running server, or moved away, is
 // noticed: what is written from then on would go to files that nobody finds.
 func TestReplacedDataDirectoryIsNoticed(t *testing.T) {
+	t.Parallel()
 	for name, replace := range map[string]func(dir, old string) error{
 		"put back":      func(dir, old string) error { return errors.Join(os.RemoveAll(dir), os.Rename(old, dir)) },
 		"moved away":    func(dir, _ string) error { return os.Rename(dir, dir+".away") },
@@ -193,6 +195,7 @@ func swapBelow(dir, old, path string) error {
 
 // Writable tells how writes do, whether anybody writes or not.
 func TestWritableTellsWhetherWritesWork(t *testing.T) {
+	t.Parallel()
 	r := &restarting{}
 	r.startAt(t, t.TempDir(), "127.0.0.1:0")
 	s := open(t, func(o *Options) { o.DataDir, o.Endpoints, o.RequestTimeout = "", []string{r.address}, time.Second })

@@ -146,6 +146,7 @@ func TestALeaderThatIsNoLongerHeardOfIsReplaced(t *testing.T) {
 // TestALeaseThatEndsWhileWaitingLeadsNowhere: etcd's election says that a server
 // leads whose own place in the line is gone.
 func TestALeaseThatEndsWhileWaitingLeadsNowhere(t *testing.T) {
+	t.Parallel()
 	p := leaderAndNext(t)
 	first, second, term, terms, revisions := p.first, p.second, p.term, p.terms, p.revisions
 	ctx := timeout(t)
@@ -241,6 +242,7 @@ func TestABackupWhileAServerLeadsIsSound(t *testing.T) {
 // TestWhoGivesUpWithoutTheStoreStops: etcd's election wants to leave the line first, and
 // waits for a store that does not answer as long as its client lives.
 func TestWhoGivesUpWithoutTheStoreStops(t *testing.T) {
+	t.Parallel()
 	for _, cut := range []func(*proxytest.Proxy){
 		func(p *proxytest.Proxy) { p.Stall(proxytest.ToServer, proxytest.ToClient) },
 		func(p *proxytest.Proxy) { p.Stall(proxytest.ToClient) },

@@ -71,6 +71,7 @@ func noise(size int) []byte {
 }
 
 func TestQuotaRefusesGrowthAndHeals(t *testing.T) {
+	t.Parallel()
 	s := open(t, func(o *Options) {
 		o.QuotaBytes = 24 * mebibyte
 		o.WatchdogInterval = 20 * time.Millisecond
@@ -106,6 +107,7 @@ func TestQuotaRefusesGrowthAndHeals(t *testing.T) {
 // Of many writes at the moment the quota runs out, those that were refused are
 // not there, and the others are.
 func TestRefusedForTheQuotaIsNotWritten(t *testing.T) {
+	t.Parallel()
 	s := open(t, func(o *Options) {
 		o.QuotaBytes = 24 * mebibyte
 		o.WatchdogInterval, o.CompactInterval = time.Hour, time.Hour // nobody stops before, nobody heals
@@ -164,6 +166,7 @@ func TestRefusedForTheQuotaIsNotWritten(t *testing.T) {
 }
 
 func TestRaisedAlarmSurvivesARestartAndHeals(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, func(o *Options) {
 		o.DataDir, o.QuotaBytes = dir, 16*mebibyte

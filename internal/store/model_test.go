@@ -194,6 +194,7 @@ func (m *model) check(t *rapid.T) {
 }
 
 func TestStoreBehavesLikeAMap(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	rapid.Check(t, func(t *rapid.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

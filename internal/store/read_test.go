@@ -137,6 +137,7 @@ func TestCompactedRevisionIsGone(t *testing.T) {
 }
 
 func TestLoadShowsOneRevisionSpecsFirst(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	ctx := timeout(t)
 	const n = loadPage + 500

@@ -75,6 +75,7 @@ func TestDecodedObjectsShareWhatIsAlike(t *testing.T) {
 // However much differs, what is known for sharing stays bounded, and what is long is
 // not known at all.
 func TestSharingIsBounded(t *testing.T) {
+	t.Parallel()
 	s := &shared[[]string]{known: map[string][]string{}}
 	for i := range 3 * maxShared {
 		text := `["` + strings.Repeat("x", i%900) + time.Duration(i).String() + `"]`
