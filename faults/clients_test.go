@@ -234,7 +234,7 @@ func TestFaultSlowClients(t *testing.T) {
 					_ = tcp.SetReadBuffer(4096) // it reads nothing, and its buffer is small
 				}
 				_, _ = io.WriteString(c, text)
-				time.Sleep(5 * time.Second)
+				time.Sleep(5 * time.Second) //nolint:forbidigo // the client neither reads nor leaves
 				return
 			}
 			_, _ = io.WriteString(c, text)
@@ -303,7 +303,7 @@ func TestFaultIdleWatchers(t *testing.T) {
 			})
 		}
 		eventually.True(t, "all are waiting", func() bool { return asked.Load() == int64(number) })
-		time.Sleep(500 * time.Millisecond) // nothing shows that the last ones have been read
+		time.Sleep(500 * time.Millisecond) //nolint:forbidigo // nothing shows that the last ones have been read
 		began := time.Now()
 		if err := extra(w, "watched"); err != nil {
 			t.Fatal(err)
@@ -338,7 +338,7 @@ func TestFaultConnectionFlood(t *testing.T) {
 			open = append(open, c)
 			f.happened()
 		}
-		time.Sleep(time.Duration(rounds(3, 120)) * time.Second) // the flood lasts
+		time.Sleep(time.Duration(rounds(3, 120)) * time.Second) //nolint:forbidigo // the flood lasts
 		t.Logf("from %d addresses: %d connections, %d refused", sources, len(open), refused)
 		if !w.p().alive() {
 			t.Errorf("the server has ended:\n%s", w.p().stderr.Tail())
@@ -514,7 +514,7 @@ func TestFaultTLS(t *testing.T) {
 		if n := serial(); n != 2 {
 			t.Errorf("with a broken file certificate %d is shown", n)
 		}
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // nothing shows that a broken file has been looked at
 	}
 	expiredCert, expiredKey := certificate(t, t.TempDir(), 3, now.Add(-2*time.Hour), now.Add(-time.Hour))
 	expired := launch(t, nil, serverBinary, embedded(dataDir(t), "--tls-cert-file", expiredCert, "--tls-key-file", expiredKey)...).awaitReady()

@@ -23,7 +23,7 @@ func TestFaultKill(t *testing.T) {
 	for range rounds(4, 25) {
 		w.startWriting()
 		w.awaitWrites(20)
-		time.Sleep(time.Duration(50+w.random.IntN(1150)) * time.Millisecond)
+		time.Sleep(time.Duration(50+w.random.IntN(1150)) * time.Millisecond) //nolint:forbidigo // the instant of the kill is what differs
 		w.p().kill()
 		f.happened()
 		w.stopWriting()
@@ -49,7 +49,7 @@ func TestFaultKillDuringFirstStart(t *testing.T) {
 		dir := dataDir(t)
 		p := launch(t, nil, serverBinary, embedded(dir)...)
 		if round > 0 {
-			time.Sleep(time.Duration((float64(round) + r.Float64()) / float64(n) * float64(start)))
+			time.Sleep(time.Duration((float64(round) + r.Float64()) / float64(n) * float64(start))) //nolint:forbidigo // the instant of the kill is what differs
 		}
 		select {
 		case <-p.ready:

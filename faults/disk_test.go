@@ -108,7 +108,7 @@ func TestFaultDiskFull(t *testing.T) {
 			if err := extra(w, "more"); err == nil {
 				t.Error("a write on a disk that is full was acknowledged")
 			}
-			time.Sleep(20 * time.Millisecond)
+			time.Sleep(20 * time.Millisecond) //nolint:forbidigo // the writes are spread over a second, in which etcd commits
 		}
 		if w.p().alive() {
 			w.readsWork()

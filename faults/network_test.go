@@ -356,7 +356,7 @@ func (w *world) replaced() {
 		if time.Since(began) > eventually.Limit {
 			w.t.Fatalf("the server has not noticed, /readyz says %+v:\n%s", p.readiness(), p.stderr.Tail())
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond) //nolint:forbidigo // the pause between two looks
 	}
 	if code := p.awaitExit(eventually.Limit); code == 0 || !p.stderr.Contains("the store was replaced under the running server") {
 		w.t.Errorf("the server ended with %d:\n%s", code, p.stderr.Tail())

@@ -452,7 +452,7 @@ func eventuallyNil(t testing.TB, what string, check func() error) {
 			t.Errorf("%s: %.4000v", what, err)
 			return
 		}
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // the pause between two looks
 	}
 }
 

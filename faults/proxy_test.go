@@ -200,7 +200,7 @@ func (x *proxy) pass(now func() weather) bool {
 		case slow:
 			x.held++
 			x.mu.Unlock()
-			time.Sleep(150 * time.Millisecond)
+			time.Sleep(150 * time.Millisecond) //nolint:forbidigo // the connection is slow
 			x.mu.Lock()
 			return true
 		case stalled:

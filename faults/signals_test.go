@@ -280,7 +280,7 @@ func TestFaultMetricStorm(t *testing.T) {
 	source.mu.Unlock()
 	var quiet, last int64
 	eventually.True(t, "decisions come to rest", func() bool {
-		time.Sleep(500 * time.Millisecond)
+		time.Sleep(500 * time.Millisecond) //nolint:forbidigo // rest is that nothing changes for a while
 		w.judgeNothing()
 		there, err := objects(w.p())
 		if err != nil {

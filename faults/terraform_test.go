@@ -118,11 +118,11 @@ func TestFaultTerraform(t *testing.T) {
 		}},
 		{"nothing comes back for a while", func(<-chan struct{}) {
 			x.set(fine, stalled)
-			time.Sleep(3 * time.Second)
+			time.Sleep(3 * time.Second) //nolint:forbidigo // this is how long nothing comes back
 			x.set(fine, fine)
 		}},
 		{"the server dies", func(<-chan struct{}) {
-			time.Sleep(time.Duration(500+w.random.IntN(1000)) * time.Millisecond)
+			time.Sleep(time.Duration(500+w.random.IntN(1000)) * time.Millisecond) //nolint:forbidigo // the instant of the death is what differs
 			w.restart()
 			x.lead(w.p().address())
 		}},

@@ -126,6 +126,7 @@ func TestExpiringCertificatesAreWarnedOf(t *testing.T) {
 
 // With verbose readiness names the check that fails.
 func TestReadinessListsItsChecks(t *testing.T) {
+	t.Parallel()
 	s, p := behindProxy(t)
 	p.Down(t)
 	eventually.True(t, "a failing check", func() bool {

@@ -222,6 +222,7 @@ func damagedWorld(t *testing.T) (dataDir string, keys []api.Key, before map[stri
 // Whichever object is damaged: it is named wherever one looks, every other is as
 // it was, no decision moves, new decisions are made, and a PUT or DELETE mends it.
 func TestDamagedObjectIsNamedAndCostsNobodyElse(t *testing.T) {
+	t.Parallel()
 	dataDir, keys, before := damagedWorld(t)
 	for _, key := range keys {
 		for _, part := range []string{"spec", "status"} {
@@ -283,6 +284,7 @@ func TestDamagedObjectIsNamedAndCostsNobodyElse(t *testing.T) {
 // A damaged object that is written again is there again, and what waited for it
 // goes on from where it was.
 func TestPutMendsADamagedObject(t *testing.T) {
+	t.Parallel()
 	dataDir, _, before := damagedWorld(t)
 	for _, object := range []api.Object{cluster("a", "high"), metric("high", "figures", "high"), placement("shop", "best")} {
 		for _, part := range []string{"spec", "status"} {
@@ -325,6 +327,7 @@ func TestPutMendsADamagedObject(t *testing.T) {
 // A watch tells that a move is no longer held back, although nothing of the placement is
 // written: its decision stays as it was.
 func TestAWatchTellsWhatNoWriteTells(t *testing.T) {
+	t.Parallel()
 	dataDir, _, _ := damagedWorld(t)
 	flipStored(t, dataDir, "spec", api.Key{Kind: api.KindCluster, Name: "a"})
 	s := start(t, testConfig(dataDir))

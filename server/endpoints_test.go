@@ -21,6 +21,7 @@ import (
 // middle of writes that it has not answered yet. A client of all of them finishes every
 // write, none is made twice, and a watch tells all of it once.
 func TestWorkGoesOnAtAnotherServer(t *testing.T) {
+	t.Parallel()
 	servers, etcd := several(t, 3)
 	fillFleet(servers[0], 90, 10)
 	var proxies []*proxytest.Proxy

@@ -23,6 +23,7 @@ func externalEtcd(t testing.TB) (endpoint string) {
 // TestReadinessTellsWhetherWritesWork: without its store the server still reads,
 // and says that nothing can be written, and why.
 func TestReadinessTellsWhetherWritesWork(t *testing.T) {
+	t.Parallel()
 	endpoint, stopEtcd := storetest.Etcd(t)
 	c := testConfig("")
 	c.EtcdEndpoints, c.KeyFile = []string{endpoint}, filepath.Join(t.TempDir(), "seal.key")
@@ -59,6 +60,7 @@ func TestReadinessTellsWhetherWritesWork(t *testing.T) {
 }
 
 func TestExternalEtcdHoldsEverything(t *testing.T) {
+	t.Parallel()
 	c := testConfig("")
 	c.EtcdEndpoints, c.KeyFile = []string{externalEtcd(t)}, filepath.Join(t.TempDir(), "seal.key")
 	if err := c.check(); err != nil {

@@ -9,6 +9,7 @@ import (
 // TestKarmada lays the cases of propagation policies before a server, as
 // simulations.
 func TestKarmada(t *testing.T) {
+	t.Parallel()
 	cases, err := karmada.Cases(karmada.Kinds...)
 	if err != nil {
 		t.Fatal(err)

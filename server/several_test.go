@@ -66,6 +66,7 @@ func decide(t *testing.T, through, from *runningServer, better string) {
 // TestEveryServerShowsWhatWasWrittenThroughAnother: the answer to a write shows the
 // decision, and so does every read that begins after it.
 func TestEveryServerShowsWhatWasWrittenThroughAnother(t *testing.T) {
+	t.Parallel()
 	servers, _ := several(t, 3)
 	fillFleet(servers[1], 90, 10)
 	for i := range 9 {
@@ -267,6 +268,7 @@ func TestAPreviewIsKeptByAnyServer(t *testing.T) {
 // TestAServerThatLosesItsLeaseFollows: it goes on answering, and leads again when it is
 // its turn. No decision moves.
 func TestAServerThatLosesItsLeaseFollows(t *testing.T) {
+	t.Parallel()
 	servers, etcd := several(t, 2)
 	fillFleet(servers[0], 90, 10)
 	before := toJSON(t, servers[0].objects())
@@ -338,6 +340,7 @@ func TestAServerWithAnotherKeyIsRefused(t *testing.T) {
 // TestTokensCountOnEveryServerAtOnce: one that was made through a server lets in at every
 // other, and one that was revoked does not any more.
 func TestTokensCountOnEveryServerAtOnce(t *testing.T) {
+	t.Parallel()
 	servers, _ := several(t, 3)
 	ask := func(s *runningServer, method, path, token, body string, want int) []byte {
 		t.Helper()

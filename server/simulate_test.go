@@ -61,6 +61,7 @@ func drawFleet(t *rapid.T) []api.Object {
 // nothing, through the API and through the command, and compares with what the
 // live server decided when it got them one by one.
 func TestSimulationOfAnEmptyBaseDecidesAsTheLiveServer(t *testing.T) {
+	t.Parallel()
 	s := start(t, testConfig(t.TempDir()))
 	ctx := context.Background()
 	rapid.Check(t, func(rt *rapid.T) {

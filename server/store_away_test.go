@@ -81,6 +81,7 @@ var readRoutes = []string{
 // While the store is away reads go on and say how old they are, writes of every
 // sort end in time, and afterwards everything goes on as before.
 func TestStoreIsAway(t *testing.T) {
+	t.Parallel()
 	cuts := []struct {
 		name     string
 		cut, end func(*proxytest.Proxy)

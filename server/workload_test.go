@@ -40,6 +40,7 @@ func replicas(w *api.Workload) map[string]int64 {
 // What was previewed is committed, explained and shown by the policy, moves when
 // a cluster is reported to be unhealthy, and is there after a restart.
 func TestWorkloadFromPreviewToFailover(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := start(t, testConfig(dir))
 	for _, name := range []string{"berlin", "paris", "tokyo"} {

@@ -356,6 +356,7 @@ func (a *accessTest) ask(op documented, path, body string) (int, []byte) {
 // every field that names another object. An operation that is new has to say what
 // access it is, and what is sent to it.
 func TestEveryRouteForEveryRole(t *testing.T) {
+	t.Parallel()
 	a := &accessTest{ids: map[string]string{}, changed: true}
 	a.testServer = startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true}, authenticated,
 		func(o *Options) { o.LoginFailureBurst, o.MaxPreviews = 100_000, 100_000 })

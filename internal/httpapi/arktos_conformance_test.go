@@ -79,6 +79,7 @@ func pushZones[F ~[2]int64](figures map[string]F) string {
 
 // TestArktosConformance runs every case through a whole server.
 func TestArktosConformance(t *testing.T) {
+	t.Parallel()
 	play := conformance.Player(playArktos)
 	suite := conformance.Suite{
 		Driver: "internal/httpapi",

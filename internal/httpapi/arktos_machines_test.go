@@ -13,6 +13,7 @@ import (
 // TestEachMachineGetsAFlavor: of all choices that fit, the first machines have the
 // best flavors.
 func TestEachMachineGetsAFlavor(t *testing.T) {
+	t.Parallel()
 	sized := `,"cpucapacity":14,"memcapacity":1000000,"flavors":[{"flavorid":"big","vcpus":4,"ram":1024},{"flavorid":"small","vcpus":2,"ram":1024},{"flavorid":"few","totalcapacity":1}]`
 	counted := `,"flavors":[{"flavorid":"a","totalcapacity":1},{"flavorid":"b","totalcapacity":2},{"flavorid":"c","totalcapacity":3}]`
 	for name, c := range map[string]struct {

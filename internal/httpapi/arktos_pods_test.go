@@ -27,6 +27,7 @@ func (s *testServer) addPodOf(body string) arktos.Pod {
 }
 
 func TestPodsGetSites(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ body, site, flavor string }{
 		"by site":                {`{"name":"p","flavor":"m1.large","selector":{"site_id":"West--az2"}}`, "West--az2", "m1.large"},
 		"by region and zone":     {`{"name":"p","flavors":["m1.large"],"selector":{"regions":[{"region":"West","availability_zone":["az1"]}]}}`, "West--az1", "m1.large"},
@@ -143,6 +144,7 @@ func TestPodsThatMakeNoSense(t *testing.T) {
 }
 
 func TestAllocations(t *testing.T) {
+	t.Parallel()
 	large := func(replicas, strategy, more string) string {
 		return `{"allocation":{` + more + `"resource_group":{"name":"web","labels":{"a":"b"},"resources":[{"name":"vm","resource_type":"vm","flavors":[{"flavor_id":"m1.large","spot":{"max_price":"1"}}]}]},
 			"selector":{"geo_location":{"country":"US"},"strategy":{"location_strategy":"` + strategy + `"}},"replicas":` + replicas + `}}`

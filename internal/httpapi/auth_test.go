@@ -30,6 +30,7 @@ func (s *testServer) addToken(role auth.Role, namespaces ...string) string {
 func authenticated(o *Options) { o.Authenticate = true }
 
 func TestPermissions(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, authenticated, func(o *Options) { o.LoginFailureBurst = 1000 })
 	tokens := map[string]string{
 		"admin": s.addToken(auth.RoleAdmin), "editor": s.addToken(auth.RoleEditor), "viewer": s.addToken(auth.RoleViewer), "agent": s.addToken(auth.RoleAgent),

@@ -65,6 +65,7 @@ func TestAClusterIsAnsweredWithItsCloud(t *testing.T) {
 // Heartbeats and the choice of a cloud write the same status, and neither may
 // undo the other.
 func TestHeartbeatsAndCloudsShareAStatus(t *testing.T) {
+	t.Parallel()
 	s := withClouds(t)
 	const clusters = 20
 	var group sync.WaitGroup

@@ -492,6 +492,7 @@ func TestPreviewsAreLimited(t *testing.T) {
 }
 
 func TestLargePreviewsAreKeptWhole(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	var names []string
 	for i := range 10_000 {

@@ -383,6 +383,7 @@ func TestPreviewTokenOfAPolicyIsRefused(t *testing.T) {
 // more workloads are decided when the policy is there. What does not change
 // counts for nothing.
 func TestBindingsAreWrittenWhileTheyFit(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		changed, unchanged int
 		long               bool // statuses of many kilobytes
@@ -431,6 +432,7 @@ func TestBindingsAreWrittenWhileTheyFit(t *testing.T) {
 }
 
 func TestPreviewTooLargeToKeep(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	s.mustPut(workloadPath, workloadBody)
 	s.propagating(func(_ *api.PropagationPolicy, workload *api.Workload) (*api.WorkloadStatus, bool) {

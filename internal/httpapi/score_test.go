@@ -276,6 +276,7 @@ func TestScoresGoWithTheirCluster(t *testing.T) {
 // An agent that writes while its cluster goes either comes first, and its score
 // goes along, or is told that there is no cluster.
 func TestNoScoreOutlivesItsCluster(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	for round := range 20 {
 		cluster := fmt.Sprintf("/v1/clusters/c%d", round)

@@ -423,6 +423,7 @@ func TestTheReaderOfTheOldestEncodingIsCutOff(t *testing.T) {
 
 // Who is too far behind is told from where to go on, and can.
 func TestAWatchThatIsTooFarBehindEndsWithItsRevision(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	s.mustPut("/v1/clusters/before?wait=0s", `{"spec":{}}`)
 	at := s.watches.events.newest()
