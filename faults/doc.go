@@ -1,15 +1,15 @@
-// Package faults is the suite of faults that the server must survive. The server
-// is the released binary in a process of its own; the faults come from outside:
-// signals, real file systems that are full or broken, strace that has system
-// calls fail, proxies, and clients that misbehave. After every fault the same
-// oracles look at what is there (oracle_test.go):
+// Package faults tests that the server survives faults. The server is the released
+// binary in a separate process, and the faults come from outside: signals, real
+// file systems that are full or broken, strace that makes system calls fail,
+// proxies, and clients that misbehave. After every fault, the same oracles check
+// the result (oracle_test.go):
 //
-//   - a: every acknowledged write is there, as its writer noted it
+//   - a: every acknowledged write is stored, as its writer recorded it
 //   - b: no decision violates the constraints of the spec that it answers
 //   - c: versions, generations and decisions only grow, and so does the store
 //   - d: one server decides; one that has lost the store writes no decision
-//   - e: goroutines, open files and memory are those of a fresh server, within bounds
-//   - f: the decisions are those of a fresh server that is given the same objects
+//   - e: goroutines, open files and memory are those of a fresh server, within limits
+//   - f: the decisions are those of a fresh server with the same objects
 //
 // make test-faults runs the short round, make test-faults ROUND=long the long
 // one. They need Linux, root, strace and e2fsprogs, and leave nothing behind: the

@@ -1,4 +1,4 @@
-// Package integration holds the tests that need more than Go: the built server
-// as a process of its own that is killed, a disk that fills up, a real
-// Prometheus. They are tagged integration; make test-integration runs them.
+// Package integration holds the tests that need more than Go: the built server in a
+// separate process that is killed, a disk that fills up, a real Prometheus. They
+// have the build tag integration; make test-integration runs them.
 package integration

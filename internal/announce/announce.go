@@ -1,4 +1,4 @@
-// Package announce tells of which objects there is news, to the one who waits for it.
+// Package announce tells a waiting goroutine which objects have changed.
 package announce
 
 import (

@@ -7,6 +7,6 @@
 // ("60s"), quantities are Kubernetes quantities ("1500m", "64Gi"), times are
 // RFC 3339 in UTC.
 //
-// Objects handed out by the server's in-memory picture are shared between
-// goroutines: treat them as immutable and work on a Copy.
+// Objects from the server's in-memory fleet are shared between goroutines: treat
+// them as immutable and work on a Copy.
 package api

@@ -1,5 +1,5 @@
-// Package auth says who may do what: tokens and their roles, which objects each may
-// read, write and refer to, and what of an object it is shown. Whoever lets requests in
-// finds out the Identity behind a token, puts it into the context, and asks here before
-// anything is read or written. How requests arrive is not its concern.
+// Package auth implements authentication and authorization: tokens and their roles,
+// which objects each may read, write and refer to, and which parts of an object it may
+// see. The API resolves the token of a request to an Identity, puts it into the context,
+// and checks here before it reads or writes anything. The package knows nothing of HTTP.
 package auth

@@ -1,5 +1,5 @@
-// Package backoff says how long to wait after a failure: the pause doubles with every
-// failure in a row, up to a limit.
+// Package backoff computes how long to wait after a failure: the pause doubles with
+// every consecutive failure, up to a limit.
 package backoff
 
 import (

@@ -1,19 +1,19 @@
 // Package client is the Go client of the scheduling server's REST API. The
 // Terraform provider, the command line and the tests use it.
 //
-// A request is repeated when the server asks for it (429, 503) and, where a
-// repetition is harmless, when the connection breaks. Answers other than success
-// are *api.Problem errors.
+// A request is retried when the server asks for it (429, 503) and, if a retry is
+// harmless, when the connection breaks. Responses other than success are
+// *api.Problem errors.
 //
-// Of several servers on one store, a client works with one until that is gone: when it
-// refuses connections, breaks them off, does not answer in time or says 503. It then
-// goes on with the next at once, and waits only when it has tried all of them. What
-// makes a second delivery harmless holds for all servers alike, because it is in the
-// store: conditions on the object (If-None-Match, If-Match), a preview that is committed
-// once, an object that is already as it was sent, one that is already gone. A condition
-// that fails after a doubtful attempt is checked against what is stored. A request that
-// would do something twice (Reschedule, Call with POST) is repeated only where it
-// certainly did not arrive.
+// With several servers on one store, a client uses one until it fails: it refuses or
+// drops connections, does not respond in time, or returns 503. The client then switches
+// to the next one at once, and waits only after it has tried all of them. Retries are
+// harmless on any server, because what makes them so is in the store: conditions on the
+// object (If-None-Match, If-Match), a preview that is committed once, an object that is
+// already as it was sent or already deleted. If a condition fails after an attempt
+// without a response, the client compares the stored object with what it sent. A
+// request that would do something twice (Reschedule, Call with POST) is retried only if
+// it certainly did not arrive.
 package client
 
 import (

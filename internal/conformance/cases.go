@@ -1,11 +1,9 @@
-// Package conformance holds what the reference systems decide, as cases, and
-// lays them before the drivers that play them. It is test code: tests of the
-// packages that decide import it, nothing else does.
+// Package conformance holds decisions of the reference systems as test cases, and
+// runs them. It is test code: only tests of the packages that decide import it.
 //
-// A case is data, an input and what is expected. The suite that plays it also
-// proves that nothing of it is passed over: a part of the input that the driver
-// never read fails, and so does a part of the expectation that could be another
-// without the driver noticing.
+// A case is data: an input and the expected result. The suite that runs it also
+// proves that no part of it is ignored: it fails if the driver never read a part of
+// the input, or would not notice if a part of the expected result were different.
 package conformance
 
 import (

@@ -1,5 +1,5 @@
-// Package constraint is the language in which users say where something may
-// go: constraints on labels ("location is DE", "tier not in (edge, lab)") and
+// Package constraint is the language in which users restrict placement:
+// constraints on labels ("location is DE", "tier not in (edge, lab)") and
 // on metrics ("load >= 5", "latency less than 20").
 //
 // A constraint is parsed once and then matched any number of times. It keeps

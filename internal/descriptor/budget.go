@@ -1,5 +1,5 @@
-// Package descriptor shares out the file descriptors that the process may have
-// open, so that no kind of use takes what another one cannot work without.
+// Package descriptor divides the file descriptors that the process may open, so that
+// no use of them starves another.
 package descriptor
 
 import (

@@ -1,6 +1,6 @@
-// Package eventually is test code: it waits for what is certain to come, and says
-// how long. No test is about how quick a machine is, so the limit is far beyond what
-// a busy one takes.
+// Package eventually is test code: it waits for a condition that must become true, and
+// reports how long it waited. Tests must not depend on the speed of the machine, so the
+// time limit is far longer than a busy machine needs.
 package eventually
 
 import (

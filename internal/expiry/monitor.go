@@ -1,6 +1,6 @@
-// Package expiry watches over the certificates of the server's own: those that it
-// shows, and those that it checks others with. One that has expired, or will soon,
-// is a warning in the log, a metric and a finding for whoever asks.
+// Package expiry monitors the server's certificates: those that it presents, and those
+// that it verifies others with. A certificate that has expired or expires soon causes a
+// warning in the log, a metric, and a warning in the readiness checks.
 package expiry
 
 import (

@@ -1,9 +1,8 @@
-// Package fleet keeps the in-memory picture of the store. One goroutine follows
-// the store's watch and publishes immutable snapshots; reads, the reconciler and
-// every watch of a client work on those and never ask etcd.
+// Package fleet keeps the in-memory copy of the store. One goroutine follows the
+// store's watch and publishes immutable snapshots. Reads, the reconciler and the
+// watches of clients use those and never query etcd.
 //
-// A snapshot costs nothing to take and never changes. Whoever wants to follow
-// the changes subscribes: a subscription walks a linked list of batches, so a
-// publication costs the same for one subscriber and for ten thousand, and a slow
-// one holds up nobody.
+// Taking a snapshot costs nothing, and it never changes. To follow changes, subscribe:
+// a subscription walks a linked list of batches, so publishing costs the same for one
+// subscriber as for ten thousand, and a slow subscriber delays no one.
 package fleet

@@ -1,6 +1,6 @@
-// Package heartbeat keeps in memory when clusters were last heard of. A heartbeat that
-// says nothing new is not written to the store: 10,000 agents would cost a third of a
-// core.
+// Package heartbeat keeps in memory when each cluster last sent a heartbeat. A heartbeat
+// that reports no change is not written to the store: with 10,000 agents, that would
+// cost a third of a core.
 package heartbeat
 
 import (

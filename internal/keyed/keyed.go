@@ -1,10 +1,9 @@
-// Package keyed runs work in the background, at most one at a time for each key: the
-// reading of a metrics provider, the watch of a cluster, the collection of a cloud.
+// Package keyed runs work in the background, at most one at a time for each key:
+// reading a metrics provider, watching a cluster, collecting a cloud.
 //
-// Each key has a goroutine, and costs about 5 KB while it waits (BenchmarkMemory). That is
-// little beside what is kept of a provider, a watch or a cloud. It is not for the health
-// of clusters, which is a few moments in time for each of very many: see
-// internal/signal/health.
+// Each key has a goroutine, which uses about 5 KB while it waits (BenchmarkMemory). That
+// is little compared with the state of a provider, a watch or a cloud, but too much for
+// the health of very many clusters: see internal/signal/health.
 package keyed
 
 import (

@@ -1,5 +1,5 @@
-// Package outbound is how the server calls what users point it at: with limits
-// on everything the other side decides, since it may be slow, broken or hostile.
+// Package outbound connects to addresses that users supply. It limits everything that
+// the other side controls, because it may be slow, broken or hostile.
 package outbound
 
 import (

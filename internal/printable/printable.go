@@ -1,7 +1,6 @@
-// Package printable escapes what a terminal would act on: control characters, among
-// them those that begin escape sequences, and characters that change the direction
-// of what stands around them or are not seen at all. Texts of others pass through it
-// before they are printed for people.
+// Package printable escapes characters that affect a terminal: control characters,
+// including those that start escape sequences, and characters that change the writing
+// direction or are invisible. Untrusted text passes through it before it is printed.
 package printable
 
 import (

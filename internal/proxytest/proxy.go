@@ -1,6 +1,6 @@
-// Package proxytest is test code for connections: a TCP proxy that lets them stall, in
-// both directions or in one, breaks them off, and counts what it did, and addresses on
-// which nothing listens.
+// Package proxytest is test code for connections: a TCP proxy that stalls them in one or
+// both directions, breaks them, and counts what it did; and addresses on which nothing
+// listens.
 package proxytest
 
 import (

@@ -4,13 +4,12 @@
 // untouched. It also wakes at the instants at which time alone changes a
 // decision.
 //
-// Every kind of objects that is decided is a row of one table. Those who ask the
-// same of clusters form a cohort, which shares a view of the fleet and is woken
-// together; what is stale stands in one queue.
+// Each kind of object that gets decisions is a row of one table. Objects with the same
+// requirements form a cohort, which shares a view of the fleet and is woken together.
+// Stale decisions are in one queue.
 //
-// The planner is the part without a clock or a store: given objects and a
-// moment it says which statuses to write. The reconciler drives it with the live
-// fleet, a simulation with a copy. Readers get
-// snapshots of it, one after every pass, and never wait for it. README.md shows the whole
-// in one screen.
+// The planner has no clock and no store: given objects and a time, it returns the
+// statuses to write. The reconciler runs it on the live fleet, a simulation on a copy.
+// Readers use snapshots of it, one after every pass, and never wait for it. README.md
+// has an overview.
 package reconcile

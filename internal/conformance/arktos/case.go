@@ -1,5 +1,5 @@
-// Package arktos plays what the global scheduler of Arktos decides about
-// sites before whatever decides here.
+// Package arktos runs the decisions of the Arktos global scheduler about sites as
+// test cases against this product.
 package arktos
 
 import (

@@ -1,8 +1,8 @@
-// Package karmada plays what Karmada's scheduler decides about propagation
-// policies, and what this product decides beyond it, before whatever decides here.
+// Package karmada runs the decisions of Karmada's scheduler about propagation
+// policies, and those that this product adds, as test cases.
 //
-// The cases about single steps of the arithmetic lie with the packages that do
-// that step.
+// The cases about single steps of the arithmetic are in the packages that perform
+// the step.
 package karmada
 
 import (

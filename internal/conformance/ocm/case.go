@@ -1,5 +1,5 @@
-// Package ocm holds what Open Cluster Management's placement controller
-// decides, as cases that tests lay before whatever decides here.
+// Package ocm runs the decisions of Open Cluster Management's placement controller
+// as test cases.
 package ocm
 
 import (

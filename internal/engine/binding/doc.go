@@ -1,8 +1,8 @@
-// Package binding decides workloads: on which clusters how many replicas run, and when
-// they leave. It writes what the status and the explanation of a workload say.
+// Package binding decides workloads: how many replicas run on which clusters, and when
+// they leave. It writes the status and the explanation of a workload.
 //
-// What is ours alone: a propagation is a workload with the policy it follows, made ready
-// to decide; its affinity groups are tried in order, and each may have overflow tiers.
-// The lack is by how much room has to grow before another answer is possible. Sites are
-// regions of OpenStack, to which a workload goes without a policy.
+// Terms of this package: a propagation is a workload with its policy, ready to be
+// decided. Its affinity groups are tried in order, and each may have overflow tiers. The
+// lack is how much capacity must grow before a different answer is possible. Sites are
+// clusters with a region and a zone, to which a workload can go without a policy.
 package binding

@@ -1,4 +1,4 @@
-// Package claim says which propagation policy a workload follows.
+// Package claim determines which propagation policy a workload follows.
 package claim
 
 import (

@@ -1,5 +1,5 @@
-// Package enginetest is test code: random worlds that the engine is tested on, by dice
-// that a property test shrinks or that fall alike in every run.
+// Package enginetest is test code: random fleets for the tests of the engine, drawn
+// either by a property test, which can shrink them, or from a fixed seed.
 package enginetest
 
 import (

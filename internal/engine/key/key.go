@@ -1,5 +1,5 @@
-// Package key writes what makes one thing equal to another: two that write equal keys
-// can share what follows from them.
+// Package key builds keys for comparison: two values with equal keys can share what is
+// computed from them.
 package key
 
 import (

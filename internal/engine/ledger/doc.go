@@ -1,5 +1,5 @@
-// Package ledger counts what decisions take of clusters: reservations, load, and the
-// room that is left.
+// Package ledger counts what decisions use of clusters: reservations, load, and the
+// remaining capacity.
 //
 // The reservation ledger has a hold for every placement or workload on every cluster
 // that it reserves something on. A hold counts until a capacity report of the cluster is

@@ -1,8 +1,8 @@
 // Package score rates clusters. Each strategy makes a scorer, and each prioritizer is a
-// term of one; a scorer says of itself what it reads.
+// term of one. A scorer declares what it reads.
 //
-// What is ours alone: a score is a cluster's own, by what is known of it, and then what
-// the decisions of other placements say, which only moves new seats (a scorer that minds
-// them). Evenness is what an even division over domains is worth. A rating is one look
-// at the fleet to score clusters, and a ranking the order that follows from it.
+// Terms of this package: a score has a part that depends only on the cluster, and a part
+// that depends on decisions of other placements, which only affects new seats (a scorer
+// that minds them). Evenness is the value of an even distribution over domains. A rating
+// scores the clusters of one version of the fleet, and a ranking is the resulting order.
 package score

@@ -1,5 +1,4 @@
-// Package split has the rules by which a workload's pods are split over on-demand
-// and spot nodes: how many go where, what the next pod is for, and which pod is
-// replaced. They are functions of what they are given, without I/O and without a
-// clock.
+// Package split has the rules for splitting a workload's pods between on-demand and
+// spot nodes: how many of each type, the type of the next pod, and which pod to replace.
+// They are pure functions, without I/O or a clock.
 package split

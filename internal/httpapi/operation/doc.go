@@ -1,6 +1,5 @@
-// Package operation is what the operations of the API have in common: how they are
-// registered and described, who may ask for them, how their bodies are read, and how long
-// they wait.
+// Package operation has what the operations of the API share: how they are registered
+// and described, who may call them, how their bodies are read, and how long they wait.
 //
 // Bodies do not pass huma's own reading and checking. It would take them less strictly
 // than internal/api (unknown and duplicate fields, numbers, null), report one wrong field

@@ -1,6 +1,6 @@
-// Package feed watches the nodes and pods of Kubernetes clusters, once for all who
-// follow them, and keeps a few numbers of each object and no objects. Who needs other
-// objects reads them in the same way, with a Reflector of a feed.
+// Package feed watches the nodes and pods of Kubernetes clusters, once for all of its
+// users, and keeps only a few values of each object. To watch other objects in the same
+// way, use a Reflector of a feed.
 package feed
 
 import (

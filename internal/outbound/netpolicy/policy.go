@@ -1,7 +1,6 @@
-// Package netpolicy says which addresses the server connects to on behalf of what
-// users write into objects: metrics providers, probes, clouds, kubeconfigs. It only
-// judges; package outbound applies it to every connection, when it is made and after
-// the name was resolved.
+// Package netpolicy decides which addresses the server may connect to for objects that
+// users write: metrics providers, probes, clouds, kubeconfigs. Package outbound enforces
+// the policy on every connection, when it is made and after the name was resolved.
 package netpolicy
 
 import (

@@ -1,6 +1,6 @@
-// Package promise says what a preview promises, whether a decision that would be made now
-// still is the one that was shown, and what has to be written so that it is the one that
-// is stored. It decides nothing itself.
+// Package promise keeps the promises of previews: it checks whether the decision that
+// would be made now is still the one that was shown, and what must be written to commit
+// it. It makes no decisions itself.
 package promise
 
 import (

@@ -1,6 +1,6 @@
-// Package health finds out which clusters are online, by probes, by heartbeats
-// and by what is observed in Kubernetes clusters, and keeps the status of
-// clusters, which it alone writes.
+// Package health determines which clusters are online, from probes, heartbeats and
+// observations of Kubernetes clusters. It is the only writer of that part of the
+// clusters' status.
 package health
 
 import (
