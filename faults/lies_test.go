@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/anishathalye/porcupine"
+
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 )
@@ -116,6 +118,18 @@ func TestOraclesCatchLies(t *testing.T) {
 		{"d: two decide", true, oracleFence([]string{"one", "two"}, nil)},
 		{"d: the old one decides", true, oracleFence([]string{"one"}, []derivation{{31, "the old one"}})},
 
+		{"d: terms follow each other", false, termsInOrder([]decided{{"one", 5, 6}, {"one", 5, 8}, {"two", 7, 9}})},
+		{"d: the writes of two leaders interleave", true, termsInOrder([]decided{{"one", 5, 6}, {"two", 7, 8}, {"one", 5, 9}})},
+		{"d: two servers in one term", true, termsInOrder([]decided{{"one", 5, 6}, {"two", 5, 8}})},
+
+		{"history: read as written", false, oneHistory(deedAt(0, 1, ask{deed: write, number: 1}, reply{number: 1, version: 5}), deedAt(2, 3, ask{deed: read}, reply{number: 1, version: 6}))},
+		{"history: read before the decision, which the write answers", false, oneHistory(deedAt(0, 3, ask{deed: write, number: 1}, reply{number: 1, version: 6}), deedAt(1, 2, ask{deed: read}, reply{number: 1, version: 5}))},
+		{"history: a write without an answer is done later", false, oneHistory(deedAt(0, 9, ask{deed: write, number: 1}, reply{unknown: true}), deedAt(2, 3, ask{deed: read}, reply{}), deedAt(4, 5, ask{deed: read}, reply{number: 1, version: 6}))},
+		{"history: read what was there before", true, oneHistory(deedAt(0, 1, ask{deed: write, number: 1}, reply{number: 1, version: 5}), deedAt(2, 3, ask{deed: read}, reply{}))},
+		{"history: deleted and read", true, oneHistory(deedAt(0, 1, ask{deed: write, number: 1}, reply{number: 1, version: 5}), deedAt(2, 3, ask{deed: remove}, reply{}), deedAt(4, 5, ask{deed: read}, reply{number: 1, version: 5}))},
+		{"history: a refused commit is read", true, oneHistory(deedAt(0, 1, ask{deed: commit, number: 1}, reply{refused: true}), deedAt(2, 3, ask{deed: read}, reply{number: 1, version: 5}))},
+		{"history: read an older version later", true, oneHistory(deedAt(0, 1, ask{deed: write, number: 1}, reply{number: 1, version: 5}), deedAt(2, 3, ask{deed: read}, reply{number: 1, version: 7}), deedAt(4, 5, ask{deed: read}, reply{number: 1, version: 6}))},
+
 		{"e: as a fresh one", false, oracleLeaks(small, small)},
 		{"e: goroutines", true, oracleLeaks(figures{goroutines: 1000, descriptors: 40, resident: 100 << 20}, small)},
 		{"e: open files", true, oracleLeaks(figures{goroutines: 100, descriptors: 400, resident: 100 << 20}, small)},
@@ -144,6 +158,17 @@ func TestOraclesCatchLies(t *testing.T) {
 			t.Errorf("nobody has lied to oracle (%s)", letter)
 		}
 	}
+}
+
+func deedAt(call, back int64, in ask, out reply) porcupine.Operation {
+	return porcupine.Operation{Input: in, Call: call, Output: out, Return: back}
+}
+
+func oneHistory(history ...porcupine.Operation) error {
+	if !porcupine.CheckOperations(register, history) {
+		return errors.New("it is no single history")
+	}
+	return nil
 }
 
 // TestOneFaultAtLeast: the test of a row in which nothing happened fails.
