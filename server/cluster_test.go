@@ -166,7 +166,7 @@ func TestAMemberWithAnotherKeyIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said bytes.Buffer
-	if err := run(t.Context(), other, logger, &said); err == nil || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "give every server the same key file") {
+	if err := run(t.Context(), other, logger, &said); err == nil || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "use the same key file for all servers") {
 		t.Fatalf("the server ended with %v", err)
 	}
 	put(servers[0], placement("shop", "web"))

@@ -209,7 +209,7 @@ func (c *config) loopback() bool { return isLoopback(c.Listen) }
 // listens are the addresses that the server listens on.
 func (c *config) listens() []string {
 	var all []string
-	for _, address := range []string{c.Listen, c.WebhookListen, c.DebugListen} {
+	for _, address := range []string{c.Listen, c.WebhookListen, c.DebugListen, c.ClusterListen} {
 		if address != "" {
 			all = append(all, address)
 		}

@@ -321,7 +321,7 @@ func TestAServerWithAnotherKeyIsRefused(t *testing.T) {
 			t.Fatalf("it was ready: %s", &said)
 		}
 	}
-	refuse("key-file: "+other.KeyFile, `the server "first" at `+first.url, "give every server the same key file")
+	refuse("key-file: "+other.KeyFile, `the server "first" at `+first.url, "use the same key file for all servers")
 	put(first, placement("shop", "web")) // it goes on
 	if err := first.stop(); err != nil {
 		t.Fatal(err)
