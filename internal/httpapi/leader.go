@@ -58,7 +58,7 @@ func newLeading(o Options, w *waits, sessions *auth.Sessions) *leading {
 	faults := o.Faults.Component("heartbeats")
 	l.together.moment = relayMoment
 	l.together.hand = func(all []chan<- struct{}) {
-		faults.Go("", func() { l.catchUp(context.Background()) })
+		faults.Go("", func() { l.catchUp(w.stopping) })
 		for _, done := range all {
 			close(done)
 		}
