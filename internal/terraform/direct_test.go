@@ -168,6 +168,10 @@ func TestDirectUpgradesAreTheFrameworks(t *testing.T) {
 			stored["no such attribute"] = 1
 		case 1:
 			stored["name"] = []any{}
+		case 2, 3, 4:
+			misplace(t, stored, rapid.SampledFrom([]any{
+				nil, true, "true", "1", "", 1, 0.1, json.Number("1e3"), json.Number("1e400"), []any{}, []any{nil}, []any{"x", "x"}, map[string]any{}, map[string]any{"odd": nil},
+			}).Draw(t, "odd value"))
 		}
 		data, err := json.Marshal(stored)
 		if err != nil {
@@ -198,6 +202,31 @@ func TestDirectUpgradesAreTheFrameworks(t *testing.T) {
 		}
 		return true
 	})
+}
+
+// misplace puts a value in the place of another one, anywhere in a document, or beside it.
+func misplace(t *rapid.T, document any, value any) {
+	deeper := func(inner any, put func(any)) {
+		switch inner.(type) {
+		case map[string]any, []any:
+			if rapid.IntRange(0, 3).Draw(t, "deeper") > 0 {
+				misplace(t, inner, value)
+				return
+			}
+		}
+		put(value)
+	}
+	switch document := document.(type) {
+	case map[string]any:
+		names := append(slices.Sorted(maps.Keys(document)), "beside")
+		name := rapid.SampledFrom(names).Draw(t, "place")
+		deeper(document[name], func(v any) { document[name] = v })
+	case []any:
+		if len(document) > 0 {
+			i := rapid.IntRange(0, len(document)-1).Draw(t, "element")
+			deeper(document[i], func(v any) { document[i] = v })
+		}
+	}
 }
 
 func shownDiagnostics(diagnostics []*tfprotov6.Diagnostic) string {

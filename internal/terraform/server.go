@@ -169,23 +169,6 @@ func (r *directResource) validate(ctx context.Context, req *tfprotov6.ValidateRe
 	return &tfprotov6.ValidateResourceConfigResponse{}
 }
 
-// upgrade answers with a state as it is stored, nil where it is not one of this schema.
-func (r *directResource) upgrade(req *tfprotov6.UpgradeResourceStateRequest) *tfprotov6.UpgradeResourceStateResponse {
-	if req.RawState == nil || req.Version != r.schema.Version {
-		return nil
-	}
-	opts := tfprotov6.UnmarshalOpts{ValueFromJSONOpts: tftypes.ValueFromJSONOpts{IgnoreUndefinedAttributes: true}}
-	state, err := req.RawState.UnmarshalWithOpts(r.valueType, opts)
-	if err != nil {
-		return nil
-	}
-	upgraded, err := tfprotov6.NewDynamicValue(r.valueType, state)
-	if err != nil {
-		return nil
-	}
-	return &tfprotov6.UpgradeResourceStateResponse{UpgradedState: &upgraded}
-}
-
 // plan answers a plan in which nothing changes, or that makes a new object; nil where
 // something changes, or there is something to say.
 func (r *directResource) plan(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest) *tfprotov6.PlanResourceChangeResponse {
