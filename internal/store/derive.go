@@ -139,7 +139,7 @@ func (s *Store) deriveChunk(ctx context.Context, writes []StatusWrite, outcomes 
 	}
 	for len(pending) > 0 {
 		term := s.term.Load()
-		if term == nil || term.isOver() {
+		if term.isOver() {
 			fail(ErrFenced)
 			return
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
@@ -346,5 +347,43 @@ func TestALateDecisionIsRefused(t *testing.T) {
 	}
 	if _, err := s.Derive(ctx, statuses(revisions, "done again")); err != nil {
 		t.Errorf("after an order that is late, decisions are written no more: %v", err)
+	}
+}
+
+// TestTheLeaderCompacts: of several servers on a cluster, the one that leads drops old
+// history, and nobody else.
+func TestTheLeaderCompacts(t *testing.T) {
+	address := cluster(t)
+	var stores []*Store
+	var terms []<-chan *Term
+	for i := range 2 {
+		stores = append(stores, open(t, func(o *Options) {
+			o.DataDir, o.Endpoints, o.LeaseTTL = "", []string{address}, 2*time.Second
+			o.KeepRevisions, o.CompactInterval = 5, 10*time.Millisecond
+		}))
+		terms = append(terms, campaign(t, stores[i], i))
+	}
+	compactions := func(s *Store) int {
+		var m dto.Metric
+		if err := s.metrics.compactions.Write(&m); err != nil {
+			t.Fatal(err)
+		}
+		return int(m.GetCounter().GetValue())
+	}
+	for i, s := range stores {
+		before := compactions(s)
+		term := <-terms[i]
+		for n := range 20 {
+			for range 10 {
+				put(t, stores[n%2], placement(1), "v")
+			}
+			eventually.True(t, "the server that leads compacts", func() bool { return compactions(s) > before+n })
+		}
+		if i == 0 {
+			if n := compactions(stores[1]); n > 0 {
+				t.Errorf("the server that does not lead has compacted %d times", n)
+			}
+		}
+		term.Resign()
 	}
 }

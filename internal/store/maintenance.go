@@ -30,7 +30,9 @@ type moment struct {
 type externalSize struct{ size, inUse int64 }
 
 // maintain drops old history, so that the database holds the objects and the
-// last minutes of their changes and not everything that ever happened.
+// last minutes of their changes and not everything that ever happened. The server that
+// leads does; where there is no room, which may keep all of them from being elected, each
+// does.
 func (s *Store) maintain() {
 	compact := time.NewTicker(s.options.CompactInterval)
 	defer compact.Stop()
@@ -46,7 +48,9 @@ func (s *Store) maintain() {
 		case <-s.ctx.Done():
 			return
 		case <-compact.C:
-			history, target = s.age(history)
+			if history, target = s.age(history); s.term.Load().isOver() {
+				target = 0
+			}
 		case <-look.C:
 			now := s.revision.Load()
 			switch pressure := s.underPressure(); {
@@ -54,7 +58,7 @@ func (s *Store) maintain() {
 				// Little or nothing can be written before there is room: all history
 				// goes, for what was just deleted is history.
 				target = now
-			case pressure && now-pressed > keepUnderPressure:
+			case pressure && now-pressed > keepUnderPressure && !s.term.Load().isOver():
 				target, pressed = now-keepUnderPressure, now
 			}
 		}

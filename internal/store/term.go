@@ -42,7 +42,8 @@ func (t *Term) Resign() {
 	}
 }
 
-func (t *Term) isOver() bool { return t.ctx.Err() != nil }
+// isOver reports that the term has ended; a nil term never began.
+func (t *Term) isOver() bool { return t == nil || t.ctx.Err() != nil }
 
 // order keeps the derived writes of one term in the order in which they were made. A
 // write without an answer may still be on its way to an etcd cluster: through a member
