@@ -122,11 +122,15 @@ func (d dutiful) Distributions(cluster string) ([]api.DistributedWorkload, error
 	return r.Distributions(cluster)
 }
 
-// cluster is what the webhook asks about a cluster.
+// cluster is what the webhook asks about a cluster, on every server.
 func (d dutiful) cluster(name string) (webhook.Cluster, bool) {
-	r, err := d.spot()
-	if err != nil {
-		return nil, false
+	// Before the server begins to lead, it is ready to; so this is the order to look in.
+	admitting := d.leadership.standby.Load()
+	if current := d.leadership.current.Load(); current != nil {
+		return current.spot.Cluster(name)
 	}
-	return r.Cluster(name)
+	if admitting != nil {
+		return admitting.spot.Cluster(name)
+	}
+	return nil, false
 }

@@ -40,6 +40,8 @@ type leadership struct {
 	transport http.RoundTripper
 	// current is nil while another server leads.
 	current atomic.Pointer[duties]
+	// standby admits pods meanwhile; nil while this one leads.
+	standby atomic.Pointer[standby]
 	// led is closed once a server is known to lead, this one or another.
 	led     chan struct{}
 	ledOnce sync.Once
@@ -90,10 +92,13 @@ func (l *leadership) run(ctx context.Context) error {
 // takeTurns leads whenever it is this server's turn.
 func (l *leadership) takeTurns(ctx context.Context) error {
 	for {
+		admitting := l.standBy(ctx)
+		l.standby.Store(admitting)
 		term, err := l.server.store.Campaign(ctx)
 		if err == nil {
 			err = l.lead(ctx, term)
 		}
+		admitting.stop()
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // that it was told to stop is no failure
 		}
@@ -166,6 +171,9 @@ func (l *leadership) lead(ctx context.Context, term *store.Term) error {
 // begin is called when decisions are about to be made by this server.
 func (l *leadership) begin(d *duties, revision int64) {
 	l.current.Store(d)
+	if admitting := l.standby.Swap(nil); admitting != nil {
+		admitting.end()
+	}
 	l.ledOnce.Do(func() { close(l.led) })
 	if l.others() {
 		l.server.logger.Info("this server is now the leader", "revision", revision)

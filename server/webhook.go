@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/url"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/certificate"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/runner"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
@@ -31,6 +32,39 @@ func (c *config) checkWebhook(wrong func(format string, args ...any)) {
 	}
 	if !isBaseURL(c.WebhookURL, "https") {
 		wrong("webhook-url: %q is not an address of the form https://host:port", c.WebhookURL)
+	}
+}
+
+// standby admits pods while another server leads: it knows what there is in clusters.
+type standby struct {
+	spot  *runner.Runner
+	end   context.CancelFunc
+	ended chan struct{}
+}
+
+// standBy begins it; nil where there is no webhook, or no other server.
+func (l *leadership) standBy(ctx context.Context) *standby {
+	s := l.server
+	if s.spot.webhook == nil || !l.others() {
+		return nil
+	}
+	options := s.spot.options
+	options.Kubernetes, options.AdmitOnly = feed.NewGroup(s.clusters, s.faults.Component("kubernetes")), true
+	b := &standby{spot: runner.New(options), ended: make(chan struct{})}
+	ctx, b.end = context.WithCancel(ctx)
+	go func() {
+		defer close(b.ended)
+		// It ends with ctx only; until then a panic begins it again.
+		_ = s.faults.Component("spot").Supervise(ctx, b.spot.Run)
+	}()
+	return b
+}
+
+// stop ends it, and waits until it has ended.
+func (b *standby) stop() {
+	if b != nil {
+		b.end()
+		<-b.ended
 	}
 }
 

@@ -135,10 +135,14 @@ func (a *agent) attend(ctx context.Context) error {
 		return nil
 	}
 	defer closeAll()
-	defer a.replaces.Close()
-	if a.target.enabled {
+	switch {
+	case a.runner.AdmitOnly:
+		return a.know(ctx)
+	case a.target.enabled:
+		defer a.replaces.Close()
 		err = a.split(ctx)
-	} else {
+	default:
+		defer a.replaces.Close()
 		err = a.undo(ctx)
 	}
 	if err != nil {
@@ -190,9 +194,18 @@ func (a *agent) equip(config *rest.Config, connection *kube.Connection, shared *
 	if err != nil {
 		return kube.Incomplete()
 	}
+	options := inventory.Options{
+		Client: reading, Feed: shared, Label: spot.LabelOf(a.target.label), Off: !a.target.enabled, Exclude: a.runner.ExcludeNamespaces,
+		ReturnAfter: a.runner.ReturnAfter, Changed: func(inventory.Key) {}, NodeEnds: func(string) {}, Now: a.runner.Now,
+	}
 	logger := a.runner.Logger.With("cluster", a.name)
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.runner.AdmitOnly {
+		a.inventory = inventory.New(options)
+		a.inventory.Ask(a.asked)
+		return nil
+	}
 	if a.installer, err = a.newInstaller(writing, logger); err != nil {
 		return err
 	}
@@ -200,10 +213,8 @@ func (a *agent) equip(config *rest.Config, connection *kube.Connection, shared *
 		Client: writing, Faults: a.runner.faults, Recreate: a.target.recreate, Hold: a.hold, Report: a.take, Replaced: a.figure.replaced,
 		Logger: logger, Now: a.runner.Now,
 	})
-	a.inventory = inventory.New(inventory.Options{
-		Client: reading, Feed: shared, Label: spot.LabelOf(a.target.label), Off: !a.target.enabled, Exclude: a.runner.ExcludeNamespaces,
-		ReturnAfter: a.runner.ReturnAfter, Changed: a.replaces.Changed, NodeEnds: a.replaces.NodeEnds, Now: a.runner.Now,
-	})
+	options.Changed, options.NodeEnds = a.replaces.Changed, a.replaces.NodeEnds
+	a.inventory = inventory.New(options)
 	a.inventory.Ask(a.asked)
 	return nil
 }
@@ -231,6 +242,13 @@ func (a *agent) begin(ctx context.Context, group *errgroup.Group, task func(cont
 		}
 		return nil
 	})
+}
+
+// know keeps knowing what there is in the cluster, and changes nothing there.
+func (a *agent) know(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	a.begin(ctx, group, a.inventory.Run)
+	return group.Wait()
 }
 
 // split works on a cluster that has spot enabled. The error is a *fault.Panic.

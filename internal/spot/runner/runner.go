@@ -55,6 +55,10 @@ type Options struct {
 	Gone func(cluster string)
 	// ReturnAfter is how long there have to be spot nodes again before pods return.
 	ReturnAfter time.Duration
+	// AdmitOnly says that another server does everything but the admission of pods:
+	// here is only known what there is in the clusters. Clusters, Workloads and
+	// Authority.Bundle are then not used.
+	AdmitOnly bool
 	// Kubernetes are the feeds of clusters. Required.
 	Kubernetes *feed.Group
 	// Faults is told of panics. Nil tells nobody.
@@ -107,7 +111,9 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 	subscription := r.Fleet.Subscribe(fleet.SubscribeOptions{Unbounded: true})
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return r.faults.Supervise(ctx, r.reports.run) })
+	if !r.AdmitOnly {
+		group.Go(func() error { return r.faults.Supervise(ctx, r.reports.run) })
+	}
 	group.Go(func() error { return r.running.Run(ctx) })
 	group.Go(func() error { return r.follow(ctx, subscription) })
 	if err := group.Wait(); !errors.Is(err, context.Canceled) {
@@ -161,7 +167,9 @@ func (r *Runner) take(key api.Key, now *fleet.Entry) {
 func (r *Runner) putWorkload(object api.Object) {
 	if w, ok := object.(*api.Workload); ok {
 		r.wishes.put(w)
-		r.reports.put(w)
+		if !r.AdmitOnly {
+			r.reports.put(w)
+		}
 	}
 }
 
@@ -180,7 +188,7 @@ func (r *Runner) deliver() {
 // reportUnsplit reports on the workloads of a cluster that has no agent to do so. The
 // caller holds the lock.
 func (r *Runner) reportUnsplit(cluster string) {
-	if a := r.agents[cluster]; a != nil && a.target.splits() {
+	if a := r.agents[cluster]; r.AdmitOnly || a != nil && a.target.splits() {
 		return
 	}
 	why := "spot is not enabled for the cluster"
@@ -198,7 +206,11 @@ func (r *Runner) reportUnsplit(cluster string) {
 
 func (r *Runner) putCluster(object api.Object) {
 	if c, ok := object.(*api.Cluster); ok {
-		r.putTarget(c.Metadata.Name, targetOf(c))
+		t := targetOf(c)
+		if r.AdmitOnly && !t.splits() {
+			t = target{} // there is nothing to admit, and another server cleans up
+		}
+		r.putTarget(c.Metadata.Name, t)
 	}
 }
 

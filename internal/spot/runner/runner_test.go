@@ -324,6 +324,48 @@ func TestQuestions(t *testing.T) {
 	check("a wrong kubeconfig", spot.ErrNotConnected)
 }
 
+// TestAdmitOnly: a server that does not lead knows what there is in a cluster, for the pods
+// that it admits, and changes and tells nothing.
+func TestAdmitOnly(t *testing.T) {
+	c, b := startCluster(t), newBench(t)
+	b.AdmitOnly, b.Clusters, b.Workloads = true, nil, nil
+	put := func(enabled bool) {
+		b.putCluster(&api.Cluster{
+			Metadata: api.Metadata{Name: "a", UID: "1"},
+			Spec: api.ClusterSpec{
+				Kubernetes: &api.KubernetesSpec{Kubeconfig: c.kubeconfig("one")},
+				Spot:       &api.SpotSpec{Enabled: enabled, NodeTypeKey: api.DefaultNodeTypeKey, OnDisable: api.OnDisableRecreate},
+			},
+		})
+	}
+	put(true)
+	b.eventually("it is connected", b.synced)
+	admits, ok := b.Cluster("a")
+	if !ok || admits.Secret() != "secret-1" {
+		t.Fatalf("it does not admit pods: %v", ok)
+	}
+	b.putWorkload(workload("web", custom("1"), on("a", 2, 1), on("b", 2, 1)))
+	b.deliver()
+	put(false)
+	if _, ok := b.Cluster("a"); ok || b.agent("a") != nil {
+		t.Error("it admits pods of a cluster that has spot switched off")
+	}
+	b.enable(c, "2", "no") // and one that it cannot connect to
+	b.putTarget("a", target{uid: "3", kubeconfig: api.NewSecret("{"), enabled: true})
+	b.eventually("it says so to nobody", func() bool {
+		a := b.agent("a")
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.invalid != nil
+	})
+	if removed, written := c.counts(); removed+written > 0 {
+		t.Errorf("it removes %d configurations and writes %d", removed, written)
+	}
+	if list := b.reports.take(); len(list) > 0 || len(b.statuses.last) > 0 {
+		t.Errorf("it tells %+v and %+v", list, b.statuses.last)
+	}
+}
+
 // TestUnsplit: of workloads in clusters in which nothing is split that is said.
 func TestUnsplit(t *testing.T) {
 	b := newBench(t)

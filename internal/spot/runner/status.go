@@ -48,7 +48,7 @@ func (a *agent) followStatus(ctx context.Context) {
 func (a *agent) reportStatus(ctx context.Context) api.Condition {
 	condition := a.condition()
 	condition.Type = api.ConditionSpotReady
-	if ctx.Err() == nil && a.target.enabled {
+	if ctx.Err() == nil && a.target.enabled && !a.runner.AdmitOnly {
 		a.runner.Clusters.ObservedSpot(a.name, a.target.uid, a.status(), condition)
 	}
 	return condition
