@@ -114,7 +114,7 @@ func TestEveryServerSplitsPods(t *testing.T) {
 	}
 	eventually.True(t, "the webhook is to be installed", func() bool { return k.secret() != "" })
 
-	caller := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // it is the server of this test
+	caller := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	t.Cleanup(caller.CloseIdleConnections)
 	pods := 0
 	admit := func(webhook string) (patch string) {
