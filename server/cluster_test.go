@@ -171,3 +171,70 @@ func TestAMemberWithAnotherKeyIsRefused(t *testing.T) {
 	}
 	put(servers[0], placement("shop", "web"))
 }
+
+// TestMembersByCommand: a server that was alone gets others by commands, one is replaced,
+// and the store is moved back to one server by a backup.
+func TestMembersByCommand(t *testing.T) {
+	configs := clusterConfigs(t, 2)
+	first, second := configs[0], configs[1]
+	alone := testConfig(first.DataDir)
+	alone.KeyFile = first.KeyFile
+	s := start(t, alone)
+	fillFleet(s, 90, 10)
+	before := toJSON(t, s.objects())
+	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+	peers := slices.Clone(first.ClusterPeers)
+	first.ClusterPeers = peers[:1]
+	s = start(t, first)
+	if after := toJSON(t, s.objects()); after != before {
+		t.Fatalf("before:\n%s\nafter:\n%s", before, after)
+	}
+	said := mustCommand(t, "members", "add", peers[1], "--endpoint", s.url)
+	for _, word := range []string{"--name server-1", "--cluster-join", "--cluster-peers " + strings.Join(peers, ","), "--cluster-cert-file"} {
+		if !strings.Contains(said, word) {
+			t.Errorf("members add says %q, want %q in it", said, word)
+		}
+	}
+	if list := mustCommand(t, "members", "list", "--endpoint", s.url); !strings.Contains(list, "server-1") || !strings.Contains(list, "not started yet") {
+		t.Errorf("members list says %s", list)
+	}
+	second.ClusterJoin = true
+	other := start(t, second)
+	decide(t, other, s, "paris")
+	eventually.True(t, "it votes", func() bool {
+		return !strings.Contains(mustCommand(t, "members", "list", "--endpoint", other.url), "not")
+	})
+	for _, c := range []struct{ args, want string }{
+		{"add here", "not of the form name=https://host:port"}, {"add " + peers[1], "already"}, {"remove nobody", "there is no such member"},
+	} {
+		code, _, stderr := command(t, append([]string{"members"}, append(strings.Fields(c.args), "--endpoint", s.url)...)...)
+		if code != 1 || !strings.Contains(stderr, c.want) {
+			t.Errorf("members %s exits with %d and says %q, want %q", c.args, code, stderr, c.want)
+		}
+	}
+	// The directory of one of several is not opened alone.
+	if err := other.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := command(t, "backup", "--data-dir", second.DataDir, filepath.Join(t.TempDir(), "b")); code != 1 || !strings.Contains(stderr, "one of 2 members of a cluster") {
+		t.Errorf("backup exits with %d and says %q", code, stderr)
+	}
+	other = start(t, second)
+	decide(t, s, other, "berlin")
+	// A backup of the cluster is a store of one server, which others join.
+	backup := filepath.Join(t.TempDir(), "backup")
+	mustCommand(t, "backup", "--endpoint", other.url, backup)
+	want := toJSON(t, other.objects())
+	restored := testConfig(filepath.Join(t.TempDir(), "restored"))
+	restored.KeyFile = first.KeyFile
+	mustCommand(t, "restore", "--data-dir", restored.DataDir, backup)
+	third := start(t, restored)
+	if got := strings.Count(toJSON(t, third.objects()), `"berlin"`); got != strings.Count(want, `"berlin"`) {
+		t.Errorf("the restored store holds\n%s\nwant\n%s", toJSON(t, third.objects()), want)
+	}
+	if list := mustCommand(t, "members", "list", "--endpoint", third.url); !strings.Contains(list, "not one of a cluster") {
+		t.Errorf("members list of a server alone says %s", list)
+	}
+}

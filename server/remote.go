@@ -30,6 +30,11 @@ type remote struct {
 
 func (r *remote) define(flags *pflag.FlagSet) {
 	flags.StringVar(&r.DataDir, "data-dir", "", "data directory of a stopped server, instead of a running one")
+	r.defineServer(flags)
+}
+
+// defineServer adds the flags for a running server.
+func (r *remote) defineServer(flags *pflag.FlagSet) {
 	defineEndpoints(flags, &r.Endpoints, "endpoint", "address of a running server")
 	// The provider's variable for several servers means the same here.
 	alsoNamed(flags, "endpoint", "SCHEDULER_ENDPOINTS")

@@ -60,6 +60,35 @@ type StoreInfo struct {
 	// NewestFormat until an upgrade of the program is finished.
 	Format       int `json:"format" doc:"Format in which the store is written. Below 'newest_format' until an upgrade is finished."`
 	NewestFormat int `json:"newest_format" doc:"Newest format that this server reads and writes."`
+	// Members are the embedded stores that are one cluster.
+	Members []StoreMember `json:"members,omitempty" doc:"Embedded stores that form one cluster. Absent for an embedded store of its own, and for an external one."`
+}
+
+// StoreMember is one of the embedded stores that form a cluster.
+type StoreMember struct {
+	ID     string `json:"id" doc:"ID of the member."`
+	Name   string `json:"name" doc:"Name of its server."`
+	URL    string `json:"url" doc:"Address at which the other members reach it."`
+	Voter  bool   `json:"voter" doc:"Whether it has a vote. A new member has none until it has caught up."`
+	Joined bool   `json:"joined" doc:"Whether it has ever been ready."`
+	Leader bool   `json:"leader" doc:"Whether it leads the other members. That is not always the server that makes the decisions."`
+}
+
+// MemberList is what /v1/members answers.
+type MemberList struct {
+	Items []StoreMember `json:"items" doc:"Members of the cluster. Empty if the store is not one of a cluster."`
+}
+
+// MemberRequest asks for a new member.
+type MemberRequest struct {
+	Name string `json:"name" doc:"Name of the new server."`
+	URL  string `json:"url" doc:"Address at which the other members reach it: https://host:port."`
+}
+
+// AddedMember is a new member, and how it is started.
+type AddedMember struct {
+	StoreMember
+	ClusterPeers string `json:"cluster_peers" doc:"What its server is to be started with as --cluster-peers, with --cluster-join."`
 }
 
 // EventType says what happened to an object.

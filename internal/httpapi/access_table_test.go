@@ -129,6 +129,7 @@ var bodies = map[string]string{
 	"report-health-workload":           `{"cluster":"CLUSTER","status":"healthy"}`,
 	"announce-interruption":            `{}`,
 	"create-token":                     `{"role":"viewer"}`,
+	"add-member":                       `{"name":"b","url":"http://127.0.0.1:1"}`,
 	"create-preview":                   `{"kind":"placement","metadata":{"namespace":"NAMESPACE","name":"thing"},"spec":{}}`,
 	"simulate":                         `{"objects":[{"kind":"placement","metadata":{"namespace":"NAMESPACE","name":"thing"},"spec":{}}]}`,
 	"globalscheduler-register-cluster": `{"name":"registered-CLUSTER",OWNER"ipaddress":"10.0.0.1","region":{"region":"registered","availabilityzone":"CLUSTER"}}`,
@@ -154,6 +155,7 @@ var instead = map[string]int{
 	"announce-interruption": 409, "withdraw-interruption": 409, "list-distributions": 409, // spot is not enabled
 	"list-openstack-projects-of-cloud": 409, // there are no credentials
 	"revoke-token":                     404,
+	"add-member":                       409, "remove-member": 409, // the store is not one of a cluster
 }
 
 // hidden are operations that look for something among what the token sees: the rest

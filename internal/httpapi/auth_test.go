@@ -128,6 +128,9 @@ func TestPermissions(t *testing.T) {
 		{"POST", "/v1/upgrade/finish", "", "", []int{yes, no, no, no, no, no, no, unknown}},
 		{"GET", "/v1/tokens", "", "", []int{yes, no, no, no, no, no, no, unknown}},
 		{"DELETE", "/v1/tokens/0123456789abcdef", "", "", []int{404, no, no, no, no, no, no, unknown}},
+		{"POST", "/v1/members", `{"name":"b","url":"http://127.0.0.1:1"}`, "", []int{409, no, no, no, no, no, no, unknown}},
+		{"GET", "/v1/members", "", "", []int{yes, no, no, no, no, no, no, unknown}},
+		{"DELETE", "/v1/members/b", "", "", []int{409, no, no, no, no, no, no, unknown}},
 		{"DELETE", "/v1/clusters/others", "", `{"spec":{"namespace":"other"}}`, []int{yes, yes, no, no, no, no, no, unknown}},
 		{"DELETE", "/v1/namespaces/shop/placements/new", "", `{"spec":{}}`, []int{yes, yes, no, no, yes, no, no, unknown}},
 	}

@@ -56,6 +56,7 @@ func (s *Server) routes() http.Handler {
 		&simulations{api: s.api, rights: rights, decisions: o.Decisions, maxBody: o.MaxSimulationBytes, slots: semaphore.NewWeighted(simulationSlots)},
 		s.watches,
 		&tokens{api: s.api, store: o.Store, sessions: s.sessions, waits: s.waits, now: o.Now},
+		&members{api: s.api, store: o.Store},
 		s.status,
 	} {
 		part.routes()

@@ -39,6 +39,10 @@ type Store interface {
 	// FinishUpgrade has the store written in the newest format; *store.OlderServerError
 	// where a server is up that does not read it.
 	FinishUpgrade(ctx context.Context) error
+	// Members are the embedded stores that form a cluster with this one.
+	Members() []api.StoreMember
+	AddMember(ctx context.Context, name, address string) (api.StoreMember, error)
+	RemoveMember(ctx context.Context, name string) error
 }
 
 // Codec turns objects into what is stored and back; *store.Codec is one.

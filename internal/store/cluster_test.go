@@ -240,3 +240,137 @@ func TestOthersNeedACertificate(t *testing.T) {
 		}
 	}
 }
+
+// TestAServerAloneBecomesThree: with the data directory it had, while somebody writes,
+// and nothing is lost.
+func TestAServerAloneBecomesThree(t *testing.T) {
+	certificates := peers(t, 3)
+	dir := t.TempDir()
+	alone := openAlone(t, dir)
+	first := fill(t, alone, 20)
+	cluster := alone.Info().ClusterID
+	closeStore(t, alone)
+
+	one := certificates[0]
+	own := *one.Cluster
+	all := own.Peers
+	own.Peers = all[:1]
+	one.DataDir, one.Cluster = dir, &own
+	a := openPeer(t, one)
+	if got := a.Info(); got.ClusterID != cluster || len(got.Members) != 1 || got.Members[0].URL != all[0].URL || !got.Members[0].Voter {
+		t.Fatalf("the store is %+v", got)
+	}
+	stop, written := make(chan struct{}), make(chan map[string]int64, 1)
+	go func() {
+		acknowledged := map[string]int64{}
+		defer func() { written <- acknowledged }()
+		for n := 1000; ; n++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if revision, err := a.Commit(context.Background(), Write{Key: placement(n), Value: []byte("x"), Expect: 0}); err == nil {
+				acknowledged[placement(n).Name] = revision
+			}
+		}
+	}()
+	stores := []*Store{a}
+	for i, name := range []string{"b", "c"} {
+		added, err := a.AddMember(timeout(t), name, all[i+1].URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if added.Voter || added.Joined || added.Name != name {
+			t.Errorf("added %+v", added)
+		}
+		o := certificates[i+1]
+		c := *o.Cluster
+		c.Join, c.Peers = true, append(slices.Clone(all[:1]), all[i+1])
+		o.Cluster = &c
+		stores = append(stores, openPeer(t, o))
+	}
+	close(stop)
+	acknowledged := <-written
+	for _, m := range stores[2].Members() {
+		if !m.Voter || !m.Joined {
+			t.Errorf("the member %+v has no vote", m)
+		}
+	}
+	closeStore(t, a) // what is there must be there without it
+	for name, revision := range acknowledged {
+		key := placement(0)
+		key.Name = name
+		if spec, _, err := stores[1].Read(timeout(t), key); err != nil || spec == nil || spec.ModRevision != revision {
+			t.Fatalf("%s was written at %d and is %v, %v", name, revision, spec, err)
+		}
+	}
+	if spec, _, err := stores[2].Read(timeout(t), placement(3)); err != nil || spec.ModRevision != first[3] {
+		t.Fatalf("what was there before is %v, %v", spec, err)
+	}
+	if len(acknowledged) == 0 {
+		t.Error("nothing was written meanwhile")
+	}
+	stores[0] = openPeer(t, one)
+}
+
+// TestMembersAreReplaced: a dead one is removed, another one with an empty disk takes its
+// place, and the one that was removed does not come back.
+func TestMembersAreReplaced(t *testing.T) {
+	options := peers(t, 3)
+	stores := openPeers(t, options)
+	keepWriting(t, stores[0], "before")
+	for _, c := range []struct {
+		name, url string
+		why       error
+		word      string
+	}{
+		{"a", "https://127.0.0.1:1", ErrMembership, "already"}, {"d", options[1].Cluster.own().URL, ErrMembership, "already"},
+		{"d", "http://127.0.0.1:1", ErrMembership, "https addresses"}, {"d", "nothing", ErrMembership, "not of the form"},
+	} {
+		if _, err := stores[0].AddMember(timeout(t), c.name, c.url); !errors.Is(err, c.why) || !strings.Contains(err.Error(), c.word) {
+			t.Errorf("add %s=%s: %v", c.name, c.url, err)
+		}
+	}
+	if err := stores[0].RemoveMember(timeout(t), "d"); !errors.Is(err, ErrNoMember) {
+		t.Errorf("remove one that there is not: %v", err)
+	}
+	// c dies with its disk.
+	closeStore(t, stores[2])
+	if err := stores[0].RemoveMember(timeout(t), "c"); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, options[2], ErrRemoved, "c was removed from the cluster", "members add c=")
+	lost := options[2]
+	lost.DataDir = t.TempDir()
+	refused(t, lost, ErrForeign, "members add c=")
+	if _, err := stores[1].AddMember(timeout(t), "c", lost.Cluster.own().URL); err != nil {
+		t.Fatal(err)
+	}
+	stores[2] = openPeer(t, lost)
+	if spec, _, err := stores[2].Read(timeout(t), placement(0)); err != nil || string(spec.Value) != "before" {
+		t.Fatalf("the new one has %v, %v", spec, err)
+	}
+	// b is removed while it runs, and ends with a sentence.
+	closeStore(t, stores[1])
+	died := make(chan error, 1)
+	options[1].Fatal = func(err error) { died <- err }
+	stores[1] = openPeer(t, options[1])
+	if err := stores[2].RemoveMember(timeout(t), "b"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-died; !errors.Is(err, ErrRemoved) || !strings.Contains(err.Error(), "b was removed from the cluster") {
+		t.Errorf("it ended with %v", err)
+	}
+	closeStore(t, stores[1])
+	options[1].Fatal = nil
+	refused(t, options[1], ErrRemoved, "b was removed from the cluster")
+	// Two are left; without one of them there is no majority, so it cannot be removed.
+	closeStore(t, stores[2])
+	eventually.True(t, "there is no majority", func() bool { return stores[0].leaderless() != nil })
+	if err := stores[0].RemoveMember(timeout(t), "c"); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("the last one decides alone: %v", err)
+	}
+	stores[2] = openPeer(t, lost)
+	keepWriting(t, stores[0], "after")
+}

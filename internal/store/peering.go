@@ -122,7 +122,12 @@ func (n *neighbours) takePart(ctx context.Context, member *embed.Etcd, o Options
 	}()
 	o.Doing("waiting for the other members of the cluster")
 	if err := awaitReady(ctx, member, true); err != nil {
-		return err
+		select {
+		case <-member.Server.StopNotify():
+			return whyStopped(ctx, member, o)
+		default:
+			return err
+		}
 	}
 	if err := tellAddress(ctx, member, o.Cluster.own().URL); err != nil {
 		return err
@@ -177,16 +182,21 @@ func tellAddress(ctx context.Context, member *embed.Etcd, address string) error 
 
 // promote makes a member that learns one that votes, once it has caught up.
 func promote(ctx context.Context, member *embed.Etcd) error {
-	for member.Server.IsLearner() {
-		_, err := member.Server.PromoteMember(ctx, uint64(member.Server.MemberID()))
-		if err == nil || errors.Is(err, membership.ErrMemberNotLearner) {
-			return nil
+	id := member.Server.MemberID()
+	for {
+		err := errors.New("the log does not say yet that it is a member")
+		if m := member.Server.Cluster().Member(id); m != nil {
+			if !m.IsLearner {
+				return nil
+			}
+			if _, err = member.Server.PromoteMember(ctx, uint64(id)); err == nil || errors.Is(err, membership.ErrMemberNotLearner) {
+				return nil
+			}
 		}
 		if err := again(ctx, fmt.Errorf("become a member that votes: %w", err)); err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
 // again waits for the next attempt at what failed with an error.
@@ -288,9 +298,9 @@ func (s *Store) leaderless() error {
 }
 
 // whyStopped says why the embedded member has stopped by itself.
-func (s *Store) whyStopped() error {
+func whyStopped(ctx context.Context, member *embed.Etcd, o Options) error {
 	stopped := errors.New("the embedded etcd stopped by itself")
-	c, server := s.options.Cluster, s.member.Server
+	c, server := o.Cluster, member.Server
 	if c == nil {
 		return stopped
 	}
@@ -301,9 +311,6 @@ func (s *Store) whyStopped() error {
 	if err != nil {
 		return stopped
 	}
-	views, _ := others.ask(s.ctx)
-	if err := c.refuse(s.options.DataDir, server.Cluster().ID(), server.MemberID(), views); err != nil {
-		return err
-	}
-	return stopped
+	views, _ := others.ask(ctx)
+	return cmp.Or(c.refuse(o.DataDir, server.Cluster().ID(), server.MemberID(), views), stopped)
 }

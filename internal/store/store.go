@@ -147,7 +147,7 @@ func (s *Store) openMember(ctx context.Context) error {
 		select {
 		case <-s.ctx.Done():
 		case <-s.member.Server.StopNotify():
-			s.fatal(s.whyStopped())
+			s.fatal(whyStopped(s.ctx, s.member, s.options))
 		}
 	})
 	return nil
@@ -274,6 +274,7 @@ func (s *Store) Info() api.StoreInfo {
 		QuotaBytes: s.options.QuotaBytes,
 
 		Format: s.envelopes.written(), NewestFormat: formatVersion,
+		Members: s.Members(),
 	}
 	if s.member == nil {
 		info.Mode, info.QuotaBytes = "external", 0
