@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Shows on this machine what several servers are for: three etcd members, three servers, a load balancer, and
 # `terraform apply` in a loop while they are killed one after the other. Then the same without the load balancer,
-# with a provider that knows the servers. It leaves nothing behind.
+# with a provider that knows the servers, and then without etcd members too: the stores of the servers are the cluster.
+# It leaves nothing behind.
 #
 #   scripts/demo-ha.sh [ROUNDS]
 set -euo pipefail
@@ -9,8 +10,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/local-server.sh
 
 go build -o "$work/failover" ./examples/demo/failover
-for way in -direct=false -direct; do
+for way in -direct=false -direct "-direct -peers"; do
 	mkdir -p "$work/$way"
 	cp -R examples/demo/failover/fleet "$work/$way"
-	"$work/failover" "$way" -server bin/scheduler-server -config "$work/$way/fleet" -work "$work/$way" -rounds "${1:-11}"
+	# shellcheck disable=SC2086 # a way is a list of flags
+	"$work/failover" $way -server bin/scheduler-server -config "$work/$way/fleet" -work "$work/$way" -rounds "${1:-11}"
 done

@@ -1,5 +1,6 @@
 // Command failover is a fleet that is answered for at night: an etcd cluster of three
-// members, three scheduling servers on it and a load balancer before them. It applies a
+// members, three scheduling servers on it and a load balancer before them; with -peers the
+// servers' own stores are the cluster. It applies a
 // Terraform configuration in a loop while it kills them one after the other, and ends
 // with an error when an apply fails or a decision moves without a cause.
 //
@@ -16,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -34,12 +36,13 @@ func run(ctx context.Context) error {
 	config := flag.String("config", "", "directory of the Terraform configuration")
 	work := flag.String("work", "", "directory for everything that is written")
 	rounds := flag.Int("rounds", 8, "number of applies")
+	byThemselves := flag.Bool("peers", false, "let the stores of the servers be the etcd cluster")
 	direct := flag.Bool("direct", false, "give Terraform the addresses of the servers in place of a load balancer")
 	flag.Parse()
 	if flag.Arg(0) == "member" && flag.NArg() == 6 {
 		return member(ctx, flag.Arg(1), flag.Arg(2), flag.Arg(3), flag.Arg(4), flag.Arg(5))
 	}
-	f := &fleet{work: *work, binary: *server}
+	f := &fleet{work: *work, binary: *server, byThemselves: *byThemselves}
 	defer f.end()
 	if err := f.start(ctx); err != nil {
 		return err
@@ -53,13 +56,18 @@ func run(ctx context.Context) error {
 		}
 		before = "a provider that knows all of them"
 	}
-	fmt.Printf("Three etcd members, three servers on them, and %s.\n", before)
+	what := "Three etcd members, three servers on them"
+	if f.byThemselves {
+		what = "Three servers whose own stores are the etcd cluster"
+	}
+	fmt.Printf("%s, and %s.\n", what, before)
 	return story{f, t}.tell(ctx, *rounds)
 }
 
 // fleet is everything that runs.
 type fleet struct {
 	work, binary string
+	byThemselves bool   // the servers are the members
 	address      string // of the load balancer
 	members      []*process
 	servers      []*process
@@ -77,38 +85,34 @@ func (f *fleet) start(ctx context.Context) error {
 		return err
 	}
 	clients, peers, apis := ports[:3], ports[3:6], ports[6:]
-	var cluster []string
-	for i, peer := range peers {
-		cluster = append(cluster, fmt.Sprintf("etcd-%d=http://%s", i+1, peer))
-	}
 	f.addresses = map[*process]string{}
-	started := make(chan error)
-	for i := range clients {
-		m := &process{name: fmt.Sprint("etcd-", i+1), ready: "ready"}
-		m.logFile = filepath.Join(f.work, m.name+".log")
-		m.command = []string{self, "member", m.name, filepath.Join(f.work, m.name), clients[i], peers[i], strings.Join(cluster, ",")}
-		f.members = append(f.members, m)
-		f.addresses[m] = clients[i]
-		go func() { started <- m.start(ctx) }()
-	}
-	for range f.members {
-		err = errors.Join(err, <-started)
-	}
-	if err != nil {
-		return err
-	}
 	for i, address := range apis {
-		s := &process{name: fmt.Sprint("server-", i+1), ready: "scheduler-server ready"}
-		s.logFile = filepath.Join(f.work, s.name+".log")
-		s.command = []string{
-			f.binary, "serve", "--name", s.name, "--listen", address, "--lease", "3s",
-			"--etcd-endpoints", strings.Join(clients, ","), "--key-file", filepath.Join(f.work, "seal.key"),
-		}
+		s := f.process(fmt.Sprint("server-", i+1), "scheduler-server ready")
+		s.command = []string{f.binary, "serve", "--name", s.name, "--listen", address, "--lease", "3s", "--key-file", filepath.Join(f.work, "seal.key")}
 		f.servers = append(f.servers, s)
 		f.addresses[s] = address
-		if err := s.start(ctx); err != nil {
+	}
+	if f.byThemselves {
+		f.members = f.servers
+		for _, s := range f.servers {
+			s.command = append(s.command, "--cluster-peers", cluster(f.servers, peers), "--data-dir", filepath.Join(f.work, s.name))
+		}
+	} else {
+		for i, client := range clients {
+			m := f.process(fmt.Sprint("etcd-", i+1), "ready")
+			f.members = append(f.members, m)
+			f.addresses[m] = client
+			f.servers[i].command = append(f.servers[i].command, "--etcd-endpoints", strings.Join(clients, ","))
+		}
+		for i, m := range f.members {
+			m.command = []string{self, "member", m.name, filepath.Join(f.work, m.name), clients[i], peers[i], cluster(f.members, peers)}
+		}
+		if err := startAll(ctx, f.members); err != nil {
 			return err
 		}
+	}
+	if err := startAll(ctx, f.servers); err != nil {
+		return err
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -119,9 +123,36 @@ func (f *fleet) start(ctx context.Context) error {
 	return nil
 }
 
+// process is one that says that it is ready by a line.
+func (f *fleet) process(name, ready string) *process {
+	return &process{name: name, ready: ready, logFile: filepath.Join(f.work, name+".log")}
+}
+
+// cluster names the members of a cluster and their addresses.
+func cluster(members []*process, addresses []string) string {
+	list := make([]string, len(members))
+	for i, m := range members {
+		list[i] = m.name + "=http://" + addresses[i]
+	}
+	return strings.Join(list, ",")
+}
+
+// startAll starts processes at once: none may be ready before the others are there.
+func startAll(ctx context.Context, list []*process) error {
+	started := make(chan error)
+	for _, p := range list {
+		go func() { started <- p.start(ctx) }()
+	}
+	var err error
+	for range list {
+		err = errors.Join(err, <-started)
+	}
+	return err
+}
+
 // end stops everything, the servers before their store.
 func (f *fleet) end() {
-	for _, p := range append(f.servers, f.members...) {
+	for _, p := range append(slices.Clone(f.servers), f.members...) {
 		if p.cmd != nil && p.cmd.ProcessState == nil {
 			_ = p.stop(syscall.SIGTERM) // whatever it says, the demo is over
 		}

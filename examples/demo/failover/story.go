@@ -9,12 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 )
 
@@ -199,7 +201,7 @@ func followingMember(ctx context.Context, f *fleet) (*process, error) { return f
 func (f *fleet) member(ctx context.Context, leads bool) (*process, error) {
 	for ctx.Err() == nil {
 		for _, m := range f.members {
-			if is, err := memberLeads(ctx, f.addresses[m]); err == nil && is == leads {
+			if is, err := f.memberLeads(ctx, m); err == nil && is == leads {
 				return m, nil
 			}
 		}
@@ -208,7 +210,16 @@ func (f *fleet) member(ctx context.Context, leads bool) (*process, error) {
 	return nil, ctx.Err()
 }
 
-func memberLeads(ctx context.Context, address string) (bool, error) {
+func (f *fleet) memberLeads(ctx context.Context, member *process) (bool, error) {
+	address := f.addresses[member]
+	if f.byThemselves {
+		c, err := client.New(client.Options{Endpoint: "http://" + address})
+		if err != nil {
+			return false, err
+		}
+		info, err := c.Server(ctx)
+		return err == nil && slices.ContainsFunc(info.Store.Members, func(m api.StoreMember) bool { return m.Leader && m.Name == member.name }), err
+	}
 	c, err := clientv3.New(clientv3.Config{Endpoints: []string{address}, DialTimeout: time.Second})
 	if err != nil {
 		return false, err
