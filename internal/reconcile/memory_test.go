@@ -90,7 +90,7 @@ func liveHeap() int64 {
 func TestMemoryOfAPlacementAtRest(t *testing.T) {
 	const (
 		placements = 10_000
-		most       = 2_300 // in bytes; it was 1,750 when this was written
+		most       = 2_600 // in bytes; it was 1,960 when this was written, 200 of them caches of a fixed size
 	)
 	codec, err := store.NewCodec(make([]byte, 32))
 	if err != nil {
