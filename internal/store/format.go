@@ -120,8 +120,8 @@ func (s *Store) sawFormat(kvs []*mvccpb.KeyValue) error {
 	}
 	number, err := strconv.Atoi(string(kvs[0].Value))
 	switch {
-	case err != nil: // the next start says so
-		return nil
+	case err != nil:
+		return nil //nolint:nilerr // the next start says so
 	case number > formatVersion:
 		return newerFormat(number)
 	}
