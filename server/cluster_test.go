@@ -116,6 +116,10 @@ func TestServersAreAClusterByThemselves(t *testing.T) {
 		t.Errorf("read without the others: %+v", got.Status)
 	}
 	again := start(t, configs[(first+1)%3])
+	eventually.True(t, "writes are accepted again", func() bool {
+		_, err := last.client.Put(context.Background(), staticProvider("other", map[string]float64{"berlin": 1}), client.PutOptions{})
+		return err == nil
+	})
 	decide(t, last, again, "paris")
 }
 
