@@ -334,6 +334,9 @@ func (h *hosts) settle(g *guest, now time.Time) (chosen bool) {
 		}
 		g.asked = g.query.MetricConstraints()
 	}
+	if g.wish == noWish {
+		g.asked = nil // as for one that is first seen now: it does not depend on what was asked before
+	}
 	g.answered, g.fresh = true, false
 	return true
 }

@@ -470,6 +470,13 @@ func TestNewMetricConstraintsAreAskedOfThePresentCloud(t *testing.T) {
 	w.write(p, metric("green", 0.1))
 	step("north", guest(map[string]string{"other": "label"}, "green > 0.5")) // the figure alone moves nothing
 	step("south", guest(nil, "brown > 0.5"))
+
+	// What it asked for before it existed is not remembered: a restart would not know it.
+	exists := guest(nil)
+	exists.Spec.CloudConstraints, exists.Spec.Kubernetes = nil, &api.KubernetesSpec{Kubeconfig: api.NewSecret(kubeconfigText)}
+	step("south", exists)
+	w.write(p, metric("brown", 0.1))
+	step("", guest(nil, "brown > 0.5"))
 }
 
 // TestACloudIsNotChosenBeforeItsFiguresAreRead: the choice would stay.
