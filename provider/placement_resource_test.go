@@ -184,7 +184,7 @@ func TestAccPlacementKubernetesVersion(t *testing.T) {
 		Steps: []resource.TestStep{
 			{
 				Config:      asks(">= 1.33 < 2"),
-				ExpectError: regexp.MustCompile(`(?s)kubernetes_version.*is\s+no\s+condition\s+on\s+a\s+version`),
+				ExpectError: regexp.MustCompile(`(?s)kubernetes_version.*is\s+not\s+a\s+condition\s+on\s+a\s+version`),
 			},
 			{
 				Config: asks(">= 1.33, < 2", `
