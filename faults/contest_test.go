@@ -164,8 +164,7 @@ func (x *contest) act(random *rand.Rand, which int) {
 	var out reply
 	var token string
 	var promised []string
-	switch in.deed {
-	case write, commit:
+	if in.deed == write || in.deed == commit {
 		in.number = x.ensemble.number.Add(1)
 		object.Metadata.Labels = map[string]string{contestLabel: strconv.FormatInt(in.number, 10)}
 		object.SetDefaults()
@@ -193,7 +192,7 @@ func (x *contest) act(random *rand.Rand, which int) {
 		err := through.Delete(ctx, api.KeyOf(object))
 		out.refused = client.IsNotFound(err)
 		out.unknown = err != nil && !out.refused
-	default:
+	case write, commit:
 		var options client.PutOptions
 		options.PreviewToken = token
 		if random.IntN(2) == 0 && token == "" {
@@ -296,6 +295,7 @@ func (x *contest) judge() {
 				x.ensemble.t.Logf("  %v", op)
 			}
 		}
+	case porcupine.Ok:
 	case porcupine.Unknown:
 		x.ensemble.t.Errorf("%s: %d operations, %d without an answer: too many to judge", x.name, len(x.history), unknown)
 	}

@@ -299,14 +299,14 @@ func TestFaultSeveralServers(t *testing.T) {
 			fault.happens(e)
 			e.stopWriting()
 			contest.stop()
-			e.world.server.Store(e.leader().process)
+			e.server.Store(e.leader().process)
 			e.judgeQuickly()
 			e.oracleTerms()
 			contest.judge()
 			t.Logf("%s: %s", fault.name, time.Since(began).Round(100*time.Millisecond))
 		}
 	}
-	e.world.server.Store(e.leader().process)
+	e.server.Store(e.leader().process)
 	e.judge()
 }
 
@@ -408,11 +408,11 @@ func TestFaultClocksApart(t *testing.T) {
 		e.awaitWrites(20)
 		e.stopWriting()
 		contest.stop()
-		e.world.server.Store(e.leader().process)
+		e.server.Store(e.leader().process)
 		e.judgeQuickly()
 		e.oracleTerms()
 		contest.judge()
 	}
-	e.world.server.Store(e.leader().process)
+	e.server.Store(e.leader().process)
 	e.judge()
 }

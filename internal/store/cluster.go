@@ -135,7 +135,7 @@ func (c *Cluster) addresses() []string {
 }
 
 // listenURL is where this member listens.
-func (c *Cluster) listenURL() (url.URL, error) {
+func (c *Cluster) listenURL(ctx context.Context) (url.URL, error) {
 	own, err := url.Parse(c.own().URL)
 	if err != nil {
 		return url.URL{}, err
@@ -147,7 +147,7 @@ func (c *Cluster) listenURL() (url.URL, error) {
 	}
 	if net.ParseIP(host) == nil && host != "localhost" && host != "" {
 		// etcd listens on addresses, and the name of a host may have several.
-		ips, err := net.LookupIP(host)
+		ips, err := net.DefaultResolver.LookupIPAddr(ctx, host)
 		if err != nil {
 			return url.URL{}, fmt.Errorf("the address at which the other members reach this one: %w", err)
 		}

@@ -43,7 +43,7 @@ func enterCluster(ctx context.Context, cfg *embed.Config, o Options) (*neighbour
 	if err != nil {
 		return nil, err
 	}
-	listen, err := c.listenURL()
+	listen, err := c.listenURL(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +264,7 @@ func notedMembers(dataDir string) ([]*membership.Member, error) {
 	}
 	p, err := openPages(file, size, func(uint64, string) {}) // what is damaged is found by others
 	if err != nil {
-		return nil, nil //nolint:nilerr // likewise
+		return nil, nil // likewise
 	}
 	var members []*membership.Member
 	err = p.buckets(func(bucket string) bool { return bucket == "members" }, func(_ string, _ uint64, e element) error {

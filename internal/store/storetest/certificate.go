@@ -25,7 +25,7 @@ func Addresses(t testing.TB, n int) []string {
 		var drawn [2]byte
 		_, _ = rand.Read(drawn[:]) // never fails
 		host := fmt.Sprintf("127.%d.%d.%d", 1+os.Getpid()%250, drawn[0], 1+drawn[1]%250)
-		listener, err := net.Listen("tcp", host+":0")
+		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", host+":0")
 		if err != nil {
 			t.Fatal(err)
 		}
