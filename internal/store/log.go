@@ -79,6 +79,10 @@ func inspectLog(member string) (findings []Finding, last uint64, err error) {
 type logEntries struct {
 	metadata   []byte
 	last, term uint64
+	// begun says that there was an entry. What is left of a log may begin with the
+	// record of a snapshot, which is older than the entries that follow: those in
+	// between were in files that are gone.
+	begun bool
 }
 
 // add takes in a record and says what is wrong with it.
@@ -96,13 +100,12 @@ func (l *logEntries) add(kind int64, data []byte) string {
 		}
 		l.metadata = bytes.Clone(data)
 	case kind == wal.EntryType:
-		first := l.last == 0
-		if fields[1] > 2 || fields[3] == 0 || !first && (fields[3] > l.last+1 || fields[2] < l.term) || fields[2] > maxTerm {
+		if fields[1] > 2 || fields[3] == 0 || l.begun && (fields[3] > l.last+1 || fields[2] < l.term) || fields[2] > maxTerm {
 			return wrong
 		}
-		l.last, l.term = fields[3], fields[2]
+		l.last, l.term, l.begun = fields[3], fields[2], true
 	case kind == wal.StateType:
-		if _, hasData := fields[4]; hasData || fields[1] > maxTerm || l.last > 0 && fields[3] > l.last {
+		if _, hasData := fields[4]; hasData || fields[1] > maxTerm || l.begun && fields[3] > l.last {
 			return wrong
 		}
 	case kind == wal.SnapshotType:
