@@ -28,6 +28,7 @@ const lease = 3 * time.Second
 type replica struct {
 	*process
 	name, address string
+	binary        string
 	args          []string
 	wrap          []string
 	// links are between it and each member of etcd.
@@ -52,7 +53,7 @@ func newEnsemble(t testing.TB, f *fault, binary string, wrap func(n int) []strin
 	key := filepath.Join(t.TempDir(), "seal.key")
 	var addresses []string
 	for n := range 3 {
-		r := &replica{name: fmt.Sprint("s", n), address: proxytest.FreeAddress(t), wrap: wrap(n)}
+		r := &replica{name: fmt.Sprint("s", n), address: proxytest.FreeAddress(t), binary: binary, wrap: wrap(n)}
 		var etcd []string
 		for _, m := range e.members {
 			link := startProxy(t, startTap(t, r.name, m.client, e.record).address)
@@ -81,7 +82,7 @@ func newEnsemble(t testing.TB, f *fault, binary string, wrap func(n int) []strin
 
 func (e *ensemble) launch(r *replica) {
 	e.t.Helper()
-	r.process = launch(e.t, r.wrap, e.binary, r.args...).awaitReady()
+	r.process = launch(e.t, r.wrap, r.binary, r.args...).awaitReady()
 	e.follow(r.process)
 }
 
@@ -413,6 +414,111 @@ func TestFaultClocksApart(t *testing.T) {
 		e.oracleTerms()
 		contest.judge()
 	}
+	e.server.Store(e.leader().process)
+	e.judge()
+}
+
+// earlier is the server with the format of the store that the program before this one
+// writes. It is built once.
+var earlier = sync.OnceValues(func() (string, error) {
+	const path = "internal/store/format.go"
+	declared := declarationIn(path, `const formatVersion = \d+`)
+	var version int
+	if _, err := fmt.Sscanf(declared, "const formatVersion = %d", &version); err != nil {
+		return "", fmt.Errorf("%s: %q: %w", path, declared, err)
+	}
+	overlay, err := replaceIn(nil, path, declared, fmt.Sprint("const formatVersion = ", version-1))
+	if err != nil {
+		return "", err
+	}
+	return build("scheduler-server-earlier", "../server", overlay)
+})
+
+// TestFaultRollingUpgrade exchanges three servers for newer ones, one after the other
+// while everybody writes, goes back, and upgrades again. Until the upgrade is finished,
+// each program reads what the other has written.
+func TestFaultRollingUpgrade(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	f := begin(t, 33)
+	old, err := earlier()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := newEnsemble(t, f, old, func(int) []string { return nil })
+	formats := func() (written, newest int) {
+		info, err := e.leader().client.Server(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Store.Format, info.Store.NewestFormat
+	}
+	before, _ := formats()
+	finish := func() (string, int) {
+		t.Helper()
+		out, code, err := command("upgrade", "finish", "--endpoint", "http://"+e.replicas[2].address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out, code
+	}
+	for range rounds(1, 20) {
+		for _, step := range []struct {
+			name, binary string
+			after        func()
+		}{
+			{"upgrade", serverBinary, func() {}},
+			{"back", old, func() {}},
+			{"upgrade again", serverBinary, func() {}},
+			{"back again", old, func() {}},
+		} {
+			e.startWriting()
+			contest := e.startContest(step.name)
+			for n, r := range e.replicas {
+				e.awaitWrites(20)
+				if n == 0 {
+					r.kill()
+				} else {
+					r.stop()
+				}
+				r.binary = step.binary
+				e.launch(r)
+				f.happened()
+			}
+			e.awaitWrites(20)
+			e.stopWriting()
+			contest.stop()
+			e.server.Store(e.leader().process)
+			e.judgeQuickly()
+			e.oracleTerms()
+			contest.judge()
+			if written, _ := formats(); written != before {
+				t.Fatalf("%s: the store is written in format %d, want %d until the upgrade is finished", step.name, written, before)
+			}
+		}
+	}
+	// While a server of the earlier program is up, the upgrade is not finished.
+	for n, r := range e.replicas {
+		out, _ := finish() // refused, or nothing to do where the earlier program leads
+		if written, _ := formats(); written != before {
+			t.Fatalf("the upgrade was finished beside %d servers that cannot read what follows: %s", 3-n, out)
+		}
+		r.stop()
+		r.binary = serverBinary
+		e.launch(r)
+	}
+	e.startWriting()
+	e.awaitWrites(20)
+	if out, code := finish(); code != 0 {
+		t.Fatalf("finish the upgrade: %s", out)
+	}
+	eventually.True(t, "every server writes the newest format", func() bool {
+		return !slices.ContainsFunc(e.replicas, func(r *replica) bool {
+			info, err := r.client.Server(t.Context())
+			return err != nil || info.Store.Format != info.Store.NewestFormat || info.Store.Format <= before
+		})
+	})
+	e.awaitWrites(20)
+	e.stopWriting()
 	e.server.Store(e.leader().process)
 	e.judge()
 }
