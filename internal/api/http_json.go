@@ -149,17 +149,17 @@ func (s *HTTPJSONSpec) Document(metric string, cluster *Cluster) (address, point
 			out.WriteString(at.escape(value))
 			continue
 		}
-		for _, r := range p.text {
-			if at == inPath && (r == '/' || r == '?') {
+		for _, c := range []byte(p.text) { // as it is, whatever it is
+			if at == inPath && (c == '/' || c == '?') {
 				if err := end(); err != nil {
 					return "", "", err
 				}
 			}
-			out.WriteRune(r)
+			out.WriteByte(c)
 			switch {
-			case at == inPath && r == '?':
+			case at == inPath && c == '?':
 				at = inQuery
-			case at == inPath && r == '/':
+			case at == inPath && c == '/':
 				segment = out.Len()
 			}
 		}
