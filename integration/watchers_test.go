@@ -112,12 +112,19 @@ func (p *process) cpu() time.Duration {
 // pages of the store's file, which are the system's to keep.
 func (p *process) resident() float64 {
 	p.t.Helper()
+	return p.memory("RssAnon")
+}
+
+// memory is a figure that the system keeps of the memory of the process, in bytes, such
+// as VmHWM, the most that was ever resident, or RssFile.
+func (p *process) memory(name string) float64 {
+	p.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "RssAnon:"); ok {
+		if rest, ok := strings.CutPrefix(line, name+":"); ok {
 			kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
 			if err != nil {
 				p.t.Fatal(err)
