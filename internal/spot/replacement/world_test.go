@@ -14,10 +14,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -55,6 +57,19 @@ type world struct {
 func newWorld(t *testing.T, objects ...runtime.Object) *world {
 	t.Helper()
 	w := &world{t: t, client: fake.NewClientset(objects...), reasons: map[split.Reason]int{}}
+	// The fake client keeps no history: a watch would miss what happened since the one
+	// before it ended. So what it is to begin at is too old, and everything is listed again.
+	var mu sync.Mutex
+	listed := map[string]bool{}
+	w.client.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		resource := action.GetResource().Resource
+		if listed[resource] = !listed[resource]; listed[resource] {
+			return false, nil, nil
+		}
+		return true, nil, apierrors.NewResourceExpired("the fake client keeps no history")
+	})
 	w.client.PrependReactor("create", "pods", w.evict)
 	w.client.PrependReactor("delete", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		w.mu.Lock()
