@@ -143,7 +143,7 @@ func (s *Store) deriveChunk(ctx context.Context, writes []StatusWrite, outcomes 
 			fail(ErrFenced)
 			return
 		}
-		at, err := term.order.ensure(ctx, s)
+		at, err := term.ensureOrder(ctx, s)
 		if errors.Is(err, ErrFenced) {
 			term.end()
 			fail(ErrFenced)
@@ -155,7 +155,7 @@ func (s *Store) deriveChunk(ctx context.Context, writes []StatusWrite, outcomes 
 		}
 		resp, err := s.deriveTxn(ctx, term.fence, at, writes, pending)
 		if errors.Is(err, ErrUncertain) {
-			term.order.doubts(at)
+			term.doubts(at)
 		}
 		switch half := len(pending) / 2; {
 		case errors.Is(err, ErrInvalid) && half > 0:
@@ -178,7 +178,7 @@ func (s *Store) deriveChunk(ctx context.Context, writes []StatusWrite, outcomes 
 			return
 		}
 		if at != 0 && found(resp, 1) != at {
-			term.order.doubts(at) // an earlier attempt to write the order was done late
+			term.doubts(at) // an earlier attempt to write the order was done late
 			continue
 		}
 		reads := 1 // of the fence and the order

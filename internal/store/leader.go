@@ -126,8 +126,7 @@ func (s *Store) campaign(ctx context.Context) (_ *Term, err error) {
 		return nil, errLeaseLost
 	}
 	s.sawRevision(resp.Header.Revision)
-	term := newTerm(f, resp.Header.Revision, end)
-	term.order.written = resp.Header.Revision
+	term := newTerm(f, resp.Header.Revision, resp.Header.Revision, end)
 	go func() {
 		<-session.Done()
 		term.end()

@@ -200,7 +200,7 @@ func (s *Store) takeEpoch(ctx context.Context, known format) error {
 	if err != nil {
 		return fmt.Errorf("take over the store: %w", err)
 	}
-	s.term.Store(newTerm(fence{key: epochKey, revision: resp.Header.Revision}, resp.Header.Revision, nil))
+	s.term.Store(newTerm(fence{key: epochKey, revision: resp.Header.Revision}, resp.Header.Revision, 0, nil))
 	if begun != known.number {
 		s.envelopes.begin(begun, resp.Header.Revision)
 	}
@@ -227,7 +227,7 @@ func (s *Store) inheritEpoch(ctx context.Context) error {
 	if len(epoch.Kvs) == 0 {
 		return fmt.Errorf("%w: there is no room to set it up", ErrFull)
 	}
-	s.term.Store(newTerm(fence{key: epochKey, revision: epoch.Kvs[0].ModRevision}, epoch.Header.Revision, nil))
+	s.term.Store(newTerm(fence{key: epochKey, revision: epoch.Kvs[0].ModRevision}, epoch.Header.Revision, 0, nil))
 	s.sawRevision(epoch.Header.Revision)
 	return nil
 }

@@ -16,15 +16,25 @@ type Term struct {
 	Began int64
 
 	fence fence
-	order order
 	ctx   context.Context // ends with the term
 	end   context.CancelFunc
 	// resign gives the leadership up; nil where nobody else can take it.
 	resign func()
+
+	mu sync.Mutex
+	// ordered is the revision at which orderKey was last written, which every derived
+	// write is compared with; guarded by mu. 0 where writes cannot overtake each other,
+	// as in the embedded member.
+	ordered int64
+	// reorder says that orderKey has to be written before the next derived write; guarded
+	// by mu.
+	reorder bool
 }
 
-func newTerm(f fence, began int64, resign func()) *Term {
-	t := &Term{Began: began, fence: f, order: order{fence: f}, resign: resign}
+// newTerm begins a term. ordered is the revision at which orderKey was written for it; 0
+// where writes cannot overtake each other.
+func newTerm(f fence, began, ordered int64, resign func()) *Term {
+	t := &Term{Began: began, fence: f, ordered: ordered, resign: resign}
 	t.ctx, t.end = context.WithCancel(context.Background())
 	return t
 }
@@ -45,41 +55,31 @@ func (t *Term) Resign() {
 // isOver reports that the term has ended; a nil term never began.
 func (t *Term) isOver() bool { return t == nil || t.ctx.Err() != nil }
 
-// order keeps the derived writes of one term in the order in which they were made. A
-// write without an answer may still be on its way to an etcd cluster: through a member
-// that stands still, or held up by the network. Done late, it would undo what was
-// decided since. So orderKey is written before anything else is, and every derived write
-// is compared with the last time that it was written: what is late is refused.
-type order struct {
-	fence fence
-
-	mu sync.Mutex
-	// written is the revision at which orderKey was last written; guarded by mu. 0 where
-	// writes cannot overtake each other, as in the embedded member.
-	written int64
-	// doubt says that it has to be written before the next derived write; guarded by mu.
-	doubt bool
-}
+// The derived writes of a term stay in the order in which they were made. A write
+// without an answer may still be on its way to an etcd cluster: through a member that
+// stands still, or held up by the network. Done late, it would undo what was decided
+// since. So orderKey is written before anything else is, and every derived write is
+// compared with the revision at which that was last done: what is late is refused.
 
 // doubts notes that nobody can tell what became of a write that was compared with a
-// revision of the order.
-func (o *order) doubts(at int64) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.doubt = o.doubt || o.written == at && at != 0
+// revision of orderKey.
+func (t *Term) doubts(at int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.reorder = t.reorder || t.ordered == at && at != 0
 }
 
-// ensure returns the revision to compare the next derived write with. It excludes what
-// may still be on its way, where there is such a thing. The error is ErrFenced where
-// another process leads.
-func (o *order) ensure(ctx context.Context, s *Store) (int64, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.doubt {
-		return o.written, nil
+// ensureOrder returns the revision of orderKey to compare the next derived write with. It
+// excludes what may still be on its way, where there is such a thing. The error is
+// ErrFenced where another process leads.
+func (t *Term) ensureOrder(ctx context.Context, s *Store) (int64, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.reorder {
+		return t.ordered, nil
 	}
-	resp, err := s.commit(ctx, len(orderKey), true, func(t clientv3.Txn) clientv3.Txn {
-		return t.If(o.fence.intact()).Then(s.putOrder()).Else(o.fence.look())
+	resp, err := s.commit(ctx, len(orderKey), true, func(txn clientv3.Txn) clientv3.Txn {
+		return txn.If(t.fence.intact()).Then(s.putOrder()).Else(t.fence.look())
 	})
 	switch {
 	case err != nil:
@@ -87,13 +87,13 @@ func (o *order) ensure(ctx context.Context, s *Store) (int64, error) {
 	case !resp.Succeeded:
 		return 0, ErrFenced
 	}
-	o.written, o.doubt = resp.Header.Revision, false
-	return o.written, nil
+	t.ordered, t.reorder = resp.Header.Revision, false
+	return t.ordered, nil
 }
 
 func (s *Store) putOrder() clientv3.Op { return s.envelopes.put(orderKey, []byte(s.id)) }
 
-// kept is the comparison that a derived write makes with a revision of the order.
+// kept is the comparison that a derived write makes with a revision of orderKey.
 func kept(at int64) clientv3.Cmp { return clientv3.Compare(clientv3.ModRevision(orderKey), "=", at) }
 
 // fence is a key that is as the process wrote it for as long as it leads.
