@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +8,9 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
 func newBackupCommand() *cobra.Command {
@@ -29,43 +31,26 @@ extract snapshot.db from it, restore it with "etcdutl snapshot restore" on the
 etcd members, and start the server with --etcd-endpoints and the same --key-file.`,
 		Args: cobra.ExactArgs(1),
 	}
-	from.define(cmd.Flags())
-	nameVariables(cmd.Flags())
+	from.define(cmd)
+	// again discards what was written, to begin anew; it is nil where that cannot be.
+	backup := func(cmd *cobra.Command, w io.Writer, again func() error) error {
+		return from.act(cmd,
+			func(server *client.Client) error { return server.Backup(cmd.Context(), w, again) },
+			func(opened *store.Store) error { return opened.Backup(cmd.Context(), w) })
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := fill(cmd.Flags(), os.Getenv); err != nil {
-			return err
-		}
 		if args[0] == "-" {
-			return from.backup(cmd.Context(), cmd.OutOrStdout(), nil, cmd.ErrOrStderr())
+			return backup(cmd, cmd.OutOrStdout(), nil)
 		}
 		return writeWhole(args[0], func(file *os.File) error {
 			again := func() error {
 				_, err := file.Seek(0, io.SeekStart)
 				return errors.Join(err, file.Truncate(0))
 			}
-			return from.backup(cmd.Context(), file, again, cmd.ErrOrStderr())
+			return backup(cmd, file, again)
 		})
 	}
 	return cmd
-}
-
-// backup writes the store. again discards what was written, to begin anew; it is nil
-// where that cannot be.
-func (r *remote) backup(ctx context.Context, w io.Writer, again func() error, stderr io.Writer) (err error) {
-	if r.DataDir == "" {
-		server, err := r.connect()
-		if err != nil {
-			return err
-		}
-		defer server.Close()
-		return server.Backup(ctx, w, again)
-	}
-	opened, err := r.open(ctx, stderr, false)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, opened.Close()) }()
-	return opened.Backup(ctx, w)
 }
 
 // writeWhole makes a file that is there only when it is complete and on disk.

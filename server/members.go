@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -36,18 +35,9 @@ data directory.`,
 // memberCommand completes a command with the flags that say where the server is.
 func memberCommand(cmd *cobra.Command, do func(cmd *cobra.Command, server *client.Client, args []string) error) *cobra.Command {
 	var at remote
-	at.defineServer(cmd.Flags())
-	nameVariables(cmd.Flags())
+	at.defineServer(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := fill(cmd.Flags(), os.Getenv); err != nil {
-			return err
-		}
-		server, err := at.connect()
-		if err != nil {
-			return err
-		}
-		defer server.Close()
-		return do(cmd, server, args)
+		return at.ask(func(server *client.Client) error { return do(cmd, server, args) })
 	}
 	return cmd
 }

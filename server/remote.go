@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -26,15 +27,21 @@ type remote struct {
 	CACertFile     string
 	ClientCertFile string
 	ClientKeyFile  string
+
+	// mayMake lets an absent data directory be made.
+	mayMake bool
 }
 
-func (r *remote) define(flags *pflag.FlagSet) {
-	flags.StringVar(&r.DataDir, "data-dir", "", "data directory of a stopped server, instead of a running one")
-	r.defineServer(flags)
+// define completes a command that has flags of its own with those for a running or a
+// stopped server.
+func (r *remote) define(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&r.DataDir, "data-dir", "", "data directory of a stopped server, instead of a running one")
+	r.defineServer(cmd)
 }
 
-// defineServer adds the flags for a running server.
-func (r *remote) defineServer(flags *pflag.FlagSet) {
+// defineServer is define for a running server only.
+func (r *remote) defineServer(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	defineEndpoints(flags, &r.Endpoints, "endpoint", "address of a running server")
 	// The provider's variable for several servers means the same here.
 	alsoNamed(flags, "endpoint", "SCHEDULER_ENDPOINTS")
@@ -42,14 +49,33 @@ func (r *remote) defineServer(flags *pflag.FlagSet) {
 	flags.StringVar(&r.CACertFile, "ca-cert-file", "", "PEM certificates that the server's certificate must chain to")
 	flags.StringVar(&r.ClientCertFile, "client-cert-file", "", "PEM client certificate for the server")
 	flags.StringVar(&r.ClientKeyFile, "client-key-file", "", "PEM key of client-cert-file")
+	readVariables(cmd)
 }
 
-// connect makes the client of the running server.
-func (r *remote) connect() (*client.Client, error) {
-	return client.New(client.Options{
+// act asks the server where it runs, and uses its store where it is stopped.
+func (r *remote) act(cmd *cobra.Command, running func(*client.Client) error, stopped func(*store.Store) error) (err error) {
+	if r.DataDir == "" {
+		return r.ask(running)
+	}
+	opened, err := r.open(cmd.Context(), cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, opened.Close()) }()
+	return stopped(opened)
+}
+
+// ask asks a running server.
+func (r *remote) ask(do func(*client.Client) error) error {
+	server, err := client.New(client.Options{
 		Endpoints: trimmed(r.Endpoints), Token: api.NewSecret(r.Token), CACertFile: r.CACertFile,
 		ClientCertFile: r.ClientCertFile, ClientKeyFile: r.ClientKeyFile, UserAgent: "scheduler-server/" + version,
 	})
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	return do(server)
 }
 
 // defineEndpoints adds a flag for the address of a server, or of several on one store.
@@ -68,8 +94,8 @@ func trimmed(endpoints []string) []string {
 
 // open opens the store of the stopped server. Unless it may be made, it must
 // exist: a misspelt directory must not become an empty store.
-func (r *remote) open(ctx context.Context, stderr io.Writer, mayMake bool) (*store.Store, error) {
-	if _, err := os.Stat(r.DataDir); err != nil && !mayMake {
+func (r *remote) open(ctx context.Context, stderr io.Writer) (*store.Store, error) {
+	if _, err := os.Stat(r.DataDir); err != nil && !r.mayMake {
 		return nil, fmt.Errorf("data-dir: %w", err)
 	}
 	logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelError}))

@@ -21,11 +21,8 @@ file (seal.key) that belongs to the backup.`,
 		Args: cobra.ExactArgs(1),
 	}
 	cmd.Flags().StringVar(&dataDir, "data-dir", "", "directory to create")
-	nameVariables(cmd.Flags())
+	readVariables(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		if err := fill(cmd.Flags(), os.Getenv); err != nil {
-			return err
-		}
 		if dataDir == "" {
 			return errors.New("data-dir: is required")
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 )
@@ -49,6 +50,12 @@ func nameVariables(flags *pflag.FlagSet) {
 			f.Usage += " (" + strings.Join(variableNames(f), " or ") + ")"
 		}
 	})
+}
+
+// readVariables has a command take its flags from their variables as well.
+func readVariables(cmd *cobra.Command) {
+	nameVariables(cmd.Flags())
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return fill(cmd.Flags(), os.Getenv) }
 }
 
 // fill gives the flags that were not on the command line the value of their

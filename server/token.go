@@ -5,11 +5,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -19,6 +17,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
 const tokensPath = "/v1/tokens"
@@ -44,27 +43,12 @@ type tokens interface {
 
 // tokenCommand completes a command with the flags that say where the server is.
 func tokenCommand(cmd *cobra.Command, mayMake bool, do func(cmd *cobra.Command, at tokens, args []string) error) *cobra.Command {
-	var at remote
-	at.define(cmd.Flags())
-	nameVariables(cmd.Flags())
-	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		if err := fill(cmd.Flags(), os.Getenv); err != nil {
-			return err
-		}
-		if at.DataDir == "" {
-			server, err := at.connect()
-			if err != nil {
-				return err
-			}
-			defer server.Close()
-			return do(cmd, remoteTokens{server}, args)
-		}
-		opened, err := at.open(cmd.Context(), cmd.ErrOrStderr(), mayMake)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, opened.Close()) }()
-		return do(cmd, storedTokens{opened}, args)
+	at := remote{mayMake: mayMake}
+	at.define(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return at.act(cmd,
+			func(server *client.Client) error { return do(cmd, remoteTokens{server}, args) },
+			func(opened *store.Store) error { return do(cmd, storedTokens{opened}, args) })
 	}
 	return cmd
 }

@@ -1,15 +1,13 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
 func newUpgradeCommand() *cobra.Command {
@@ -40,13 +38,20 @@ stopped one. It changes nothing where a server is up that does not know the newe
 format, and names it.`,
 		Args: cobra.NoArgs,
 	}
-	at.define(cmd.Flags())
-	nameVariables(cmd.Flags())
+	at.define(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := fill(cmd.Flags(), os.Getenv); err != nil {
-			return err
-		}
-		info, err := at.finishUpgrade(cmd.Context(), cmd.ErrOrStderr())
+		var info *api.StoreInfo
+		err := at.act(cmd,
+			func(server *client.Client) (err error) {
+				info, err = server.FinishUpgrade(cmd.Context())
+				return err
+			},
+			func(opened *store.Store) error {
+				err := opened.FinishUpgrade(cmd.Context())
+				finished := opened.Info()
+				info = &finished
+				return err
+			})
 		if err != nil {
 			return err
 		}
@@ -54,25 +59,4 @@ format, and names it.`,
 		return err
 	}
 	return cmd
-}
-
-func (r *remote) finishUpgrade(ctx context.Context, stderr io.Writer) (_ *api.StoreInfo, err error) {
-	if r.DataDir == "" {
-		server, err := r.connect()
-		if err != nil {
-			return nil, err
-		}
-		defer server.Close()
-		return server.FinishUpgrade(ctx)
-	}
-	opened, err := r.open(ctx, stderr, false)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, opened.Close()) }()
-	if err := opened.FinishUpgrade(ctx); err != nil {
-		return nil, err
-	}
-	info := opened.Info()
-	return &info, nil
 }
