@@ -8,8 +8,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 )
 
-// written is a valid object of every kind as users write them: with blocks and lists, and
-// without what has a default.
+// written holds a valid object of every kind as users write them: with blocks and lists, and
+// without fields that have a default.
 var written = []string{
 	`{"kind":"cluster_set","metadata":{"name":"eu"},"spec":{"selector":{"match_labels":{"tier":"prod"},"match_expressions":[{"key":"zone","operator":"In","values":["a","b"]}]}}}`,
 	`{"kind":"cluster","metadata":{"name":"c1","labels":{"location":"DE","tier":"prod"}},"spec":{"region":"eu","zones":["a","b"],
@@ -37,7 +37,7 @@ var written = []string{
 		"replica_requests":{"cpu":"500m","memory":"1Gi"},"distribution":{}}}`,
 }
 
-// eachWritten runs f for every object of written.
+// eachWritten runs f for every object in written.
 func eachWritten(b *testing.B, f func(b *testing.B, object Object)) {
 	for _, document := range written {
 		var head struct{ Kind Kind }
@@ -53,15 +53,15 @@ func eachWritten(b *testing.B, f func(b *testing.B, object Object)) {
 	}
 }
 
-// BenchmarkSetDefaults fills in an object as it comes from a user.
+// BenchmarkSetDefaults sets defaults in an object as a user writes it.
 func BenchmarkSetDefaults(b *testing.B) {
 	eachWritten(b, func(b *testing.B, object Object) {
 		cputime.Measure(b, func() { object.Copy().SetDefaults() })
 	})
 }
 
-// BenchmarkSetNoDefaults goes through an object that lacks nothing, as most do that are
-// read from the store.
+// BenchmarkSetNoDefaults sets defaults in a complete object, as most objects read from the store
+// are.
 func BenchmarkSetNoDefaults(b *testing.B) {
 	eachWritten(b, func(b *testing.B, object Object) {
 		object.SetDefaults()
@@ -69,7 +69,7 @@ func BenchmarkSetNoDefaults(b *testing.B) {
 	})
 }
 
-// BenchmarkCheckFields holds a valid object against the rules of its fields.
+// BenchmarkCheckFields checks a valid object against the rules of its fields.
 func BenchmarkCheckFields(b *testing.B) {
 	eachWritten(b, func(b *testing.B, object Object) {
 		object.SetDefaults()
@@ -82,7 +82,7 @@ func BenchmarkCheckFields(b *testing.B) {
 	})
 }
 
-// BenchmarkValidate holds a valid object against all rules.
+// BenchmarkValidate validates a valid object.
 func BenchmarkValidate(b *testing.B) {
 	eachWritten(b, func(b *testing.B, object Object) {
 		object.SetDefaults()
@@ -94,8 +94,8 @@ func BenchmarkValidate(b *testing.B) {
 	})
 }
 
-// The benchmarks measure every kind.
-func TestEveryKindIsWritten(t *testing.T) {
+// The benchmarks must cover every kind.
+func TestBenchmarksCoverEveryKind(t *testing.T) {
 	seen := map[reflect.Type]bool{}
 	for _, document := range written {
 		object, err := Decode([]byte(document))

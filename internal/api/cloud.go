@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Cloud is an OpenStack that clusters are created on. Its status holds what it
-// has, per region and availability zone.
+// Cloud is an OpenStack cloud that clusters are created on. Its status holds the resources of each
+// region and availability zone.
 type Cloud struct {
 	Kind     Kind        `json:"kind" enum:"cloud"`
 	Metadata Metadata    `json:"metadata"`
@@ -27,11 +27,11 @@ type CloudStatus struct {
 	Conditions         []Condition           `json:"conditions,omitempty" doc:"Conditions that the server observed."`
 	Regions            []CloudRegion         `json:"regions,omitempty" doc:"Regions, sorted by name."`
 	Metrics            []ClusterMetricStatus `json:"metrics,omitempty" doc:"Current values of the cloud's metrics."`
-	// Collector is who pushed last, where a collector runs apart.
+	// Collector is the external collector that pushed last, if any.
 	Collector *CollectorStatus `json:"collector,omitempty" doc:"Collector that pushes the data, if one runs outside the server."`
 }
 
-// CollectorStatus is how far the pushes of a collector have come.
+// CollectorStatus is the state of an external collector.
 type CollectorStatus struct {
 	Name     string `json:"name" doc:"Name of the collector. A new one is chosen at every start."`
 	Sequence int64  `json:"sequence" doc:"Number of the last push that was accepted."`
@@ -50,22 +50,22 @@ type CloudRegion struct {
 	VolumeTypes  []CloudVolumeType `json:"volume_types,omitempty" doc:"Volume types, sorted by name."`
 }
 
-// Unreachable reports whether so many collections in a row have failed that the
-// region counts as lost.
+// Unreachable reports whether the region counts as lost because too many consecutive collections
+// have failed.
 func (r *CloudRegion) Unreachable() bool { return r.Failures >= MaxUnreachableFailures }
 
-// Pending reports whether the region is known, and was not collected yet.
+// Pending reports whether the region is known but has not been collected yet.
 func (r *CloudRegion) Pending() bool { return r.Reason == ReasonPending }
 
-// Observed reports whether it is known which zones the region has: it was
-// collected once, also where that fails at present.
+// Observed reports whether the zones of the region are known: it was collected at least once, even
+// if collection currently fails.
 func (r *CloudRegion) Observed() bool {
 	return r.ObservedAt != nil || len(r.Zones) > 0 || r.Reason == "" && r.Failures == 0
 }
 
-// CloudZone is what an availability zone has. The names of the resources are
-// "cpu", "memory", "storage/<volume type>" and "floating_ips"; those that are of
-// the whole region, as storage and floating IPs are, stand in each of its zones.
+// CloudZone holds the resources of an availability zone. Resources are named "cpu", "memory",
+// "storage/<volume type>" and "floating_ips". Storage and floating IPs belong to the whole region
+// and are repeated in each of its zones.
 type CloudZone struct {
 	Name        string     `json:"name" doc:"Name of the availability zone."`
 	Hosts       int64      `json:"hosts" minimum:"0" doc:"Number of hosts that are up and enabled."`
@@ -74,7 +74,8 @@ type CloudZone struct {
 	Allocated   Quantities `json:"allocated,omitempty" doc:"Amount of each resource in use."`
 	Available   Quantities `json:"available,omitempty" doc:"Amount of each resource that is free: 'allocatable' less 'allocated', never negative."`
 	ObservedAt  *time.Time `json:"observed_at,omitempty" doc:"When the amounts last changed."`
-	// GoneResources are told apart from those that never were observed.
+	// GoneResources were observed before and are now gone. A resource that was never observed is
+	// unknown instead.
 	GoneResources []string `json:"gone_resources,omitempty" doc:"Resources that the zone used to have. It has 0 of each now."`
 }
 
@@ -83,11 +84,11 @@ const (
 	ResourceCPU         = "cpu"
 	ResourceMemory      = "memory"
 	ResourceFloatingIPs = "floating_ips"
-	// ResourceStoragePrefix stands before the name of a volume type.
+	// ResourceStoragePrefix precedes the name of a volume type.
 	ResourceStoragePrefix = "storage/"
 )
 
-// CloudFlavor is a size of machines.
+// CloudFlavor is a machine size.
 type CloudFlavor struct {
 	ID        string `json:"id" doc:"ID of the flavor."`
 	Name      string `json:"name" doc:"Name of the flavor."`
@@ -97,14 +98,14 @@ type CloudFlavor struct {
 	Public    bool   `json:"public,omitempty" doc:"Whether every project may use the flavor."`
 }
 
-// CloudVolumeType is a type of volumes.
+// CloudVolumeType is a volume type.
 type CloudVolumeType struct {
 	ID      string `json:"id" doc:"ID of the volume type."`
 	Name    string `json:"name" doc:"Name of the volume type."`
 	Backend string `json:"backend,omitempty" doc:"Name of the storage backend ('volume_backend_name' in the extra specs)."`
 }
 
-// Observed reports whether it is known which regions the cloud has.
+// Observed reports whether the regions of the cloud are known.
 func (s *CloudStatus) Observed() bool {
 	if len(s.Regions) > 0 || s.Collector != nil {
 		return true
@@ -113,7 +114,7 @@ func (s *CloudStatus) Observed() bool {
 	return collected != nil && collected.Status == ConditionTrue
 }
 
-// Region is the region of a name, nil where there is none.
+// Region returns the region with the given name, or nil.
 func (s *CloudStatus) Region(name string) *CloudRegion {
 	i := slices.IndexFunc(s.Regions, func(r CloudRegion) bool { return r.Name == name })
 	if i < 0 {
@@ -122,7 +123,7 @@ func (s *CloudStatus) Region(name string) *CloudRegion {
 	return &s.Regions[i]
 }
 
-// Zone is the zone of a name, nil where there is none.
+// Zone returns the zone with the given name, or nil.
 func (r *CloudRegion) Zone(name string) *CloudZone {
 	if r == nil {
 		return nil
@@ -134,26 +135,26 @@ func (r *CloudRegion) Zone(name string) *CloudZone {
 	return &r.Zones[i]
 }
 
-// CloudReport is what a collector pushes about a cloud. The reports of one
-// collector are numbered from 1; one that does not follow on the last is refused,
-// and the collector then sends a full one, which any number may have.
+// CloudReport is what a collector pushes about a cloud. Each collector numbers its reports from 1.
+// A report that does not follow the previous one is rejected; the collector then sends a full
+// report, which may have any number.
 type CloudReport struct {
 	Collector string `json:"collector" doc:"Name of the collector. A new one is chosen at every start."`
 	Sequence  int64  `json:"sequence" minimum:"1" doc:"Number of the report: one more than the previous report's."`
 	Full      bool   `json:"full,omitempty" doc:"The report is complete: regions and zones that it does not list are gone."`
 	More      bool   `json:"more,omitempty" doc:"The report continues in the one with the next number. It takes effect when its last part arrives."`
-	// Error says that not even the regions could be asked for; it counts for each
-	// that is known. Such a report is never full, and may have any number.
+	// Error is set if not even the regions could be listed. It counts as a failure of every known
+	// region. Such a report is never full and may have any number.
 	Error   string              `json:"error,omitempty" maxLength:"1024" doc:"Why OpenStack could not be queried at all."`
 	Reason  string              `json:"reason,omitempty" doc:"Reason for the condition that an error sets."`
 	Regions []CloudRegionReport `json:"regions,omitempty" doc:"Regions in which something changed."`
 }
 
-// CloudRegionReport is what is different in one region.
+// CloudRegionReport holds the changes in one region.
 type CloudRegionReport struct {
 	Name  string `json:"name" doc:"Name of the region."`
 	Error string `json:"error,omitempty" maxLength:"1024" doc:"Why the collection failed. Nothing else is given then."`
-	// Reason is that of the condition that follows from an error.
+	// Reason is the reason of the condition that the error sets.
 	Reason       string             `json:"reason,omitempty" doc:"Reason for the condition that the error sets."`
 	Failures     int64              `json:"failures,omitempty" minimum:"0" doc:"With an error: number of consecutive failed collections. If omitted, one more than before."`
 	Full         bool               `json:"full,omitempty" doc:"The report lists all zones of the region: zones that it does not list are gone."`
@@ -163,7 +164,7 @@ type CloudRegionReport struct {
 	VolumeTypes  *[]CloudVolumeType `json:"volume_types,omitempty" doc:"All volume types, if any of them changed."`
 }
 
-// Validate returns every rule the report breaks.
+// Validate returns all validation errors of the report.
 func (r *CloudReport) Validate() FieldErrors {
 	var errs FieldErrors
 	errs.check("collector", checkText(r.Collector))
@@ -226,8 +227,8 @@ func (c *Cloud) SetSecret(field string, secret Secret) {
 // receiver implements secretReceiver.
 func (c *Cloud) receiver(field string) receiver { return c.Spec.OpenStack.receiver(field) }
 
-// SetDefaults implements Object. A namespace in the metadata is read as the
-// owner, as that of a cluster is.
+// SetDefaults implements Object. As for clusters, a namespace in the metadata is taken as the
+// owner.
 func (c *Cloud) SetDefaults() {
 	c.Kind = KindCloud
 	setOwner(&c.Metadata, &c.Spec.Namespace)
@@ -235,7 +236,7 @@ func (c *Cloud) SetDefaults() {
 	setDefaults(&c.Spec)
 }
 
-// Owners are the namespaces that the cloud belongs to; none = everybody's.
+// Owners returns the namespaces that own the cloud. If there are none, everybody may use it.
 func (c *Cloud) Owners() []string {
 	if c.Spec.Namespace == "" {
 		return nil
@@ -243,8 +244,8 @@ func (c *Cloud) Owners() []string {
 	return []string{c.Spec.Namespace}
 }
 
-// Serves reports whether a cluster may have something from the cloud: those who own
-// the cluster must be among those who may see the cloud.
+// Serves reports whether a cluster may be created on the cloud. Every owner of the cluster must be
+// able to see the cloud.
 func (c *Cloud) Serves(cluster *Cluster) bool {
 	return c.Spec.Namespace == "" || !slices.ContainsFunc(cluster.Owners(), func(owner string) bool { return owner != c.Spec.Namespace })
 }
@@ -258,7 +259,7 @@ func (c *Cloud) Validate() FieldErrors {
 	}
 	validateMetricRefs(&errs, c.Spec.Metrics)
 	for i, ref := range c.Spec.Metrics {
-		// What everybody is bound by must not depend on what one namespace owns.
+		// A global object must not depend on the objects of one namespace.
 		if c.Spec.Namespace == "" && ref.Namespace != "" {
 			errs.Add(index("spec.metrics", i)+".namespace", "must be absent: a cloud without a namespace is rated by global metrics only")
 		}

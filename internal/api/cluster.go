@@ -51,21 +51,21 @@ type ClusterSpec struct {
 	Flavors          []ClusterFlavor   `json:"flavors,omitempty" doc:"Machine sizes that the cluster offers, in addition to those of its cloud."`
 }
 
-// ClusterOpenStack is the availability zone that a cluster stands for.
+// ClusterOpenStack is the availability zone that a cluster represents.
 type ClusterOpenStack struct {
 	Cloud            string `json:"cloud" ref:"cloud" doc:"Name of the cloud."`
 	Region           string `json:"region" doc:"Region of the cloud."`
 	AvailabilityZone string `json:"availability_zone" doc:"Availability zone in the region."`
 }
 
-// CloudConstraints say which clouds a cluster may be created on.
+// CloudConstraints restrict the clouds that a cluster may be created on.
 type CloudConstraints struct {
 	LabelConstraints  []string `json:"label_constraints,omitempty" doc:"Constraints on the cloud's labels, all of which must hold: 'location is DE', 'operator not in (a, b)'."`
 	MetricConstraints []string `json:"metric_constraints,omitempty" doc:"Constraints on the cloud's metrics, all of which must hold: 'price < 5'. A metric without a value satisfies none."`
 }
 
-// ClusterFlavor is a size of machines that a cluster has. Where its size is
-// known, how many there is room for follows from the available amounts.
+// ClusterFlavor is a machine size of a cluster. If its resources are known, the number of machines
+// that fit is derived from the available resources.
 type ClusterFlavor struct {
 	Name   string   `json:"name" doc:"Name of the flavor."`
 	VCPUs  int64    `json:"vcpus,omitempty" minimum:"0" doc:"Virtual CPUs of a machine."`
@@ -78,9 +78,9 @@ type KubernetesSpec struct {
 	Kubeconfig Secret `json:"kubeconfig,omitzero" doc:"Self-contained kubeconfig file: it holds tokens and certificates, not names of files or programs." writeOnly:"true" nullable:"true"`
 }
 
-// HealthSpec says how the state of a cluster is found out: by an HTTP(S) probe
-// where URL is set, else by watching the cluster where there is a kubeconfig, else
-// by heartbeats that must arrive within Interval.
+// HealthSpec configures how the state of a cluster is determined: by an HTTP(S) probe if URL is
+// set, otherwise by watching the cluster if it has a kubeconfig, otherwise by heartbeats that must
+// arrive within Interval.
 type HealthSpec struct {
 	URL              string   `json:"url,omitempty" doc:"Address that the server requests with GET; a response from 200 to 299 is a success. If omitted, the cluster is watched through its kubeconfig, or must send heartbeats if it has none."`
 	Interval         Duration `json:"interval,omitempty" default:"10s" shortest:"100ms" doc:"Time between two checks, or within which a heartbeat is expected."`
@@ -88,35 +88,35 @@ type HealthSpec struct {
 	SuccessThreshold int64    `json:"success_threshold,omitempty" default:"2" minimum:"1" doc:"Number of consecutive successes after which it is back in service."`
 }
 
-// MetricRef is a metric that rates a cluster.
+// MetricRef refers to a metric that rates a cluster.
 type MetricRef struct {
 	Name      string   `json:"name" ref:"metric,sibling,optional" doc:"Name of the metric."`
 	Namespace string   `json:"namespace,omitempty" doc:"Namespace of the metric. If omitted, the metric is global."`
 	Weight    *float64 `json:"weight,omitempty" default:"1" minimum:"0" doc:"Weight of the metric in the score."`
 }
 
-// Key is the key of the metric referred to.
+// Key returns the key of the metric.
 func (r MetricRef) Key() Key {
 	return Key{Kind: KindMetric, Namespace: r.Namespace, Name: r.Name}
 }
 
-// ClusterState says whether a cluster takes new workloads; only "online" does.
+// ClusterState is the state of a cluster. Only an "online" cluster accepts new workloads.
 type ClusterState string
 
 // The states of a cluster.
 const (
-	// StateOnline takes workloads.
+	// StateOnline: the cluster accepts workloads.
 	StateOnline ClusterState = "online"
-	// StatePending has not been probed yet, waits for its first heartbeat, or is still
-	// to be created.
+	// StatePending: the cluster has not been probed yet, has not sent its first heartbeat, or does
+	// not exist yet.
 	StatePending ClusterState = "pending"
-	// StateConnecting answers again but not often enough yet.
+	// StateConnecting: the cluster responds again, but has not yet reached the success threshold.
 	StateConnecting ClusterState = "connecting"
-	// StateOffline cannot be reached, or its heartbeats stopped.
+	// StateOffline: the cluster cannot be reached, or its heartbeats have stopped.
 	StateOffline ClusterState = "offline"
-	// StateUnhealthy answers, and says that it is not well.
+	// StateUnhealthy: the cluster responds and reports that it is unhealthy.
 	StateUnhealthy ClusterState = "unhealthy"
-	// StateNotReady answers, and says that its nodes are not ready.
+	// StateNotReady: the cluster responds and reports that its nodes are not ready.
 	StateNotReady ClusterState = "notready"
 )
 
@@ -125,23 +125,23 @@ type ClusterStatus struct {
 	ObservedGeneration int64        `json:"observed_generation,omitempty" doc:"Generation that the status describes."`
 	State              ClusterState `json:"state,omitempty" doc:"'online', 'pending', 'connecting', 'offline', 'unhealthy' or 'notready'. Only online clusters get new workloads."`
 	Conditions         []Condition  `json:"conditions,omitempty" doc:"Conditions that the server observed."`
-	// Capacity, Allocatable and Allocated are the amounts last reported with a
-	// heartbeat; they take the place of the declared ones, name by name.
+	// Capacity, Allocatable and Allocated were last reported by a heartbeat. Each resource
+	// overrides the declared one of the same name.
 	Capacity    Quantities `json:"capacity,omitempty" doc:"Total amount of each resource, as last reported or observed."`
 	Allocatable Quantities `json:"allocatable,omitempty" doc:"Amount of each resource that workloads may use, as last reported or observed."`
 	Allocated   Quantities `json:"allocated,omitempty" doc:"Amount of each resource in use, as last reported or observed."`
 	Available   Quantities `json:"available,omitempty" doc:"Amount of each resource that is free: 'allocatable' less 'allocated' and less the reservations for decisions made since the last capacity report."`
-	// GoneResources and ObservedZone keep what was observed apart from what never
-	// was: of the one there is 0, of the other nobody knows how much there is.
+	// GoneResources and ObservedZone distinguish resources that were observed before, which now
+	// count as 0, from resources that were never observed, which are unknown.
 	GoneResources []string              `json:"gone_resources,omitempty" doc:"Resources that used to be reported. The cluster has 0 of each now."`
 	ObservedZone  *ClusterOpenStack     `json:"observed_zone,omitempty" doc:"Availability zone that the cluster represents, once its capacity has been observed. If the zone disappears, the cluster has no capacity."`
 	Metrics       []ClusterMetricStatus `json:"metrics,omitempty" doc:"Current values of the cluster's metrics."`
 	Taints        []ClusterTaint        `json:"taints,omitempty" doc:"Taints in force, both declared and automatic."`
-	// Cloud and CloudScore are the decision for a cluster without a kubeconfig.
+	// Cloud and CloudScore hold the decision for a cluster without a kubeconfig.
 	Cloud      string   `json:"cloud,omitempty" ref:"cloud,optional" doc:"Cloud that was chosen to create the cluster on."`
 	CloudScore *float64 `json:"cloud_score,omitempty" doc:"Score of the cloud when it was chosen."`
-	// What was observed in the cluster itself counts in addition to what is
-	// declared; a declared region or zone counts instead.
+	// Values observed in the cluster are used in addition to the declared ones, except that a
+	// declared region or zone takes precedence.
 	Region            string            `json:"region,omitempty" doc:"Region of the cluster's nodes, according to their labels."`
 	Zones             []string          `json:"zones,omitempty" doc:"Zones of the cluster's nodes, according to their labels."`
 	CustomResources   []string          `json:"custom_resources,omitempty" doc:"Custom resource definitions that are installed."`
@@ -164,7 +164,7 @@ type ClusterNodes struct {
 	Pressure int64 `json:"pressure,omitempty" doc:"Number of nodes that report memory, disk or process ID pressure."`
 }
 
-// ClusterMetricStatus is the present value of one of the cluster's metrics.
+// ClusterMetricStatus is the current value of one of the cluster's metrics.
 type ClusterMetricStatus struct {
 	Name       string     `json:"name" doc:"Name of the metric."`
 	Namespace  string     `json:"namespace,omitempty" doc:"Namespace of the metric. Absent for a global one."`
@@ -175,37 +175,35 @@ type ClusterMetricStatus struct {
 	Reason     string     `json:"reason,omitempty" doc:"Why the metric is not available. 'Withheld' means that it belongs to a namespace that the reader may not read."`
 }
 
-// Heartbeat is what an agent of a cluster reports. All of it is optional; an
-// empty heartbeat says that the cluster is alive.
+// Heartbeat is a report from an agent in a cluster. All fields are optional; an empty heartbeat
+// reports that the cluster is alive.
 type Heartbeat struct {
 	Capacity    Quantities `json:"capacity,omitempty" doc:"Total amount of each resource."`
 	Allocatable Quantities `json:"allocatable,omitempty" doc:"Amount of each resource that workloads may use."`
 	Allocated   Quantities `json:"allocated,omitempty" doc:"Amount of each resource in use."`
 }
 
-// Validate returns every rule the heartbeat breaks.
+// Validate returns all validation errors of the heartbeat.
 func (h *Heartbeat) Validate() FieldErrors {
 	var errs FieldErrors
 	errs.checkFields("", h)
 	return errs.inOrder(h)
 }
 
-// HasKubeconfig reports whether the cluster can be observed.
+// HasKubeconfig reports whether the cluster has a kubeconfig, so that it can be observed.
 func (c *Cluster) HasKubeconfig() bool {
 	return c.Spec.Kubernetes != nil && !c.Spec.Kubernetes.Kubeconfig.IsZero()
 }
 
-// HasAmounts reports whether it is known how much the cluster has of anything, by
-// what is declared or reported.
+// HasAmounts reports whether any amount of any resource is declared or reported.
 func (s *ClusterSpec) HasAmounts(known *ClusterStatus) bool {
 	return len(s.Capacity)+len(s.Allocatable)+len(s.Allocated) > 0 ||
 		len(known.Capacity)+len(known.Allocatable)+len(known.Allocated) > 0
 }
 
-// Awaited reports whether the cluster is still to be created: it says by its cloud
-// constraints that it is to be created on a cloud, and nothing shows that it exists,
-// which a kubeconfig, a health check, a heartbeat, amounts or an availability zone
-// that it stands for do.
+// Awaited reports whether the cluster does not exist yet: it has cloud constraints, and nothing
+// shows that it exists, such as a kubeconfig, a health check, a heartbeat, amounts or an
+// availability zone that it represents.
 func (s *ClusterSpec) Awaited(known *ClusterStatus) bool {
 	access := s.Kubernetes != nil && !s.Kubernetes.Kubeconfig.IsZero()
 	return s.CloudConstraints != nil && s.OpenStack == nil && s.Health == nil && !access &&
@@ -242,17 +240,17 @@ func (c *Cluster) SetSecret(field string, secret Secret) {
 	}
 }
 
-// receiver implements secretReceiver: a kubeconfig says itself where it goes.
+// receiver implements secretReceiver. The address is in the kubeconfig itself.
 func (c *Cluster) receiver(string) receiver { return receiver{} }
 
-// The thresholds of a health check, also where a cluster declares none.
+// Thresholds of a health check, also used if a cluster declares none.
 const (
 	DefaultFailureThreshold int64 = 3
 	DefaultSuccessThreshold int64 = 2
 )
 
-// SetDefaults implements Object. A namespace in the metadata is read as the
-// owner: clusters are global, and that is what the writer must have meant.
+// SetDefaults implements Object. Clusters are global, so a namespace in the metadata is taken as
+// the owner.
 func (c *Cluster) SetDefaults() {
 	c.Kind = KindCluster
 	setOwner(&c.Metadata, &c.Spec.Namespace)
@@ -306,8 +304,8 @@ func (c *Cluster) Validate() FieldErrors {
 	return errs.inOrder(c)
 }
 
-// validateNamespaces checks the owners. A list that has become empty would show
-// everybody what was kept from all but a few, so it is no way to say "all".
+// validateNamespaces checks the owners. An empty list is rejected instead of meaning "all
+// namespaces": a list that becomes empty must not make the cluster visible to everybody.
 func (s *ClusterSpec) validateNamespaces(errs *FieldErrors) {
 	const at = "spec.namespaces"
 	if s.Namespaces != nil && len(s.Namespaces) == 0 {
@@ -322,7 +320,7 @@ func (s *ClusterSpec) validateNamespaces(errs *FieldErrors) {
 	}
 }
 
-// Owners are the namespaces that the cluster belongs to; none = everybody's.
+// Owners returns the namespaces that own the cluster. If there are none, everybody may use it.
 func (c *Cluster) Owners() []string {
 	if c.Spec.Namespace != "" {
 		return []string{c.Spec.Namespace}
@@ -330,7 +328,7 @@ func (c *Cluster) Owners() []string {
 	return c.Spec.Namespaces
 }
 
-// VisibleTo reports whether placements of a namespace see the cluster.
+// VisibleTo reports whether placements in a namespace can see the cluster.
 func (c *Cluster) VisibleTo(namespace string) bool {
 	if c.Spec.Namespace != "" {
 		return c.Spec.Namespace == namespace
@@ -338,12 +336,12 @@ func (c *Cluster) VisibleTo(namespace string) bool {
 	return len(c.Spec.Namespaces) == 0 || slices.Contains(c.Spec.Namespaces, namespace)
 }
 
-// SameOwners reports whether two clusters belong to the same namespaces.
+// SameOwners reports whether two clusters have the same owners.
 func SameOwners(a, b *Cluster) bool {
 	return a.Spec.Namespace == b.Spec.Namespace && slices.Equal(a.Spec.Namespaces, b.Spec.Namespaces)
 }
 
-// setOwner reads a namespace in the metadata of a global object as its owner.
+// setOwner moves a namespace in the metadata of a global object to its owner field.
 func setOwner(m *Metadata, namespace *string) {
 	if *namespace == "" {
 		*namespace, m.Namespace = m.Namespace, ""
@@ -352,7 +350,7 @@ func setOwner(m *Metadata, namespace *string) {
 	}
 }
 
-// validateMetricRefs checks the metrics that rate an object, in spec.metrics.
+// validateMetricRefs checks spec.metrics.
 func validateMetricRefs(errs *FieldErrors, refs []MetricRef) {
 	seen := make(map[Key]int, len(refs))
 	sum, complete := 0.0, true
@@ -371,7 +369,7 @@ func validateMetricRefs(errs *FieldErrors, refs []MetricRef) {
 		case ref.Weight == nil:
 			complete = false
 		case !(*ref.Weight >= 0) || math.IsInf(*ref.Weight, 0):
-			complete = false // the field's own rule says so
+			complete = false // already reported by the field's own rule
 		default:
 			sum += *ref.Weight
 		}
@@ -413,13 +411,13 @@ func validateCustomResources(errs *FieldErrors, field string, names []string) {
 	}
 }
 
-// checkURL accepts absolute http and https addresses without a user part, which
-// would end up in logs.
+// checkURL accepts absolute HTTP and HTTPS addresses. A user part is rejected because it would end
+// up in logs.
 func checkURL(text string) string {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
-		what := "is not an address" // and not repeated: it may be a secret that belongs elsewhere
+		what := "is not an address" // the address is not repeated: it may be a misplaced secret
 		if text == "" {
 			what = `"" is not an address`
 		}
@@ -429,14 +427,14 @@ func checkURL(text string) string {
 	case !PossiblePort(u):
 		return "must have a port from 1 to 65535, or none"
 	}
-	// What no setting of the server allows is known without the server.
+	// Some addresses are blocked whatever the server's settings are, so they can be rejected here.
 	if err := netpolicy.OnLoopback().CheckHost(u.Hostname()); err != nil {
 		return err.Error()
 	}
 	return ""
 }
 
-// PossiblePort reports whether an address names no port, or one that there is.
+// PossiblePort reports whether an address has no port or a valid one.
 func PossiblePort(u *url.URL) bool {
 	if u.Port() == "" {
 		return true

@@ -2,7 +2,7 @@ package api
 
 import "slices"
 
-// ClusterSet is a named set of clusters that placements may be confined to.
+// ClusterSet is a named set of clusters that placements can be restricted to.
 type ClusterSet struct {
 	Kind     Kind             `json:"kind" enum:"cluster_set"`
 	Metadata Metadata         `json:"metadata"`
@@ -10,16 +10,15 @@ type ClusterSet struct {
 	Status   ClusterSetStatus `json:"status,omitzero"`
 }
 
-// ClusterSetSpec says who belongs to the set, and who may use it. An empty list
-// is not an absent one: no cluster, or no namespace.
+// ClusterSetSpec selects the members of the set and the namespaces that may use it. An empty list
+// selects nothing; it is not the same as an absent one.
 type ClusterSetSpec struct {
 	Selector   *LabelSelector `json:"selector,omitempty" doc:"Selects the clusters of the set by their labels; an empty selector ('{}') selects all. Exactly one of 'selector' and 'clusters' is required."`
 	Clusters   []string       `json:"clusters,omitzero" ref:"cluster" doc:"Names of the clusters in the set. Clusters that do not exist are ignored. Exactly one of 'selector' and 'clusters' is required."`
 	Namespaces []string       `json:"namespaces,omitzero" default:"[\"*\"]" doc:"Namespaces whose placements may use the set; '[\"*\"]' stands for all."`
 }
 
-// ClusterSetStatus says what is wrong with a set: who belongs to it is seen in the
-// clusters.
+// ClusterSetStatus holds the conditions of a set. It does not list the members.
 type ClusterSetStatus struct {
 	Conditions []Condition `json:"conditions,omitempty" doc:"'ReferencesResolved', if a cluster does not exist."`
 }
@@ -55,7 +54,7 @@ func (s *ClusterSet) SetDefaults() {
 	setDefaults(&s.Spec)
 }
 
-// Admits reports whether placements of a namespace may use the set.
+// Admits reports whether placements in a namespace may use the set.
 func (s *ClusterSet) Admits(namespace string) bool {
 	return slices.Contains(s.Spec.Namespaces, AllNamespaces) || slices.Contains(s.Spec.Namespaces, namespace)
 }

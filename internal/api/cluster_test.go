@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestOwnersOfAClusterAreChecked(t *testing.T) {
+func TestClusterOwnersAreValidated(t *testing.T) {
 	for text, field := range map[string]string{
 		`{}`: "", `{"namespace":"a"}`: "", `{"namespaces":["a"]}`: "", `{"namespaces":["b","a"]}`: "", `{"namespaces":null}`: "",
 		`{"namespaces":[]}`:                        "spec.namespaces",
@@ -29,7 +29,7 @@ func TestOwnersOfAClusterAreChecked(t *testing.T) {
 	}
 }
 
-func TestWhoSeesACluster(t *testing.T) {
+func TestClusterVisibility(t *testing.T) {
 	for _, test := range []struct {
 		spec   ClusterSpec
 		owners []string

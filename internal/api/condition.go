@@ -5,85 +5,81 @@ import (
 	"time"
 )
 
-// ConditionStatus is the answer a condition gives.
+// ConditionStatus is the status of a condition: true, false or unknown.
 type ConditionStatus string
 
-// The answers of a condition.
+// Condition statuses.
 const (
 	ConditionTrue    ConditionStatus = "True"
 	ConditionFalse   ConditionStatus = "False"
 	ConditionUnknown ConditionStatus = "Unknown"
 )
 
-// The types of condition.
+// Condition types.
 const (
-	// ConditionReady of a cluster: it can be reached and takes workloads.
+	// ConditionReady of a cluster: it can be reached and accepts workloads.
 	ConditionReady = "Ready"
-	// ConditionMetricsAvailable of a cluster: every metric it lists has a usable
-	// value.
+	// ConditionMetricsAvailable of a cluster: each of its metrics has a usable value.
 	ConditionMetricsAvailable = "MetricsAvailable"
-	// ConditionAvailable of a metric: its provider gives a valid value.
+	// ConditionAvailable of a metric: its provider returns a valid value.
 	ConditionAvailable = "Available"
-	// ConditionScheduled of a placement: it has at least one cluster, or wants
-	// none.
+	// ConditionScheduled of a placement: it has at least one cluster, or asks for none.
 	ConditionScheduled = "Scheduled"
-	// ConditionSatisfied of a placement: it has as many clusters as it wants.
+	// ConditionSatisfied of a placement: it has as many clusters as it asks for.
 	ConditionSatisfied = "Satisfied"
-	// ConditionScoresValid of a placement that ranks by placement scores: none of
-	// those of the clusters that fit has expired.
+	// ConditionScoresValid of a placement that uses placement scores: none of the scores of the
+	// clusters that fit has expired.
 	ConditionScoresValid = "ScoresValid"
 	// ConditionValid of a placement score: it has not expired.
 	ConditionValid = "Valid"
-	// ConditionFailoverHeld of a workload: it stays on clusters that are not
-	// online, because too large a share of the fleet went at once.
+	// ConditionFailoverHeld of a workload: it stays on clusters that are not online, because too
+	// large a share of the fleet was lost at once.
 	ConditionFailoverHeld = "FailoverHeld"
-	// ConditionBound of a cluster: a cloud was chosen to create it on. Of a Magnum
-	// cluster: an OpenStack project was.
+	// ConditionBound of a cluster: a cloud was chosen for it. Of a Magnum cluster: an OpenStack
+	// project was chosen for it.
 	ConditionBound = "Bound"
-	// ConditionCollected of a cloud: the figures of all of its regions are current.
+	// ConditionCollected of a cloud: the data of all its regions is current.
 	ConditionCollected = "Collected"
-	// ConditionObserved of a cluster with a kubeconfig: what it has is watched.
+	// ConditionObserved of a cluster with a kubeconfig: its resources are watched.
 	ConditionObserved = "Observed"
-	// ConditionResourcesGone of a cluster: something that was observed is no longer
-	// there, and the cluster has 0 of it. It is there only while that is so.
+	// ConditionResourcesGone of a cluster: a resource that was observed is gone and now counts as
+	// 0. The condition is only present while that is so.
 	ConditionResourcesGone = "ResourcesGone"
-	// ConditionSpotReady of a cluster with spot enabled: new pods pass through the
-	// server, and it sees what there is.
+	// ConditionSpotReady of a cluster with spot enabled: the server admits new pods and sees nodes
+	// and pods.
 	ConditionSpotReady = "SpotReady"
-	// ConditionDistributed of a workload with a distribution: its pods are split as
-	// wanted in every cluster.
+	// ConditionDistributed of a workload with a distribution: its pods are split as requested in
+	// every cluster.
 	ConditionDistributed = "Distributed"
-	// ConditionReferencesResolved of an object: what it names is there. It is there
-	// only where that is not so.
+	// ConditionReferencesResolved of an object: the objects that it refers to exist. The condition
+	// is only present if one does not.
 	ConditionReferencesResolved = "ReferencesResolved"
-	// ConditionWorkloadsSelected of a propagation policy: there is a workload that it
-	// is for. It is there only where that is not so.
+	// ConditionWorkloadsSelected of a propagation policy: it selects at least one workload. The
+	// condition is only present if it selects none.
 	ConditionWorkloadsSelected = "WorkloadsSelected"
-	// ConditionMisconfigured of a placement: it refers to something that does
-	// not exist.
+	// ConditionMisconfigured of a placement: it refers to something that does not exist.
 	ConditionMisconfigured = "Misconfigured"
-	// ConditionFaulted of an object: the server failed when it worked on it, and
-	// leaves it out. It is there only while that is so.
+	// ConditionFaulted of an object: the server failed while processing the object and skips it.
+	// The condition is only present while that is so.
 	ConditionFaulted = "Faulted"
-	// ConditionMoveHeld of a placement or workload: its decision is not made again
-	// for now. It is there only while that is so.
+	// ConditionMoveHeld of a placement or workload: its decision is not updated for now. The
+	// condition is only present while that is so.
 	ConditionMoveHeld = "MoveHeld"
 )
 
-// The reasons of Faulted.
+// Reasons of Faulted.
 const (
-	// ReasonServerFault: working on the object panicked.
+	// ReasonServerFault: processing the object panicked.
 	ReasonServerFault = "ServerFault"
-	// ReasonDamaged: what is stored of the object is damaged; an earlier version,
-	// which is sound, is shown.
+	// ReasonDamaged: the stored object is damaged; an intact earlier version is shown.
 	ReasonDamaged = "Damaged"
 )
 
-// ReasonInputLost of MoveHeld: something that the decision rests on is damaged in the
+// ReasonInputLost is a reason of MoveHeld: an object that the decision depends on is damaged in the
 // store, or faulted.
 const ReasonInputLost = "InputLost"
 
-// The reasons of a metric's Available condition.
+// Reasons of a metric's Available condition.
 const (
 	ReasonAvailable                  = "Available"
 	ReasonPending                    = "Pending"
@@ -93,7 +89,7 @@ const (
 	ReasonUnknownMetric              = "UnknownMetric"
 )
 
-// The reasons of a placement's conditions.
+// Reasons of a placement's conditions.
 const (
 	ReasonScheduled          = "Scheduled"
 	ReasonNoSuitableClusters = "NoSuitableClusters"
@@ -105,8 +101,8 @@ const (
 	ReasonUnknownMetrics     = "UnknownMetrics"
 )
 
-// The reasons of Satisfied and Misconfigured where placements are decided by
-// prioritizers: those of Open Cluster Management.
+// Reasons of Satisfied and Misconfigured for placements that use prioritizers. They are the same as
+// in Open Cluster Management.
 const (
 	ReasonAllDecisionsScheduled    = "AllDecisionsScheduled"
 	ReasonNotAllDecisionsScheduled = "NotAllDecisionsScheduled"
@@ -117,35 +113,33 @@ const (
 	ReasonMisconfigured            = "Misconfigured"
 )
 
-// The reasons of a workload's Scheduled condition besides Scheduled.
+// Reasons of a workload's Scheduled condition, besides Scheduled.
 const (
-	// ReasonNoPolicyMatched says that no propagation policy selects the workload.
+	// ReasonNoPolicyMatched: no propagation policy selects the workload.
 	ReasonNoPolicyMatched = "NoPolicyMatched"
-	// ReasonNoClusterFit says that no cluster of any affinity group fits.
+	// ReasonNoClusterFit: no cluster of any affinity group fits.
 	ReasonNoClusterFit = "NoClusterFit"
-	// ReasonUnschedulable says that clusters fit, and have too little room or are
-	// too few.
+	// ReasonUnschedulable: clusters fit, but there are too few of them or they lack capacity.
 	ReasonUnschedulable = "Unschedulable"
 )
 
-// ReasonWithheld stands in place of the value of a metric that the reader may not
-// read.
+// ReasonWithheld replaces the value of a metric that the reader may not read.
 const ReasonWithheld = "Withheld"
 
-// The reasons of ReferencesResolved and WorkloadsSelected.
+// Reasons of ReferencesResolved and WorkloadsSelected.
 const (
 	ReasonUnknownReference = "UnknownReference"
 	ReasonNothingSelected  = "NothingSelected"
 )
 
-// The reasons of Bound.
+// Reasons of Bound.
 const (
 	ReasonBound             = "Bound"
 	ReasonNoSuitableCloud   = "NoSuitableCloud"
 	ReasonNoSuitableProject = "NoSuitableProject"
 )
 
-// The reasons of Collected.
+// Reasons of Collected.
 const (
 	ReasonCollected         = "Collected"
 	ReasonAwaitingCollector = "AwaitingCollector"
@@ -153,41 +147,39 @@ const (
 	ReasonRegionFailed      = "RegionFailed"
 )
 
-// The reasons of ResourcesGone.
+// Reasons of ResourcesGone.
 const (
-	// ReasonCloudGone says that there is no cloud any more whose zone the cluster
-	// stands for.
+	// ReasonCloudGone: the cloud of the zone no longer exists.
 	ReasonCloudGone = "CloudGone"
-	// ReasonRegionGone says that the cloud does not have the region.
+	// ReasonRegionGone: the cloud does not have the region.
 	ReasonRegionGone = "RegionGone"
-	// ReasonZoneGone says that the region does not have the availability zone.
+	// ReasonZoneGone: the region does not have the availability zone.
 	ReasonZoneGone = "ZoneGone"
-	// ReasonZoneNotObserved says that the zone was observed once, and that the cloud
-	// was made anew and has not been collected since.
+	// ReasonZoneNotObserved: the zone was observed before, but the cloud has since been recreated
+	// and not been collected yet.
 	ReasonZoneNotObserved = "NotObserved"
-	// ReasonNoHosts says that no host of the availability zone takes machines.
+	// ReasonNoHosts: no host in the availability zone accepts machines.
 	ReasonNoHosts = "NoHosts"
-	// ReasonNoNodes says that the cluster has no nodes.
+	// ReasonNoNodes: the cluster has no nodes.
 	ReasonNoNodes = "NoNodes"
-	// ReasonNotReported says that resources are missing in the last report which
-	// those before it had.
+	// ReasonNotReported: resources of earlier reports are missing in the last report.
 	ReasonNotReported = "NotReported"
 )
 
-// The reasons of Observed besides Unauthorized.
+// Reasons of Observed, besides Unauthorized.
 const (
 	ReasonObserved = "Observed"
-	// ReasonUnreachable says that the API server gives no answer.
+	// ReasonUnreachable: the API server does not respond.
 	ReasonUnreachable = "Unreachable"
-	// ReasonForbidden says that the credentials may not read all that is watched.
+	// ReasonForbidden: the credentials do not permit reading everything that is watched.
 	ReasonForbidden = "Forbidden"
-	// ReasonInvalidKubeconfig says that there is nothing to connect with.
+	// ReasonInvalidKubeconfig: the kubeconfig cannot be used to connect.
 	ReasonInvalidKubeconfig = "InvalidKubeconfig"
-	// ReasonIncomplete says that a part could not be read.
+	// ReasonIncomplete: a part could not be read.
 	ReasonIncomplete = "Incomplete"
 )
 
-// The reasons of Distributed.
+// Reasons of Distributed.
 const (
 	ReasonConverged    = "Converged"
 	ReasonConverging   = "Converging"
@@ -197,13 +189,13 @@ const (
 	ReasonBlockedSplit = "Blocked"
 )
 
-// The reasons of FailoverHeld.
+// Reasons of FailoverHeld.
 const (
 	ReasonManyClustersLost = "ManyClustersLost"
 	ReasonNotHeld          = "NotHeld"
 )
 
-// The reasons of ScoresValid and Valid.
+// Reasons of ScoresValid and Valid.
 const (
 	ReasonValid   = "Valid"
 	ReasonExpired = "Expired"
@@ -219,7 +211,8 @@ type Condition struct {
 	LastTransitionAt *time.Time      `json:"last_transition_at,omitempty" doc:"When the status last changed."`
 }
 
-// CopyWith is a copy of an object with more conditions, where its kind has any.
+// CopyWith returns a copy of an object with additional conditions. If its kind has no conditions,
+// they are dropped.
 func CopyWith(object Object, more ...Condition) Object {
 	object = object.Copy()
 	if list := ConditionsOf(object); list != nil {
@@ -228,7 +221,7 @@ func CopyWith(object Object, more ...Condition) Object {
 	return object
 }
 
-// FindCondition returns the condition of a type, nil when there is none.
+// FindCondition returns the condition of the given type, or nil.
 func FindCondition(conditions []Condition, conditionType string) *Condition {
 	for i := range conditions {
 		if conditions[i].Type == conditionType {
@@ -238,10 +231,9 @@ func FindCondition(conditions []Condition, conditionType string) *Condition {
 	return nil
 }
 
-// SetCondition puts c in the place of the condition of its type, and reports whether
-// it says anything else than that one. The transition time stays where the status
-// stays, and becomes now where it changes. A list that changes is replaced, not
-// written.
+// SetCondition replaces the condition of the same type, or adds c, and reports whether that changed
+// anything. The transition time is kept if the status is unchanged, and set to now otherwise. The
+// list is replaced rather than modified.
 func SetCondition(conditions *[]Condition, c Condition, now time.Time) (changed bool) {
 	at := slices.IndexFunc(*conditions, func(old Condition) bool { return old.Type == c.Type })
 	if at < 0 {
@@ -262,34 +254,34 @@ func SetCondition(conditions *[]Condition, c Condition, now time.Time) (changed 
 	return !same
 }
 
-// stamp is a time as statuses have it. It is only made where it is needed: most
-// conditions stay as they are.
+// stamp returns a time in UTC, as statuses have it. It allocates, so it is only called when a
+// condition changes.
 func stamp(now time.Time) *time.Time {
 	now = now.UTC()
 	return &now
 }
 
-// RemoveCondition takes the condition of a type away, and reports whether there was
-// one. A list that changes is replaced, not written.
+// RemoveCondition removes the condition of the given type and reports whether there was one. The
+// list is replaced rather than modified.
 func RemoveCondition(conditions *[]Condition, conditionType string) (changed bool) {
 	if FindCondition(*conditions, conditionType) == nil {
 		return false
 	}
 	*conditions = slices.DeleteFunc(slices.Clone(*conditions), func(c Condition) bool { return c.Type == conditionType })
 	if len(*conditions) == 0 {
-		*conditions = nil // as it is when it is read back
+		*conditions = nil // same as after decoding
 	}
 	return true
 }
 
-// HasDetails reports whether a condition of an object has words of another server.
+// HasDetails reports whether a condition of an object contains text from another server.
 func HasDetails(object Object) bool {
 	conditions := ConditionsOf(object)
 	return conditions != nil && slices.ContainsFunc(*conditions, func(c Condition) bool { return c.Detail != "" })
 }
 
-// WithoutDetails is an object without the words of other servers; the same one where
-// it has none.
+// WithoutDetails returns an object without text from other servers. If there is none, it returns
+// the same object.
 func WithoutDetails(object Object) Object {
 	if !HasDetails(object) {
 		return object
@@ -303,7 +295,7 @@ func WithoutDetails(object Object) Object {
 	return shown
 }
 
-// ConditionsOf is the list of conditions of an object, nil for a kind that has none.
+// ConditionsOf returns the conditions of an object, or nil if its kind has none.
 func ConditionsOf(object Object) *[]Condition {
 	switch o := object.(type) {
 	case *Cluster:

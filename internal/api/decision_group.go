@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// DecisionStrategy divides the chosen clusters into groups, such as the steps of
-// a rollout.
+// DecisionStrategy divides the chosen clusters into groups, such as the steps of a rollout.
 type DecisionStrategy struct {
 	ClustersPerDecisionGroup GroupSize       `json:"clusters_per_decision_group,omitempty" default:"100%" doc:"Largest number of clusters in a group, or a percentage of the chosen clusters such as '25%', rounded up."`
 	DecisionGroups           []DecisionGroup `json:"decision_groups,omitempty" doc:"Named groups, in order: a cluster belongs to the first group that it matches. The remaining clusters form groups without a name."`
@@ -22,7 +21,7 @@ type DecisionGroup struct {
 	LabelSelector *LabelSelector `json:"label_selector,omitempty" doc:"Selects the clusters of the group by their labels."`
 }
 
-// ChosenGroup is a group of the clusters of a decision.
+// ChosenGroup is one group of a decision's clusters.
 type ChosenGroup struct {
 	Index        int64    `json:"index" doc:"Position of the group, counted from 0."`
 	Name         string   `json:"name" doc:"Name of the group. Empty for clusters that match no named group."`
@@ -30,8 +29,8 @@ type ChosenGroup struct {
 	ClusterCount int64    `json:"cluster_count" doc:"Number of clusters in the group."`
 }
 
-// GroupSize is a number of clusters, or a percentage of them, as text: "10" or
-// "25%". In JSON a plain number is accepted, too.
+// GroupSize is a number of clusters or a percentage of them, as text: "10" or "25%". In JSON, a
+// number is accepted too.
 type GroupSize string
 
 var (
@@ -43,7 +42,7 @@ var (
 func (g *GroupSize) UnmarshalJSON(data []byte) error {
 	data = bytes.TrimSpace(data)
 	if string(data) == "null" {
-		return nil // absent, as everywhere else
+		return nil // null counts as absent
 	}
 	if len(data) > 0 && data[0] != '"' {
 		*g = GroupSize(data)
@@ -57,8 +56,8 @@ func (g *GroupSize) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Of is the size of a group when total clusters are chosen: at least 1 and at
-// most all. Example: "25%" of 10 is 3.
+// Of returns the size of a group if total clusters are chosen: at least 1 and at most total.
+// Example: "25%" of 10 is 3.
 func (g GroupSize) Of(total int) int {
 	size := total
 	if percent, ok := strings.CutSuffix(string(g), "%"); ok {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestGroupSizeReadsNumbersTextsAndNothing(t *testing.T) {
+func TestGroupSizeUnmarshal(t *testing.T) {
 	for text, want := range map[string]GroupSize{`5`: "5", `"5"`: "5", `"25%"`: "25%", `null`: "100%"} {
 		object, err := Decode([]byte(`{"kind":"placement","metadata":{"name":"web"},"spec":{"decision_strategy":{"clusters_per_decision_group":` + text + `}}}`))
 		if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Decode reads an object from its JSON document. Unknown fields, repeated
-// fields and fields of a wrong type are FieldErrors; defaults are filled in. It
-// does not validate. With FieldErrors the object is what the other fields say,
-// nil where the kind is not known, so that it can be validated, too.
+// Decode reads an object from JSON and sets defaults. It does not validate. Unknown fields,
+// repeated fields and fields of a wrong type are returned as FieldErrors, together with an object
+// made from the remaining fields, so that it can be validated too. If the kind is unknown, the
+// object is nil.
 func Decode(data []byte) (Object, error) {
 	var head struct {
 		Kind Kind `json:"kind"`
@@ -37,21 +37,21 @@ func Decode(data []byte) (Object, error) {
 	return object, err
 }
 
-// Of a document with wrong fields, as many are named as can be found within
-// these limits; the rest shows when those are mended.
+// Limits on how many invalid fields of one document are reported. The others are reported once
+// these are fixed.
 const (
 	maxWrongFields   = 20
 	maxSearchedBytes = 64 << 10
 )
 
-// strict reads only what is known, and only as exactly as it was written.
+// strict rejects unknown fields and numbers that would lose precision.
 var strict = json.JoinOptions(json.RejectUnknownMembers(true), json.WithUnmarshalers(json.UnmarshalFromFunc(exactFloat)))
 
-// exactFloat refuses a whole number that a float64 does not hold. Fractions are
-// rounded, as everywhere; a whole number that comes back as another one is a loss.
+// exactFloat rejects an integer that a float64 cannot represent. Fractions are rounded as usual,
+// but an integer that changes is data loss.
 func exactFloat(d *jsontext.Decoder, f *float64) error {
 	if d.PeekKind() != '0' {
-		return errors.ErrUnsupported // the library says what is wrong
+		return errors.ErrUnsupported // the library reports the error
 	}
 	raw, err := d.ReadValue()
 	if err != nil {
@@ -61,7 +61,7 @@ func exactFloat(d *jsontext.Decoder, f *float64) error {
 	if *f, err = strconv.ParseFloat(text, 64); err != nil {
 		return fmt.Errorf("%s is too large a number", text)
 	}
-	const always = 15 // digits that a float64 holds
+	const always = 15 // digits that a float64 always represents exactly
 	if len(text) <= always || strings.ContainsAny(text, ".eE") {
 		return nil
 	}
@@ -71,28 +71,27 @@ func exactFloat(d *jsontext.Decoder, f *float64) error {
 	return nil
 }
 
-// DecodeInto reads a JSON document into a struct of this package, as strictly
-// as Decode. With FieldErrors the struct is what the other fields say.
+// DecodeInto reads JSON into a struct of this package, as strictly as Decode. If it returns
+// FieldErrors, the struct contains the remaining fields.
 func DecodeInto(data []byte, into any) error {
 	err := json.Unmarshal(data, into, strict)
 	if err == nil {
 		return nil
 	}
-	// One wrong field ends the decoding. Leaving it out and decoding again finds
-	// the next.
+	// Decoding stops at the first invalid field. Remove it and decode again to find the next.
 	var errs FieldErrors
 	var tree any
 	for {
 		failure := decodeError(err)
 		var found FieldErrors
 		if !errors.As(failure, &found) {
-			return failure // not JSON at all
+			return failure // not JSON
 		}
 		errs = append(errs, found...)
 		if len(errs) >= maxWrongFields || len(data) > maxSearchedBytes {
 			return errs
 		}
-		// Of a field that is given twice, the last one is looked at further.
+		// If a field is repeated, the last occurrence is checked.
 		if tree == nil {
 			var treeErr error
 			if tree, treeErr = DecodeDocument(data); treeErr != nil {
@@ -103,7 +102,7 @@ func DecodeInto(data []byte, into any) error {
 		if errors.As(err, &semantic) && !leaveOut(tree, semantic.JSONPointer) {
 			return errs
 		}
-		rest, marshalErr := stdjson.Marshal(tree) // the library that knows json.Number
+		rest, marshalErr := stdjson.Marshal(tree) // encoding/json supports json.Number
 		if marshalErr != nil {
 			return errs
 		}
@@ -113,9 +112,9 @@ func DecodeInto(data []byte, into any) error {
 	}
 }
 
-// DecodeAnyCase reads a document of another system into a struct: its keys may be
-// spelled in any case, with or without dashes and underscores. Unknown fields are
-// passed over unless strictly is set. Wrong fields are FieldErrors.
+// DecodeAnyCase reads a document of another system into a struct. Keys match in any case, with or
+// without dashes and underscores. Unknown fields are ignored unless strictly is set. Invalid fields
+// are returned as FieldErrors.
 func DecodeAnyCase(data []byte, into any, strictly bool) error {
 	if err := json.Unmarshal(data, into, json.MatchCaseInsensitiveNames(true), json.RejectUnknownMembers(strictly)); err != nil {
 		return decodeError(err)
@@ -123,8 +122,8 @@ func DecodeAnyCase(data []byte, into any, strictly bool) error {
 	return nil
 }
 
-// leaveOut removes what a pointer points at from a decoded document; an element
-// of a list becomes null, so that the others keep their places.
+// leaveOut removes the value at a pointer from a decoded document. A list element becomes null, so
+// that the others keep their positions.
 func leaveOut(tree any, pointer jsontext.Pointer) bool {
 	last := pointer.LastToken()
 	for token := range pointer.Parent().Tokens() {
@@ -165,7 +164,7 @@ func kindNames() []Kind {
 	return names
 }
 
-// decodeError turns an error of the JSON library into the field it is about.
+// decodeError converts an error of the JSON library into a field error.
 func decodeError(err error) error {
 	var semantic *json.SemanticError
 	if errors.As(err, &semantic) {
@@ -194,7 +193,7 @@ func decodeError(err error) error {
 	return fmt.Errorf("not a JSON document: %w", err)
 }
 
-// wrongNumber words a number that its field cannot hold.
+// wrongNumber describes a number that is out of range for its field.
 func wrongNumber(err *json.SemanticError) string {
 	if kind := err.GoType.Kind(); kind == reflect.Int || kind == reflect.Int64 {
 		return fmt.Sprintf("%s is not a whole number of at most 64 bits", err.JSONValue)
@@ -202,9 +201,9 @@ func wrongNumber(err *json.SemanticError) string {
 	return fmt.Sprintf("%s is too large a number", err.JSONValue)
 }
 
-// pointerToField renders a JSON pointer as a field path: "/spec/metrics/0/name"
-// is "spec.metrics[0].name". It ends before the name of a header that cannot be one:
-// that may be the header's value, which is a secret.
+// pointerToField converts a JSON pointer to a field path: "/spec/metrics/0/name" becomes
+// "spec.metrics[0].name". An invalid header name is left out, because it may be the header's value,
+// which is a secret.
 func pointerToField(pointer jsontext.Pointer) string {
 	var b strings.Builder
 	inHeaders := false

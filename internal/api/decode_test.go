@@ -55,8 +55,8 @@ func TestDecodeIsStrict(t *testing.T) {
 	}
 }
 
-// A wrong field says nothing of the others: they keep their values.
-func TestDecodeKeepsNumbersBesideAWrongField(t *testing.T) {
+// If one field is invalid, the others keep their values.
+func TestDecodeKeepsNumbersNextToAnInvalidField(t *testing.T) {
 	for _, number := range []int64{9007199254740993, math.MaxInt64, math.MinInt64} {
 		text := fmt.Sprintf(`{"kind":"workload","metadata":{"name":"w"},"spec":{"replica":1,"priority":%d}}`, number)
 		o, err := Decode([]byte(text))
@@ -70,8 +70,7 @@ func TestDecodeKeepsNumbersBesideAWrongField(t *testing.T) {
 	}
 }
 
-// What a float64 cannot hold is refused where it is written, not stored as
-// another number.
+// A number that a float64 cannot represent is rejected instead of stored as another number.
 func TestDecodeFloats(t *testing.T) {
 	for text, message := range map[string]string{
 		"9007199254740993":  "9007199254740993 has more digits than can be kept: the nearest number that can is 9007199254740992",
@@ -79,7 +78,7 @@ func TestDecodeFloats(t *testing.T) {
 		"1e400":             "1e400 is too large a number",
 		`"1"`:               "must be a number, not a string",
 		"9007199254740992":  "", "9223372036854775808": "",
-		"9223372036854776000": "", // as JSON libraries write the one before
+		"9223372036854776000": "", // as JSON libraries write the previous one
 		"1e22":                "", "0.12345678901234567890": "", "-0": "", "null": "",
 	} {
 		_, err := Decode([]byte(`{"kind":"metric","metadata":{"name":"m"},"spec":{"min":` + text + `}}`))
@@ -102,12 +101,12 @@ func TestDecodeDocument(t *testing.T) {
 	}
 }
 
-// policyWith is a propagation policy with fields of its placement.
+// policyWith returns a propagation policy with the given fields in its placement.
 func policyWith(fields string) string {
 	return `{"kind":"propagation_policy","metadata":{"name":"p"},"spec":{"placement":{` + fields + `}}}`
 }
 
-func TestDecodeIsNotJSON(t *testing.T) {
+func TestDecodeRejectsInvalidJSON(t *testing.T) {
 	for name, text := range map[string]string{
 		"empty": "", "blank": " ", "cut off": `{"kind":"cluster"`, "two documents": `{"kind":"cluster"}{}`, "a word": "cluster",
 		"a list": `[]`, "invalid UTF-8": "{\"kind\":\"cluster\",\"metadata\":{\"name\":\"\xff\"}}",
@@ -121,7 +120,7 @@ func TestDecodeIsNotJSON(t *testing.T) {
 	}
 }
 
-func TestDecodeFillsDefaults(t *testing.T) {
+func TestDecodeSetsDefaults(t *testing.T) {
 	o, err := Decode([]byte(`{"kind":"placement","metadata":{"name":"web"},"spec":{"number_of_clusters":2}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -139,8 +138,8 @@ func TestDecodeFillsDefaults(t *testing.T) {
 	}
 }
 
-// FuzzDecode: no document makes Decode or Validate panic, and what was decoded
-// is written and read again as the same.
+// FuzzDecode checks that no document makes Decode or Validate panic, and that a decoded object
+// survives a round trip.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{"kind":"cluster","metadata":{"name":"c","labels":{"a":"b"}},"spec":{"metrics":[{"name":"m","weight":0}],"allocatable":{"cpu":"1e3"},"kubernetes":{"kubeconfig":"x"},"health":{}},"status":{"state":"ONLINE"}}`,
@@ -163,20 +162,20 @@ func FuzzDecode(f *testing.F) {
 				t.Fatalf("%v and %v", o, err)
 			}
 			if o != nil {
-				_ = o.Validate() // what could be read is fit to be looked at
+				_ = o.Validate() // must not panic on partial objects either
 			}
 			return
 		}
 		_ = o.Validate()
 		for field := range o.Secrets() {
-			o.SetSecret(field, Secret{}) // never written
+			o.SetSecret(field, Secret{}) // not marshaled
 		}
 		first, err := json.Marshal(o)
 		if err != nil {
 			t.Fatalf("%q cannot be written: %v", data, err)
 		}
-		// A status that has only empty lists is written as one that is empty, which says
-		// the same as none.
+		// A status that contains only empty lists is written as an empty one, which equals an
+		// absent one.
 		first = bytes.Replace(first, []byte(`,"status":{}}`), []byte(`}`), 1)
 		again, err := Decode(first)
 		if err != nil {
@@ -213,8 +212,8 @@ func TestSplitField(t *testing.T) {
 	}
 }
 
-// FuzzSplitField: a path made of any key and position comes apart as it was put
-// together, and no text makes it panic or run on.
+// FuzzSplitField checks that a path built from any key and index is split into the same parts, and
+// that no text makes SplitField panic or loop.
 func FuzzSplitField(f *testing.F) {
 	f.Add("team/name", 3, `metadata.labels["a`)
 	f.Add("\x00\xff\"]", -1, "[[.")
@@ -227,9 +226,9 @@ func FuzzSplitField(f *testing.F) {
 	})
 }
 
-// TestDecodeNamesEveryWrongField: what cannot be read is reported together, and
-// the rest of the object is there to be validated.
-func TestDecodeNamesEveryWrongField(t *testing.T) {
+// TestDecodeReportsEveryInvalidField checks that all invalid fields are reported together, and that
+// the rest of the object can be validated.
+func TestDecodeReportsEveryInvalidField(t *testing.T) {
 	object, err := Decode([]byte(`{"kind":"placement","metadata":{"name":"web","colour":"red"},
 		"spec":{"resource_requests":{"cpu":4},"number_of_clusters":"two","label_constraints":["a is b",5],"shape":1,"min_improvement":-1}}`))
 	var errs FieldErrors

@@ -7,34 +7,34 @@ import (
 	"time"
 )
 
-// DistributionSpec says how the replicas of a workload are split over on-demand
-// and spot nodes, inside each of its clusters.
+// DistributionSpec configures how the replicas of a workload are split between on-demand and spot
+// nodes within each of its clusters.
 type DistributionSpec struct {
 	Mode           DistributionMode `json:"mode,omitempty" enum:"all_in_on_demand,all_in_spot,majority_in_on_demand,custom" doc:"Where the replicas run in each cluster; 'majority_in_on_demand' is more than half of them on on-demand nodes. If omitted, a Deployment runs on spot nodes, a StatefulSet with one replica on an on-demand node, and a larger StatefulSet with more than half of its replicas on on-demand nodes."`
 	CustomOnDemand OnDemandAmount   `json:"custom_on_demand,omitempty" doc:"Replicas on on-demand nodes if 'mode' is 'custom': a number ('\"3\"') for all clusters together, or a percentage ('\"30%\"'), rounded up in each cluster. Required if 'mode' is 'custom', and ignored otherwise."`
 }
 
-// DistributionMode names a split.
+// DistributionMode is how replicas are split.
 type DistributionMode string
 
-// The modes of distribution.
+// Distribution modes.
 const (
-	// ModeDefault leaves the mode to the kind and size of the workload.
+	// ModeDefault derives the mode from the kind and size of the workload.
 	ModeDefault            DistributionMode = ""
 	ModeAllInOnDemand      DistributionMode = "all_in_on_demand"
 	ModeAllInSpot          DistributionMode = "all_in_spot"
 	ModeMajorityInOnDemand DistributionMode = "majority_in_on_demand"
-	// ModeCustom has the amount that custom_on_demand gives.
+	// ModeCustom uses custom_on_demand.
 	ModeCustom DistributionMode = "custom"
 )
 
-// DistributionModes are the modes that can be asked for.
+// DistributionModes are the modes that users can choose.
 var DistributionModes = []DistributionMode{ModeAllInOnDemand, ModeAllInSpot, ModeMajorityInOnDemand, ModeCustom}
 
-// OnDemandAmount is how many replicas go to on-demand nodes: "3" or "30%".
+// OnDemandAmount is how many replicas run on on-demand nodes: "3" or "30%".
 type OnDemandAmount string
 
-// Parse reads the amount: a count from 0 up, or a percentage from 0 to 100.
+// Parse parses the amount: a count of at least 0, or a percentage from 0 to 100.
 func (a OnDemandAmount) Parse() (n int64, percent bool, err error) {
 	text := string(a)
 	digits, percent := strings.CutSuffix(text, "%")
@@ -48,13 +48,13 @@ func (a OnDemandAmount) Parse() (n int64, percent bool, err error) {
 	return n, percent, nil
 }
 
-// Distributable reports whether the pods of a kind of resource can be split: those
-// of Deployments and StatefulSets can.
+// Distributable reports whether pods of this kind can be split: only those of Deployments and
+// StatefulSets can.
 func (s *WorkloadSpec) Distributable() bool {
 	return s.APIVersion == "apps/v1" && (s.Kind == KindDeployment || s.Kind == KindStatefulSet)
 }
 
-// The kinds of resources whose pods can be split.
+// Kinds whose pods can be split.
 const (
 	KindDeployment  = "Deployment"
 	KindStatefulSet = "StatefulSet"
@@ -75,31 +75,30 @@ func (d *DistributionSpec) validate(errs *FieldErrors, w *WorkloadSpec) {
 	}
 }
 
-// DistributionState is how far the pods of a workload are from their split.
+// DistributionState is the state of a workload's split in a cluster.
 type DistributionState string
 
-// The states of a distribution.
+// Distribution states.
 const (
-	// DistributionConverged has every pod where it should be.
+	// DistributionConverged: every pod is where it should be.
 	DistributionConverged DistributionState = "converged"
-	// DistributionReplacing replaces pods, one after the other.
+	// DistributionReplacing: pods are being replaced, one at a time.
 	DistributionReplacing DistributionState = "replacing"
-	// DistributionWaiting would replace pods, and the message says what has to be
-	// over before.
+	// DistributionWaiting: pods will be replaced once the event named in the message is over.
 	DistributionWaiting DistributionState = "waiting"
-	// DistributionDegraded has the split, but pods for spot nodes run on on-demand
-	// ones because there are too few spot nodes.
+	// DistributionDegraded: the split is right, but some pods meant for spot nodes run on on-demand
+	// nodes, because there are too few spot nodes.
 	DistributionDegraded DistributionState = "degraded"
-	// DistributionBlocked cannot get there; the message says why.
+	// DistributionBlocked: the split cannot be reached; the message says why.
 	DistributionBlocked DistributionState = "blocked"
-	// DistributionAbsent says that the cluster has no such workload.
+	// DistributionAbsent: the cluster has no such workload.
 	DistributionAbsent DistributionState = "absent"
-	// DistributionUnmanaged says that nobody splits the workload there: the cluster
-	// has spot switched off, or the workload is labelled to be left alone.
+	// DistributionUnmanaged: the workload is not split in the cluster, because spot is disabled for
+	// the cluster or a label excludes the workload.
 	DistributionUnmanaged DistributionState = "unmanaged"
 )
 
-// ClusterDistribution is what was observed of a workload's split in one cluster.
+// ClusterDistribution is the observed split of a workload in one cluster.
 type ClusterDistribution struct {
 	Cluster        string            `json:"cluster" ref:"cluster,optional" doc:"Name of the cluster."`
 	Replicas       int64             `json:"replicas" doc:"Replicas in the workload's own spec in the cluster."`
@@ -115,14 +114,14 @@ type ClusterDistribution struct {
 	ObservedAt     *time.Time        `json:"observed_at,omitempty" doc:"When this was last observed to change."`
 }
 
-// Same reports whether two observations differ in their moment at most.
+// Same reports whether two observations are equal apart from their time.
 func (d ClusterDistribution) Same(other ClusterDistribution) bool {
 	d.ObservedAt, other.ObservedAt = nil, nil
 	return d == other
 }
 
-// DistributedWorkload is a workload in a cluster whose pods are split, whether a
-// scheduler_workload asks for it or labels of its own.
+// DistributedWorkload is a workload whose pods are split in a cluster, either because of a
+// scheduler_workload or because of its own labels.
 type DistributedWorkload struct {
 	Kind      string             `json:"kind" doc:"'Deployment' or 'StatefulSet'."`
 	Namespace string             `json:"namespace" doc:"Namespace in the cluster."`
@@ -131,10 +130,10 @@ type DistributedWorkload struct {
 	ClusterDistribution
 }
 
-// DistributionSource says who asks for a split.
+// DistributionSource is what requests a split.
 type DistributionSource string
 
-// Who may ask for a split.
+// Sources of a split.
 const (
 	DistributionOfWorkload DistributionSource = "workload"
 	DistributionOfLabels   DistributionSource = "labels"

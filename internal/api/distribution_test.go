@@ -32,7 +32,7 @@ func TestOnDemandAmount(t *testing.T) {
 	}
 }
 
-// FuzzOnDemandAmount: what is accepted has one spelling, and is within bounds.
+// FuzzOnDemandAmount checks that accepted amounts have one spelling and are within bounds.
 func FuzzOnDemandAmount(f *testing.F) {
 	for _, seed := range []string{"", "0", "3", "30%", "100%", "101%", "-1", "+1", "007", "9223372036854775808", "3 %", "٣", "1e3", "\x00", "%%"} {
 		f.Add(seed)
@@ -86,7 +86,7 @@ func TestDistributionValidate(t *testing.T) {
 	}
 }
 
-// TestDistributionOnTheWire: none and an empty one are two things, and stay so.
+// TestDistributionOnTheWire checks that an absent and an empty distribution stay distinct.
 func TestDistributionOnTheWire(t *testing.T) {
 	var intents []*Workload
 	for text, want := range map[string]*DistributionSpec{
@@ -126,8 +126,8 @@ func TestDistributionOnTheWire(t *testing.T) {
 	}
 }
 
-// TestSplitStatusRoundTrip: what a status says of a split is read again as it was
-// written. No replicas on on-demand nodes is not the same as no split.
+// TestSplitStatusRoundTrip checks that the split in a status survives a round trip. No replicas on
+// on-demand nodes is not the same as no split.
 func TestSplitStatusRoundTrip(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	w := testWorkload(func(w *Workload) {

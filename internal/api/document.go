@@ -7,11 +7,9 @@ import (
 	"io"
 )
 
-// DecodeDocument reads JSON of any shape: nil, bool, string, json.Number, []any
-// or map[string]any. Numbers keep their text: as float64, whole numbers beyond
-// 2^53 would become others. Code that has to look into a document whose fields
-// it does not know reads it with this function; of repeated fields the last one
-// counts.
+// DecodeDocument decodes any JSON: nil, bool, string, json.Number, []any or map[string]any. Numbers
+// stay text, because float64 cannot represent all integers beyond 2^53. If a field is repeated, the
+// last one is used. Use this function for documents whose fields are not known in advance.
 func DecodeDocument(data []byte) (document any, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()

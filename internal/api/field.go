@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// FieldError is one broken rule of one field. Field is the path in the JSON
-// document: `spec.metrics[0].weight`, `metadata.labels["team/name"]`.
+// FieldError is a validation error of one field. Field is the path in the JSON document:
+// `spec.metrics[0].weight`, `metadata.labels["team/name"]`.
 type FieldError struct {
 	Field   string `json:"field" doc:"Path of the field in the document: 'spec.metrics[0].weight'."`
 	Message string `json:"message" doc:"What is wrong, and what would be right."`
@@ -21,8 +21,8 @@ type FieldError struct {
 // Error joins the field and the message.
 func (e FieldError) Error() string { return e.Field + ": " + e.Message }
 
-// FieldErrors are all broken rules of an object. A nil value is a valid object.
-type FieldErrors []FieldError //nolint:recvcheck // Add and check grow the list in place; as an error it is a value
+// FieldErrors are all validation errors of an object. A nil value means that the object is valid.
+type FieldErrors []FieldError //nolint:recvcheck // Add and check append in place; as an error it is a value
 
 // Error lists every field error, one after the other.
 func (e FieldErrors) Error() string {
@@ -33,14 +33,14 @@ func (e FieldErrors) Error() string {
 	return strings.Join(lines, "; ")
 }
 
-// Add appends an error; the arguments are those of fmt.Sprintf. What looks like a
-// secret in a wrong place is not repeated.
+// Add appends an error; the arguments are those of fmt.Sprintf. Text that looks like a misplaced
+// secret is redacted.
 func (e *FieldErrors) Add(field, format string, args ...any) {
 	*e = append(*e, FieldError{Field: Redact(field), Message: Redact(fmt.Sprintf(format, args...))})
 }
 
-// And returns the list followed by those of more that are about other fields: a
-// field that could not be read needs no second complaint that it is missing.
+// And returns the list followed by the errors of more that concern other fields. A field that could
+// not be decoded must not be reported as missing as well.
 func (e FieldErrors) And(more FieldErrors) FieldErrors {
 	out := e[:len(e):len(e)]
 	for _, m := range more {
@@ -56,7 +56,7 @@ func (e FieldErrors) And(more FieldErrors) FieldErrors {
 	return out
 }
 
-// Err is the list as an error, nil when it is empty.
+// Err returns the list as an error, or nil if it is empty.
 func (e FieldErrors) Err() error {
 	if len(e) == 0 {
 		return nil
@@ -71,10 +71,9 @@ func (e *FieldErrors) check(field, message string) {
 	}
 }
 
-// SplitField takes a field path apart: names and map keys as strings, list
-// positions as ints. Example: `spec.metrics[0].weight` gives
-// ["spec", "metrics", 0, "weight"] and `metadata.labels["a.b"]` gives
-// ["metadata", "labels", "a.b"].
+// SplitField splits a field path: names and map keys become strings, list indexes become ints.
+// Example: `spec.metrics[0].weight` becomes ["spec", "metrics", 0, "weight"] and
+// `metadata.labels["a.b"]` becomes ["metadata", "labels", "a.b"].
 func SplitField(field string) []any {
 	var steps []any
 	for field != "" {
@@ -124,7 +123,7 @@ var (
 	labelShape = regexp.MustCompile(`^[A-Za-z0-9_]([-A-Za-z0-9_.]*[A-Za-z0-9_])?$`)
 )
 
-// checkName applies the DNS-1123 label rule.
+// checkName checks that a name is a DNS-1123 label.
 func checkName(name string) string {
 	switch {
 	case name == "":
@@ -137,8 +136,8 @@ func checkName(name string) string {
 	return ""
 }
 
-// checkLabelKey applies the rule of label keys: an optional prefix of at most
-// 253 characters and "/", then a name of at most 63.
+// checkLabelKey checks a label key: an optional prefix of at most 253 characters and "/", then a
+// name of at most 63.
 func checkLabelKey(key string) string {
 	name := key
 	if prefix, rest, ok := strings.Cut(key, "/"); ok {
@@ -153,7 +152,7 @@ func checkLabelKey(key string) string {
 	return ""
 }
 
-// checkLabelValue applies the rule of label values, which may also be empty.
+// checkLabelValue checks a label value, which may be empty.
 func checkLabelValue(value string) string {
 	if value != "" && (len(value) > 63 || !labelShape.MatchString(value)) {
 		return fmt.Sprintf("the value %q must have at most 63 letters, digits, \"-\", \"_\" or \".\", and start and end with a letter, digit or \"_\"", value)
@@ -161,10 +160,10 @@ func checkLabelValue(value string) string {
 	return ""
 }
 
-// maxText bounds names that somebody else gives.
+// maxText limits the length of names that come from other systems.
 const maxText = 255
 
-// checkText accepts any text of 1 to maxText characters without control characters.
+// checkText accepts text of 1 to maxText characters without control characters.
 func checkText(text string) string {
 	switch {
 	case text == "":
@@ -177,7 +176,7 @@ func checkText(text string) string {
 	return ""
 }
 
-// oneOf checks an enumeration.
+// oneOf checks that a value is one of the allowed ones.
 func oneOf[T ~string](value T, allowed ...T) string {
 	if slices.Contains(allowed, value) {
 		return ""
@@ -192,7 +191,7 @@ func oneOf[T ~string](value T, allowed ...T) string {
 	return fmt.Sprintf("%q is not one of %s", string(value), strings.Join(words, ", "))
 }
 
-// checkNames adds an error for every element of a list that is no name.
+// checkNames adds an error for every invalid name in a list.
 func checkNames(errs *FieldErrors, field string, names []string) {
 	for i, name := range names {
 		errs.check(index(field, i), checkName(name))
@@ -211,7 +210,7 @@ func checkUnique(errs *FieldErrors, field string, values []string) {
 	}
 }
 
-// inOrder sorts errors by where their fields stand in the document of an object.
+// inOrder sorts errors by the position of their fields in the object's document.
 func (e FieldErrors) inOrder(object any) FieldErrors {
 	t := reflect.TypeOf(object).Elem()
 	slices.SortStableFunc(e, func(a, b FieldError) int {
@@ -220,8 +219,8 @@ func (e FieldErrors) inOrder(object any) FieldErrors {
 	return e
 }
 
-// comparePaths compares paths that start in a type: fields by their position, elements
-// by their number or key.
+// comparePaths compares field paths that start in a type: fields by position, elements by index or
+// key.
 func comparePaths(t reflect.Type, a, b []any) int {
 	for i := range min(len(a), len(b)) {
 		for t != nil && t.Kind() == reflect.Pointer {

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// Succeed is the amounts after a report that has all there is: of what was known
-// before and is not in it there is 0 from now on. It is not unknown, as what was
-// never reported is.
+// Succeed returns the amounts after a complete report. A resource that was known before and is
+// missing in the report becomes 0, whereas a resource that was never reported is unknown.
 func (q Quantities) Succeed(report Quantities) Quantities {
 	var gone Quantities
 	for name := range q {
@@ -22,9 +21,9 @@ func (q Quantities) Succeed(report Quantities) Quantities {
 	return Overlay(report, gone)
 }
 
-// Missing are the names of the resources that are gone after reports that have all
-// there is, in order: those of gone before, and what was known before, without what
-// was reported. The last report counts most.
+// Missing returns the sorted names of the resources that are gone after complete reports: those
+// that were gone or known before and are not reported. known and reported are ordered; the last
+// report takes precedence.
 func Missing(gone []string, known, reported []Quantities) []string {
 	out := slices.Clone(gone)
 	for i, report := range reported {
@@ -42,13 +41,13 @@ func Missing(gone []string, known, reported []Quantities) []string {
 	return out
 }
 
-// GoneMessage is that of ResourcesGone where single resources are missing.
+// GoneMessage returns the message of ResourcesGone if single resources are missing.
 func GoneMessage(gone []string) string {
-	return "was reported before and no longer is, so that there is 0 of it: " + strings.Join(gone, ", ")
+	return "was reported before and no longer is, so the amount is 0: " + strings.Join(gone, ", ")
 }
 
-// WithResourcesGone is a list of conditions with ResourcesGone, or without it where
-// there is no reason for it. at is when that was seen first.
+// WithResourcesGone returns the conditions with ResourcesGone set, or without it if reason is
+// empty. at is when the loss was first seen.
 func WithResourcesGone(conditions []Condition, reason, message string, at *time.Time) []Condition {
 	old := FindCondition(conditions, ConditionResourcesGone)
 	if reason == "" {

@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// TestSucceed: what a report leaves out that was known before is 0, and named until
-// it is reported again; what never was reported stays unknown.
+// TestSucceed checks that a resource missing in a report is 0 if it was known before, and is listed
+// as gone until it is reported again. A resource that was never reported stays unknown.
 func TestSucceed(t *testing.T) {
 	capacity, allocatable, gone := Quantities(nil), Quantities(nil), []string(nil)
 	for _, step := range []struct {
-		capacity, allocatable Quantities // nil = not said
+		capacity, allocatable Quantities // nil = not reported
 		want                  Quantities // allocatable
 		gone                  []string
 	}{
@@ -22,7 +22,7 @@ func TestSucceed(t *testing.T) {
 		{capacity: Quantities{"cpu": "4"}, want: Quantities{"cpu": "4", "gpu": "0"}, gone: []string{"gpu"}},
 		{allocatable: Quantities{}, want: Quantities{"cpu": "0", "gpu": "0"}, gone: []string{"cpu", "gpu"}},
 		{allocatable: Quantities{"cpu": "4", "gpu": "1"}, want: Quantities{"cpu": "4", "gpu": "1"}},
-		// All of the nodes that have it are cordoned off.
+		// All nodes that have it are cordoned.
 		{capacity: Quantities{"cpu": "4", "gpu": "1"}, allocatable: Quantities{"cpu": "4"}, want: Quantities{"cpu": "4", "gpu": "0"}, gone: []string{"gpu"}},
 	} {
 		var known, reported []Quantities

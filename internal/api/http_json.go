@@ -8,17 +8,16 @@ import (
 	"strings"
 )
 
-// HTTPJSONSpec addresses JSON documents that are read over HTTP.
+// HTTPJSONSpec configures JSON documents that are read over HTTP.
 type HTTPJSONSpec struct {
 	URL   string `json:"url" doc:"URL of the document. '${cluster.name}', '${region}', '${labels.x}' and '${claims.x}' stand for those of the cluster that the metric is read for, and '${metric}' for the metric's 'metrics_provider.metric'. Placeholders may be used in the path and in the query, where they are escaped."`
 	Value string `json:"value" doc:"JSON pointer ([RFC 6901](https://www.rfc-editor.org/rfc/rfc6901)) to the value: a number, or a string that holds one. May contain the placeholders of 'url'. If empty, the document itself is the number."`
 }
 
-// maxURL is the longest address that is read, in bytes.
+// maxURL is the maximum length of an address, in bytes.
 const maxURL = 2 << 10
 
-// place is where in a template a placeholder stands, which says how its value is
-// escaped.
+// place is the position of a placeholder in a template. It determines how the value is escaped.
 type place int
 
 const (
@@ -27,7 +26,7 @@ const (
 	inPointer
 )
 
-// escape writes a value so that it is one part of what it stands in.
+// escape escapes a value so that it stays within its place.
 func (p place) escape(value string) string {
 	switch p {
 	case inPath:
@@ -39,13 +38,13 @@ func (p place) escape(value string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(value)
 }
 
-// piece is a part of a template: a text, or a placeholder.
+// piece is a part of a template: literal text or a placeholder.
 type piece struct {
 	text        string
-	placeholder string // what is between ${ and }; "" for a text
+	placeholder string // text between ${ and }; "" for literal text
 }
 
-// pieces takes a template apart. The error says what is wrong with a placeholder.
+// pieces splits a template. It returns an error if a placeholder is invalid.
 func pieces(template string) (list []piece, err error) {
 	for template != "" {
 		text, rest, found := strings.Cut(template, "${")
@@ -81,7 +80,7 @@ func checkPlaceholder(name string) string {
 	return "is none of ${cluster.name}, ${region}, ${labels.x}, ${claims.x} and ${metric}"
 }
 
-// valueOf is what a placeholder stands for. The error says what is missing.
+// valueOf returns the value of a placeholder, or an error if it has none.
 func valueOf(placeholder, metric string, c *Cluster) (string, error) {
 	if placeholder == "metric" {
 		return metric, nil
@@ -112,8 +111,8 @@ func valueOf(placeholder, metric string, c *Cluster) (string, error) {
 	return value, nil
 }
 
-// PerCluster reports whether the value of a metric differs from cluster to cluster, as
-// the address or the pointer names something of the cluster.
+// PerCluster reports whether the address or the pointer refers to the cluster, so that each cluster
+// has its own value.
 func (s *MetricsProviderSpec) PerCluster() bool {
 	return s.Type == ProviderHTTPJSON && s.HTTPJSON != nil && slices.ContainsFunc([]string{s.HTTPJSON.URL, s.HTTPJSON.Value}, func(template string) bool {
 		list, err := pieces(template)
@@ -121,10 +120,9 @@ func (s *MetricsProviderSpec) PerCluster() bool {
 	})
 }
 
-// Document is where the value of a metric is: the address, and the pointer into the
-// document there. cluster is the one that it is read for, nil unless PerCluster. No
-// value of a placeholder reaches beyond its path segment, its part of the query or its
-// step of the pointer.
+// Document returns the address of the JSON document that contains a metric, and the pointer to the
+// value in it. cluster is the cluster to read the value for; it is nil unless PerCluster. The value
+// of a placeholder never extends beyond its path segment, query part or pointer token.
 func (s *HTTPJSONSpec) Document(metric string, cluster *Cluster) (address, pointer string, err error) {
 	list, err := pieces(s.URL)
 	if err != nil {
@@ -132,7 +130,7 @@ func (s *HTTPJSONSpec) Document(metric string, cluster *Cluster) (address, point
 	}
 	var out strings.Builder
 	at, segment, filled := inPath, 0, ""
-	end := func() error { // of a path segment
+	end := func() error { // ends a path segment
 		defer func() { segment, filled = out.Len(), "" }()
 		if filled == "" {
 			return nil
@@ -149,7 +147,7 @@ func (s *HTTPJSONSpec) Document(metric string, cluster *Cluster) (address, point
 			out.WriteString(at.escape(value))
 			continue
 		}
-		for _, c := range []byte(p.text) { // as it is, whatever it is
+		for _, c := range []byte(p.text) { // literal text is copied unchanged
 			if at == inPath && (c == '/' || c == '?') {
 				if err := end(); err != nil {
 					return "", "", err
@@ -176,8 +174,8 @@ func (s *HTTPJSONSpec) Document(metric string, cluster *Cluster) (address, point
 	return out.String(), pointer, err
 }
 
-// checkSegment refuses a path segment that leads elsewhere in the path, as some servers
-// and proxies read it, which decode a segment before they look at it.
+// checkSegment rejects a path segment that may change the path. Some servers and proxies decode a
+// segment before they interpret it.
 func checkSegment(placeholder, segment string) error {
 	decoded, err := url.PathUnescape(segment)
 	if err != nil {
@@ -190,7 +188,7 @@ func checkSegment(placeholder, segment string) error {
 	return nil
 }
 
-// expand fills in a pointer.
+// expand replaces the placeholders of a pointer.
 func expand(template, metric string, cluster *Cluster) (string, error) {
 	list, err := pieces(template)
 	if err != nil {
@@ -211,7 +209,7 @@ func expand(template, metric string, cluster *Cluster) (string, error) {
 	return out.String(), nil
 }
 
-// validate adds what is wrong with the address and the pointer.
+// validate checks the address and the pointer.
 func (s *HTTPJSONSpec) validate(errs *FieldErrors) {
 	const field = "spec.http_json"
 	list, err := pieces(s.URL)
@@ -223,7 +221,7 @@ func (s *HTTPJSONSpec) validate(errs *FieldErrors) {
 	case err != nil:
 		errs.Add(field+".url", "%s", err)
 	default:
-		// Whatever the placeholders stand for, the rest is an address.
+		// The address must be valid whatever the values of the placeholders are.
 		var plain strings.Builder
 		for _, p := range list {
 			plain.WriteString(cmp.Or(p.text, "x"))
@@ -248,7 +246,7 @@ func (s *HTTPJSONSpec) validate(errs *FieldErrors) {
 	errs.check(field+".value", checkPointer(plain.String()))
 }
 
-// checkPointer applies the syntax of RFC 6901.
+// checkPointer checks the syntax of RFC 6901.
 func checkPointer(pointer string) string {
 	switch rest := strings.NewReplacer("~0", "", "~1", "").Replace(pointer); {
 	case pointer != "" && pointer[0] != '/':

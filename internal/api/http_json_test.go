@@ -15,7 +15,7 @@ func httpJSON(address, value string) *MetricsProvider {
 	return p
 }
 
-func TestHTTPJSONTemplatesThatAreRefused(t *testing.T) {
+func TestHTTPJSONRejectsTemplates(t *testing.T) {
 	const address, value = "spec.http_json.url", "spec.http_json.value"
 	for _, c := range []struct {
 		url, value string
@@ -105,9 +105,9 @@ func TestHTTPJSONDocument(t *testing.T) {
 	}
 }
 
-// Whatever a cluster says of itself, the address has the host and as many path segments
-// and parts of the query as the template, and each part is what the cluster says.
-func TestHTTPJSONPlaceholdersStayWhereTheyAre(t *testing.T) {
+// Whatever a cluster's labels are, the address keeps its host and its number of path segments and
+// query parts, and each part equals the cluster's value.
+func TestHTTPJSONPlaceholdersKeepTheirPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.OneOf(rapid.String(), rapid.StringOf(rapid.RuneFrom([]rune("./\\%#?&=@:~+ ;2ef\r\n")))).Draw(t, "value")
 		cluster := &Cluster{Metadata: Metadata{Name: "c"}, Spec: ClusterSpec{Claims: map[string]string{"x": value}}}
@@ -130,7 +130,7 @@ func TestHTTPJSONPlaceholdersStayWhereTheyAre(t *testing.T) {
 	})
 }
 
-// FuzzHTTPJSON: a template that is accepted keeps to its host, whatever it is filled with.
+// FuzzHTTPJSON checks that an accepted template keeps its host whatever values are filled in.
 func FuzzHTTPJSON(f *testing.F) {
 	for _, template := range []string{"http://h/${claims.x}", "http://h?${claims.x}=${metric}", "http://h/a${claims.x}/b/${cluster.name}", "https://h:1/%2e${claims.x}", "https://\x86:1/${claims.x}", "http://h/${labels.a/b}"} {
 		f.Add(template, "/${claims.x}", "../x")

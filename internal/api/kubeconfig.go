@@ -36,9 +36,9 @@ type kubeconfig struct {
 	} `json:"users"`
 }
 
-// checkKubeconfig accepts a kubeconfig that stands alone: one that names files or
-// programs would have the server read its own files, or run programs, for whoever
-// may write a cluster. A message never repeats a part of the text.
+// checkKubeconfig accepts only a self-contained kubeconfig. If it could refer to files or programs,
+// anyone who may write a cluster could make the server read its own files or run programs. Messages
+// never repeat any of the text.
 func checkKubeconfig(text string) string {
 	var k kubeconfig
 	if err := yaml.Unmarshal([]byte(text), &k); err != nil {

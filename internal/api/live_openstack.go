@@ -1,13 +1,13 @@
 package api
 
-// LiveOpenStack is what an OpenStack answers when it is asked: its projects, and
-// the templates that Magnum creates clusters from.
+// LiveOpenStack is read from OpenStack on request: its projects, and the templates that Magnum
+// creates clusters from.
 type LiveOpenStack struct {
 	Projects  []LiveProject         `json:"projects" doc:"Projects, sorted by name."`
 	Templates []LiveClusterTemplate `json:"templates,omitempty" doc:"Magnum cluster templates, sorted by region and name. Absent if the cloud has no Magnum."`
 }
 
-// LiveProject is a project of an OpenStack.
+// LiveProject is an OpenStack project.
 type LiveProject struct {
 	ID          string   `json:"id" doc:"ID of the project."`
 	Name        string   `json:"name" doc:"Name of the project."`
@@ -35,10 +35,10 @@ type LiveClusterTemplate struct {
 	Labels         map[string]string `json:"labels,omitempty" doc:"Labels of the template, which configure its clusters."`
 }
 
-// LiveOptions select the projects of an OpenStack.
+// LiveOptions select OpenStack projects.
 type LiveOptions struct {
-	// Tags are those that a project must have, all of them. Empty = any project.
+	// Tags are required, all of them. If empty, any project matches.
 	Tags []string
-	// Disabled lists the projects that are disabled in place of the others.
+	// Disabled lists only the disabled projects; otherwise only the enabled ones are listed.
 	Disabled bool
 }

@@ -4,8 +4,7 @@ import (
 	"time"
 )
 
-// MagnumCluster is a cluster that OpenStack's Magnum creates. The status says in
-// which project.
+// MagnumCluster is a cluster that OpenStack Magnum creates. The status names its project.
 type MagnumCluster struct {
 	Kind     Kind                `json:"kind" enum:"magnum_cluster"`
 	Metadata Metadata            `json:"metadata"`
@@ -13,7 +12,7 @@ type MagnumCluster struct {
 	Status   MagnumClusterStatus `json:"status,omitzero"`
 }
 
-// MagnumClusterSpec says which projects fit.
+// MagnumClusterSpec selects the projects that fit.
 type MagnumClusterSpec struct {
 	LabelConstraints  []string    `json:"label_constraints,omitempty" doc:"Constraints on the project's labels, all of which must hold: 'location is DE', 'tier not in (test)'."`
 	MetricConstraints []string    `json:"metric_constraints,omitempty" doc:"Constraints on the project's metrics, all of which must hold: 'price < 5'. A metric without a value satisfies none."`

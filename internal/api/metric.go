@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Metric is one live figure: where it is read, and which range of values maps
-// to the scores 0 to 1.
+// Metric is a live value: where it is read, and which range of values maps to the scores 0 to 1.
 type Metric struct {
 	Kind     Kind         `json:"kind" enum:"metric"`
 	Metadata Metadata     `json:"metadata"`
@@ -14,29 +13,29 @@ type Metric struct {
 	Status   MetricStatus `json:"status,omitzero"`
 }
 
-// Direction says which end of a metric's range is good.
+// Direction is whether high or low values of a metric are better.
 type Direction string
 
-// The directions of a metric.
+// Directions of a metric.
 const (
 	Ascending  Direction = "ascending"
 	Descending Direction = "descending"
 )
 
-// OnFailure says what becomes of a cluster whose metric has no usable value.
+// OnFailure is what happens to a cluster whose metric has no usable value.
 type OnFailure string
 
-// What becomes of a cluster whose metric failed.
+// Values of OnFailure.
 const (
-	// FailureExclude takes the cluster out of the candidates.
+	// FailureExclude excludes the cluster.
 	FailureExclude OnFailure = "exclude"
 	// FailureIgnore leaves the metric out of the cluster's score.
 	FailureIgnore OnFailure = "ignore"
-	// FailureLastValue goes on with the last good value, whatever its age.
+	// FailureLastValue keeps using the last good value, whatever its age.
 	FailureLastValue OnFailure = "last_value"
 )
 
-// MetricSpec is what the user declares of a metric.
+// MetricSpec is the user's configuration of a metric.
 type MetricSpec struct {
 	Min             *float64          `json:"min,omitempty" required:"true" doc:"Value that maps to 0, or to 1 if 'direction' is 'descending'."`
 	Max             *float64          `json:"max,omitempty" required:"true" doc:"Value that maps to 1, or to 0 if 'direction' is 'descending'. Must be greater than 'min'."`
@@ -47,7 +46,7 @@ type MetricSpec struct {
 	MaxAge          Duration          `json:"max_age,omitempty" doc:"How long the last valid value remains usable while the provider cannot be reached. If omitted, 4 times the provider's interval."`
 }
 
-// MetricProviderRef names the provider, and the metric's name or query there.
+// MetricProviderRef names the provider, and the name or query of the metric in it.
 type MetricProviderRef struct {
 	Name   string `json:"name" ref:"metrics_provider,own,optional" doc:"Name of the metrics provider, in the namespace of the metric."`
 	Metric string `json:"metric" maxLength:"4096" doc:"What to ask the provider for. Prometheus: an expression. InfluxDB: a measurement, optionally as 'measurement.field{tag=\"value\"}', with names that contain a dot in double quotes. ksqlDB: the value in the comparison column. Static: a name. HTTP JSON: what '${metric}' stands for."`
@@ -60,7 +59,7 @@ type MetricStatus struct {
 	Normalized         *float64    `json:"normalized,omitempty" doc:"Last valid value mapped to the range 0 to 1, where 1 is best."`
 	ObservedAt         *time.Time  `json:"observed_at,omitempty" doc:"When the value was last seen valid. While the metric is available, this is updated only when the value changes."`
 	Conditions         []Condition `json:"conditions,omitempty" doc:"Conditions that the server observed."`
-	// Clusters are the last observations where each cluster has a value of its own.
+	// Clusters holds the last observation for each cluster, if each cluster has its own value.
 	Clusters map[string]MetricReading `json:"clusters,omitempty" doc:"Values by cluster, if the provider's URL or value refers to the cluster. Not shown to tokens that are limited to namespaces; they find the values that they may see in the status of the clusters."`
 }
 
@@ -93,8 +92,8 @@ func (m *Metric) Secrets() map[string]Secret { return nil }
 // SetSecret implements Object.
 func (m *Metric) SetSecret(string, Secret) {}
 
-// ProviderKey is the key of the metrics provider: in the metric's own
-// namespace, global for a global metric.
+// ProviderKey returns the key of the metrics provider: in the metric's own namespace, or global for
+// a global metric.
 func (m *Metric) ProviderKey() Key {
 	return Key{Kind: KindMetricsProvider, Namespace: m.Metadata.Namespace, Name: m.Spec.MetricsProvider.Name}
 }

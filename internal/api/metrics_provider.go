@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// MetricsProvider is a server, or a fixed table, that metrics are read from.
+// MetricsProvider is a server, or a static table, that metrics are read from.
 type MetricsProvider struct {
 	Kind     Kind                  `json:"kind" enum:"metrics_provider"`
 	Metadata Metadata              `json:"metadata"`
@@ -17,10 +17,10 @@ type MetricsProvider struct {
 	Status   MetricsProviderStatus `json:"status,omitzero"`
 }
 
-// ProviderType names the protocol of a metrics provider.
+// ProviderType is the type of a metrics provider.
 type ProviderType string
 
-// The types of metrics provider.
+// Types of metrics providers.
 const (
 	ProviderPrometheus ProviderType = "prometheus"
 	ProviderKafka      ProviderType = "kafka"
@@ -29,7 +29,7 @@ const (
 	ProviderHTTPJSON   ProviderType = "http_json"
 )
 
-// MetricsProviderSpec is a type and exactly the block of that name.
+// MetricsProviderSpec has a type, and exactly the block of that name.
 type MetricsProviderSpec struct {
 	Type               ProviderType      `json:"type" enum:"prometheus,kafka,influx,static,http_json" doc:"Type of the provider; 'kafka' is ksqlDB. The block of the same name holds its settings."`
 	Prometheus         *PrometheusSpec   `json:"prometheus,omitempty" doc:"A Prometheus server, or any server that supports its query API."`
@@ -45,14 +45,12 @@ type MetricsProviderSpec struct {
 	InsecureSkipVerify bool              `json:"insecure_skip_verify,omitempty" default:"false" doc:"If true, the server's certificate is not verified."`
 }
 
-// PrometheusSpec addresses a Prometheus server or anything that speaks its
-// query API.
+// PrometheusSpec configures a Prometheus server or another server with its query API.
 type PrometheusSpec struct {
 	URL string `json:"url" doc:"Base URL, such as 'http://prometheus:9090'."`
 }
 
-// KafkaSpec addresses a ksqlDB server, and the table in it that has a row for
-// each metric.
+// KafkaSpec configures a ksqlDB server, and the table that has a row for each metric.
 type KafkaSpec struct {
 	URL              string `json:"url" doc:"Base URL of the ksqlDB server, such as 'http://ksqldb:8088'."`
 	Table            string `json:"table" doc:"Table, or materialized view, that has a row for each metric."`
@@ -60,8 +58,8 @@ type KafkaSpec struct {
 	ValueColumn      string `json:"value_column" doc:"Column that holds their values."`
 }
 
-// InfluxSpec addresses an InfluxDB server: 2.x, or 1.x, where the bucket is a
-// database or database/retention-policy and the token is user:password.
+// InfluxSpec configures an InfluxDB server. For 1.x, the bucket is a database or
+// database/retention-policy, and the token is user:password.
 type InfluxSpec struct {
 	URL    string `json:"url" doc:"Base URL, such as 'http://influxdb:8086'."`
 	Token  Secret `json:"token,omitzero" doc:"API token, or 'user:password' for InfluxDB 1.x. It is kept only while the server's address and certificate checks stay the same." writeOnly:"true" nullable:"true"`
@@ -69,12 +67,12 @@ type InfluxSpec struct {
 	Bucket string `json:"bucket" doc:"Bucket, or for InfluxDB 1.x a database or 'database/retention-policy'."`
 }
 
-// StaticSpec is a fixed table of values.
+// StaticSpec is a static table of values.
 type StaticSpec struct {
 	Metrics map[string]float64 `json:"metrics,omitempty" doc:"Value of each metric, by name."`
 }
 
-// MetricsProviderStatus is the result of the last reading.
+// MetricsProviderStatus is the result of the last read.
 type MetricsProviderStatus struct {
 	ObservedGeneration int64       `json:"observed_generation,omitempty" doc:"Generation that the status describes."`
 	Conditions         []Condition `json:"conditions,omitempty" doc:"Conditions that the server observed."`
@@ -140,8 +138,7 @@ func (p *MetricsProvider) SetSecret(field string, secret Secret) {
 	}
 }
 
-// receiver implements secretReceiver: the server that is read. A fixed table has
-// none.
+// receiver implements secretReceiver: the server that is read. A static table has none.
 func (p *MetricsProvider) receiver(string) receiver {
 	s := &p.Spec
 	to := receiver{trust: trustOf(s.CACert, s.InsecureSkipVerify)}
@@ -151,8 +148,7 @@ func (p *MetricsProvider) receiver(string) receiver {
 	return to
 }
 
-// blocks are the blocks that are there, each with the address in it; "" in one that has
-// none.
+// blocks returns the blocks that are set, each with its address, or "" if the block has no address.
 func (s *MetricsProviderSpec) blocks() map[ProviderType]string {
 	blocks := map[ProviderType]string{}
 	if s.Prometheus != nil {
@@ -175,8 +171,8 @@ func (s *MetricsProviderSpec) blocks() map[ProviderType]string {
 
 func headerField(name string) string { return "spec.headers[" + quote(name) + "]" }
 
-// DefaultProviderInterval is the default interval of a metrics provider, also for one
-// that does not exist.
+// DefaultProviderInterval is the default interval of a metrics provider, also assumed if the
+// provider does not exist.
 const DefaultProviderInterval Duration = "15s"
 
 // SetDefaults implements Object.
@@ -224,7 +220,7 @@ func (p *MetricsProvider) Validate() FieldErrors {
 	return errs.inOrder(p)
 }
 
-// validateBlocks demands the block of the type, and no other.
+// validateBlocks requires the block of the type, and no other.
 func (s *MetricsProviderSpec) validateBlocks(errs *FieldErrors) {
 	types := []ProviderType{ProviderHTTPJSON, ProviderInflux, ProviderKafka, ProviderPrometheus, ProviderStatic}
 	blocks := s.blocks()
@@ -241,7 +237,7 @@ func (s *MetricsProviderSpec) validateBlocks(errs *FieldErrors) {
 func (s *MetricsProviderSpec) validateHeaders(errs *FieldErrors) {
 	for i, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		if !isHeaderName(name) {
-			// It may be the value, which is a secret, in the place of the name.
+			// The name is not repeated: a secret value may have been entered as the name.
 			errs.Add("spec.headers", "number %d of the %d names in alphabetical order is not an HTTP header name, such as \"X-Api-Key\"; it is not repeated here, as it may be a secret", i+1, len(s.Headers))
 			continue
 		}
@@ -252,7 +248,7 @@ func (s *MetricsProviderSpec) validateHeaders(errs *FieldErrors) {
 	}
 }
 
-// checkHeaderValue refuses what would end a header early.
+// checkHeaderValue rejects characters that would end a header early.
 func checkHeaderValue(value Secret) string {
 	if strings.ContainsAny(value.Reveal(), "\r\n\x00") {
 		return "must not contain line breaks"
@@ -260,7 +256,7 @@ func checkHeaderValue(value Secret) string {
 	return ""
 }
 
-// isHeaderName accepts the token of RFC 9110 section 5.1.
+// isHeaderName reports whether a name is a token as defined in RFC 9110, section 5.1.
 func isHeaderName(name string) bool {
 	for _, r := range name {
 		if r > 0x7e || r <= ' ' || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", r) {

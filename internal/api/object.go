@@ -15,7 +15,7 @@ import (
 // Kind names a type of object, in the singular and in snake case: "cluster".
 type Kind string
 
-// The kinds of object the server knows.
+// Kinds of objects.
 const (
 	KindClusterSet      Kind = "cluster_set"
 	KindCluster         Kind = "cluster"
@@ -32,18 +32,18 @@ const (
 	KindMagnumCluster    Kind = "magnum_cluster"
 )
 
-// DefaultNamespace is the namespace of a namespaced object that names none.
+// DefaultNamespace is the namespace of namespaced objects that do not name one.
 const DefaultNamespace = "default"
 
-// Key identifies an object: its kind, its namespace ("" for a global object, the
-// cluster for one that belongs to a cluster) and its name.
+// Key identifies an object by kind, namespace and name. The namespace is "" for a global object,
+// and the cluster for an object that belongs to a cluster.
 type Key struct {
 	Kind      Kind   `json:"kind" enum:"cluster_set,cluster,metrics_provider,metric,placement_score,placement,workload,propagation_policy,cloud,openstack_project,magnum_cluster" doc:"Kind of the object."`
 	Namespace string `json:"namespace,omitempty" doc:"Namespace of the object, if it has one. For a 'placement_score', its cluster."`
 	Name      string `json:"name" doc:"Name of the object."`
 }
 
-// String renders the key for messages: `placement "shop/web"`.
+// String returns the key for messages: `placement "shop/web"`.
 func (k Key) String() string {
 	if k.Namespace == "" {
 		return fmt.Sprintf("%s %q", k.Kind, k.Name)
@@ -51,7 +51,7 @@ func (k Key) String() string {
 	return fmt.Sprintf("%s %q", k.Kind, k.Namespace+"/"+k.Name)
 }
 
-// ParseKey reads what String renders; ok is false for every other text.
+// ParseKey parses the result of String. For any other text, ok is false.
 func ParseKey(text string) (k Key, ok bool) {
 	kind, quoted, _ := strings.Cut(text, " ")
 	path, err := strconv.Unquote(quoted)
@@ -67,8 +67,8 @@ func ParseKey(text string) (k Key, ok bool) {
 	return k, k.String() == text
 }
 
-// Path renders namespace and name as Terraform imports them: "shop/web" or, for
-// a global object, "web".
+// Path returns namespace and name as in a Terraform import: "shop/web", or "web" for a global
+// object.
 func (k Key) Path() string {
 	if k.Namespace == "" {
 		return k.Name
@@ -87,8 +87,8 @@ func (k Key) Compare(other Key) int {
 	return strings.Compare(k.Name, other.Name)
 }
 
-// Metadata identifies an object and counts its versions. Only Name, Namespace
-// and Labels are the user's; the server keeps the rest.
+// Metadata identifies an object and its version. Users set Name, Namespace and Labels; the server
+// sets the rest.
 type Metadata struct {
 	Name      string            `json:"name" doc:"Name of the object: lowercase letters, digits and '-', at most 63 characters."`
 	Cluster   string            `json:"cluster,omitempty" doc:"Cluster that the object belongs to."`
@@ -98,65 +98,63 @@ type Metadata struct {
 	UID string `json:"uid,omitempty" doc:"Set by the server. Distinguishes the object from an earlier one with the same name."`
 	// Generation grows by one with every change of the spec or the labels.
 	Generation int64 `json:"generation,omitempty" doc:"Set by the server. Grows with every change of the spec or the labels."`
-	// ResourceVersion is the compare-and-set token: the store revision of the
-	// last change of the object, status included, as a decimal number.
+	// ResourceVersion is the compare-and-set token: the store revision of the object's last change,
+	// including its status, as a decimal number.
 	ResourceVersion string     `json:"resource_version,omitempty" doc:"Set by the server. Compare-and-set token (ETag)."`
 	CreatedAt       *time.Time `json:"created_at,omitempty" doc:"Set by the server. When the object was created."`
 	ModifiedAt      *time.Time `json:"modified_at,omitempty" doc:"Set by the server. When the spec or the labels last changed."`
-	// RescheduleRequests counts explicit requests for a fresh decision. The
-	// reconciler answers one when the status repeats the number.
+	// RescheduleRequests counts explicit requests for a new decision. A request is done when the
+	// status has the same number.
 	RescheduleRequests int64 `json:"reschedule_requests,omitempty" doc:"Set by the server. Number of explicit requests for a fresh decision."`
 }
 
-// Object is what all kinds have in common.
+// Object is the interface of all kinds.
 type Object interface {
-	// ObjectKind is the kind, also where the kind field of the JSON is empty.
+	// ObjectKind returns the kind, even if the kind field of the JSON is empty.
 	ObjectKind() Kind
-	// Meta is the object's own metadata, not a copy.
+	// Meta returns the object's own metadata, not a copy.
 	Meta() *Metadata
-	// SpecPart points at the spec the user writes.
+	// SpecPart returns a pointer to the spec, which users write.
 	SpecPart() any
-	// StatusPart points at the status that only the server writes.
+	// StatusPart returns a pointer to the status, which only the server writes.
 	StatusPart() any
-	// SetDefaults fills what the user left out. It is idempotent.
+	// SetDefaults sets absent fields to their defaults. It is idempotent.
 	SetDefaults()
-	// Validate returns every rule the object breaks, each with its field. It
-	// expects SetDefaults to have run.
+	// Validate returns all validation errors, each with its field. It expects SetDefaults to have
+	// run.
 	Validate() FieldErrors
-	// Secrets lists the secret fields that are set, by path.
+	// Secrets returns the secret fields that are set, by path.
 	Secrets() map[string]Secret
-	// SetSecret sets the secret field at a path that Secrets gave; it never
-	// changes what the object shares with a copy.
+	// SetSecret sets the secret field at a path returned by Secrets. It never modifies data that
+	// the object shares with a copy.
 	SetSecret(field string, secret Secret)
-	// Copy is a shallow copy: metadata, spec and status may be replaced in it
-	// without touching the original, their maps and slices are shared.
+	// Copy returns a shallow copy: its metadata, spec and status may be replaced, but maps and
+	// slices are shared with the original.
 	Copy() Object
 }
 
-// KeyOf is the key of an object.
+// KeyOf returns the key of an object.
 func KeyOf(o Object) Key {
 	m := o.Meta()
 	return Key{Kind: o.ObjectKind(), Namespace: cmp.Or(m.Cluster, m.Namespace), Name: m.Name}
 }
 
-// Scope says whether objects of a kind live in a namespace.
+// Scope is whether objects of a kind live in a namespace.
 type Scope int
 
-// The scopes of DESIGN section 3.
+// Scopes, see DESIGN section 3.
 const (
 	// Global objects have no namespace.
 	Global Scope = iota
-	// Namespaced objects always have one; the default is DefaultNamespace.
+	// Namespaced objects always have a namespace, by default DefaultNamespace.
 	Namespaced
-	// GlobalOrNamespaced objects are global when they name no namespace.
+	// GlobalOrNamespaced objects are global unless they name a namespace.
 	GlobalOrNamespaced
-	// OfCluster objects belong to one cluster, which their key holds as the
-	// namespace.
+	// OfCluster objects belong to one cluster, whose name is the namespace in their key.
 	OfCluster
 )
 
-// KindInfo describes a kind: how it is addressed and how to make an empty
-// object of it.
+// KindInfo describes a kind: how it is addressed, and how to create an empty object.
 type KindInfo struct {
 	Kind       Kind
 	Scope      Scope
@@ -164,7 +162,7 @@ type KindInfo struct {
 	New        func() Object
 }
 
-// Kinds lists every kind. A new kind is one file and one line here.
+// Kinds lists every kind. To add a kind, add its file and a line here.
 var Kinds = []KindInfo{
 	{KindClusterSet, Global, "cluster-sets", func() Object { return &ClusterSet{Kind: KindClusterSet} }},
 	{KindCluster, Global, "clusters", func() Object { return &Cluster{Kind: KindCluster} }},
@@ -179,7 +177,7 @@ var Kinds = []KindInfo{
 	{KindWorkload, Namespaced, "workloads", func() Object { return &Workload{Kind: KindWorkload} }},
 }
 
-// LookupKind finds the description of a kind.
+// LookupKind returns the description of a kind.
 func LookupKind(kind Kind) (KindInfo, bool) {
 	for _, info := range Kinds {
 		if info.Kind == kind {
@@ -189,14 +187,13 @@ func LookupKind(kind Kind) (KindInfo, bool) {
 	return KindInfo{}, false
 }
 
-// URLPath is the path of the object under the server's address:
-// "/v1/namespaces/shop/placements/web".
+// URLPath returns the object's path in the API: "/v1/namespaces/shop/placements/web".
 func (k Key) URLPath() string {
 	return k.collectionPath() + "/" + k.Name
 }
 
-// CollectionPath is the path of a kind's collection; namespace "" addresses the
-// global collection, or every namespace where the kind is namespaced.
+// CollectionPath returns the path of a kind's collection. An empty namespace means the global
+// collection, or all namespaces if the kind is namespaced.
 func CollectionPath(kind Kind, namespace string) string {
 	return Key{Kind: kind, Namespace: namespace}.collectionPath()
 }
@@ -216,9 +213,8 @@ func (k Key) collectionPath() string {
 	return "/v1/namespaces/" + k.Namespace + "/" + collection
 }
 
-// SameIntent reports whether two objects of one kind ask for the same: equal
-// labels, spec and secrets. Absent and empty collections are equal, as their
-// JSON is.
+// SameIntent reports whether two objects of one kind have equal labels, spec and secrets. Absent
+// and empty collections are equal, as they are in JSON.
 func SameIntent(a, b Object) bool {
 	if a.ObjectKind() != b.ObjectKind() || !maps.Equal(a.Meta().Labels, b.Meta().Labels) {
 		return false
@@ -231,7 +227,7 @@ func SameIntent(a, b Object) bool {
 	return maps.Equal(a.Secrets(), b.Secrets())
 }
 
-// setDefaults gives a namespaced object its namespace.
+// setDefaults sets the namespace of a namespaced object.
 func (m *Metadata) setDefaults(scope Scope) {
 	if scope == Namespaced && m.Namespace == "" {
 		m.Namespace = DefaultNamespace

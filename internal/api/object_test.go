@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// paths are the fields of the errors, in their order.
+// paths returns the fields of the errors in order.
 func paths(errs FieldErrors) []string {
 	var out []string
 	for _, e := range errs {
@@ -80,7 +80,7 @@ func TestDefaults(t *testing.T) {
 		*c.Spec.Health != HealthSpec{Interval: "10s", FailureThreshold: 3, SuccessThreshold: 2}, c.Status.State != StateOffline:
 		t.Errorf("cluster %+v", c)
 	}
-	c.Metadata.Namespace = "shop" // said twice
+	c.Metadata.Namespace = "shop" // set twice
 	c.SetDefaults()
 	if c.Metadata.Namespace != "" || c.Spec.Namespace != "shop" {
 		t.Errorf("cluster %+v", c.Metadata)
@@ -237,7 +237,7 @@ func TestFieldErrors(t *testing.T) {
 	}
 }
 
-func TestParseKeyReadsWhatStringRenders(t *testing.T) {
+func TestParseKeyRoundTrip(t *testing.T) {
 	for _, want := range []Key{{Kind: KindCluster, Name: "eu-1"}, {Kind: KindPlacement, Namespace: "shop", Name: "web"}} {
 		if got, ok := ParseKey(want.String()); !ok || got != want {
 			t.Errorf("%s is read as %+v, %t", want, got, ok)

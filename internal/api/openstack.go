@@ -2,9 +2,9 @@ package api
 
 import "crypto/x509"
 
-// OpenStackSpec is the access to an OpenStack: where its identity service is, and
-// who asks. Without credentials nothing is asked; the figures of a cloud are then
-// pushed by a collector that runs elsewhere.
+// OpenStackSpec configures access to OpenStack: the address of the identity service and the
+// credentials. Without credentials, the server does not query OpenStack; a collector outside the
+// server then pushes the data of a cloud.
 type OpenStackSpec struct {
 	AuthURL                     string   `json:"auth_url" doc:"URL of the identity service, such as 'https://keystone:5000/v3'."`
 	Username                    string   `json:"username,omitempty" doc:"Name of the user. A password and a project are required with it."`
@@ -23,7 +23,7 @@ type OpenStackSpec struct {
 	InsecureSkipVerify          bool     `json:"insecure_skip_verify,omitempty" default:"false" doc:"If true, the servers' certificates are not verified."`
 }
 
-// The defaults of the access to an OpenStack.
+// Defaults of OpenStackSpec.
 const (
 	DefaultOpenStackDomain          = "Default"
 	DefaultCollectInterval Duration = "60s"
@@ -31,7 +31,7 @@ const (
 	MaxUnreachableFailures int64    = 5
 )
 
-// HasCredentials reports whether the server can ask for itself.
+// HasCredentials reports whether the server has credentials to query OpenStack.
 func (s *OpenStackSpec) HasCredentials() bool {
 	return s != nil && (!s.Password.IsZero() || !s.ApplicationCredentialSecret.IsZero())
 }
@@ -53,8 +53,8 @@ func (s *OpenStackSpec) validate(errs *FieldErrors) {
 	}
 }
 
-// validateCredentials accepts an application credential, or a user with password
-// and project, or nothing of both.
+// validateCredentials accepts an application credential, a user with password and project, or
+// neither.
 func (s *OpenStackSpec) validateCredentials(errs *FieldErrors) {
 	application := s.ApplicationCredentialID != "" || !s.ApplicationCredentialSecret.IsZero()
 	user := s.Username != "" || s.UserID != "" || !s.Password.IsZero()
@@ -104,8 +104,8 @@ func (s *OpenStackSpec) secrets(out map[string]Secret) {
 	}
 }
 
-// receiver is the identity service. A password goes with its user, and the secret
-// of an application credential with that.
+// receiver returns the identity service. A password is bound to its user, and the secret of an
+// application credential to that credential.
 func (s *OpenStackSpec) receiver(field string) receiver {
 	if s == nil {
 		return receiver{absent: true}
@@ -117,7 +117,7 @@ func (s *OpenStackSpec) receiver(field string) receiver {
 	return receiver{absent: absent, address: origin(s.AuthURL), trust: trustOf(s.CACert, s.InsecureSkipVerify)}
 }
 
-// withSecret is a copy with one of the secrets set.
+// withSecret returns a copy with one of the secrets set.
 func (s *OpenStackSpec) withSecret(field string, secret Secret) *OpenStackSpec {
 	copied := OpenStackSpec{}
 	if s != nil {

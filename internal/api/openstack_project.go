@@ -1,7 +1,6 @@
 package api
 
-// OpenStackProject is a project of an OpenStack that Magnum clusters are created
-// in.
+// OpenStackProject is an OpenStack project that Magnum clusters are created in.
 type OpenStackProject struct {
 	Kind     Kind                   `json:"kind" enum:"openstack_project"`
 	Metadata Metadata               `json:"metadata"`

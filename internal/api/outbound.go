@@ -10,18 +10,18 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
-// OutboundHost is a host that the server connects to because an object names it.
+// OutboundHost is a host that the server connects to because an object refers to it.
 type OutboundHost struct {
-	// Field is where the object names it.
+	// Field is the field that names the host.
 	Field string
-	// Host is a name or an address.
+	// Host is a name or an IP address.
 	Host string
-	// Secret says that the field is one whose value nobody repeats.
+	// Secret says that the field's value must not be repeated in messages.
 	Secret bool
 }
 
-// OutboundHosts lists the hosts that an object has the server connect to. What cannot
-// be read is left out: validation says so.
+// OutboundHosts returns the hosts that the server connects to because of an object. Invalid
+// addresses are skipped: validation reports them.
 func OutboundHosts(object Object) []OutboundHost {
 	var hosts []OutboundHost
 	add := func(field, address string, secret bool) {
@@ -60,8 +60,8 @@ func OutboundHosts(object Object) []OutboundHost {
 	return hosts
 }
 
-// CheckOutbound says which hosts of an object a policy refuses by what is written, at
-// most one for each field. Where names lead, only the connection shows.
+// CheckOutbound returns an error for each field whose host the policy blocks as written, at most
+// one per field. What names resolve to is checked only when connecting.
 func CheckOutbound(object Object, policy *netpolicy.Policy) FieldErrors {
 	var errs FieldErrors
 	for _, h := range OutboundHosts(object) {

@@ -9,8 +9,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
-// TestOutboundHosts: every field that holds an address is known to the policy of
-// addresses. A new one that is forgotten fails here.
+// TestOutboundHosts checks that the address policy covers every field that holds an address. It
+// fails for a new field that is not covered.
 func TestOutboundHosts(t *testing.T) {
 	fields := 0
 	for _, info := range Kinds {
@@ -36,7 +36,7 @@ func TestOutboundHosts(t *testing.T) {
 	}
 }
 
-// fillAddresses gives every field an address whose name says that it holds one.
+// fillAddresses sets every field whose name indicates an address.
 func fillAddresses(v reflect.Value, path string, filled *[]string) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -56,7 +56,7 @@ func fillAddresses(v reflect.Value, path string, filled *[]string) {
 			}
 			fillAddresses(v.Field(i), at, filled)
 		}
-	default: // holds none
+	default: // contains no addresses
 	}
 }
 
@@ -100,8 +100,9 @@ func TestCheckOutbound(t *testing.T) {
 	}
 }
 
-// TestAddressesThatAreNeverAllowed are found without a server, in a plan, too.
-func TestAddressesThatAreNeverAllowed(t *testing.T) {
+// TestAddressesThatAreAlwaysRejected checks that these addresses are rejected without a server, and
+// so in a plan.
+func TestAddressesThatAreAlwaysRejected(t *testing.T) {
 	for address, allowed := range map[string]bool{
 		"http://169.254.169.254/latest/meta-data": false, "http://[fd00:ec2::254]/": false, "http://0.0.0.0:1": false, "http://[::ffff:a9fe:a9fe]": false,
 		"http://2852039166/": false, "http://0xa9fea9fe": false, "http://169.254.169.254.": false, "http://:80": false,

@@ -2,9 +2,8 @@ package api
 
 import "maps"
 
-// Overlay lays labels, or amounts, over others: of equal names the upper counts.
-// Neither is changed; where there is nothing to lay over, the lower is returned
-// itself.
+// Overlay merges two maps; over takes precedence. Neither is modified. If over is empty, under
+// itself is returned.
 func Overlay[M ~map[string]V, V any](under, over M) M {
 	if len(over) == 0 {
 		return under

@@ -6,7 +6,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
 )
 
-// Placement asks for clusters, and holds the decision that answers it.
+// Placement requests clusters and holds the resulting decision.
 type Placement struct {
 	Kind     Kind            `json:"kind" enum:"placement"`
 	Metadata Metadata        `json:"metadata"`
@@ -14,17 +14,17 @@ type Placement struct {
 	Status   PlacementStatus `json:"status,omitzero"`
 }
 
-// Basis says which figure of a metric a metric constraint compares.
+// Basis is the value of a metric that metric constraints compare.
 type Basis string
 
-// The bases of metric constraints.
+// Values of Basis.
 const (
 	BasisRaw        Basis = "raw"
 	BasisNormalized Basis = "normalized"
 	BasisWeighted   Basis = "weighted"
 )
 
-// Strategy names the way candidates are scored.
+// Strategy is how candidates are scored.
 type Strategy string
 
 // StrategyMetrics scores a cluster by the weighted mean of its metrics.
@@ -54,12 +54,12 @@ type PlacementSpec struct {
 	DecisionStrategy      *DecisionStrategy  `json:"decision_strategy,omitempty" doc:"How the chosen clusters are divided into groups, such as the steps of a rollout."`
 }
 
-// MetricsStrategy are the settings of the metrics strategy.
+// MetricsStrategy configures the metrics strategy.
 type MetricsStrategy struct {
 	Stickiness *float64 `json:"stickiness,omitempty" default:"0.1" minimum:"0" doc:"Weight of staying on the current cluster."`
 }
 
-// PlacementStatus is the decision and what is known about it.
+// PlacementStatus holds the decision and its conditions.
 type PlacementStatus struct {
 	ObservedGeneration         int64         `json:"observed_generation,omitempty" doc:"Generation of the spec that the decision answers."`
 	ObservedRescheduleRequests int64         `json:"observed_reschedule_requests,omitempty" doc:"Number of requests for a fresh decision that were answered."`
@@ -71,13 +71,13 @@ type PlacementStatus struct {
 	Conditions                 []Condition   `json:"conditions,omitempty" doc:"Conditions that the server observed."`
 }
 
-// Decision is one chosen cluster. Score is as of the moment of the decision.
+// Decision is one chosen cluster. Score is as of the time of the decision.
 type Decision struct {
 	Cluster string  `json:"cluster" ref:"cluster,optional" doc:"Name of the cluster."`
 	Score   float64 `json:"score" doc:"Score when the decision was made."`
 	Rank    int64   `json:"rank" doc:"Rank of the cluster, where 1 is best."`
 	Group   string  `json:"group,omitempty" doc:"Name of the cluster's decision group."`
-	// GroupIndex is set where the placement divides its clusters into groups.
+	// GroupIndex is set if the placement divides its clusters into groups.
 	GroupIndex *int64     `json:"group_index,omitempty" doc:"Position of the cluster's group among 'decision_groups'."`
 	Since      *time.Time `json:"since,omitempty" doc:"When the cluster was chosen."`
 }
@@ -103,7 +103,7 @@ func (p *Placement) Secrets() map[string]Secret { return nil }
 // SetSecret implements Object.
 func (p *Placement) SetSecret(string, Secret) {}
 
-// DefaultStickiness is the usual weight of staying on the current cluster.
+// DefaultStickiness is the default weight for staying on the current cluster.
 const DefaultStickiness = 0.1
 
 // SetDefaults implements Object.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// PlacementScore is a bundle of scores of one cluster, which placements rank
-// clusters by. Terraform writes it, or an agent of the cluster.
+// PlacementScore is a set of scores of one cluster, which placements rank clusters by. It is
+// written by Terraform or by an agent in the cluster.
 type PlacementScore struct {
 	Kind     Kind                 `json:"kind" enum:"placement_score"`
 	Metadata Metadata             `json:"metadata"`
@@ -22,13 +22,13 @@ type PlacementScoreSpec struct {
 	ValidUntil *time.Time       `json:"valid_until,omitempty" doc:"Time (RFC 3339) after which the scores count as 0. If omitted, they do not expire."`
 }
 
-// PlacementScoreStatus says whether the scores count. It is not stored: it
-// follows from the clock.
+// PlacementScoreStatus says whether the scores are valid. It is not stored, because it follows from
+// the time.
 type PlacementScoreStatus struct {
 	Conditions []Condition `json:"conditions,omitempty" doc:"Conditions that the server observed."`
 }
 
-// The bounds of a score.
+// Bounds of a score.
 const (
 	MinScore = -100
 	MaxScore = 100
@@ -55,8 +55,8 @@ func (p *PlacementScore) Secrets() map[string]Secret { return nil }
 // SetSecret implements Object.
 func (p *PlacementScore) SetSecret(string, Secret) {}
 
-// SetDefaults implements Object. A namespace in the metadata is read as the
-// cluster: that is where Open Cluster Management keeps a cluster's scores.
+// SetDefaults implements Object. A namespace in the metadata is taken as the cluster, because Open
+// Cluster Management keeps the scores of a cluster in the namespace of its name.
 func (p *PlacementScore) SetDefaults() {
 	p.Kind = KindPlacementScore
 	p.Metadata.setDefaults(OfCluster)
@@ -66,13 +66,12 @@ func (p *PlacementScore) SetDefaults() {
 	}
 }
 
-// Expired reports whether the scores no longer count: they are valid up to and
-// including valid_until.
+// Expired reports whether the scores have expired: they are valid up to and including valid_until.
 func (p *PlacementScore) Expired(now time.Time) bool {
 	return p.Spec.ValidUntil != nil && now.After(*p.Spec.ValidUntil)
 }
 
-// Observed is a copy with the status of a moment.
+// Observed returns a copy with its status at the given time.
 func (p *PlacementScore) Observed(now time.Time) *PlacementScore {
 	c := *p
 	valid := Condition{Type: ConditionValid, Status: ConditionTrue, Reason: ReasonValid, LastTransitionAt: p.Metadata.ModifiedAt}
@@ -84,7 +83,7 @@ func (p *PlacementScore) Observed(now time.Time) *PlacementScore {
 	return &c
 }
 
-// scoreNameShape is looser than a label: agents name scores as they like.
+// scoreNameShape is less strict than for labels, because agents choose the names.
 var scoreNameShape = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
 
 func checkScoreName(name string) string {

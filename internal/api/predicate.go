@@ -2,8 +2,8 @@ package api
 
 import "github.com/scheduler/terraform-provider-scheduler/internal/constraint/expression"
 
-// Predicate is one set of conditions on a cluster; all of them must hold. A
-// cluster needs to match one of a placement's predicates.
+// Predicate is a set of conditions on a cluster, all of which must hold. A cluster must match one
+// of a placement's predicates.
 type Predicate struct {
 	LabelSelector *LabelSelector `json:"label_selector,omitempty" doc:"Conditions on the cluster's labels."`
 	ClaimSelector *LabelSelector `json:"claim_selector,omitempty" doc:"Conditions on the cluster's claims."`

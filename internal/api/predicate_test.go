@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestPredicateCEL: a CEL expression that does not compile is found when the
-// placement is written, at its place.
+// TestPredicateCEL checks that a CEL expression that does not compile is rejected when the
+// placement is written, with its path.
 func TestPredicateCEL(t *testing.T) {
 	p := &Placement{Metadata: Metadata{Name: "p"}, Spec: PlacementSpec{Predicates: []Predicate{
 		{CEL: []string{`managedCluster.metadata.labels["env"] == "prod"`}},

@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// Preview is the decision that a placement would get, kept for a day so that a
-// plan can show it and the apply can insist on it.
+// Preview is the decision that a placement would get. It is kept for a day, so that a plan can show
+// it and the apply can commit exactly this decision.
 type Preview struct {
 	ID        string `json:"id" doc:"ID of the preview."`
 	Token     string `json:"token" doc:"Send it as 'Preview-Token' with the PUT that is to commit exactly this decision."`
 	Kind      Kind   `json:"kind" doc:"Kind of the object."`
 	Namespace string `json:"namespace" doc:"Namespace of the object."`
 	Name      string `json:"name" doc:"Name of the object."`
-	// Spec is what the preview was made of: a write that is to commit it has the same.
+	// Spec is the spec of the preview. A write that commits the preview must have the same spec.
 	Spec      json.RawMessage   `json:"spec,omitempty" doc:"The spec that was previewed, with defaults filled in. Only an object with the same spec can be written with the token."`
 	Labels    map[string]string `json:"labels,omitempty" doc:"Labels of the previewed object."`
 	CreatedAt time.Time         `json:"created_at" doc:"When the preview was made."`
 	ExpiresAt time.Time         `json:"expires_at" doc:"Until when the server keeps the preview."`
-	// Current is where the placement is now, and Clusters where it would be.
+	// Current is the current decision, Clusters the one that would be made.
 	Current   []string      `json:"current" doc:"Clusters of the current decision, best first."`
 	Clusters  []string      `json:"clusters" doc:"Clusters that would be chosen, best first."`
 	Decisions []Decision    `json:"decisions" doc:"Details of the clusters that would be chosen, best first."`
 	Groups    []ChosenGroup `json:"decision_groups,omitempty" doc:"The clusters that would be chosen, by group."`
 	Summary   string        `json:"summary" doc:"One sentence that sums up the decision."`
 	Satisfied bool          `json:"satisfied" doc:"Whether the placement would get all the clusters, or the workload all the replicas, that it asks for."`
-	// The rest is of workloads and propagation policies.
+	// The remaining fields are set for workloads and propagation policies.
 	CurrentReplicas  map[string]int64   `json:"current_replicas,omitempty" doc:"For a workload: current replicas by cluster."`
 	Replicas         map[string]int64   `json:"replicas,omitempty" doc:"For a workload: replicas by cluster as they would be."`
 	Evicting         map[string]int64   `json:"evicting,omitempty" doc:"For a workload: replicas by cluster that would keep running on clusters that it is leaving."`
@@ -34,17 +34,15 @@ type Preview struct {
 	Bindings         []PreviewedBinding `json:"bindings,omitempty" doc:"For a propagation policy: every workload that it would claim or has claimed."`
 }
 
-// PreviewedWorkload is a workload as it would be if a propagation policy were
-// written.
+// PreviewedWorkload is a workload as it would be if a propagation policy were written.
 type PreviewedWorkload struct {
-	Object  *Workload // status included
+	Object  *Workload // including its status
 	Current WorkloadStatus
-	Claimed bool // the policy would have it
+	Claimed bool // whether the policy would claim it
 	Summary string
 }
 
-// PreviewedBinding is what becomes of one workload when a propagation policy is
-// written.
+// PreviewedBinding is the effect of writing a propagation policy on one workload.
 type PreviewedBinding struct {
 	Workload        string           `json:"workload" doc:"The workload, as 'namespace/name'."`
 	CurrentReplicas map[string]int64 `json:"current_replicas" doc:"Current replicas by cluster."`
@@ -53,5 +51,5 @@ type PreviewedBinding struct {
 	Summary         string           `json:"summary" doc:"One sentence that sums up the binding."`
 }
 
-// PreviewLifetime is for how long a preview is kept.
+// PreviewLifetime is how long a preview is kept.
 const PreviewLifetime = 24 * time.Hour

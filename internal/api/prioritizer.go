@@ -2,33 +2,33 @@ package api
 
 import "slices"
 
-// StrategyPrioritizers scores a cluster by the weighted sum of prioritizers, as
-// Open Cluster Management does.
+// StrategyPrioritizers scores a cluster by the weighted sum of prioritizers, as Open Cluster
+// Management does.
 const StrategyPrioritizers Strategy = "prioritizers"
 
-// PrioritizerMode says what a policy starts from.
+// PrioritizerMode says which prioritizers a policy starts with.
 type PrioritizerMode string
 
-// The modes of a prioritizer policy.
+// Modes of a prioritizer policy.
 const (
-	// ModeAdditive starts from balance 1 and steady 1; configurations override
-	// those or come on top.
+	// ModeAdditive starts with balance and steady, each with weight 1. Configurations override
+	// these or are added.
 	ModeAdditive PrioritizerMode = "additive"
-	// ModeExact has only what the configurations list.
+	// ModeExact uses only the listed configurations.
 	ModeExact PrioritizerMode = "exact"
 )
 
-// PrioritizerType says where a prioritizer's score comes from.
+// PrioritizerType is where a prioritizer's score comes from.
 type PrioritizerType string
 
-// The types of prioritizer.
+// Types of prioritizers.
 const (
 	PrioritizerBuiltin PrioritizerType = "builtin" // computed by the server
 	PrioritizerAddon   PrioritizerType = "addon"   // read from placement scores
 	PrioritizerMetric  PrioritizerType = "metric"  // a live metric of the cluster
 )
 
-// The names of the built-in prioritizers.
+// Names of the built-in prioritizers.
 const (
 	PrioritizerBalance           = "balance"
 	PrioritizerSteady            = "steady"
@@ -45,10 +45,10 @@ var BuiltinPrioritizers = []string{
 	PrioritizerAvailableCPU, PrioritizerAvailableMemory, PrioritizerSpread,
 }
 
-// MaxPrioritizerWeight is the largest weight, and its negative the smallest.
+// MaxPrioritizerWeight is the maximum weight; its negative is the minimum.
 const MaxPrioritizerWeight = 10
 
-// PrioritizerPolicy says what the score of a cluster is the sum of.
+// PrioritizerPolicy configures which prioritizers add up to the score of a cluster.
 type PrioritizerPolicy struct {
 	Mode           PrioritizerMode     `json:"mode,omitempty" enum:"additive,exact" default:"additive" doc:"'additive': 'balance' and 'steady' with weight 1 each, which 'configurations' override or extend. 'exact': only what is listed."`
 	Configurations []PrioritizerConfig `json:"configurations,omitempty" doc:"Prioritizers and their weights. The score of a cluster is the sum of weight × score, where each score is from -100 to 100."`
@@ -63,34 +63,33 @@ type PrioritizerConfig struct {
 	Weight       *int64          `json:"weight,omitempty" default:"1" minimum:"-10" maximum:"10" doc:"Weight of the score. '0' disables the prioritizer; a negative weight prefers low scores."`
 }
 
-// SpreadType says what a spread constraint divides clusters by.
+// SpreadType is what a spread constraint groups clusters by.
 type SpreadType string
 
-// The types of spread constraint.
+// Types of spread constraints.
 const (
 	SpreadLabel SpreadType = "Label"
 	SpreadClaim SpreadType = "Claim"
 	SpreadField SpreadType = "Field"
 )
 
-// The fields of a cluster that a spread constraint of type Field may name.
+// Fields that a spread constraint of type Field may name.
 const (
 	SpreadRegion   = "region"
 	SpreadZone     = "zone"
 	SpreadProvider = "cloud_provider"
 )
 
-// Unsatisfiable says what happens to a cluster that would break a spread
-// constraint.
+// Unsatisfiable is what happens to a cluster that would violate a spread constraint.
 type Unsatisfiable string
 
-// The ways to treat clusters that would break a spread constraint.
+// Values of Unsatisfiable.
 const (
 	DoNotSchedule  Unsatisfiable = "DoNotSchedule"
 	ScheduleAnyway Unsatisfiable = "ScheduleAnyway"
 )
 
-// SpreadConstraint asks for the chosen clusters to be divided evenly.
+// SpreadConstraint spreads the chosen clusters evenly.
 type SpreadConstraint struct {
 	TopologyKey       string        `json:"topology_key" doc:"Label or claim whose values group the clusters, or 'region', 'zone' or 'cloud_provider' if 'type' is 'Field'."`
 	Type              SpreadType    `json:"type,omitempty" enum:"Label,Claim,Field" default:"Label" doc:"What 'topology_key' refers to."`
@@ -98,7 +97,7 @@ type SpreadConstraint struct {
 	WhenUnsatisfiable Unsatisfiable `json:"when_unsatisfiable,omitempty" enum:"DoNotSchedule,ScheduleAnyway" default:"ScheduleAnyway" doc:"'ScheduleAnyway': clusters that would violate the constraint come last. 'DoNotSchedule': they are not chosen."`
 }
 
-// maxSpreadConstraints bounds a placement's spread constraints.
+// maxSpreadConstraints limits the number of spread constraints of a placement.
 const maxSpreadConstraints = 8
 
 func (s *PlacementSpec) validatePrioritizers(errs *FieldErrors) {

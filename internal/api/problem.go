@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// Problem is an error answer (RFC 9457).
+// Problem is an error response (RFC 9457).
 type Problem struct {
 	Type   ProblemType `json:"type,omitempty" doc:"Type of the problem, for programs. The guide on errors lists all types."`
 	Title  string      `json:"title" doc:"Short summary of the type."`
@@ -13,7 +13,7 @@ type Problem struct {
 	Errors FieldErrors `json:"errors,omitempty" doc:"Invalid fields."`
 }
 
-// Error is the problem as one line.
+// Error returns the problem as one line.
 func (p *Problem) Error() string {
 	text := p.Title
 	if p.Detail != "" {
@@ -25,13 +25,13 @@ func (p *Problem) Error() string {
 	return text
 }
 
-// ProblemType is the URI of a type of problem. Programs tell problems apart by it:
-// the words are for people, and change.
+// ProblemType is the URI of a problem type. Programs should tell problems apart by it: the texts
+// may change.
 type ProblemType string
 
 const problemPrefix = "urn:scheduler:problem:"
 
-// The types of problem. ProblemTypes describes each of them.
+// Problem types. ProblemTypes describes each of them.
 const (
 	ProblemMalformed            ProblemType = problemPrefix + "malformed"
 	ProblemBadContinue          ProblemType = problemPrefix + "bad-continue"
@@ -72,18 +72,18 @@ const (
 	ProblemStoreFull            ProblemType = problemPrefix + "store-full"
 )
 
-// ProblemInfo describes a type of problem.
+// ProblemInfo describes a problem type.
 type ProblemInfo struct {
 	Type   ProblemType
 	Status int
 	Title  string
-	// Doc says when it occurs, and what to do.
+	// Doc says when the problem occurs and what to do.
 	Doc string
 }
 
-// ProblemTypes are all types of problem, by status. Of those with one status the
-// first is the general one. The answers of the server, its OpenAPI document and
-// the guide on errors are made from this table.
+// ProblemTypes lists all problem types, ordered by status. The first one of each status is the
+// general one. Server responses, the OpenAPI document and the guide on errors are generated from
+// this table.
 var ProblemTypes = []ProblemInfo{
 	{ProblemMalformed, 400, "Bad Request", "The body is not JSON or was cut off, a header or parameter cannot be parsed, or a field breaks a rule of the Arktos API. Correct the request."},
 	{ProblemBadContinue, 400, "Bad Request", "The `continue` token is invalid, or belongs to another list. Start the list again."},
@@ -124,8 +124,8 @@ var ProblemTypes = []ProblemInfo{
 	{ProblemStoreFull, 507, "Insufficient Storage", "The store is full. Nothing was written. Reads continue."},
 }
 
-// LookupProblem describes a type; ok is false for one that this version does not
-// know.
+// LookupProblem returns the description of a problem type. ok is false if this version does not
+// know it.
 func LookupProblem(t ProblemType) (info ProblemInfo, ok bool) {
 	i := slices.IndexFunc(ProblemTypes, func(info ProblemInfo) bool { return info.Type == t })
 	if i < 0 {
@@ -134,8 +134,8 @@ func LookupProblem(t ProblemType) (info ProblemInfo, ok bool) {
 	return ProblemTypes[i], true
 }
 
-// ProblemOfStatus is the general type of problem with a status: malformed or
-// internal where a status has none.
+// ProblemOfStatus returns the general problem type of a status, or malformed or internal if the
+// status has none.
 func ProblemOfStatus(status int) ProblemType {
 	for _, info := range ProblemTypes {
 		if info.Status == status {
@@ -148,12 +148,12 @@ func ProblemOfStatus(status int) ProblemType {
 	return ProblemInternal
 }
 
-// RefusesPreview reports that a write was refused because of its preview.
+// RefusesPreview reports whether a write was rejected because of its preview.
 func (t ProblemType) RefusesPreview() bool {
 	return t == ProblemPreviewExpired || t == ProblemPreviewMismatch || t == ProblemFleetChanged
 }
 
-// IsCollision reports that somebody else's change stands in the way of a write.
+// IsCollision reports whether a write was rejected because of a concurrent change.
 func (t ProblemType) IsCollision() bool {
 	return t == ProblemConflict || t == ProblemObjectChanged || t == ProblemObjectExists || t == ProblemObjectMissing
 }

@@ -23,9 +23,9 @@ func TestProblemTypes(t *testing.T) {
 	}
 }
 
-// The guide has the table of the types, as it is here. To renew it, run the test
-// with UPDATE_GUIDE=1, and then make generate.
-func TestTheGuideListsTheProblemTypes(t *testing.T) {
+// The guide contains this table. To update it, run the test with UPDATE_GUIDE=1, then make
+// generate.
+func TestGuideListsProblemTypes(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("| Type | Status | When, and what to do |\n|---|---|---|\n")
 	for _, info := range ProblemTypes {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// PropagationPolicy says where the workloads that it selects run, and how their
-// replicas are divided. Without a namespace it is for workloads of all of them.
+// PropagationPolicy says where the workloads that it selects run, and how their replicas are
+// divided. A policy without a namespace applies to workloads in all namespaces.
 type PropagationPolicy struct {
 	Kind     Kind                    `json:"kind" enum:"propagation_policy"`
 	Metadata Metadata                `json:"metadata"`
@@ -15,7 +15,7 @@ type PropagationPolicy struct {
 	Status   PropagationPolicyStatus `json:"status,omitzero"`
 }
 
-// PropagationPolicySpec is what the user asks for.
+// PropagationPolicySpec is the user's configuration of a policy.
 type PropagationPolicySpec struct {
 	ResourceSelectors  []ResourceSelector   `json:"resource_selectors" doc:"Workloads that the policy applies to. A workload must match at least one selector."`
 	Placement          PropagationPlacement `json:"placement,omitzero" doc:"Where the workloads run. If omitted, on every visible cluster, each with all replicas."`
@@ -26,19 +26,19 @@ type PropagationPolicySpec struct {
 	FailBack           *FailBack            `json:"fail_back,omitempty" doc:"Whether an earlier group of 'cluster_affinities' takes the workload back. If omitted, it does not."`
 }
 
-// Preemption says whether a policy takes over claimed workloads.
+// Preemption says whether a policy takes over workloads that another policy has claimed.
 type Preemption string
 
-// The kinds of claim preemption.
+// Values of Preemption.
 const (
 	PreemptNever  Preemption = "Never"
 	PreemptAlways Preemption = "Always"
 )
 
-// WorkloadPreemption says whether a workload takes the place of others.
+// WorkloadPreemption says whether a workload may displace others.
 type WorkloadPreemption string
 
-// The kinds of workload preemption.
+// Values of WorkloadPreemption.
 const (
 	WorkloadPreemptionNever         WorkloadPreemption = "Never"
 	WorkloadPreemptionLowerPriority WorkloadPreemption = "LowerPriority"
@@ -53,8 +53,7 @@ type ResourceSelector struct {
 	LabelSelector *LabelSelector `json:"label_selector,omitempty" doc:"Conditions on the workload's labels. Ignored if 'name' is set."`
 }
 
-// PropagationPlacement says which clusters are chosen, and how replicas are
-// divided over them.
+// PropagationPlacement says which clusters are chosen, and how replicas are divided among them.
 type PropagationPlacement struct {
 	ClusterAffinity    *ClusterAffinity   `json:"cluster_affinity,omitempty" doc:"Clusters to choose from. If neither this nor 'cluster_affinities' is set, every visible cluster."`
 	ClusterAffinities  []AffinityTerm     `json:"cluster_affinities,omitempty" doc:"Groups of clusters to choose from, in order of preference: the first group that can take the whole workload gets it. Cannot be combined with 'cluster_affinity'."`
@@ -64,8 +63,8 @@ type PropagationPlacement struct {
 	EmptyClusters      bool               `json:"empty_clusters,omitempty" default:"false" doc:"If true, chosen clusters that get no replicas stay in the binding, with 0."`
 }
 
-// ClusterAffinity selects clusters: all that it says must hold, and excluded
-// ones are out in any case. An empty one selects every cluster.
+// ClusterAffinity selects the clusters that meet all its conditions. Excluded clusters are never
+// selected. An empty affinity selects every cluster.
 type ClusterAffinity struct {
 	ClusterNames    []string           `json:"cluster_names,omitempty" ref:"cluster" doc:"Names of clusters. If omitted, any name."`
 	ExcludeClusters []string           `json:"exclude_clusters,omitempty" ref:"cluster,optional" doc:"Names of clusters that are never chosen."`
@@ -73,15 +72,15 @@ type ClusterAffinity struct {
 	FieldSelector   []FieldRequirement `json:"field_selector,omitempty" doc:"Conditions on the cluster's provider, region and zones, all of which must hold."`
 }
 
-// FieldRequirement is one condition on a field of a cluster. A cluster in
-// several zones meets In with one of them, and NotIn with none.
+// FieldRequirement is a condition on a field of a cluster. A cluster in several zones meets In if
+// one of them matches, and NotIn if none does.
 type FieldRequirement struct {
 	Key      string           `json:"key" enum:"provider,region,zone" doc:"Field of the cluster; 'provider' is its 'cloud_provider'."`
 	Operator SelectorOperator `json:"operator" enum:"In,NotIn" doc:"How the field is compared. A cluster in several zones matches 'In' if any of them is listed, and 'NotIn' if none is."`
 	Values   []string         `json:"values" doc:"Values to compare with."`
 }
 
-// AffinityTerm is a named group of clusters.
+// AffinityTerm is a named affinity group.
 type AffinityTerm struct {
 	AffinityName string `json:"affinity_name" doc:"Name of the group: 1 to 32 characters, unique in the policy."`
 	ClusterAffinity
@@ -94,7 +93,7 @@ type OverflowAffinity struct {
 	ClusterAffinity
 }
 
-// The fields that group constraints divide clusters by.
+// Fields that group constraints group clusters by.
 const (
 	GroupByCluster  = "cluster"
 	GroupByRegion   = "region"
@@ -102,7 +101,7 @@ const (
 	GroupByProvider = "provider"
 )
 
-// GroupConstraint bounds over how many groups of clusters a workload is spread.
+// GroupConstraint limits how many groups of clusters a workload is spread over.
 type GroupConstraint struct {
 	SpreadByField string `json:"spread_by_field,omitempty" enum:"cluster,region,zone,provider" defaultBy:"spread_by_label =cluster" doc:"Field by which clusters are grouped. Cannot be combined with 'spread_by_label'."`
 	SpreadByLabel string `json:"spread_by_label,omitempty" doc:"Label by which clusters are grouped: those with the same value form a group."`
@@ -110,29 +109,28 @@ type GroupConstraint struct {
 	MaxGroups     *int64 `json:"max_groups,omitempty" minimum:"0" doc:"Largest number of groups. If omitted or '0', there is no limit."`
 }
 
-// ReplicaSchedulingType says whether clusters share the replicas.
+// ReplicaSchedulingType says whether the replicas are divided or duplicated.
 type ReplicaSchedulingType string
 
-// The types of replica scheduling.
+// Types of replica scheduling.
 const (
 	Duplicated ReplicaSchedulingType = "Duplicated"
 	Divided    ReplicaSchedulingType = "Divided"
 )
 
-// DivisionPreference says how replicas are divided.
+// DivisionPreference is how replicas are divided.
 type DivisionPreference string
 
-// The preferences of division.
+// Division preferences.
 const (
 	Aggregated DivisionPreference = "Aggregated"
 	Weighted   DivisionPreference = "Weighted"
 )
 
-// DynamicWeightAvailable weighs clusters by how many replicas they have room
-// for.
+// DynamicWeightAvailable weights clusters by the number of replicas that fit.
 const DynamicWeightAvailable = "AvailableReplicas"
 
-// ReplicaScheduling says how replicas are divided over the chosen clusters.
+// ReplicaScheduling configures how replicas are divided among the chosen clusters.
 type ReplicaScheduling struct {
 	Type               ReplicaSchedulingType `json:"type,omitempty" enum:"Duplicated,Divided" default:"Divided" doc:"'Divided': the clusters share the replicas. 'Duplicated': each cluster gets all of them."`
 	DivisionPreference DivisionPreference    `json:"division_preference,omitempty" enum:"Aggregated,Weighted" defaultBy:"type Divided=Weighted" doc:"For type 'Divided'. 'Weighted': by weight. 'Aggregated': on as few clusters as have room."`
@@ -140,70 +138,68 @@ type ReplicaScheduling struct {
 	ClusterLimits      []ClusterLimit        `json:"cluster_limits,omitempty" doc:"Limits on the replicas of individual clusters. If several match a cluster, the tightest apply."`
 }
 
-// WeightPreference says what weight clusters have.
+// WeightPreference configures the weights of clusters.
 type WeightPreference struct {
 	StaticWeights []StaticWeight `json:"static_weights,omitempty" doc:"Weights of clusters. If several match a cluster, the largest counts. A cluster that none matches gets no replicas, unless none matches any cluster."`
 	DynamicWeight string         `json:"dynamic_weight,omitempty" enum:"AvailableReplicas" doc:"'AvailableReplicas': the weight of a cluster is the number of replicas that it has room for. Replaces 'static_weights'."`
 }
 
-// StaticWeight is the weight of the clusters that match.
+// StaticWeight is the weight of the matching clusters.
 type StaticWeight struct {
 	Affinity ClusterAffinity `json:"affinity,omitzero" doc:"Clusters that have the weight. If omitted, every cluster."`
 	Weight   int64           `json:"weight" minimum:"1" maximum:"2147483647" doc:"Weight of each of these clusters."`
 }
 
-// ClusterLimit bounds the replicas of each cluster that matches.
+// ClusterLimit limits the replicas on each matching cluster.
 type ClusterLimit struct {
 	Affinity    ClusterAffinity `json:"affinity,omitzero" doc:"Clusters that the limits apply to. If omitted, every cluster."`
 	MinReplicas *int64          `json:"min_replicas,omitempty" minimum:"0" maximum:"2147483647" doc:"Smallest number of replicas on a cluster that is used."`
 	MaxReplicas *int64          `json:"max_replicas,omitempty" minimum:"0" maximum:"2147483647" doc:"Largest number of replicas on a cluster."`
 }
 
-// Failover says how a workload leaves a cluster that is lost, or on which it
-// does not work.
+// Failover configures how a workload leaves a lost cluster, or one on which it is unhealthy.
 type Failover struct {
 	Cluster     *ClusterFailover     `json:"cluster,omitempty" doc:"What happens if a cluster goes offline, or gets a taint that evicts. If omitted, replicas are moved gracefully, with the defaults below."`
 	Application *ApplicationFailover `json:"application,omitempty" doc:"What happens if the workload is reported unhealthy on a cluster. If omitted, it stays there."`
 }
 
-// ClusterFailover says how a workload leaves a lost cluster.
+// ClusterFailover configures how a workload leaves a lost cluster.
 type ClusterFailover struct {
 	PurgeMode   PurgeMode `json:"purge_mode,omitempty" enum:"Directly,Gracefully" default:"Gracefully" doc:"'Gracefully': the replicas count as running until their replacements are healthy or 'grace_period' is over. 'Directly': they are removed at once."`
 	GracePeriod Duration  `json:"grace_period,omitempty" defaultBy:"purge_mode Gracefully=10m" doc:"Time after which the replicas are removed in any case."`
 }
 
-// ApplicationFailover says when and how a workload leaves a cluster on which it
-// is unhealthy.
+// ApplicationFailover configures when and how a workload leaves a cluster on which it is unhealthy.
 type ApplicationFailover struct {
 	Toleration  Duration  `json:"toleration,omitempty" default:"5m" doc:"How long the workload may be unhealthy."`
 	PurgeMode   PurgeMode `json:"purge_mode,omitempty" enum:"Directly,Gracefully,Never" default:"Gracefully" doc:"'Gracefully': the replicas count as running until their replacements are healthy or 'grace_period' is over. 'Directly': they are removed at once. 'Never': they stay until an explicit reschedule."`
 	GracePeriod Duration  `json:"grace_period,omitempty" defaultBy:"purge_mode Gracefully=10m" doc:"Time after which the replicas are removed in any case."`
 }
 
-// FailBackMode says whether an earlier affinity group takes a workload back.
+// FailBackMode says whether a workload returns to an earlier affinity group.
 type FailBackMode string
 
-// The modes of fail-back.
+// Fail-back modes.
 const (
 	FailBackNever     FailBackMode = "never"
 	FailBackAutomatic FailBackMode = "automatic"
 )
 
-// FailBack says when an earlier affinity group takes a workload back.
+// FailBack configures when a workload returns to an earlier affinity group.
 type FailBack struct {
 	Mode          FailBackMode `json:"mode,omitempty" enum:"never,automatic" default:"automatic" doc:"'automatic': an earlier group takes the workload back once it could have taken it for the whole of 'stabilization'. 'never': only an explicit reschedule does."`
 	Stabilization Duration     `json:"stabilization,omitempty" default:"10m" doc:"How long an earlier group must be able to take the workload."`
 }
 
-// PropagationPolicyStatus shows the bindings that follow the policy. It is not
-// stored: it follows from the workloads.
+// PropagationPolicyStatus lists the bindings that follow the policy. It is not stored, because it
+// is derived from the workloads.
 type PropagationPolicyStatus struct {
 	ObservedGeneration int64       `json:"observed_generation,omitempty" doc:"Generation that the status describes."`
 	Conditions         []Condition `json:"conditions,omitempty" doc:"'ReferencesResolved' and 'WorkloadsSelected', if something is missing."`
 	Bindings           []Binding   `json:"bindings,omitempty" doc:"Workloads that the policy has claimed, sorted by namespace and name."`
 }
 
-// Binding is where one workload runs.
+// Binding says where one workload runs.
 type Binding struct {
 	Workload         string            `json:"workload" doc:"The workload, as 'namespace/name'."`
 	Clusters         []WorkloadCluster `json:"clusters" doc:"Chosen clusters, each with its replicas."`
@@ -232,8 +228,8 @@ func (p *PropagationPolicy) Secrets() map[string]Secret { return nil }
 // SetSecret implements Object.
 func (p *PropagationPolicy) SetSecret(string, Secret) {}
 
-// DefaultGracePeriod is how long a lost cluster's replicas count as running, also where
-// a policy does not say.
+// DefaultGracePeriod is how long the replicas on a lost cluster count as running, also used if a
+// policy does not set it.
 const DefaultGracePeriod Duration = "10m"
 
 // SetDefaults implements Object.
@@ -248,7 +244,7 @@ func (p *PropagationPolicy) SetDefaults() {
 	setDefaults(&p.Spec)
 }
 
-// Max is the largest number of groups; ok is false where there is no limit.
+// Max returns the maximum number of groups. ok is false if there is no limit.
 func (c *GroupConstraint) Max() (groups int64, ok bool) {
 	if c.MaxGroups == nil || *c.MaxGroups == 0 {
 		return 0, false
@@ -256,8 +252,7 @@ func (c *GroupConstraint) Max() (groups int64, ok bool) {
 	return *c.MaxGroups, true
 }
 
-// By names what the constraint groups clusters by, for messages: "region",
-// `label "tier"`.
+// By returns what the constraint groups clusters by, for messages: "region", `label "tier"`.
 func (c *GroupConstraint) By() string {
 	if c.SpreadByLabel != "" {
 		return "label " + quote(c.SpreadByLabel)
@@ -265,11 +260,10 @@ func (c *GroupConstraint) By() string {
 	return c.SpreadByField
 }
 
-// Path is how statuses name the policy: namespace/name, or the name of a global
-// one.
+// Path returns the policy as statuses name it: namespace/name, or the name of a global policy.
 func (p *PropagationPolicy) Path() string { return KeyOf(p).Path() }
 
-// PolicyKey is the key of a policy that a status names.
+// PolicyKey returns the key of a policy from its path in a status.
 func PolicyKey(path string) Key {
 	namespace, name, ok := strings.Cut(path, "/")
 	if !ok {
@@ -283,7 +277,7 @@ var (
 	resourceKindShape = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
 )
 
-// checkAPIVersion applies Kubernetes' form, "v1" or "apps/v1".
+// checkAPIVersion checks for the form of Kubernetes: "v1" or "apps/v1".
 func checkAPIVersion(text string) string {
 	switch {
 	case text == "":

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// testPolicy is a policy in the namespace shop that is right, changed.
+// testPolicy returns a valid policy in the namespace shop, modified by change.
 func testPolicy(change func(p *PropagationPolicy, place *PropagationPlacement)) *PropagationPolicy {
 	p := &PropagationPolicy{Metadata: Metadata{Name: "p", Namespace: "shop"}}
 	p.Spec.ResourceSelectors = []ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment"}}
@@ -17,7 +17,7 @@ func testPolicy(change func(p *PropagationPolicy, place *PropagationPlacement)) 
 	return p
 }
 
-// term is an affinity group of clusters by name.
+// term returns an affinity group of named clusters.
 func term(name string, clusters ...string) AffinityTerm {
 	return AffinityTerm{AffinityName: name, ClusterAffinity: ClusterAffinity{ClusterNames: clusters}}
 }
@@ -222,9 +222,9 @@ func TestPropagationPolicyValidate(t *testing.T) {
 	}
 }
 
-// TestMalformedPeriodSaysHowToWriteOne: that a period is too short is another
-// thing than that it is none.
-func TestMalformedPeriodSaysHowToWriteOne(t *testing.T) {
+// TestMalformedPeriod checks that a malformed period and one that is too short get
+// different errors.
+func TestMalformedPeriod(t *testing.T) {
 	for period, want := range map[Duration]string{"600": "is not a duration: write", "0s": "must be longer than 0"} {
 		errs := testPolicy(func(p *PropagationPolicy, _ *PropagationPlacement) {
 			p.Spec.Failover = &Failover{Cluster: &ClusterFailover{GracePeriod: period}}
@@ -235,7 +235,7 @@ func TestMalformedPeriodSaysHowToWriteOne(t *testing.T) {
 	}
 }
 
-// TestPropagationPolicyDefaults: what a user leaves out, and what it then means.
+// TestPropagationPolicyDefaults checks the defaults of absent fields.
 func TestPropagationPolicyDefaults(t *testing.T) {
 	for _, tt := range []struct{ name, given, want string }{
 		{"nothing", `{}`, `{"resource_selectors":null,"preemption":"Never","workload_preemption":"Never"}`},
@@ -271,8 +271,7 @@ func TestPropagationPolicyDefaults(t *testing.T) {
 	}
 }
 
-// TestNamespaceOfPolicies: a policy without a namespace is a global one, and is
-// named without one.
+// TestNamespaceOfPolicies checks that a policy without a namespace is global and named without one.
 func TestNamespaceOfPolicies(t *testing.T) {
 	for text, path := range map[string]string{`{"name":"p"}`: "p", `{"name":"p","namespace":"shop"}`: "shop/p"} {
 		o, err := Decode([]byte(`{"kind":"propagation_policy","metadata":` + text + `}`))
@@ -291,8 +290,8 @@ func TestNamespaceOfPolicies(t *testing.T) {
 	}
 }
 
-// TestAffinityGroupsOnTheWire: the selector of a group lies beside its name, as
-// it is written, and comes back as it was.
+// TestAffinityGroupsOnTheWire checks that the selector fields of a group are next to its name in
+// JSON, and survive a round trip.
 func TestAffinityGroupsOnTheWire(t *testing.T) {
 	const text = `[{"affinity_name":"a","cluster_names":["c"],"exclude_clusters":["d"],"label_selector":{"match_labels":{"k":"v"}},` +
 		`"field_selector":[{"key":"zone","operator":"NotIn","values":["z"]}],"overflow_affinities":[{"affinity_name":"b","cluster_names":["e"]}]}]`

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The bounds on what one policy may list.
+// Limits on the lists of one policy.
 const (
 	maxAffinities       = 64
 	maxGroupConstraints = 8
@@ -87,8 +87,7 @@ func (s *PropagationPlacement) validateTerm(errs *FieldErrors, field string, ter
 
 var affinityNameShape = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
 
-// checkAffinityName applies the rule of affinity names, which are unique among
-// those seen.
+// checkAffinityName checks an affinity name, which must not be in seen.
 func checkAffinityName(errs *FieldErrors, field, name string, seen map[string]string) {
 	switch {
 	case name == "":
@@ -104,8 +103,7 @@ func checkAffinityName(errs *FieldErrors, field, name string, seen map[string]st
 	seen[name] = field
 }
 
-// empty reports whether the affinity selects every cluster that it does not
-// exclude.
+// empty reports whether the affinity selects every cluster that it does not exclude.
 func (a *ClusterAffinity) empty() bool {
 	return len(a.ClusterNames) == 0 && len(a.FieldSelector) == 0 && len(a.LabelSelector.Requirements()) == 0
 }
@@ -159,7 +157,7 @@ func validateGroupConstraints(errs *FieldErrors, field string, constraints []Gro
 	}
 }
 
-// fillsByCapacity reports whether replicas go where there is room for them.
+// fillsByCapacity reports whether replicas are divided by available capacity.
 func (r *ReplicaScheduling) fillsByCapacity() bool {
 	if r == nil || r.Type != Divided {
 		return false
@@ -210,8 +208,8 @@ func (f *Failover) validate(errs *FieldErrors, field string) {
 	}
 }
 
-// validateGracePeriod demands a grace period where replicas are purged
-// gracefully, and nowhere else. That it is a duration is a rule of the field.
+// validateGracePeriod requires a grace period if replicas are purged gracefully, and rejects it
+// otherwise. The field's own rule checks that it is a duration.
 func validateGracePeriod(errs *FieldErrors, field string, period Duration, mode PurgeMode) {
 	if mode != PurgeGracefully {
 		if period != "" {
@@ -224,7 +222,7 @@ func validateGracePeriod(errs *FieldErrors, field string, period Duration, mode 
 	}
 }
 
-// validateAPIResources checks the types of resources that a cluster takes.
+// validateAPIResources checks a cluster's resource types.
 func validateAPIResources(errs *FieldErrors, field string, names []string) {
 	checkUnique(errs, field, names)
 	for i, name := range names {

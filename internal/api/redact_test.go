@@ -29,8 +29,8 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// texts finds the strings in a value, and the names in its maps, by their path in the
-// document. set changes one of them in place.
+// texts finds the strings and map keys in a value, with their paths in the document. set replaces
+// one of them in place.
 func texts(v reflect.Value, at string, found func(at string, set func(text string))) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -76,12 +76,12 @@ func texts(v reflect.Value, at string, found func(at string, set func(text strin
 				v.Set(m)
 			})
 		}
-	default: // holds no text
+	default: // contains no text
 	}
 }
 
-// sensitive are the fields that may hold a secret by what they are called: whatever
-// they hold, nothing of it is repeated.
+// sensitive reports whether a field may hold a secret by its name, so that nothing of it may be
+// repeated.
 func sensitive(at string) bool {
 	for _, word := range []string{"url", "token", "kubeconfig", "password", "secret", "cert", "headers.", "headers[", "credential", "insecure"} {
 		if strings.Contains(at, word) {
@@ -91,9 +91,8 @@ func sensitive(at string) bool {
 	return false
 }
 
-// A secret that is put into whatever field of whatever kind is not repeated by what
-// says that it does not belong there.
-func TestASecretInAWrongFieldIsNotRepeated(t *testing.T) {
+// A secret in the wrong field, of any kind, is not repeated in errors.
+func TestMisplacedSecretsAreNotRepeated(t *testing.T) {
 	shapes := []string{
 		"https://user:" + marker + "@host/\x7f", "https://user:" + marker + "@host:99999", "https://host/%zz?token=" + marker, "Bearer " + marker + "\n",
 	}
@@ -114,13 +113,13 @@ func TestASecretInAWrongFieldIsNotRepeated(t *testing.T) {
 					}
 				})
 				if strings.HasPrefix(text, "Bearer") && (strings.Contains(field, "_constraints[") || strings.Contains(field, ".cel[")) {
-					continue // the error about an expression names the word that it stops at
+					continue // errors about expressions quote the word at which parsing stops
 				}
 				err := object.Validate().Err()
 				if err != nil && strings.Contains(err.Error(), marker) {
 					t.Errorf("%s: %s holds %q: %s", info.Kind, field, text, around(err.Error()))
 				}
-				// Nor is it where the field wants something else than a text.
+				// The same applies if the field has another type.
 				document := fmt.Sprintf(`{"kind":%q,"metadata":{"name":"x"},"spec":{"unknown":%q}}`, info.Kind, text)
 				if _, err := Decode([]byte(document)); err == nil || strings.Contains(err.Error(), marker) {
 					t.Errorf("%s: an unknown field: %v", info.Kind, err)
@@ -138,7 +137,7 @@ func TestASecretInAWrongFieldIsNotRepeated(t *testing.T) {
 	}
 }
 
-// around is the part of a text that has the marker.
+// around returns the part of a text around the marker.
 func around(text string) string {
 	i := strings.Index(text, marker)
 	return text[max(i-80, 0):min(i+80, len(text))]

@@ -7,65 +7,62 @@ import (
 	"sync"
 )
 
-// Where an object names another one is said at the field, with the tag ref: the
-// kind of what is named, and how its namespace is found. It is said nowhere else:
-// whether what is named exists, and whether who writes the name may read it, are
-// both asked of References and StatusReferences.
+// A field that refers to another object has the tag ref, with the kind of that object and how to
+// find its namespace. References and StatusReferences are derived from the tags alone. They are
+// used both to check that referenced objects exist and that the writer may read them.
 //
 //	ref:"cluster"             a cluster, which has no namespace
-//	ref:"workload,own"        a workload of the object's own namespace
-//	ref:"metric,sibling"      a metric of the namespace in the field beside it; absent = global
+//	ref:"workload,own"        a workload in the object's own namespace
+//	ref:"metric,sibling"      a metric in the namespace given by the field next to it; absent = global
 //	ref:"propagation_policy,path"  a policy as namespace/name
-//	ref:"cluster,optional"    what is named need not exist, or has conditions of its own
+//	ref:"cluster,optional"    the object need not exist, or has its own conditions
 
-// Reference is where an object names another one.
+// Reference is a reference from one object to another.
 type Reference struct {
-	// Field is the path of the name.
+	// Field is the path of the reference.
 	Field string
-	// Key is that of the object that is named. Its name is empty where all objects
-	// of a namespace are meant.
+	// Key is the key of the referenced object. The name is empty if it refers to all objects in a
+	// namespace.
 	Key Key
-	// Optional says that it is nothing to complain of where there is no such object.
+	// Optional says that the object need not exist.
 	Optional bool
 }
 
-// ReferenceField is a field by which objects of a kind name others.
+// ReferenceField is a field in which objects of a kind refer to others.
 type ReferenceField struct {
 	Kind Kind
-	// Field is the path, with [] for every element of a list:
-	// "spec.metrics[].name".
+	// Field is the path, with [] for every list element: "spec.metrics[].name".
 	Field string
-	// To is the kind of what is named.
+	// To is the kind of the referenced objects.
 	To Kind
-	// In says how the namespace of what is named is found.
+	// In says how to find the namespace of the referenced object.
 	In ReferenceNamespace
-	// Optional says that it is nothing to complain of where there is no such object.
+	// Optional says that the object need not exist.
 	Optional bool
 }
 
-// ReferenceNamespace says how the namespace of what a field names is found.
+// ReferenceNamespace says how to find the namespace of a referenced object.
 type ReferenceNamespace string
 
-// The ways to find the namespace of what is named.
+// Values of ReferenceNamespace.
 const (
-	// InNone is that of kinds without a namespace.
+	// InNone: the kind has no namespace.
 	InNone ReferenceNamespace = ""
-	// InOwn is the namespace of the object that names the other.
+	// InOwn: the namespace of the referring object.
 	InOwn ReferenceNamespace = "own"
-	// InSibling is the namespace that the field "namespace" beside the name holds.
+	// InSibling: the value of the field "namespace" next to the reference.
 	InSibling ReferenceNamespace = "sibling"
-	// InPath is the part of the name before the slash.
+	// InPath: the part of the reference before the slash.
 	InPath ReferenceNamespace = "path"
 )
 
-// References are the objects that the spec of an object names, in the order of its
-// fields.
+// References returns the references in the spec of an object, in field order.
 func References(object Object) []Reference {
 	return referencesIn(object, "spec", object.SpecPart())
 }
 
-// StatusReferences are the objects that the status of an object names, as far as
-// decisions start from it. Nobody writes a status, but a simulation may be given one.
+// StatusReferences returns the references in the status of an object that decisions start from.
+// Users cannot write a status, but they can pass one to a simulation.
 func StatusReferences(object Object) []Reference {
 	return referencesIn(object, "status", object.StatusPart())
 }
@@ -80,7 +77,7 @@ func referencesIn(object Object, field string, part any) []Reference {
 	return r.found
 }
 
-// ReferenceFields lists every field by which objects name others.
+// ReferenceFields lists every field that refers to objects.
 var ReferenceFields = sync.OnceValue(func() []ReferenceField {
 	var out []ReferenceField
 	for _, info := range Kinds {
@@ -98,25 +95,25 @@ var ReferenceFields = sync.OnceValue(func() []ReferenceField {
 	return out
 })
 
-// referenceNode is a type in which there are names of objects. Types without any
-// have none, so that reading references looks at nothing else.
+// referenceNode is a type that contains references. Types without references have no node, so that
+// they are skipped.
 type referenceNode struct {
-	name   *nameTag        // the values of the type are names themselves
+	name   *nameTag        // set if values of the type are references themselves
 	elem   *referenceNode  // of a pointer or a list
 	many   bool            // a list
-	fields []referenceStep // of a structure
+	fields []referenceStep // of a struct
 }
 
-// referenceStep is a field of a structure that leads to names.
+// referenceStep is a struct field that leads to references.
 type referenceStep struct {
 	index    int
-	json     string // "" = the fields of an embedded structure are those of the outer one
-	sibling  int    // position of the field with the namespace, -1 where there is none
+	json     string // "" for an embedded struct, whose fields count as those of the outer one
+	sibling  int    // index of the namespace field, or -1
 	node     *referenceNode
 	declared *nameTag
 }
 
-// nameTag is the tag of a field.
+// nameTag is a parsed ref tag.
 type nameTag struct {
 	to       Kind
 	in       ReferenceNamespace
@@ -138,7 +135,7 @@ func parseNameTag(text string) *nameTag {
 	return tag
 }
 
-// referenceNodes are those of all specs and statuses.
+// referenceNodes holds the nodes of all specs and statuses.
 var referenceNodes = sync.OnceValue(func() map[reflect.Type]*referenceNode {
 	known := map[reflect.Type]*referenceNode{}
 	for _, info := range Kinds {
@@ -151,8 +148,8 @@ var referenceNodes = sync.OnceValue(func() map[reflect.Type]*referenceNode {
 	return known
 })
 
-// nodeOf is the node of a type, nil where there are no names in it. tag is that of
-// the field that has the type.
+// nodeOf returns the node of a type, or nil if it contains no references. tag is the tag of the
+// field with that type.
 func nodeOf(t reflect.Type, tag *nameTag) *referenceNode {
 	switch t.Kind() {
 	case reflect.String:
@@ -186,7 +183,7 @@ func nodeOf(t reflect.Type, tag *nameTag) *referenceNode {
 		if len(node.fields) > 0 {
 			return node
 		}
-	default: // nothing else holds names
+	default: // other types contain no references
 	}
 	return nil
 }
@@ -216,7 +213,7 @@ func under(field, name string) string {
 	return field + "." + name
 }
 
-// references collects those of one object.
+// references collects the references of one object.
 type references struct {
 	own   string
 	found []Reference
@@ -247,8 +244,8 @@ func (r *references) walk(n *referenceNode, v reflect.Value, field string) {
 	}
 }
 
-// add adds what a field names. namespace is what is beside the name, or the
-// object's own.
+// add adds the reference in a field. namespace is that of the sibling field, or of the object
+// itself.
 func (r *references) add(tag *nameTag, name, namespace, field string) {
 	key := Key{Kind: tag.to, Name: name}
 	switch tag.in {
@@ -262,7 +259,7 @@ func (r *references) add(tag *nameTag, name, namespace, field string) {
 	}
 	info, _ := LookupKind(tag.to)
 	if name == "" && (tag.in != InSibling || namespace == "") || key.Namespace == "" && info.Scope == Namespaced {
-		return // nothing is named, or something of every namespace
+		return // no reference, or one to every namespace
 	}
 	r.found = append(r.found, Reference{Field: field, Key: key, Optional: tag.optional})
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// namedByFields are all fields by which objects name others, with what they name. A
-// field that loses its tag is missing here, and one that gets a tag is too much.
+// namedByFields lists every field that refers to objects, with the kind. The test fails if a field
+// loses its ref tag or gets one.
 var namedByFields = []string{
 	"cloud spec.metrics[].name metric sibling optional",
 	"cluster spec.metrics[].name metric sibling optional",
@@ -81,17 +81,18 @@ func TestReferenceFields(t *testing.T) {
 	}
 }
 
-// plainTexts are the fields with texts that name no object. A field that is in
-// neither list has to be put into one: does it name an object, then it gets a tag
-// ref, or everybody could name by it what only others may read.
+// plainTexts lists the text fields that do not refer to objects. Every text field must be in one of
+// the two lists. A field that refers to an object needs a ref tag; otherwise anyone could refer to
+// objects that they may not read.
 var plainTexts = []string{
-	// Namespaces that own an object, or may use it: who may write it is asked for them.
+	// Namespaces that own an object or may use it. The writer's access to them is checked
+	// separately.
 	"cloud spec.namespace", "cluster spec.namespace", "cluster spec.namespaces[]", "cluster_set spec.namespaces[]",
-	// The namespace beside a name that has a tag.
+	// The namespace next to a name with a tag.
 	"cloud spec.metrics[].namespace", "cluster spec.metrics[].namespace", "magnum_cluster spec.metrics[].namespace",
 	"openstack_project spec.metrics[].namespace", "propagation_policy spec.resource_selectors[].namespace",
-	// Names that count within what the reader sees anyway: the metrics and scores that
-	// clusters list, and the flavors and sites that they have.
+	// Names that resolve among objects that the reader can see anyway: metrics and scores of
+	// clusters, and their flavors and sites.
 	"cluster spec.cloud_constraints.metric_constraints[]", "magnum_cluster spec.metric_constraints[]", "placement spec.metric_constraints[]",
 	"placement spec.prioritizer_policy.configurations[].name", "placement spec.prioritizer_policy.configurations[].resource_name",
 	"placement spec.prioritizer_policy.configurations[].score_name",
@@ -106,7 +107,7 @@ var plainTexts = []string{
 	"workload spec.allocation.geo_location.area", "workload spec.allocation.geo_location.city", "workload spec.allocation.geo_location.country",
 	"workload spec.allocation.geo_location.province", "workload spec.allocation.operator", "workload spec.allocation.regions[].region",
 	"workload spec.allocation.regions[].availability_zones[]",
-	// Addresses, and names in systems outside.
+	// Addresses, and names in other systems.
 	"cluster spec.health.url", "metrics_provider spec.ca_cert", "metrics_provider spec.influx.bucket", "metrics_provider spec.influx.org",
 	"metrics_provider spec.influx.url", "metrics_provider spec.http_json.url", "metrics_provider spec.http_json.value", "metrics_provider spec.kafka.comparison_column", "metrics_provider spec.kafka.table",
 	"metrics_provider spec.kafka.url", "metrics_provider spec.kafka.value_column", "metrics_provider spec.prometheus.url",
@@ -120,7 +121,7 @@ var plainTexts = []string{
 	"workload spec.distribution.custom_on_demand",
 }
 
-// plainParts are the ends of fields that hold no names wherever they stand.
+// plainParts are suffixes of fields that never refer to objects.
 var plainParts = []string{
 	".match_expressions[].key", ".match_expressions[].values[]", ".field_selector[].values[]", ".openstack.auth_url", ".openstack.ca_cert",
 	".openstack.username", ".openstack.user_id", ".openstack.user_domain_name", ".openstack.project_name", ".openstack.project_id",
@@ -128,9 +129,9 @@ var plainParts = []string{
 	".tolerations[].key", ".tolerations[].value", ".cluster_tolerations[].key", ".cluster_tolerations[].value",
 }
 
-// TestEveryTextIsAReferenceOrPlain: a new field of a spec is one or the other, and
-// somebody has thought about which.
-func TestEveryTextIsAReferenceOrPlain(t *testing.T) {
+// TestEveryTextFieldIsClassified makes sure that each new text field is classified as one or the
+// other.
+func TestEveryTextFieldIsClassified(t *testing.T) {
 	known := map[string]bool{}
 	for _, f := range api.ReferenceFields() {
 		known[string(f.Kind)+" "+f.Field] = true
@@ -155,8 +156,8 @@ func TestEveryTextIsAReferenceOrPlain(t *testing.T) {
 	}
 }
 
-// textsOf are the fields of a type that hold texts of any value. Enumerations,
-// durations, quantities and secrets cannot name anything.
+// textsOf returns the free-text fields of a type. Enumerations, durations, quantities and secrets
+// cannot refer to objects.
 func textsOf(t reflect.Type, at string) []string {
 	switch t {
 	case reflect.TypeFor[api.Secret](), reflect.TypeFor[api.Duration](), reflect.TypeFor[json.RawMessage]():
@@ -183,12 +184,12 @@ func textsOf(t reflect.Type, at string) []string {
 			out = append(out, textsOf(field.Type, at+name)...)
 		}
 		return out
-	default: // nothing else holds texts that name anything
+	default: // other types contain no references
 		return nil
 	}
 }
 
-// TestReferences sets each field by itself, and finds exactly the object it names.
+// TestReferences sets each field on its own and expects exactly the object that it refers to.
 func TestReferences(t *testing.T) {
 	for _, f := range api.ReferenceFields() {
 		for _, beside := range []string{"", "elsewhere"} {
@@ -212,7 +213,7 @@ func TestReferences(t *testing.T) {
 			}
 			expected := []api.Reference{want}
 			if to, _ := api.LookupKind(f.To); to.Scope == api.Namespaced && want.Key.Namespace == "" {
-				expected = nil // of every namespace, or of none: a path without one
+				expected = nil // refers to all namespaces, or is a path without one
 			}
 			if got := append(api.References(object), api.StatusReferences(object)...); !slices.Equal(got, expected) {
 				t.Errorf("%s %s: %v, want %v", f.Kind, f.Field, got, expected)
@@ -233,9 +234,8 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// naming makes an object of a kind that names something by one field, and is empty
-// otherwise. namespace is what the field beside the name holds, where there is one.
-// It returns the path of the field in the object.
+// naming returns an object of a kind that has a reference in one field and is otherwise empty.
+// namespace is set in the sibling field, if there is one. It also returns the path of the field.
 func naming(f api.ReferenceField, name, namespace string) (object api.Object, field string) {
 	info, _ := api.LookupKind(f.Kind)
 	object = info.New()
@@ -274,6 +274,6 @@ func setName(v reflect.Value, path []string, name, namespace string) {
 				setName(v.Field(i), path, name, namespace)
 			}
 		}
-	default: // nothing else holds names
+	default: // other types contain no references
 	}
 }

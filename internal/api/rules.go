@@ -12,31 +12,30 @@ import (
 	"unicode/utf8"
 )
 
-// rules are what the tags of a structure ask for. Fields without any have none, so that
-// nothing else is looked at.
+// rules are the rules given by the tags of a struct. Fields without rules are left out.
 type rules []rule
 
-// rule is that of one field. All of it is worked out once for each type: objects are
-// read, written and stored by the thousand.
+// rule is the rule of one field. It is computed once per type, because objects are read, written
+// and stored by the thousand.
 type rule struct {
 	*Field
-	// value is the default, of which every object gets a copy; invalid where there is
-	// none, or it is what an absent field has anyway.
+	// value is the default, copied into each object. It is invalid if there is none, or if it
+	// equals the zero value.
 	value reflect.Value
-	// on is the position of the field that the default follows from, and cases are the
-	// defaults for the cases of DefaultBy.
+	// on is the index of the field that the default depends on; cases are the defaults of
+	// DefaultBy.
 	on    []int
 	cases []reflect.Value
-	// wrong says what is wrong with a value, "" = nothing; nil where any will do. Of a
-	// map, it is about the values.
+	// wrong describes why a value is invalid, or returns "". It is nil if every value is valid. For
+	// a map, it applies to the values.
 	wrong func(v reflect.Value) string
-	below rules // of the structures in the field
+	below rules // of the structs in the field
 }
 
-// quantities have keys that are names of resources.
+// quantities is the type of maps whose keys are resource names.
 var quantities = reflect.TypeFor[Quantities]()
 
-// rulesOf are the rules of the fields of a structure, and the mistakes in their tags.
+// rulesOf returns the rules of the fields of a struct, and an error for invalid tags.
 func rulesOf(fields []Field) (rules, error) {
 	var out rules
 	var mistakes error
@@ -79,13 +78,12 @@ func rulesOf(fields []Field) (rules, error) {
 	return out, mistakes
 }
 
-// parseDefault is the value of a field that a tag writes as text; invalid where that is
-// what an absent field has anyway.
+// parseDefault parses the default in a tag. The result is invalid if it equals the zero value.
 func parseDefault(t reflect.Type, text string) (reflect.Value, error) {
 	value := reflect.New(t)
 	data := []byte(text)
 	if scalarKind(t) == reflect.String {
-		data, _ = json.Marshal(text) // cannot fail for a text
+		data, _ = json.Marshal(text) // cannot fail for a string
 	}
 	if err := json.Unmarshal(data, value.Interface()); err != nil {
 		return reflect.Value{}, fmt.Errorf("%q is no %s: %w", text, t, err)
@@ -96,14 +94,14 @@ func parseDefault(t reflect.Type, text string) (reflect.Value, error) {
 	return value.Elem(), nil
 }
 
-// setDefaults fills in, in the structure that part points at, what is absent and has a
-// default. What the structure shares with a copy of it is copied first.
+// setDefaults sets absent fields of the struct at part to their defaults. Data that the struct
+// shares with a copy is copied first.
 func setDefaults(part any) {
 	v := reflect.ValueOf(part).Elem()
 	structureOf(v.Type()).rules.fill(v)
 }
 
-// fill fills in the structures in a field, which are the object's own.
+// fill sets the defaults of the structs in a field, which must not be shared.
 func (rs rules) fill(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -116,7 +114,7 @@ func (rs rules) fill(v reflect.Value) {
 			rs.fill(v.Index(i))
 		}
 		return
-	default: // a structure
+	default: // a struct
 	}
 	for i := range rs {
 		r := &rs[i]
@@ -134,7 +132,7 @@ func (rs rules) fill(v reflect.Value) {
 	}
 }
 
-// ownCopy copies a value as far as two objects would share it.
+// ownCopy copies a value as far as objects would share it.
 func ownCopy(v reflect.Value) reflect.Value {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -150,7 +148,7 @@ func ownCopy(v reflect.Value) reflect.Value {
 	}
 }
 
-// lacking reports that a structure in a field lacks something that has a default.
+// lacking reports whether a struct in a field lacks a value that has a default.
 func (rs rules) lacking(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -162,7 +160,7 @@ func (rs rules) lacking(v reflect.Value) bool {
 			}
 		}
 		return false
-	default: // a structure
+	default: // a struct
 	}
 	for i := range rs {
 		r := &rs[i]
@@ -174,8 +172,8 @@ func (rs rules) lacking(v reflect.Value) bool {
 	return false
 }
 
-// missing is the default of a field of a structure; invalid where the field has a value,
-// or no default.
+// missing returns the default of a struct field. It is invalid if the field has a value or no
+// default.
 func (r *rule) missing(field, structure reflect.Value) reflect.Value {
 	switch {
 	case r.cases != nil && field.IsZero():
@@ -188,16 +186,15 @@ func (r *rule) missing(field, structure reflect.Value) reflect.Value {
 	return reflect.Value{}
 }
 
-// checkObject adds an error for every broken rule that objects of all kinds have: those
-// of the metadata, and those of the tags of the spec.
+// checkObject checks the rules that apply to all kinds: those of the metadata, and the tags of the
+// spec.
 func (e *FieldErrors) checkObject(o Object, scope Scope) {
 	o.Meta().validate(scope, e)
 	e.checkFields("spec", o.SpecPart())
 }
 
-// checkFields adds an error for every value, in the structure that part points at, that
-// is not one of the field's or is out of its bounds. The errors for the entries of a map
-// have no order.
+// checkFields checks the fields of the struct at part against the values and bounds in their tags.
+// Errors for map entries are unordered.
 func (e *FieldErrors) checkFields(at string, part any) {
 	v := reflect.ValueOf(part).Elem()
 	before := len(*e)
@@ -205,9 +202,8 @@ func (e *FieldErrors) checkFields(at string, part any) {
 	e.within(before, at)
 }
 
-// check checks the structures in a field. Errors say where they are in it: the way to
-// the field is put before them by who called, so that it is written only where there
-// are any.
+// check checks the structs in a field. Paths in errors are relative to the field; the caller
+// prefixes them, so that paths are built only if there are errors.
 func (rs rules) check(errs *FieldErrors, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -223,7 +219,7 @@ func (rs rules) check(errs *FieldErrors, v reflect.Value) {
 			}
 		}
 		return
-	default: // a structure
+	default: // a struct
 	}
 	for i := range rs {
 		r := &rs[i]
@@ -241,8 +237,7 @@ func (rs rules) check(errs *FieldErrors, v reflect.Value) {
 	}
 }
 
-// within puts the way to a part of a document before the paths of the errors that were
-// found in it.
+// within prefixes the paths of the errors after the first before ones.
 func (e FieldErrors) within(before int, at string) {
 	for i := before; i < len(e); i++ {
 		if strings.HasPrefix(e[i].Field, "[") {
@@ -282,7 +277,8 @@ func (r *rule) checkValue(errs *FieldErrors, v reflect.Value) {
 	}
 }
 
-// check is what says what is wrong with a value of the field, nil where any will do.
+// check returns a function that describes why a value of the field is invalid, or nil if every
+// value is valid.
 func (f *Field) check() func(v reflect.Value) string {
 	switch {
 	case f.Enum != nil:
@@ -317,7 +313,7 @@ func (f *Field) check() func(v reflect.Value) string {
 	return nil
 }
 
-// checkBounds says what is wrong with a number, "" = nothing.
+// checkBounds describes why a number is out of bounds, or returns "".
 func (f *Field) checkBounds(v reflect.Value) string {
 	least, most := math.Inf(-1), math.Inf(1)
 	if f.Minimum != nil {
@@ -345,5 +341,5 @@ func (f *Field) checkBounds(v reflect.Value) string {
 	return fmt.Sprintf("%v must be at least %s", v, plain(least))
 }
 
-// plain writes a bound without an exponent.
+// plain formats a bound without an exponent.
 func plain(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

@@ -10,11 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Duration is a length of time as the user wrote it ("60s", "1m30s"). The text
-// is kept, so what a client reads back is what it wrote.
+// Duration is a duration as the user wrote it ("60s", "1m30s"). The text is kept, so that clients
+// read back what they wrote.
 type Duration string
 
-// Parse returns the duration; the empty text is zero.
+// Parse returns the duration. Empty text is zero.
 func (d Duration) Parse() (time.Duration, error) {
 	if d == "" {
 		return 0, nil
@@ -26,8 +26,8 @@ func (d Duration) Parse() (time.Duration, error) {
 	return v, nil
 }
 
-// Or returns the duration, or fallback where it is absent or malformed. A
-// validated object has no malformed ones.
+// Or returns the duration, or fallback if it is absent or malformed. Validated objects have no
+// malformed durations.
 func (d Duration) Or(fallback time.Duration) time.Duration {
 	if d == "" {
 		return fallback
@@ -39,7 +39,7 @@ func (d Duration) Or(fallback time.Duration) time.Duration {
 	return v
 }
 
-// check returns what is wrong with the duration, or "". An absent one is not.
+// check describes why the duration is invalid, or returns "". An absent duration is valid.
 func (d Duration) check(least time.Duration) string {
 	if d == "" {
 		return ""
@@ -56,18 +56,17 @@ func (d Duration) check(least time.Duration) string {
 	return ""
 }
 
-// Quantity is an amount of a resource as the user wrote it, in Kubernetes'
-// notation: "4", "1500m", "64Gi".
+// Quantity is an amount of a resource as the user wrote it, in Kubernetes notation: "4", "1500m",
+// "64Gi".
 type Quantity string
 
-// quantityShape is Kubernetes' notation within reason: it needs a digit
-// (Kubernetes reads "Gi" as 0), and an exponent of at most two digits, because
-// Kubernetes' parser takes minutes and gigabytes for "1e999999999".
+// quantityShape restricts Kubernetes notation: a digit is required (Kubernetes reads "Gi" as 0),
+// and the exponent has at most two digits, because the Kubernetes parser needs minutes and
+// gigabytes for "1e999999999".
 var quantityShape = regexp.MustCompile(`^[+-]?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][+-]?[0-9]{1,2}|[numkKMGTPE]i?)?$`)
 
-// Milli returns the quantity in thousandths, rounded up, and saturated at the
-// ends of int64 (9.2 P of a unit). Example: "1500m" is 1500, "64Gi" is
-// 68719476736000.
+// Milli returns the quantity in thousandths, rounded up and saturated at the limits of int64 (9.2 P
+// of a unit). Example: "1500m" is 1500, "64Gi" is 68719476736000.
 func (q Quantity) Milli() (int64, error) {
 	if milli, ok := q.plainMilli(); ok {
 		return milli, nil
@@ -89,7 +88,7 @@ func (q Quantity) Milli() (int64, error) {
 	return v.MilliValue(), nil
 }
 
-// check returns what is wrong with the quantity, or "".
+// check describes why the quantity is invalid, or returns "".
 func (q Quantity) check() string {
 	milli, err := q.Milli()
 	switch {
@@ -101,9 +100,8 @@ func (q Quantity) check() string {
 	return ""
 }
 
-// plainMilli reads the spellings that nearly all quantities have: digits and
-// perhaps a suffix, far from the limits. Fleets of thousands of clusters report
-// their amounts every few seconds.
+// plainMilli parses the most common form quickly: digits with an optional suffix, far from the
+// limits. Thousands of clusters report their amounts every few seconds.
 func (q Quantity) plainMilli() (int64, bool) {
 	n, digits := int64(0), 0
 	for digits < len(q) && '0' <= q[digits] && q[digits] <= '9' {
@@ -141,12 +139,11 @@ func (q Quantity) plainMilli() (int64, bool) {
 	return n * unit, n <= math.MaxInt64/unit
 }
 
-// Quantities maps resource names ("cpu", "memory", "nvidia.com/gpu") to
-// amounts.
+// Quantities maps resource names ("cpu", "memory", "nvidia.com/gpu") to amounts.
 type Quantities map[string]Quantity
 
-// FormatMilli renders thousandths as a quantity: 1500 of cpu is "1500m",
-// 68719476736000 of memory is "64Gi".
+// FormatMilli formats thousandths as a quantity: 1500 of cpu is "1500m", 68719476736000 of memory
+// is "64Gi".
 func FormatMilli(name string, milli int64) Quantity {
 	format := resource.DecimalSI
 	if name == ResourceMemory || name == "ephemeral-storage" || name == "storage" || strings.HasPrefix(name, ResourceStoragePrefix) {

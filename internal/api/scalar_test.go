@@ -13,7 +13,7 @@ import (
 func TestQuantityMilli(t *testing.T) {
 	for text, want := range map[Quantity]int64{
 		"0": 0, "1": 1000, "1500m": 1500, "1.5": 1500, "0.1": 100, "100m": 100, "1m": 1,
-		"0.0001": 1, // rounded up: some amount is never none
+		"0.0001": 1, // rounded up: a positive amount is never 0
 		"64Gi":   68719476736000, "1Ki": 1024000, "1k": 1000000, "2M": 2e9, "1G": 1e12, "1T": 1e15, "1Ti": 1 << 40 * 1000,
 		"1e3": 1000000, "1E3": 1000000, "007": 7000, "-1": -1000, "+1": 1000,
 		"100P": math.MaxInt64, "9E": math.MaxInt64, "99999999999999999999": math.MaxInt64, "1e40": math.MaxInt64,
@@ -37,9 +37,8 @@ func TestQuantityMilli(t *testing.T) {
 	}
 }
 
-// TestQuantityIsKubernetes: what is read in the short way is what Kubernetes
-// reads.
-func TestQuantityIsKubernetes(t *testing.T) {
+// TestQuantityMatchesKubernetes compares plainMilli with the Kubernetes parser.
+func TestQuantityMatchesKubernetes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[0-9]{1,17}(\.[0-9]{1,4})?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi|e3|)`).Draw(t, "quantity")
 		got, err := Quantity(text).Milli()

@@ -7,16 +7,15 @@ import (
 	"unique"
 )
 
-// Secret is a text that is accepted and used but never shown: it marshals to
-// null, prints as "(secret)" and is logged as that. Only Reveal returns it, for
-// the request that needs it and for the store, which seals it.
+// Secret is text that is accepted and used but never shown: it marshals to null, and it is printed
+// and logged as "(secret)". Only Reveal returns the text, for the request that needs it and for the
+// store, which encrypts it.
 //
-// What was read from an answer is withheld: there is a secret, and its text is
-// not told.
+// A secret that was read from a response is withheld: it exists, but its text is not known.
 //
-// The text stands behind a handle, because fmt asks no method of a value it
-// reaches with a verb that does not fit (a pointer under %s) but prints its
-// fields. Equal texts have equal handles, so secrets can be compared.
+// The text is behind a unique.Handle, because fmt prints the fields of a value without calling its
+// methods if the verb does not fit (such as %s for a pointer). Equal texts have equal handles, so
+// secrets can be compared.
 type Secret struct {
 	text     unique.Handle[string]
 	withheld bool
@@ -30,13 +29,13 @@ func NewSecret(text string) Secret {
 	return Secret{text: unique.Make(text)}
 }
 
-// WithheldSecret is a secret whose text is not told.
+// WithheldSecret returns a secret whose text is not known.
 func WithheldSecret() Secret { return Secret{withheld: true} }
 
-// Withheld reports that there is a secret, and its text is not known here.
+// Withheld reports whether the secret exists but its text is not known.
 func (s Secret) Withheld() bool { return s.withheld }
 
-// Reveal returns the text itself; of one that is withheld there is none.
+// Reveal returns the text. It is empty for a withheld secret.
 func (s Secret) Reveal() string {
 	if s.IsZero() || s.withheld {
 		return ""
@@ -44,7 +43,7 @@ func (s Secret) Reveal() string {
 	return s.text.Value()
 }
 
-// IsZero reports that no secret is set; JSON then leaves the field out.
+// IsZero reports whether no secret is set; JSON then omits the field.
 func (s Secret) IsZero() bool { return s == Secret{} }
 
 // String hides the text from fmt.
@@ -58,7 +57,7 @@ func (s Secret) String() string {
 // GoString hides the text from %#v.
 func (s Secret) GoString() string { return "api.Secret(" + s.String() + ")" }
 
-// Format hides the text from every other verb, %x among them.
+// Format hides the text from all other verbs, including %x.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(s.String())) }
 
 // LogValue hides the text from structured logs.
@@ -67,7 +66,7 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 // MarshalJSON never writes the text.
 func (s Secret) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
-// UnmarshalJSON reads a JSON string, or the null that stands in its place.
+// UnmarshalJSON reads a JSON string or null.
 func (s *Secret) UnmarshalJSON(data []byte) error {
 	var text *string
 	if err := json.Unmarshal(data, &text); err != nil {

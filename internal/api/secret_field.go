@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// SecretField is a field that holds a secret, or a map of them by name.
+// SecretField is a field that holds a secret, or a map of secrets by name.
 type SecretField struct {
 	Field string // path in the document: spec.bearer_token
 	Map   bool
 }
 
-// SecretFields lists the secrets that objects of a kind may have.
+// SecretFields lists the secret fields of a kind.
 func SecretFields(kind Kind) []SecretField {
 	info, ok := LookupKind(kind)
 	if !ok {
@@ -20,8 +20,8 @@ func SecretFields(kind Kind) []SecretField {
 	return secretFields(reflect.TypeOf(info.New().SpecPart()), "spec", nil)
 }
 
-// secretFields finds the secrets in a type. Those that are in a list have no place
-// of their own, and there are none.
+// secretFields finds the secrets in a type. Secrets inside lists are not supported, and there are
+// none.
 func secretFields(t reflect.Type, at string, found []SecretField) []SecretField {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -8,18 +8,16 @@ import (
 	"strings"
 )
 
-// KeepSecrets completes a new version of an object with the secrets that it keeps
-// from the current one, which is nil where there is none. document is the JSON
-// that the new version was read from, decoded: it tells what is absent from what
-// is empty.
+// KeepSecrets copies secrets into a new version of an object from the current one, which is nil if
+// there is none. document is the decoded JSON that the new version was read from; it distinguishes
+// absent from empty.
 //
-// A secret that is absent or null is kept while the block that it belongs to is
-// there. An empty text takes it away. Of headers, a map that is absent or null
-// keeps all; one that is given keeps those that it has with null.
+// A secret that is absent or null is kept as long as its block exists. Empty text removes it. If
+// the headers are absent or null, all are kept; if they are given, those that are null are kept.
 //
-// A kept secret is never sent to another receiver than it was given for, or who
-// may write the object, and does not know the secret, would learn it. Such a
-// version is refused.
+// A secret is kept only if it is still sent to the same receiver. Otherwise, somebody who may write
+// the object but does not know the secret could send it to a server of their own. Such a version is
+// rejected.
 func KeepSecrets(next, current Object, document any) FieldErrors {
 	var errs FieldErrors
 	var stored map[string]Secret
@@ -51,10 +49,10 @@ func KeepSecrets(next, current Object, document any) FieldErrors {
 	return errs
 }
 
-// isElement reports that a secret is one of a map: the value of a header.
+// isElement reports whether a secret is the value of a header in a map.
 func isElement(field string) bool { return strings.HasSuffix(field, "]") }
 
-// keeps reports that a document asks for nothing but the stored secret of a field.
+// keeps reports whether a document keeps the stored secret of a field.
 func keeps(document any, field string) bool {
 	var names []string
 	for _, step := range SplitField(field) {
@@ -72,7 +70,7 @@ func keeps(document any, field string) bool {
 	}
 	object, ok := node.(map[string]any)
 	if !ok {
-		return false // the block is gone
+		return false // the block was removed
 	}
 	value := object[names[block]]
 	if elements, given := value.(map[string]any); given && isElement(field) {
@@ -83,16 +81,15 @@ func keeps(document any, field string) bool {
 	return value == nil
 }
 
-// receiver is whom a secret is sent to.
+// receiver is where a secret is sent.
 type receiver struct {
-	// absent says that the object has no use for the secret: the name that it
-	// belongs to is gone.
+	// absent says that the secret is no longer used: the name that it belongs to was removed.
 	absent  bool
 	address string
 	trust   trust
 }
 
-// trust is how a receiver shows that it is the one it should be.
+// trust is how a receiver's identity is verified.
 type trust struct {
 	unchecked bool
 	ca        string
@@ -105,13 +102,13 @@ func trustOf(caCert string, insecure bool) trust {
 	return trust{ca: strings.TrimSpace(caCert)}
 }
 
-// reaches reports that nobody else than r is sent what goes to another receiver.
-// One whose certificate nobody checked may be checked from now on.
+// reaches reports whether a secret for r may be sent to another receiver, because that is the same
+// server. Certificate verification may become stricter, from unverified to verified.
 func (r receiver) reaches(to receiver) bool {
 	return r.address == to.address && (r.trust.unchecked || r.trust == to.trust)
 }
 
-// describe names a receiver by what tells it from the other one.
+// describe names the receiver by what distinguishes it from the other one.
 func (r receiver) describe(other receiver) string {
 	switch {
 	case r.address != other.address:
@@ -126,9 +123,9 @@ func (r receiver) describe(other receiver) string {
 	return r.address + " with a certificate of these authorities (ca_cert)"
 }
 
-// secretReceiver is an object with secrets.
+// secretReceiver is implemented by objects with secrets.
 type secretReceiver interface {
-	// receiver is whom the secret of a field is sent to.
+	// receiver returns where the secret of a field is sent.
 	receiver(field string) receiver
 }
 
@@ -136,10 +133,10 @@ func receiverOf(object Object, field string) receiver {
 	if r, ok := object.(secretReceiver); ok {
 		return r.receiver(field)
 	}
-	return receiver{absent: true} // what says nothing about its secrets keeps none
+	return receiver{absent: true} // kinds that do not implement secretReceiver keep no secrets
 }
 
-// origin is the scheme, the host and the port of an address.
+// origin returns the scheme, host and port of an address.
 func origin(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// complete are documents with every secret that a kind has.
+// complete holds documents with all secrets of each kind.
 var complete = map[Kind][]string{
 	KindCluster: {`{"kubernetes":{"kubeconfig":"one"}}`},
 	KindCloud: {
@@ -38,8 +38,7 @@ func specOf(t *testing.T, kind Kind, spec string) (Object, map[string]any) {
 	return object, document
 }
 
-// The mechanism knows every secret: a new one must be in Secrets, in SetSecret and
-// among those that are kept.
+// Every secret must be returned by Secrets, set by SetSecret and kept by KeepSecrets.
 func TestEverySecretIsKept(t *testing.T) {
 	for _, info := range Kinds {
 		want, have := map[string]bool{}, map[string]bool{}
@@ -141,7 +140,7 @@ func TestSecretsThatAreNotKept(t *testing.T) {
 			}
 		})
 	}
-	// Without a version before there is nothing to keep.
+	// Without a previous version there is nothing to keep.
 	next, document := specOf(t, KindMetricsProvider, `{"type":"static","static":{},"bearer_token":null,"headers":{"X-A":null,"X-B":""}}`)
 	if errs := KeepSecrets(next, nil, document); len(errs) != 1 || errs[0].Field != `spec.headers["X-A"]` || len(next.Secrets()) != 0 {
 		t.Errorf("created with %v (%v)", keysOf(next), errs)

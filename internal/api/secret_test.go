@@ -12,9 +12,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// TestSecretNeverShows puts a secret through every way that text leaves a
-// program.
-func TestSecretNeverShows(t *testing.T) {
+// TestSecretIsNeverShown prints, marshals and logs a secret in every way.
+func TestSecretIsNeverShown(t *testing.T) {
 	const text = "hunter2"
 	provider := &MetricsProvider{Metadata: Metadata{Name: "p"}}
 	provider.Spec = MetricsProviderSpec{
@@ -55,7 +54,7 @@ func TestSecretNeverShows(t *testing.T) {
 	}
 }
 
-func TestSecretIsRead(t *testing.T) {
+func TestSecretUnmarshal(t *testing.T) {
 	o, err := Decode([]byte(`{"kind":"cluster","metadata":{"name":"c"},"spec":{"kubernetes":{"kubeconfig":"text"}}}`))
 	if err != nil {
 		t.Fatal(err)

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// LabelSelector matches labels, or claims, as Kubernetes' label selectors do:
-// everything in it must hold, and an empty one matches everything.
+// LabelSelector matches labels or claims, as Kubernetes label selectors do: all conditions must
+// hold, and an empty selector matches everything.
 type LabelSelector struct {
 	MatchLabels      map[string]string     `json:"match_labels,omitempty" doc:"Keys that must have exactly these values."`
 	MatchExpressions []SelectorRequirement `json:"match_expressions,omitempty" doc:"Conditions on individual keys, all of which must hold."`
 }
 
-// SelectorOperator compares the value of a label with values.
+// SelectorOperator compares the value of a label with a list of values.
 type SelectorOperator string
 
-// The operators of selectors. NotIn and DoesNotExist also match where the label
-// is absent, unlike the operators of the constraint language.
+// Selector operators. NotIn and DoesNotExist also match if the label is absent, unlike the
+// operators of the constraint language.
 const (
 	SelectorIn           SelectorOperator = "In"
 	SelectorNotIn        SelectorOperator = "NotIn"
@@ -31,7 +31,7 @@ type SelectorRequirement struct {
 	Values   []string         `json:"values,omitempty" doc:"Values that 'In' and 'NotIn' compare with."`
 }
 
-// Matches reports whether one value, or its absence, meets the requirement.
+// Matches reports whether a value, or its absence, meets the requirement.
 func (r *SelectorRequirement) Matches(value string, present bool) bool {
 	switch r.Operator {
 	case SelectorIn:
@@ -46,8 +46,8 @@ func (r *SelectorRequirement) Matches(value string, present bool) bool {
 	return false
 }
 
-// Requirements are the conditions of the selector, its labels in the order of
-// their keys first. The nil selector has none.
+// Requirements returns the conditions of the selector: match_labels first, sorted by key. A nil
+// selector has none.
 func (s *LabelSelector) Requirements() []SelectorRequirement {
 	if s == nil {
 		return nil

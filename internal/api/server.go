@@ -7,44 +7,44 @@ type List[T Object] struct {
 	Items           []T    `json:"items" doc:"Objects on this page."`
 	Continue        string `json:"continue,omitempty" doc:"Token of the next page. Absent on the last one."`
 	ResourceVersion string `json:"resource_version" doc:"Store revision that all pages show."`
-	// Damaged are objects that belong to the list and cannot be shown.
+	// Damaged lists the objects of the list that cannot be shown.
 	Damaged []DamagedObject `json:"damaged,omitempty" doc:"Objects that exist but cannot be shown, because they are damaged in the store. Whether they match 'label_selector' is not known. Absent if there are none."`
 }
 
-// DamagedObject names a stored object whose value is not the one that was written.
+// DamagedObject names a stored object whose value fails its checksum.
 type DamagedObject struct {
 	Kind      Kind   `json:"kind" doc:"Kind of the object."`
 	Namespace string `json:"namespace,omitempty" doc:"Namespace or cluster of the object. Absent for global objects."`
 	Name      string `json:"name" doc:"Name of the object."`
 }
 
-// ServerHeader says on every answer to somebody who is let in which of several servers
-// it comes from.
+// ServerHeader names the server that responds. It is set on every response to an authenticated
+// request.
 const ServerHeader = "Scheduler-Server"
 
-// ServerInfo is what /v1/server says.
+// ServerInfo is the response of /v1/server.
 type ServerInfo struct {
 	Version string    `json:"version" doc:"Version of the server."`
 	Name    string    `json:"name,omitempty" doc:"Name of this server among several. Absent if there is only one."`
 	Leader  bool      `json:"leader" doc:"Whether this server is the leader, which makes the decisions."`
 	Now     time.Time `json:"now" doc:"The server's clock."`
 	Store   StoreInfo `json:"store" doc:"State of the store."`
-	// Servers are all that are up, the one that leads first.
+	// Servers are all running servers, the leader first.
 	Servers []ServerMember `json:"servers,omitempty" doc:"All running servers that share the store. The first one is the leader. Absent if there is only one."`
 	// Damaged are all objects and records that are damaged in the store.
 	Damaged []DamagedObject `json:"damaged,omitempty" doc:"Objects, tokens and other records that are damaged in the store. Absent if there are none."`
 }
 
-// ServerMember is one of several servers on one store.
+// ServerMember is one of several servers that share a store.
 type ServerMember struct {
 	ID      string `json:"id" doc:"Unique ID of the server. Changes with each start."`
 	Name    string `json:"name" doc:"Name of the server."`
 	URL     string `json:"url" doc:"Address at which the other servers reach it."`
 	Version string `json:"version" doc:"Version of the server."`
 	Leader  bool   `json:"leader" doc:"Whether it is the leader, which makes the decisions."`
-	// NewestFormat is the newest format of the store that its program reads.
+	// NewestFormat is the newest store format that the server can read.
 	NewestFormat int `json:"newest_format" doc:"Newest format of the store that the server reads."`
-	// Revision is how far it had come when it last said so, a few seconds ago.
+	// Revision is the store revision that it last reported, a few seconds ago.
 	Revision int64 `json:"revision" doc:"Store revision that it last reported, at most a few seconds ago."`
 }
 
@@ -56,11 +56,11 @@ type StoreInfo struct {
 	SizeBytes  int64  `json:"size_bytes" doc:"Size of the store on disk."`
 	InUseBytes int64  `json:"in_use_bytes" doc:"Part of the size that holds data."`
 	QuotaBytes int64  `json:"quota_bytes" doc:"Size at which the store stops accepting writes."`
-	// Format is the number of the format in which values are written. It is lower than
-	// NewestFormat until an upgrade of the program is finished.
+	// Format is the format in which values are written. It is below NewestFormat until an upgrade
+	// is finished.
 	Format       int `json:"format" doc:"Format in which the store is written. Below 'newest_format' until an upgrade is finished."`
 	NewestFormat int `json:"newest_format" doc:"Newest format that this server reads and writes."`
-	// Members are the embedded stores that are one cluster.
+	// Members are the embedded stores that form one cluster.
 	Members []StoreMember `json:"members,omitempty" doc:"Embedded stores that form one cluster. Absent for an embedded store of its own, and for an external one."`
 }
 
@@ -74,34 +74,33 @@ type StoreMember struct {
 	Leader bool   `json:"leader" doc:"Whether it leads the other members. That is not always the server that makes the decisions."`
 }
 
-// MemberList is what /v1/members answers.
+// MemberList is the response of /v1/members.
 type MemberList struct {
 	Items []StoreMember `json:"items" doc:"Members of the cluster. Empty if the store is not one of a cluster."`
 }
 
-// MemberRequest asks for a new member.
+// MemberRequest asks to add a member.
 type MemberRequest struct {
 	Name string `json:"name" doc:"Name of the new server."`
 	URL  string `json:"url" doc:"Address at which the other members reach it: https://host:port."`
 }
 
-// AddedMember is a new member, and how it is started.
+// AddedMember is a new member, with the settings to start it.
 type AddedMember struct {
 	StoreMember
 	ClusterPeers string `json:"cluster_peers" doc:"What its server is to be started with as --cluster-peers, with --cluster-join."`
 }
 
-// EventType says what happened to an object.
+// EventType is what happened to an object.
 type EventType string
 
-// The types of event on a watch.
+// Types of watch events.
 const (
 	EventPut    EventType = "put"
 	EventDelete EventType = "delete"
 )
 
-// Event is one change on a watch stream. The object of a delete has only its
-// metadata.
+// Event is one change on a watch stream. The object of a delete event has only metadata.
 type Event struct {
 	Type            EventType `json:"type" doc:"Type of the event."`
 	ResourceVersion string    `json:"resource_version" doc:"Store revision of the event."`

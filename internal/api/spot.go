@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// SpotSpec switches on that workloads are split over the on-demand and spot nodes
-// of a cluster.
+// SpotSpec configures whether workloads are split between the on-demand and spot nodes of a
+// cluster.
 type SpotSpec struct {
 	Enabled     bool      `json:"enabled,omitempty" default:"false" doc:"If true, the pods of workloads that request it are split. Requires a kubeconfig and a server that the cluster can reach ('--webhook-listen')."`
 	NodeTypeKey string    `json:"node_type_key,omitempty" default:"node.kubernetes.io/capacity" doc:"Node label that tells on-demand from spot nodes, with the values 'on-demand' and 'spot'. The labels 'karpenter.sh/capacity-type', 'eks.amazonaws.com/capacityType', 'cloud.google.com/gke-spot' and 'kubernetes.azure.com/scalesetpriority' are recognized with their own values."`
@@ -18,29 +18,28 @@ type SpotSpec struct {
 // SpotEnabled reports whether the pods of workloads are split in the cluster.
 func (c *Cluster) SpotEnabled() bool { return c.Spec.Spot != nil && c.Spec.Spot.Enabled }
 
-// OnDisable says what becomes of pods that are not to be split any more.
+// OnDisable is what happens to pods that are no longer split.
 type OnDisable string
 
-// What becomes of pods that are not to be split any more.
+// Values of OnDisable.
 const (
-	// OnDisableKeep leaves them alone.
+	// OnDisableKeep keeps them unchanged.
 	OnDisableKeep OnDisable = "keep"
-	// OnDisableRecreate replaces them by pods without our rules.
+	// OnDisableRecreate replaces them with pods without the server's node selection rules.
 	OnDisableRecreate OnDisable = "recreate"
 )
 
-// DefaultNodeTypeKey is the label of nodes that says which they are.
+// DefaultNodeTypeKey is the node label that distinguishes on-demand from spot nodes.
 const DefaultNodeTypeKey = "node.kubernetes.io/capacity"
 
-// kubernetesNameShape and kubernetesPrefixShape are the parts of a label's key as
-// Kubernetes takes them, which is stricter than what the labels of this server may be:
-// a rule with another key would keep every pod from being created.
+// kubernetesNameShape and kubernetesPrefixShape are the parts of a Kubernetes label key. Kubernetes
+// is stricter than this server: with an invalid key, no pod could be created.
 var (
 	kubernetesNameShape   = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
 	kubernetesPrefixShape = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 )
 
-// checkKubernetesKey accepts the keys of labels in Kubernetes.
+// checkKubernetesKey checks a Kubernetes label key.
 func checkKubernetesKey(key string) string {
 	prefix, name, prefixed := strings.Cut(key, "/")
 	if !prefixed {
@@ -57,7 +56,7 @@ func checkKubernetesKey(key string) string {
 	return ""
 }
 
-// SpotStatus is what the server does about the spot nodes of a cluster.
+// SpotStatus is the state of spot handling in a cluster.
 type SpotStatus struct {
 	OnDemandNodes int64 `json:"on_demand_nodes" doc:"Number of on-demand nodes that accept pods."`
 	SpotNodes     int64 `json:"spot_nodes" doc:"Number of spot nodes that accept pods."`
@@ -68,7 +67,7 @@ type SpotStatus struct {
 	FallenBack    int64 `json:"fallen_back,omitempty" doc:"Number of pods meant for spot nodes that run on on-demand nodes."`
 }
 
-// Interruption announces that a node of a cluster ends.
+// Interruption announces that a node of a cluster will be terminated.
 type Interruption struct {
 	Deadline *time.Time `json:"deadline,omitempty" doc:"When the node terminates. If omitted, in two minutes."`
 }

@@ -10,7 +10,7 @@ func TestSpotValidate(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		spot   *SpotSpec
-		want   SpotSpec // after the defaults
+		want   SpotSpec // with defaults
 		fields []string
 	}{
 		{"nothing said", &SpotSpec{}, SpotSpec{false, DefaultNodeTypeKey, OnDisableKeep}, nil},
@@ -37,8 +37,8 @@ func TestSpotValidate(t *testing.T) {
 	}
 }
 
-// TestNodeTypeKeysOfKubernetes: a key that Kubernetes does not take would keep all pods
-// of split workloads from being created.
+// TestNodeTypeKeysOfKubernetes checks that keys that Kubernetes rejects are rejected. With such a
+// key, no pod of a split workload could be created.
 func TestNodeTypeKeysOfKubernetes(t *testing.T) {
 	for _, key := range []string{
 		"_x", "x_", "-x", "Foo.com/x", "foo..com/x", "foo_bar.com/x", "foo-.com/x", ".com/x", "/x", "x/", strings.Repeat("a", 64),

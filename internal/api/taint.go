@@ -9,13 +9,13 @@ import (
 // TaintEffect is what a taint does to placements that do not tolerate it.
 type TaintEffect string
 
-// The effects, in the two spellings of DESIGN 3.2.6: those of Open Cluster
-// Management and those of Kubernetes.
+// Taint effects, in the two spellings of DESIGN 3.2.6: those of Open Cluster Management and those
+// of Kubernetes.
 const (
-	// EffectNoSelect keeps new decisions off and ends present ones.
+	// EffectNoSelect prevents new decisions and ends existing ones.
 	EffectNoSelect  TaintEffect = "NoSelect"
 	EffectNoExecute TaintEffect = "NoExecute"
-	// EffectNoSelectIfNew keeps new decisions off; present ones stay.
+	// EffectNoSelectIfNew prevents new decisions; existing ones stay.
 	EffectNoSelectIfNew TaintEffect = "NoSelectIfNew"
 	EffectNoSchedule    TaintEffect = "NoSchedule"
 	// EffectPreferNoSelect ranks the cluster last among equals.
@@ -29,7 +29,8 @@ var TaintEffects = []TaintEffect{
 	EffectNoExecute, EffectNoSchedule, EffectPreferNoSchedule,
 }
 
-// Canonical is the effect in the first spelling: NoExecute is NoSelect.
+// Canonical returns the effect in the spelling of Open Cluster Management: NoExecute becomes
+// NoSelect.
 func (e TaintEffect) Canonical() TaintEffect {
 	switch e {
 	case EffectNoExecute:
@@ -43,15 +44,15 @@ func (e TaintEffect) Canonical() TaintEffect {
 	return e
 }
 
-// The keys of the taints that the server puts on clusters itself.
+// Keys of the taints that the server sets itself.
 const (
-	// TaintUnreachable: heartbeats or probes go unanswered.
+	// TaintUnreachable: heartbeats are missing or probes fail.
 	TaintUnreachable = "scheduler/unreachable"
-	// TaintUnhealthy: the cluster answers, and says that it is not well.
+	// TaintUnhealthy: the cluster responds and reports that it is unhealthy.
 	TaintUnhealthy = "scheduler/unhealthy"
 )
 
-// AutomaticTaint reports whether the server itself keeps the taints of a key.
+// AutomaticTaint reports whether the server itself manages the taints with this key.
 func AutomaticTaint(key string) bool { return key == TaintUnreachable || key == TaintUnhealthy }
 
 // Taint keeps placements that do not tolerate it off a cluster.
@@ -61,7 +62,7 @@ type Taint struct {
 	Effect TaintEffect `json:"effect" enum:"NoSelect,NoSelectIfNew,PreferNoSelect,NoExecute,NoSchedule,PreferNoSchedule" doc:"'NoSelect' (or 'NoExecute'): no new decisions, and existing ones end. 'NoSelectIfNew' (or 'NoSchedule'): no new decisions, but existing ones stay. 'PreferNoSelect' (or 'PreferNoSchedule'): ranked last among equals."`
 }
 
-// ClusterTaint is a taint in force, with the moment since when.
+// ClusterTaint is a taint in force, with the time when it was added.
 type ClusterTaint struct {
 	Key       string      `json:"key" doc:"Key of the taint."`
 	Value     string      `json:"value,omitempty" doc:"Value that tolerations may compare with."`
@@ -69,17 +70,15 @@ type ClusterTaint struct {
 	TimeAdded *time.Time  `json:"time_added,omitempty" doc:"When the taint was added. 'toleration_seconds' counts from then."`
 }
 
-// Is reports whether the taint in force is the declared one, whichever spelling
-// its effect has.
+// Is reports whether the taint matches a declared one, in either spelling of the effect.
 func (t ClusterTaint) Is(declared Taint) bool {
 	return t.Key == declared.Key && t.Value == declared.Value && t.Effect.Canonical() == declared.Effect.Canonical()
 }
 
-// Taints are the taints in force: the declared ones, each with the moment since
-// when as the status tells it, and those of the status that the server put
-// there itself. A declared taint that the status does not show yet counts from
-// the last change of the cluster; a taint that the status still shows although
-// the cluster no longer declares it is gone.
+// Taints returns the taints in force: the declared ones, and those in the status that the server
+// added itself. The time of a declared taint comes from the status, or from the last change of the
+// cluster if the status does not have the taint yet. A taint in the status that the cluster no
+// longer declares is left out.
 func (c *Cluster) Taints() []ClusterTaint {
 	if len(c.Spec.Taints) == 0 && len(c.Status.Taints) == 0 {
 		return nil
@@ -130,7 +129,7 @@ func validateTaints(errs *FieldErrors, field string, taints []Taint) {
 // TolerationOperator compares a toleration with a taint.
 type TolerationOperator string
 
-// The operators of tolerations.
+// Operators of tolerations.
 const (
 	TolerationEqual  TolerationOperator = "Equal"
 	TolerationExists TolerationOperator = "Exists"
@@ -145,7 +144,7 @@ type Toleration struct {
 	TolerationSeconds *int64             `json:"toleration_seconds,omitempty" doc:"How long the taint is tolerated after it was added. If omitted, forever. '0' or less means not at all."`
 }
 
-// Matches reports whether the toleration is about a taint, whatever the time.
+// Matches reports whether the toleration applies to a taint, regardless of time.
 func (t *Toleration) Matches(key, value string, effect TaintEffect) bool {
 	if t.Effect != "" && t.Effect.Canonical() != effect.Canonical() {
 		return false
@@ -156,7 +155,7 @@ func (t *Toleration) Matches(key, value string, effect TaintEffect) bool {
 	return t.Operator == TolerationExists || t.Value == value
 }
 
-// String renders the toleration for messages: `key=value:NoSelect for 300s`.
+// String returns the toleration for messages: `key=value:NoSelect for 300s`.
 func (t *Toleration) String() string {
 	text := t.Key
 	if t.Key == "" {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestValidate: each case breaks rules of a valid object, and every broken rule
-// is reported at once, in order, by its path.
+// TestValidate violates rules of a valid object, and expects every violation to be reported at
+// once, in order, with its path.
 func TestValidate(t *testing.T) {
 	long := strings.Repeat("a", 64)
 	nan, inf := math.NaN(), math.Inf(1)

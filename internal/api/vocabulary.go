@@ -13,73 +13,71 @@ import (
 	"time"
 )
 
-// What a field means, which value it has by default, and which values it takes, is
-// said once: at the field, with tags. Defaults and validation, the OpenAPI document, the schemas of the Terraform
-// provider and the pages of its reference all follow from them.
+// The tags of a field define its description, default and allowed values. Defaults, validation, the
+// OpenAPI document, the Terraform schemas and the reference pages are all derived from them.
 //
 //	doc:"One or 'two'."             a description; 'x' is code
-//	default:"10s"                   the value where there is none
-//	defaultBy:"mode fast=1s *=10s"  the same, by the value of the field beside it:
-//	                                * is any other value, =1s holds without one, and
-//	                                else=1s in all other cases
-//	enum:"a,b"                      the values
+//	default:"10s"                   the value if the field is absent
+//	defaultBy:"mode fast=1s *=10s"  the same, depending on the value of the field next to it:
+//	                                * is any other value, =1s applies if that field is absent,
+//	                                and else=1s in all other cases
+//	enum:"a,b"                      the allowed values
 //	minimum:"1" maximum:"10"        the bounds of a number, or of the numbers in a map
-//	shortest:"100ms"                the shortest duration; none is negative
-//	maxLength:"1024"                the largest number of characters of a text
-//	required:"true"                 of a pointer that must not be absent
+//	shortest:"100ms"                the minimum of a duration; none may be negative
+//	maxLength:"1024"                the maximum number of characters
+//	required:"true"                 for a pointer that must not be absent
 //
-// That durations and quantities can be read, and are not negative, follows from their
-// types.
+// The types of durations and quantities imply that they can be parsed and are not negative.
 //
-// Huma reads doc, default, enum, minimum, maximum, maxLength, required, writeOnly and
-// nullable by itself.
+// Huma itself reads doc, default, enum, minimum, maximum, maxLength, required, writeOnly and
+// nullable.
 
-// Field is a field of a type of the API.
+// Field is a field of an API type.
 type Field struct {
-	// Name is that in JSON.
+	// Name is the JSON name.
 	Name string
-	// Index is the position of the field, for reflection.
+	// Index is the index of the field, for reflection.
 	Index []int
-	// Of is the structure that declares the field; Type is what it holds.
+	// Of is the struct that declares the field; Type is the type of the field.
 	Of, Type reflect.Type
-	// Doc is the description, in Markdown. It mentions neither default nor bounds.
+	// Doc is the description, in Markdown. It does not mention the default or bounds.
 	Doc string
 	// Required says that the field must not be absent.
 	Required bool
 	// Secret says that the field is never returned.
 	Secret bool
-	// Default is the value, as text, where there is none; "" = there is no default.
+	// Default is the default as text, or "" if there is none.
 	Default string
-	// DefaultBy is a default that follows from the field beside it; nil = there is none.
+	// DefaultBy is a default that depends on the field next to it, or nil.
 	DefaultBy *DefaultBy
-	// Enum are the values that the field takes; none = all.
+	// Enum are the allowed values. If empty, all values are allowed.
 	Enum []string
-	// Minimum and Maximum are the bounds of a number; nil = there is none.
+	// Minimum and Maximum are the bounds of a number, or nil.
 	Minimum, Maximum *float64
-	// Shortest is the shortest duration.
+	// Shortest is the minimum of a duration.
 	Shortest time.Duration
-	// MaxLength is the largest number of characters of a text; 0 = any.
+	// MaxLength is the maximum number of characters, or 0 if unlimited.
 	MaxLength int
-	// Ref is the kind of the objects that the field names, "" = it names none.
+	// Ref is the kind of the objects that the field refers to, or "".
 	Ref Kind
 }
 
-// DefaultBy is a default that follows from the value of the field beside it.
+// DefaultBy is a default that depends on the value of the field next to it.
 type DefaultBy struct {
 	// On is the name of that field.
 	On    string
 	Cases []DefaultCase
 }
 
-// DefaultCase is the default for one value of the field beside.
+// DefaultCase is the default for one value of the other field.
 type DefaultCase struct {
-	// When is the value: "" = absent, "*" = any other, "else" = any other or absent.
+	// When is the value: "" means absent, "*" any other value, "else" any other value or absent.
 	When  string
 	Value string
 }
 
-// For is the default where the field beside has a value, "" = absent. ok is false
-// where there is none.
+// For returns the default if the other field has the given value, "" meaning absent. ok is false if
+// there is none.
 func (d *DefaultBy) For(value string) (text string, ok bool) {
 	if i := d.caseOf(value); i >= 0 {
 		return d.Cases[i].Value, true
@@ -87,8 +85,7 @@ func (d *DefaultBy) For(value string) (text string, ok bool) {
 	return "", false
 }
 
-// caseOf is the position of the case that a value of the field beside is, -1 where it
-// is none.
+// caseOf returns the index of the case for a value of the other field, or -1.
 func (d *DefaultBy) caseOf(value string) int {
 	for i := range d.Cases {
 		if when := d.Cases[i].When; when == value || when == "*" && value != "" || when == "else" {
@@ -98,8 +95,8 @@ func (d *DefaultBy) caseOf(value string) int {
 	return -1
 }
 
-// Sentence describes the default in Markdown; "" for a block that is merely there or
-// not.
+// Sentence describes the default in Markdown. It returns "" for a block that is merely present or
+// absent.
 func (d *DefaultBy) Sentence() string {
 	parts := make([]string, 0, len(d.Cases))
 	for _, c := range d.Cases {
@@ -120,8 +117,7 @@ func (d *DefaultBy) Sentence() string {
 	return "Defaults to " + strings.Join(parts, ", ") + "."
 }
 
-// Describe is the description of the field together with what it takes and what it is
-// by default.
+// Describe returns the description of the field with its allowed values and its default.
 func (f *Field) Describe() string {
 	parts := []string{f.DescribeValue(), f.bounds(), f.Limits()}
 	switch {
@@ -133,11 +129,11 @@ func (f *Field) Describe() string {
 	return join(parts)
 }
 
-// bounds describes the bounds of a number, as far as anybody asks for them.
+// bounds describes the bounds of a number, if they matter to users.
 func (f *Field) bounds() string {
 	minimum, maximum := f.Minimum, f.Maximum
 	if maximum != nil && *maximum >= math.MaxInt32 {
-		maximum = nil // what a number of Kubernetes holds
+		maximum = nil // the limit of Kubernetes for numbers
 	}
 	switch {
 	case minimum != nil && maximum != nil:
@@ -148,7 +144,7 @@ func (f *Field) bounds() string {
 	return ""
 }
 
-// Limits describes how short a duration and how long a text may be.
+// Limits describes the minimum of a duration and the maximum length of text.
 func (f *Field) Limits() string {
 	switch {
 	case f.Shortest > 0:
@@ -162,8 +158,8 @@ func (f *Field) Limits() string {
 	return ""
 }
 
-// DescribeValue is the description of the field together with the values that it can
-// have, as far as the description does not name all of them.
+// DescribeValue returns the description of the field with its allowed values, unless the
+// description already names all of them.
 func (f *Field) DescribeValue() string {
 	parts := []string{f.Doc}
 	if slices.ContainsFunc(f.Enum, func(value string) bool { return !strings.Contains(f.Doc, "`"+value+"`") }) {
@@ -181,23 +177,22 @@ func join(sentences []string) string {
 	return strings.Join(slices.DeleteFunc(sentences, func(s string) bool { return s == "" }), " ")
 }
 
-// quoted is code in a description: the text between two single quotes, of which the
-// first is no apostrophe.
+// quoted matches code in a description: text between single quotes, the first of which is not an
+// apostrophe.
 var quoted = regexp.MustCompile(`(^|[^\pL\pN])'([^']+)'`)
 
-// Markdown is a text of the tag doc, which cannot have backquotes.
+// Markdown converts the text of a doc tag, which cannot contain backquotes, to Markdown.
 func Markdown(doc string) string { return quoted.ReplaceAllString(doc, "$1`$2`") }
 
-// Fields are the fields of a structure of the API, in their order. Those of an
-// embedded structure are among them.
+// Fields returns the fields of an API struct in order, including those of embedded structs.
 func Fields(t reflect.Type) []Field { return structureOf(t).fields }
 
-// structure is what the tags of a type say.
+// structure holds what the tags of a type define.
 type structure struct {
 	fields []Field
 	rules  rules
-	// mistakes are those in the tags. A tag with a mistake says nothing, and a test
-	// over all types finds it.
+	// mistakes are the errors in the tags. An invalid tag is ignored; a test over all types finds
+	// it.
 	mistakes error
 }
 
@@ -292,7 +287,7 @@ func parseBound(text string) (*float64, error) {
 	return &f, nil
 }
 
-// scalarKind is the kind of value behind pointers, and in maps.
+// scalarKind returns the kind of the value behind pointers and in maps.
 func scalarKind(t reflect.Type) reflect.Kind {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Map {
 		t = t.Elem()

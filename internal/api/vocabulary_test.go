@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// spoken are the types that users read or write. Those inside of them are found.
+// spoken returns the types that users read or write. Nested types are found through them.
 func spoken() map[string]reflect.Type {
 	types := map[string]reflect.Type{
 		"metadata": reflect.TypeFor[Metadata](), "explanation": reflect.TypeFor[Explanation](), "simulation": reflect.TypeFor[Simulation](),
@@ -31,7 +31,7 @@ func spoken() map[string]reflect.Type {
 	return types
 }
 
-// eachField calls f with every field in a type, and its path.
+// eachField calls f for every field in a type, with its path.
 func eachField(t reflect.Type, at string, f func(at string, field *Field)) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
 		t = t.Elem()
@@ -65,7 +65,7 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 }
 
 // No tag has a mistake, so that no user meets one.
-func TestTagsHaveNoMistakes(t *testing.T) {
+func TestTagsAreValid(t *testing.T) {
 	for name, of := range spoken() {
 		if err := structureOf(of).mistakes; err != nil {
 			t.Errorf("%s: %s", name, err)
@@ -74,7 +74,7 @@ func TestTagsHaveNoMistakes(t *testing.T) {
 }
 
 // Every mistake in a tag is found, and the tag says nothing then.
-func TestMistakesInTags(t *testing.T) {
+func TestInvalidTags(t *testing.T) {
 	for _, tt := range []struct {
 		want string
 		of   reflect.Type
@@ -141,7 +141,7 @@ func TestMistakesInTags(t *testing.T) {
 }
 
 // Whoever changes a default in an object changes it in that object alone.
-func TestDefaultsAreSharedByNoTwoObjects(t *testing.T) {
+func TestDefaultsAreNotShared(t *testing.T) {
 	for _, document := range written {
 		a, errA := Decode([]byte(document))
 		b, errB := Decode([]byte(document))
@@ -190,7 +190,7 @@ func addresses(v reflect.Value, at string, f func(address uintptr, at string)) {
 
 // A default is a value that the field takes, and the field beside, which it follows
 // from, exists.
-func TestDefaultsKeepTheRules(t *testing.T) {
+func TestDefaultsAreValid(t *testing.T) {
 	for name, of := range spoken() {
 		eachField(of, "", func(at string, f *Field) {
 			texts := []string{f.Default}
@@ -221,7 +221,7 @@ func TestDefaultsKeepTheRules(t *testing.T) {
 }
 
 // What code uses as a default is the default of the field.
-func TestDefaultsThatCodeNames(t *testing.T) {
+func TestDefaultConstantsMatchTags(t *testing.T) {
 	for _, tt := range []struct {
 		of   reflect.Type
 		name string
@@ -270,7 +270,7 @@ func fieldNamed(t *testing.T, of reflect.Type, name string) *Field {
 
 // The values of an enumeration are the constants of its type. Some fields take only
 // some of them.
-func TestEnumerationsAreTheConstants(t *testing.T) {
+func TestEnumsMatchConstants(t *testing.T) {
 	constants := constantsByType(t)
 	some := map[string]bool{"purge_mode": true, "operator": true, "mode": true}
 	for name, of := range spoken() {
@@ -398,7 +398,7 @@ func TestTagsAreValidated(t *testing.T) {
 }
 
 // A text may have as many characters as its field says, not as many bytes.
-func TestLengthsAreInCharacters(t *testing.T) {
+func TestMaxLengthCountsCharacters(t *testing.T) {
 	c := &Cluster{Metadata: Metadata{Name: "c1"}, Spec: ClusterSpec{Description: strings.Repeat("ü", 1024)}}
 	c.SetDefaults()
 	if errs := c.Validate(); errs != nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Workload is the template of something that runs on clusters, such as a
-// Deployment. A propagation policy says where; the status is the binding.
+// Workload is the template of something that runs on clusters, such as a Deployment. A propagation
+// policy determines where; the status holds the binding.
 type Workload struct {
 	Kind     Kind           `json:"kind" enum:"workload"`
 	Metadata Metadata       `json:"metadata"`
@@ -16,7 +16,7 @@ type Workload struct {
 	Status   WorkloadStatus `json:"status,omitzero"`
 }
 
-// WorkloadSpec says what is to be placed.
+// WorkloadSpec describes what is to be placed.
 type WorkloadSpec struct {
 	APIVersion      string     `json:"api_version" doc:"API version of the resource, such as 'apps/v1'."`
 	Kind            string     `json:"kind" doc:"Kind of the resource, such as 'Deployment'."`
@@ -29,8 +29,8 @@ type WorkloadSpec struct {
 	Allocation *AllocationSpec `json:"allocation,omitempty" doc:"Places the workload without a policy: none is needed, and none applies. The workload goes to sites, which are clusters with a region and a zone."`
 }
 
-// AllocationSpec says on which sites, which are clusters with a region and a
-// zone, a workload is placed, and how its replicas are divided over them.
+// AllocationSpec says on which sites a workload is placed, and how its replicas are divided among
+// them. A site is a cluster with a region and a zone.
 type AllocationSpec struct {
 	Flavors           []string           `json:"flavors,omitempty" doc:"Machine sizes for one replica, best first: a site uses the first one that it has room for. In addition to 'replica_requests'."`
 	Machines          map[string]int64   `json:"machines,omitempty" minimum:"1" maximum:"100000" doc:"Further machines of one replica: how many of each flavor."`
@@ -44,7 +44,7 @@ type AllocationSpec struct {
 	StackAntiAffinity []string           `json:"stack_anti_affinity,omitempty" ref:"workload,own,optional" doc:"Workloads in the same namespace that this one prefers not to be with."`
 }
 
-// Machines are those that each replica consists of besides its own, by flavor.
+// Machines returns the number of additional machines of each replica, by flavor.
 func (s *WorkloadSpec) Machines() map[string]int64 {
 	if s.Allocation == nil {
 		return nil
@@ -52,13 +52,13 @@ func (s *WorkloadSpec) Machines() map[string]int64 {
 	return s.Allocation.Machines
 }
 
-// AllocationRegion is a region, or zones of it.
+// AllocationRegion is a region, or some zones of it.
 type AllocationRegion struct {
 	Region            string   `json:"region" doc:"Name of the region."`
 	AvailabilityZones []string `json:"availability_zones,omitempty" doc:"Zones in the region. If omitted, the whole region."`
 }
 
-// GeoLocation is a place on earth. Sites have theirs as claims of these names.
+// GeoLocation is a place on earth. Sites have it as claims with these names.
 type GeoLocation struct {
 	Country  string `json:"country,omitempty" doc:"Country."`
 	Area     string `json:"area,omitempty" doc:"Area of the country."`
@@ -66,7 +66,7 @@ type GeoLocation struct {
 	City     string `json:"city,omitempty" doc:"City."`
 }
 
-// The claims of a cluster that a site's place and operator are kept in.
+// Claims of a cluster that hold a site's location and operator.
 const (
 	ClaimCountry  = "country"
 	ClaimArea     = "area"
@@ -75,7 +75,7 @@ const (
 	ClaimOperator = "operator"
 )
 
-// Claims are the parts that are given, by the claim that holds them.
+// Claims returns the parts that are set, by claim.
 func (g *GeoLocation) Claims() map[string]string {
 	out := map[string]string{}
 	if g == nil {
@@ -89,25 +89,25 @@ func (g *GeoLocation) Claims() map[string]string {
 	return out
 }
 
-// LocationStrategy says how replicas are shared by sites.
+// LocationStrategy is how replicas are divided among sites.
 type LocationStrategy string
 
-// The location strategies.
+// Location strategies.
 const (
 	LocationCentralize LocationStrategy = "centralize"
 	LocationDiscrete   LocationStrategy = "discrete"
 )
 
-// RegionStrategy says how replicas are shared by regions.
+// RegionStrategy is how replicas are divided among regions.
 type RegionStrategy string
 
 // RegionAlone keeps all replicas in one region.
 const RegionAlone RegionStrategy = "alone"
 
-// MaxMachines is how many machines of one flavor a replica may consist of.
+// MaxMachines is the maximum number of machines of one flavor per replica.
 const MaxMachines = 100_000
 
-// SiteID names a site by its region and zone.
+// SiteID returns the ID of a site from its region and zone.
 func SiteID(region, zone string) string { return region + "--" + zone }
 
 func (a *AllocationSpec) validate(errs *FieldErrors, replicated bool) {
@@ -135,8 +135,8 @@ type WorkloadStatus struct {
 	ObservedGeneration         int64             `json:"observed_generation,omitempty" doc:"Generation of the spec that the binding answers."`
 	ObservedRescheduleRequests int64             `json:"observed_reschedule_requests,omitempty" doc:"Number of requests for a fresh decision that were answered."`
 	Clusters                   []WorkloadCluster `json:"clusters,omitempty" doc:"Chosen clusters, sorted by name, each with its replicas."`
-	// Policy is the claim: another policy takes the workload over only by
-	// preemption, or when this one no longer selects it.
+	// Policy is the policy that claimed the workload. Another policy takes over only by preemption,
+	// or if this one no longer selects the workload.
 	Policy            string            `json:"policy,omitempty" ref:"propagation_policy,path,optional" doc:"Policy that the binding follows: 'namespace/name', or the name of a global policy."`
 	PolicyUID         string            `json:"policy_uid,omitempty" doc:"UID of the policy."`
 	PolicyGeneration  int64             `json:"policy_generation,omitempty" doc:"Generation of the policy that the binding answers."`
@@ -146,7 +146,7 @@ type WorkloadStatus struct {
 	LostReplicas      int64             `json:"lost_replicas,omitempty" doc:"Replicas from lost clusters that no affinity group has room for yet."`
 	Health            []ClusterHealth   `json:"health,omitempty" doc:"What was last reported about the workload on its clusters."`
 	EarlierAffinities []EarlierAffinity `json:"earlier_affinities,omitempty" doc:"Groups before the observed one that could take the workload back, and since when."`
-	// Distribution is what the watchers of the clusters report.
+	// Distribution is reported from the clusters.
 	Distribution     []ClusterDistribution `json:"distribution,omitempty" doc:"Observed split between on-demand and spot nodes, by cluster."`
 	ScheduledAt      *time.Time            `json:"scheduled_at,omitempty" doc:"When the binding last changed."`
 	DecisionRevision int64                 `json:"decision_revision,omitempty" doc:"Number of times that the binding has changed."`
@@ -163,23 +163,20 @@ type WorkloadCluster struct {
 	Since    *time.Time `json:"since,omitempty" doc:"When the cluster got its current number of replicas."`
 }
 
-// PurgeMode says what becomes of the replicas on a cluster that a workload has
-// to leave.
+// PurgeMode is what happens to the replicas on a cluster that a workload leaves.
 type PurgeMode string
 
-// The purge modes.
+// Purge modes.
 const (
 	// PurgeDirectly removes the replicas at once.
 	PurgeDirectly PurgeMode = "Directly"
-	// PurgeGracefully keeps them until their replacement is healthy, or the grace
-	// period is over.
+	// PurgeGracefully keeps them until their replacement is healthy or the grace period has passed.
 	PurgeGracefully PurgeMode = "Gracefully"
 	// PurgeNever keeps them until an explicit reschedule.
 	PurgeNever PurgeMode = "Never"
 )
 
-// Eviction is a cluster that a workload is leaving. It gets no new replicas
-// there meanwhile.
+// Eviction is a cluster that a workload is leaving. It gets no new replicas there meanwhile.
 type Eviction struct {
 	Cluster   string     `json:"cluster" ref:"cluster,optional" doc:"Name of the cluster."`
 	Replicas  int64      `json:"replicas" doc:"Replicas that still run there."`
@@ -190,7 +187,7 @@ type Eviction struct {
 	Until     *time.Time `json:"until,omitempty" doc:"When the replicas are removed at the latest."`
 }
 
-// PreemptedBy is a cluster that a workload of a higher priority took.
+// PreemptedBy is a cluster that a workload of a higher priority has taken.
 type PreemptedBy struct {
 	Cluster  string     `json:"cluster" ref:"cluster,optional" doc:"Name of the cluster."`
 	Replicas int64      `json:"replicas" doc:"Replicas that were displaced."`
@@ -199,55 +196,52 @@ type PreemptedBy struct {
 	At       *time.Time `json:"at,omitempty" doc:"When it happened."`
 }
 
-// The reasons of evictions.
+// Reasons of evictions.
 const (
-	// EvictedClusterLost is a cluster that went offline, or got a taint that
-	// evicts.
+	// EvictedClusterLost: the cluster went offline, or got a taint that evicts.
 	EvictedClusterLost = "ClusterLost"
-	// EvictedApplicationUnhealthy is a cluster on which the workload was reported
-	// unhealthy for too long.
+	// EvictedApplicationUnhealthy: the workload was reported unhealthy on the cluster for too long.
 	EvictedApplicationUnhealthy = "ApplicationUnhealthy"
-	// EvictedFailedOver is a cluster left because its affinity group could not
-	// hold the whole workload any more, and a later group took it.
+	// EvictedFailedOver: the affinity group of the cluster could no longer hold the whole workload,
+	// and a later group took over.
 	EvictedFailedOver = "FailedOver"
-	// EvictedFailedBack is a cluster of a later affinity group, left because an
-	// earlier one takes the workload back.
+	// EvictedFailedBack: the cluster is in a later affinity group, and the workload returns to an
+	// earlier one.
 	EvictedFailedBack = "FailedBack"
 )
 
-// HealthStatus is how a workload is doing on a cluster.
+// HealthStatus is the health of a workload on a cluster.
 type HealthStatus string
 
-// The health states.
+// Health statuses.
 const (
 	Healthy       HealthStatus = "healthy"
 	Unhealthy     HealthStatus = "unhealthy"
 	HealthUnknown HealthStatus = "unknown"
 )
 
-// ClusterHealth is what was last reported about a workload on one cluster.
+// ClusterHealth is the last report about a workload on one cluster.
 type ClusterHealth struct {
 	Cluster string       `json:"cluster" ref:"cluster,optional" doc:"Name of the cluster."`
 	Status  HealthStatus `json:"status" enum:"healthy,unhealthy,unknown" doc:"Health of the workload on the cluster."`
 	Message string       `json:"message,omitempty" doc:"What is wrong."`
 	Since   *time.Time   `json:"since,omitempty" doc:"When the status last changed."`
-	// ReportedAt is when the last report told something new.
+	// ReportedAt is when a report last contained a change.
 	ReportedAt *time.Time `json:"reported_at,omitempty" doc:"When the status was last reported after a change of the status or the binding."`
 }
 
-// HealthReport says how a workload is doing on one cluster. Writers of reports
-// are agents of the cluster, or whoever looks after the workload.
+// HealthReport reports the health of a workload on one cluster. It is sent by an agent in the
+// cluster or by an operator of the workload.
 type HealthReport struct {
 	Cluster string       `json:"cluster" doc:"Cluster that the report is about."`
 	Status  HealthStatus `json:"status" enum:"healthy,unhealthy,unknown" doc:"Health of the workload on the cluster."`
 	Message string       `json:"message,omitempty" maxLength:"1024" doc:"What is wrong."`
 }
 
-// SetDefaults reads the status in any case.
+// SetDefaults accepts the status in any case.
 func (r *HealthReport) SetDefaults() { r.Status = HealthStatus(strings.ToLower(string(r.Status))) }
 
-// Validate returns every rule the report breaks. It expects SetDefaults to have
-// run.
+// Validate returns all validation errors of the report. It expects SetDefaults to have run.
 func (r *HealthReport) Validate() FieldErrors {
 	var errs FieldErrors
 	errs.check("cluster", checkName(r.Cluster))
@@ -255,20 +249,19 @@ func (r *HealthReport) Validate() FieldErrors {
 	return errs.inOrder(r)
 }
 
-// EarlierAffinity is an affinity group before the observed one that could take
-// the whole workload.
+// EarlierAffinity is an affinity group before the observed one that could hold the whole workload.
 type EarlierAffinity struct {
 	AffinityName  string     `json:"affinity_name" doc:"Name of the affinity group."`
 	FeasibleSince *time.Time `json:"feasible_since,omitempty" doc:"Since when the group could take the whole workload."`
 }
 
-// APIResource is the resource's type as clusters list it: "apps/v1/Deployment".
+// APIResource returns the type of the resource as clusters list it: "apps/v1/Deployment".
 func (s *WorkloadSpec) APIResource() string { return s.APIVersion + "/" + s.Kind }
 
-// Replicated reports whether the workload has a number of replicas.
+// Replicated reports whether the number of replicas is set.
 func (s *WorkloadSpec) Replicated() bool { return s.Replicas != nil }
 
-// Names are the names of the chosen clusters.
+// Names returns the names of the chosen clusters.
 func (s *WorkloadStatus) Names() []string {
 	names := make([]string, len(s.Clusters))
 	for i, c := range s.Clusters {
@@ -277,14 +270,14 @@ func (s *WorkloadStatus) Names() []string {
 	return names
 }
 
-// RunsOn reports whether the workload has replicas on a cluster, or is leaving it.
+// RunsOn reports whether the workload has replicas on a cluster or is leaving it.
 func (s *WorkloadStatus) RunsOn(cluster string) bool {
 	return slices.ContainsFunc(s.Clusters, func(c WorkloadCluster) bool { return c.Name == cluster }) ||
 		slices.ContainsFunc(s.Evictions, func(e Eviction) bool { return e.Cluster == cluster })
 }
 
-// Evicting are the replicas, by cluster, that go on running on clusters that the
-// workload is leaving. What is purged directly does not.
+// Evicting returns the replicas that still run on clusters that the workload is leaving, by
+// cluster. Replicas that are purged directly are not included.
 func (s *WorkloadStatus) Evicting() map[string]int64 {
 	replicas := make(map[string]int64, len(s.Evictions))
 	for _, e := range s.Evictions {
@@ -295,7 +288,7 @@ func (s *WorkloadStatus) Evicting() map[string]int64 {
 	return replicas
 }
 
-// HealthOn is what was last reported about a cluster, nil where nothing was.
+// HealthOn returns the last report about a cluster, or nil.
 func (s *WorkloadStatus) HealthOn(cluster string) *ClusterHealth {
 	i := slices.IndexFunc(s.Health, func(h ClusterHealth) bool { return h.Cluster == cluster })
 	if i < 0 {
@@ -332,7 +325,7 @@ func (w *Workload) SetDefaults() {
 	setDefaults(&w.Spec)
 }
 
-// maxReplicas is what Kubernetes counts replicas in.
+// maxReplicas is the limit of Kubernetes.
 const maxReplicas = 1<<31 - 1
 
 // Validate implements Object.
@@ -351,8 +344,8 @@ func (w *Workload) Validate() FieldErrors {
 	return errs.inOrder(w)
 }
 
-// Validate returns every rule that the replicas in a status break. A status is
-// given only to a simulation.
+// Validate returns all validation errors of the replicas in a status. Users can only pass a status
+// to a simulation.
 func (s *WorkloadStatus) Validate() FieldErrors {
 	var errs FieldErrors
 	check := func(field string, replicas int64) {

@@ -68,8 +68,7 @@ func TestHealthReportValidate(t *testing.T) {
 	}
 }
 
-// TestWorkloadReplicasOnTheWire: none, zero and some replicas are three things,
-// and stay so.
+// TestWorkloadReplicasOnTheWire checks that absent, zero and positive replicas stay distinct.
 func TestWorkloadReplicasOnTheWire(t *testing.T) {
 	for text, want := range map[string]*int64{`{}`: nil, `{"replicas":null}`: nil, `{"replicas":0}`: new(int64(0)), `{"replicas":7}`: new(int64(7))} {
 		o, err := Decode([]byte(`{"kind":"workload","metadata":{"name":"w"},"spec":` + text + `}`))
@@ -92,8 +91,8 @@ func TestWorkloadReplicasOnTheWire(t *testing.T) {
 	}
 }
 
-// TestWorkloadStatusRoundTrip: what a status says is read again as it was
-// written; so a simulation can start from what the API shows.
+// TestWorkloadStatusRoundTrip checks that a status survives a round trip, so that a simulation can
+// start from what the API returns.
 func TestWorkloadStatusRoundTrip(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	w := testWorkload(func(w *Workload) {

@@ -9,15 +9,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// wrongType words a JSON value that its field cannot hold: what belongs there,
-// and what stands there.
+// wrongType describes a JSON value of the wrong type: what is expected, and what was given.
 func wrongType(err *json.SemanticError) string {
 	return fmt.Sprintf("must be %s, not %s", wanted(err.GoType), given(err.JSONKind))
 }
 
 const aTime = `a time in quotes, such as "2026-01-31T12:00:00Z"`
 
-// wanted is what a field of a type takes in JSON.
+// wanted describes the JSON type that a field takes.
 func wanted(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -48,7 +47,7 @@ func wanted(t reflect.Type) string {
 	}
 }
 
-// given names the kind of a JSON value.
+// given describes the type of a JSON value.
 func given(kind jsontext.Kind) string {
 	switch kind {
 	case 'n':
