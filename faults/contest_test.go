@@ -104,6 +104,8 @@ type contest struct {
 const (
 	contenders = 4
 	contested  = 3
+
+	contenderTimeout = 4 * time.Second // for an operation, however many requests it is
 )
 
 // contestLabel numbers what contenders write.
@@ -151,14 +153,8 @@ func (x *contest) act(random *rand.Rand, which int) {
 	x.mu.Unlock()
 	r := x.ensemble.replicas[random.IntN(len(x.ensemble.replicas))]
 	in := ask{object: name, deed: []deed{read, read, read, write, write, remove, commit}[random.IntN(7)]}
-	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), contenderTimeout)
 	defer cancel()
-	through, err := client.New(client.Options{Endpoint: "http://" + r.address, MaxRetries: -1, RequestTimeout: 4 * time.Second})
-	if err != nil {
-		x.ensemble.t.Error(err)
-		return
-	}
-	defer through.Close()
 	object := placement(name, groupName(random.IntN(groups)), 1+random.Int64N(2), 0)
 	object.Metadata.Labels = nil
 	var out reply
@@ -169,18 +165,13 @@ func (x *contest) act(random *rand.Rand, which int) {
 		object.Metadata.Labels = map[string]string{contestLabel: strconv.FormatInt(in.number, 10)}
 		object.SetDefaults()
 		if in.deed == commit {
-			preview, err := through.Preview(ctx, object)
+			preview, err := r.contender.Preview(ctx, object)
 			if err != nil {
 				return // nothing was written
 			}
 			token, promised = preview.Token, preview.Clusters
 			// The token is good at every server.
 			r = x.ensemble.replicas[random.IntN(len(x.ensemble.replicas))]
-			if through, err = client.New(client.Options{Endpoint: "http://" + r.address, MaxRetries: -1, RequestTimeout: 4 * time.Second}); err != nil {
-				x.ensemble.t.Error(err)
-				return
-			}
-			defer through.Close()
 		}
 	}
 	call := time.Since(x.began)
@@ -189,7 +180,7 @@ func (x *contest) act(random *rand.Rand, which int) {
 	case read:
 		out, counts = x.read(ctx, r, name)
 	case remove:
-		err := through.Delete(ctx, api.KeyOf(object))
+		err := r.contender.Delete(ctx, api.KeyOf(object))
 		out.refused = client.IsNotFound(err)
 		out.unknown = err != nil && !out.refused
 	case write, commit:
@@ -198,7 +189,7 @@ func (x *contest) act(random *rand.Rand, which int) {
 		if random.IntN(2) == 0 && token == "" {
 			options.Wait = pointer(time.Duration(0))
 		}
-		stored, err := through.Put(ctx, object, options)
+		stored, err := r.contender.Put(ctx, object, options)
 		switch {
 		case err == nil:
 			out.number, out.version = entryOf(stored), versionOf(stored)

@@ -28,9 +28,11 @@ const lease = 3 * time.Second
 type replica struct {
 	*process
 	name, address string
-	binary        string
-	args          []string
-	wrap          []string
+	// contender asks this server only, and once.
+	contender *client.Client
+	binary    string
+	args      []string
+	wrap      []string
 	// links are between it and each member of etcd.
 	links []*proxy
 }
@@ -61,23 +63,29 @@ func newEnsemble(t testing.TB, f *fault, binary string, wrap func(n int) []strin
 		}
 		r.args = external(t, etcd, "--lease", lease.String(), "--name", r.name, "--listen", r.address, "--store-timeout", "2s")
 		r.args[3] = key // the same for all of them
+		r.contender = newClient(t, client.Options{Endpoint: "http://" + r.address, MaxRetries: -1, RequestTimeout: contenderTimeout})
 		e.replicas, addresses = append(e.replicas, r), append(addresses, "http://"+r.address)
 		e.launch(r)
 	}
 	var clients []*client.Client
 	for n := range writers {
 		// Each begins with another server.
-		one, err := client.New(client.Options{Endpoints: slices.Concat(addresses[n%3:], addresses[:n%3]), MaxRetries: 2, RequestTimeout: 10 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(one.Close)
-		clients = append(clients, one)
+		clients = append(clients, newClient(t, client.Options{Endpoints: slices.Concat(addresses[n%3:], addresses[:n%3]), MaxRetries: 2, RequestTimeout: 10 * time.Second}))
 	}
 	e.clients = func(writer int) *client.Client { return clients[writer] }
 	e.fill()
 	t.Cleanup(e.stopWriting)
 	return e
+}
+
+func newClient(t testing.TB, options client.Options) *client.Client {
+	t.Helper()
+	c, err := client.New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
 }
 
 func (e *ensemble) launch(r *replica) {
@@ -293,22 +301,31 @@ func TestFaultSeveralServers(t *testing.T) {
 	e := newEnsemble(t, f, serverBinary, func(int) []string { return nil })
 	for round := range rounds(1, 20) {
 		for _, fault := range ensembleFaults {
-			began := time.Now()
-			e.startWriting()
-			contest := e.startContest(fmt.Sprintf("%s, round %d", fault.name, round))
-			e.awaitWrites(20)
-			fault.happens(e)
-			e.stopWriting()
-			contest.stop()
-			e.server.Store(e.leader().process)
-			e.judgeQuickly()
-			e.oracleTerms()
-			contest.judge()
-			t.Logf("%s: %s", fault.name, time.Since(began).Round(100*time.Millisecond))
+			e.round(fmt.Sprintf("%s, round %d", fault.name, round), func() {
+				e.awaitWrites(20)
+				fault.happens(e)
+			})
 		}
 	}
 	e.server.Store(e.leader().process)
 	e.judge()
+}
+
+// round does something to the servers while everybody writes and contends, and then
+// judges what they made of it.
+func (e *ensemble) round(name string, happens func()) {
+	e.t.Helper()
+	began := time.Now()
+	e.startWriting()
+	contest := e.startContest(name)
+	happens()
+	e.stopWriting()
+	contest.stop()
+	e.server.Store(e.leader().process)
+	e.judgeQuickly()
+	e.oracleTerms()
+	contest.judge()
+	e.t.Logf("%s: %s", name, time.Since(began).Round(100*time.Millisecond))
 }
 
 // oracleTerms is a part of oracle (d): each term has one server, and what one term
@@ -385,34 +402,28 @@ func TestFaultClocksApart(t *testing.T) {
 		return []string{"env", clockVariable + "=" + file}
 	})
 	for round := range rounds(1, 20) {
-		e.startWriting()
-		contest := e.startContest(fmt.Sprint("clocks, round ", round))
-		var shown []time.Time
-		for _, r := range e.replicas {
-			info, err := r.client.Server(t.Context())
-			if err != nil {
-				t.Fatal(err)
+		e.round(fmt.Sprint("clocks, round ", round), func() {
+			var shown []time.Time
+			for _, r := range e.replicas {
+				info, err := r.client.Server(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				shown = append(shown, info.Now)
 			}
-			shown = append(shown, info.Now)
-		}
-		if shown[1].Sub(shown[0]) < 59*time.Minute || shown[2].Sub(shown[1]) < 59*time.Minute {
-			t.Fatalf("the clocks are not apart: %v", shown)
-		}
-		f.happened()
-		// The leadership goes to a server with another clock.
-		r := e.leader()
-		since := len(e.record.all())
-		e.awaitWrites(20)
-		r.stop()
-		e.otherDecisions(since, r)
-		e.launch(r)
-		e.awaitWrites(20)
-		e.stopWriting()
-		contest.stop()
-		e.server.Store(e.leader().process)
-		e.judgeQuickly()
-		e.oracleTerms()
-		contest.judge()
+			if shown[1].Sub(shown[0]) < 59*time.Minute || shown[2].Sub(shown[1]) < 59*time.Minute {
+				t.Fatalf("the clocks are not apart: %v", shown)
+			}
+			f.happened()
+			// The leadership goes to a server with another clock.
+			r := e.leader()
+			since := len(e.record.all())
+			e.awaitWrites(20)
+			r.stop()
+			e.otherDecisions(since, r)
+			e.launch(r)
+			e.awaitWrites(20)
+		})
 	}
 	e.server.Store(e.leader().process)
 	e.judge()
@@ -462,35 +473,26 @@ func TestFaultRollingUpgrade(t *testing.T) {
 		return out, code
 	}
 	for range rounds(1, 20) {
-		for _, step := range []struct {
-			name, binary string
-			after        func()
-		}{
-			{"upgrade", serverBinary, func() {}},
-			{"back", old, func() {}},
-			{"upgrade again", serverBinary, func() {}},
-			{"back again", old, func() {}},
+		for _, step := range []struct{ name, binary string }{
+			{"upgrade", serverBinary},
+			{"back", old},
+			{"upgrade again", serverBinary},
+			{"back again", old},
 		} {
-			e.startWriting()
-			contest := e.startContest(step.name)
-			for n, r := range e.replicas {
-				e.awaitWrites(20)
-				if n == 0 {
-					r.kill()
-				} else {
-					r.stop()
+			e.round(step.name, func() {
+				for n, r := range e.replicas {
+					e.awaitWrites(20)
+					if n == 0 {
+						r.kill()
+					} else {
+						r.stop()
+					}
+					r.binary = step.binary
+					e.launch(r)
+					f.happened()
 				}
-				r.binary = step.binary
-				e.launch(r)
-				f.happened()
-			}
-			e.awaitWrites(20)
-			e.stopWriting()
-			contest.stop()
-			e.server.Store(e.leader().process)
-			e.judgeQuickly()
-			e.oracleTerms()
-			contest.judge()
+				e.awaitWrites(20)
+			})
 			if written, _ := formats(); written != before {
 				t.Fatalf("%s: the store is written in format %d, want %d until the upgrade is finished", step.name, written, before)
 			}
