@@ -5,13 +5,8 @@ package faults
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +25,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/certtest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
@@ -448,32 +444,15 @@ func TestFaultTokenBruteForce(t *testing.T) {
 	newWorld(t, f, embedded(dir)...).judge()
 }
 
-// certificate makes one for 127.0.0.1 that is good for a time, and its key.
+// certificate writes one for 127.0.0.1 that is good for a time, and its key.
 func certificate(t testing.TB, dir string, number int64, from, until time.Time) (certFile, keyFile string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(number), Subject: pkix.Name{CommonName: "faults"}, NotBefore: from, NotAfter: until,
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoded, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	template := certtest.Loopback("faults")
+	template.SerialNumber, template.NotBefore, template.NotAfter = big.NewInt(number), from, until
+	template.IsCA, template.BasicConstraintsValid = true, true
+	template.KeyUsage |= x509.KeyUsageCertSign
 	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for path, block := range map[string]*pem.Block{keyFile: {Type: "EC PRIVATE KEY", Bytes: encoded}, certFile: {Type: "CERTIFICATE", Bytes: der}} {
-		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	certtest.SelfSigned(t, template).Write(t, certFile, keyFile)
 	return certFile, keyFile
 }
 

@@ -4,19 +4,14 @@ package integration
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -27,6 +22,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/certtest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
@@ -51,68 +47,16 @@ func testbedBinary(t *testing.T, name, script string) string {
 	return path
 }
 
-// authority signs certificates.
-type authority struct {
-	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
-	pem         []byte
-}
-
-func newAuthority(t *testing.T, name string) *authority {
-	t.Helper()
-	a := &authority{}
-	template := &x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	a.pem, a.key = sign(t, template, nil)
-	block, _ := pem.Decode(a.pem)
-	var err error
-	if a.certificate, err = x509.ParseCertificate(block.Bytes); err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-// sign makes a certificate and its key; without an authority it signs itself.
-func sign(t *testing.T, template *x509.Certificate, by *authority) (certificate []byte, key *ecdsa.PrivateKey) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template.SerialNumber = big.NewInt(time.Now().UnixNano())
-	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour)
-	parent, signer := template, key
-	if by != nil {
-		parent, signer = by.certificate, by.key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), key
-}
-
-func keyPEM(t *testing.T, key *ecdsa.PrivateKey) []byte {
-	t.Helper()
-	der, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
-}
-
 // administrators is the group that may do everything.
 const administrators = "system:masters"
 
-// client is a certificate and key of a user.
-func (a *authority) client(t *testing.T, name string, groups ...string) (certificate, key []byte) {
-	t.Helper()
-	certificate, private := sign(t, &x509.Certificate{
+// user is a certificate of a user.
+func (c *control) user(name string, groups ...string) *certtest.Certificate {
+	c.t.Helper()
+	return c.ca.Issue(c.t, x509.Certificate{
 		Subject: pkix.Name{CommonName: name, Organization: groups}, KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}, a)
-	return certificate, keyPEM(t, private)
+	})
 }
 
 // control is a real API server of Kubernetes, without controllers and kubelets:
@@ -123,7 +67,7 @@ type control struct {
 	etcd    string
 	address string
 	flags   []string // besides those that every test needs
-	ca      *authority
+	ca      *certtest.Certificate
 	http    *http.Client
 	cmd     *exec.Cmd
 	exited  chan struct{}
@@ -150,8 +94,7 @@ func startControlWith(t *testing.T, flags func(dir string) []string) *control {
 	t.Helper()
 	c := &control{t: t, dir: t.TempDir(), etcd: startEtcd(t), address: proxytest.FreeAddress(t)}
 	c.flags = flags(c.dir)
-	_, account := sign(t, &x509.Certificate{}, nil)
-	c.write("sa.key", keyPEM(t, account))
+	c.write("sa.key", certtest.Authority(t).KeyPEM())
 	c.renew()
 	t.Cleanup(func() {
 		c.kill()
@@ -176,23 +119,14 @@ func (c *control) write(name string, data []byte) {
 // of all there were. It shows when the server starts.
 func (c *control) renew() {
 	c.t.Helper()
-	c.ca = newAuthority(c.t, "test")
-	certificate, key := sign(c.t, &x509.Certificate{
-		Subject: pkix.Name{CommonName: "kube-apiserver"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv4(10, 0, 0, 1)},
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}, c.ca)
-	c.write("ca.crt", c.ca.pem)
-	c.write("server.crt", certificate)
-	c.write("server.key", keyPEM(c.t, key))
-	clientCertificate, clientKey := c.ca.client(c.t, "test", administrators)
-	pair, err := tls.X509KeyPair(clientCertificate, clientKey)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	trusted := x509.NewCertPool()
-	trusted.AppendCertsFromPEM(c.ca.pem)
+	c.ca = certtest.Authority(c.t)
+	server := certtest.Loopback("kube-apiserver")
+	server.IPAddresses = append(server.IPAddresses, net.IPv4(10, 0, 0, 1))
+	c.write("ca.crt", c.ca.PEM())
+	c.ca.Issue(c.t, server).Write(c.t, filepath.Join(c.dir, "server.crt"), filepath.Join(c.dir, "server.key"))
+	pair := c.user("test", administrators).TLS()
 	c.http = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: trusted, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
+		TLSClientConfig: &tls.Config{RootCAs: c.ca.Pool(), Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
 	}}
 }
 
@@ -270,13 +204,13 @@ func (c *control) kubeconfig(user string) api.Secret {
 // kubeconfigIn is that of a user who is in some groups.
 func (c *control) kubeconfigIn(user string, groups ...string) api.Secret {
 	c.t.Helper()
-	certificate, key := c.ca.client(c.t, user, groups...)
+	certificate := c.user(user, groups...)
 	encode := base64.StdEncoding.EncodeToString
 	return api.NewSecret(fmt.Sprintf(`{"apiVersion": "v1", "kind": "Config", "current-context": "c",
 		"contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
 		"clusters": [{"name": "k", "cluster": {"server": "https://%s", "certificate-authority-data": %q}}],
 		"users": [{"name": "u", "user": {"client-certificate-data": %q, "client-key-data": %q}}]}`,
-		c.address, encode(c.ca.pem), encode(certificate), encode(key)))
+		c.address, encode(c.ca.PEM()), encode(certificate.PEM()), encode(certificate.KeyPEM())))
 }
 
 // do sends a request that must succeed. A body is JSON.

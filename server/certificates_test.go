@@ -1,50 +1,24 @@
 package main
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"io"
-	"math/big"
-	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/certtest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // writeCertificate replaces a certificate for 127.0.0.1 and its key.
 func writeCertificate(t *testing.T, certificateFile, keyFile string, notAfter time.Time) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(notAfter.UnixNano()), Subject: pkix.Name{CommonName: "scheduler-server"},
-		NotBefore: notAfter.Add(-365 * 24 * time.Hour), NotAfter: notAfter, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoded, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, block := range map[string]*pem.Block{keyFile: {Type: "PRIVATE KEY", Bytes: encoded}, certificateFile: {Type: "CERTIFICATE", Bytes: certificate}} {
-		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	template := certtest.Loopback("scheduler-server")
+	template.NotBefore, template.NotAfter = notAfter.Add(-365*24*time.Hour), notAfter
+	certtest.SelfSigned(t, template).Write(t, certificateFile, keyFile)
 }
 
 // A certificate that has expired, or expires tomorrow, is a warning in the log, in

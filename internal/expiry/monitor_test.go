@@ -1,15 +1,11 @@
 package expiry
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"log/slog"
-	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,30 +13,15 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/certtest"
 )
 
 var start = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-func issue(t *testing.T, name string, from, to time.Time) *x509.Certificate {
+func issue(t *testing.T, name string, from, to time.Time) *certtest.Certificate {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: name}, NotBefore: from, NotAfter: to}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificate, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return certificate
+	return certtest.SelfSigned(t, x509.Certificate{Subject: pkix.Name{CommonName: name}, NotBefore: from, NotAfter: to})
 }
 
 // A certificate is told of when it comes close to its end, when it is over, and
@@ -51,7 +32,7 @@ func TestCertificatesAreToldOfInTime(t *testing.T) {
 	var failure error
 	var text strings.Builder
 	m := New([]Source{{Use: "api", Read: func() ([]*x509.Certificate, error) {
-		return []*x509.Certificate{current}, failure
+		return []*x509.Certificate{current.Certificate}, failure
 	}}}, slog.New(slog.NewTextHandler(&text, nil)), func() time.Time { return now })
 	lines := func() string {
 		text.Reset()
@@ -99,8 +80,8 @@ func TestEveryCertificateOfAFileCounts(t *testing.T) {
 	old, next := issue(t, "ca", start.Add(-time.Hour), start.Add(24*time.Hour)), issue(t, "ca", start, start.Add(365*24*time.Hour))
 	path := filepath.Join(t.TempDir(), "ca.pem")
 	var data []byte
-	for _, c := range []*x509.Certificate{old, next, next} {
-		data = append(data, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})...)
+	for _, c := range []*certtest.Certificate{old, next, next} {
+		data = append(data, c.PEM()...)
 	}
 	data = append(data, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("no certificate")})...)
 	if err := os.WriteFile(path, data, 0o600); err != nil {

@@ -2,15 +2,8 @@ package serve_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -20,82 +13,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/certtest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
 
-// authority signs certificates.
-type authority struct {
-	t    *testing.T
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	a := &authority{t: t}
-	template := &x509.Certificate{Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	a.cert, a.key = a.sign(template, nil)
-	return a
-}
-
-func (a *authority) sign(template *x509.Certificate, by *authority) (*x509.Certificate, *ecdsa.PrivateKey) {
-	a.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	template.SerialNumber, err = rand.Int(rand.Reader, big.NewInt(1<<62))
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	if template.NotAfter.IsZero() {
-		template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	}
-	parent, parentKey := template, key
-	if by != nil {
-		parent, parentKey = by.cert, by.key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, parentKey)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return cert, key
-}
-
 // issue writes a certificate and its key to files.
-func (a *authority) issue(name, certFile, keyFile string, notAfter time.Time) tls.Certificate {
-	a.t.Helper()
-	template := &x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: notAfter,
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	cert, key := a.sign(template, a)
-	der, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	write(a.t, certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw}))
-	write(a.t, keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}))
-	return tls.Certificate{Certificate: [][]byte{cert.Raw}, PrivateKey: key}
-}
-
-func (a *authority) pool() *x509.CertPool {
-	pool := x509.NewCertPool()
-	pool.AddCert(a.cert)
-	return pool
-}
-
-func write(t *testing.T, file string, data []byte) {
+func issue(t *testing.T, ca *certtest.Certificate, name, certFile, keyFile string, notAfter time.Time) tls.Certificate {
 	t.Helper()
-	if err := os.WriteFile(file, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	template := certtest.Loopback(name)
+	template.NotBefore, template.NotAfter = time.Now().Add(-2*time.Hour), notAfter
+	c := ca.Issue(t, template)
+	c.Write(t, certFile, keyFile)
+	return c.TLS()
 }
 
 // secured is a server with a certificate.
@@ -155,21 +85,21 @@ func (s *secured) handshake(config *tls.Config) (subject string, err error) {
 func TestTLS(t *testing.T) {
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
-	ca, other := newAuthority(t), newAuthority(t)
-	ca.issue("first", certFile, keyFile, time.Now().Add(time.Hour))
+	ca, other := certtest.Authority(t), certtest.Authority(t)
+	issue(t, ca, "first", certFile, keyFile, time.Now().Add(time.Hour))
 	// Each look at the clock finds that it is time to look at the files.
 	var looks atomic.Int64
 	now := func() time.Time { return time.Unix(0, 0).Add(time.Duration(looks.Add(1)) * time.Hour) }
 	s := serveTLS(t, serve.Files{CertFile: certFile, KeyFile: keyFile}, now)
-	trusting := &tls.Config{RootCAs: ca.pool()}
+	trusting := &tls.Config{RootCAs: ca.Pool()}
 
 	if subject, err := s.handshake(trusting); err != nil || subject != "first" {
 		t.Fatalf("subject %q, %v", subject, err)
 	}
-	if _, err := s.handshake(&tls.Config{RootCAs: other.pool()}); err == nil {
+	if _, err := s.handshake(&tls.Config{RootCAs: other.Pool()}); err == nil {
 		t.Error("a client that trusts another authority connects")
 	}
-	if _, err := s.handshake(&tls.Config{RootCAs: ca.pool(), MaxVersion: tls.VersionTLS11}); err == nil {
+	if _, err := s.handshake(&tls.Config{RootCAs: ca.Pool(), MaxVersion: tls.VersionTLS11}); err == nil {
 		t.Error("TLS 1.1 is taken")
 	}
 
@@ -178,7 +108,7 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ca.issue("second", certFile, filepath.Join(dir, "later.key"), time.Now().Add(time.Hour))
+	issue(t, ca, "second", certFile, filepath.Join(dir, "later.key"), time.Now().Add(time.Hour))
 	if subject, err := s.handshake(trusting); err != nil || subject != "first" || !strings.Contains(s.logs.String(), "not reloaded") {
 		t.Errorf("halfway: subject %q, %v", subject, err)
 	}
@@ -186,7 +116,7 @@ func TestTLS(t *testing.T) {
 	if err != nil || string(later) == string(key) {
 		t.Fatal(err)
 	}
-	write(t, keyFile, later)
+	certtest.Write(t, keyFile, later)
 	if subject, err := s.handshake(trusting); err != nil || subject != "second" {
 		t.Errorf("renewed: subject %q, %v", subject, err)
 	}
@@ -195,22 +125,22 @@ func TestTLS(t *testing.T) {
 func TestClientCertificates(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
-	ca, other := newAuthority(t), newAuthority(t)
-	ca.issue("server", file("tls.crt"), file("tls.key"), time.Now().Add(time.Hour))
-	write(t, file("clients.crt"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.cert.Raw}))
+	ca, other := certtest.Authority(t), certtest.Authority(t)
+	issue(t, ca, "server", file("tls.crt"), file("tls.key"), time.Now().Add(time.Hour))
+	certtest.Write(t, file("clients.crt"), ca.PEM())
 	s := serveTLS(t, serve.Files{CertFile: file("tls.crt"), KeyFile: file("tls.key"), ClientCAFile: file("clients.crt")}, time.Now)
 	tests := []struct {
 		name  string
 		certs []tls.Certificate
 		works bool
 	}{
-		{"good", []tls.Certificate{ca.issue("client", file("a"), file("b"), time.Now().Add(time.Hour))}, true},
+		{"good", []tls.Certificate{issue(t, ca, "client", file("a"), file("b"), time.Now().Add(time.Hour))}, true},
 		{"none", nil, false},
-		{"expired", []tls.Certificate{ca.issue("client", file("a"), file("b"), time.Now().Add(-time.Hour))}, false},
-		{"another authority", []tls.Certificate{other.issue("client", file("a"), file("b"), time.Now().Add(time.Hour))}, false},
+		{"expired", []tls.Certificate{issue(t, ca, "client", file("a"), file("b"), time.Now().Add(-time.Hour))}, false},
+		{"another authority", []tls.Certificate{issue(t, other, "client", file("a"), file("b"), time.Now().Add(time.Hour))}, false},
 	}
 	for _, test := range tests {
-		if _, err := s.handshake(&tls.Config{RootCAs: ca.pool(), Certificates: test.certs}); (err == nil) != test.works {
+		if _, err := s.handshake(&tls.Config{RootCAs: ca.Pool(), Certificates: test.certs}); (err == nil) != test.works {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}
@@ -219,10 +149,10 @@ func TestClientCertificates(t *testing.T) {
 func TestTLSFilesThatDoNotWork(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
-	ca := newAuthority(t)
-	ca.issue("server", file("tls.crt"), file("tls.key"), time.Now().Add(time.Hour))
-	ca.issue("other", file("other.crt"), file("other.key"), time.Now().Add(time.Hour))
-	write(t, file("empty"), nil)
+	ca := certtest.Authority(t)
+	issue(t, ca, "server", file("tls.crt"), file("tls.key"), time.Now().Add(time.Hour))
+	issue(t, ca, "other", file("other.crt"), file("other.key"), time.Now().Add(time.Hour))
+	certtest.Write(t, file("empty"), nil)
 	for name, options := range map[string]serve.Files{
 		"no file":        {CertFile: file("none"), KeyFile: file("tls.key")},
 		"no certificate": {CertFile: file("empty"), KeyFile: file("tls.key")},

@@ -2,17 +2,12 @@ package kubernetes
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -29,6 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/certtest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
@@ -53,25 +49,21 @@ func TestMain(m *testing.M) {
 }
 
 func identify() error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
-	}
 	// Valid in the year 2000 as well, when the clocks of the tests begin.
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "api"}, DNSNames: []string{"eu", "good", "elsewhere"},
+	template := x509.Certificate{
+		Subject: pkix.Name{CommonName: "api"}, DNSNames: []string{"eu", "good", "elsewhere"},
 		NotBefore: time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	for i := range 3 * feed.ListsAtOnce {
 		template.DNSNames = append(template.DNSNames, fmt.Sprint("bad", i))
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	certificate, err := certtest.Sign(template, nil)
 	if err != nil {
 		return err
 	}
-	identity = tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
-	authority = base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	identity = certificate.TLS()
+	authority = base64.StdEncoding.EncodeToString(certificate.PEM())
 	return nil
 }
 

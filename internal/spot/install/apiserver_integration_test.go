@@ -5,17 +5,10 @@ package install
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"io"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -32,6 +25,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/certtest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/certificate"
@@ -51,14 +45,11 @@ func startAPIServer(t *testing.T) *apiServer {
 
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
-	accountKey := key(t)
-	writePEM(t, file("sa.key"), "EC PRIVATE KEY", accountKey)
-	serverKey := key(t)
-	server := selfSigned(t, serverKey)
-	if err := os.WriteFile(file("server.crt"), server, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	writePEM(t, file("server.key"), "EC PRIVATE KEY", serverKey)
+	certtest.Write(t, file("sa.key"), certtest.Authority(t).KeyPEM())
+	template := certtest.Loopback("kube-apiserver")
+	template.IsCA, template.BasicConstraintsValid = true, true
+	server := certtest.SelfSigned(t, template)
+	server.Write(t, file("server.crt"), file("server.key"))
 	tokens := "admin-token,admin,1,\"system:masters\"\nweak-token,weak,2\n"
 	if err := os.WriteFile(file("tokens"), []byte(tokens), 0o600); err != nil {
 		t.Fatal(err)
@@ -100,7 +91,7 @@ func startAPIServer(t *testing.T) *apiServer {
 			t.Logf("the end of the API server's log:\n%s", log.Bytes()[max(0, log.Len()-3000):])
 		}
 	})
-	config := &rest.Config{Host: "https://" + address, BearerToken: "admin-token", TLSClientConfig: rest.TLSClientConfig{CAData: server}}
+	config := &rest.Config{Host: "https://" + address, BearerToken: "admin-token", TLSClientConfig: rest.TLSClientConfig{CAData: server.PEM()}}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -111,39 +102,6 @@ func startAPIServer(t *testing.T) *apiServer {
 		return err == nil && client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(t.Context()).Error() == nil
 	})
 	return s
-}
-
-func key(t *testing.T) *ecdsa.PrivateKey {
-	t.Helper()
-	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
-}
-
-func writePEM(t *testing.T, path, kind string, k *ecdsa.PrivateKey) {
-	t.Helper()
-	der, err := x509.MarshalECPrivateKey(k)
-	if err == nil {
-		err = os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func selfSigned(t *testing.T, k *ecdsa.PrivateKey) []byte {
-	t.Helper()
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kube-apiserver"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, k.Public(), k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
 // hook is a webhook that notes what it is asked.

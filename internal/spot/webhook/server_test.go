@@ -3,17 +3,12 @@ package webhook
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
 	"maps"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -26,43 +21,21 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/certtest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
 
-// certificateOf is a certificate for 127.0.0.1, and what a client needs to trust it.
-func certificateOf(t *testing.T) (tls.Certificate, *x509.CertPool) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool := x509.NewCertPool()
-	pool.AddCert(parsed)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
-}
-
 // running is a server that listens, and a client that trusts it.
 func running(t *testing.T, cluster Cluster, logger *slog.Logger, adjust ...func(*Options)) (address string, client *http.Client, stop func() error) {
 	t.Helper()
-	certificate, pool := certificateOf(t)
+	certificate := certtest.SelfSigned(t, certtest.Loopback("webhook"))
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	options := Options{
-		Listener: listener, TLS: &tls.Config{Certificates: []tls.Certificate{certificate}}, Logger: logger,
+		Listener: listener, TLS: &tls.Config{Certificates: []tls.Certificate{certificate.TLS()}}, Logger: logger,
 		Clusters: func(name string) (Cluster, bool) { return cluster, name == "a" },
 	}
 	for _, f := range adjust {
@@ -75,7 +48,7 @@ func running(t *testing.T, cluster Cluster, logger *slog.Logger, adjust ...func(
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: certificate.Pool(), MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
 	t.Cleanup(transport.CloseIdleConnections)
 	t.Cleanup(cancel)
 	return "https://" + listener.Addr().String(), &http.Client{Transport: transport}, func() error {
@@ -244,9 +217,9 @@ func TestListenerThatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	listener.Close()
-	certificate, _ := certificateOf(t)
+	certificate := certtest.SelfSigned(t, certtest.Loopback("webhook"))
 	s, err := New(Options{
-		Listener: listener, TLS: &tls.Config{Certificates: []tls.Certificate{certificate}},
+		Listener: listener, TLS: &tls.Config{Certificates: []tls.Certificate{certificate.TLS()}},
 		Clusters: func(string) (Cluster, bool) { return nil, false },
 	})
 	if err != nil {
