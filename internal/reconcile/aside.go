@@ -47,9 +47,7 @@ func (p *planner) takeBack(key api.Key) {
 		}
 	}
 	slices.Sort(rows)
-	p.version++
-	p.reservedChanged(rows)
-	p.bindings.roomChanged(rows)
+	p.heldOtherwise(rows, rows, nil)
 }
 
 // hold is what something that is decided holds on a cluster.

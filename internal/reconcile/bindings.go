@@ -19,8 +19,6 @@ import (
 // runs, and what would make that stale. The picture is the planner's.
 type bindings struct {
 	*picture
-	// amountsChanged tells the planner of rows on which reservations differ.
-	amountsChanged func(rows []int)
 
 	workloads map[api.Key]*workloadBinding
 	claims    *claim.Index

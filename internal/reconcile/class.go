@@ -70,27 +70,6 @@ func (c *class) concerns(o outsider) bool {
 	return o.reaches(is)
 }
 
-// outsider is a changed row as those see it that have not chosen it.
-type outsider struct {
-	merit placement.Merit
-	total placement.Merit // with what others decide
-	minds bool            // that total counts, too
-}
-
-// outsider is a row as the classes of a panel see it, by any of them.
-func (p *planner) outsider(c *class, row int) outsider {
-	o := outsider{merit: placement.MeritOf(p.fleet, c.query, c.view, p.others(), row, false)}
-	if c.query.Minds() {
-		o.total, o.minds = placement.TotalOf(p.fleet, c.query, c.view, p.others(), row)
-	}
-	return o
-}
-
-// reaches reports whether the outsider may take a seat that is not below a floor.
-func (o *outsider) reaches(f *floor) bool {
-	return !o.merit.Less(f.own) && (!o.minds || !o.total.Less(f.total))
-}
-
 // suspect is whom it is about where looking at the class panics.
 func (c *class) suspect() api.Key {
 	if len(c.placements) == 0 { // a fork has taken over none yet
@@ -140,8 +119,8 @@ func (c *class) remove(placed *placementDecision) {
 }
 
 // markSpreading has every placement under spread constraints decided again.
-func (c *class) markSpreading(p *planner) {
+func (c *class) markSpreading(q *queue) {
 	for placed := range c.spreading {
-		p.queue.mark(placed)
+		q.mark(placed)
 	}
 }

@@ -14,7 +14,7 @@ func TestAClassKeepsWhatIsAskedOnce(t *testing.T) {
 	asking := func(name, constraint string, wanted int64) *placementDecision {
 		object := newPlacement(name, wanted, func(s *api.PlacementSpec) { s.LabelConstraints = []string{constraint} })
 		w.write(p, object)
-		return p.placements[api.KeyOf(object)]
+		return p.placer.placements[api.KeyOf(object)]
 	}
 	first, alike, worded, other := asking("a", "tier is gold", 1), asking("b", "tier is gold", 2), asking("c", "tier == gold", 1), asking("d", "tier is silver", 1)
 	if first.class != worded.class || first.class == other.class {
@@ -39,7 +39,7 @@ func TestAClassSaysTheSameOnce(t *testing.T) {
 		object := newPlacement(name, wanted)
 		w.write(p, object)
 		p.pass(now)
-		return &p.placements[api.KeyOf(object)].status.Conditions[0]
+		return &p.placer.placements[api.KeyOf(object)].status.Conditions[0]
 	}
 	first, alike := decided("a", 1, epoch), decided("b", 1, epoch)
 	later, short := decided("c", 1, epoch.Add(time.Second)), decided("d", 3, epoch.Add(time.Second))
@@ -49,7 +49,7 @@ func TestAClassSaysTheSameOnce(t *testing.T) {
 	if later == first || !later.LastTransitionAt.Equal(epoch.Add(time.Second)) {
 		t.Errorf("one that was decided later says %+v", later)
 	}
-	missing := api.FindCondition(p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "d"}].status.Conditions, api.ConditionSatisfied)
+	missing := api.FindCondition(p.placer.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "d"}].status.Conditions, api.ConditionSatisfied)
 	if short == later || missing == nil || missing.Status != api.ConditionFalse {
 		t.Errorf("one that gets less than it wants says %+v", missing)
 	}

@@ -30,17 +30,17 @@ func (s *snapshot) fork(ix *forkIndex, logger *slog.Logger) *planner {
 			i.adopted(p, r)
 		}
 	}}
-	p.records, p.classes.views = thaw(s.records), thaw(s.classes)
+	p.records.all, p.placer.classes.views = thaw(s.records), thaw(s.classes)
 	b := p.bindings
 	b.followers, b.scopes.views = thaw(s.followers), thaw(s.scopes)
 	b.claims, b.braked = s.policies.Thaw(b.all()), binding.Brakes(p.fleet)
 	p.clouds.begin(s.clouds)
 	p.projects.begin(s.projects)
 	ix.resting.Ascend(func(c restingClass) bool {
-		p.adoptClass(c)
+		p.placer.adoptClass(c)
 		return true
 	})
-	p.takeOverAll(restless, "")
+	p.inherited.takeOverAll(restless, "")
 	if s.waiting != nil {
 		p.lost = &lost{waiting: thaw(s.waiting)} // for lose, which tells what of
 	}
@@ -56,48 +56,48 @@ type inherited struct {
 
 // takeOver has the planner know a decision of the snapshot that it was forked from as
 // its own.
-func (p *planner) takeOver(key api.Key) {
-	if p.inherited == nil {
+func (in *inherited) takeOver(key api.Key) {
+	if in == nil {
 		return
 	}
-	if _, taken := p.inherited.taken[key]; taken {
+	if _, taken := in.taken[key]; taken {
 		return
 	}
-	r, known := p.inherited.records.Get(&record{key: &key})
+	r, known := in.records.Get(&record{key: &key})
 	if !known {
 		return
 	}
-	p.inherited.taken[key] = struct{}{}
-	p.inherited.adopt(r)
+	in.taken[key] = struct{}{}
+	in.adopt(r)
 }
 
 // takeOverAll is takeOver for what is related to one thing.
-func (p *planner) takeOverAll(kind relationKind, to string) {
-	if p.inherited == nil {
+func (in *inherited) takeOverAll(kind relationKind, to string) {
+	if in == nil {
 		return
 	}
-	for key := range p.inherited.related(kind, to) {
-		p.takeOver(key)
+	for key := range in.related(kind, to) {
+		in.takeOver(key)
 	}
 }
 
 // takeOverKind is takeOver for all of a kind.
-func (p *planner) takeOverKind(kind api.Kind) {
-	if p.inherited == nil {
+func (in *inherited) takeOverKind(kind api.Kind) {
+	if in == nil {
 		return
 	}
-	p.inherited.records.AscendGreaterOrEqual(&record{key: &api.Key{Kind: kind}}, func(r *record) bool {
+	in.records.AscendGreaterOrEqual(&record{key: &api.Key{Kind: kind}}, func(r *record) bool {
 		if r.key.Kind == kind {
-			p.takeOver(*r.key)
+			in.takeOver(*r.key)
 		}
 		return r.key.Kind == kind
 	})
 }
 
-// takeOverMembers is takeOver for those that rest in a class.
-func (p *planner) takeOverMembers(c *class) {
+// takeOver has the planner know all that rest in the class as its own.
+func (c *class) takeOver(in *inherited) {
 	if c.absent > 0 {
-		p.takeOverAll(restsIn, c.query.Class)
+		in.takeOverAll(restsIn, c.query.Class)
 	}
 }
 
@@ -124,14 +124,14 @@ func (h *hosts) adopt(r *record) {
 }
 
 // adoptClass takes over a class of a snapshot, without the placements that rest in it.
-func (p *planner) adoptClass(resting restingClass) {
+func (p *placer) adoptClass(resting restingClass) {
 	c := p.classOf(resting.query)
 	c.uses += resting.n - 1
 	c.absent, c.resting = resting.n, resting
 }
 
-// adoptPlacement takes over a placement of a snapshot.
-func (p *planner) adoptPlacement(object *api.Placement, r *record) {
+// adopt takes over a placement of a snapshot.
+func (p *placer) adopt(object *api.Placement, r *record) {
 	s := r.placed
 	placed := &placementDecision{object: object, specRevision: s.specRevision, query: s.query, status: &object.Status, recorded: s}
 	p.placements[*r.key] = placed
@@ -143,7 +143,7 @@ func (p *planner) adoptPlacement(object *api.Placement, r *record) {
 	p.occupants.move(placed, nowhere, slices.Values(object.Status.Clusters))
 	placed.holding = s.query.HasRequests() && len(object.Status.Decisions) > 0
 	placed.standing, placed.wanting = s.standing, false
-	p.setWanting(placed, s.wanting)
+	placed.want(s.wanting)
 	if s.told != "" {
 		placed.class.adopt(&placed.sentence, s.query, s.told)
 	}

@@ -130,7 +130,7 @@ func drawRequest(t *rapid.T, w *world, all stored, now time.Time) api.Simulation
 // checkFork: a simulation on a fork of a planner answers what one answers that
 // replays every object, field by field, and the planner does not notice.
 func checkFork(t *rapid.T, w *world, p *planner, now time.Time) {
-	w.shown.show(&w.shown.current, p.snapshot(nil), p.differing.take())
+	w.shown.show(&w.shown.current, p.snapshot(nil), p.records.differing.take())
 	if rapid.IntRange(0, 5).Draw(t, "simulate") > 0 {
 		return
 	}

@@ -60,12 +60,9 @@ func (b *bindings) holdAs(w *workloadBinding, needs ledger.Needs) {
 	if len(more)+len(less) == 0 {
 		return
 	}
-	b.version++
-	b.roomChanged(more)
-	b.roomTaken(less)
 	rows := slices.Concat(more, less)
 	slices.Sort(rows)
-	b.amountsChanged(slices.Compact(rows))
+	b.heldOtherwise(slices.Compact(rows), more, less)
 }
 
 // machinesOf is what a replica needs on the clusters on which it has a flavor.

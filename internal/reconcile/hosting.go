@@ -99,9 +99,9 @@ func (g *guest) result() api.Object { return g.outcome }
 func (g *guest) revision() int64    { return g.specRevision }
 func (g *guest) wants() bool        { return g.wish == statedWish && g.host == "" }
 
-func newHosting(kind decidedKind, r role, p *planner) *hosts {
+func newHosting(kind decidedKind, r role, p *picture, figures figures) *hosts {
 	return &hosts{
-		role: r, kind: kind, picture: p.picture, fleet: &columns.Fleet{}, figures: p,
+		role: r, kind: kind, picture: p, fleet: &columns.Fleet{}, figures: figures,
 		hosts: map[string]*api.Cluster{}, listed: map[api.Key]int{}, guests: map[api.Key]*guest{},
 		occupants: occupants[*guest]{},
 	}

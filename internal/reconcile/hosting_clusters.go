@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/hosting"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
@@ -14,16 +13,16 @@ var clusters = onHosts(row[*api.Cluster, *guest]{
 	kind: api.KindCluster,
 	put: func(p *planner, g *guest, c *api.Cluster, specRevision int64) {
 		p.clouds.putGuest(g, c, specRevision)
-		p.see(c)
+		p.clusters.see(c)
 	},
 	seen: func(p *planner, g *guest, c *api.Cluster) {
 		p.clouds.seeGuest(g, c)
-		p.see(c)
+		p.clusters.see(c)
 	},
-	remove: (*planner).removeCluster,
+	remove: func(p *planner, key api.Key) { p.clusters.remove(key) },
 	adopt: func(p *planner, c *api.Cluster, r *record) {
 		p.clouds.adopt(r)
-		p.moveToCloud(c, p.cloudNameOf(c))
+		p.clusters.moveToCloud(c, p.clusters.cloudNameOf(c))
 	},
 	// A cluster whose cloud is another inherits from that.
 	decide: func(p *planner, g *guest, now time.Time) (changed, moved bool) {
@@ -31,7 +30,7 @@ var clusters = onHosts(row[*api.Cluster, *guest]{
 			return false, false
 		}
 		if c, ok := g.object.(*api.Cluster); ok {
-			p.see(c)
+			p.clusters.see(c)
 		}
 		return true, true
 	},
@@ -110,104 +109,4 @@ func cloudWish(c *api.Cluster) wish {
 		return noWish
 	}
 	return silentWish
-}
-
-func (p *planner) removeCluster(key api.Key) {
-	p.clouds.removeGuest(key)
-	drop(p.onCloud, p.cloudOf[key.Name], key.Name)
-	delete(p.cloudOf, key.Name)
-	p.changeCluster(key.Name, nil)
-}
-
-// see brings a cluster into the fleet as decisions see it: together with what it
-// has from its cloud.
-func (p *planner) see(c *api.Cluster) {
-	cloud := p.cloudNameOf(c)
-	p.moveToCloud(c, cloud)
-	from := p.cloudObjects[cloud]
-	if c.Spec.OpenStack != nil && from != nil && !from.Serves(c) {
-		from = nil // whoever named it could not know that there is one
-	}
-	effective := columns.Effective(c, from)
-	if columns.StandsForObserved(c, from) {
-		p.remember(c)
-	}
-	p.changeCluster(c.Metadata.Name, p.fromBefore(effective))
-}
-
-// cloudNameOf is the cloud that a cluster has something from, "" where it has none.
-func (p *planner) cloudNameOf(c *api.Cluster) string {
-	if c.Spec.OpenStack != nil {
-		return c.Spec.OpenStack.Cloud
-	} else if g := p.clouds.guests[api.KeyOf(c)]; g != nil {
-		return g.host
-	}
-	return ""
-}
-
-// moveToCloud notes which cloud a cluster has something from.
-func (p *planner) moveToCloud(c *api.Cluster, cloud string) {
-	name := c.Metadata.Name
-	was := p.cloudOf[name]
-	if was == cloud {
-		return
-	}
-	drop(p.onCloud, was, name)
-	delete(p.cloudOf, name)
-	if cloud != "" {
-		p.cloudOf[name] = cloud
-		add(p.onCloud, cloud, name)
-	}
-}
-
-// remember notes in the status of a cluster that the amounts of the zone that it
-// stands for were observed: if the zone, or the cloud, is gone one day, there is
-// nothing, and not something unknown.
-func (p *planner) remember(c *api.Cluster) {
-	g, was := p.clouds.guests[api.KeyOf(c)], c.Status.ObservedZone
-	if g == nil || was != nil && *was == *c.Spec.OpenStack {
-		return
-	}
-	g.zone = c.Spec.OpenStack
-	p.zoned = append(p.zoned, g)
-}
-
-// fromBefore keeps a cluster online that is older than the server's start, and has
-// a kubeconfig that nobody has looked at yet: earlier servers did not watch it, and
-// what runs on it is not moved because this one begins to.
-func (p *planner) fromBefore(c *api.Cluster) *api.Cluster {
-	created := c.Metadata.CreatedAt
-	if c.Status.State != "" || c.Spec.Health != nil || !c.HasKubeconfig() || created == nil || !created.Before(p.started) {
-		return c
-	}
-	online := *c
-	online.Status.State = api.StateOnline
-	return &online
-}
-
-// changeCloud takes in a new version of a cloud; nil takes it away.
-func (p *planner) changeCloud(key api.Key, c *api.Cloud) {
-	name := key.Name
-	change(p.cloudObjects, name, c)
-	if c == nil {
-		p.clouds.putHost(name, nil)
-	} else {
-		p.clouds.putHost(name, hosting.CloudHost(c))
-	}
-	for cluster := range p.onCloud[name] {
-		if c, ok := p.clouds.guests[api.Key{Kind: api.KindCluster, Name: cluster}].object.(*api.Cluster); ok {
-			p.see(c)
-		}
-	}
-}
-
-// host chooses clouds and projects.
-func (p *planner) host(now time.Time) {
-	for _, h := range [...]*hosts{p.projects, p.clouds} {
-		if h.kind == &clusters && h.changes() {
-			p.takeOverAll(awaitsHost, "")
-		}
-		h.follow(now)
-		p.decideStale(h.kind, now)
-	}
 }

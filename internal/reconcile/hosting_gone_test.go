@@ -121,7 +121,7 @@ func TestAZoneThatReturns(t *testing.T) {
 		for range 3 {
 			w.stored(p, p.pass(epoch))
 		}
-		chosen := p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}].status.Clusters
+		chosen := p.placer.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}].status.Clusters
 		seen, _ := p.snapshot(nil).observe(w.objects[api.KeyOf(site)]).(*api.Cluster)
 		if has := api.FindCondition(seen.Status.Conditions, "ResourcesGone") != nil; len(chosen) != want || seen.Status.Available["cpu"] != api.Quantity(available) || has != gone {
 			t.Fatalf("%s: on %v, available %v, conditions %+v", what, chosen, seen.Status.Available, seen.Status.Conditions)

@@ -345,7 +345,7 @@ func playInherit(t *conformance.T, in *krakeIn, out *krakeOut) {
 		t.Errorf("labels %v", effective.Metadata.Labels)
 	}
 	if out.Score != nil {
-		decisions := p.placements[api.KeyOf(where)].status.Decisions
+		decisions := p.placer.placements[api.KeyOf(where)].status.Decisions
 		if len(decisions) != 1 || math.Abs(decisions[0].Score-*out.Score) > 1e-6 {
 			t.Errorf("decisions %+v, want score %v", decisions, *out.Score)
 		}

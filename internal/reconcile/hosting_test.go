@@ -153,7 +153,7 @@ func TestInheritedLabelsFollowTheCloud(t *testing.T) {
 	w.write(p, guest)
 	w.write(p, newPlacement("web", 1, func(s *api.PlacementSpec) { s.LabelConstraints = []string{"location is FR", "tier is gold"} }))
 	chosen := func() []string {
-		return p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}].status.Clusters
+		return p.placer.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}].status.Clusters
 	}
 	w.stored(p, p.pass(epoch))
 	if !slices.Equal(chosen(), []string{"edge"}) {
@@ -188,7 +188,7 @@ func TestAZoneGivesItsAmounts(t *testing.T) {
 	w.write(p, newPlacement("small", 1, func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "2"} }))
 	w.write(p, newPlacement("large", 1, func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "3"} }))
 	chosen := func(name string) int {
-		return len(p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: name}].status.Clusters)
+		return len(p.placer.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: name}].status.Clusters)
 	}
 	w.stored(p, p.pass(epoch))
 	if chosen("small") != 1 || chosen("large") != 0 {
@@ -436,7 +436,7 @@ func TestAKubeconfigNobodyHasLookedAt(t *testing.T) {
 			web := &api.Placement{Metadata: api.Metadata{Namespace: "shop", Name: "web"}}
 			w.write(p, web)
 			p.pass(epoch.Add(time.Minute))
-			if got := p.placements[api.KeyOf(web)].status.Clusters; !slices.Equal(got, tt.want) {
+			if got := p.placer.placements[api.KeyOf(web)].status.Clusters; !slices.Equal(got, tt.want) {
 				t.Errorf("chosen are %v, want %v", got, tt.want)
 			}
 		})

@@ -10,9 +10,9 @@ import (
 // on.
 var inputs = map[api.Kind]inputKind{
 	api.KindCloud: input[*api.Cloud]{
-		change:  (*planner).changeCloud,
-		keep:    func(p *planner, key api.Key) (*api.Cloud, bool) { c, ok := p.cloudObjects[key.Name]; return c, ok },
-		adopt:   func(p *planner, key api.Key, c *api.Cloud) { p.cloudObjects[key.Name] = c },
+		change:  func(p *planner, key api.Key, c *api.Cloud) { p.clusters.changeCloud(key, c) },
+		keep:    func(p *planner, key api.Key) (*api.Cloud, bool) { c, ok := p.clusters.objects[key.Name]; return c, ok },
+		adopt:   func(p *planner, key api.Key, c *api.Cloud) { p.clusters.objects[key.Name] = c },
 		observe: (*snapshot).observeCloud,
 	},
 	api.KindOpenStackProject: input[*api.OpenStackProject]{
@@ -24,15 +24,15 @@ var inputs = map[api.Kind]inputKind{
 		adopt:   func(p *planner, key api.Key, o *api.OpenStackProject) { p.projectObjects[key.Path()] = o },
 		observe: (*snapshot).observeProject,
 	},
-	api.KindMetric:          input[*api.Metric]{change: (*planner).changeMetric},
-	api.KindMetricsProvider: input[*api.MetricsProvider]{change: (*planner).changeProvider},
-	api.KindClusterSet:      input[*api.ClusterSet]{change: (*planner).changeSet},
+	api.KindMetric:          input[*api.Metric]{change: func(p *planner, key api.Key, o *api.Metric) { p.pending.changeMetric(key, o) }},
+	api.KindMetricsProvider: input[*api.MetricsProvider]{change: func(p *planner, key api.Key, o *api.MetricsProvider) { p.pending.changeProvider(key, o) }},
+	api.KindClusterSet:      input[*api.ClusterSet]{change: func(p *planner, key api.Key, o *api.ClusterSet) { p.pending.changeSet(key, o) }},
 	api.KindPlacementScore: input[*api.PlacementScore]{
-		change: (*planner).changeScore,
+		change: func(p *planner, key api.Key, o *api.PlacementScore) { p.pending.changeScore(key, o) },
 		show:   func(_ *snapshot, score *api.PlacementScore, now time.Time) api.Object { return score.Observed(now) },
 	},
 	api.KindPropagationPolicy: input[*api.PropagationPolicy]{
-		change: (*planner).changePolicy,
+		change: func(p *planner, key api.Key, o *api.PropagationPolicy) { p.bindings.changePolicy(key, o) },
 		show: func(s *snapshot, policy *api.PropagationPolicy, _ time.Time) api.Object {
 			return s.observePolicy(policy)
 		},
@@ -87,34 +87,4 @@ func (i input[O]) shown(s *snapshot, object api.Object, now time.Time) api.Objec
 		return i.observed(s, object)
 	}
 	return i.show(s, as[O](object), now)
-}
-
-// pend notes a change of the fleet that is applied with the next pass.
-func pend[K comparable, O any](changes *map[K]O, key K, object O) {
-	if *changes == nil {
-		*changes = map[K]O{}
-	}
-	(*changes)[key] = object
-}
-
-func (p *planner) changeCluster(name string, c *api.Cluster) { pend(&p.pending.Clusters, name, c) }
-
-func (p *planner) changeMetric(key api.Key, m *api.Metric) {
-	pend(&p.pending.Metrics, key, m)
-	p.clouds.changeMetric(key, m)
-	p.projects.changeMetric(key, m)
-}
-
-func (p *planner) changeProvider(key api.Key, m *api.MetricsProvider) {
-	pend(&p.pending.Providers, key, m)
-	p.clouds.changeProvider(key, m)
-	p.projects.changeProvider(key, m)
-}
-
-func (p *planner) changeSet(key api.Key, s *api.ClusterSet) { pend(&p.pending.Sets, key.Name, s) }
-
-func (p *planner) changeScore(key api.Key, s *api.PlacementScore) { pend(&p.pending.Scores, key, s) }
-
-func (p *planner) changePolicy(key api.Key, policy *api.PropagationPolicy) {
-	p.bindings.changePolicy(key, policy)
 }

@@ -153,7 +153,7 @@ func (r *row[O, D]) ranked(at int)  { r.place = at }
 func (r *row[O, D]) hosted() bool   { return r.onHost }
 
 func (r *row[O, D]) known(p *planner, key api.Key) decision {
-	p.takeOver(key)
+	p.inherited.takeOver(key)
 	if d, ok := r.find(p, key); ok {
 		return d
 	}
@@ -173,7 +173,7 @@ func (r *row[O, D]) agreed(known decision, object api.Object) bool {
 }
 
 func (r *row[O, D]) forget(p *planner, key api.Key) {
-	p.takeOver(key)
+	p.inherited.takeOver(key)
 	r.remove(p, key)
 }
 

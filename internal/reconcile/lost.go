@@ -77,10 +77,9 @@ func (l *lost) lacks(refs []api.MetricRef, all figures) api.Key {
 	return api.Key{}
 }
 
-// doubt finds out, from what the planner knows now, which clusters are lost or less
-// than they were.
-func (p *planner) doubt() {
-	l := p.lost
+// doubt finds out, from what is known now of clusters and their clouds, which clusters are
+// lost or less than they were.
+func (l *lost) doubt(known *cloudClusters, figures figures, in *inherited) {
 	if l == nil {
 		return
 	}
@@ -92,24 +91,24 @@ func (p *planner) doubt() {
 		if key.Kind != api.KindCloud {
 			continue
 		}
-		for name := range p.onCloud[key.Path()] {
+		for name := range known.onCloud[key.Path()] {
 			l.dubious[name] = key
 		}
 	}
 	if len(l.metrics)+len(l.providers) == 0 {
 		return
 	}
-	p.takeOverKind(api.KindCluster)
-	for key, g := range p.clouds.guests {
+	in.takeOverKind(api.KindCluster)
+	for key, g := range known.clouds.guests {
 		c, ok := g.object.(*api.Cluster)
 		if !ok {
 			continue
 		}
 		refs := c.Spec.Metrics
-		if cloud := p.cloudObjects[p.cloudOf[key.Name]]; cloud != nil {
+		if cloud := known.objects[known.cloudOf[key.Name]]; cloud != nil {
 			refs = slices.Concat(refs, cloud.Spec.Metrics)
 		}
-		if lacks := l.lacks(refs, p); lacks != (api.Key{}) {
+		if lacks := l.lacks(refs, figures); lacks != (api.Key{}) {
 			l.dubious[key.Name] = lacks
 		}
 	}

@@ -59,7 +59,7 @@ func TestLostObjectsHoldWhatRestsOnThem(t *testing.T) {
 			}
 			p.pass(epoch)
 			before := map[string][]string{}
-			for k, placed := range p.placements {
+			for k, placed := range p.placer.placements {
 				before[k.Name] = placed.status.Clusters
 			}
 			for name, want := range map[string]string{"in-a": "a1", "in-b": "b1", "in-c": "c1"} {
@@ -72,7 +72,7 @@ func TestLostObjectsHoldWhatRestsOnThem(t *testing.T) {
 				again := newPlanner(discard())
 				again.lose(lost)
 				for k, object := range w.objects {
-					if placed, ok := p.placements[k]; ok {
+					if placed, ok := p.placer.placements[k]; ok {
 						object = placed.result()
 					}
 					if k != test.lost {
@@ -83,7 +83,7 @@ func TestLostObjectsHoldWhatRestsOnThem(t *testing.T) {
 				return again
 			}
 			moved := func(p *planner) (names []string) {
-				for k, placed := range p.placements {
+				for k, placed := range p.placer.placements {
 					if !slices.Equal(placed.status.Clusters, before[k.Name]) {
 						names = append(names, k.Name)
 					}
@@ -99,7 +99,7 @@ func TestLostObjectsHoldWhatRestsOnThem(t *testing.T) {
 			if got := moved(again); len(got) > 0 {
 				t.Errorf("%v have moved", got)
 			}
-			for k, placed := range again.placements {
+			for k, placed := range again.placer.placements {
 				held := api.FindCondition(*api.ConditionsOf(again.snapshot(nil).withMoveHeld(placed.result())), api.ConditionMoveHeld)
 				if (held != nil) != slices.Contains(test.held, k.Name) {
 					t.Errorf("%s has the condition %v", k.Name, held)

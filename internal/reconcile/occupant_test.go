@@ -14,7 +14,7 @@ import (
 // those TestPlannerMissesNothing cannot tell: what others have decided since may count.
 func TestWhatIsLeftAloneWouldStay(t *testing.T) {
 	again := func(p *planner) (moved bool) {
-		for _, placed := range p.placements {
+		for _, placed := range p.placer.placements {
 			p.queue.mark(placed)
 		}
 		for _, w := range p.pass(epoch) {
@@ -70,11 +70,11 @@ func TestWhatIsLeftAloneWouldStay(t *testing.T) {
 				continue // and so others may move
 			}
 			was := map[api.Key]string{}
-			for key, placed := range p.placements {
+			for key, placed := range p.placer.placements {
 				was[key] = fmt.Sprint(placed.status.Clusters)
 			}
 			if again(p) {
-				for key, placed := range p.placements {
+				for key, placed := range p.placer.placements {
 					if now := fmt.Sprint(placed.status.Clusters); now != was[key] {
 						t.Fatalf("%s was left alone on %s, a fresh look gives %s", key, was[key], now)
 					}

@@ -59,7 +59,7 @@ func enqueued(t *testing.T, c *ocm.Case) (decided, again []string) {
 	p.pass(epoch)
 	chosen := func() map[string]string {
 		out := map[string]string{}
-		for key, placed := range p.placements {
+		for key, placed := range p.placer.placements {
 			policy := placed.object.Spec.PrioritizerPolicy
 			balances := func(c api.PrioritizerConfig) bool { return c.Name == api.PrioritizerBalance }
 			if policy.Mode != api.ModeExact || slices.ContainsFunc(policy.Configurations, balances) {
@@ -80,7 +80,7 @@ func enqueued(t *testing.T, c *ocm.Case) (decided, again []string) {
 			decided = append(decided, name)
 		}
 	}
-	for key, placed := range p.placements {
+	for key, placed := range p.placer.placements {
 		if int(placed.rounds.pass) == p.passes {
 			again = append(again, key.Path())
 		}

@@ -74,7 +74,7 @@ func (y *system) fromNothing(without api.Key) map[api.Key][]string {
 	}
 	p.pass(time.Now())
 	all := map[api.Key][]string{}
-	for key, placed := range p.placements {
+	for key, placed := range p.placer.placements {
 		all[key] = slices.Sorted(slices.Values(placed.status.Clusters))
 	}
 	for key, w := range p.bindings.workloads {
@@ -320,7 +320,7 @@ func TestPanicsAtRandom(t *testing.T) {
 				y.look(func(p *planner) {
 					for entry := range y.fleet.Snapshot().All(api.KindPlacement, "") {
 						k := api.KeyOf(entry.Object)
-						if _, known := p.placements[k]; known == y.reconciler.lot.has(k) {
+						if _, known := p.placer.placements[k]; known == y.reconciler.lot.has(k) {
 							t.Errorf("step %d: %s is known: %v", step, k, known)
 						}
 					}

@@ -54,16 +54,16 @@ func (w *writes) list() []write {
 func (p *planner) pass(now time.Time) []write {
 	p.passes++
 	p.advance(now)
-	p.doubt()
+	p.lost.doubt(p.clusters, p.pending, p.inherited)
 	p.queue.markDue(now)
-	for _, g := range p.zoned {
+	for _, g := range p.clusters.zoned {
 		if g.gone {
 			continue
 		}
 		g.outcome = p.clouds.result(g, now)
 		p.found.addObserved(g)
 	}
-	p.zoned = nil
+	p.clusters.zoned = nil
 	for p.queue.len() > 0 {
 		p.bindings.now = now
 		for _, k := range decidedKinds {

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"log/slog"
+	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
@@ -18,6 +19,12 @@ type picture struct {
 	queue    queue
 	// lost may be nil.
 	lost *lost
+	// inherited is what a fork has not taken over yet; nil where it is none.
+	inherited *inherited
+	started   time.Time // of the server; zero where the world is imagined
+	// heldOtherwise tells everybody whom it concerns that reservations differ on some
+	// rows: on some of them there may be more room, on others less.
+	heldOtherwise func(rows, more, less []int)
 	// version counts the changes of the fleet and of the reservations.
 	version int
 	// working is what is being worked on: the first suspect where that panics.

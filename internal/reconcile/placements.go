@@ -15,26 +15,30 @@ import (
 var placements = row[*api.Placement, *placementDecision]{
 	kind: api.KindPlacement,
 	find: func(p *planner, key api.Key) (*placementDecision, bool) {
-		placed, ok := p.placements[key]
+		placed, ok := p.placer.placements[key]
 		return placed, ok
 	},
-	put:  (*planner).putPlacement,
-	seen: (*planner).seePlacement,
+	put: func(p *planner, placed *placementDecision, object *api.Placement, specRevision int64) {
+		p.placer.put(placed, object, specRevision, p.passes == 0 || p.following)
+	},
+	seen: func(p *planner, placed *placementDecision, object *api.Placement) { p.placer.see(placed, object) },
 	agrees: func(placed *placementDecision, stored *api.Placement) bool {
 		return reflect.DeepEqual(placed.status, &stored.Status)
 	},
 	remove: func(p *planner, key api.Key) {
-		if placed, ok := p.placements[key]; ok {
-			p.drop(placed)
+		if placed, ok := p.placer.placements[key]; ok {
+			p.placer.remove(placed)
 		}
 	},
-	adopt: (*planner).adoptPlacement,
+	adopt: func(p *planner, object *api.Placement, r *record) { p.placer.adopt(object, r) },
 	holds: holdsOfPlacement,
 	// Placements that compete for resources take their turn by name.
 	turn: func(a, b *placementDecision) int {
 		return a.query.Key.Compare(b.query.Key)
 	},
-	decide:  (*planner).decide,
+	decide: func(p *planner, placed *placementDecision, now time.Time) (changed, moved bool) {
+		return p.placer.decide(placed, now)
+	},
 	rests:   func(p *planner, placed *placementDecision) api.Key { return p.lost.underPlacement(placed) },
 	explain: (*snapshot).explainPlacement,
 	preview: (*snapshot).previewPlacement,
@@ -49,21 +53,14 @@ var placements = row[*api.Placement, *placementDecision]{
 			}
 		},
 		foresee: func(p *planner, placed *placementDecision, now time.Time) *api.Explanation {
-			return p.explain(placed, now).Render()
+			return p.placer.explain(placed, now).Render()
 		},
-		recall: (*planner).recall,
-		shown:  (*simulation).score,
+		recall: func(p *planner, placed *placementDecision, foreseen *api.Explanation, written bool, now time.Time) *api.Explanation {
+			return p.placer.recall(placed, foreseen, written, now)
+		},
+		shown: (*simulation).score,
 	},
 }
-
-func (p *placementDecision) kind() decidedKind  { return &placements }
-func (p *placementDecision) key() api.Key       { return p.query.Key }
-func (p *placementDecision) stored() api.Object { return p.object }
-func (p *placementDecision) wants() bool        { return p.wanting }
-func (p *placementDecision) revision() int64    { return p.specRevision }
-
-// result is the placement with its status as last decided.
-func (p *placementDecision) result() api.Object { return withStatus(p.object, p.status) }
 
 // explainPlacement says why a placement is where it is.
 func (s *snapshot) explainPlacement(asked *api.Placement, r *record, now time.Time) *api.Explanation {
@@ -83,20 +80,6 @@ func (s *snapshot) previewPlacement(asked *api.Placement, now time.Time) (*api.P
 	previewed := *asked
 	previewed.Status, _ = placement.NewStatus(s.fleet, query, view, &asked.Metadata, &asked.Status, explained.Outcome, now, explained.Summary)
 	return &previewed, explained.Render(), nil
-}
-
-// recall explains a decision of the pass just made. It starts from the decision
-// before it, unless there are reservations: those are already the new ones, and what
-// others reserved in the pass counts, too.
-func (p *planner) recall(placed *placementDecision, foreseen *api.Explanation, written bool, now time.Time) *api.Explanation {
-	if foreseen != nil && (!written || !placed.query.HasRequests()) {
-		return foreseen
-	}
-	was := *placed
-	if !placed.query.HasRequests() {
-		was.status = &placed.object.Status
-	}
-	return p.explainFrom(&was, was.present(), now).Render()
 }
 
 // completeDecision fills in what a hand-written previous decision leaves out:

@@ -48,7 +48,7 @@ func BenchmarkFullPass(b *testing.B) {
 	b.ReportAllocs()
 	begin := cputime.Used(b)
 	for b.Loop() {
-		for _, placed := range p.placements {
+		for _, placed := range p.placer.placements {
 			p.queue.mark(placed)
 		}
 		p.pass(epoch)
@@ -129,7 +129,7 @@ func BenchmarkWaiting(b *testing.B) {
 				}))
 			}
 			p.pass(epoch)
-			if n := len(p.classes.of); n != 100 {
+			if n := len(p.placer.classes.of); n != 100 {
 				b.Fatalf("%d classes", n)
 			}
 			random, name := rand.New(rand.NewPCG(3, 4)), ""
@@ -164,7 +164,7 @@ func BenchmarkTimedViews(b *testing.B) {
 		}))
 	}
 	p.pass(epoch)
-	if n := len(p.classes.of); n != 20_000 {
+	if n := len(p.placer.classes.of); n != 20_000 {
 		b.Fatalf("%d classes", n)
 	}
 	cputime.Measure(b, func() {

@@ -103,7 +103,7 @@ func newPlacement(name string, wanted int64, change ...func(*api.PlacementSpec))
 // nothing: the planner has missed no decision that a change made stale.
 func checkSettled(t interface{ Fatalf(string, ...any) }, p *planner, now time.Time) {
 	checkRecords(t, p)
-	for key, placed := range p.placements {
+	for key, placed := range p.placer.placements {
 		view := placement.NewView(p.fleet, placed.query, p.others(), nil)
 		for row := range p.fleet.Slots() {
 			if view.Mask.Has(row) != placed.class.view.Mask.Has(row) {
@@ -144,8 +144,8 @@ func checkSettled(t interface{ Fatalf(string, ...any) }, p *planner, now time.Ti
 				t.Fatalf("%s: condition %s is %+v, a fresh look gives %+v", key, c.Type, old, c)
 			}
 		}
-		for name := range p.occupants {
-			if p.occupants.has(name, placed) != contains(placed.status.Clusters, name) {
+		for name := range p.placer.occupants {
+			if p.placer.occupants.has(name, placed) != contains(placed.status.Clusters, name) {
 				t.Fatalf("%s: occupants of %s are out of step", key, name)
 			}
 		}
@@ -352,7 +352,7 @@ func TestSpreadAmongThoseThatDoNot(t *testing.T) {
 		}}
 	}))
 	p.pass(epoch)
-	if placed := p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "spread"}]; len(placed.status.Clusters) != 0 {
+	if placed := p.placer.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "spread"}]; len(placed.status.Clusters) != 0 {
 		t.Fatalf("it is on %v, and no cluster has a region", placed.status.Clusters)
 	}
 	located := cluster("c1", nil)
@@ -391,7 +391,7 @@ func TestPlannerLeavesTheRestUntouched(t *testing.T) {
 		t.Fatalf("g1 went to %v, want c5", got)
 	}
 	w.write(p, metric("m6", 0.1)) // worse, and not chosen or barely: c6 is of group 2
-	for _, placed := range p.placements {
+	for _, placed := range p.placer.placements {
 		if placed.query.Key.Name != "g2" && placed.stale {
 			t.Fatalf("%s was marked by a change of group 2", placed.query.Key)
 		}
@@ -465,8 +465,8 @@ func TestPlannerSharesCapacity(t *testing.T) {
 	w.write(p, newPlacement("a", 1, ask))
 	p.pass(epoch)
 	checkSettled(t, p, epoch)
-	a := p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "a"}]
-	b := p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "b"}]
+	a := p.placer.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "a"}]
+	b := p.placer.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "b"}]
 	if len(a.status.Clusters) != 1 || len(b.status.Clusters) != 0 {
 		t.Fatalf("a has %v, b has %v", a.status.Clusters, b.status.Clusters)
 	}

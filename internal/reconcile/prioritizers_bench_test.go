@@ -46,7 +46,7 @@ func BenchmarkRankedPass(b *testing.B) {
 			b.ReportAllocs()
 			begin := cputime.Used(b)
 			for b.Loop() {
-				for _, placed := range p.placements {
+				for _, placed := range p.placer.placements {
 					p.queue.mark(placed)
 				}
 				p.pass(epoch)

@@ -28,7 +28,7 @@ func byScore(s *api.PlacementSpec) {
 }
 
 func webOf(p *planner) *placementDecision {
-	return p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}]
+	return p.placer.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}]
 }
 
 func wantClusters(t *testing.T, p *planner, when string, want ...string) {
@@ -160,7 +160,7 @@ func TestPlannerSettlesBalance(t *testing.T) {
 	}
 	p.pass(epoch)
 	count := map[string]int{}
-	for _, placed := range p.placements {
+	for _, placed := range p.placer.placements {
 		count[placed.status.Clusters[0]]++
 	}
 	if len(count) != 3 {
@@ -175,7 +175,7 @@ func TestPlannerSettlesBalance(t *testing.T) {
 	}
 	again.put(w.objects[api.Key{Kind: api.KindPlacementScore, Namespace: "c1", Name: "s"}], 1)
 	for _, name := range names {
-		placed := p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: name}]
+		placed := p.placer.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: name}]
 		object := *placed.object
 		object.Status = *placed.status
 		again.put(&object, 1)
@@ -303,7 +303,7 @@ func TestRestartMovesNoBalancedDecision(t *testing.T) {
 	}
 	p.pass(epoch.Add(time.Hour))
 	wantClusters(t, p, "after the restart", "c2")
-	if kept := p.explain(webOf(p), epoch.Add(time.Hour)).Render().Kept; kept != "balance" {
+	if kept := p.placer.explain(webOf(p), epoch.Add(time.Hour)).Render().Kept; kept != "balance" {
 		t.Errorf("the explanation says it is kept by %q", kept)
 	}
 	if n := len(p.pass(epoch.Add(2 * time.Hour))); n != 0 {

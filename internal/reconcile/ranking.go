@@ -57,49 +57,50 @@ func rankKey(q *placement.Query) string {
 	return ""
 }
 
-// rank gives a new class its view of the fleet.
-func (p *planner) rank(c *class) {
+// rankings are those of all classes, by rankKey.
+type rankings map[string]*ranking
+
+// join gives a new class its ranking, and with it its view of the fleet.
+func (all rankings) join(c *class, view func(*score.Ranking) *placement.View) {
 	key := rankKey(c.query)
-	r, ok := p.rankings[key]
+	r, ok := all[key]
 	if !ok {
 		r = &ranking{query: c.query, panels: map[string]*panel{}}
-		p.rankings[key] = r
+		all[key] = r
 	}
-	c.view = p.classes.view(p.picture, c.query, r.Ranking)
+	c.view = view(r.Ranking)
 	r.Ranking = c.view.Ranking
 	key = c.query.ScoreKey()
 	if r.panels[key] == nil {
 		r.panels[key] = &panel{ranking: r, key: key}
 	}
 	r.panels[key].add(c)
-	c.view.Ceiling = &c.panel.ceiling
-	c.expired = c.view.Expired(p.fleet, c.query)
 }
 
-// unrank gives up the ranking of a class that is no more.
-func (p *planner) unrank(c *class) {
+// leave gives up the ranking of a class that is no more.
+func (all rankings) leave(c *class) {
 	r := c.panel.ranking
 	if c.panel.remove(c); len(c.panel.classes) == 0 {
 		delete(r.panels, c.panel.key)
 	}
 	if len(r.panels) == 0 {
-		delete(p.rankings, rankKey(c.query))
+		delete(all, rankKey(c.query))
 	}
 }
 
-// updateRankings brings the rankings of all clusters to the fleet's version.
+// update brings the rankings of all clusters to a version of the fleet.
 // Those of candidates only follow when their class's mask is known.
-func (p *planner) updateRankings(rows []int) {
-	for _, r := range p.rankings {
+func (all rankings) update(f *columns.Fleet, rows []int) {
+	for _, r := range all {
 		if r.Ranking != nil && !r.query.Relative() {
-			placement.UpdateRanking(r.Ranking, p.fleet, r.query, nil, rows)
+			placement.UpdateRanking(r.Ranking, f, r.query, nil, rows)
 		}
 	}
 }
 
 // touchRanking looks at rows that are rated otherwise as outsiders of the decisions
 // of all classes of a ranking that admit them, as before.
-func (p *planner) touchRanking(r *ranking, delta *columns.Delta) {
+func (p *placer) touchRanking(r *ranking, delta *columns.Delta) {
 	rows := concerned(delta, r.query.ScoreReads()&columns.OfCluster)
 	for _, panel := range r.panels {
 		among := p.fleet.Live()

@@ -434,7 +434,7 @@ func (r *Reconciler) decide() (writes []write, err error) {
 func (r *Reconciler) show() {
 	s := r.planner.snapshot(r.current.Load())
 	s.parked, s.taken = r.lot.freeze(), r.damaged
-	r.forks.show(&r.current, s, r.planner.differing.take())
+	r.forks.show(&r.current, s, r.planner.records.differing.take())
 	r.unstored.Add(r.planner.otherwiseHeld(s)...)
 	r.announceLot()
 }
@@ -466,7 +466,7 @@ func (r *Reconciler) passed(begin time.Time) {
 	r.show()
 	r.nextAt = r.planner.nextAt()
 	r.metrics.passing.Observe(time.Since(begin).Seconds())
-	r.metrics.placements.Set(float64(len(r.planner.placements)))
+	r.metrics.placements.Set(float64(len(r.planner.placer.placements)))
 	r.metrics.workloads.Set(float64(len(r.planner.bindings.workloads)))
 }
 

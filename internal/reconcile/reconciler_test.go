@@ -328,7 +328,7 @@ func TestADeletedPlacementLeavesNothing(t *testing.T) {
 	if _, err := y.reconciler.Explain(key); !errors.Is(err, ErrNotFound) {
 		t.Errorf("Explain of a deleted placement: %v", err)
 	}
-	if n := len(y.reconciler.planner.occupants); n != 0 {
+	if n := len(y.reconciler.planner.placer.occupants); n != 0 {
 		t.Errorf("%d clusters still have occupants", n)
 	}
 	if _, status, err := y.store.Read(t.Context(), key); err != nil || status != nil {

@@ -29,7 +29,7 @@ func TestOwnWords(t *testing.T) {
 	}
 	told := func(kind api.Kind, name string) string {
 		key := api.Key{Kind: kind, Namespace: "shop", Name: name}
-		if x, ok := p.placements[key]; ok {
+		if x, ok := p.placer.placements[key]; ok {
 			return api.FindCondition(x.status.Conditions, api.ConditionScheduled).Message
 		}
 		return api.FindCondition(p.bindings.workloads[key].status.Conditions, api.ConditionScheduled).Message
@@ -49,7 +49,7 @@ func TestOwnWords(t *testing.T) {
 		}
 		w.write(p, cluster("c"+string(rune('1'+clusters)), map[string]string{"location": "IT"}))
 	}
-	if n := len(p.classes.of); n != 2 {
+	if n := len(p.placer.classes.of); n != 2 {
 		t.Errorf("%d classes, want 2", n)
 	}
 }

@@ -61,6 +61,22 @@ func (r *record) decided() api.Object {
 	return r.object
 }
 
+// records are those of a planner, for the snapshots that follow.
+type records struct {
+	all       *btree.BTreeG[*record]
+	differing differences // since the last snapshot
+}
+
+func (rs *records) put(r *record) {
+	rs.all.ReplaceOrInsert(r)
+	rs.differing.add(*r.key)
+}
+
+func (rs *records) remove(key api.Key) {
+	rs.all.Delete(&record{key: &key})
+	rs.differing.add(key)
+}
+
 // bindingRecord is the state of a workload.
 type bindingRecord struct {
 	bindingState
@@ -103,13 +119,11 @@ func (p *planner) record(key api.Key) {
 	}
 	if i, ok := inputs[key.Kind]; ok {
 		if object := i.kept(p, key); object != nil {
-			p.records.ReplaceOrInsert(&record{key: new(key), object: object})
-			p.differing.add(key)
+			p.records.put(&record{key: new(key), object: object})
 			return
 		}
 	}
-	p.records.Delete(&record{key: &key})
-	p.differing.add(key)
+	p.records.remove(key)
 }
 
 // recordDecision is record for what is decided.
@@ -133,8 +147,7 @@ func (p *planner) recordDecision(known decision) {
 	if r.key == nil {
 		r.key = new(known.key())
 	}
-	p.records.ReplaceOrInsert(r)
-	p.differing.add(*r.key)
+	p.records.put(r)
 }
 
 // snapshot is how everything stands now. before is the last one, or nil.
@@ -142,8 +155,8 @@ func (p *planner) snapshot(before *snapshot) *snapshot {
 	s := &snapshot{
 		fleet: p.fleet, clouds: p.clouds.fleet, projects: p.projects.fleet,
 		reserved: p.reserved.Freeze(), load: p.load.Freeze(),
-		records: p.records.Clone(), followers: p.bindings.followers.Clone(), policies: p.bindings.claims.Freeze(),
-		aside: maps.Clone(p.aside), passes: p.passes, started: p.started, classes: p.classes.views.Clone(), scopes: p.bindings.scopes.views.Clone(),
+		records: p.records.all.Clone(), followers: p.bindings.followers.Clone(), policies: p.bindings.claims.Freeze(),
+		aside: maps.Clone(p.aside), passes: p.passes, started: p.started, classes: p.placer.classes.views.Clone(), scopes: p.bindings.scopes.views.Clone(),
 	}
 	if p.lost != nil {
 		s.waiting = p.lost.waiting.Clone()

@@ -89,7 +89,7 @@ func checkRecords(t checker, p *planner) {
 		}
 		return &d
 	}
-	for key, placed := range p.placements {
+	for key, placed := range p.placer.placements {
 		found(key, placed.status)
 	}
 	for key, w := range p.bindings.workloads {
@@ -108,7 +108,7 @@ func checkRecords(t checker, p *planner) {
 		namespace, name, _ := strings.Cut(path, "/")
 		found(api.Key{Kind: api.KindOpenStackProject, Namespace: namespace, Name: name}, nil)
 	}
-	for name := range p.cloudObjects {
+	for name := range p.clusters.objects {
 		found(api.Key{Kind: api.KindCloud, Name: name}, nil)
 	}
 	if s.records.Len() != n {

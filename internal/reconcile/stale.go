@@ -10,7 +10,7 @@ import (
 // touch finds the placements that changed rows concern and marks them stale. It errs
 // on the side of marking. before is the fleet before the change, nil where it is none
 // of the fleet.
-func (p *planner) touch(before *columns.Fleet, delta *columns.Delta) {
+func (p *placer) touch(before *columns.Fleet, delta *columns.Delta) {
 	if len(delta.Rows) == 0 {
 		return
 	}
@@ -29,7 +29,7 @@ func (p *planner) touch(before *columns.Fleet, delta *columns.Delta) {
 	if delta.Fleet.Any(columns.ScoreValues) {
 		for _, c := range p.classes.of {
 			if c.noteExpired(p.fleet) {
-				c.markAll(p)
+				c.markAll(p.picture)
 			}
 		}
 	}
@@ -38,7 +38,7 @@ func (p *planner) touch(before *columns.Fleet, delta *columns.Delta) {
 		if cluster == nil {
 			continue
 		}
-		p.takeOverAll(onCluster, cluster.Metadata.Name)
+		p.inherited.takeOverAll(onCluster, cluster.Metadata.Name)
 		for placed := range p.occupants[cluster.Metadata.Name] {
 			reads := placed.query.Reads() | placed.query.ScoreReads()&columns.OfCluster | placed.query.SeatReads()
 			if !placed.stale && delta.ConcernsRow(row, reads) {
@@ -50,7 +50,7 @@ func (p *planner) touch(before *columns.Fleet, delta *columns.Delta) {
 
 // touchClass looks at changed rows, of some of which the class reads what changed.
 // Those that are only rated otherwise are for its ranking to look at.
-func (p *planner) touchClass(c *class, before *columns.Fleet, delta *columns.Delta, rows []int) {
+func (p *placer) touchClass(c *class, before *columns.Fleet, delta *columns.Delta, rows []int) {
 	p.focus(c.suspect())
 	was := p.classes.follow(p.picture, c.shared(), rows)
 	all := c.query.Relative() && placement.UpdateRanking(c.panel.ranking.Ranking, p.fleet, c.query, c.view.Mask, delta.Rows)
@@ -61,14 +61,14 @@ func (p *planner) touchClass(c *class, before *columns.Fleet, delta *columns.Del
 		was, is := was.Has(row), c.view.Mask.Has(row)
 		if (was || is) && !spread {
 			spread = true
-			c.markSpreading(p)
+			c.markSpreading(&p.queue)
 		}
 		if is && !again {
 			p.touchOutsider(c, row, p.outsider(c, row), was)
 		}
 	}
 	if c.noteExpired(p.fleet) || all {
-		c.markAll(p)
+		c.markAll(p.picture)
 	}
 	if c.toldOtherwise(p.picture, before, delta, rows) {
 		c.wake(&p.queue)
@@ -76,12 +76,12 @@ func (p *planner) touchClass(c *class, before *columns.Fleet, delta *columns.Del
 }
 
 // touchOutsider looks at one changed row that the class admits.
-func (p *planner) touchOutsider(c *class, row int, o outsider, was bool) {
+func (p *placer) touchOutsider(c *class, row int, o outsider, was bool) {
 	if was && !c.concerns(o) {
 		return
 	}
 	if c.reachesAbsent(o, !was) {
-		p.takeOverMembers(c)
+		c.takeOver(p.inherited)
 	}
 	for _, placed := range c.placements {
 		switch {
@@ -109,8 +109,8 @@ func (c *class) noteExpired(f *columns.Fleet) (changed bool) {
 }
 
 // markAll has every placement of the class decided again.
-func (c *class) markAll(p *planner) {
-	p.takeOverMembers(c)
+func (c *class) markAll(p *picture) {
+	c.takeOver(p.inherited)
 	for _, placed := range c.placements {
 		p.queue.mark(placed)
 	}
@@ -118,7 +118,7 @@ func (c *class) markAll(p *planner) {
 
 // touchOccupant looks at a changed row as a chosen cluster of a placement. What
 // expires on one that only the decision may keep is in no condition of the class.
-func (p *planner) touchOccupant(placed *placementDecision, row int, delta *columns.Delta) {
+func (p *placer) touchOccupant(placed *placementDecision, row int, delta *columns.Delta) {
 	kept := placed.query.UsesScores() && !placed.class.view.Mask.Has(row)
 	seat := placed.query.SeatReads()
 	shown := seat != 0 && delta.ConcernsRow(row, seat)
@@ -141,7 +141,7 @@ func (p *planner) touchOccupant(placed *placementDecision, row int, delta *colum
 
 // keepsSeat reports whether a chosen row that is rated otherwise keeps its seat, as far
 // as that can be told at once, and how it stands now.
-func (p *planner) keepsSeat(placed *placementDecision, row int) (keeps bool, own, total placement.Merit) {
+func (p *placer) keepsSeat(placed *placementDecision, row int) (keeps bool, own, total placement.Merit) {
 	q, view := placed.query, placed.class.view
 	if q.Minds() {
 		own, total, keeps = placement.KeepsSeat(p.fleet, q, view, p.others(), placed.present(), row)
@@ -160,9 +160,30 @@ func (p *planner) keepsSeat(placed *placementDecision, row int) (keeps bool, own
 // comparesMore reports whether a placement compares its clusters with some that its
 // class does not have as candidates, because only the decision may keep them. The
 // scale is its own then.
-func (p *planner) comparesMore(placed *placementDecision) bool {
+func (p *placer) comparesMore(placed *placementDecision) bool {
 	return placed.query.Relative() && slices.ContainsFunc(placed.status.Clusters, func(name string) bool {
 		row, ok := p.fleet.Row(name)
 		return ok && !placed.class.view.Mask.Has(row)
 	})
+}
+
+// outsider is a changed row as those see it that have not chosen it.
+type outsider struct {
+	merit placement.Merit
+	total placement.Merit // with what others decide
+	minds bool            // that total counts, too
+}
+
+// outsider is a row as the classes of a panel see it, by any of them.
+func (p *placer) outsider(c *class, row int) outsider {
+	o := outsider{merit: placement.MeritOf(p.fleet, c.query, c.view, p.others(), row, false)}
+	if c.query.Minds() {
+		o.total, o.minds = placement.TotalOf(p.fleet, c.query, c.view, p.others(), row)
+	}
+	return o
+}
+
+// reaches reports whether the outsider may take a seat that is not below a floor.
+func (o *outsider) reaches(f *floor) bool {
+	return !o.merit.Less(f.own) && (!o.minds || !o.total.Less(f.total))
 }

@@ -1,0 +1,58 @@
+package reconcile
+
+import (
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+)
+
+// pending is what has changed of the fleet and is applied with the next pass.
+type pending struct {
+	columns.Changes
+	picture *picture
+	hosts   [2]*hosts // whose figures follow
+}
+
+// metric is the metric of a key as it was put last, nil where there is none.
+func (p *pending) metric(key api.Key) *api.Metric {
+	if m, pending := p.Metrics[key]; pending {
+		return m
+	}
+	return p.picture.fleet.Metric(key)
+}
+
+// provider is the metrics provider of a key as it was put last, nil where there is
+// none.
+func (p *pending) provider(key api.Key) *api.MetricsProvider {
+	if m, pending := p.Providers[key]; pending {
+		return m
+	}
+	return p.picture.fleet.Provider(key)
+}
+
+// pend notes a change of the fleet that is applied with the next pass.
+func pend[K comparable, O any](changes *map[K]O, key K, object O) {
+	if *changes == nil {
+		*changes = map[K]O{}
+	}
+	(*changes)[key] = object
+}
+
+func (p *pending) changeCluster(name string, c *api.Cluster) { pend(&p.Clusters, name, c) }
+
+func (p *pending) changeMetric(key api.Key, m *api.Metric) {
+	pend(&p.Metrics, key, m)
+	for _, h := range p.hosts {
+		h.changeMetric(key, m)
+	}
+}
+
+func (p *pending) changeProvider(key api.Key, m *api.MetricsProvider) {
+	pend(&p.Providers, key, m)
+	for _, h := range p.hosts {
+		h.changeProvider(key, m)
+	}
+}
+
+func (p *pending) changeSet(key api.Key, s *api.ClusterSet) { pend(&p.Sets, key.Name, s) }
+
+func (p *pending) changeScore(key api.Key, s *api.PlacementScore) { pend(&p.Scores, key, s) }

@@ -1,0 +1,283 @@
+package reconcile
+
+import (
+	"slices"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
+)
+
+// placer decides the placements of a planner: it knows each one, its decision, and what
+// would make that stale. The picture is the planner's.
+type placer struct {
+	*picture
+	// note tells the planner that a decision stands otherwise, though it is the same.
+	note func(placed *placementDecision)
+
+	placements map[api.Key]*placementDecision
+	classes    cohorts[*placementDecision, *class]
+	rankings   rankings
+	occupants  occupants[*placementDecision]
+}
+
+func newPlacer(p *picture, note func(*placementDecision)) *placer {
+	return &placer{
+		picture: p, note: note,
+		placements: map[api.Key]*placementDecision{},
+		classes:    newCohorts[*placementDecision, *class](),
+		rankings:   rankings{},
+		occupants:  occupants[*placementDecision]{},
+	}
+}
+
+// put takes in a new placement, or a new spec of one. resumed says that the decision of
+// a new one was made by an earlier run of the server, or by another server.
+func (p *placer) put(known *placementDecision, object *api.Placement, specRevision int64, resumed bool) {
+	query, err := placement.NewQuery(object)
+	if err != nil {
+		p.logger.Error("a stored placement cannot be decided; its decision does not change", "placement", api.KeyOf(object).Path(), "error", err)
+		return
+	}
+	if known == nil {
+		known = &placementDecision{object: object, specRevision: specRevision, query: query, status: &object.Status}
+		known.resumed = resumed
+		p.placements[query.Key] = known
+		p.joinClass(known)
+		known.class.share(query)
+		p.index(known, nil, object.Status.Clusters)
+		p.reserve(known, nil, object.Status.Decisions)
+		p.queue.mark(known)
+		return
+	}
+	p.leaveClass(known)
+	known.object, known.specRevision, known.query = object, specRevision, query
+	p.joinClass(known)
+	known.class.share(query)
+	before := known.status
+	if sameStatus(&object.Status, before) {
+		known.status = &object.Status
+	}
+	if now := object.Status; now.ObservedGeneration == object.Metadata.Generation &&
+		now.ObservedGeneration > before.ObservedGeneration {
+		// The decision was committed together with the spec: it had been previewed.
+		// One that was made here meanwhile for the spec before, and could not be
+		// written any more, is void.
+		known.status = &object.Status
+		p.index(known, before.Clusters, object.Status.Clusters)
+	}
+	p.reserve(known, before.Decisions, known.status.Decisions)
+	p.queue.mark(known)
+}
+
+// see takes in a status of a known spec. An older one may arrive after a
+// newer one was decided.
+func (p *placer) see(known *placementDecision, object *api.Placement) {
+	if sameStatus(&object.Status, known.status) {
+		known.object, known.status = object, &object.Status // share the memory of the fleet's copy
+	}
+}
+
+func (p *placer) remove(placed *placementDecision) {
+	placed.gone = true
+	p.leaveClass(placed)
+	p.index(placed, placed.status.Clusters, nil)
+	p.reserve(placed, placed.status.Decisions, nil)
+	delete(p.placements, placed.query.Key)
+}
+
+func (p *placer) joinClass(placed *placementDecision) {
+	c := p.classOf(placed.query)
+	c.add(placed)
+	placed.class, placed.wanting, placed.decided = c, false, false
+}
+
+// classOf is the class of a query, which is used once more.
+func (p *placer) classOf(q *placement.Query) *class {
+	return p.classes.join(q, concerning(q), func(shared cohort[*placementDecision]) *class {
+		c := &class{cohort: shared}
+		p.rankings.join(c, func(r *score.Ranking) *placement.View { return p.classes.view(p.picture, q, r) })
+		c.view.Ceiling = &c.panel.ceiling
+		c.expired = c.view.Expired(p.fleet, q)
+		return c
+	})
+}
+
+// concerning are the aspects of a cluster of which a change has the class of a query
+// looked at: what says who is admitted, and what follows from that for more than one
+// cluster.
+func concerning(q *placement.Query) columns.Aspects {
+	reads := q.Reads()
+	if q.Relative() {
+		reads |= q.ScoreReads() & columns.OfCluster
+	}
+	if q.Spreads() {
+		reads |= columns.OfCluster
+	}
+	return reads
+}
+
+func (p *placer) leaveClass(placed *placementDecision) {
+	c := placed.class
+	c.remove(placed)
+	c.wait(placed, false)
+	c.silence(&placed.sentence)
+	c.forgetFloor()
+	if p.classes.leave(c) {
+		p.rankings.leave(c)
+	}
+}
+
+// index keeps occupants, and the count of decisions, in step with a decision.
+func (p *placer) index(placed *placementDecision, before, after []string) {
+	for _, name := range before {
+		if !slices.Contains(after, name) {
+			p.load.Drop(p.fleet, name)
+			drop(p.occupants, name, placed)
+		}
+	}
+	for _, name := range after {
+		if !p.occupants.has(name, placed) {
+			add(p.occupants, name, placed)
+			p.load.Add(p.fleet, name)
+		}
+	}
+}
+
+// reserve keeps the reservations in step with a decision, and has everything
+// that asks for resources on the touched clusters looked at again.
+func (p *placer) reserve(placed *placementDecision, before, after []api.Decision) {
+	if !placed.query.HasRequests() && !placed.holding {
+		return
+	}
+	placed.holding = placed.query.HasRequests() && len(after) > 0
+	for _, d := range before {
+		p.reserved.Release(p.fleet, placed.query.Key, d.Cluster)
+	}
+	for _, d := range after {
+		since := placed.status.ScheduledAt
+		if d.Since != nil {
+			since = d.Since
+		}
+		if since == nil {
+			since = &time.Time{}
+		}
+		p.reserved.Hold(p.fleet, placed.query.Key, placed.query.Requests(), d.Cluster, *since)
+	}
+	var rows []int
+	for _, list := range [2][]api.Decision{before, after} {
+		for _, d := range list {
+			if row, ok := p.fleet.Row(d.Cluster); ok && !slices.Contains(rows, row) {
+				rows = append(rows, row)
+			}
+		}
+	}
+	slices.Sort(rows)
+	p.heldOtherwise(rows, rows, rows)
+}
+
+// advance follows the fleet from one version to the next.
+func (p *placer) advance(was *columns.Fleet, delta columns.Delta) {
+	p.rankings.update(p.fleet, delta.Rows)
+	for _, name := range delta.Gone {
+		p.inherited.takeOverAll(onCluster, name)
+		p.occupants.wake(&p.queue, name)
+	}
+	// Whether a metric exists, and a set exists and has members, stands in the
+	// conditions.
+	for _, aspect := range apart {
+		if delta.Fleet.Any(aspect) {
+			for c := range p.classes.readers[aspect] {
+				c.markAll(p.picture)
+			}
+		}
+	}
+	p.touch(was, &delta)
+}
+
+// reservedChanged has everything that asks for resources on some rows looked at
+// again.
+func (p *placer) reservedChanged(rows []int) {
+	delta := columns.AllOf(columns.Reserved, rows)
+	p.touch(nil, &delta)
+}
+
+// expired takes in that time alone has taken rows out of the view of a class.
+func (p *placer) expired(c *class, gone []int) {
+	c.markSpreading(&p.queue)
+	all := c.query.Relative() && placement.UpdateRanking(c.panel.ranking.Ranking, p.fleet, c.query, c.view.Mask, gone)
+	if c.noteExpired(p.fleet) || all {
+		c.markAll(p.picture)
+	}
+	c.wake(&p.queue)
+}
+
+// decide makes one decision again, and reports whether the status differs, and
+// whether the clusters do.
+func (p *placer) decide(placed *placementDecision, now time.Time) (changed, moved bool) {
+	p.focus(placed.query.Key)
+	present := placed.present()
+	present.Standing = placed.resumed
+	out := placement.Decide(p.fleet, placed.query, placed.class.view, p.others(), present, now)
+	var why func() string
+	if !out.Full || len(out.Choices) == 0 {
+		why = p.why(placed, present, len(out.Choices), now)
+	}
+	status, changed := placement.NewStatus(p.fleet, placed.query, placed.class.view, &placed.object.Metadata, placed.status, out, now, why)
+	before := placed.status
+	if changed {
+		status.Conditions = placed.class.says(status.Conditions)
+		kept := status
+		placed.status = &kept
+	}
+	if !out.Same {
+		p.index(placed, before.Clusters, status.Clusters)
+		p.reserve(placed, before.Decisions, status.Decisions)
+	}
+	wanting := placed.query.Wanted != 0 && !out.Full && (placed.query.Wanted != score.All || len(out.Choices) == 0)
+	placed.want(wanting)
+	placed.full, placed.worst, placed.worstTotal = out.Full, out.Worst, out.WorstTotal
+	placed.decided, placed.resumed = true, false
+	placed.class.forgetFloor()
+	p.queue.agenda.set(placed, out.NextAt)
+	return changed, !out.Same
+}
+
+// why tells why a placement does not have what it wants.
+func (p *placer) why(placed *placementDecision, present placement.Present, chosen int, now time.Time) func() string {
+	return func() string {
+		if chosen == 0 && len(present.Decisions) == 0 {
+			return placed.class.fits(p.picture, &placed.sentence, placed.query)
+		}
+		return placement.Explain(p.fleet, placed.query, placed.class.view.Ranking, p.others(), present, now).Summary()
+	}
+}
+
+// explain looks at one placement without changing anything: why it is where it
+// is, or where it goes if a change that concerns it waits to be looked at.
+func (p *placer) explain(placed *placementDecision, now time.Time) *placement.Explained {
+	present := placed.present()
+	present.Standing = placed.resumed || placed.decided && !placed.stale
+	return p.explainFrom(placed, present, now)
+}
+
+// explainFrom explains a decision that starts from another.
+func (p *placer) explainFrom(placed *placementDecision, present placement.Present, now time.Time) *placement.Explained {
+	return placement.Explain(p.fleet, placed.query, placed.class.view.Ranking, p.others(), present, now)
+}
+
+// recall explains a decision of the pass just made. It starts from the decision
+// before it, unless there are reservations: those are already the new ones, and what
+// others reserved in the pass counts, too.
+func (p *placer) recall(placed *placementDecision, foreseen *api.Explanation, written bool, now time.Time) *api.Explanation {
+	if foreseen != nil && (!written || !placed.query.HasRequests()) {
+		return foreseen
+	}
+	was := *placed
+	if !placed.query.HasRequests() {
+		was.status = &placed.object.Status
+	}
+	return p.explainFrom(&was, was.present(), now).Render()
+}
