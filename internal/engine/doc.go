@@ -1,20 +1,17 @@
-// Package engine decides placements: pure functions over an immutable, columnar
-// picture of the fleet. It does no I/O, reads no clock, starts no goroutine and
-// draws no random number, so the same inputs give the same decision, bit for
-// bit, on every run and replica. The reconciler, the explanation and the
-// simulation call the same functions.
+// Package engine makes scheduling decisions: pure functions over an immutable, columnar copy of the
+// fleet. It does no I/O, reads no clock, starts no goroutines and uses no randomness, so the same
+// inputs give the same decision, bit for bit, in every run and on every replica. The reconciler,
+// explanations and simulations call the same functions.
 //
-// A decision has three steps. Checks, which filters make of a spec, remove clusters
-// by bitmap algebra and say of themselves what they depend on (see README.md); the
-// scorer rates the survivors; the selection walks a ranking, best first, until
-// enough survivors are found: that of the fleet's metrics, or that of a
-// prioritizer policy. What queries of one Class share stands in a View, which
-// follows the fleet row by row. A cluster of the present decision is
-// looked at on its own, because staying is judged by other rules than coming:
-// it may be paused, and its own reservation does not count against it.
+// A decision has three steps. First, checks, which filters compile from a spec, remove clusters by
+// bitmap algebra and declare what they depend on (see README.md). Then a scorer rates the remaining
+// clusters. Finally, the selection walks a ranking, best first, until it has found enough clusters:
+// the ranking of the fleet's metrics or of a prioritizer policy. Queries of one Class share a View,
+// which is updated row by row as the fleet changes. Clusters of the current decision are checked
+// separately, because they may stay under conditions under which they would not be chosen: they may
+// be paused, and their own reservation does not count against them.
 //
-// A workload is bound in the same way, by a Propagation: the filters say which
-// clusters of an affinity group fit, package division chooses among them and
-// divides the replicas, and Bind puts both into the order that the policy asks
-// for: group by group, with failover, fail-back and eviction.
+// Workloads are bound in the same way, by a Propagation: filters determine which clusters of an
+// affinity group fit, package division chooses among them and divides the replicas, and Bind
+// applies the policy's order: group by group, with failover, fail-back and eviction.
 package engine

@@ -10,15 +10,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// allocation is the strategy of a workload that is placed by itself: it follows no
-// policy, its clusters are sites, and a replica can be a machine of one of several
-// sizes. Immutable.
+// allocation is the strategy of a workload with its own placement (spec.allocation): it follows no
+// policy, its clusters are sites, and each replica may be a machine of one of several flavors.
+// Immutable.
 type allocation struct {
-	flavors []string       // the best first; none = replicas are no machines
-	further []machineCount // machines that each replica consists of besides, by name
-	alone   bool           // all replicas in one region
-	// affine and apart are workloads that it prefers to be with, and not to be
-	// with.
+	flavors []string       // in order of preference; none = replicas are not machines
+	further []machineCount // additional machines of each replica, by flavor name
+	alone   bool           // all replicas must be in one region
+	// affine and apart are the workloads of its affinity and anti-affinity.
 	affine, apart []api.Key
 }
 
@@ -28,8 +27,8 @@ type machineCount struct {
 	count  int64
 }
 
-// newAllocation compiles what a workload says about its sites: the only affinity
-// group of the propagation.
+// newAllocation compiles a workload's requirements on sites into the only affinity group of the
+// propagation.
 func (p *Propagation) newAllocation(w *api.Workload) error {
 	spec := w.Spec.Allocation
 	p.allocation = &allocation{flavors: spec.Flavors, alone: spec.RegionStrategy == api.RegionAlone}
@@ -49,7 +48,7 @@ func (p *Propagation) newAllocation(w *api.Workload) error {
 	if p.mode = division.Discrete; spec.LocationStrategy == api.LocationCentralize {
 		p.mode = division.Centralize
 	}
-	// What runs on a site that is lost is not waited for.
+	// Replicas on a lost site are replaced at once.
 	p.clusterPurge = purge{mode: api.PurgeDirectly}
 	q, err := placement.NewGroupQuery(p.key, &filter.Spec{Namespace: w.Metadata.Namespace, Workload: &w.Spec})
 	if err != nil {

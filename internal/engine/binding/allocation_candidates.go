@@ -12,34 +12,33 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// siteRoom measures for how many replicas sites have room, which may differ in
-// the flavors that they have.
+// siteRoom computes how many replicas fit on sites, which may have different flavors.
 type siteRoom struct {
 	p        *Propagation
 	fleet    *columns.Fleet
 	reserved *ledger.Reservations
 	rooms    map[ledger.Machine]*machineRoom
-	// By position of the flavor + 1: mostly sites have the same machines.
+	// By index of the flavor + 1. Most sites have the same machines.
 	last  []*machineRoom
 	hints []int
 }
 
-// machineRoom measures for one sort of machine.
+// machineRoom measures one kind of machine.
 type machineRoom struct {
 	ledger.Machine
 	room  ledger.Room
 	needs ledger.Needs
-	// taken are the declared numbers that a replica takes machines of.
+	// taken are the machines with a declared number that a replica needs.
 	taken []takenCount
 }
 
-// takenCount is how many machines of a declared number a replica takes.
+// takenCount is how many machines of a declared number a replica needs.
 type takenCount struct {
 	ledger.Machine
 	each, count int64
 }
 
-// siteRoom begins to measure.
+// siteRoom returns a new siteRoom.
 func (b *Binder) siteRoom() siteRoom {
 	return siteRoom{
 		p: b.p, fleet: b.fleet, reserved: b.others.Reserved,
@@ -47,8 +46,8 @@ func (b *Binder) siteRoom() siteRoom {
 	}
 }
 
-// measuring is the measure of a site's machines of a flavor, nil where it has
-// none, and the number of them where they are counted.
+// measuring returns the machineRoom for a site's machines of a flavor, or nil if it has none, and
+// their number if it is declared.
 func (s *siteRoom) measuring(row int, position int32) (*machineRoom, int64) {
 	m, count, ok := ledger.Machine{}, int64(0), true
 	if position >= 0 {
@@ -80,8 +79,8 @@ func (s *siteRoom) measuring(row int, position int32) (*machineRoom, int64) {
 	return r, count
 }
 
-// measuringGroup is the measure of a site for replicas of several machines, of which
-// the first is m where there is one; nil where the site lacks one of them.
+// measuringGroup returns the machineRoom of a site for replicas of several machines, the first of
+// which is m if first is set. It is nil if the site lacks one of them.
 func (s *siteRoom) measuringGroup(row int, m ledger.Machine, count int64, first bool) *machineRoom {
 	r := &machineRoom{Machine: m, needs: s.p.needs}
 	amounts := s.p.needs
@@ -109,12 +108,13 @@ func (s *siteRoom) measuringGroup(row int, m ledger.Machine, count int64, first 
 		}
 		take(m, count, more.count)
 	}
-	r.Counted = false // its numbers are among those taken
+	r.Counted = false // its number is among those in taken
 	r.room = ledger.MeasureNeeds(s.fleet, amounts, s.reserved, nil, nil)
 	return r
 }
 
-// limit is room that the declared numbers leave, with those that own replicas hold.
+// limit limits room to what the declared numbers allow, with those that own replicas hold counted
+// as free.
 func (s *siteRoom) limit(m *machineRoom, row int, room int64, own *ledger.Hold) int64 {
 	for i := range m.taken {
 		t := &m.taken[i]
@@ -127,8 +127,7 @@ func (s *siteRoom) limit(m *machineRoom, row int, room int64, own *ledger.Hold) 
 	return room
 }
 
-// free is for how many replicas a site has room in addition to those it has; ok
-// is false where it has no such machines.
+// free returns how many more replicas fit on a site. ok is false if it has no such machines.
 func (s *siteRoom) free(row int, position int32) (free int64, ok bool) {
 	m, count := s.measuring(row, position)
 	if m == nil {
@@ -141,7 +140,7 @@ func (s *siteRoom) free(row int, position int32) (free int64, ok bool) {
 	return s.limit(m, row, free, nil), true
 }
 
-// total is for how many replicas a site has room when its own are counted as free.
+// total returns how many replicas fit on a site if its own count as free.
 func (s *siteRoom) total(row int, position int32, own *ledger.Hold) (total int64, ok bool) {
 	m, count := s.measuring(row, position)
 	if m == nil {
@@ -154,7 +153,7 @@ func (s *siteRoom) total(row int, position int32, own *ledger.Hold) (total int64
 	return s.limit(m, row, total, own), true
 }
 
-// fewer is the smaller of two rooms, of which the first may be unknown.
+// fewer returns the smaller of two rooms. The first may be unknown.
 func fewer(a, b int64) int64 {
 	if a == division.Unknown {
 		return b
@@ -162,7 +161,7 @@ func fewer(a, b int64) int64 {
 	return min(a, b)
 }
 
-// positions are those of the flavors, in order; -1 alone where none are asked for.
+// positions yields the indexes of the flavors, or only -1 if none are requested.
 func (a *allocation) positions(yield func(int32) bool) {
 	if len(a.flavors) == 0 {
 		yield(-1)
@@ -175,14 +174,14 @@ func (a *allocation) positions(yield func(int32) bool) {
 	}
 }
 
-// position is that of a flavor that replicas have, or ok is false where they must
-// become others.
+// position returns the index of the flavor of running replicas. ok is false if they must change to
+// another one.
 func (a *allocation) position(flavor string) (position int32, ok bool) {
 	position = int32(slices.Index(a.flavors, flavor))
 	return position, position >= 0 || flavor == "" && len(a.flavors) == 0
 }
 
-// trySites asks the sites of the mask to take the whole workload.
+// trySites tries to place the whole workload on the sites of the mask.
 func (b *Binder) trySites() (division.Result, error) {
 	b.gatherSites()
 	request := b.request()
@@ -194,8 +193,8 @@ func (b *Binder) trySites() (division.Result, error) {
 	return result, err
 }
 
-// gatherSites lists the candidates of the mask, in the order of their names: each
-// with the first flavor that it has room for, and what it is rated.
+// gatherSites lists the candidates of the mask in name order, each with the first flavor that fits
+// and its rating.
 func (b *Binder) gatherSites() {
 	rooms := b.siteRoom()
 	b.candidates, b.positions = b.candidates[:0], b.positions[:0]
@@ -224,7 +223,7 @@ func (b *Binder) gatherSites() {
 	}
 }
 
-// candidateAt is the position of the candidate of a row, -1 where it is none.
+// candidateAt returns the index of the candidate of a row, or -1.
 func (b *Binder) candidateAt(row int) int {
 	at, ok := slices.BinarySearchFunc(b.candidates, b.fleet.NameRank()[row], func(c division.Candidate, rank int32) int {
 		return int(c.Rank) - int(rank)
@@ -235,8 +234,8 @@ func (b *Binder) candidateAt(row int) int {
 	return at
 }
 
-// markPresentSite says what a site of the present binding holds. It keeps its
-// flavor, unless that is not asked for any more, or a new binding is.
+// markPresentSite sets what a site of the present binding holds. It keeps its flavor, unless that
+// is no longer requested or a new binding is.
 func (b *Binder) markPresentSite(rooms *siteRoom, m *memberRow) {
 	at := b.candidateAt(m.row)
 	if at < 0 {
@@ -252,7 +251,7 @@ func (b *Binder) markPresentSite(rooms *siteRoom, m *memberRow) {
 		b.positions[at] = position
 		measure, _ := rooms.measuring(m.row, position)
 		if c.Free, _ = rooms.free(m.row, position); measure == nil {
-			return // it has no such machines any more: what runs stays
+			return // it no longer has such machines: running replicas stay
 		}
 		b.remeasureSite(rooms, c, m, own, measure, position)
 	} else {
@@ -269,7 +268,7 @@ func (b *Binder) markPresentSite(rooms *siteRoom, m *memberRow) {
 		}
 	}
 	if m.state == memberSuspended || b.fleet.Paused().Has(m.row) {
-		c.Free = 0 // what it has stays, it gets no more
+		c.Free = 0 // running replicas stay, no new ones are added
 	}
 }
 
@@ -287,8 +286,7 @@ func (b *Binder) remeasureSite(rooms *siteRoom, c *division.Candidate, m *member
 	}
 }
 
-// flavorOn is the flavor that the replicas on a cluster of the present binding
-// have.
+// flavorOn returns the flavor of the replicas on a cluster of the present binding.
 func (b *Binder) flavorOn(cluster string) string {
 	for i := range b.present.clusters {
 		if b.present.clusters[i].Name == cluster {
@@ -298,7 +296,7 @@ func (b *Binder) flavorOn(cluster string) string {
 	return ""
 }
 
-// candidateFlavor is the flavor that replicas have, or would have, on a candidate.
+// candidateFlavor returns the flavor that replicas have, or would have, on a candidate.
 func (b *Binder) candidateFlavor(at int) string {
 	if position := b.positions[at]; position >= 0 {
 		return b.p.allocation.flavors[position]
@@ -306,8 +304,7 @@ func (b *Binder) candidateFlavor(at int) string {
 	return ""
 }
 
-// siteRoomError says how much room single sites have, where all together have too
-// little.
+// siteRoomError adds the room of single sites to an error about the room of all.
 type siteRoomError struct {
 	full  *division.NoRoomError
 	sites string
@@ -316,8 +313,7 @@ type siteRoomError struct {
 func (e *siteRoomError) Error() string { return e.full.Error() + e.sites }
 func (e *siteRoomError) Unwrap() error { return e.full }
 
-// roomBySite completes an error about too little room: the sites with the most are
-// named.
+// roomBySite adds the roomiest sites to an error about lack of room.
 func (b *Binder) roomBySite(full *division.NoRoomError) error {
 	type has struct {
 		rank, row int32
@@ -327,7 +323,7 @@ func (b *Binder) roomBySite(full *division.NoRoomError) error {
 	for i := range b.candidates {
 		c := &b.candidates[i]
 		if full.Region != "" && b.fleet.Cluster(int(c.Row)).Spec.Region != full.Region {
-			continue // it would have to go there altogether
+			continue // it would have to fit entirely
 		}
 		if c.Assigned+c.Free > 0 {
 			sites = append(sites, has{c.Rank, c.Row, c.Assigned + c.Free})
@@ -352,7 +348,7 @@ func (b *Binder) roomBySite(full *division.NoRoomError) error {
 	return &siteRoomError{full, ": " + strings.Join(names, ", ")}
 }
 
-// sharesRegion tells the regions apart, where all replicas are to be in one.
+// sharesRegion groups the sites by region if all replicas must be in one.
 func (b *Binder) sharesRegion() *division.Groups {
 	if !b.p.strategy.inOneRegion() {
 		return nil

@@ -33,7 +33,7 @@ func (a *allocation) divide(b *Binder, _ *AffinityGroup) (division.Result, error
 	return b.trySites()
 }
 
-// complete notes the flavors of the chosen sites.
+// complete records the flavors of the chosen sites.
 func (a *allocation) complete(b *Binder) {
 	b.out.flavors = make(map[int32]string, len(b.out.Shares))
 	for _, s := range b.out.Shares {
@@ -45,7 +45,7 @@ func (a *allocation) complete(b *Binder) {
 	}
 }
 
-// rate says how good a site is.
+// rate adds the rating of a site.
 func (a *allocation) rate(e *bindingExplained, c *division.Candidate, out *api.Candidate) {
 	if e.rating == nil {
 		e.rating = e.b.siteRating()
@@ -54,7 +54,7 @@ func (a *allocation) rate(e *bindingExplained, c *division.Candidate, out *api.C
 	out.Score, out.Scores = &score, e.rating.parts(c, e.b.positions[e.b.candidateAt(int(c.Row))])
 }
 
-// detail names the flavor that replicas have on a site, or would have.
+// detail names the flavor that replicas have, or would have, on a site.
 func (a *allocation) detail(e *bindingExplained, c *division.Candidate) string {
 	if len(a.flavors) == 0 {
 		return ""

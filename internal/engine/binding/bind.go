@@ -13,7 +13,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// Present is the binding a workload has now.
+// Present is the current binding of a workload.
 type Present struct {
 	clusters  []api.WorkloadCluster
 	affinity  string
@@ -21,17 +21,17 @@ type Present struct {
 	health    []api.ClusterHealth
 	earlier   []api.EarlierAffinity
 	lost      int64
-	// answered says that the binding answers the present spec and policy.
+	// answered says that the binding was made for the current spec and policy.
 	answered bool
-	// Pending says that the present binding is not all that is wanted.
+	// Pending says that the present binding does not meet the request fully.
 	Pending bool
-	// fresh is an explicit wish for a new binding: the first group is tried first,
-	// and replicas are divided anew.
+	// fresh is an explicit request for a new binding: the first group is tried first, and replicas
+	// are divided anew.
 	fresh bool
 }
 
-// NewPresent is the binding that a workload's status tells. policy is the one that
-// it follows, nil where it is placed by itself.
+// NewPresent returns the binding in a workload's status. policy is the one that the workload
+// follows, or nil if it has its own placement.
 func NewPresent(w *api.Workload, policy *api.PropagationPolicy) Present {
 	s := &w.Status
 	scheduled := api.FindCondition(s.Conditions, api.ConditionScheduled)
@@ -49,8 +49,8 @@ func answersPolicy(s *api.WorkloadStatus, policy *api.PropagationPolicy) bool {
 	return s.Policy == path && s.PolicyUID == uid && s.PolicyGeneration == generation
 }
 
-// policyOf is what a status tells of the policy that the workload follows; nil is
-// none.
+// policyOf returns how a status identifies the policy that the workload follows. The policy may be
+// nil.
 func policyOf(policy *api.PropagationPolicy) (path, uid string, generation int64) {
 	if policy == nil {
 		return "", "", 0
@@ -58,47 +58,45 @@ func policyOf(policy *api.PropagationPolicy) (path, uid string, generation int64
 	return policy.Path(), policy.Metadata.UID, policy.Metadata.Generation
 }
 
-// tried is what became of one affinity group.
+// tried is the result of trying one affinity group.
 type tried struct {
 	group int
-	err   error // nil: it took the workload
+	err   error // nil: it has room for the workload
 }
 
-// Binding is the answer to a Propagation.
+// Binding is the result for a Propagation.
 type Binding struct {
-	// group is the affinity group that the clusters are from, -1 where none has
-	// taken the workload yet.
+	// group is the affinity group of the clusters, or -1 if none has been chosen yet.
 	group  int
 	Shares []division.Share
-	// tried are the groups that were asked, in order. The workload is complete
-	// where the last of them took it.
+	// tried are the groups that were tried, in order. The workload is complete if the last of them
+	// succeeded.
 	tried    []tried
 	Complete bool
-	// lost are replicas of lost clusters that no group has room for.
+	// lost are replicas of lost clusters for which no group has room.
 	lost      int64
 	evictions []api.Eviction
 	earlier   []api.EarlierAffinity
-	// evictionsSuspended says that the workload stays on clusters that are not online, because
-	// too many are not.
+	// evictionsSuspended says that the workload stays on clusters that are not online, because too
+	// many are not.
 	evictionsSuspended bool
-	// NextAt is when time alone may change the answer; zero if it cannot.
+	// NextAt is when the result may change through the passing of time alone; zero if never.
 	NextAt time.Time
-	// Lack is by how many replicas the room has to grow for another answer, where
-	// the workload is not complete, and BackLack that for an earlier group to take
-	// it back; 0 where it is not room alone.
+	// Lack is by how many replicas the room must grow before another result is possible, if the
+	// workload is not complete, and BackLack the same for a return to an earlier group. They are 0
+	// if it does not depend on room alone.
 	Lack, BackLack int64
-	// Cramped says that a cluster would have more of the workload if it had more
-	// room.
+	// Cramped says that a cluster would get more of the workload if it had more room.
 	Cramped bool
-	// Overflowed says that replicas are in overflow tiers, and go back to those before
-	// when there is room.
+	// Overflowed says that replicas are in overflow tiers. They return to earlier tiers when there
+	// is room.
 	Overflowed bool
 
 	result  division.Result
 	flavors map[int32]string // of an allocation, by chosen row
 }
 
-// lackOf is by how many replicas the room that an error is about has to grow.
+// lackOf returns by how many replicas the room that an error is about must grow.
 func lackOf(err error) int64 {
 	var full *division.NoRoomError
 	if errors.As(err, &full) && full.Wanted > full.Room {
@@ -107,22 +105,22 @@ func lackOf(err error) int64 {
 	return 0
 }
 
-// Binder binds workloads. It keeps memory for the next one, so it is for one
-// goroutine at a time. The zero value is ready.
+// Binder binds workloads. It reuses its memory, so it must not be used concurrently. The zero value
+// is ready to use.
 type Binder struct {
 	divider    division.Divider
 	candidates []division.Candidate
-	positions  []int32     // of flavors, by candidate, of an allocation
+	positions  []int32     // index of the flavor by candidate, for an allocation
 	sizes      []siteSized // by row
 	columns    []ledger.RoomColumn
 	mask       columns.Bitmap
 	scratch    columns.Bitmap
 	weights    []int64 // by row
 	places     []memberRow
-	grouped    *columns.Fleet // that groups are of
+	grouped    *columns.Fleet // the fleet of the groups
 	groups     map[string]*division.Groups
 
-	// Of the workload at hand.
+	// The current workload.
 	fleet   *columns.Fleet
 	p       *Propagation
 	views   []*placement.View
@@ -131,48 +129,48 @@ type Binder struct {
 	present Present
 	now     time.Time
 	out     Binding
-	// refilling says that the question is whether earlier tiers can be filled again.
+	// refilling says that the division tries to move replicas back to earlier tiers.
 	refilling bool
 }
 
-// memberRow is one cluster of the present binding, or one that is being left.
+// memberRow is one cluster of the present binding, or one that the workload is leaving.
 type memberRow struct {
 	row      int
 	replicas int64
 	cluster  string
 	state    memberState
-	evicted  string // reason, once it is to be left
+	evicted  string // reason of the eviction
 }
 
-// memberState says what a cluster of the present binding is good for.
+// memberState is the state of a cluster of the present binding.
 type memberState uint8
 
 const (
-	// memberStays fits, or is as good as if it did.
+	// memberStays: the cluster fits, or is treated as if it did.
 	memberStays memberState = iota
-	// memberSuspended is offline, and so are too many others.
+	// memberSuspended: the cluster is offline, but so are too many others.
 	memberSuspended
-	// memberLost is offline, or has a taint that evicts.
+	// memberLost: the cluster is offline or has a taint that evicts.
 	memberLost
-	// memberFailed has the application unhealthy for too long.
+	// memberFailed: the application has been unhealthy on the cluster for too long.
 	memberFailed
-	// memberLeaving is an eviction that goes on.
+	// memberLeaving: an eviction is in progress.
 	memberLeaving
-	// memberUnwanted does not fit any more for other reasons: the policy or the
-	// cluster's labels have changed.
+	// memberUnwanted: the cluster no longer fits for other reasons, such as a change of the policy
+	// or of its labels.
 	memberUnwanted
 )
 
-// Bind answers where a workload runs, as of a moment. The views are those of the
-// queries of its affinity groups, in their order. Spare may be nil.
+// Bind decides where a workload runs at the given time. views are those of the queries of its
+// affinity groups, in order. spare may be nil.
 //
-// The rules (DESIGN 3.2.9 and 3.2.10): groups are asked in order from the
-// observed one, an explicit reschedule from the first; the first that takes the
-// whole workload has it. Where a group has no room for more replicas, those that
-// run stay, and nothing moves on to the next group. Where a cluster is lost and
-// the rest of its group has no room for its replicas, the next group is asked. An
-// earlier group that could have taken the workload for the whole stabilization
-// window takes it back, and so do earlier tiers of a group with what overflowed.
+// The rules (DESIGN 3.2.9 and 3.2.10): groups are tried in order, starting with the observed one,
+// or with the first one for an explicit reschedule; the first group that has room for the whole
+// workload gets it. If a group only lacks room for additional replicas, running ones stay and the
+// workload does not move to the next group. If a cluster is lost and the rest of its group lacks
+// room for its replicas, the next group is tried. An earlier group that could have held the
+// workload for the whole stabilization window takes it back. Earlier tiers of a group do the same
+// with replicas that overflowed.
 func (b *Binder) Bind(f *columns.Fleet, p *Propagation, views []*placement.View, others ledger.Others, spare ledger.Spare, bound Present, now time.Time) Binding {
 	b.fleet, b.p, b.views, b.others, b.spare, b.present, b.now = f, p, views, others, spare, bound, now
 	b.out = Binding{group: -1}
@@ -185,7 +183,7 @@ func (b *Binder) Bind(f *columns.Fleet, p *Propagation, views []*placement.View,
 	b.askInOrder(start, !bound.fresh && observed >= 0 && lost == 0 && b.any(memberStays) && !b.any(memberUnwanted))
 	b.takeBack(observed)
 	if !b.out.Complete && bound.fresh && len(bound.clusters) > 0 {
-		// A new division finds no place: what there is stays as if nobody had asked.
+		// A new division is impossible: keep the binding as if none had been requested.
 		bound.fresh = false
 		return b.Bind(f, p, views, others, spare, bound, now)
 	}
@@ -196,7 +194,7 @@ func (b *Binder) Bind(f *columns.Fleet, p *Propagation, views []*placement.View,
 		b.remain(start, lost)
 	}
 	if b.out.Cramped || b.out.Overflowed {
-		b.out.BackLack = 0 // any room may be enough for another answer
+		b.out.BackLack = 0 // any additional room may change the result
 	}
 	b.p.strategy.complete(b)
 	b.evict(observed)
@@ -204,9 +202,8 @@ func (b *Binder) Bind(f *columns.Fleet, p *Propagation, views []*placement.View,
 	return b.out
 }
 
-// askInOrder asks the affinity groups from start on, until one takes the workload.
-// Where it stays on the clusters of the first, no room there for more replicas is no
-// reason to ask others.
+// askInOrder tries the affinity groups from start on until one has room for the workload. If it
+// stays on the clusters of the first, lack of room for more replicas is no reason to try others.
 func (b *Binder) askInOrder(start int, stays bool) {
 	for g := start; g < len(b.p.Groups); g++ {
 		result, err := b.try(g, false)
@@ -222,8 +219,8 @@ func (b *Binder) askInOrder(start int, stays bool) {
 	}
 }
 
-// takeBack moves the workload back to an earlier group, or within its group to earlier
-// tiers, where they have been able to take it for long enough.
+// takeBack moves the workload back to an earlier group, or within its group to earlier tiers, if
+// these have been able to hold it for long enough.
 func (b *Binder) takeBack(observed int) {
 	if back, result := b.failBack(observed); back >= 0 {
 		b.out.tried = append(b.out.tried, tried{back, nil})
@@ -233,7 +230,7 @@ func (b *Binder) takeBack(observed int) {
 	}
 }
 
-// leastLack is that of the group which has to grow least to take the workload.
+// leastLack returns the lack of the group that is closest to holding the workload.
 func leastLack(asked []tried) (least int64) {
 	for i, t := range asked {
 		if lack := lackOf(t.err); i == 0 || lack < least {
@@ -243,14 +240,14 @@ func leastLack(asked []tried) (least int64) {
 	return least
 }
 
-// judge says of every cluster of the present binding, and of those that are being
-// left, what it is good for, and returns how many replicas are lost. Where the
-// observed group is no more, fitting any group is enough.
+// judge determines the state of every cluster of the present binding, and of those that the
+// workload is leaving, and returns how many replicas are lost. If the observed group no longer
+// exists, a cluster need only fit any group.
 func (b *Binder) judge(observed int) (lost int64) {
 	b.places = b.places[:0]
 	pass := placement.PassOf(b.fleet, b.p.Groups[max(observed, 0)].Query, b.others.Reserved)
 	lost = b.judgeMembers(&pass, observed) + b.present.lost
-	first := pass // of the group that is asked first
+	first := pass // of the group that is tried first
 	if b.present.fresh {
 		first = placement.PassOf(b.fleet, b.p.Groups[0].Query, b.others.Reserved)
 	}
@@ -261,8 +258,8 @@ func (b *Binder) judge(observed int) (lost int64) {
 	return lost
 }
 
-// judgeMembers is judge for the clusters of the present binding. The pass is that of
-// the observed group.
+// judgeMembers is judge for the clusters of the present binding. pass is that of the observed
+// group.
 func (b *Binder) judgeMembers(pass *placement.Pass, observed int) (lost int64) {
 	braked := Brakes(b.fleet)
 	for _, c := range b.present.clusters {
@@ -280,7 +277,7 @@ func (b *Binder) judgeMembers(pass *placement.Pass, observed int) (lost int64) {
 	return lost
 }
 
-// stateOf says what a cluster of the present binding is good for.
+// stateOf returns the state of a cluster of the present binding.
 func (b *Binder) stateOf(pass *placement.Pass, c *api.WorkloadCluster, row int, braked bool, observed int) memberState {
 	switch {
 	case !endures(pass, row):
@@ -288,7 +285,7 @@ func (b *Binder) stateOf(pass *placement.Pass, c *api.WorkloadCluster, row int, 
 			return memberSuspended
 		}
 		return memberLost
-	case (c.Replicas > 0 || !b.p.replicated) && b.failed(c.Name): // also where another group is to have the cluster
+	case (c.Replicas > 0 || !b.p.replicated) && b.failed(c.Name): // also if the cluster is in another group
 		return memberFailed
 	case pass.Admits(row, true) || observed < 0 && b.fitsAny(row):
 		return memberStays
@@ -296,8 +293,8 @@ func (b *Binder) stateOf(pass *placement.Pass, c *api.WorkloadCluster, row int, 
 	return memberUnwanted
 }
 
-// judgeEvictions is judge for the clusters that are being left. first is the pass of the
-// group that is asked first; to restore is to stay on one that was lost and is back
+// judgeEvictions is judge for the clusters that the workload is leaving. first is the pass of the
+// group that is tried first. With restore, the workload stays on a lost cluster that came back
 // before a replacement was found.
 func (b *Binder) judgeEvictions(first *placement.Pass, restore bool) {
 	for _, e := range b.present.evictions {
@@ -325,8 +322,8 @@ func (b *Binder) any(state memberState) bool {
 	return slices.ContainsFunc(b.places, func(m memberRow) bool { return m.state == state })
 }
 
-// try asks one affinity group to take the whole workload. For a fail-back, lost
-// clusters that are back count as candidates.
+// try tries to place the whole workload in one affinity group. For a fail-back, lost clusters that
+// are back count as candidates.
 func (b *Binder) try(g int, back bool) (division.Result, error) {
 	if !b.p.strategy.asks(b.p.replicas) {
 		return division.Result{}, nil
@@ -352,9 +349,8 @@ func (b *Binder) try(g int, back bool) (division.Result, error) {
 	return b.p.strategy.divide(b, group)
 }
 
-// failBack asks the groups before the one that has the workload whether they
-// could take it, notes since when they could, and returns the first that could
-// for long enough; -1 where there is none.
+// failBack tries the groups before the observed one, records since when each could hold the
+// workload, and returns the first one that could for long enough, or -1.
 func (b *Binder) failBack(observed int) (int, division.Result) {
 	current := b.out.group
 	if current < 0 {
@@ -372,7 +368,7 @@ func (b *Binder) failBack(observed int) (int, division.Result) {
 			continue
 		}
 		since := b.feasibleSince(b.p.Groups[g].Name)
-		if !b.out.Complete || b.stable(since) { // what is incomplete cannot wait
+		if !b.out.Complete || b.stable(since) { // an incomplete workload does not wait
 			return g, result
 		}
 		b.awaitBack(b.p.Groups[g].Name, since)
@@ -380,8 +376,8 @@ func (b *Binder) failBack(observed int) (int, division.Result) {
 	return -1, division.Result{}
 }
 
-// refill asks whether replicas in overflow tiers have room in the tiers before them,
-// notes since when they have, and moves them back if that is long enough.
+// refill checks whether replicas in overflow tiers fit into earlier tiers, records since when, and
+// moves them back if that is long enough.
 func (b *Binder) refill(group int) {
 	tiers := b.p.Groups[group].tiers
 	if !b.p.failBack || !b.p.divided() || len(tiers) < 2 || b.present.fresh {
@@ -414,7 +410,7 @@ func (b *Binder) refill(group int) {
 	b.awaitBack(name, since)
 }
 
-// byTier is how many replicas are in each tier.
+// byTier returns how many replicas are in each tier.
 func (b *Binder) byTier(tiers []filter.Affinity, shares []division.Share) []int64 {
 	sums := make([]int64, len(tiers))
 	for _, s := range shares {
@@ -425,8 +421,8 @@ func (b *Binder) byTier(tiers []filter.Affinity, shares []division.Share) []int6
 	return sums
 }
 
-// feasibleSince is since when a group or tier could have taken replicas back: now,
-// where it could not so far.
+// feasibleSince returns since when a group or tier could have taken replicas back: now, if it could
+// not before.
 func (b *Binder) feasibleSince(name string) time.Time {
 	for _, e := range b.present.earlier {
 		if e.AffinityName == name && e.FeasibleSince != nil {
@@ -436,18 +432,17 @@ func (b *Binder) feasibleSince(name string) time.Time {
 	return b.now
 }
 
-// stable reports whether that is long enough.
+// stable reports whether the stabilization window has passed.
 func (b *Binder) stable(since time.Time) bool { return !b.now.Before(since.Add(b.p.stabilization)) }
 
-// awaitBack notes that a group or tier could take replicas back.
+// awaitBack records that a group or tier could take replicas back.
 func (b *Binder) awaitBack(name string, since time.Time) {
 	b.soon(since.Add(b.p.stabilization))
 	utc := since.UTC()
 	b.out.earlier = append(b.out.earlier, api.EarlierAffinity{AffinityName: name, FeasibleSince: &utc})
 }
 
-// remain keeps what fits of the present binding, because no group takes the
-// workload.
+// remain keeps the part of the present binding that fits, because no group can hold the workload.
 func (b *Binder) remain(start int, lost int64) {
 	kept := int64(0)
 	for i := range b.places {
@@ -455,7 +450,7 @@ func (b *Binder) remain(start int, lost int64) {
 		if m.state == memberStays || m.state == memberSuspended || m.state == memberUnwanted && b.fitsAny(m.row) {
 			s := division.Share{Row: int32(m.row), Rank: b.fleet.NameRank()[m.row], Replicas: m.replicas}
 			if b.p.replicated && b.p.replicas == 0 {
-				s.Replicas = 0 // to run nothing no place is needed
+				s.Replicas = 0 // 0 replicas need no room
 			}
 			b.out.Shares = append(b.out.Shares, s)
 			kept += s.Replicas
@@ -463,7 +458,7 @@ func (b *Binder) remain(start int, lost int64) {
 	}
 	slices.SortFunc(b.out.Shares, func(a, b division.Share) int { return int(a.Rank) - int(b.Rank) })
 	if len(b.out.Shares) > 0 {
-		b.out.group = b.p.Group(b.present.affinity) // -1: they are of a group that is no more
+		b.out.group = b.p.Group(b.present.affinity) // -1: the group of the clusters no longer exists
 	} else if b.p.Group(b.present.affinity) >= 0 {
 		b.out.group = start
 	}
@@ -472,14 +467,14 @@ func (b *Binder) remain(start int, lost int64) {
 	}
 }
 
-// soon notes a moment at which time alone may change the answer.
+// soon records a time at which the result may change through the passing of time alone.
 func (b *Binder) soon(at time.Time) {
 	if at.After(b.now) && (b.out.NextAt.IsZero() || at.Before(b.out.NextAt)) {
 		b.out.NextAt = at
 	}
 }
 
-// schedule notes when a toleration runs out that the binding rests on.
+// schedule records when a toleration that the binding depends on expires.
 func (b *Binder) schedule() {
 	query := b.p.Groups[max(b.out.group, 0)].Query // tolerations are those of the policy
 	if !query.Reads().Any(columns.Clock) {

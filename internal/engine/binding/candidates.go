@@ -11,11 +11,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// What the ledger and the division say of a cluster that reports no amounts is the
-// same number; this does not compile where it is not.
+// The ledger and the division must use the same number for clusters that report no amounts;
+// otherwise this does not compile.
 var _ = [1]struct{}{}[ledger.Unknown-division.Unknown]
 
-// gather lists the candidates of the mask, in the order of their names.
+// gather lists the candidates of the mask in name order.
 func (b *Binder) gather(group *AffinityGroup) {
 	f := b.fleet
 	m := b.p.measure(f, b.others.Reserved, b.spare, b.columns)
@@ -48,7 +48,7 @@ func (b *Binder) gather(group *AffinityGroup) {
 	}
 }
 
-// markPresent says what clusters of the present binding hold.
+// markPresent sets what clusters of the present binding hold.
 func (b *Binder) markPresent(m *ledger.Room) {
 	for i := range b.places {
 		member := &b.places[i]
@@ -68,17 +68,16 @@ func (b *Binder) markPresent(m *ledger.Room) {
 			continue
 		}
 		b.remeasure(c, member, m)
-		unwell := member.replicas > 0 && b.unwell(member.cluster) // what was reported is about replicas
+		unwell := member.replicas > 0 && b.unwell(member.cluster) // health reports are about replicas
 		if b.p.divided() && (member.state == memberSuspended || b.fleet.Paused().Has(member.row) || unwell) {
-			c.Free = 0 // what it has stays, it gets no more
+			c.Free = 0 // running replicas stay, no new ones are added
 		}
 	}
 }
 
-// remeasure counts what a cluster has of the workload as free where replicas have
-// become larger or smaller than those that it was chosen for, or did so and found
-// no place since, and where it is to be taken back after it was lost. Otherwise
-// what runs stays, also where a cluster has shrunk.
+// remeasure counts the workload's replicas on a cluster as free if their size has changed since the
+// cluster was chosen, possibly without finding room since, or if a lost cluster is to be taken
+// back. Otherwise running replicas stay, even if the cluster has shrunk.
 func (b *Binder) remeasure(c *division.Candidate, member *memberRow, m *ledger.Room) {
 	anew := b.present.Pending || member.state == memberLeaving
 	if b.present.answered && !anew || c.Free == division.Unknown {
@@ -94,7 +93,7 @@ func (b *Binder) remeasure(c *division.Candidate, member *memberRow, m *ledger.R
 	}
 }
 
-// weigh gives every candidate its static weight: the largest of those that match.
+// weigh sets the static weight of every candidate: the largest of those that match.
 func (b *Binder) weigh() {
 	selected := b.selection()
 	weights := slices.Grow(b.weights[:0], b.fleet.Slots())[:b.fleet.Slots()]
@@ -112,7 +111,7 @@ func (b *Binder) weigh() {
 	b.weights = weights
 }
 
-// bind bounds the replicas of the candidates that a limit matches.
+// bind sets the limits of the candidates that a limit matches.
 func (b *Binder) bind(l *limit) {
 	selected := b.selection()
 	copy(selected, b.mask)
@@ -124,7 +123,7 @@ func (b *Binder) bind(l *limit) {
 	}
 }
 
-// selection is a bitmap to select into; the first half of b.scratch is another.
+// selection returns a bitmap to select into; the first half of b.scratch is another one.
 func (b *Binder) selection() columns.Bitmap {
 	words := len(b.mask)
 	if len(b.scratch) < 2*words {
@@ -133,7 +132,7 @@ func (b *Binder) selection() columns.Bitmap {
 	return b.scratch[words : 2*words]
 }
 
-// request is the question to the divider.
+// request returns the request to the divider.
 func (b *Binder) request() division.Request {
 	r := division.Request{
 		Replicas: b.p.replicas, Replicated: b.p.replicated, Mode: b.p.mode,
@@ -156,8 +155,7 @@ func (b *Binder) request() division.Request {
 	return r
 }
 
-// groupsBy tells the clusters apart by a field or a label. It is kept while the
-// fleet is the same.
+// groupsBy groups the clusters by a field or label. The result is kept while the fleet is the same.
 func (b *Binder) groupsBy(c *api.GroupConstraint) *division.Groups {
 	if b.grouped != b.fleet {
 		b.grouped, b.groups = b.fleet, map[string]*division.Groups{}
@@ -175,8 +173,7 @@ func (b *Binder) groupsBy(c *api.GroupConstraint) *division.Groups {
 	return out
 }
 
-// groupsOfValues makes a group of the rows with the same value, in the order of
-// the values.
+// groupsOfValues groups the rows by value, in the order of the values.
 func groupsOfValues(values map[string]*columns.RowSet, slots int) *division.Groups {
 	out := &division.Groups{Names: slices.Sorted(maps.Keys(values)), Of: make([]int32, slots)}
 	for i := range out.Of {
@@ -201,8 +198,8 @@ func groupsOfValues(values map[string]*columns.RowSet, slots int) *division.Grou
 	return out
 }
 
-// Room is for how many replicas of a workload a cluster has room, those it has and
-// what would be spare included; ok is false where that is not known.
+// Room returns how many replicas of a workload fit on a cluster, including its current ones and
+// what would become available according to spare. ok is false if that is unknown.
 func Room(f *columns.Fleet, p *Propagation, reserved *ledger.Reservations, spare ledger.Spare, row int) (replicas int64, ok bool) {
 	m := p.measure(f, reserved, spare, nil)
 	own, ok := reserved.Held(p.key, f.Name(row))
@@ -213,8 +210,8 @@ func Room(f *columns.Fleet, p *Propagation, reserved *ledger.Reservations, spare
 	return n, n != division.Unknown
 }
 
-// measure prepares the measuring of room. It can be told of more room than there
-// is, to see whether that would help.
+// measure prepares a Room. spare adds room that does not exist yet, to find out whether it would
+// help.
 func (p *Propagation) measure(f *columns.Fleet, reserved *ledger.Reservations, spare ledger.Spare, scratch []ledger.RoomColumn) ledger.Room {
 	return ledger.MeasureNeeds(f, p.needs, reserved, spare, scratch)
 }

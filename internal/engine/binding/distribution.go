@@ -9,12 +9,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 )
 
-// splits reports whether a workload says how its replicas are split over on-demand
-// and spot nodes, and has any.
+// splits reports whether a workload's replicas are split between on-demand and spot nodes.
 func splits(spec *api.WorkloadSpec) bool { return spec.Distribution != nil && spec.Replicated() }
 
-// targets are how many replicas of each share go where; nil where the workload
-// says nothing about that.
+// targets returns the split of each share, or nil if the workload has no distribution.
 func targets(spec *api.WorkloadSpec, shares []int64) []split.Target {
 	if !splits(spec) {
 		return nil
@@ -30,8 +28,8 @@ func sharesOf(clusters []api.WorkloadCluster) []int64 {
 	return shares
 }
 
-// putTargets puts the targets into the clusters of a status, and reports whether they
-// differ. The list that is there stays as it is: others share it.
+// putTargets sets the targets of the clusters in a status, and reports whether they changed. It
+// replaces the slice, which is shared.
 func putTargets(spec *api.WorkloadSpec, status *api.WorkloadStatus) (changed bool) {
 	if !splits(spec) {
 		if !slices.ContainsFunc(status.Clusters, func(c api.WorkloadCluster) bool { return c.OnDemand != nil || c.Spot != nil }) {
@@ -59,8 +57,8 @@ func putTargets(spec *api.WorkloadSpec, status *api.WorkloadStatus) (changed boo
 
 func is(n *int64, value int64) bool { return n != nil && *n == value }
 
-// splitClause ends the sentence that sums up a binding with how its shares are
-// split; "" where the workload has no split.
+// splitClause returns the end of the summary of a binding: how its shares are split, or "" if they
+// are not.
 func splitClause(spec *api.WorkloadSpec, shares []int64) string {
 	sum := split.Split{}
 	for _, t := range targets(spec, shares) {
@@ -76,7 +74,7 @@ func splitClause(spec *api.WorkloadSpec, shares []int64) string {
 	return fmt.Sprintf("; %d of the replicas go to on-demand nodes, %d to spot nodes", sum.OnDemand, sum.Spot)
 }
 
-// clampedSentence says that a count is above the replicas; "" where it is not.
+// clampedSentence says that a count exceeds the replicas, or returns "".
 func clampedSentence(spec *api.WorkloadSpec, shares []int64) string {
 	total := int64(0)
 	for _, n := range shares {
@@ -85,12 +83,12 @@ func clampedSentence(spec *api.WorkloadSpec, shares []int64) string {
 	if total == 0 || !slices.ContainsFunc(targets(spec, shares), func(t split.Target) bool { return t.Clamped }) {
 		return ""
 	}
-	n := min(total, *spec.Replicas) // where every cluster has a copy, the count holds for each
+	n := min(total, *spec.Replicas) // if every cluster has a copy, the count applies to each
 	return fmt.Sprintf("custom_on_demand %s is above the %d %s: all of them go to on-demand nodes", spec.Distribution.CustomOnDemand, n, filter.Plural(int(n), "replica", "replicas"))
 }
 
-// SplitClause ends the sentence about a workload that keeps what it has; "" where
-// it has no split.
+// SplitClause returns the end of the sentence about a workload that keeps its clusters, or "" if it
+// has no split.
 func SplitClause(w *api.Workload) string {
 	return splitClause(&w.Spec, sharesOf(w.Status.Clusters))
 }

@@ -12,23 +12,23 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 )
 
-// NewDistributionStatus is the status of a workload after something else was
-// observed of its split than before: the present one with the condition that
-// follows, and without what was observed on clusters that it has left.
+// NewDistributionStatus returns the status of a workload after a new observation of its split: the
+// current status with the resulting condition, and without observations from clusters that it has
+// left.
 func NewDistributionStatus(f *columns.Fleet, w *api.Workload, now time.Time) (status api.WorkloadStatus, changed bool) {
 	status = w.Status
 	changed = observeSplit(f, &w.Spec, &status, now)
 	return status, changed
 }
 
-// observeSplit brings what a status tells of the observed split in line with the
-// rest of it, and reports whether that differs.
+// observeSplit updates the observed split in a status to match the rest of it, and reports whether
+// it changed.
 func observeSplit(f *columns.Fleet, spec *api.WorkloadSpec, status *api.WorkloadStatus, now time.Time) (changed bool) {
 	outdated := func(d api.ClusterDistribution) bool { return spec.Distribution == nil || !status.RunsOn(d.Cluster) }
 	if slices.ContainsFunc(status.Distribution, outdated) {
 		kept := slices.DeleteFunc(slices.Clone(status.Distribution), outdated)
 		if status.Distribution = kept; len(kept) == 0 {
-			status.Distribution = nil // as it is when it is read back
+			status.Distribution = nil // same as after decoding
 		}
 		changed = true
 	}
@@ -38,8 +38,7 @@ func observeSplit(f *columns.Fleet, spec *api.WorkloadSpec, status *api.Workload
 	return api.SetCondition(&status.Conditions, distributedCondition(f, spec, status), now) || changed
 }
 
-// splitStanding is how a cluster stands that is not where it should be. The worse
-// come later.
+// splitStanding is the state of a cluster's split, in ascending severity.
 type splitStanding int
 
 const (
@@ -51,8 +50,7 @@ const (
 	splitBlocked
 )
 
-// condition is the status and the reason of a workload whose worst cluster stands
-// like that.
+// condition returns the condition of a workload whose worst cluster has this state.
 func (s splitStanding) condition() (api.ConditionStatus, string) {
 	switch s {
 	case splitUnobserved:
@@ -70,17 +68,17 @@ func (s splitStanding) condition() (api.ConditionStatus, string) {
 	return api.ConditionTrue, api.ReasonConverged
 }
 
-// clusterSplit is one cluster that the condition is about.
+// clusterSplit is the split in one cluster.
 type clusterSplit struct {
 	standing splitStanding
 	text     string
 }
 
-// maxSplitClusters is how many clusters the message of the condition names.
+// maxSplitClusters is the number of clusters that the condition names.
 const maxSplitClusters = 3
 
-// distributedCondition says whether the pods of a workload are split as wanted, and
-// where not, the worst clusters first.
+// distributedCondition says whether the pods of a workload are split as requested and, if not,
+// names the worst clusters.
 func distributedCondition(f *columns.Fleet, spec *api.WorkloadSpec, status *api.WorkloadStatus) api.Condition {
 	c := api.Condition{Type: api.ConditionDistributed}
 	if len(status.Clusters) == 0 && (!spec.Replicated() || *spec.Replicas > 0) {
@@ -113,10 +111,10 @@ func distributedCondition(f *columns.Fleet, spec *api.WorkloadSpec, status *api.
 	return c
 }
 
-// standingOn is how one cluster of a binding stands.
+// standingOn returns the state of one cluster of a binding.
 func standingOn(f *columns.Fleet, spec *api.WorkloadSpec, status *api.WorkloadStatus, c *api.WorkloadCluster) clusterSplit {
 	if spec.Replicated() && c.Replicas == 0 {
-		return clusterSplit{} // nothing of it is there
+		return clusterSplit{} // it has no replicas there
 	}
 	on := fmt.Sprintf("cluster %q", c.Name)
 	if row, ok := f.Row(c.Name); ok && !f.Cluster(row).SpotEnabled() {
@@ -138,8 +136,8 @@ func standingOn(f *columns.Fleet, spec *api.WorkloadSpec, status *api.WorkloadSt
 	case api.DistributionDegraded:
 		return clusterSplit{splitFallenBack, said(fmt.Sprintf("%d pods for spot nodes run on on-demand nodes", d.FallenBack))}
 	case api.DistributionConverged:
-		// With as many replicas as were decided, it has to have the split that was
-		// decided, too: what was observed may be older than the decision.
+		// If the number of replicas is the decided one, the split must be too: the observation may
+		// be older than the decision.
 		if c.OnDemand == nil || d.Replicas != c.Replicas || d.TargetOnDemand == *c.OnDemand {
 			return clusterSplit{}
 		}
@@ -149,7 +147,7 @@ func standingOn(f *columns.Fleet, spec *api.WorkloadSpec, status *api.WorkloadSt
 	return clusterSplit{splitConverging, said(fmt.Sprintf("%d on-demand and %d spot of %d and %d", d.OnDemand, d.Spot, d.TargetOnDemand, d.TargetSpot))}
 }
 
-// maxSplitMessage bounds what the condition repeats of a message.
+// maxSplitMessage limits how much of a message the condition repeats.
 const maxSplitMessage = 256
 
 func shortened(text string) string {

@@ -13,17 +13,15 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// The brake on evictions: while more than brakePercent of the clusters, and at
-// least brakeLeast, are not online at once, it is likelier that the server lost
-// sight of them than that they are all gone, and moving everything to the few
-// that are left would do harm.
+// Limits on evictions: while more than brakePercent of the clusters, and at least brakeLeast, are
+// not online at the same time, the server has probably lost connectivity, and moving everything to
+// the remaining clusters would do harm.
 const (
 	brakePercent = 55
 	brakeLeast   = 4
 )
 
-// Brakes reports whether evictions from clusters that are merely offline are held
-// back.
+// Brakes reports whether evictions from clusters that are merely offline are suspended.
 func Brakes(f *columns.Fleet) bool {
 	n := 0
 	for i, live := range f.Live() {
@@ -36,14 +34,14 @@ func Brakes(f *columns.Fleet) bool {
 	return n >= brakeLeast && 100*n > brakePercent*f.Len()
 }
 
-// endures reports whether a cluster of the present binding is neither offline nor
-// tainted in a way that evicts.
+// endures reports whether a cluster of the present binding is neither offline nor has a taint that
+// evicts.
 func endures(p *placement.Pass, row int) bool {
 	return lostBy(p, row) == nil
 }
 
-// lostBy is the check for which a cluster of the present binding counts as lost,
-// nil where none does: those of its state and of its taints, and no other.
+// lostBy returns the check for which a cluster of the present binding counts as lost, or nil. Only
+// its state and its taints count.
 func lostBy(p *placement.Pass, row int) filter.Evicting {
 	for _, check := range p.Query.Checks.All {
 		if check, ok := check.(filter.Evicting); ok && !check.Admits(&p.Look, row, true) {
@@ -53,8 +51,8 @@ func lostBy(p *placement.Pass, row int) filter.Evicting {
 	return nil
 }
 
-// offlineOnly reports whether nothing but not being online speaks against a
-// cluster of the present binding.
+// offlineOnly reports whether being offline is the only reason to reject a cluster of the present
+// binding.
 func offlineOnly(p *placement.Pass, row int) bool {
 	for _, check := range p.Query.Checks.All {
 		if e, ok := check.(filter.Evicting); (!ok || !e.Offline()) && !check.Admits(&p.Look, row, true) {
@@ -64,7 +62,7 @@ func offlineOnly(p *placement.Pass, row int) bool {
 	return true
 }
 
-// health is what was last reported about a cluster.
+// health returns the last report about a cluster.
 func (b *Binder) health(cluster string) *api.ClusterHealth {
 	for i := range b.present.health {
 		if b.present.health[i].Cluster == cluster {
@@ -74,15 +72,14 @@ func (b *Binder) health(cluster string) *api.ClusterHealth {
 	return nil
 }
 
-// unwell reports whether the workload was last reported unhealthy on a cluster. An
-// explicit reschedule is a new attempt, wherever.
+// unwell reports whether the workload was last reported unhealthy on a cluster. An explicit
+// reschedule is a new attempt on every cluster.
 func (b *Binder) unwell(cluster string) bool {
 	h := b.health(cluster)
 	return h != nil && h.Status == api.Unhealthy && !b.present.fresh
 }
 
-// failed reports whether the workload has been unhealthy on a cluster for too
-// long.
+// failed reports whether the workload has been unhealthy on a cluster for too long.
 func (b *Binder) failed(cluster string) bool {
 	if b.p.application == nil || !b.unwell(cluster) {
 		return false
@@ -96,8 +93,8 @@ func (b *Binder) failed(cluster string) bool {
 	return !b.now.Before(at)
 }
 
-// evictionOver reports whether the time of an eviction is up. An explicit
-// reschedule ends those that nothing else would.
+// evictionOver reports whether an eviction has expired. An explicit reschedule ends those that
+// never expire.
 func (b *Binder) evictionOver(e api.Eviction) bool {
 	if e.PurgeMode == api.PurgeNever {
 		return b.present.fresh
@@ -105,8 +102,8 @@ func (b *Binder) evictionOver(e api.Eviction) bool {
 	return e.Until != nil && !b.now.Before(*e.Until)
 }
 
-// replaced reports whether every cluster of the binding is reported healthy since
-// an eviction began.
+// replaced reports whether every cluster of the binding has been reported healthy since an eviction
+// began.
 func (b *Binder) replaced(e api.Eviction) bool {
 	if !b.out.Complete || e.PurgeMode == api.PurgeNever || len(b.out.Shares) == 0 {
 		return false
@@ -117,14 +114,13 @@ func (b *Binder) replaced(e api.Eviction) bool {
 			return false
 		}
 		if h.ReportedAt != nil && e.Since != nil && !h.ReportedAt.After(*e.Since) {
-			return false // that was about the replicas before
+			return false // that report was about the previous replicas
 		}
 	}
 	return true
 }
 
-// evict says which clusters are being left: those of before that are not left
-// yet, and those that have to be left now.
+// evict sets the evictions: earlier ones that are not over, and new ones.
 func (b *Binder) evict(observed int) {
 	chosen := make(map[int32]bool, len(b.out.Shares))
 	if len(b.places) > 0 {
@@ -159,8 +155,8 @@ func (b *Binder) evict(observed int) {
 	slices.SortFunc(b.out.evictions, func(a, c api.Eviction) int { return strings.Compare(a.Cluster, c.Cluster) })
 }
 
-// eviction is how a cluster of the present binding is left; ok is false where its
-// replicas simply go.
+// eviction returns how a cluster of the present binding is left. ok is false if its replicas are
+// simply removed.
 func (b *Binder) eviction(m *memberRow, observed int) (e api.Eviction, ok bool) {
 	now := b.now.UTC()
 	e = api.Eviction{Cluster: m.cluster, Replicas: m.replicas, Since: &now}
@@ -183,9 +179,9 @@ func (b *Binder) eviction(m *memberRow, observed int) (e api.Eviction, ok bool) 
 	}
 	if e.PurgeMode = how.mode; how.mode == api.PurgeDirectly {
 		if m.state != memberFailed {
-			return e, false // nothing to wait for, and it is no candidate anyway
+			return e, false // nothing to wait for, and it is not a candidate
 		}
-		// The replicas are gone, but new ones would fail there, too.
+		// The replicas are gone, but new ones would fail there too.
 		e.Replicas, how.grace = 0, api.DefaultGracePeriod.Or(0)
 	}
 	if how.mode != api.PurgeNever {

@@ -16,9 +16,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// Explain answers as Bind does, and says of every cluster why it gets its
-// replicas, or none, as the affinity group sees it that has the workload, or was
-// asked first.
+// Explain decides like Bind, and says for every cluster why it gets its replicas, or none, from the
+// point of view of the affinity group that has the workload or was tried first.
 func (b *Binder) Explain(f *columns.Fleet, p *Propagation, views []*placement.View, others ledger.Others, bound Present, now time.Time) (Binding, *api.Explanation) {
 	out := b.Bind(f, p, views, others, nil, bound, now)
 	group := out.group
@@ -43,7 +42,7 @@ type bindingExplained struct {
 	group  int
 	result division.Result
 	err    error
-	rating *siteRating // of an allocation, once asked for
+	rating *siteRating // of an allocation, once needed
 }
 
 func (e *bindingExplained) admitPresent() {
@@ -108,8 +107,8 @@ func (e *bindingExplained) render(now time.Time) *api.Explanation {
 		if !e.out.Complete {
 			c.Reason = "keeps what it has while the workload waits"
 		}
-		// It may stay although it does not fit: for the brake, or because it would
-		// fit another group that cannot take the whole workload.
+		// It may stay although it does not fit: because evictions are suspended, or because it fits
+		// another group that cannot hold the whole workload.
 		if misfit := misfits[c.Cluster]; misfit != nil {
 			c.Filter = misfit.Filter
 			c.Reason = cmp.Or(c.Reason, "keeps what it has while failover is held") + ", although it does not fit: " + misfit.Reason
@@ -133,7 +132,7 @@ func (e *bindingExplained) render(now time.Time) *api.Explanation {
 	return x
 }
 
-// candidate describes a cluster that fits; c is nil where it was not asked.
+// candidate describes a cluster that fits; c is nil if it was not a candidate of the division.
 func (e *bindingExplained) candidate(row int32, c *division.Candidate) api.Candidate {
 	p := e.b.p
 	out := api.Candidate{Cluster: e.b.fleet.Name(int(row)), Description: e.b.fleet.Description(int(row)), Current: e.Current.Has(int(row))}
@@ -169,7 +168,7 @@ func (e *bindingExplained) candidate(row int32, c *division.Candidate) api.Candi
 	return out
 }
 
-// gone says what a cluster does not have any more of what the workload needs.
+// gone says which resource of the workload a cluster no longer has.
 func (e *bindingExplained) gone(row int) string {
 	cluster := e.b.fleet.Cluster(row)
 	why := columns.GoneBecause(cluster, columns.ResourcePods)
@@ -182,7 +181,7 @@ func (e *bindingExplained) gone(row int) string {
 	return "; " + why
 }
 
-// maxNamedClusters is how many clusters the summary names.
+// maxNamedClusters is the number of clusters that the summary names.
 const maxNamedClusters = 5
 
 func (e *bindingExplained) summary() string {
@@ -220,7 +219,7 @@ func (e *bindingExplained) summary() string {
 	return text + "; " + e.Sentence()
 }
 
-// splitClause says how the replicas are split over nodes.
+// splitClause says how the replicas are split between node types.
 func (e *bindingExplained) splitClause() string {
 	shares := make([]int64, len(e.out.Shares))
 	for i := range e.out.Shares {
@@ -229,7 +228,7 @@ func (e *bindingExplained) splitClause() string {
 	return splitClause(e.b.p.spec, shares)
 }
 
-// affinities says what became of each affinity group.
+// affinities returns the result for each affinity group.
 func (e *bindingExplained) affinities() []api.AffinityTried {
 	p := e.b.p
 	if len(p.Groups) == 1 && p.Groups[0].Name == "" {
@@ -272,7 +271,7 @@ func (e *bindingExplained) affinities() []api.AffinityTried {
 	return out
 }
 
-// whyNotTried says why a group was not asked.
+// whyNotTried says why a group was not tried.
 func (e *bindingExplained) whyNotTried(group int) string {
 	switch first := e.out.tried[0].group; {
 	case group < first && e.b.p.failBack:
@@ -285,7 +284,7 @@ func (e *bindingExplained) whyNotTried(group int) string {
 	return "a group before it has the workload"
 }
 
-// groupReasons says of every group of a spread constraint whether it is used.
+// groupReasons says for every group of a spread constraint whether it is used.
 func (e *bindingExplained) groupReasons() []api.GroupReason {
 	var out []api.GroupReason
 	for i := range e.b.p.constraints {

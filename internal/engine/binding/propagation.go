@@ -13,15 +13,13 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// Propagation is a workload together with the policy it follows, made ready to
-// decide. Immutable.
+// Propagation is a workload with the policy that it follows, compiled. Immutable.
 type Propagation struct {
 	key      api.Key
 	Priority int64
-	// Groups are the affinity groups in the order of preference, at least one.
+	// Groups are the affinity groups in order of preference, at least one.
 	Groups []AffinityGroup
-	// Preempts says that the workload may take the place of others of a lower
-	// priority.
+	// Preempts says that the workload may displace others of lower priority.
 	Preempts bool
 
 	replicas    int64
@@ -34,7 +32,7 @@ type Propagation struct {
 	descending  bool // see division.Request
 	empty       bool
 	strategy    strategy
-	allocation  *allocation // that of the strategy, where it is one
+	allocation  *allocation // the strategy, if it is an allocation
 	spec        *api.WorkloadSpec
 
 	clusterPurge  purge
@@ -44,34 +42,34 @@ type Propagation struct {
 	stabilization time.Duration
 }
 
-// AffinityGroup is one group of clusters that a workload may run on. Its query
-// says which clusters fit; queries of equal Class share their masks.
+// AffinityGroup is one group of clusters that a workload may run on. Its query determines which
+// clusters fit; queries of equal Class share their masks.
 type AffinityGroup struct {
 	Name  string
 	Query *placement.Query
 	tiers []filter.Affinity // the group itself, then its overflow tiers; none = every cluster
 }
 
-// weight is the static weight of the clusters that match.
+// weight is the static weight of the matching clusters.
 type weight struct {
 	affinity filter.Affinity
 	weight   int64
 }
 
-// limit bounds the replicas of each cluster that matches.
+// limit limits the replicas on each matching cluster.
 type limit struct {
 	affinity filter.Affinity
 	min, max int64
 }
 
-// purge says how replicas leave a cluster.
+// purge is how replicas leave a cluster.
 type purge struct {
 	mode  api.PurgeMode
 	grace time.Duration
 }
 
-// NewPropagation compiles a workload and its policy, which is not looked at where
-// the workload is placed by itself.
+// NewPropagation compiles a workload and its policy, which is ignored if the workload has its own
+// placement.
 func NewPropagation(w *api.Workload, policy *api.PropagationPolicy) (*Propagation, error) {
 	p := &Propagation{
 		key: api.KeyOf(w), Priority: w.Spec.Priority, spec: &w.Spec,
@@ -94,11 +92,10 @@ func NewPropagation(w *api.Workload, policy *api.PropagationPolicy) (*Propagatio
 	place := &policy.Spec.Placement
 	p.constraints, p.empty = place.SpreadConstraints, place.EmptyClusters
 	p.Preempts = policy.Spec.WorkloadPreemption == api.WorkloadPreemptionLowerPriority
-	// Equal claims to a seat go to the earlier name for one half of the workloads
-	// and to the later for the other, so that they do not all fall to the same
-	// cluster. The hash is Karmada's.
+	// Ties go to the earlier name for half of the workloads and to the later one for the others, so
+	// that they do not all go to the same cluster. The hash is Karmada's.
 	parity := fnv.New32a()
-	_, _ = parity.Write([]byte(w.Metadata.UID)) // a hash does not fail
+	_, _ = parity.Write([]byte(w.Metadata.UID)) // never fails
 	p.descending = parity.Sum32()%2 == 1
 	p.divide(place.ReplicaScheduling)
 	p.leave(policy)
@@ -108,7 +105,7 @@ func NewPropagation(w *api.Workload, policy *api.PropagationPolicy) (*Propagatio
 		}
 	}
 	for i := range place.ClusterAffinities {
-		// Where there are no replicas there is nothing to overflow.
+		// Without replicas, nothing can overflow.
 		if err := p.addGroup(w, place, filter.Tiers(&place.ClusterAffinities[i], p.replicated)...); err != nil {
 			return nil, err
 		}
@@ -133,7 +130,7 @@ func (p *Propagation) addGroup(w *api.Workload, place *api.PropagationPlacement,
 	return nil
 }
 
-// divide reads how replicas are divided.
+// divide compiles how replicas are divided.
 func (p *Propagation) divide(r *api.ReplicaScheduling) {
 	if r == nil {
 		return // Duplicated
@@ -167,7 +164,7 @@ func (p *Propagation) divide(r *api.ReplicaScheduling) {
 	}
 }
 
-// leave reads how and when the workload leaves clusters.
+// leave compiles how and when the workload leaves clusters.
 func (p *Propagation) leave(policy *api.PropagationPolicy) {
 	if f := policy.Spec.Failover; f != nil {
 		if c := f.Cluster; c != nil {
@@ -183,30 +180,28 @@ func (p *Propagation) leave(policy *api.PropagationPolicy) {
 	}
 }
 
-// Group is the position of an affinity group, -1 where there is none of the name.
+// Group returns the index of an affinity group, or -1.
 func (p *Propagation) Group(name string) int {
 	return slices.IndexFunc(p.Groups, func(g AffinityGroup) bool { return g.Name == name })
 }
 
-// divided reports whether clusters share the replicas.
+// divided reports whether replicas are divided among clusters.
 func (p *Propagation) divided() bool { return p.replicated && p.mode != division.Duplicate }
 
-// WatchesAll reports whether every cluster that fits is wanted, so that a new one
-// concerns the workload although it has what it needs: where each has all replicas,
-// or its share by static weights. Where none are wanted it matters whether any
-// cluster fits.
+// WatchesAll reports whether every cluster that fits is used, so that a new one affects the
+// workload even if it is complete: if each has all replicas, or its share by static weights. With 0
+// replicas, it matters whether any cluster fits.
 func (p *Propagation) WatchesAll() bool {
 	return !p.divided() || p.mode == division.Static || p.replicas == 0
 }
 
-// WatchesRoom reports whether the room of every cluster that fits is wanted.
+// WatchesRoom reports whether the room of every cluster that fits matters.
 func (p *Propagation) WatchesRoom() bool { return !p.divided() }
 
 // FailsBack reports whether earlier affinity groups take the workload back.
 func (p *Propagation) FailsBack() bool { return p.failBack }
 
-// Reads are the aspects of clusters that the binding depends on, but for how much
-// room there is.
+// Reads returns the aspects of clusters that the binding depends on, except for room.
 func (p *Propagation) Reads() columns.Aspects {
 	reads := columns.Aspects(0)
 	for _, part := range p.reading {
@@ -215,10 +210,10 @@ func (p *Propagation) Reads() columns.Aspects {
 	return reads
 }
 
-// reading yields what reads aspects of clusters, with what it reads: the checks say who
-// may be chosen, limits and weights how many replicas each gets, and the strategy what
-// else there is. By what clusters are grouped the checks read as well: who is in no
-// group is not chosen.
+// reading yields each part that reads aspects of clusters, with these aspects: the checks determine
+// which clusters may be chosen, limits and weights the replicas of each, and the strategy the rest.
+// The grouping needs no entry, because the checks reject clusters without a group and so read it
+// too.
 func (p *Propagation) reading(yield func(part string, reads columns.Aspects) bool) {
 	for i := range p.Groups {
 		if !yield("checks", p.Groups[i].Query.Reads()) {
@@ -242,8 +237,8 @@ func (p *Propagation) reading(yield func(part string, reads columns.Aspects) boo
 	}
 }
 
-// DependsOnPlace reports whether it matters where the chosen clusters are, or
-// what they are labelled: spread constraints, limits and weights look at it.
+// DependsOnPlace reports whether the places or labels of chosen clusters matter: to spread
+// constraints, limits or weights.
 func (p *Propagation) DependsOnPlace() bool {
 	return len(p.constraints)+len(p.limits)+len(p.weights) > 0 || p.strategy.inOneRegion()
 }

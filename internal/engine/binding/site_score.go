@@ -9,41 +9,41 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// siteScorer rates a site for an allocation, from 0 to 100. A site's score is the
-// sum over all scorers; the weight of each is 1.
+// siteScorer rates a site for an allocation, from 0 to 100. A site's score is the sum over all
+// scorers, each with weight 1.
 type siteScorer interface {
-	// Name is the scorer's name in explanations.
+	// Name returns the scorer's name in explanations.
 	Name() string
-	// Reads are the aspects of a site that the score depends on.
+	// Reads returns the aspects of a site that the score depends on.
 	Reads() columns.Aspects
-	// Rate is the score, and the figure that it is made of.
+	// Rate returns the score and the raw value that it is computed from.
 	Rate(s *siteSeen) (score, raw int64)
 }
 
-// siteScorers are all scorers of sites. A new one is one file and one line here.
+// siteScorers lists all scorers of sites. To add one, add its file and a line here.
 var siteScorers = []siteScorer{
 	stackAffinity{},
 	flavorPosition{},
 	leastAllocated{},
 }
 
-// siteSeen is one site as the scorers see it. What the workload itself holds there
-// does not count, so that a site is worth the same before and after it is chosen.
+// siteSeen is what scorers see of a site. What the workload itself holds there is not counted, so
+// that a site scores the same before and after it is chosen.
 type siteSeen struct {
 	position   int32 // of the flavor that replicas would have; -1 = none
 	allocation *allocation
-	affine     int // workloads on it that the workload prefers to be with
-	apart      int // those that it prefers not to be with
+	affine     int // workloads of the affinity that run there
+	apart      int // workloads of the anti-affinity that run there
 	amounts    [len(ratedAmounts)]siteAmount
 }
 
-// siteAmount is how much of a resource there is, and how much of that is free.
+// siteAmount is the capacity of a resource, and how much of it is free.
 type siteAmount struct{ capacity, free uint64 }
 
 // siteRating rates the sites of one workload.
 type siteRating struct {
 	b             *Binder
-	affine, apart []int // workloads, by row; nil where that does not matter
+	affine, apart []int // number of workloads by row; nil if it does not matter
 	seen          siteSeen
 }
 
@@ -73,7 +73,7 @@ func (r *siteRating) count(workloads []api.Key) []int {
 	return counts
 }
 
-// see gathers what scorers look at.
+// see collects the input of scorers.
 func (r *siteRating) see(c *division.Candidate, position int32) *siteSeen {
 	row, s := int(c.Row), &r.seen
 	*s = siteSeen{position: position, allocation: r.b.p.allocation}
@@ -99,7 +99,7 @@ func (r *siteRating) see(c *division.Candidate, position int32) *siteSeen {
 	return s
 }
 
-// score is the sum of all scores.
+// score returns the sum of all scores.
 func (r *siteRating) score(c *division.Candidate, position int32) int64 {
 	seen, sum := r.see(c, position), int64(0)
 	for _, scorer := range siteScorers {
@@ -109,7 +109,7 @@ func (r *siteRating) score(c *division.Candidate, position int32) int64 {
 	return sum
 }
 
-// parts are what the score is made of, for the explanation.
+// parts returns the parts of the score for explanations.
 func (r *siteRating) parts(c *division.Candidate, position int32) []api.ScorePart {
 	seen := r.see(c, position)
 	parts := make([]api.ScorePart, 0, len(siteScorers))
@@ -121,8 +121,7 @@ func (r *siteRating) parts(c *division.Candidate, position int32) []api.ScorePar
 	return parts
 }
 
-// siteSized is what a cluster has of the rated resources, noted so that it is not
-// read again while the cluster is the same.
+// siteSized caches a cluster's amounts of the rated resources as long as the cluster is the same.
 type siteSized struct {
 	cluster *api.Cluster
 	amounts []sizedAmount
@@ -130,7 +129,7 @@ type siteSized struct {
 
 type sizedAmount struct {
 	resource string
-	rated    int   // position in ratedAmounts
+	rated    int   // index into ratedAmounts
 	capacity int64 // in units
 }
 

@@ -2,18 +2,18 @@ package binding
 
 import "github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 
-// stackAffinity prefers sites that run workloads which this one wants to be with,
-// and those that do not run what it wants to be apart from.
+// stackAffinity prefers sites that run the workloads of the affinity, and avoids those of the
+// anti-affinity.
 type stackAffinity struct{}
 
 func (stackAffinity) Name() string { return "StackAffinity" }
 
-// Reads are none: what runs on a site is no fact of the site.
+// Reads returns none: what runs on a site is not part of the fleet.
 func (stackAffinity) Reads() columns.Aspects { return 0 }
 
-// Rate is 100 beside a workload that is wanted, 0 beside one that is not, and 50
-// where there is neither; the average where both are asked for. The figure is how
-// many more of the wanted ones are there than of the others.
+// Rate is 100 if a workload of the affinity runs on the site, 0 if one of the anti-affinity does,
+// and 50 otherwise; if both are configured, it is the average. The raw value is the difference
+// between the numbers of both.
 func (stackAffinity) Rate(s *siteSeen) (score, raw int64) {
 	const neutral = 50
 	raw = int64(s.affine - s.apart)

@@ -6,20 +6,19 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 )
 
-// leastAllocated prefers sites of which the largest part is free.
+// leastAllocated prefers sites with the largest free share.
 type leastAllocated struct{}
 
 func (leastAllocated) Name() string { return "SiteResourcesLeastAllocated" }
 
-// Reads are the amounts that there are and are in use.
+// Reads returns the amounts of resources and their use.
 func (leastAllocated) Reads() columns.Aspects { return columns.Amounts }
 
-// ratedAmounts are the resources that are looked at, and how much each counts.
-// Names with a / and a type after them are parts of one amount: storage is the sum
-// over all types.
+// ratedAmounts are the rated resources and their weights. Names of the form <resource>/<type> are
+// parts of one amount: storage is the sum over all types.
 //
-// Amounts are summed in units, of thousandths, so that sums of storage without an
-// end do not overflow.
+// Amounts are summed in units instead of thousandths, so that sums of large storage do not
+// overflow.
 var ratedAmounts = [...]struct {
 	resource     string
 	weight, unit int64
@@ -30,9 +29,8 @@ var ratedAmounts = [...]struct {
 	{"floating_ips", 1, 1},
 }
 
-// Rate is the mean of the free parts in percent, by weight and cut off. A resource
-// that is not reported has nothing free. The figure is the sum before it is
-// divided by the weights.
+// Rate is the weighted mean of the free shares in percent, truncated. A resource that is not
+// reported has a free share of 0. The raw value is the weighted sum.
 func (leastAllocated) Rate(s *siteSeen) (score, raw int64) {
 	weights := int64(0)
 	for i := range ratedAmounts {
@@ -42,7 +40,7 @@ func (leastAllocated) Rate(s *siteSeen) (score, raw int64) {
 	return raw / weights, raw
 }
 
-// percent is the free part, cut off.
+// percent returns the free share, truncated.
 func (a siteAmount) percent() int64 {
 	if a.capacity == 0 {
 		return 0

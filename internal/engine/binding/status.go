@@ -12,11 +12,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/division"
 )
 
-// NewBindingStatus is the status of a workload after a binding: the present one
-// with what changed; policy is the one that the workload follows, nil where it is
-// placed by itself. changed is false where nothing but the clock differs; moved
-// says that clusters or replicas do, and not only how they are split over nodes. fits is called for the sentence about an
-// affinity group that has no cluster which fits.
+// NewBindingStatus returns the status of a workload after a binding: the current status with what
+// changed. policy is the one that the workload follows, or nil if it has its own placement. changed
+// is false if only the time differs. moved says that clusters or replicas changed, not only their
+// split between node types. fits returns the sentence about an affinity group in which no cluster
+// fits.
 func NewBindingStatus(f *columns.Fleet, p *Propagation, w *api.Workload, policy *api.PropagationPolicy, out Binding, now time.Time, fits func(group int) string) (status api.WorkloadStatus, changed, moved bool) {
 	now = now.UTC()
 	was := &w.Status
@@ -43,7 +43,7 @@ func NewBindingStatus(f *columns.Fleet, p *Propagation, w *api.Workload, policy 
 	status.EarlierAffinities = out.earlier
 	status.Health = concerned(was, &status, p.replicated)
 	if was.ObservedRescheduleRequests != w.Metadata.RescheduleRequests {
-		status.Health = nil // a new attempt: what was reported about the one before is past
+		status.Health = nil // a new attempt: earlier reports no longer apply
 	}
 	changed = !answered || moved || resplit || status.ObservedAffinity != was.ObservedAffinity || status.LostReplicas != was.LostReplicas ||
 		!slices.EqualFunc(status.Evictions, was.Evictions, sameEviction) || len(status.Health) != len(was.Health) ||
@@ -55,8 +55,8 @@ func NewBindingStatus(f *columns.Fleet, p *Propagation, w *api.Workload, policy 
 	return status, changed, moved
 }
 
-// UnclaimedStatus is the status of a workload that no policy selects: what it has
-// stays, but for clusters that are gone.
+// UnclaimedStatus returns the status of a workload that no policy selects: it stays where it is,
+// except on clusters that are gone.
 func UnclaimedStatus(f *columns.Fleet, w *api.Workload, why string, now time.Time) (status api.WorkloadStatus, changed, moved bool) {
 	was := &w.Status
 	status = *was
@@ -89,8 +89,8 @@ func sameEviction(a, b api.Eviction) bool {
 	return a.Cluster == b.Cluster && a.Reason == b.Reason && a.Replicas == b.Replicas && a.PurgeMode == b.PurgeMode
 }
 
-// clustersAfter are the clusters of a status, by name; those whose replicas are
-// the same keep the moment since when.
+// clustersAfter returns the clusters of a status by name. Clusters with unchanged replicas keep
+// their since.
 func clustersAfter(f *columns.Fleet, was []api.WorkloadCluster, out Binding, now time.Time) (clusters []api.WorkloadCluster, moved bool) {
 	shares := out.Shares
 	same := len(was) == len(shares)
@@ -114,9 +114,8 @@ func clustersAfter(f *columns.Fleet, was []api.WorkloadCluster, out Binding, now
 	return clusters, true
 }
 
-// concerned leaves out what was reported about clusters that have nothing of the
-// workload any more, or got it back after it had failed there: that was about
-// other replicas.
+// concerned drops reports about clusters that the workload has left, or that got it back after a
+// failure: they are about other replicas.
 func concerned(was, is *api.WorkloadStatus, replicated bool) []api.ClusterHealth {
 	runs := func(s *api.WorkloadStatus, cluster string) bool {
 		return slices.ContainsFunc(s.Clusters, func(c api.WorkloadCluster) bool { return c.Name == cluster && c.Replicas > 0 })
@@ -167,7 +166,7 @@ func heldCondition(out Binding) api.Condition {
 	return c
 }
 
-// pendingSentence says why no affinity group takes the whole workload.
+// pendingSentence says why no affinity group has room for the whole workload.
 func pendingSentence(p *Propagation, out Binding, fits func(group int) string) string {
 	var b strings.Builder
 	if p.divided() {
@@ -201,7 +200,7 @@ func pendingSentence(p *Propagation, out Binding, fits func(group int) string) s
 	return b.String()
 }
 
-// triedSentence says why one affinity group does not take the workload.
+// triedSentence says why one affinity group cannot hold the workload.
 func triedSentence(p *Propagation, t tried, fits func(group int) string) string {
 	text := ""
 	if name := p.Groups[t.group].Name; name != "" {

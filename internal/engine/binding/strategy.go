@@ -8,33 +8,32 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/division"
 )
 
-// strategy is how a workload is bound: over the clusters that a policy selects, or
-// over the sites of OpenStack that it asks for itself. All that differs between the
-// two is said here.
+// strategy is how a workload is bound: to the clusters that a policy selects, or to the OpenStack
+// sites that it requests itself. All differences between the two are here.
 type strategy interface {
-	// direction is equal for two workloads that are told by the same where to go.
+	// direction is equal for workloads that are placed by the same rules.
 	direction(p *Propagation) string
-	// reading yields what reads aspects of clusters besides the checks, with what it
-	// reads.
+	// reading yields each part, besides the checks, that reads aspects of clusters, with these
+	// aspects.
 	reading(yield func(part string, reads columns.Aspects) bool)
-	// inOneRegion reports whether all replicas are to be in one region.
+	// inOneRegion reports whether all replicas must be in one region.
 	inOneRegion() bool
-	// asks reports whether anybody is asked to take so many replicas.
+	// asks reports whether clusters are tried for this number of replicas.
 	asks(replicas int64) bool
-	// divide asks the clusters of the mask to take the whole workload.
+	// divide tries to place the whole workload on the clusters of the mask.
 	divide(b *Binder, group *AffinityGroup) (division.Result, error)
-	// complete says of the chosen clusters what the division does not know.
+	// complete adds what the division does not know about the chosen clusters.
 	complete(b *Binder)
 
-	// takers are those who are asked, for sentences.
+	// takers names the candidates in messages.
 	takers() string
-	// rate says how good a cluster is.
+	// rate adds the rating of a cluster.
 	rate(e *bindingExplained, c *division.Candidate, out *api.Candidate)
-	// detail is what a sentence about a cluster says besides.
+	// detail returns an addition to the sentence about a cluster.
 	detail(e *bindingExplained, c *division.Candidate) string
 }
 
-// selection is the strategy of clusters that a policy selects. Immutable.
+// selection is the strategy for the clusters that a policy selects. Immutable.
 type selection struct{ policy *api.PropagationPolicy }
 
 func (s selection) direction(*Propagation) string {
@@ -58,12 +57,12 @@ func (selection) rate(*bindingExplained, *division.Candidate, *api.Candidate) {}
 
 func (selection) detail(*bindingExplained, *division.Candidate) string { return "" }
 
-// Direction is equal for two workloads that are told by the same where to go: one
-// policy in one version, or the same wishes for sites.
+// Direction is equal for workloads that are placed by the same rules: one version of a policy, or
+// the same requirements on sites.
 func (p *Propagation) Direction() string { return p.strategy.direction(p) }
 
-// Directed reports whether anything says where a workload goes: its policy, or the
-// workload itself.
+// Directed reports whether anything determines where a workload goes: its policy, or the workload
+// itself.
 func Directed(w *api.Workload, policy *api.PropagationPolicy) bool {
 	return policy != nil || w.Spec.Allocation != nil
 }

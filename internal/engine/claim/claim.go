@@ -12,17 +12,17 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Index knows which propagation policies select which workloads, and says which
-// one a workload follows. Nothing in it looks at all policies, or all workloads,
-// for one of the other: both are indexed by what selectors ask for.
+// Index tracks which propagation policies select which workloads, and determines which policy a
+// workload follows. Policies and workloads are indexed by what selectors require, so that no
+// operation has to scan all of either.
 type Index struct {
 	*Rules
-	frozen bool // somebody else has the rules
-	// unread yields the workloads, where nobody has asked for them yet.
+	frozen bool // the rules are shared
+	// unread yields the workloads that have not been read yet.
 	unread iter.Seq[*api.Workload]
 
 	subjects map[api.Key]*subject
-	byType   map[resourceType]subjectSet // with namespace "", those of all
+	byType   map[resourceType]subjectSet // an empty namespace means all
 	byName   map[string]subjectSet
 	byLabel  map[label]subjectSet
 }
@@ -30,25 +30,25 @@ type Index struct {
 // Rules are the selectors of all policies.
 type Rules struct {
 	rules map[api.Key][]*rule // by policy
-	// shelves hold the rules that can match a workload of one type and namespace,
-	// by one thing that such a workload must have, each list in order of choice.
+	// shelves hold the rules that can match a workload of one type and namespace, by one term that
+	// such a workload must have. Each list is in order of precedence.
 	shelves map[shelf]map[term][]*rule
 }
 
 // rule is one selector of a policy.
 type rule struct {
 	policy     *api.PropagationPolicy
-	path       string // of the policy
+	path       string // path of the policy
 	namespace  string // "" = all
 	apiVersion string
 	kind       string
 	name       string
 	labels     []api.SelectorRequirement
 	by         precision
-	filed      []term // where it stands on its shelf
+	filed      []term // terms under which it is filed
 }
 
-// precision is how closely a selector describes a workload.
+// precision is how specific a selector is.
 type precision int
 
 const (
@@ -61,25 +61,25 @@ func (p precision) String() string {
 	return [...]string{"by kind", "by labels", "by name"}[p]
 }
 
-// shelf says for which workloads rules are, and of what sort they are.
+// shelf identifies a group of rules by the workloads and policies that they belong to.
 type shelf struct {
 	resourceType
-	global     bool // of global policies
-	preempting bool // of policies that take over claimed workloads; they are on both shelves
+	global     bool // rules of global policies
+	preempting bool // rules of policies that take over claimed workloads; these are on both shelves
 }
 
 type resourceType struct{ namespace, apiVersion, kind string }
 
 type label struct{ key, value string }
 
-// term is what a workload must have for the rules filed under it: a name, or a
-// value of a label. The zero term asks for nothing.
+// term is what a workload must have for the rules filed under it: a name or a label value. The zero
+// term requires nothing.
 type term struct {
 	by precision
 	label
 }
 
-// subject is what selectors see of a workload.
+// subject is the part of a workload that selectors match.
 type subject struct {
 	key        api.Key
 	apiVersion string
@@ -89,7 +89,7 @@ type subject struct {
 
 type subjectSet map[*subject]struct{}
 
-// New returns an index of nothing.
+// New returns an empty index.
 func New() *Index {
 	return &Index{
 		Rules:    &Rules{rules: map[api.Key][]*rule{}, shelves: map[shelf]map[term][]*rule{}},
@@ -100,23 +100,22 @@ func New() *Index {
 	}
 }
 
-// Freeze returns the rules as they are now. They never change, and cost nothing until
-// the first change after it.
+// Freeze returns an immutable snapshot of the rules. The copy is made only at the first change
+// after it.
 func (c *Index) Freeze() *Rules {
 	c.frozen = true
 	return c.Rules
 }
 
-// Thaw returns an index that begins with rules that are frozen, and goes its own way
-// from there. workloads yields, whenever it is asked, those that there are then.
+// Thaw returns an independent index that starts from frozen rules. workloads yields the current
+// workloads when it is called.
 func (r *Rules) Thaw(workloads iter.Seq[*api.Workload]) *Index {
 	c := New()
 	c.Rules, c.frozen, c.unread = r, true, workloads
 	return c
 }
 
-// read takes in the workloads of an index that was thawed: only a policy asks for
-// them.
+// read reads the workloads of a thawed index. Only changes of policies need them.
 func (c *Index) read() {
 	if c.unread == nil {
 		return
@@ -128,7 +127,7 @@ func (c *Index) read() {
 	}
 }
 
-// own makes the rules writable. The lists in them are never changed, but replaced.
+// own makes the rules modifiable. The lists in them are replaced, not modified.
 func (c *Index) own() {
 	if !c.frozen {
 		return
@@ -140,8 +139,8 @@ func (c *Index) own() {
 	}
 }
 
-// PutPolicy takes in a new version of a policy. It returns the workloads whose
-// choice may differ: those that it selects, or did before.
+// PutPolicy adds or replaces a policy. It returns the workloads that may follow another policy now:
+// those that it selects or selected.
 func (c *Index) PutPolicy(p *api.PropagationPolicy) (affected []api.Key) {
 	c.own()
 	c.read()
@@ -156,7 +155,7 @@ func (c *Index) PutPolicy(p *api.PropagationPolicy) (affected []api.Key) {
 	return sortedKeys(affected)
 }
 
-// RemovePolicy forgets a policy. It returns the workloads that it selected.
+// RemovePolicy removes a policy. It returns the workloads that it selected.
 func (c *Index) RemovePolicy(key api.Key) (affected []api.Key) {
 	c.own()
 	c.read()
@@ -177,8 +176,8 @@ func sortedKeys(keys []api.Key) []api.Key {
 	return slices.Compact(keys)
 }
 
-// PutWorkload takes in a new version of a workload. One that is placed by itself
-// is none that policies select.
+// PutWorkload adds or replaces a workload. Policies do not select workloads with their own
+// placement (spec.allocation).
 func (c *Index) PutWorkload(w *api.Workload) {
 	if c.unread != nil {
 		return
@@ -204,7 +203,7 @@ func (c *Index) PutWorkload(w *api.Workload) {
 	}
 }
 
-// RemoveWorkload forgets a workload.
+// RemoveWorkload removes a workload.
 func (c *Index) RemoveWorkload(key api.Key) {
 	s, ok := c.subjects[key]
 	if !ok {
@@ -220,7 +219,7 @@ func (c *Index) RemoveWorkload(key api.Key) {
 	}
 }
 
-// add puts a workload into one set of an index.
+// add adds a workload to one set of an index.
 func add[K comparable](index map[K]subjectSet, at K, s *subject) {
 	if index[at] == nil {
 		index[at] = subjectSet{}
@@ -228,7 +227,7 @@ func add[K comparable](index map[K]subjectSet, at K, s *subject) {
 	index[at][s] = struct{}{}
 }
 
-// drop takes a workload out of one set of an index.
+// drop removes a workload from one set of an index.
 func drop[K comparable](index map[K]subjectSet, at K, s *subject) {
 	delete(index[at], s)
 	if len(index[at]) == 0 {
@@ -240,13 +239,13 @@ func subjectOf(w *api.Workload) *subject {
 	return &subject{key: api.KeyOf(w), apiVersion: w.Spec.APIVersion, kind: w.Spec.Kind, labels: w.Metadata.Labels}
 }
 
-// types are the entries of byType that the workload belongs to.
+// types returns the entries of byType that the workload belongs to.
 func (s *subject) types() [2]resourceType {
 	return [...]resourceType{{s.key.Namespace, s.apiVersion, s.kind}, {"", s.apiVersion, s.kind}}
 }
 
-// rulesOf are the selectors of a policy. Selectors of another namespace than
-// that of a namespaced policy select nothing.
+// rulesOf returns the selectors of a policy. A namespaced policy selects nothing in other
+// namespaces.
 func rulesOf(p *api.PropagationPolicy) []*rule {
 	var rules []*rule
 	own, path := p.Metadata.Namespace, api.KeyOf(p).Path()
@@ -289,8 +288,7 @@ func (r *rule) matches(s *subject) bool {
 	return true
 }
 
-// inOrder compares rules that match one workload: the one to be followed comes
-// first.
+// inOrder compares rules that match one workload: the one that takes precedence comes first.
 func inOrder(a, b *rule) int {
 	if a.global() != b.global() {
 		if a.global() {
@@ -309,7 +307,7 @@ func (r *rule) shelf(preempting bool) shelf {
 	return shelf{resourceType{r.namespace, r.apiVersion, r.kind}, r.global(), preempting}
 }
 
-// file puts a rule where the workloads that it matches find it.
+// file files a rule under the terms of the workloads that it matches.
 func (c *Index) file(r *rule) {
 	all := r.shelf(false)
 	r.filed = r.terms(c.shelves[all])
@@ -341,7 +339,7 @@ func (c *Index) unfileFrom(at shelf, r *rule) {
 	for _, t := range r.filed {
 		rules := c.shelves[at][t]
 		i, _ := slices.BinarySearchFunc(rules, r, inOrder)
-		for rules[i] != r { // a policy may say the same twice
+		for rules[i] != r { // a policy may have equal selectors
 			i++
 		}
 		if rules = slices.Concat(rules[:i], rules[i+1:]); len(rules) > 0 {
@@ -352,9 +350,9 @@ func (c *Index) unfileFrom(at shelf, r *rule) {
 	}
 }
 
-// terms are what a matching workload has one of. Of several labels with given
-// values it is the one that the fewest rules are filed under: where many
-// policies share one label, the other tells them apart.
+// terms returns terms of which a matching workload has one. Of several labels with given values,
+// the one with the fewest rules is chosen: if many policies share one label, the other label
+// distinguishes them.
 func (r *rule) terms(shelf map[term][]*rule) []term {
 	if r.by == byName {
 		return []term{{byName, label{"", r.name}}}
@@ -380,7 +378,7 @@ func (r *rule) terms(shelf map[term][]*rule) []term {
 	return best
 }
 
-// given are the conditions that give the values of a label.
+// given returns the requirements that give the values of a label.
 func (r *rule) given() []api.SelectorRequirement {
 	var out []api.SelectorRequirement
 	for _, l := range r.labels {
@@ -403,8 +401,7 @@ func (c *Index) selected(r *rule, keys []api.Key) []api.Key {
 	return keys
 }
 
-// sets are the smallest sets at hand that hold every workload that a rule
-// matches.
+// sets returns the smallest available sets that contain every workload that a rule matches.
 func (c *Index) sets(r *rule) []subjectSet {
 	best := []subjectSet{c.byType[resourceType{r.namespace, r.apiVersion, r.kind}]}
 	size := len(best[0])
@@ -429,8 +426,8 @@ func (c *Index) sets(r *rule) []subjectSet {
 	return best
 }
 
-// Choose says which policy a workload follows, nil for none, and why. held is
-// the path of the policy that has claimed it, "" if none has.
+// Choose returns the policy that a workload follows, or nil, and the reason. held is the path of
+// the policy that has claimed it, or "".
 func (c *Rules) Choose(w *api.Workload, held string) (policy *api.PropagationPolicy, reason string) {
 	if w.Spec.Allocation != nil {
 		return nil, "spec.allocation places it: it follows no policy"
@@ -460,7 +457,7 @@ func (c *Rules) Choose(w *api.Workload, held string) (policy *api.PropagationPol
 	return found[0].policy, gone + whyFirst(found)
 }
 
-// policyKey is the key of a policy by its path.
+// policyKey returns the key of a policy from its path.
 func policyKey(path string) api.Key {
 	namespace, name, ok := strings.Cut(path, "/")
 	if !ok {
@@ -469,8 +466,8 @@ func policyKey(path string) api.Key {
 	return api.Key{Kind: api.KindPropagationPolicy, Namespace: namespace, Name: name}
 }
 
-// holder is the most precise rule by which the policy that has claimed a
-// workload selects it, nil if the policy is gone or selects it no longer.
+// holder returns the most specific rule by which the policy that claimed a workload selects it, or
+// nil if the policy is gone or no longer selects it.
 func (c *Rules) holder(s *subject, held string) *rule {
 	var best *rule
 	for _, r := range c.rules[policyKey(held)] {
@@ -481,8 +478,7 @@ func (c *Rules) holder(s *subject, held string) *rule {
 	return best
 }
 
-// taker is the rule by which another policy takes a claimed workload over, nil
-// if none does.
+// taker returns the rule by which another policy takes over a claimed workload, or nil.
 func (c *Rules) taker(s *subject, holder *rule) *rule {
 	own := c.first(s, false, true)
 	if !holder.global() {
@@ -500,7 +496,7 @@ func (c *Rules) taker(s *subject, holder *rule) *rule {
 	return nil
 }
 
-// first is the first rule in order of choice that matches.
+// first returns the first rule in order of precedence that matches.
 func (c *Rules) first(s *subject, global, preempting bool) *rule {
 	var best *rule
 	for rules := range c.lists(s, global, preempting) {
@@ -517,7 +513,7 @@ func (c *Rules) first(s *subject, global, preempting bool) *rule {
 	return best
 }
 
-// lists yields the lists of rules among which those are that match a workload.
+// lists yields the lists of rules that may match a workload.
 func (c *Rules) lists(s *subject, global, preempting bool) func(yield func([]*rule) bool) {
 	return func(yield func([]*rule) bool) {
 		for _, namespace := range [...]string{s.key.Namespace, ""} {
@@ -537,12 +533,11 @@ func (c *Rules) lists(s *subject, global, preempting bool) func(yield func([]*ru
 	}
 }
 
-// manyMatches bounds how many rules of one list are looked at for the sake of
-// the sentence that says why one is the first.
+// manyMatches limits how many rules of one list are compared to explain why one takes precedence.
 const manyMatches = 100
 
-// matching appends the rules that match a workload: all that may be the first
-// or the second, and up to a bound the others.
+// matching appends the rules that match a workload: all that may be first or second, and the others
+// up to a limit.
 func (c *Rules) matching(s *subject, found []*rule) []*rule {
 	for _, global := range [...]bool{false, true} {
 		for rules := range c.lists(s, global, false) {
@@ -560,7 +555,7 @@ func (c *Rules) matching(s *subject, found []*rule) []*rule {
 	return found
 }
 
-// whyFirst says why the first of some rules in order is the first.
+// whyFirst says why the first of some ordered rules takes precedence.
 func whyFirst(found []*rule) string {
 	first := found[0]
 	var second *rule
@@ -589,7 +584,7 @@ func whyFirst(found []*rule) string {
 	return fmt.Sprintf("%s is the first by name of those that have the highest priority, %d, and select it %s", of, first.priority(), first.by)
 }
 
-// whyTaken says why a policy takes over what another has claimed.
+// whyTaken says why a policy takes over a workload that another has claimed.
 func whyTaken(taker, holder *rule) string {
 	if taker.global() != holder.global() {
 		return fmt.Sprintf("policy %q preempts %q: it is of the workload's namespace, and the other global", taker.path, holder.path)

@@ -6,18 +6,18 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// The resources that the engine knows by name.
+// Resources that the engine treats specially.
 const (
 	ResourceCPU    = "cpu"
 	ResourceMemory = "memory"
-	// ResourcePods is needed once per replica, where a cluster reports it.
+	// ResourcePods is required once per replica, if a cluster reports it.
 	ResourcePods = "pods"
 )
 
-// Unreported marks a resource a cluster says nothing about.
+// Unreported marks a resource that a cluster does not report.
 const Unreported = math.MinInt64
 
-// Amount is the figure of a resource, the reported one before the declared.
+// Amount returns the amount of a resource. A reported amount takes precedence over a declared one.
 func Amount(name string, reported, declared api.Quantities) (int64, bool) {
 	var q api.Quantity
 	ok := false
@@ -34,9 +34,8 @@ func Amount(name string, reported, declared api.Quantities) (int64, bool) {
 	return milli, err == nil
 }
 
-// uncommittedOf is allocatable - allocated of a resource in thousandths, 0 where
-// more is allocated than there is, or unreported where the cluster gives no
-// allocatable amount.
+// uncommittedOf returns allocatable - allocated of a resource in thousandths. It is 0 if more is
+// allocated than allocatable, and Unreported if the cluster has no allocatable amount.
 func uncommittedOf(c *api.Cluster, resource string) int64 {
 	allocatable, ok := Amount(resource, c.Status.Allocatable, c.Spec.Allocatable)
 	if !ok {
@@ -46,8 +45,8 @@ func uncommittedOf(c *api.Cluster, resource string) int64 {
 	return max(allocatable-allocated, 0)
 }
 
-// allocatableOf is the allocatable amount of a resource in thousandths, or
-// unreported where the cluster gives none, or no capacity.
+// allocatableOf returns the allocatable amount of a resource in thousandths, or Unreported if the
+// cluster has none, or no capacity.
 func allocatableOf(c *api.Cluster, resource string) int64 {
 	if _, whole := Amount(resource, c.Status.Capacity, c.Spec.Capacity); !whole {
 		return Unreported
@@ -59,8 +58,7 @@ func allocatableOf(c *api.Cluster, resource string) int64 {
 	return allocatable
 }
 
-// ResourcesOf calls f for every resource the cluster has an allocatable amount
-// of.
+// ResourcesOf calls f for every resource of which the cluster has an allocatable amount.
 func ResourcesOf(c *api.Cluster, f func(resource string)) {
 	for name := range c.Spec.Allocatable {
 		f(name)
@@ -72,18 +70,18 @@ func ResourcesOf(c *api.Cluster, f func(resource string)) {
 	}
 }
 
-// Reported reports whether a cluster tells how much of a resource it has.
+// Reported reports whether a cluster has an allocatable amount of a resource.
 func (f *Fleet) Reported(resource string, row int) bool {
 	column := f.Uncommitted()[resource]
 	return row < len(column) && column[row] != Unreported
 }
 
-// Positive reports whether there is any of an amount.
+// Positive reports whether an amount is above 0.
 func Positive(q api.Quantity) bool {
 	milli, err := q.Milli()
 	return err == nil && milli > 0
 }
 
-// MaxAmount bounds what is counted of a resource on a cluster, so that sums do not
-// overflow where nobody knows how much there is.
+// MaxAmount caps the amount of a resource on a cluster, so that sums do not overflow if the amount
+// is unknown.
 const MaxAmount = math.MaxInt64 >> 8

@@ -7,19 +7,18 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// amountTable has what clusters have of resources by row. It is made from the rows
-// when somebody first asks what there is, which many fleets are never asked; later
-// versions of the fleet follow the changes. Versions in which the same rows have the
-// same amounts share a table.
+// amountTable holds the amounts of resources by row. It is built from the rows on first use, which
+// never comes in many fleets; later versions of the fleet apply the changes. Versions whose rows
+// have the same amounts share a table.
 type amountTable struct{ made atomic.Pointer[amountColumns] }
 
-// amountColumns are the amounts by resource and row, in thousandths. Immutable.
+// amountColumns holds the amounts by resource and row, in thousandths. Immutable.
 type amountColumns struct {
-	uncommitted map[string][]int64 // what is left (see uncommittedOf)
+	uncommitted map[string][]int64 // see uncommittedOf
 	usable      map[string][]int64 // allocatable cpu and memory (see allocatableOf)
 }
 
-// noColumns are those of an empty fleet.
+// noColumns are the columns of an empty fleet.
 var noColumns amountColumns
 
 func (f *Fleet) amountColumns() *amountColumns {
@@ -28,7 +27,7 @@ func (f *Fleet) amountColumns() *amountColumns {
 	}
 	made := f.amounts.made.Load()
 	if made == nil {
-		// Two who ask at once both make them, in the same way.
+		// Concurrent callers may both build the columns; the results are equal.
 		made = readAmounts(f.rows)
 		f.amounts.made.Store(made)
 	}
@@ -45,11 +44,11 @@ func readAmounts(rows []*Row) *amountColumns {
 	return edit.columns()
 }
 
-// amountEdit is an amountTable that is being written.
+// amountEdit is an amountTable that is being modified.
 type amountEdit struct {
 	table       *amountTable
-	begun       bool // a table is needed that is not the one of the version before
-	follows     bool // the columns of that were made
+	begun       bool // the table differs from that of the previous version
+	follows     bool // the columns of the previous version were built
 	uncommitted columnTable
 	usable      columnTable
 }
@@ -65,8 +64,7 @@ func editAmounts(t *amountTable) amountEdit {
 	return e
 }
 
-// replace gives a row the amounts of another cluster, and reports whether they are
-// others.
+// replace sets the amounts of a row to those of another cluster, and reports whether they changed.
 func (e *amountEdit) replace(w *writer, at int, old, c *api.Cluster) (changed bool) {
 	if noAmounts(old) && noAmounts(c) || sameAmounts(old, c) {
 		return false
@@ -81,8 +79,8 @@ func (e *amountEdit) replace(w *writer, at int, old, c *api.Cluster) (changed bo
 	return changed
 }
 
-// put is replace where there are columns. resized says that the clusters differ in what
-// they have, whether it is in use or not.
+// put is replace for tables whose columns are built. resized says that the clusters differ in what
+// they have, regardless of use.
 func (e *amountEdit) put(w *writer, at int, old, c *api.Cluster, resized bool) (changed bool) {
 	ResourcesOf(old, func(name string) {
 		if uncommittedOf(c, name) == Unreported && e.uncommitted.put(w, name, at, Unreported) {
@@ -107,7 +105,7 @@ func (e *amountEdit) columns() *amountColumns {
 	return &amountColumns{e.uncommitted.columns, e.usable.columns}
 }
 
-// done is the table as it was written.
+// done returns the finished table.
 func (e *amountEdit) done() *amountTable {
 	if !e.begun {
 		return e.table
@@ -119,7 +117,7 @@ func (e *amountEdit) done() *amountTable {
 	return t
 }
 
-// ratedResources are those that prioritizers compare the allocatable amounts of.
+// ratedResources are the resources whose allocatable amounts prioritizers compare.
 var ratedResources = [...]string{"cpu", "memory"}
 
 func noAmounts(c *api.Cluster) bool {
@@ -132,27 +130,27 @@ func sameAmounts(a, b *api.Cluster) bool {
 		maps.Equal(a.Spec.Allocated, b.Spec.Allocated) && maps.Equal(a.Status.Allocated, b.Status.Allocated)
 }
 
-// sameSize compares what clusters have, whether it is in use or not.
+// sameSize compares what clusters have, regardless of use.
 func sameSize(a, b *api.Cluster) bool {
 	return maps.Equal(a.Spec.Allocatable, b.Spec.Allocatable) && maps.Equal(a.Status.Allocatable, b.Status.Allocatable) &&
 		maps.Equal(a.Spec.Capacity, b.Spec.Capacity) && maps.Equal(a.Status.Capacity, b.Status.Capacity)
 }
 
-// sameUncommitted compares what is left in clusters that have the same.
+// sameUncommitted compares what is available in clusters of the same size.
 func sameUncommitted(a, b *api.Cluster) bool {
 	same := true
 	ResourcesOf(b, func(name string) { same = same && uncommittedOf(a, name) == uncommittedOf(b, name) })
 	return same
 }
 
-// columnTable is a table of amounts by row that is being written.
+// columnTable is a table of amounts by row that is being modified.
 type columnTable struct {
 	columns map[string][]int64
-	own     map[string]bool // columns that have been copied already
+	own     map[string]bool // columns that have been copied
 }
 
-// put writes the amount of a row, and reports whether it is another. Rows that a column
-// does not have are unreported.
+// put sets the amount of a row, and reports whether it changed. Rows beyond the end of a column are
+// Unreported.
 func (t *columnTable) put(w *writer, name string, row int, amount int64) (changed bool) {
 	column := t.columns[name]
 	if row < len(column) && column[row] == amount || row >= len(column) && amount == Unreported {
@@ -165,7 +163,7 @@ func (t *columnTable) put(w *writer, name string, row int, amount int64) (change
 	return true
 }
 
-// copied makes a column the version's own.
+// copied returns a column that this version may modify, copying it if necessary.
 func (t *columnTable) copied(w *writer, name string) []int64 {
 	if t.own == nil {
 		t.own = map[string]bool{}

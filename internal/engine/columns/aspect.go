@@ -2,99 +2,95 @@ package columns
 
 import "math/bits"
 
-// Aspects are what can change about a fleet, as a set. Checks say which ones they
-// read, a Delta says which ones changed: a decision is looked at again where the
-// two meet.
+// Aspects is a set of things about a fleet that can change. Checks declare which aspects they read,
+// a Delta lists which ones changed, and a decision is reevaluated if the two intersect.
 type Aspects uint32
 
-// The aspects of a cluster.
+// Aspects of a cluster.
 const (
-	// presence is that there is the cluster at all. Everything reads it.
+	// presence is whether the cluster exists. Everything reads it.
 	presence Aspects = 1 << iota
 	// Labels are the labels, and Claims the claims.
 	Labels
 	Claims
-	// Owners are the namespaces that the cluster belongs to.
+	// Owners are the namespaces that own the cluster.
 	Owners
 	// Online is whether the cluster is online, and Paused whether it is paused.
 	Online
 	Paused
 	// Taints are the taints in force, declared and automatic.
 	Taints
-	// Place is provider, region and zones.
+	// Place is the provider, region and zones.
 	Place
-	// CustomResources and APIResources are what is installed.
+	// CustomResources and APIResources are the resource types that are installed.
 	CustomResources
 	APIResources
-	// Flavors are the sizes of machines.
+	// Flavors are the machine sizes.
 	Flavors
-	// Amounts are the resources that there are, are in use and were reported.
+	// Amounts are the amounts of resources, their use and when they were reported.
 	Amounts
-	// Observations are what else is seen of the cluster, as its conditions.
+	// Observations are other observed facts about the cluster, such as its conditions.
 	Observations
-	// Membership is in which cluster sets it is.
+	// Membership is which cluster sets contain the cluster.
 	Membership
-	// Failing is which metrics that must have a value have none.
+	// Failing is whether a metric with on_failure = exclude has no usable value.
 	Failing
-	// MetricValues are its metrics and their values, and ScoreValues its placement
-	// scores.
+	// MetricValues are the cluster's metrics and their values, ScoreValues its placement scores.
 	MetricValues
 	ScoreValues
 
-	// rowAspects is how many aspects With notes row by row: those above.
+	// rowAspects is the number of aspects that With tracks by row: those above.
 	rowAspects = iota
 )
 
-// OfCluster are the aspects of a cluster that With tells of.
+// OfCluster contains all aspects that With tracks by row.
 const OfCluster Aspects = 1<<rowAspects - 1
 
-// The aspects that are no facts of a cluster.
+// Aspects that are not facts about a cluster.
 const (
-	// Reserved is what decisions reserve on the cluster, and Chosen how many decisions
-	// chose it: no facts of the fleet.
+	// Reserved is what decisions reserve on the cluster, and Chosen how many decisions chose it.
+	// They are not part of the fleet.
 	Reserved Aspects = 1 << (rowAspects + iota)
 	Chosen
 
-	// MetricNames are which metrics exist, and Sets which cluster sets do, and
-	// whether they are empty: no facts of one cluster.
+	// MetricNames is which metrics exist. Sets is which cluster sets exist, and whether they are
+	// empty. They do not belong to one cluster.
 	MetricNames
 	Sets
-	// Clock is the time: an answer that reads it runs out.
+	// Clock is the time. A result that reads it expires.
 	Clock
 )
 
-// Any reports whether the sets have an aspect in common.
+// Any reports whether the sets intersect.
 func (a Aspects) Any(other Aspects) bool { return a&other != 0 }
 
-// Delta says what With changed, so that only what depends on it is decided
-// again.
+// Delta lists what With changed, so that only what depends on it is decided again.
 type Delta struct {
-	// Rows are the rows, ascending, about which anything changed.
+	// Rows are the rows that changed in any way, ascending.
 	Rows []int
 	// Gone are the names of clusters that were removed.
 	Gone []string
-	// Fleet are the aspects that changed of the fleet as a whole: MetricNames says
-	// that a metric object appeared or disappeared, Sets that a cluster set appeared,
-	// disappeared, changed its namespaces or its selection of clusters, or has become
-	// empty or no longer is; ScoreValues that of which clusters placement scores have
-	// expired.
+	// Fleet are the aspects of the whole fleet that changed. MetricNames: a metric object was
+	// created or deleted. Sets: a cluster set was created or deleted, changed its namespaces or its
+	// selection of clusters, or became empty or nonempty. ScoreValues: the set of clusters with
+	// expired placement scores changed.
 	Fleet Aspects
 
-	all  Aspects            // what changed of all Rows
-	some Aspects            // what changed of any
-	rows [rowAspects]Bitmap // those with an aspect changed, by its position; nil = none
+	all  Aspects            // aspects that changed in all Rows
+	some Aspects            // aspects that changed in any row
+	rows [rowAspects]Bitmap // rows in which an aspect changed, by the aspect's position; nil = none
 }
 
-// AllOf is a delta that consists of some aspects of rows, ascending.
+// AllOf returns a Delta in which the given aspects changed in the given rows, which are ascending.
 func AllOf(aspects Aspects, rows []int) Delta {
 	return Delta{Rows: rows, all: aspects, some: aspects}
 }
 
-// Empty reports that nothing changed.
+// Empty reports whether nothing changed.
 func (d *Delta) Empty() bool { return len(d.Rows) == 0 && len(d.Gone) == 0 && d.Fleet == 0 }
 
-// Concerns reports whether something that reads some aspects is concerned by what
-// changed of any row.
+// Concerns reports whether something that reads the given aspects is affected by a change in any
+// row.
 func (d *Delta) Concerns(reads Aspects) bool { return d.some.Any(reads | presence) }
 
 // ConcernsRow is Concerns for one of Rows.
@@ -111,7 +107,7 @@ func (d *Delta) ConcernsRow(row int, reads Aspects) bool {
 	return false
 }
 
-// of are the rows of which an aspect changed, to be added to.
+// of returns the rows in which an aspect changed, for modification.
 func (d *Delta) of(aspect Aspects, slots int) Bitmap {
 	d.some |= aspect
 	at := bits.TrailingZeros32(uint32(aspect))

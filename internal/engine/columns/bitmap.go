@@ -2,20 +2,19 @@ package columns
 
 import "math/bits"
 
-// Bitmap is a set of rows, one bit each. All bitmaps of a fleet have the same
-// length.
+// Bitmap is a set of rows, one bit each. All bitmaps of a fleet have the same length.
 type Bitmap []uint64
 
-// NewBitmap is an empty set that has space for a number of rows.
+// NewBitmap returns an empty set with space for a number of rows.
 func NewBitmap(rows int) Bitmap { return make(Bitmap, (rows+63)/64) }
 
 // Has reports whether the row is in the set.
 func (b Bitmap) Has(row int) bool { return b[row>>6]&(1<<(row&63)) != 0 }
 
-// Set puts a row into the set.
+// Set adds the row.
 func (b Bitmap) Set(row int) { b[row>>6] |= 1 << (row & 63) }
 
-// Clear takes a row out of the set.
+// Clear removes the row.
 func (b Bitmap) Clear(row int) { b[row>>6] &^= 1 << (row & 63) }
 
 // Assign sets or clears the row.
@@ -27,7 +26,7 @@ func (b Bitmap) Assign(row int, in bool) {
 	}
 }
 
-// Count is the number of rows in the set.
+// Count returns the number of rows in the set.
 func (b Bitmap) Count() int {
 	n := 0
 	for _, w := range b {
@@ -36,14 +35,14 @@ func (b Bitmap) Count() int {
 	return n
 }
 
-// And keeps the rows that are in the other set as well.
+// And keeps only the rows that are also in the other set.
 func (b Bitmap) And(other Bitmap) {
 	for i, w := range other[:len(b)] {
 		b[i] &= w
 	}
 }
 
-// AndNot takes the rows of the other set out.
+// AndNot removes the rows of the other set.
 func (b Bitmap) AndNot(other Bitmap) {
 	for i, w := range other[:len(b)] {
 		b[i] &^= w
@@ -57,7 +56,7 @@ func (b Bitmap) Or(other Bitmap) {
 	}
 }
 
-// Rows lists the set, in ascending order.
+// Rows returns the rows in ascending order.
 func (b Bitmap) Rows() []int {
 	count := b.Count()
 	if count == 0 {
@@ -78,7 +77,7 @@ func (b Bitmap) Each(f func(row int)) {
 	}
 }
 
-// Grown returns a copy that has room for the given number of rows.
+// Grown returns a copy with space for the given number of rows.
 func (b Bitmap) Grown(rows int) Bitmap {
 	out := NewBitmap(rows)
 	copy(out, b)

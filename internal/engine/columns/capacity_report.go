@@ -7,9 +7,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Knows reports whether the cluster's last capacity report contains what was
-// decided at a moment. Where there is none, and nothing is declared to be in use,
-// it contains nothing.
+// Knows reports whether the cluster's last capacity report contains decisions made at the given
+// time. Without a report, and without declared use, it does not.
 func (r *Row) Knows(since time.Time) bool {
 	if r.reportedAt.IsZero() && len(r.cluster.Spec.Allocated) == 0 && len(r.cluster.Status.Allocated) == 0 {
 		return false
@@ -17,11 +16,11 @@ func (r *Row) Knows(since time.Time) bool {
 	return !since.After(r.reportedAt)
 }
 
-// capacityReport is the moment of the cluster's last capacity report. A report
-// that is declared in the spec shows there at once, and in the status only when
-// its writer has seen the spec: until then the new amounts would be charged
-// together with the reservations that they contain. Where a heartbeat has given
-// amounts, those count until the status is written, and so do the reservations.
+// capacityReport returns the time of the cluster's last capacity report. Amounts declared in a spec
+// are visible at once, but their time appears in the status only after the writer of the status has
+// seen the spec. Until then, reservations contained in the new amounts would be counted twice. If a
+// heartbeat has reported amounts, those amounts and the reservations count until the status is
+// written.
 func capacityReport(before *Row, c *api.Cluster) time.Time {
 	var at time.Time
 	if t := c.Status.CapacityReportedAt; t != nil {

@@ -8,21 +8,20 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/constraint/expression"
 )
 
-// KubernetesVersionClaim is where Open Cluster Management's agent and others
-// report the version of the Kubernetes API.
+// KubernetesVersionClaim is the claim in which Open Cluster Management's agent and others report
+// the version of the Kubernetes API.
 const KubernetesVersionClaim = "kubeversion.open-cluster-management.io"
 
-// The conditions of Open Cluster Management's ManagedCluster.
+// Condition types of Open Cluster Management's ManagedCluster.
 const (
 	managedAccepted  = "HubAcceptedManagedCluster"
 	managedJoined    = "ManagedClusterJoined"
 	managedAvailable = "ManagedClusterConditionAvailable"
 )
 
-// ManagedConditions say of a cluster what the conditions of a ManagedCluster say
-// in Open Cluster Management: that it was accepted, that it has given a sign of
-// life, and whether it is available. That is False for a cluster that answers and
-// is not well, and Unknown for one that does not answer.
+// ManagedConditions returns the state of a cluster as the conditions of a ManagedCluster in Open
+// Cluster Management: whether it is accepted, has joined and is available. Available is False for a
+// cluster that responds but is unhealthy, and Unknown for one that does not respond.
 func ManagedConditions(c *api.Cluster) []expression.Condition {
 	declared := TimeOf(c.Metadata.CreatedAt)
 	out := []expression.Condition{{
@@ -58,7 +57,7 @@ func ManagedConditions(c *api.Cluster) []expression.Condition {
 	return append(out, available)
 }
 
-// TimeOf is a moment, zero where there is none.
+// TimeOf returns the time, or the zero time for nil.
 func TimeOf(t *time.Time) time.Time {
 	if t == nil {
 		return time.Time{}
@@ -66,7 +65,7 @@ func TimeOf(t *time.Time) time.Time {
 	return *t
 }
 
-// sameObservations compares what else is seen of clusters, which has no column.
+// sameObservations compares observed facts that have no column.
 func sameObservations(a, b *api.Cluster) bool {
 	lease := func(c *api.Cluster) api.Duration {
 		if c.Spec.Health == nil {

@@ -11,12 +11,12 @@ func (b *edit) changeClusters(changes map[string]*api.Cluster) {
 	if len(changes) == 0 {
 		return
 	}
-	// In the order of the names, so that the same changes give the same rows; first
-	// those that leave a row free.
+	// In name order, so that the same changes give the same rows. Changes that free a row come
+	// first.
 	ordered := inNameOrder(changes)
-	first := len(b.index) == 0 // then all are new, and need not be looked up
+	first := len(b.index) == 0 // all clusters are new, so lookups are not needed
 	if first {
-		// What a first load makes lies together.
+		// On the first load, allocate in large chunks.
 		b.rowSlab.chunk, b.metricSlab.chunk = min(len(changes), 256), min(len(changes), 1024)
 		b.writer.sets.chunk, b.writer.lists.chunk = min(len(changes), 256), min(len(changes), 1024)
 	}
@@ -59,8 +59,7 @@ func (b *edit) removeCluster(at int, name string) {
 	b.changed(presence, at)
 }
 
-// cloneRows makes what a cluster change writes the edit's own, and makes room
-// for new rows.
+// cloneRows copies what cluster changes modify, and makes space for new rows.
 func (b *edit) cloneRows(changes []clusterChange) {
 	added, removed := 0, 0
 	for _, change := range changes {
@@ -114,7 +113,7 @@ func (b *edit) cloneScore(slots int) {
 	b.score = score
 }
 
-// slot is a row for a new cluster.
+// slot returns a row for a new cluster.
 func (b *edit) slot() int {
 	if n := len(b.free); n > 0 {
 		at := b.free[n-1]
@@ -125,7 +124,7 @@ func (b *edit) slot() int {
 	return len(b.rows) - 1
 }
 
-// takeOut removes what a row says from every set.
+// takeOut removes a row from every set.
 func (b *edit) takeOut(at int, r *Row) {
 	b.labels.replace(&b.writer, at, r.cluster.Metadata.Labels, nil)
 	b.claims.replace(&b.writer, at, r.cluster.Spec.Claims, nil)
@@ -149,11 +148,11 @@ func (b *edit) takeOut(at int, r *Row) {
 	b.scored.Clear(at)
 }
 
-// noCluster is what was in a row that was free.
+// noCluster represents the previous content of a free row.
 var noCluster api.Cluster
 
-// putIn writes a cluster into a row. Only what differs from before is touched:
-// a heartbeat that reports new amounts costs a column each, and no set.
+// putIn writes a cluster to a row. It only modifies what has changed: a heartbeat that reports new
+// amounts modifies one column each, and no sets.
 func (b *edit) putIn(at int, before *Row, c *api.Cluster) {
 	r := &b.rowSlab.take(1)[0]
 	*r = Row{cluster: c, reportedAt: capacityReport(before, c), Taints: taintsOf(c), Reports: len(c.Spec.Allocatable)+len(c.Status.Allocatable) > 0}
@@ -227,12 +226,12 @@ func (b *edit) putCustomResources(at int, old, c *api.Cluster) (changed bool) {
 	return true
 }
 
-// samePlace compares where clusters are.
+// samePlace compares the places of clusters.
 func samePlace(a, b *api.ClusterSpec) bool {
 	return a.Region == b.Region && a.CloudProvider == b.CloudProvider && slices.Equal(a.Zones, b.Zones)
 }
 
-// listedBy are the clusters that list a metric, to be written.
+// listedBy returns the set of clusters that list a metric, for modification.
 func (b *edit) listedBy(id int32) *RowSet {
 	rows, ok := b.listed[id]
 	if !ok {
@@ -263,7 +262,7 @@ func sameRef(a, b api.MetricRef) bool {
 	return a.Name == b.Name && a.Namespace == b.Namespace && WeightOf(a) == WeightOf(b)
 }
 
-// WeightOf is the weight of a metric, 1 where none is given.
+// WeightOf returns the weight of a metric, by default 1.
 func WeightOf(ref api.MetricRef) float64 {
 	if ref.Weight == nil {
 		return 1
@@ -271,10 +270,10 @@ func WeightOf(ref api.MetricRef) float64 {
 	return *ref.Weight
 }
 
-// Everybody stands for the owners of a cluster that has none.
+// Everybody is the owner key of clusters without an owner.
 const Everybody = ""
 
-// owners are the sets that a cluster is in as one of its owners'.
+// owners returns the owner keys of a cluster.
 func owners(c *api.Cluster) []string {
 	if list := c.Owners(); len(list) > 0 {
 		return list
@@ -282,7 +281,7 @@ func owners(c *api.Cluster) []string {
 	return []string{Everybody}
 }
 
-// SameFlavors reports whether two clusters have the same machines.
+// SameFlavors reports whether two clusters have the same flavors.
 func SameFlavors(a, b []api.ClusterFlavor) bool {
 	return slices.EqualFunc(a, b, func(x, y api.ClusterFlavor) bool {
 		return x.Name == y.Name && x.VCPUs == y.VCPUs && x.Memory == y.Memory &&

@@ -7,18 +7,16 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
 )
 
-// Effective is a cluster as decisions see it: what was declared, together with
-// what was observed in it, what it inherits from its cloud, and the amounts of the
-// availability zone that it stands for. cloud is that of its openstack block, or
-// the one it was bound to; nil where there is none. A cluster to which nothing of
-// this applies is returned as it is.
+// Effective returns a cluster as decisions use it: what was declared, combined with what was
+// observed in it, inherited from its cloud, and the amounts of the availability zone that it
+// represents. cloud is the cloud of its openstack block, or the one that it was bound to, or nil.
+// If none of this applies, the cluster itself is returned.
 //
-// Inheritance (spec/krake-scheduling.rst, user stories 7 and 8): with
-// inherit_labels all labels of the cloud, which win over equal ones of the cluster;
-// with inherit_metrics its metrics after those of the cluster. A metric that both
-// list with the same weight counts once, with different weights twice: ec 1 and ge
-// 10, ec 2 of the cloud make (1·ec + 10·ge + 2·ec) / 13. Labels and metrics that
-// cloud_constraints name are inherited in any case.
+// Inheritance (spec/krake-scheduling.rst, user stories 7 and 8): with inherit_labels, all labels of
+// the cloud, which override those of the cluster; with inherit_metrics, its metrics, appended to
+// those of the cluster. A metric that both list with the same weight counts once, with different
+// weights twice: ec 1 and ge 10 plus ec 2 of the cloud give (1·ec + 10·ge + 2·ec) / 13. Labels and
+// metrics that cloud_constraints name are always inherited.
 func Effective(c *api.Cluster, cloud *api.Cloud) *api.Cluster {
 	if cloud == nil && !observed(&c.Status) && c.Status.ObservedZone == nil {
 		return c
@@ -46,7 +44,7 @@ func observed(s *api.ClusterStatus) bool {
 	return s.Region != "" || len(s.Zones)+len(s.CustomResources)+len(s.APIResources) > 0
 }
 
-// union is the sum of two lists without duplicates; the first keeps its order.
+// union returns the union of two lists without duplicates, in the order of the first.
 func union(declared, observed []string) []string {
 	if len(observed) == 0 {
 		return declared
@@ -67,12 +65,12 @@ func union(declared, observed []string) []string {
 	return out
 }
 
-// namedByConstraints are the labels and metrics that the cloud constraints of a cluster name.
+// namedByConstraints returns the labels and metrics that a cluster's cloud constraints name.
 func namedByConstraints(c *api.Cluster) (labels, metrics []string) {
 	if c.Spec.CloudConstraints == nil {
 		return nil, nil
 	}
-	// What does not parse never passed validation, and names nothing.
+	// Constraints that do not parse never passed validation and are ignored.
 	for _, text := range c.Spec.CloudConstraints.LabelConstraints {
 		if parsed, err := constraint.ParseLabel(text); err == nil {
 			labels = append(labels, parsed.Key())

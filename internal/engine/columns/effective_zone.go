@@ -11,26 +11,24 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// StandsForObserved reports whether a cluster stands for an availability zone
-// whose amounts are observed.
+// StandsForObserved reports whether a cluster represents an availability zone whose amounts are
+// observed.
 func StandsForObserved(c *api.Cluster, cloud *api.Cloud) bool {
 	o := c.Spec.OpenStack
 	return o != nil && cloud != nil && cloud.Status.Region(o.Region).Zone(o.AvailabilityZone) != nil
 }
 
-// standFor gives a cluster the amounts and the flavors of an availability zone.
-// cloud is nil where there is none. A region that cannot be asked any more makes
-// the cluster offline, unless its own state is known.
+// standFor sets the amounts and flavors of a cluster to those of an availability zone. cloud may be
+// nil. If the region can no longer be queried, the cluster is offline, unless its own state is
+// known.
 //
-// Unknown is only what was never observed (DESIGN 3.2.11). The amounts of a cloud
-// that nobody has collected yet, and of a region that has not answered yet, are not
-// known. A zone that the observed region does not have, a region that the observed
-// cloud does not have, and a zone that was observed once and whose cloud is gone
-// have nothing: the cluster has 0 of everything, declared amounts included, and the
-// condition ResourcesGone says why. That holds for each resource, too: of what the
-// zone had and has no more there is 0. A resource that the zone never had is as the
-// cluster declares it; where nobody declares it, there is none, as with any cluster
-// that reports other resources than those that are requested.
+// Amounts are unknown only if they were never observed (DESIGN 3.2.11). The amounts of a cloud that
+// has never been collected, or of a region that has never responded, are unknown. The cluster has 0
+// of everything, including declared amounts, if the observed region lacks the zone, the observed
+// cloud lacks the region, or the zone was observed before and its cloud is gone; the condition
+// ResourcesGone says why. The same applies to each resource: if the zone used to have it, the
+// amount is now 0. A resource that the zone never had keeps its declared amount. If it is not
+// declared, there is none, as with any cluster that does not report a requested resource.
 func standFor(e *api.Cluster, o *api.ClusterOpenStack, cloud *api.Cloud) {
 	if e.Spec.Region == "" {
 		e.Spec.Region = o.Region
@@ -71,8 +69,8 @@ func standFor(e *api.Cluster, o *api.ClusterOpenStack, cloud *api.Cloud) {
 	}
 }
 
-// takeZone gives a cluster the amounts of a zone. Where a report has only what is
-// available, that and what is in use is what there is.
+// takeZone sets the amounts of a cluster to those of a zone. If a report has only available
+// amounts, the total is available plus allocated.
 func takeZone(e *api.Cluster, zone *api.CloudZone) {
 	e.Status.Capacity, e.Status.Allocatable, e.Status.Allocated = zone.Capacity, zone.Allocatable, zone.Allocated
 	e.Status.CapacityReportedAt, e.Status.GoneResources = zone.ObservedAt, zone.GoneResources
@@ -91,8 +89,8 @@ func takeZone(e *api.Cluster, zone *api.CloudZone) {
 	}
 }
 
-// zoneLack says why a cluster that stands for a zone has nothing; "" where it has
-// what the zone has, or where nobody knows.
+// zoneLack returns why a cluster has nothing although it represents a zone. It returns "" if the
+// cluster has what the zone has, or if that is unknown.
 func zoneLack(e *api.Cluster, o *api.ClusterOpenStack, cloud *api.Cloud, region *api.CloudRegion, zone *api.CloudZone) (reason, message string) {
 	remembered := e.Status.ObservedZone != nil && *e.Status.ObservedZone == *o
 	switch {
@@ -115,7 +113,7 @@ func zoneLack(e *api.Cluster, o *api.ClusterOpenStack, cloud *api.Cloud, region 
 	return "", ""
 }
 
-// nothing reports whether there is none of any resource.
+// nothing reports whether all amounts are 0.
 func nothing(amounts api.Quantities) bool {
 	for _, q := range amounts {
 		if Positive(q) {
@@ -133,10 +131,10 @@ func names[T any](all []T, name func(*T) string) []string {
 	return out
 }
 
-// maxNamedPlaces is how many regions or zones are named.
+// maxNamedPlaces is how many regions or zones a message names.
 const maxNamedPlaces = 5
 
-// hasOnly lists what there is instead.
+// hasOnly lists the existing ones.
 func hasOnly(quoted []string) string {
 	if len(quoted) == 0 {
 		return ""
@@ -147,8 +145,8 @@ func hasOnly(quoted []string) string {
 	return ": it has " + strings.Join(quoted, ", ")
 }
 
-// loseAll takes everything from a cluster. Not one machine has room there, whatever
-// it needs: that is said by the number of pods, which every replica needs one of.
+// loseAll sets all amounts of a cluster to 0. It also sets pods to 0, because every replica needs a
+// pod, so that nothing fits whatever it requests.
 func loseAll(e *api.Cluster, reason, message string, region *api.CloudRegion) {
 	zero := api.Quantities{ResourceCPU: "0", ResourceMemory: "0", ResourcePods: "0"}
 	for _, known := range []api.Quantities{e.Spec.Capacity, e.Spec.Allocatable, e.Status.Capacity, e.Status.Allocatable} {
@@ -165,8 +163,8 @@ func loseAll(e *api.Cluster, reason, message string, region *api.CloudRegion) {
 	e.Status.Conditions = api.WithResourcesGone(e.Status.Conditions, reason, message, at)
 }
 
-// GoneBecause says why a cluster has none of a resource any more; "" where that is
-// not so. "" as the resource asks for any.
+// GoneBecause returns why a cluster no longer has any of a resource, or "" if that is not so. An
+// empty resource means any resource.
 func GoneBecause(c *api.Cluster, resource string) string {
 	gone := api.FindCondition(c.Status.Conditions, api.ConditionResourcesGone)
 	if gone == nil || gone.Reason == api.ReasonNotReported && resource != "" && !slices.Contains(c.Status.GoneResources, resource) {

@@ -7,33 +7,32 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// MetricState is one metric as the engine uses it at the fleet's moment. A
-// metric that clusters refer to but that does not exist has a state too, with a
-// nil object.
+// MetricState is one metric at the time of the fleet. A metric that clusters refer to but that does
+// not exist has a state too, with a nil object.
 type MetricState struct {
 	Key    api.Key
 	Metric *api.Metric
 	// maxAge is the metric's own max_age, or four intervals of its provider.
 	maxAge time.Duration
-	// hasProvider says that the provider object exists.
+	// hasProvider says whether the provider object exists.
 	hasProvider bool
-	// perCluster says that every cluster has a value of its own: they are in own, by
-	// the cluster's name, and this state is that of a cluster that has none yet.
+	// perCluster says that every cluster has its own value. These are in own, by cluster name; this
+	// state itself applies to clusters without a value.
 	perCluster bool
 	own        map[string]*MetricState
 	Rows       *RowSet // clusters that list the metric
 
-	Raw, Normalized float64 // the value in use; valid where usable
+	Raw, Normalized float64 // the value in use, if usable
 	Usable          bool
 	onFailure       api.OnFailure
-	Reason          string // why it is not usable, or not available
+	Reason          string // why it is unusable or unavailable
 	message         string
-	StaleAt         time.Time // when time alone makes it unusable, or one of own; zero = never
-	value           *float64  // the last good one, usable or not
+	StaleAt         time.Time // when it, or one of own, becomes unusable through the passing of time; zero = never
+	value           *float64  // the last good value, usable or not
 	observedAt      *time.Time
 }
 
-// of is the metric as a cluster has it.
+// of returns the state of the metric for a cluster.
 func (s *MetricState) of(cluster string) *MetricState {
 	if own, ok := s.own[cluster]; ok {
 		return own
@@ -41,22 +40,20 @@ func (s *MetricState) of(cluster string) *MetricState {
 	return s
 }
 
-// Varies reports whether the value differs from cluster to cluster.
+// Varies reports whether clusters have different values.
 func (s *MetricState) Varies() bool { return len(s.own) > 0 }
 
-// Fails reports whether the metric keeps out the clusters that list it.
+// Fails reports whether the metric excludes the clusters that list it.
 func (s *MetricState) Fails() bool { return !s.Usable && s.onFailure != api.FailureIgnore }
 
-// maxAgeIntervals is how many intervals of its provider a metric that names no
-// max_age stays usable after its last good reading.
+// maxAgeIntervals is the default max_age, in intervals of the provider.
 const maxAgeIntervals = 4
 
-// evaluate returns the state of the metric at a moment.
+// evaluate returns the state of the metric at the given time.
 //
-// The last good value stays in use while the provider cannot be reached, until
-// it is older than max_age; a value the provider gave but that is not valid, or
-// a metric that is not defined, counts as failed at once. on_failure =
-// last_value goes on with the last good value in either case.
+// If the provider cannot be reached, the last good value is used until it is older than max_age. If
+// the provider returned an invalid value, or the metric is not defined, the metric fails at once.
+// With on_failure = last_value, the last good value is used in both cases.
 func (s *MetricState) evaluate(now time.Time) *MetricState {
 	next := *s
 	next.own = nil
@@ -78,7 +75,7 @@ func (s *MetricState) evaluate(now time.Time) *MetricState {
 	return &next
 }
 
-// Judge fills in what evaluate returns of the metric itself.
+// Judge sets the state of the metric itself, as evaluate does.
 func (s *MetricState) Judge(now time.Time) *MetricState {
 	if s.Metric == nil {
 		return s.judge(now, api.MetricReading{})
@@ -104,7 +101,7 @@ func (s *MetricState) Judge(now time.Time) *MetricState {
 	return s.judge(now, reading)
 }
 
-// judge says what a reading is worth at a moment.
+// judge returns the state for one reading at the given time.
 func (s *MetricState) judge(now time.Time, reading api.MetricReading) *MetricState {
 	s.Usable, s.StaleAt, s.Reason, s.message = false, time.Time{}, "", ""
 	s.value, s.observedAt = reading.Value, reading.ObservedAt
@@ -144,7 +141,7 @@ func (s *MetricState) judge(now time.Time, reading api.MetricReading) *MetricSta
 	return s
 }
 
-// Describe is the sentence about an unusable metric, for who reads a namespace.
+// Describe returns the message about an unusable metric, for readers of a namespace.
 func (s *MetricState) Describe(namespace string) string {
 	text := fmt.Sprintf("metric %q is not available: %s", s.Key.Path(), s.Reason)
 	if cause := s.Cause(namespace); cause != "" {
@@ -153,8 +150,8 @@ func (s *MetricState) Describe(namespace string) string {
 	return text
 }
 
-// Cause is what is wrong with a metric. What is wrong with a metric of another
-// namespace is nothing that one namespace tells another.
+// Cause returns why a metric is unusable. The cause is not disclosed for a metric of another
+// namespace.
 func (s *MetricState) Cause(namespace string) string {
 	if s.Key.Namespace != "" && s.Key.Namespace != namespace {
 		return ""
@@ -162,8 +159,8 @@ func (s *MetricState) Cause(namespace string) string {
 	return s.message
 }
 
-// failsLike reports whether neither of two states of a metric fails, or both do and
-// are described alike.
+// failsLike reports whether two states of a metric either both do not fail, or both fail with the
+// same description.
 func (s *MetricState) failsLike(other *MetricState) bool {
 	if !s.Fails() || !other.Fails() {
 		return s.Fails() == other.Fails()
@@ -171,7 +168,7 @@ func (s *MetricState) failsLike(other *MetricState) bool {
 	return s.Reason == other.Reason && s.message == other.message && (s.Metric == nil) == (other.Metric == nil)
 }
 
-// Shown is a metric as the status of what lists it has it.
+// Shown returns the metric as it appears in the status of objects that list it.
 func (s *MetricState) Shown(weight float64) api.ClusterMetricStatus {
 	shown := api.ClusterMetricStatus{Name: s.Key.Name, Namespace: s.Key.Namespace, Weight: weight, Reason: s.Reason}
 	shown.Value, shown.ObservedAt = s.value, s.observedAt

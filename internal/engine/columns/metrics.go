@@ -46,9 +46,9 @@ func (b *edit) changeMetrics(changes map[api.Key]*api.Metric) {
 	}
 }
 
-// metricID is the id of a metric, a new one where it is seen first.
+// metricID returns the id of a metric, assigning one if necessary.
 func (b *edit) metricID(key api.Key) int32 {
-	// A name mostly stands for one metric, and is found sooner than a key.
+	// Most names belong to a single metric, and looking up a name is faster than a key.
 	if ids := b.named[key.Name]; len(ids) == 1 && b.metrics[ids[0]].Key == key {
 		return ids[0]
 	}
@@ -71,9 +71,8 @@ func (b *edit) metricID(key api.Key) int32 {
 	return id
 }
 
-// freeMetrics frees the ids of metrics that are gone and that no cluster lists any
-// more. They are used again from the next version of the fleet on, so that an id
-// stands for one metric in two versions that are compared.
+// freeMetrics frees the ids of deleted metrics that no cluster lists. They are reused only from the
+// next version on, so that an id means the same metric in two versions that are compared.
 func (b *edit) freeMetrics() {
 	touched := slices.AppendSeq(slices.Collect(maps.Keys(b.stale)), maps.Keys(b.listed))
 	slices.Sort(touched)
@@ -119,11 +118,11 @@ func (b *edit) setMetric(id int32, state *MetricState) {
 	b.metrics[id] = state
 }
 
-// evaluateMetrics judges the metrics that changed, and those that time has made
-// too old, and marks the clusters that list one with another outcome.
+// evaluateMetrics evaluates the metrics that changed or have become too old, and marks the clusters
+// for which the result changed.
 func (b *edit) evaluateMetrics() {
 	if b.now.Before(b.old.now) {
-		// Back in time, as a simulation may look: what was too old may be usable.
+		// The time went back, as it may in a simulation: a value that was too old may be usable.
 		for id, state := range b.metrics {
 			if state != nil {
 				b.stale[int32(id)] = true
@@ -171,8 +170,8 @@ func (b *edit) evaluateMetrics() {
 	b.aging = aging
 }
 
-// compareMetrics marks the clusters for which a metric has another outcome than in the
-// old fleet, where it may not have been.
+// compareMetrics marks the clusters for which the result of a metric differs from the previous
+// version. was may be nil.
 func (b *edit) compareMetrics(was, after *MetricState) {
 	if was == nil {
 		was = &MetricState{onFailure: api.FailureIgnore}
@@ -202,20 +201,20 @@ func (b *edit) compareMetrics(was, after *MetricState) {
 	})
 }
 
-// differs reports whether two states of a metric make a difference to decisions.
+// differs reports whether two states of a metric differ in a way that affects decisions.
 func (s *MetricState) differs(other *MetricState) bool {
 	return s.Usable != other.Usable || s.Normalized != other.Normalized || s.Raw != other.Raw || s.onFailure != other.onFailure
 }
 
-// MetricOf is a metric that a cluster lists, as that cluster has it.
+// MetricOf returns the state of a metric for the cluster in a row.
 func (f *Fleet) MetricOf(row int, m RowMetric) *MetricState {
 	if s := f.metrics[m.ID]; s.own == nil {
-		return s // without a look at the cluster, which is elsewhere in memory
+		return s // avoids the cache miss of reading the cluster
 	}
 	return f.metrics[m.ID].of(f.rows[row].cluster.Metadata.Name)
 }
 
-// scoreRows computes the weighted mean again for every dirty row.
+// scoreRows recomputes the weighted mean of every dirty row.
 func (b *edit) scoreRows() {
 	if b.dirty.Count() == 0 {
 		return
@@ -245,8 +244,8 @@ func (b *edit) scoreRows() {
 			switch {
 			case state.Usable:
 				r.SumWeights += m.Weight
-				// The conversion keeps the compiler from fusing multiply and add,
-				// so that every architecture gets the same bits.
+				// The conversion prevents fused multiply-add, so that all architectures give the
+				// same bits.
 				r.SumProducts += float64(m.Weight * state.Normalized)
 			case state.Fails():
 				failing = true
@@ -264,8 +263,7 @@ func (b *edit) scoreRows() {
 	})
 }
 
-// MetricNamed is the metric of a cluster that a name stands for, as a namespace
-// sees it.
+// MetricNamed returns the metric of a cluster that a name refers to in a namespace.
 func (f *Fleet) MetricNamed(namespace, name string, row int) (RowMetric, bool) {
 	var found RowMetric
 	rank := 0

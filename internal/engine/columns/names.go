@@ -7,8 +7,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// orderNames brings the order of the rows by name up to date when clusters came
-// or went.
+// orderNames updates the name order after clusters were added or removed.
 func (b *edit) orderNames() {
 	byName := make([]int32, 0, len(b.index))
 	next := 0
@@ -30,14 +29,14 @@ func (b *edit) orderNames() {
 	}
 }
 
-// clusterChange is a cluster to be written or, with nil, to be taken out.
+// clusterChange is a cluster to be written or, if nil, removed.
 type clusterChange struct {
 	name    string
 	cluster *api.Cluster
 }
 
-// inNameOrder sorts changes by name. Names mostly begin alike ("cluster00017"),
-// so their head is what comes after what all have in common.
+// inNameOrder sorts changes by name. Names often share a prefix ("cluster00017"), so the sort head
+// starts after the common prefix.
 func inNameOrder(changes map[string]*api.Cluster) []clusterChange {
 	list := make([]clusterChange, 0, len(changes))
 	common := ""

@@ -8,7 +8,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// invalidMetricError says why a raw value is not a valid reading of a metric.
+// invalidMetricError says why a raw value is not valid for a metric.
 type invalidMetricError struct{ message string }
 
 // Error implements error.

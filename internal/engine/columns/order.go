@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// SortByHead sorts a list by compare, and returns it, perhaps elsewhere in memory.
-// head is a number for each thing: of two whose upper 40 bits differ, the one with the
-// lower comes first. Only those that are alike in them are compared.
+// SortByHead sorts a list by compare and returns it, possibly in new memory. head returns a number
+// for each element, such that if the upper 40 bits of two heads differ, the element with the lower
+// one comes first. compare is called only for elements with the same upper bits.
 func SortByHead[T any](list []T, head func(T) uint64, compare func(x, y T) int) []T {
 	if len(list) < fewToSort || len(list) > placeMask {
 		slices.SortFunc(list, compare)
@@ -35,9 +35,9 @@ func SortByHead[T any](list []T, head func(T) uint64, compare func(x, y T) int) 
 	return ordered
 }
 
-// sortKeys sorts keys of SortByHead, and returns them, perhaps elsewhere in memory. Many
-// are counted digit by digit, from the lowest (a radix sort); their places are in order
-// to begin with, and stay so.
+// sortKeys sorts keys of SortByHead and returns them, possibly in new memory. Long lists are sorted
+// by a least-significant-digit radix sort. Positions are ascending initially, and the sort is
+// stable.
 func sortKeys(keys []uint64) []uint64 {
 	if len(keys) < fewToCount {
 		slices.Sort(keys)
@@ -53,7 +53,7 @@ func sortKeys(keys []uint64) []uint64 {
 	for digit := range counts {
 		shift, next := placeBits+8*digit, &counts[digit]
 		if int(next[byte(keys[0]>>shift)]) == len(keys) {
-			continue // all are alike
+			continue // all are equal
 		}
 		at := int32(0)
 		for i, n := range next {
@@ -71,18 +71,18 @@ func sortKeys(keys []uint64) []uint64 {
 }
 
 const (
-	// A key of SortByHead has the place in the list in its lowest bits.
+	// The lowest bits of a SortByHead key hold the position in the list.
 	placeBits = 24
 	placeMask = 1<<placeBits - 1
 	// fewToSort is the length up to which keys are not worth their memory.
 	fewToSort = 32
-	// fewToCount is the length up to which to count is not worth its tables.
+	// fewToCount is the length up to which a radix sort is not worth its tables.
 	fewToCount = 512
 )
 
-// HeadOfScore is a head by which the highest score comes first.
+// HeadOfScore returns a head that puts the highest score first.
 func HeadOfScore(score float64) uint64 {
-	bits := math.Float64bits(score + 0) // of the zeros, there is a negative one
+	bits := math.Float64bits(score + 0) // turns negative zero into zero
 	if bits>>63 != 0 {
 		return bits
 	}

@@ -7,11 +7,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// PlaceIndex finds rows by where clusters are: by field (provider, region, zone)
-// and value. A cluster is in every zone that it spans. Immutable.
+// PlaceIndex finds rows by place: by field (provider, region, zone) and value. A cluster is in
+// every zone that it spans. Immutable.
 type PlaceIndex map[string]map[string]*RowSet
 
-// PlacesOf calls f for every field of a cluster that says where it is.
+// PlacesOf calls f for every place field of a cluster.
 func PlacesOf(c *api.ClusterSpec, f func(field, value string)) {
 	if c.CloudProvider != "" {
 		f(api.GroupByProvider, c.CloudProvider)
@@ -24,10 +24,10 @@ func PlacesOf(c *api.ClusterSpec, f func(field, value string)) {
 	}
 }
 
-// placeEdit is a PlaceIndex that is being written.
+// placeEdit is a PlaceIndex that is being modified.
 type placeEdit struct {
 	index  PlaceIndex
-	fields map[string]*setTable[string] // those that were written
+	fields map[string]*setTable[string] // modified fields
 }
 
 func (e *placeEdit) put(w *writer, row int, c *api.ClusterSpec) {
@@ -50,7 +50,7 @@ func (e *placeEdit) of(field string) *setTable[string] {
 	return t
 }
 
-// done is the index as it was written.
+// done returns the finished index.
 func (e *placeEdit) done() PlaceIndex {
 	if len(e.fields) == 0 {
 		return e.index
@@ -65,8 +65,7 @@ func (e *placeEdit) done() PlaceIndex {
 	return out
 }
 
-// putAPIResources notes that a row lists other types of API resources, and
-// reports whether it does.
+// putAPIResources updates the API resource types of a row, and reports whether they changed.
 func (b *edit) putAPIResources(at int, was, is []string) (changed bool) {
 	if slices.Equal(was, is) {
 		return false

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// rank brings the ranking up to date. A few moved rows are taken out and put back
-// in where they belong; more are merged.
+// rank updates the ranking. A few rows are moved one by one; many are merged.
 func (b *edit) rank(delta Delta) {
 	if len(delta.Rows) == 0 {
 		return
@@ -33,11 +32,10 @@ func (b *edit) rank(delta Delta) {
 	b.ranking = MergeRows(make([]int32, 0, len(b.index)), b.ranking, moved, b.dirty, b.compareRank)
 }
 
-// FewRows is the number of rows up to which it costs less to move each by itself than
-// to merge them all.
+// FewRows is the number of rows up to which moving each one is cheaper than merging all.
 const FewRows = 16
 
-// TakeRows takes some rows out of a list that is in order; they may be missing.
+// TakeRows removes rows from a sorted list. The rows need not be in it.
 func TakeRows(list, rows []int32, compare func(x, y int32) int) []int32 {
 	for _, row := range rows {
 		if at, ok := slices.BinarySearchFunc(list, row, compare); ok && list[at] == row {
@@ -47,7 +45,7 @@ func TakeRows(list, rows []int32, compare func(x, y int32) int) []int32 {
 	return list
 }
 
-// PutRows puts some rows into a list that is in order.
+// PutRows inserts rows into a sorted list.
 func PutRows(list, rows []int32, compare func(x, y int32) int) []int32 {
 	for _, row := range rows {
 		at, _ := slices.BinarySearchFunc(list, row, compare)
@@ -56,8 +54,7 @@ func PutRows(list, rows []int32, compare func(x, y int32) int) []int32 {
 	return list
 }
 
-// MergeRows appends to dst two lists of rows that are each in order, the first
-// without the rows in out.
+// MergeRows appends the merge of two sorted lists to dst, leaving the rows in out out of the first.
 func MergeRows(dst, rows, moved []int32, out Bitmap, compare func(x, y int32) int) []int32 {
 	next := 0
 	for _, at := range rows {
@@ -73,9 +70,8 @@ func MergeRows(dst, rows, moved []int32, out Bitmap, compare func(x, y int32) in
 	return append(dst, moved[next:]...)
 }
 
-// CompareRank orders rows: scored before unscored, then by score, best first.
-// Rows of equal score stand in row order, which means nothing: each placement
-// orders them by its own tie hash.
+// compareRank orders rows: scored before unscored, then by score, best first. The order of rows
+// with equal scores has no meaning: each placement orders them by its own tie hash.
 func (f *Fleet) compareRank(x, y int32) int {
 	a, c := f.Standing(int(x)), f.Standing(int(y))
 	switch {
@@ -87,7 +83,7 @@ func (f *Fleet) compareRank(x, y int32) int {
 	return int(x - y)
 }
 
-// rankHead is a head of a row for compareRank.
+// rankHead returns the head of a row for compareRank.
 func (f *Fleet) rankHead(row int32) uint64 {
 	if !f.scored.Has(int(row)) {
 		return math.MaxUint64
@@ -95,8 +91,8 @@ func (f *Fleet) rankHead(row int32) uint64 {
 	return HeadOfScore(f.score[row])
 }
 
-// Standing is the merit of a row without regard to any placement: clusters with
-// metrics stand above those without.
+// Standing is the part of a row's merit that is the same for all placements: clusters with usable
+// metrics rank above those without.
 type Standing struct {
 	Scored bool
 	Score  float64
@@ -110,7 +106,7 @@ func (s Standing) Less(t Standing) bool {
 	return s.Score < t.Score
 }
 
-// Standing is that of a row, without stickiness.
+// Standing returns the standing of a row, without stickiness.
 func (f *Fleet) Standing(row int) Standing {
 	return Standing{f.scored.Has(row), f.score[row]}
 }

@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// RowSet is a set of rows, immutable once the version that made it is complete: a
-// sorted list while it has few, a bitmap once that is smaller. A label that every
-// cluster has with its own value (a host name) thus costs a few bytes per cluster
-// instead of a bitmap each. The nil set is empty.
+// RowSet is a set of rows: a sorted list if it is small, a bitmap once that takes less memory. A
+// label with a different value on every cluster (such as a host name) therefore costs a few bytes
+// per cluster instead of a bitmap each. A set is immutable once the version that made it is
+// complete. The nil set is empty.
 type RowSet struct {
 	sparse []int32
 	dense  Bitmap
 	n      int
-	made   uint64 // the version of the fleet that made it
+	made   uint64 // version of the fleet that made it
 }
 
-// denseAbove is the share of rows, 1 in 32, at which four bytes per listed row
-// outgrow one bit per row of the fleet.
+// denseAbove is the number of rows, 1 in 32, above which a list at four bytes per row is larger
+// than a bitmap.
 func denseAbove(rows int) int { return max(rows/32, 8) }
 
-// rowSetOf is the set of a bitmap's rows; it may keep the bitmap.
+// rowSetOf returns the set of a bitmap's rows. It may keep the bitmap.
 func rowSetOf(rows Bitmap) *RowSet {
 	n := rows.Count()
 	if n > denseAbove(64*len(rows))/2 {
@@ -30,7 +30,7 @@ func rowSetOf(rows Bitmap) *RowSet {
 	return &RowSet{sparse: few.list(), n: n}
 }
 
-// list is a new list of the rows, with room for one more.
+// list returns a new list of the rows, with space for one more.
 func (s *RowSet) list() []int32 {
 	list := make([]int32, 0, s.n+1)
 	s.Each(func(row int) { list = append(list, int32(row)) })
@@ -49,7 +49,7 @@ func (s *RowSet) Has(row int) bool {
 	return ok
 }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (s *RowSet) Len() int {
 	if s == nil {
 		return 0
@@ -71,7 +71,7 @@ func (s *RowSet) Each(f func(row int)) {
 	}
 }
 
-// EachIn calls f for every row that is in b, too, in ascending order.
+// EachIn calls f for every row that is also in b, in ascending order.
 func (s *RowSet) EachIn(b Bitmap, f func(row int)) {
 	if s == nil {
 		return
@@ -104,7 +104,7 @@ func (s *RowSet) OrInto(b Bitmap) {
 	}
 }
 
-// AndInto keeps in b only the rows of the set; scratch is overwritten.
+// AndInto removes the rows that are not in the set from b. It overwrites scratch.
 func (s *RowSet) AndInto(b, scratch Bitmap) {
 	if s != nil && s.dense != nil && len(s.dense) >= len(b) {
 		b.And(s.dense)
@@ -131,7 +131,7 @@ func (s *RowSet) AndNotInto(b Bitmap) {
 	}
 }
 
-// Meets reports whether the sets have a row in common.
+// Meets reports whether the sets intersect.
 func (s *RowSet) Meets(b Bitmap) bool {
 	if s == nil {
 		return false

@@ -7,30 +7,29 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// ScoreBundle is what the placement scores of one name say of all clusters.
-// Immutable.
+// ScoreBundle holds the placement scores with one name, of all clusters. Immutable.
 type ScoreBundle struct {
-	blocks  []*scoreBlock // 64 rows each; nil where none has the score
+	blocks  []*scoreBlock // 64 rows each; nil if none has the score
 	rows    *RowSet       // clusters that have it
-	Expired *RowSet       // those of rows where it no longer counts
+	Expired *RowSet       // those of rows whose score has expired
 	columns map[string]scoreColumn
-	next    time.Time // first moment after which one more expires; zero = never
+	next    time.Time // first time after which another score expires; zero = never
 }
 
-// scoreBlock holds the objects of 64 rows, so that a new score of one cluster
-// copies a block and not the fleet.
+// scoreBlock holds the objects of 64 rows, so that a new score of one cluster copies a block rather
+// than a whole column.
 type scoreBlock struct {
 	objects [64]*api.PlacementScore
-	next    time.Time // earliest valid_until of those not expired; zero = none
+	next    time.Time // earliest valid_until of unexpired scores; zero = none
 }
 
-// scoreColumn holds one score by row: 0 where it is missing or expired.
+// scoreColumn holds one score by row; 0 if missing or expired.
 type scoreColumn struct {
 	values []int8
 	n      int // clusters whose object lists the score, expired or not
 }
 
-// Object is the placement score of a row, nil where it has none.
+// Object returns the placement score of a row, or nil.
 func (s *ScoreBundle) Object(row int) *api.PlacementScore {
 	if s == nil || row>>6 >= len(s.blocks) || s.blocks[row>>6] == nil {
 		return nil
@@ -38,8 +37,8 @@ func (s *ScoreBundle) Object(row int) *api.PlacementScore {
 	return s.blocks[row>>6].objects[row&63]
 }
 
-// ScoreColumn is a score of all clusters by row, 0 where it is missing or
-// expired. It may be shorter than Slots; nil where no cluster has the score.
+// ScoreColumn returns a score of all clusters by row, 0 if missing or expired. It may be shorter
+// than Slots, and is nil if no cluster has the score.
 func (f *Fleet) ScoreColumn(resource, score string) []int8 {
 	if s := f.scores[resource]; s != nil {
 		return s.columns[score].values
@@ -47,9 +46,8 @@ func (f *Fleet) ScoreColumn(resource, score string) []int8 {
 	return nil
 }
 
-// ScoreState is what a cluster's placement score says, for explanations: the
-// score as it was written, whether there is one, and whether it has expired and
-// thus counts as 0.
+// ScoreState returns a cluster's score for explanations: the value as written, whether there is
+// one, and whether it has expired and therefore counts as 0.
 func (f *Fleet) ScoreState(resource, score string, row int) (value int8, has, expired bool) {
 	s := f.scores[resource]
 	object := s.Object(row)
@@ -60,7 +58,7 @@ func (f *Fleet) ScoreState(resource, score string, row int) (value int8, has, ex
 	return int8(v), has, s.Expired.Has(row)
 }
 
-// Expired are the clusters whose placement score of a name has expired.
+// Expired returns the clusters whose placement score with this name has expired.
 func (f *Fleet) Expired(resource string) *RowSet {
 	if s := f.scores[resource]; s != nil {
 		return s.Expired
@@ -68,7 +66,7 @@ func (f *Fleet) Expired(resource string) *RowSet {
 	return nil
 }
 
-// NextExpiry is the first moment at which a placement score no longer counts.
+// NextExpiry returns when a placement score next expires.
 func (f *Fleet) NextExpiry() time.Time {
 	var next time.Time
 	for _, s := range f.scores {
@@ -82,8 +80,7 @@ func (f *Fleet) NextExpiry() time.Time {
 	return next.Add(1) // valid up to and including
 }
 
-// Expiry is when a score of a row no longer counts, zero if never or if it does
-// not count now.
+// Expiry returns when a score of a row expires. It is zero if it never does, or already has.
 func (f *Fleet) Expiry(resource, score string, row int) time.Time {
 	s := f.scores[resource]
 	object := s.Object(row)
@@ -96,16 +93,16 @@ func (f *Fleet) Expiry(resource, score string, row int) time.Time {
 	return object.Spec.ValidUntil.Add(1) // valid up to and including
 }
 
-// bundleEdit is a ScoreBundle that is being changed.
+// bundleEdit is a ScoreBundle that is being modified.
 type bundleEdit struct {
 	ScoreBundle
 	old     *ScoreBundle
 	owned   []bool          // blocks that have been copied
 	columns map[string]bool // columns that have been copied
-	touched Bitmap          // rows to judge again
+	touched Bitmap          // rows to evaluate again
 }
 
-// bundle is the edit of the placement scores of a name.
+// bundle returns the edit for the placement scores with this name.
 func (b *edit) bundle(resource string) *bundleEdit {
 	if e, ok := b.bundles[resource]; ok {
 		return e
@@ -115,7 +112,7 @@ func (b *edit) bundle(resource string) *bundleEdit {
 		e.old = &ScoreBundle{}
 	}
 	e.ScoreBundle = *e.old
-	slots := b.writer.slots // clusters may still be coming
+	slots := b.writer.slots // more clusters may be added
 	e.blocks = make([]*scoreBlock, (slots+63)/64)
 	copy(e.blocks, e.old.blocks)
 	e.owned = make([]bool, len(e.blocks))
@@ -131,7 +128,7 @@ func (b *edit) bundle(resource string) *bundleEdit {
 	return e
 }
 
-// set gives a row another object, nil for none.
+// set replaces the object of a row; nil removes it.
 func (e *bundleEdit) set(row int, object *api.PlacementScore) {
 	at := row >> 6
 	if !e.owned[at] {
@@ -146,8 +143,8 @@ func (e *bundleEdit) set(row int, object *api.PlacementScore) {
 	e.touched.Set(row)
 }
 
-// leaveScores takes the scores of a cluster that is gone off its row, and keeps
-// them in case it comes back.
+// leaveScores moves the scores of a removed cluster from its row to waiting, in case the cluster
+// comes back.
 func (b *edit) leaveScores(name string, row int) {
 	for resource, s := range b.scores {
 		if object := s.Object(row); object != nil {
@@ -157,7 +154,7 @@ func (b *edit) leaveScores(name string, row int) {
 	}
 }
 
-// meetScores gives a new cluster the scores that were there before it.
+// meetScores assigns the waiting scores of a new cluster to its row.
 func (b *edit) meetScores(name string, row int) {
 	if len(b.waiting) == 0 || len(b.waiting[name]) == 0 {
 		return
@@ -169,7 +166,7 @@ func (b *edit) meetScores(name string, row int) {
 	delete(b.waiting, name)
 }
 
-// waitingOf is the edit's own map of the scores that wait for a cluster.
+// waitingOf returns a cluster's waiting scores, for modification.
 func (b *edit) waitingOf(cluster string) map[string]*api.PlacementScore {
 	b.cloneWaiting()
 	own := maps.Clone(b.waiting[cluster])
@@ -190,7 +187,7 @@ func (b *edit) cloneWaiting() {
 	}
 }
 
-// changeScores takes in placement scores. Clusters have been changed before.
+// changeScores applies changed placement scores. Clusters must have been changed before.
 func (b *edit) changeScores(changes map[api.Key]*api.PlacementScore) {
 	for key, object := range changes {
 		if row, ok := b.index[key.Namespace]; ok {
@@ -212,8 +209,8 @@ func (b *edit) changeScores(changes map[api.Key]*api.PlacementScore) {
 	}
 }
 
-// judgeScores finds which scores count at the fleet's moment, for the rows that
-// got another object and for those that time has passed.
+// judgeScores determines which scores are valid at the time of the fleet, for the rows whose object
+// changed and those whose expiry has passed.
 func (b *edit) judgeScores() {
 	back := b.now.Before(b.old.now)
 	for resource, s := range b.scores {
@@ -241,8 +238,7 @@ func (b *edit) judgeScores() {
 	}
 }
 
-// ageInto adds the rows whose score may have expired; all of them where time
-// went back.
+// ageInto adds the rows whose score may have expired, or all of them if the time went back.
 func (e *bundleEdit) ageInto(now time.Time, back bool) {
 	for i, block := range e.blocks {
 		if block == nil || !back && (block.next.IsZero() || !block.next.Before(now)) {
@@ -256,8 +252,8 @@ func (e *bundleEdit) ageInto(now time.Time, back bool) {
 	}
 }
 
-// judge is the bundle with the touched rows brought up to date; rows that count
-// differently are added to rated.
+// judge returns the bundle with the touched rows updated. Rows whose effective scores changed are
+// added to rated.
 func (e *bundleEdit) judge(now time.Time, w *writer, rated Bitmap) *ScoreBundle {
 	e.touched.Each(func(row int) {
 		was, is := e.old.Object(row), e.Object(row)
@@ -279,7 +275,7 @@ func (e *bundleEdit) judge(now time.Time, w *writer, rated Bitmap) *ScoreBundle 
 	return &out
 }
 
-// write brings the columns of a row up to date.
+// write updates the columns of a row.
 func (e *bundleEdit) write(row int, was, is *api.PlacementScore, expired bool, slots int) {
 	if was != nil {
 		for name := range was.Spec.Scores {
@@ -307,8 +303,7 @@ func (e *bundleEdit) write(row int, was, is *api.PlacementScore, expired bool, s
 	}
 }
 
-// put writes a score into its column; more is the change of the number of
-// clusters that list it.
+// put sets a score in its column. more is the change in the number of clusters that list it.
 func (e *bundleEdit) put(name string, row int, value int8, more, slots int) {
 	c := e.ScoreBundle.columns[name]
 	before := c.n
@@ -332,8 +327,8 @@ func (e *bundleEdit) put(name string, row int, value int8, more, slots int) {
 	}
 }
 
-// expect finds the next moment at which a score expires. Only blocks that
-// changed, and those that time has passed, are looked through.
+// expect computes when a score next expires. It only reads blocks that changed or whose time has
+// passed.
 func (e *bundleEdit) expect(now time.Time) {
 	e.next = time.Time{}
 	for i, block := range e.blocks {
@@ -357,7 +352,7 @@ func (e *bundleEdit) expect(now time.Time) {
 	}
 }
 
-// expect is the earliest valid_until of the scores that count.
+// expect returns the earliest valid_until of the unexpired scores.
 func (s *scoreBlock) expect(now time.Time) time.Time {
 	var next time.Time
 	for _, object := range s.objects {

@@ -11,7 +11,7 @@ import (
 type SetState struct {
 	Set          *api.ClusterSet
 	requirements []api.SelectorRequirement
-	names        map[string]struct{} // the clusters listed; nil for a selector
+	names        map[string]struct{} // the listed clusters; nil with a selector
 	Rows         *RowSet
 }
 
@@ -28,7 +28,7 @@ func newSetState(set *api.ClusterSet) *SetState {
 	return s
 }
 
-// has reports whether a cluster belongs to the set.
+// has reports whether a cluster is a member of the set.
 func (s *SetState) has(c *api.Cluster) bool {
 	if s.names != nil {
 		_, ok := s.names[c.Metadata.Name]
@@ -43,8 +43,7 @@ func (s *SetState) has(c *api.Cluster) bool {
 	return true
 }
 
-// members finds the clusters of the set in a fleet, which has its labels and
-// names up to date.
+// members returns the members of the set in a fleet, whose labels and names must be current.
 func (s *SetState) members(f *Fleet) Bitmap {
 	rows := NewBitmap(len(f.rows))
 	if s.names == nil {
@@ -60,12 +59,12 @@ func (s *SetState) members(f *Fleet) Bitmap {
 	return rows
 }
 
-// manyMembers is the number of changed clusters above which the members of a
-// set are computed anew rather than asked one by one.
+// manyMembers is the number of changed clusters above which the members of a set are recomputed
+// instead of being checked one by one.
 const manyMembers = 64
 
-// changeSets brings the cluster sets up to date: the changed ones, and the
-// changed clusters in the others. Clusters and labels have been changed before.
+// changeSets updates the cluster sets: changed sets, and changed clusters in the other sets.
+// Clusters and labels must have been changed before.
 func (b *edit) changeSets(changes map[string]*api.ClusterSet) {
 	if len(changes) == 0 && (len(b.sets) == 0 || len(b.replaced) == 0) {
 		return
@@ -97,13 +96,13 @@ func (b *edit) changeSets(changes map[string]*api.ClusterSet) {
 	b.sets = sets
 }
 
-// regroup notes that rows join or leave a set because the set changed.
+// regroup records that rows join or leave a set because the set changed.
 func (b *edit) regroup(rows *RowSet) {
 	b.changedRows(Membership, rows)
 	b.delta.Fleet |= Sets
 }
 
-// replaceSet makes the state of a set that was written.
+// replaceSet returns the state of a set that was written.
 func (b *edit) replaceSet(before *SetState, set *api.ClusterSet) *SetState {
 	after := newSetState(set)
 	members := after.members(b.Fleet)
@@ -133,7 +132,7 @@ func sameNamespaces(a, b *api.ClusterSet) bool {
 	return slices.Equal(slices.Compact(x), slices.Compact(y))
 }
 
-// followClusters is the set after a change of clusters.
+// followClusters returns a set after clusters have changed.
 func (b *edit) followClusters(before *SetState) *SetState {
 	after := *before
 	if len(b.replaced) > manyMembers {

@@ -7,13 +7,13 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Taint is a taint as an index key; the effect is in its first spelling.
+// Taint is a taint as an index key, with the canonical effect.
 type Taint struct {
 	Key, Value string
 	Effect     api.TaintEffect
 }
 
-// String renders the taint for messages: "disk=full:NoSelect".
+// String returns the taint for messages: "disk=full:NoSelect".
 func (t Taint) String() string {
 	text := t.Key
 	if t.Value != "" {
@@ -22,13 +22,13 @@ func (t Taint) String() string {
 	return text + ":" + string(t.Effect)
 }
 
-// RowTaint is a taint of one cluster, with the moment since when it is there.
+// RowTaint is a taint of one cluster, with the time when it was added.
 type RowTaint struct {
 	Taint
 	Since time.Time
 }
 
-// taintsOf are the taints of a cluster that are in force.
+// taintsOf returns the taints of a cluster that are in force.
 func taintsOf(c *api.Cluster) []RowTaint {
 	inForce := c.Taints()
 	if len(inForce) == 0 {
@@ -48,7 +48,7 @@ func (t RowTaint) same(other RowTaint) bool {
 	return t.Taint == other.Taint && t.Since.Equal(other.Since)
 }
 
-// putTaints writes the taints of a row.
+// putTaints updates the taints of a row.
 func (b *edit) putTaints(at int, was, is []RowTaint) (changed bool) {
 	if slices.EqualFunc(was, is, RowTaint.same) {
 		return false

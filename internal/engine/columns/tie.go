@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// HashText is FNV-1a, 64 bit.
+// HashText returns the 64-bit FNV-1a hash.
 func HashText(text string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(text) {
@@ -15,10 +15,9 @@ func HashText(text string) uint64 {
 	return h
 }
 
-// TieHash orders clusters of equal score for one placement: the smaller hash
-// wins. It depends on both names, so that placements that find the same
-// clusters equally good spread over them, always in the same way. The finish is
-// SplitMix64's (Steele, Lea, Flood 2014).
+// TieHash breaks ties between clusters with equal scores: the smaller hash wins. It depends on both
+// names, so that placements with the same candidates spread over them, deterministically. The
+// finalizer is that of SplitMix64 (Steele, Lea, Flood 2014).
 func TieHash(placement, cluster uint64) uint64 {
 	z := tieMix(tieSeed(placement) + cluster)
 	return z ^ (z >> 31)
@@ -27,18 +26,17 @@ func TieHash(placement, cluster uint64) uint64 {
 // tieSeed is the part of TieHash that is the same for all clusters.
 func tieSeed(placement uint64) uint64 { return placement * 0x9e3779b97f4a7c15 }
 
-// tieMix is TieHash but for its last step, which leaves the upper 31 bits as they
-// are.
+// tieMix is TieHash without its last step, which does not affect the upper 31 bits.
 func tieMix(z uint64) uint64 {
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
 	return (z ^ (z >> 27)) * 0x94d049bb133111eb
 }
 
-// LowTies appends to dst the rows whose TieHash is at most limit, in ascending
-// order, and a few whose hash is hardly above it. hashes are those of the clusters.
+// LowTies appends to dst, in ascending order, all rows whose TieHash is at most limit, and possibly
+// a few whose hash is slightly above it. hashes are those of the clusters.
 func LowTies(dst []int32, rows Bitmap, hashes []uint64, placement, limit uint64) []int32 {
 	seed := tieSeed(placement)
-	limit |= 1<<33 - 1 // what the last step of the hash may change
+	limit |= 1<<33 - 1 // the bits that the last step of the hash may change
 	for i, w := range rows {
 		if w == 0 {
 			continue
@@ -50,8 +48,8 @@ func LowTies(dst []int32, rows Bitmap, hashes []uint64, placement, limit uint64)
 	return dst
 }
 
-// lowMix says of at most 64 hashes which tieMix is at most limit, a bit each. Four
-// at a time take a third less than one after the other.
+// lowMix returns a bit for each of at most 64 hashes whose tieMix is at most limit. Processing four
+// at a time takes a third less time.
 func lowMix(hashes []uint64, seed, limit uint64) (low uint64) {
 	i := 0
 	if len(hashes) == 64 {
@@ -80,8 +78,8 @@ func lowMix(hashes []uint64, seed, limit uint64) (low uint64) {
 	return low
 }
 
-// TieLimit is a hash that somewhat more than n of count clusters stay below, if
-// hashes fall as they mostly do.
+// TieLimit returns a limit that the hashes of somewhat more than n of count clusters are expected
+// to be below.
 func TieLimit(n, count int) uint64 {
 	share := (float64(n) + 4*math.Sqrt(float64(n)) + 4) / float64(max(count, 1))
 	if share >= 1 {

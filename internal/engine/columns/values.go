@@ -7,23 +7,22 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// ValueIndex finds rows by the values that clusters have for keys: their labels,
-// or their claims.
+// ValueIndex finds rows by the values of keys: labels or claims.
 type ValueIndex struct {
 	fleet *Fleet
 	table *keyTable // nil in an empty fleet
 }
 
-// KeySets are the rows by what they have for one key. Immutable.
+// KeySets are the rows by their value for one key. Immutable.
 type KeySets struct {
-	Rows   *RowSet            // that have the key at all
+	Rows   *RowSet            // rows that have the key
 	Values map[string]*RowSet // by value
 }
 
 // noRows are the sets of a key that no cluster has.
 var noRows KeySets
 
-// Of are the rows by what they have for a key.
+// Of returns the rows by their value for a key.
 func (x ValueIndex) Of(key string) *KeySets {
 	if x.table == nil {
 		return &noRows
@@ -31,8 +30,8 @@ func (x ValueIndex) Of(key string) *KeySets {
 	return x.table.of(key, x.fleet.rows)
 }
 
-// SelectInto keeps in b only the rows that meet every requirement, and those
-// without a label count as api.SelectorRequirement says; scratch is overwritten.
+// SelectInto removes the rows that do not meet every requirement from b. Rows without the label are
+// treated as in api.SelectorRequirement. It overwrites scratch.
 func (x ValueIndex) SelectInto(requirements []api.SelectorRequirement, b, scratch Bitmap) {
 	for i := range requirements {
 		r := &requirements[i]
@@ -62,15 +61,14 @@ func (x ValueIndex) SelectInto(requirements []api.SelectorRequirement, b, scratc
 	}
 }
 
-// keyTable has the sets of the keys that were asked for. Nobody ever asks for most
-// of the keys that clusters have, so those of a key are made from the rows at its
-// first use; later versions of the fleet follow the changes. Versions in which the
-// same rows have the same values share a table.
+// keyTable holds the sets of the keys that were asked for. Most keys of clusters are never asked
+// for, so the sets of a key are built from the rows on first use; later versions of the fleet apply
+// the changes. Versions whose rows have the same values share a table.
 type keyTable struct {
-	mu   sync.Mutex // guards what follows, of which only more is ever added
+	mu   sync.Mutex // guards the fields below, to which entries are only ever added
 	sets map[string]*KeySets
-	// all says that sets has every key that any cluster has. That is so once somebody
-	// has asked for a key that none has, so that this need not be found out each time.
+	// all says that sets contains every key of every cluster. It is set once somebody asks for a
+	// key that no cluster has, so that the rows are not scanned for each such key.
 	all bool
 
 	valuesOf func(c *api.Cluster) map[string]string
@@ -100,7 +98,7 @@ func (t *keyTable) of(key string, rows []*Row) *KeySets {
 	return &noRows
 }
 
-// read makes the sets of a key. They are of version 0, and thus nobody's to write.
+// read builds the sets of a key. They have version 0, so no version modifies them in place.
 func (t *keyTable) read(key string, rows []*Row) *KeySets {
 	w, k := writer{slots: len(rows)}, keyEdit{}
 	for at, r := range rows {
@@ -114,7 +112,7 @@ func (t *keyTable) read(key string, rows []*Row) *KeySets {
 	return k.done()
 }
 
-// readAll makes the sets of every key.
+// readAll builds the sets of every key.
 func (t *keyTable) readAll(rows []*Row) {
 	w, edit := writer{slots: len(rows)}, valueEdit{begun: true, all: true}
 	for at, r := range rows {
@@ -128,16 +126,16 @@ func (t *keyTable) readAll(rows []*Row) {
 	t.all = true
 }
 
-// valueEdit is a keyTable that is being written.
+// valueEdit is a keyTable that is being modified.
 type valueEdit struct {
 	table *keyTable
 	begun bool
-	sets  map[string]*KeySets // those that the table had then
+	sets  map[string]*KeySets // sets that the table had when the edit began
 	all   bool
-	keys  map[string]*keyEdit // those that were written
+	keys  map[string]*keyEdit // modified keys
 }
 
-// begin notes that a table is needed that is not the one of the version before.
+// begin records that the table will differ from that of the previous version.
 func (e *valueEdit) begin() {
 	if e.begun {
 		return
@@ -148,7 +146,7 @@ func (e *valueEdit) begin() {
 	e.sets, e.all = maps.Clone(e.table.sets), e.table.all
 }
 
-// keyEdit are the sets of one key that are being written.
+// keyEdit holds the sets of one key that are being modified.
 type keyEdit struct {
 	rows   *RowSet
 	values setTable[string]
@@ -162,7 +160,7 @@ func (k *keyEdit) put(w *writer, value string, at int) {
 
 func (k *keyEdit) done() *KeySets { return &KeySets{k.rows, k.values.sets} }
 
-// of are the sets of a key to be written; nil where nobody has asked for it.
+// of returns the sets of a key for modification, or nil if nobody has asked for the key.
 func (e *valueEdit) of(key string) *keyEdit {
 	if k := e.keys[key]; k != nil {
 		return k
@@ -182,7 +180,7 @@ func (e *valueEdit) of(key string) *keyEdit {
 	return k
 }
 
-// replace gives a row other values than before, and reports whether it has any.
+// replace replaces the values of a row, and reports whether they changed.
 func (e *valueEdit) replace(w *writer, at int, was, is map[string]string) (changed bool) {
 	if maps.Equal(was, is) {
 		return false
@@ -215,7 +213,7 @@ func (e *valueEdit) replace(w *writer, at int, was, is map[string]string) (chang
 	return true
 }
 
-// done is the table as it was written.
+// done returns the finished table.
 func (e *valueEdit) done() *keyTable {
 	if !e.begun {
 		return e.table

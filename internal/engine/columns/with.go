@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// With returns the fleet after changes, judged at now, and what differs. The
-// receiver stays as it is. Cost: proportional to the changes, plus a copy of
-// the columns they touch.
+// With returns the fleet after the changes, evaluated at now, and the difference. The receiver is
+// not modified. The cost is proportional to the changes, plus a copy of each modified column.
 func (f *Fleet) With(changes Changes, now time.Time) (*Fleet, Delta) {
 	g := *f
 	g.now = now
@@ -55,17 +54,17 @@ func (f *Fleet) With(changes Changes, now time.Time) (*Fleet, Delta) {
 	return b.Fleet, b.delta
 }
 
-// edit is one application of With: the new fleet, and which of its parts have
-// been copied already and may be written.
+// edit is one call of With: the new fleet, and which of its parts have been copied and may be
+// modified.
 type edit struct {
 	*Fleet
 	old *Fleet
 
 	delta    Delta
-	dirty    Bitmap         // rows about which anything changed but placement scores
-	rated    Bitmap         // rows with other placement scores
-	replaced []int          // rows with another cluster, or other labels
-	added    []int32        // rows of new clusters, in the order of their names
+	dirty    Bitmap         // rows in which anything but placement scores changed
+	rated    Bitmap         // rows whose placement scores changed
+	replaced []int          // rows whose cluster or labels changed
+	added    []int32        // rows of new clusters, in name order
 	stale    map[int32]bool // metrics to evaluate again
 
 	rowSlab    slab[Row]
@@ -80,20 +79,20 @@ type edit struct {
 	owners       setTable[string]
 	taints       setTable[Taint]
 	amounts      amountEdit
-	listed       map[int32]*RowSet // clusters that list a metric, where that changed
+	listed       map[int32]*RowSet // clusters that list a metric, if that changed
 
 	bundles map[string]*bundleEdit
 
 	ownRows, ownBits, ownScore, ownMetrics, ownIDs, ownWaiting bool
 }
 
-// changed notes that an aspect of a row changed.
+// changed records that an aspect of a row changed.
 func (b *edit) changed(aspect Aspects, at int) {
 	b.dirty.Set(at)
 	b.delta.of(aspect, 64*len(b.dirty)).Set(at)
 }
 
-// changedRows is changed for a set of rows.
+// changedRows records that an aspect changed in a set of rows.
 func (b *edit) changedRows(aspect Aspects, rows *RowSet) {
 	if rows.Len() > 0 {
 		rows.OrInto(b.dirty)
@@ -101,7 +100,7 @@ func (b *edit) changedRows(aspect Aspects, rows *RowSet) {
 	}
 }
 
-// keepTables gives the fleet the tables that were written.
+// keepTables stores the finished tables in the fleet.
 func (b *edit) keepTables() {
 	b.Fleet.labels, b.Fleet.claims, b.Fleet.amounts = b.labels.done(), b.claims.done(), b.amounts.done()
 	b.Fleet.places = b.places.done()

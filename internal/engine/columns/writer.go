@@ -5,18 +5,17 @@ import (
 	"slices"
 )
 
-// writer makes the sets of one version of a fleet. A set that another version made
-// belongs to that, too, so it is copied before anything is written to it; what this
-// version made is written in place.
+// writer creates the sets of one version of a fleet. A set that an earlier version made is shared
+// and therefore copied before it is modified; a set that this version made is modified in place.
 type writer struct {
 	version uint64
-	slots   int // rows that the version has in the end
-	// sets and lists are the memory of new ones.
+	slots   int // rows that the version will have
+	// sets and lists allocate new ones.
 	sets  slab[RowSet]
 	lists slab[int32]
 }
 
-// writable is a set that may be written: the set itself, or a copy of it.
+// writable returns a set that may be modified: the set itself, or a copy.
 func (w *writer) writable(s *RowSet) *RowSet {
 	if s != nil && s.made == w.version {
 		return s
@@ -33,7 +32,7 @@ func (w *writer) writable(s *RowSet) *RowSet {
 	return own
 }
 
-// put adds a row to a set that is writable.
+// put adds a row to a writable set.
 func (w *writer) put(s *RowSet, row int) {
 	if s.dense != nil {
 		if !s.dense.Has(row) {
@@ -68,7 +67,7 @@ func (w *writer) put(s *RowSet, row int) {
 	}
 }
 
-// take takes a row out of a set that is writable.
+// take removes a row from a writable set.
 func (w *writer) take(s *RowSet, row int) {
 	if !s.Has(row) {
 		return
@@ -85,7 +84,7 @@ func (w *writer) take(s *RowSet, row int) {
 	s.sparse = slices.Delete(s.sparse, at, at+1)
 }
 
-// assigned is a set with a row in it or not.
+// assigned returns a set with a row added or removed.
 func (w *writer) assigned(s *RowSet, row int, in bool) *RowSet {
 	if s.Has(row) == in {
 		return s
@@ -99,10 +98,10 @@ func (w *writer) assigned(s *RowSet, row int, in bool) *RowSet {
 	return s
 }
 
-// setTable is a table of sets that is being written. It has no empty ones.
+// setTable is a table of sets that is being modified. It contains no empty sets.
 type setTable[K comparable] struct {
 	sets map[K]*RowSet
-	own  bool // sets is the version's own
+	own  bool // sets has been copied
 }
 
 func (t *setTable[K]) put(w *writer, key K, row int) {
@@ -126,7 +125,7 @@ func (t *setTable[K]) take(w *writer, key K, row int) {
 	}
 }
 
-// write gives a key another set.
+// write sets the set of a key.
 func (t *setTable[K]) write(key K, s *RowSet) {
 	if !t.own {
 		t.own = true
@@ -141,14 +140,13 @@ func (t *setTable[K]) write(key K, s *RowSet) {
 	}
 }
 
-// slab is memory for many small things, which is allocated some at a time: for as
-// many as chunk says, or with 0 for each by itself.
+// slab allocates many small values, chunk at a time. If chunk is 0, each is allocated separately.
 type slab[T any] struct {
 	chunk int
 	free  []T
 }
 
-// take is memory for n things.
+// take allocates n values.
 func (s *slab[T]) take(n int) []T {
 	if n > len(s.free) {
 		if n >= s.chunk {

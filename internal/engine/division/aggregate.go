@@ -2,12 +2,11 @@ package division
 
 import "slices"
 
-// This file holds what is particular to Aggregate: as few clusters as can hold the
-// replicas under the constraints. What runs stays, so of clusters that hold replicas
-// none is left out unless there is a surplus.
+// Aggregate uses as few clusters as can hold the replicas under the constraints. Running replicas
+// stay, so no cluster that holds replicas is left out unless there is a surplus.
 
-// chooseFewest makes a choice that holds the constraints as small as it can be: the
-// same search once more, with a smaller and smaller bound on clusters.
+// chooseFewest reduces a choice that meets the constraints to the minimum: it repeats the search
+// with ever smaller limits on the number of clusters.
 func (sel *choice) chooseFewest(r *Request, keep bool, tier int32) {
 	if r.Mode != Aggregate || !r.divided() {
 		return
@@ -15,9 +14,9 @@ func (sel *choice) chooseFewest(r *Request, keep bool, tier int32) {
 	most := sel.limits.most
 	defer func() { sel.limits.most = most }()
 	least, found := sel.leastPlaces(r, keep, tier), int64(len(sel.chosen))
-	last, bound := most, most // the last one tried, and the smallest that will do
+	last, bound := most, most // the last limit tried, and the smallest that works
 	for step := int64(1); least < found; {
-		// Mostly the lower bound is enough, or little more.
+		// Usually the lower bound or slightly more is enough.
 		k := min(least+step-1, (least+found)/2)
 		sel.limits.most, last = k, k
 		sel.roomiest, sel.ceilingRoom = 0, 0
@@ -27,14 +26,14 @@ func (sel *choice) chooseFewest(r *Request, keep bool, tier int32) {
 		}
 		found, step, bound = int64(len(sel.chosen)), 1, k
 	}
-	if last != bound { // the last one tried was too small
+	if last != bound { // the last limit tried was too small
 		sel.limits.most = bound
 		_ = sel.chooseOnce(r, keep, tier) // succeeds, as it did before
 	}
 }
 
-// leastPlaces is at most as many places as a choice needs: those that it has in any
-// case, and the roomiest of the others.
+// leastPlaces returns a lower bound on the places that a choice needs: those that are always used,
+// and the roomiest of the others.
 func (sel *selection) leastPlaces(r *Request, keep bool, tier int32) int64 {
 	var places, room int64
 	var others []int64
@@ -56,16 +55,15 @@ func (sel *selection) leastPlaces(r *Request, keep bool, tier int32) int64 {
 	return max(places, sel.limits.least, 1)
 }
 
-// surplus reports whether replicas that are held are to go, and the constraints say
-// something about which.
+// surplus reports whether replicas must be removed and the constraints affect which ones.
 func (pl *pool) surplus(r *Request) bool {
 	return r.Mode == Aggregate && r.divided() && !r.Fresh && pl.kept > r.Replicas && len(r.Constraints) > 0
 }
 
-// onlyHolders leaves the places that hold replicas, none with room for more: the
-// surplus goes from those that are not chosen, from the last tier on.
+// onlyHolders keeps only the places that hold replicas, without room for more: the surplus is
+// removed from places that are not chosen, starting with the last tier.
 func (pl *pool) onlyHolders(r *Request) {
-	last, left := int32(0), r.Replicas // the tier that the surplus begins in
+	last, left := int32(0), r.Replicas // the tier in which the surplus begins
 	for ; last < pl.tiers; last++ {
 		for i := range pl.places {
 			if p := &pl.places[i]; p.tier == last {
@@ -93,9 +91,9 @@ func (pl *pool) onlyHolders(r *Request) {
 	pl.keepChosen()
 }
 
-// preferPresent exchanges parties, of which none is needed less than the last, for
-// those of places that held replicas, where a new division needs no more clusters with
-// them: what can stay stays. room is that of all parties, n what they have to hold.
+// preferPresent replaces parties that are no more needed than the last one by places that held
+// replicas, if a new division then needs no more clusters: what can stay stays. room is the room of
+// all parties, n what they must hold.
 func (as *assignment) preferPresent(r *Request, tier int32, room, n int64) {
 	if !r.Fresh || as.minima() {
 		return

@@ -5,16 +5,15 @@ import (
 	"slices"
 )
 
-// assignment gives the places that were chosen their replicas.
+// assignment divides the replicas among the chosen places.
 type assignment struct {
 	choice
 
-	anchored bool    // some places got a replica only for a constraint
-	parties  []party // memory for apportioning
+	anchored bool    // some places got a replica only because of a constraint
+	parties  []party // scratch memory for apportioning
 }
 
-// assign gives the places their replicas, and sees to it that the constraints hold
-// for those that got any.
+// assign divides the replicas and makes sure that the constraints hold for the places that got any.
 func (as *assignment) assign(r *Request) error {
 	as.anchored = false
 	if as.share(r) > 0 {
@@ -60,8 +59,8 @@ func (as *assignment) spread() bool {
 	return true
 }
 
-// tooFewReplicas names the constraint that asks for the most groups, where that alone
-// is too many; where groups overlap a replica can be in several.
+// tooFewReplicas returns an error naming the constraint that requires the most groups, if that is
+// too many on its own. If groups overlap, one replica can be in several.
 func (as *assignment) tooFewReplicas(r *Request) error {
 	err := &tooFewReplicasError{replicas: r.Replicas}
 	if l := &as.limits; l.leastBy != "" {
@@ -78,9 +77,9 @@ func (as *assignment) tooFewReplicas(r *Request) error {
 	return err
 }
 
-// anchor marks the places that must get a replica, so that there are clusters and
-// groups enough: with keep what those cover that keep replicas is covered already.
-// It reports whether there are replicas enough for it.
+// anchor marks the places that must get a replica so that there are enough clusters and groups.
+// With keep, what the places that keep their replicas cover is already covered. It reports whether
+// there are enough replicas.
 func (as *assignment) anchor(r *Request, keep bool) bool {
 	order := as.runningFirst()
 	as.limits.clear()
@@ -117,8 +116,8 @@ func (as *assignment) anchor(r *Request, keep bool) bool {
 	return true
 }
 
-// runningFirst are the places with replicas, and then as many of the others, in their
-// order, as may be asked to have some. None of them is undecided any more.
+// runningFirst returns the places with replicas, followed by as many of the others, in order, as
+// may get some. It leaves no place undecided.
 func (as *assignment) runningFirst() []entry {
 	var running []entry
 	for i := range as.places {
@@ -135,7 +134,7 @@ func (as *assignment) runningFirst() []entry {
 	return append(running, as.first(others, byPreference, everywhere)...)
 }
 
-// share gives the places their replicas. It returns how many are left.
+// share divides the replicas among the places and returns how many are left.
 func (as *assignment) share(r *Request) int64 {
 	var sum int64
 	for i := range as.places {
@@ -160,8 +159,8 @@ func (as *assignment) share(r *Request) int64 {
 	return 0
 }
 
-// fitMinima leaves places out, the last first, while what those that hold replicas
-// have at least is more than there is.
+// fitMinima leaves out places, starting with the last, while the minima of the places that hold
+// replicas exceed the replicas.
 func (as *assignment) fitMinima(r *Request, sum int64) int64 {
 	var lower int64
 	for i := range as.places {
@@ -185,8 +184,8 @@ func (as *assignment) fitMinima(r *Request, sum int64) int64 {
 	return sum
 }
 
-// contract takes the surplus back: from the last tier on; within a tier in
-// proportion to what is held, or from those that hold the least.
+// contract removes the surplus, starting with the last tier; within a tier in proportion to what is
+// held, or from those that hold the least.
 func (as *assignment) contract(r *Request) {
 	n := r.Replicas
 	for i := range as.places {
@@ -197,7 +196,7 @@ func (as *assignment) contract(r *Request) {
 	}
 }
 
-// reserve is what a place keeps in any case.
+// reserve returns what a place always keeps.
 func (p *place) reserve() int64 {
 	if p.state == out || p.replicas == 0 {
 		return 0
@@ -205,8 +204,8 @@ func (p *place) reserve() int64 {
 	return p.lower()
 }
 
-// contractTier divides n replicas, and those that the places of the tier keep in any
-// case, among them. It returns how many are left for the other tiers.
+// contractTier divides n replicas, in addition to those that the places of the tier always keep,
+// among them. It returns how many are left for the other tiers.
 func (as *assignment) contractTier(r *Request, tier int32, n int64) int64 {
 	as.parties = as.parties[:0]
 	for i := range as.places {
@@ -237,10 +236,10 @@ func (as *assignment) contractTier(r *Request, tier int32, n int64) int64 {
 	return n
 }
 
-// settle gives a place the replicas of its party.
+// settle assigns a party's replicas to its place.
 func (as *assignment) settle(c party) { as.places[c.place].replicas = c.replicas }
 
-// expand gives away n more replicas, tier by tier. It returns how many are left.
+// expand assigns n more replicas, tier by tier, and returns how many are left.
 func (as *assignment) expand(r *Request, n int64) int64 {
 	for tier := range as.tiers {
 		if n == 0 {
@@ -255,7 +254,7 @@ func (as *assignment) expand(r *Request, n int64) int64 {
 	return n
 }
 
-// spreadOver gives all places of a tier a part of n replicas.
+// spreadOver divides n replicas among all places of a tier.
 func (as *assignment) spreadOver(r *Request, tier int32, n int64) int64 {
 	if as.minima() {
 		n = as.seed(tier, n)
@@ -269,7 +268,7 @@ func (as *assignment) spreadOver(r *Request, tier int32, n int64) int64 {
 		}
 	}
 	if few {
-		// Of those that begin without replicas only the first n can get any.
+		// Among places without replicas, only the first n can get any.
 		order := byVotes
 		if r.Descending {
 			order = byVotesDescending
@@ -283,11 +282,11 @@ func (as *assignment) spreadOver(r *Request, tier int32, n int64) int64 {
 	return n
 }
 
-// started reports whether a place begins with replicas.
+// started reports whether a place starts with replicas.
 func (p *place) started() bool { return p.replicas > p.kept }
 
-// party is a place among those that replicas are given to: by room only the new
-// ones count, and by weight, where all are new, those that it has now break ties.
+// party returns a place as a party to an apportionment. By room, only new replicas count. By
+// weight, where all replicas are divided anew, current replicas break ties.
 func (p *place) party(r *Request, i int32) party {
 	c := party{votes: p.votes, replicas: p.replicas, upper: p.most, rank: p.rank, place: i}
 	if r.Mode == Static {
@@ -305,9 +304,8 @@ func (as *assignment) settleClaims() {
 	}
 }
 
-// seed gives places without replicas what they have at least, in their order, and
-// leaves out those for which there is not enough. It returns how many replicas are
-// left.
+// seed assigns the minimum to places without replicas, in order, and leaves out those for which
+// there are not enough. It returns how many replicas are left.
 func (as *assignment) seed(tier int32, n int64) int64 {
 	left := n
 	for few := n; ; few *= 8 {
@@ -321,7 +319,7 @@ func (as *assignment) seed(tier int32, n int64) int64 {
 		if left == 0 || int64(len(order)) < few {
 			break
 		}
-		// Those that come later may ask for less: begin anew, to find more.
+		// Later places may have lower minima: start over to find more.
 		for _, e := range order {
 			p := &as.places[e.place]
 			p.replicas = min(p.replicas, p.kept)
@@ -336,11 +334,11 @@ func (as *assignment) seed(tier int32, n int64) int64 {
 	return left
 }
 
-// fill gives n replicas to as few places of a tier as have room for them: those that
-// hold replicas first, then from the largest room on.
+// fill assigns n replicas to as few places of a tier as have room for them: first those that hold
+// replicas, then by descending room.
 func (as *assignment) fill(r *Request, tier int32, n int64) int64 {
 	var room, seeds int64
-	few := int64(16) // are mostly enough
+	few := int64(16) // usually enough
 	for {
 		as.parties, room, seeds = as.parties[:0], 0, 0
 		order := as.first(few, byClaim, filter{tier: tier})

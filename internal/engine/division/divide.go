@@ -5,23 +5,23 @@ import (
 	"slices"
 )
 
-// Divider divides. It keeps scratch memory for the next division, so it is for
-// one goroutine at a time. The zero value is ready.
+// Divider divides replicas. It keeps scratch memory for the next division, so it must not be used
+// concurrently. The zero value is ready to use.
 //
-// What it works on comes in layers, of which each knows those before it: the pool of
-// places, what is selected of them, the choice of groups, the choice as a whole, and
-// the assignment of replicas. Sites are divided by themselves.
+// Its data is layered; each layer knows only the ones before it: the pool of places, the selection
+// from it, the choice of groups, the choice as a whole, and the assignment of replicas. Sites are
+// divided separately.
 type Divider struct {
 	assignment
 
-	shed   int64 // replicas that were kept where a surplus went before a choice was made
+	shed   int64 // replicas that were kept when a surplus was removed before the choice
 	shares []Share
 	sites  siteDivision
 }
 
-// Divide chooses among the candidates and divides the replicas over them. The
-// result does not refer to the candidates or to the divider. With an error it has
-// no shares, but still tells the reasons of candidates that take none.
+// Divide chooses among the candidates and divides the replicas among them. The result does not
+// refer to the candidates or the divider. If it fails, the result has no shares but still has the
+// reasons of candidates that cannot be used.
 func (d *Divider) Divide(r *Request, candidates []Candidate) (Result, error) {
 	res, err := d.divide(r, candidates)
 	if err == nil && r.Mode == Static && r.counted() && (len(r.Constraints) > 0 || d.minima()) {
@@ -30,12 +30,11 @@ func (d *Divider) Divide(r *Request, candidates []Candidate) (Result, error) {
 	return res, err
 }
 
-// maxSettling bounds how often a division by static weights is made anew.
+// maxSettling limits how often a division by static weights is repeated.
 const maxSettling = 8
 
-// settleStatic divides as often as another look would divide otherwise. Which
-// clusters are chosen depends on which run replicas, and those that get none are no
-// longer among them.
+// settleStatic repeats the division until it is stable. Which clusters are chosen depends on which
+// run replicas, and clusters that get none no longer do.
 func (d *Divider) settleStatic(r *Request, candidates []Candidate, res *Result) {
 	again := *r
 	again.Fresh = false
@@ -62,7 +61,7 @@ func (d *Divider) settleStatic(r *Request, candidates []Candidate, res *Result) 
 	}
 }
 
-// divide is one division.
+// divide makes a single division.
 func (d *Divider) divide(r *Request, candidates []Candidate) (Result, error) {
 	res := Result{request: *r}
 	if len(candidates) == 0 {
@@ -106,8 +105,8 @@ func (d *Divider) divide(r *Request, candidates []Candidate) (Result, error) {
 	return res, nil
 }
 
-// cramped reports whether a candidate takes all that it has room for, or can take
-// nothing, for want of room.
+// cramped reports whether a candidate takes all that it has room for, or cannot be used for lack of
+// room.
 func (d *Divider) cramped(r *Request, candidates []Candidate) bool {
 	for i := range d.places {
 		if p := &d.places[i]; p.replicas == p.most && p.most < r.Replicas {
@@ -123,8 +122,8 @@ func (d *Divider) cramped(r *Request, candidates []Candidate) bool {
 	return false
 }
 
-// decideFirst decides with all places; where a surplus goes from aggregated replicas
-// first with those alone that hold some.
+// decideFirst decides with all places; if there is a surplus of aggregated replicas, it first tries
+// only the places that hold some.
 func (d *Divider) decideFirst(r *Request, candidates []Candidate) error {
 	d.shed = 0
 	if d.surplus(r) {
@@ -139,7 +138,7 @@ func (d *Divider) decideFirst(r *Request, candidates []Candidate) error {
 	return d.decide(r)
 }
 
-// decide chooses places and gives them their replicas.
+// decide chooses places and assigns their replicas.
 func (d *Divider) decide(r *Request) error {
 	if err := d.choose(r); err != nil {
 		return err
@@ -158,8 +157,8 @@ func (d *Divider) decide(r *Request) error {
 	return nil
 }
 
-// rest leaves the places that a workload without replicas keeps: those that it has,
-// or all that are chosen. Overflow tiers are for replicas.
+// rest selects the places that a workload without replicas keeps: its current ones, or all that are
+// chosen. Overflow tiers are not used without replicas.
 func (d *Divider) rest(r *Request) {
 	all := r.Empty || r.Bare && !slices.ContainsFunc(d.places, func(p place) bool { return p.present })
 	for i := range d.places {
@@ -172,8 +171,8 @@ func (d *Divider) rest(r *Request) {
 	d.keepChosen()
 }
 
-// decidePacked decides with places whose lower bounds fit together, where leaving
-// out those with the largest was not enough.
+// decidePacked decides with places whose lower bounds fit together, if leaving out those with the
+// largest was not enough.
 func (d *Divider) decidePacked(r *Request, candidates []Candidate) bool {
 	for _, roomiest := range []bool{false, true} {
 		d.ceiling = [2]int64{Unlimited, Unlimited}
@@ -188,8 +187,8 @@ func (d *Divider) decidePacked(r *Request, candidates []Candidate) bool {
 	return false
 }
 
-// decideFew decides with no more clusters than there are replicas, so that each can
-// have one, where those that were chosen need more.
+// decideFew decides with no more clusters than replicas, so that each can have one, if the chosen
+// clusters need more.
 func (d *Divider) decideFew(r *Request, candidates []Candidate, err error) error {
 	var spread *spreadError
 	if !errors.As(err, &spread) || spread.replicas == 0 {
@@ -205,11 +204,11 @@ func (d *Divider) decideFew(r *Request, candidates []Candidate, err error) error
 	return err
 }
 
-// maxRelaxations bounds how often places are left out for their lower bounds.
+// maxRelaxations limits how often places are left out because of their lower bounds.
 const maxRelaxations = 16
 
-// relax makes places anew, without those that ask for the most replicas at least:
-// of those that hold none, and then of all. It reports whether any are left.
+// relax rebuilds the places without those that have the largest lower bounds: first among those
+// that hold no replicas, then among all. It reports whether any are left.
 func (d *Divider) relax(r *Request, candidates []Candidate) bool {
 	if d.largest[0] > 0 {
 		d.ceiling[0] = d.largest[0] - 1
@@ -220,7 +219,7 @@ func (d *Divider) relax(r *Request, candidates []Candidate) bool {
 	return len(d.places) > 0
 }
 
-// noPlaces says why no candidate can be used.
+// noPlaces returns an error that says why no candidate can be used.
 func (d *Divider) noPlaces(r *Request, candidates []Candidate) error {
 	var room int64
 	least := int64(Unlimited)
@@ -244,8 +243,8 @@ func (d *Divider) noPlaces(r *Request, candidates []Candidate) error {
 	return &NoRoomError{Room: room, Wanted: r.Replicas}
 }
 
-// unchanged reports whether what is held is just what is wanted. Then the places
-// are those of the present binding, with the replicas they have.
+// unchanged reports whether the current replicas are exactly those requested. If so, it sets the
+// places to the present binding.
 func (d *Divider) unchanged(r *Request) bool {
 	if !r.divided() || r.anew() || d.kept != r.Replicas {
 		return false

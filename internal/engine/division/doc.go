@@ -1,9 +1,8 @@
-// Package division chooses among candidates and divides replicas over them. It
-// is arithmetic only: it knows clusters as rows with numbers, no objects.
+// Package division chooses among candidates and divides replicas among them. It is arithmetic only:
+// clusters are rows with numbers, not objects.
 //
-// A division has three steps. Candidates that can take nothing are left out;
-// where spread constraints ask for it some of the rest are selected; and the
-// replicas are apportioned over the selected ones by the method of Webster and
-// Sainte-Laguë, from what they hold already. The result is a function of the
-// request and the set of candidates: their order does not matter.
+// A division has three steps. Candidates that cannot be used are left out; if there are spread
+// constraints, some of the others are selected; and the replicas are apportioned among the selected
+// ones by the Webster (Sainte-Laguë) method, starting from what they hold. The result depends only
+// on the request and the set of candidates, not on their order.
 package division

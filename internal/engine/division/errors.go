@@ -2,9 +2,9 @@ package division
 
 import "fmt"
 
-// NoCandidatesError says that there is nothing to choose from.
+// NoCandidatesError says that there are no candidates.
 type NoCandidatesError struct {
-	by string // what a constraint groups by, where no candidate is in a group
+	by string // the grouping of a constraint, if no candidate is in a group
 }
 
 func (e *NoCandidatesError) Error() string {
@@ -14,9 +14,9 @@ func (e *NoCandidatesError) Error() string {
 	return "no cluster to choose from"
 }
 
-// tooFewGroupsError says that a constraint asks for more groups than there are.
+// tooFewGroupsError says that a constraint requires more groups than there are.
 type tooFewGroupsError struct {
-	by    string // what the groups are
+	by    string // the grouping
 	found int64
 	min   int64
 }
@@ -25,9 +25,9 @@ func (e *tooFewGroupsError) Error() string {
 	return fmt.Sprintf("%s: min_groups is %d, candidates are in %d", e.by, e.min, e.found)
 }
 
-// spreadError says that no choice of clusters holds all spread constraints.
+// spreadError says that no choice of clusters meets all spread constraints.
 type spreadError struct {
-	replicas int64 // that the chosen clusters share; 0 = there is no choice whatever they are
+	replicas int64 // replicas to divide; 0 = there is no choice, whatever the replicas
 }
 
 func (e *spreadError) Error() string {
@@ -37,15 +37,15 @@ func (e *spreadError) Error() string {
 	return "no choice of the candidates holds all spread constraints at once"
 }
 
-// NoRoomError says that the candidates have too little room.
+// NoRoomError says that the candidates lack room.
 type NoRoomError struct {
-	Room   int64 // replicas there is room for, on the roomiest choice found
+	Room   int64 // replicas that fit, on the roomiest choice found
 	Wanted int64
-	// by is what the constraint groups by that does not allow more clusters to be
-	// used. It is empty where all candidates together have too little room.
+	// by is the grouping of the constraint that prevents more clusters from being used. It is empty
+	// if all candidates together lack room.
 	by string
-	// together says that the room is that of one region, because all replicas have to
-	// be in one: of Region, where what runs is there.
+	// together says that the room is that of one region, because all replicas must be in the same
+	// one: in Region, if replicas run there.
 	together bool
 	Region   string
 }
@@ -63,8 +63,7 @@ func (e *NoRoomError) Error() string {
 	return fmt.Sprintf("has room for %d of %d replicas", e.Room, e.Wanted)
 }
 
-// limitsError says that the bounds on the replicas of single clusters leave no way
-// to divide the replicas.
+// limitsError says that the limits on single clusters prevent any division.
 type limitsError struct {
 	replicas int64
 }
@@ -73,12 +72,11 @@ func (e *limitsError) Error() string {
 	return fmt.Sprintf("no division of %d replicas gives every cluster that is used what its limits ask for", e.replicas)
 }
 
-// tooFewReplicasError says that there are fewer replicas than places that each
-// need one.
+// tooFewReplicasError says that there are fewer replicas than places that each need one.
 type tooFewReplicasError struct {
 	replicas int64
 	needed   int64
-	by       string // what the constraint groups by; empty: the least that any cluster takes
+	by       string // the grouping of the constraint; empty: the lowest minimum of any cluster
 }
 
 func (e *tooFewReplicasError) Error() string {

@@ -5,25 +5,25 @@ import (
 	"slices"
 )
 
-// order is an order of places.
+// order is a sort order of places.
 type order uint8
 
 const (
-	// byPreference: those that hold replicas, then by tier, those of the present
-	// binding, from the largest weight, or without weights from the one that has the
-	// most replicas, from the largest room, by rank.
+	// byPreference: places that hold replicas first, then by tier, places of the present binding
+	// first, by descending weight or, without weights, by descending replicas, by descending room,
+	// by rank.
 	byPreference order = iota
-	// byClaim: those that hold replicas, from the one with the most, then from the
-	// largest claim, by rank.
+	// byClaim: places that hold replicas first, by descending replicas, then by descending claim,
+	// by rank.
 	byClaim
-	// byVotes: from the largest claim, those that run, by rank, or by rank descending.
+	// byVotes: by descending claim, running ones first, by rank or by descending rank.
 	byVotes
 	byVotesDescending
-	// byRoom: from the most replicas that they can have, by rank.
+	// byRoom: by descending maximum of replicas, by rank.
 	byRoom
 )
 
-// entry is a place with what it is ordered by.
+// entry is a place with its sort key.
 type entry struct {
 	hi, lo uint64
 	place  int32
@@ -41,16 +41,16 @@ func compareEntries(e, f entry) int {
 	return 0
 }
 
-// largestRoom is what room is cut to where it is ordered by.
+// largestRoom is the cap on room in sort keys.
 const largestRoom = 1<<32 - 1
 
-// entry orders a place.
+// entry returns the entry of a place.
 func (pl *pool) entry(o order, i int) entry {
 	hi, lo := o.key(&pl.places[i], pl.weighted)
 	return entry{hi: hi, lo: lo, place: int32(i)}
 }
 
-// key is what a place is ordered by, the smaller the better.
+// key returns the sort key of a place; lower comes first.
 func (o order) key(p *place, weighted bool) (hi, lo uint64) {
 	lo = uint64(p.rank)
 	switch o {
@@ -89,12 +89,12 @@ func (o order) key(p *place, weighted bool) (hi, lo uint64) {
 	return hi, lo
 }
 
-// filter says which places take part.
+// filter selects places.
 type filter struct {
-	tier      int32 // of this tier; -1 = of any
-	unstarted bool  // places that begin without replicas and can have some
+	tier      int32 // only this tier; -1 = any
+	unstarted bool  // only places that start without replicas and can have some
 	groups    *Groups
-	group     int32 // of this group, where groups are given
+	group     int32 // only this group, if groups are given
 }
 
 var everywhere = filter{tier: -1}
@@ -110,8 +110,8 @@ func (f *filter) pass(p *place) bool {
 	return slices.Contains(f.groups.of(p.row, &one), f.group)
 }
 
-// first are the first k places in the order, of those that pass the filter. They
-// are valid until the next call.
+// first returns the first k places in the order that pass the filter. The result is valid until the
+// next call.
 func (pl *pool) first(k int64, o order, f filter) []entry {
 	heap := pl.entries[:0]
 	if k <= 0 {
@@ -128,7 +128,7 @@ func (pl *pool) first(k int64, o order, f filter) []entry {
 			sinkEntry(heap, j)
 		}
 	}
-	// Most of the rest come after the last of these, and need no entry.
+	// Most of the rest rank below the last of these and need no entry.
 	for ; i < len(pl.places); i++ {
 		p := &pl.places[i]
 		hi, lo := o.key(p, pl.weighted)
@@ -161,7 +161,7 @@ func sinkEntry(heap []entry, i int) {
 	}
 }
 
-// entriesOf are the places that pass a filter, in no order.
+// entriesOf returns the places that pass a filter, unordered.
 func (pl *pool) entriesOf(f filter) []entry {
 	pl.entries = pl.entries[:0]
 	for i := range pl.places {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// pack leaves only places that can all have their lower bound and together have
-// room for the replicas: those that hold some first, then tier by tier, or from the
-// roomiest on. It reports whether there are such.
+// pack keeps only places that can all have their lower bound and together have room for the
+// replicas: first those that hold some, then tier by tier or by descending room. It reports whether
+// it found such places.
 func (pl *pool) pack(r *Request, roomiest bool) bool {
 	order := make([]int32, len(pl.places))
 	for i := range order {
@@ -26,7 +26,7 @@ func (pl *pool) pack(r *Request, roomiest bool) bool {
 		}
 		return cmp.Compare(a.tier, b.tier)
 	})
-	missing := int64(0) // places that must be used as well, each with a replica at least
+	missing := int64(0) // further places that must be used, each with at least one replica
 	for i := range r.Constraints {
 		missing = max(missing, r.Constraints[i].Min)
 	}

@@ -5,38 +5,37 @@ import (
 	"slices"
 )
 
-// group is a group of clusters in the search for the best ones.
+// group is a group of clusters in the search for the best groups.
 type group struct {
 	id     int32 // index into Groups.Names
-	value  int64 // clusters in it
-	weight int64 // how good it is
-	room   int64 // replicas that its clusters have room for
-	must   bool  // is among the chosen ones in any case
+	value  int64 // number of its clusters
+	weight int64 // higher is better
+	room   int64 // replicas that fit on its clusters
+	must   bool  // must be chosen
 	picked bool
 }
 
-// maxPathStates bounds the table of the exact search.
+// maxPathStates limits the table of the exact search.
 const maxPathStates = 1 << 22
 
 // pathSearch finds the best groups. It keeps its memory for the next search.
 //
-// The groups are ordered by value, then from the largest weight, then by name. A
-// path is a series of them in this order that is satisfied: it has at least least
-// and at most most groups, and target clusters. It ends where it is first
-// satisfied. The best path has the largest weight, then the largest value, then
-// comes first. If some of its groups, from the largest weight on, are a path
+// The groups are ordered by value, then by descending weight, then by name. A path is a sequence of
+// groups in this order with at least least and at most most groups, and at least target clusters.
+// It ends where these conditions are first met. The best path has the largest weight, then the
+// largest value, then comes first. If some of its groups, taken by descending weight, form a path
 // themselves, the shortest such path is better.
 //
-// There are exponentially many paths, but what can follow a part of one depends
-// only on where it ends, its length, and its value up to the target.
+// There are exponentially many paths, but how one can continue depends only on where it is, its
+// length, and its value up to the target.
 type pathSearch struct {
-	taken     []bool // by group, length and value: whether the best path goes through the group
+	taken     []bool // by group, length and value: whether the best path contains the group
 	next, now []pathSum
-	sums      []int64 // values of the first groups
+	sums      []int64 // sums of the first values
 	sorted    []int32
 }
 
-// pathSum is what the groups of a path add up to.
+// pathSum is the sum over the groups of a path.
 type pathSum struct {
 	weight, value int64
 	ok            bool
@@ -52,8 +51,8 @@ func (s pathSum) less(t pathSum) bool {
 	return s.value < t.value
 }
 
-// choose marks the groups of the best path as picked. It reorders the groups, and
-// reports whether there is a path.
+// choose marks the groups of the best path as picked and reports whether there is a path. It
+// reorders the groups.
 func (s *pathSearch) choose(groups []group, names []string, least, most, target int64) bool {
 	least = max(least, 1)
 	most = min(most, int64(len(groups)))
@@ -82,7 +81,7 @@ func (s *pathSearch) choose(groups []group, names []string, least, most, target 
 	return true
 }
 
-// counts is the largest length of a path that has to be told from longer ones.
+// counts returns the largest path length that must be distinguished from longer ones.
 func counts(groups []group, least, most int64) int64 {
 	if most == int64(len(groups)) {
 		return least // there is no limit
@@ -90,14 +89,14 @@ func counts(groups []group, least, most int64) int64 {
 	return most
 }
 
-// pickLeast picks the best groups when any least of them are enough.
+// pickLeast picks the best groups if any least of them are enough.
 func (s *pathSearch) pickLeast(groups []group, least int64) {
 	for _, i := range s.byWeight(groups)[:least] {
 		groups[i].picked = true
 	}
 }
 
-// byWeight are the groups from the largest weight, then the largest value, on.
+// byWeight returns the groups by descending weight, then by descending value.
 func (s *pathSearch) byWeight(groups []group) []int32 {
 	s.sorted = s.sorted[:0]
 	for i := range groups {
@@ -110,9 +109,8 @@ func (s *pathSearch) byWeight(groups []group) []int32 {
 	return s.sorted
 }
 
-// pickBest picks the best path. From the last group back it finds the best rest
-// of a path for every length and value that the path may have until there; of
-// equal ones that which takes the group comes first.
+// pickBest picks the best path. Starting from the last group, it finds the best rest of a path for
+// every possible length and value so far; among equals, one that contains the group comes first.
 func (s *pathSearch) pickBest(groups []group, least, most, target int64) bool {
 	counts, values := counts(groups, least, most), target+1
 	unlimited := most == int64(len(groups))
@@ -132,8 +130,8 @@ func (s *pathSearch) pickBest(groups []group, least, most, target int64) bool {
 	}
 	for i := len(groups) - 1; i >= 0; i-- {
 		g := &groups[i]
-		// No path has more groups before i, or a value that the smallest or the
-		// largest of them do not add up to.
+		// No path has more groups before i, or a value outside the sums of the smallest and largest
+		// of them.
 		for count := range min(counts, int64(i)) + 1 {
 			largest := s.sums[i]
 			if count < counts || !unlimited {
@@ -170,9 +168,8 @@ func (s *pathSearch) pickBest(groups []group, least, most, target int64) bool {
 	return true
 }
 
-// pickGreedily picks a good path where the table of all would be too large: the
-// groups with the largest weights, which give way to larger ones as long as
-// clusters are missing.
+// pickGreedily picks a good path if the table would be too large: the groups with the largest
+// weights, which are replaced by larger ones as long as clusters are missing.
 func (s *pathSearch) pickGreedily(groups []group, least, most, target int64) bool {
 	order := s.byWeight(groups)
 	var count, value int64
@@ -199,8 +196,7 @@ func (s *pathSearch) pickGreedily(groups []group, least, most, target int64) boo
 	return value >= target
 }
 
-// shorten leaves of the picked groups only as many, from the largest weight on, as
-// are a path themselves.
+// shorten keeps only as many of the picked groups, by descending weight, as form a path themselves.
 func (s *pathSearch) shorten(groups []group, names []string, least, target int64) {
 	s.sorted = s.sorted[:0]
 	for i := range groups {
@@ -213,7 +209,7 @@ func (s *pathSearch) shorten(groups []group, names []string, least, target int64
 		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(names[a.id], names[b.id]))
 	})
 	var value int64
-	last := int32(-1) // the group that a path of those until here would end with
+	last := int32(-1) // the last group of a path with those so far
 	for count, i := range s.sorted {
 		value += groups[i].value
 		last = max(last, i)

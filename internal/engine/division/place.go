@@ -5,32 +5,32 @@ import (
 	"slices"
 )
 
-// place is a candidate that can be used, reduced to what the division asks of it.
+// place is a usable candidate, reduced to what the division needs.
 type place struct {
 	row, rank, tier int32
 	present         bool
-	holds           bool // stays if it can: it has replicas, or a copy
-	must            bool // gets at least one replica, for a constraint
+	holds           bool // has replicas, or a copy, and stays if it can
+	must            bool // gets at least one replica, because of a constraint
 	state           state
-	held            int64 // replicas it has now, where they decide between equals
+	held            int64 // current replicas, to break ties
 	kept            int64 // replicas that it keeps unless there is a surplus
-	room            int64 // replicas it has room for, those it has included
-	most            int64 // replicas it can have at most, no more than there are
-	votes           int64 // its claim to replicas that it does not have yet
-	least           int64 // replicas it has at least where it is used
+	room            int64 // replicas that fit, including the current ones
+	most            int64 // maximum number of replicas, at most those requested
+	votes           int64 // its claim to further replicas
+	least           int64 // minimum number of replicas if it is used
 	replicas        int64
 }
 
-// state is what the selection has made of a place.
+// state is the selection's decision on a place.
 type state uint8
 
 const (
 	undecided state = iota
 	chosen
-	out // is left out, and gets nothing
+	out // left out, gets nothing
 )
 
-// lower is what the place has at least where it is used.
+// lower returns the minimum number of replicas if the place is used.
 func (p *place) lower() int64 {
 	if p.must {
 		return max(p.least, 1)
@@ -38,7 +38,7 @@ func (p *place) lower() int64 {
 	return p.least
 }
 
-// room is how many replicas a candidate has room for, those it has included.
+// room returns how many replicas fit on a candidate, including the current ones.
 func (c *Candidate) room(r *Request) int64 {
 	free := c.Free
 	if free == Unknown {
@@ -47,7 +47,7 @@ func (c *Candidate) room(r *Request) int64 {
 	return min(c.Assigned+min(free, maxVotes), maxVotes)
 }
 
-// most is how many replicas of those wanted a candidate can have at most.
+// most returns how many of the requested replicas a candidate can have at most.
 func (c *Candidate) most(r *Request) int64 {
 	most := min(r.Replicas, c.Max)
 	if c.Free != Unknown && c.Assigned+c.Free >= 0 {
@@ -71,24 +71,24 @@ func (c *Candidate) usableUpTo(most int64, r *Request, weighted bool) bool {
 	return most >= max(c.Min, 1)
 }
 
-// pool are the places that can be used, and what they have together.
+// pool holds the usable places and their totals.
 type pool struct {
 	places   []place
 	room     int64 // of all places
-	holders  int   // places that hold replicas, or a copy
-	kept     int64 // replicas that all of them keep
+	holders  int   // number of places that hold replicas, or a copy
+	kept     int64 // replicas that all places keep
 	tiers    int32
-	weighted bool // weights make a difference
-	marked   bool // some places may not be undecided
-	// The largest lower bound of places that hold no replicas, and of those that
-	// do, and the largest that places may have.
+	weighted bool // weights differ
+	marked   bool // some places may be decided already
+	// The largest lower bound of places without replicas and of those with replicas, and the maxima
+	// of these bounds.
 	largest, ceiling [2]int64
 
-	entries []entry // memory for orders
+	entries []entry // scratch memory for orders
 }
 
-// gather makes places of the candidates that can be used. It writes them field by
-// field where they belong: copying them would take most of the time.
+// gather creates places from the usable candidates. It sets the fields in place, because copying
+// them would take most of the time.
 func (pl *pool) gather(r *Request, candidates []Candidate) {
 	places := slices.Grow(pl.places[:0], len(candidates))[:len(candidates)]
 	pl.largest, pl.marked = [2]int64{}, false
@@ -146,7 +146,7 @@ func (pl *pool) gather(r *Request, candidates []Candidate) {
 	pl.places, pl.holders, pl.tiers, pl.room, pl.kept = places[:n], holders, tiers, room, kept
 }
 
-// bound gives a place its lower bound, unless it is too large.
+// bound sets the lower bound of a place, unless it is too large.
 func (pl *pool) bound(p *place, least int64) bool {
 	kind := 0
 	if p.holds {
@@ -166,15 +166,14 @@ func (pl *pool) minima() bool { return pl.largest != [2]int64{} }
 // counted reports whether there are replicas to count.
 func (r *Request) counted() bool { return r.Replicated && r.Replicas > 0 }
 
-// divided reports whether clusters share the replicas.
+// divided reports whether replicas are divided among clusters.
 func (r *Request) divided() bool { return r.counted() && r.Mode != Duplicate }
 
-// anew reports whether all replicas are divided, and not only the difference to what
-// is held. Static weights are shares: they always are.
+// anew reports whether all replicas are divided, rather than only the difference to the current
+// ones. With static weights they always are.
 func (r *Request) anew() bool { return r.Fresh || r.Mode == Static }
 
-// anyWeight reports whether weights make a difference at all: where no candidate
-// has any, all count alike.
+// anyWeight reports whether weights matter: if no candidate has one, all count the same.
 func anyWeight(r *Request, candidates []Candidate) bool {
 	if r.Mode != Static {
 		return false
@@ -197,7 +196,7 @@ func grouped(constraints []Constraint, row int32) bool {
 	return true
 }
 
-// of are the groups that a row is in. one is memory for a single one.
+// of returns the groups of a row. one is scratch memory for a single group.
 func (g *Groups) of(row int32, one *[1]int32) []int32 {
 	if g.Several != nil {
 		if several := g.Several[row]; len(several) > 0 {
@@ -225,7 +224,7 @@ func (s bitset) count() int64 {
 	return int64(n)
 }
 
-// keepChosen drops the places that are not chosen.
+// keepChosen removes the places that are not chosen.
 func (pl *pool) keepChosen() {
 	n := 0
 	for i := range pl.places {

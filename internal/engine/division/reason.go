@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Reason says in a few words why a candidate got its replicas, or none.
+// Reason says briefly why a candidate got its replicas, or none.
 func (r *Result) Reason(c *Candidate) string {
 	i, ok := slices.BinarySearchFunc(r.Shares, c.Rank, func(s Share, rank int32) int { return int(s.Rank) - int(rank) })
 	var n int64
@@ -28,8 +28,8 @@ func (r *Result) Reason(c *Candidate) string {
 	return r.whyShare(c, n)
 }
 
-// whyNot says what keeps a candidate from getting anything; nothing where its
-// claim is just too small.
+// whyNot says what prevents a candidate from getting anything. It returns "" if its claim is just
+// too small.
 func (r *Result) whyNot(c *Candidate) string {
 	q := &r.request
 	if why := r.whyUnusable(c); why != "" {
@@ -67,7 +67,7 @@ func (r *Result) whyNot(c *Candidate) string {
 	return ""
 }
 
-// whyUnusable says what a candidate lacks in itself.
+// whyUnusable says why a candidate cannot be used.
 func (r *Result) whyUnusable(c *Candidate) string {
 	q := &r.request
 	for i := range q.Constraints {
@@ -92,7 +92,7 @@ func (r *Result) whyUnusable(c *Candidate) string {
 	}
 }
 
-// whyNotChosen names the constraint that others hold without the candidate.
+// whyNotChosen names the constraint that others meet without the candidate.
 func (r *Result) whyNotChosen(c *Candidate) string {
 	var one [1]int32
 	for i, set := range r.groups {
@@ -115,7 +115,7 @@ func (r *Result) whyNotChosen(c *Candidate) string {
 	return ""
 }
 
-// whyShare says how many replicas a candidate keeps and gets, and by what.
+// whyShare says how many replicas a candidate keeps and gets, and why.
 func (r *Result) whyShare(c *Candidate, n int64) string {
 	q := &r.request
 	kept := int64(0)
@@ -155,7 +155,7 @@ func (r *Result) whyShare(c *Candidate, n int64) string {
 	return b.String()
 }
 
-// claim says by what new replicas are given.
+// claim says by what criterion new replicas are divided.
 func (r *Result) claim(c *Candidate) string {
 	q := &r.request
 	switch {

@@ -1,7 +1,7 @@
 package division
 
-// gather makes places of the candidates that can be used, and of their overflow tiers
-// what is to be filled again.
+// gather creates places from the usable candidates, and records what can be moved back from
+// overflow tiers.
 func (as *assignment) gather(r *Request, candidates []Candidate) {
 	as.pool.gather(r, candidates)
 	if r.Refill && r.divided() && !r.anew() && as.tiers > 1 {
@@ -9,9 +9,9 @@ func (as *assignment) gather(r *Request, candidates []Candidate) {
 	}
 }
 
-// refill lets replicas in overflow tiers give way to room in the tiers before them:
-// as many as are wanted are kept, or are given away anew, from the first tier on. What
-// a tier loses it loses as it would lose a surplus.
+// refill moves replicas from overflow tiers to room in earlier tiers: as many as requested are kept
+// or divided anew, starting with the first tier. What a tier loses is removed in the same way as a
+// surplus.
 func (as *assignment) refill(r *Request) {
 	for i := range as.places {
 		as.places[i].replicas = as.places[i].kept
@@ -43,7 +43,7 @@ func (as *assignment) refill(r *Request) {
 	}
 }
 
-// yield leaves a tier so many replicas.
+// yield reduces a tier to the given number of replicas.
 func (as *assignment) yield(r *Request, tier int32, replicas int64) {
 	for i := range as.places {
 		if p := &as.places[i]; p.tier == tier {

@@ -3,79 +3,78 @@ package division
 import "math"
 
 const (
-	// Unlimited is the Max of a candidate or constraint without an upper bound.
+	// Unlimited is the Max of a candidate or constraint without a maximum.
 	Unlimited = math.MaxInt64
-	// Unknown is the Free of a cluster that does not report its amounts: it has
-	// room for anything.
+	// Unknown is the Free of a cluster that does not report its amounts: anything fits.
 	Unknown = -1
 )
 
-// Mode says how replicas are divided.
+// Mode is how replicas are divided.
 type Mode uint8
 
-// The modes.
+// Modes.
 const (
 	// Duplicate gives every chosen cluster all replicas.
 	Duplicate Mode = iota
 	// Static divides by the weights of the clusters.
 	Static
-	// Dynamic divides by the room that the clusters have.
+	// Dynamic divides by the room of the clusters.
 	Dynamic
-	// Aggregate takes as few clusters as there is room in.
+	// Aggregate uses as few clusters as have enough room.
 	Aggregate
 	// Centralize fills the best site first.
 	Centralize
-	// Discrete divides by the room that sites have, with the largest remainder.
+	// Discrete divides by the room of sites, by the largest remainder method.
 	Discrete
 )
 
 // Candidate is a cluster that may get replicas.
 type Candidate struct {
-	Row      int32 // the caller's handle: index into Groups.Of; unique
-	Rank     int32 // position of the name among all clusters; unique
+	Row      int32 // the caller's index into Groups.Of; unique
+	Rank     int32 // position in name order among all clusters; unique
 	Tier     int32 // overflow tier; 0 = the group itself
 	Present  bool  // part of the present binding
-	Assigned int64 // replicas it has now
-	Free     int64 // replicas it has room for in addition, or Unknown
-	Weight   int64 // its weight, for Static; how good it is, for Centralize and Discrete
-	Min      int64 // replicas it has at least where it is used; 0 = no bound
-	Max      int64 // replicas it has at most, or Unlimited
+	Assigned int64 // current replicas
+	Free     int64 // additional replicas that fit, or Unknown
+	Weight   int64 // weight, for Static; score, for Centralize and Discrete
+	Min      int64 // minimum number of replicas if it is used; 0 = none
+	Max      int64 // maximum number of replicas, or Unlimited
 }
 
-// Groups says which clusters belong together, by row.
+// Groups assigns rows to groups.
 type Groups struct {
 	Names   []string
 	Of      []int32           // group by row; -1 = none
 	Several map[int32][]int32 // all groups of the rows that are in more than one
 }
 
-// Constraint bounds over how many groups the clusters with replicas are spread.
+// Constraint limits over how many groups the clusters with replicas are spread.
 type Constraint struct {
-	By     string // what the groups are, for messages: "region"
+	By     string // the grouping, for messages: "region"
 	Min    int64
 	Max    int64   // or Unlimited
 	Groups *Groups // nil: every cluster is its own group
 }
 
-// Request is what is to be divided.
+// Request describes what to divide.
 type Request struct {
 	Replicas    int64
 	Replicated  bool // false: every chosen cluster gets a copy, counted as 0
 	Mode        Mode
 	Constraints []Constraint
-	Fresh       bool // divide anew, not only the difference to what is held
-	Descending  bool // of equal claims to a replica the later name has the better
-	// Refill lets replicas in overflow tiers give way to room in those before.
+	Fresh       bool // divide all replicas anew, not only the difference to the current ones
+	Descending  bool // ties between equal claims go to the later name
+	// Refill moves replicas from overflow tiers back to room in earlier ones.
 	Refill bool
-	Empty  bool // chosen clusters that get nothing stay, with 0
-	// Bare says that replicas need nothing. Without any the workload is then like one
-	// that is not replicated, and is on all chosen clusters where it was on none.
+	Empty  bool // keep chosen clusters that get nothing, with 0
+	// Bare says that replicas need no resources. With 0 replicas, the workload is then treated like
+	// one that is not replicated: if it was on no cluster, it goes to all chosen clusters.
 	Bare bool
-	// Regions, where given, are those of which one is to have all replicas. For
-	// Centralize and Discrete.
+	// Regions, if set, are the regions of which one must have all replicas. For Centralize and
+	// Discrete.
 	Regions *Groups
 }
 
-// maxVotes is what room and weights are cut to, so that sums of them do not
-// overflow. More replicas than that nobody has.
+// maxVotes caps room and weights, so that sums do not overflow. It exceeds any realistic number of
+// replicas.
 const maxVotes = 1 << 44

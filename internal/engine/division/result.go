@@ -5,29 +5,29 @@ import (
 	"slices"
 )
 
-// Share is what one cluster gets.
+// Share is the part of one cluster.
 type Share struct {
 	Row, Rank int32
 	Replicas  int64
 }
 
-// Result is a division.
+// Result is the result of a division.
 type Result struct {
 	Shares []Share // by Rank
-	// Cramped says that a cluster would have more than its share if it had more room.
-	// It is told of Static only: in the other modes what runs stays.
+	// Cramped says that a cluster would get more if it had more room. It is set for Static only: in
+	// the other modes, running replicas stay.
 	Cramped bool
 
-	// For the reasons.
+	// Data for Reason.
 	request   Request
-	unchanged bool     // everything stays as it was
-	weighted  bool     // weights made a difference
-	anchored  bool     // some clusters got a replica only for a constraint
-	kept      int64    // replicas that were held and could stay
-	votes     int64    // what all claims to new replicas added up to
+	unchanged bool     // nothing has changed
+	weighted  bool     // weights mattered
+	anchored  bool     // some clusters got a replica only because of a constraint
+	kept      int64    // current replicas that could stay
+	votes     int64    // sum of all claims to new replicas
 	used      int64    // clusters that count for constraints
-	groups    []bitset // those that they are in, by constraint
-	region    int32    // that has all replicas, where inRegion
+	groups    []bitset // their groups, by constraint
+	region    int32    // the region with all replicas, if inRegion
 	inRegion  bool
 }
 
@@ -61,7 +61,7 @@ func (d *Divider) emit(r *Request, res *Result) {
 	res.occupy(r)
 }
 
-// occupy notes which groups the clusters are in.
+// occupy records the groups of the used clusters.
 func (res *Result) occupy(r *Request) {
 	if len(r.Constraints) == 0 {
 		return

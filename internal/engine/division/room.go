@@ -5,12 +5,11 @@ import (
 	"slices"
 )
 
-// maxRoomSteps bounds the work of the exact search for room.
+// maxRoomSteps limits the work of the exact search for room.
 const maxRoomSteps = 1 << 22
 
-// pickRoomiest picks groups that have room for what is missing, on as many
-// clusters as may still be chosen: the least number of groups that will do. It
-// reports whether there are any to pick.
+// pickRoomiest picks groups with room for what is missing, on as many clusters as may still be
+// chosen: as few groups as possible. It reports whether it found any.
 func (sel *groupSelection) pickRoomiest(r *Request, t *tally, groups []group, least, most int64) bool {
 	most = min(most, int64(len(groups)))
 	least = max(least, 0)
@@ -34,8 +33,8 @@ func (sel *groupSelection) pickRoomiest(r *Request, t *tally, groups []group, le
 	return true
 }
 
-// rooms is the room of the clusters of each group, from the largest on, and that
-// of those that need no further group.
+// rooms returns the room of the clusters of each group, in descending order, and that of the
+// clusters that need no further group.
 func (sel *groupSelection) rooms(t *tally, groups []group) (rooms [][]int64, free []int64) {
 	index := make([]int32, len(t.count))
 	for i := range index {
@@ -70,15 +69,14 @@ func (sel *groupSelection) rooms(t *tally, groups []group) (rooms [][]int64, fre
 	return rooms, free
 }
 
-// pickMost picks as many groups as are allowed, the largest.
+// pickMost picks the largest groups, as many as are allowed.
 func (sel *groupSelection) pickMost(t *tally, groups []group, most int64) {
 	rooms, free := sel.rooms(t, groups)
 	sel.pickLargest(groups, rooms, free, 0, min(most, int64(len(groups))), sel.limits.most-int64(len(sel.chosen)), Unlimited)
 }
 
-// pickLargest picks the groups with the largest sums, the least number and then
-// further ones until they have room enough. Where slots do not matter these are
-// the best; otherwise they are a guess.
+// pickLargest picks the groups with the largest sums: the minimum number, and then more until they
+// have enough room. This is optimal if slots are not limiting, otherwise a heuristic.
 func (sel *groupSelection) pickLargest(groups []group, rooms [][]int64, free []int64, least, most, slots, need int64) {
 	sum := func(rooms []int64) int64 {
 		var sum int64
@@ -108,8 +106,8 @@ func (sel *groupSelection) pickLargest(groups []group, rooms [][]int64, free []i
 	}
 }
 
-// pickExactly picks the groups on which so many clusters have the most room. After
-// each group it knows the best sums for every number of groups and clusters.
+// pickExactly picks the groups on which the given number of clusters have the most room. After each
+// group, it knows the best sums for every number of groups and clusters.
 func (sel *groupSelection) pickExactly(groups []group, rooms [][]int64, free []int64, least, most, slots, need int64) bool {
 	width := slots + 1
 	states := (most + 1) * width
@@ -123,7 +121,7 @@ func (sel *groupSelection) pickExactly(groups []group, rooms [][]int64, free []i
 		sum += room
 		best[k+1] = sum
 	}
-	took := make([]int32, int64(len(groups))*states) // clusters of the group
+	took := make([]int32, int64(len(groups))*states) // clusters taken from the group
 	for i := range groups {
 		for n := min(most, int64(i+1)); n > 0; n-- {
 			for k := slots; k > 0; k-- {
@@ -162,8 +160,8 @@ func (sel *groupSelection) pickExactly(groups []group, rooms [][]int64, free []i
 	return true
 }
 
-// hopeless reports whether the constraints, each taken alone, show that no choice
-// has room enough, after one has turned out to have too little.
+// hopeless reports, after a choice turned out to lack room, whether the constraints, each on its
+// own, show that no choice has enough.
 func (sel *selection) hopeless(r *Request) bool {
 	if sel.roomiest == 0 {
 		return false
@@ -174,8 +172,8 @@ func (sel *selection) hopeless(r *Request) bool {
 	return sel.ceilingRoom < r.Replicas
 }
 
-// boundRoom is at least as much as any choice has room for: that of the roomiest
-// clusters, or groups.
+// boundRoom returns an upper bound on the room of any choice: that of the roomiest clusters or
+// groups.
 func (sel *selection) boundRoom() int64 {
 	sum := func(rooms []int64, most int64) int64 {
 		slices.Sort(rooms)

@@ -2,65 +2,63 @@ package division
 
 import "slices"
 
-// maxSearchSteps bounds the work of all searches for one division: about 2 ms. A
-// step looks at one class of places, so that the bound holds whatever their number
-// is. It is a count and no time, so that the result is always the same.
+// maxSearchSteps limits the work of all searches for one division: about 2 ms. A step examines one
+// class of places, so that the limit does not depend on their number. It is a count rather than a
+// time, so that the result is deterministic.
 const maxSearchSteps = 1 << 16
 
-// search looks for places that hold several constraints at once, by trying all that
-// differ. It is for what the attempts, which choose for one constraint after the
-// other, have missed.
+// search finds places that meet several constraints at once by backtracking. It is used if the
+// attempts, which choose for one constraint after another, have failed.
 //
-// Places in just the same groups are a class, and it is enough to try the roomiest
-// place of each. A class that opens a group is either used or not: where a
-// constraint lacks groups, for the constraint that the fewest classes help; after
-// that, where room or clusters are missing, for any. Classes that open no group
-// fill up what is left at the leaves, from the roomiest place on.
+// Places in the same groups form a class, and only the roomiest place of each needs to be tried. A
+// class that opens a group is either used or not. If a constraint lacks groups, the search branches
+// on the constraint that the fewest classes help; after that, if room or clusters are missing, on
+// any class. At the leaves, classes that open no group fill up what is left, roomiest places first.
 //
-// A search that ends within its steps has found a choice with room enough, or there
-// is none; what clusters must have at least is not looked at. When the steps run out
-// it gives up, and the division may fail although some choice holds. One search gets
-// half of the steps that are left, so that further ones have some, too.
+// A search that completes has found a choice with enough room or proved that there is none; minima
+// of clusters are not considered. If the steps run out, it gives up, and the division may fail
+// although some choice would work. Each search gets half of the remaining steps, so that further
+// ones have some too.
 type search struct {
 	sel     *selection
 	classes []class
-	roomy   []entry // all places, from the roomiest on once they are sorted
+	roomy   []entry // all places, by descending room once they are sorted
 	sorted  bool
 	of      []int32 // class by place
 	taken   []int32 // classes
-	alive   []int32 // classes that may be taken, node by node
+	alive   []int32 // classes that may be taken, by search node
 	options []option
-	helps   []int // classes that help a constraint which lacks groups
+	helps   []int // classes that help a constraint that lacks groups
 	steps   int
-	slots   int64 // places that may be taken still
-	fill    int64 // places that may be taken or filled up with still
-	need    int64 // replicas that there must be room for
-	room    int64 // replicas that there is room for on what is taken and kept
+	slots   int64 // places that may still be taken
+	fill    int64 // places that may still be taken or filled up
+	need    int64 // replicas that need room
+	room    int64 // room of what is taken and kept
 	divided bool
 }
 
-// class are the places in the same groups.
+// class is the set of places in the same groups.
 type class struct {
 	row       int32 // of any of its places
 	preferred entry
 	roomiest  entry
-	room      int64 // of all its places that are not chosen in any case
+	room      int64 // of all its places that are not chosen already
 	places    int64
-	taken     bool // its roomiest place is
-	banned    bool // is not used in this branch
-	open      bool // opens no further group, at this leaf
+	taken     bool // its roomiest place is taken
+	banned    bool // not used in this branch
+	open      bool // opens no further group at this leaf
 }
 
 // option is a class that could be taken.
 type option struct {
 	class int32
-	at    int32 // where it comes in the order of preference
-	gain  int64 // groups it opens that are missing; then the room it has
+	at    int32 // position in the order of preference
+	gain  int64 // missing groups that it opens; then its room
 }
 
 func (o *option) before(p *option) bool { return o.gain > p.gain || o.gain == p.gain && o.at < p.at }
 
-// search chooses places if it finds any that hold all constraints.
+// search chooses places that meet all constraints, if it finds any.
 func (sel *choice) search(r *Request, keep bool, tier int32) bool {
 	hard := func(t tally) bool { return len(sel.limits.tallies) > 1 || t.constraint.Groups.Several != nil }
 	if !slices.ContainsFunc(sel.limits.tallies, hard) || sel.hopeless(r) {
@@ -74,8 +72,7 @@ func (sel *choice) search(r *Request, keep bool, tier int32) bool {
 	return found && (sel.take(r, s, keep, tier, byPreference) || sel.take(r, s, keep, tier, byRoom))
 }
 
-// restart takes all choices back, but for the places that hold replicas if they are
-// to be kept.
+// restart resets the selection. With keep, places that hold replicas stay chosen.
 func (sel *selection) restart(keep bool, tier int32) {
 	sel.forget(tier)
 	if !keep {
@@ -88,7 +85,7 @@ func (sel *selection) restart(keep bool, tier int32) {
 	}
 }
 
-// newSearch begins a search, with the undecided places in classes.
+// newSearch starts a search with the undecided places grouped into classes.
 func (sel *choice) newSearch(r *Request) *search {
 	s := &search{
 		sel:     &sel.selection,
@@ -105,8 +102,8 @@ func (sel *choice) newSearch(r *Request) *search {
 		s.slots = min(s.slots, r.Replicas)
 	}
 	s.roomy = make([]entry, 0, len(sel.places))
-	// Classes are refined group by group. Groups are numbered through.
-	parts := make(map[uint64]int32, 2*len(s.of)) // by the part that is refined, and the group
+	// Classes are refined group by group. Groups are numbered consecutively.
+	parts := make(map[uint64]int32, 2*len(s.of)) // by refined part and group
 	var classes []int32                          // by part
 	var one [1]int32
 	for i := range sel.places {
@@ -152,7 +149,7 @@ func (sel *choice) newSearch(r *Request) *search {
 	return s
 }
 
-// start begins with all classes, from the preferred on.
+// start begins with all classes, in order of preference.
 func (s *search) start() bool {
 	for i := range s.sel.limits.tallies {
 		if t := &s.sel.limits.tallies[i]; t.groups > t.constraint.Max {
@@ -170,13 +167,13 @@ func (s *search) start() bool {
 	return s.descend(all)
 }
 
-// descend tries the classes that may be taken in addition.
+// descend tries the classes that may be added.
 func (s *search) descend(from []int32) bool {
 	alive, options := len(s.alive), len(s.options)
 	found := s.look(from)
 	from, next := s.alive[alive:], s.options[options:]
 	for i := range next {
-		// Mostly the first few are enough, so they are not sorted.
+		// Usually the first few are enough, so they are not sorted.
 		for j := i + 1; j < len(next); j++ {
 			if next[j].before(&next[i]) {
 				next[i], next[j] = next[j], next[i]
@@ -198,8 +195,8 @@ func (s *search) descend(from []int32) bool {
 	return found
 }
 
-// look finds the classes to try next, and all that may be taken later. It reports
-// whether none have to be.
+// look finds the classes to try next, and all that may be taken later. It reports whether none are
+// required.
 func (s *search) look(from []int32) bool {
 	tallies := s.sel.limits.tallies
 	var missing int64
@@ -253,8 +250,8 @@ func (s *search) look(from []int32) bool {
 	return false
 }
 
-// opens is how many groups a class opens, and how many of these are missing. It is
-// negative if they are too many for a constraint.
+// opens returns how many groups a class opens, and how many of these are missing. opens is negative
+// if they are too many for a constraint.
 func (s *search) opens(c *class) (opens, gain int64) {
 	for i := range s.sel.limits.tallies {
 		t := &s.sel.limits.tallies[i]
@@ -292,8 +289,7 @@ func (s *search) remove(k int32) {
 	s.room -= s.sel.places[c.roomiest.place].most
 }
 
-// leaf reports whether there are clusters and room enough in the groups that are
-// open.
+// leaf reports whether the open groups have enough clusters and room.
 func (s *search) leaf() bool {
 	s.steps -= len(s.classes)
 	places, room := -int64(len(s.taken)), s.room
@@ -316,7 +312,7 @@ func (s *search) leaf() bool {
 	}
 	if places > s.fill {
 		if room < s.need && s.sel.roomiest > 0 {
-			return false // even if all of them could be chosen
+			return false // even if all of them were chosen
 		}
 		room = s.fillUp()
 	}
@@ -324,7 +320,7 @@ func (s *search) leaf() bool {
 	return room >= s.need
 }
 
-// fillUp is the room with the roomiest places of the classes that are open.
+// fillUp returns the room with the roomiest places of the open classes added.
 func (s *search) fillUp() int64 {
 	if !s.sorted {
 		slices.SortFunc(s.roomy, compareEntries)
@@ -344,7 +340,7 @@ func (s *search) fillUp() int64 {
 	return room
 }
 
-// take chooses the places that a search has found, and fills up in an order.
+// take chooses the places that a search has found, and fills up in the given order.
 func (sel *choice) take(r *Request, s *search, keep bool, tier int32, o order) bool {
 	sel.restart(keep, tier)
 	for _, k := range s.taken {

@@ -2,15 +2,14 @@ package division
 
 import "slices"
 
-// limits are the constraints on what is chosen, as far as they can make a
-// difference.
+// limits are the constraints on the choice that can make a difference.
 type limits struct {
-	least, most     int64   // clusters
-	tallies         []tally // by constraint on groups
-	leastBy, mostBy string  // constraints on clusters
+	least, most     int64   // number of clusters
+	tallies         []tally // by group constraint
+	leastBy, mostBy string  // groupings of the constraints on the number of clusters
 }
 
-// clear forgets which places were counted.
+// clear resets the counts.
 func (l *limits) clear() {
 	for i := range l.tallies {
 		t := &l.tallies[i]
@@ -18,14 +17,14 @@ func (l *limits) clear() {
 	}
 }
 
-// count counts a place for the constraints on groups.
+// count counts a place for the group constraints.
 func (l *limits) count(p *place) {
 	for i := range l.tallies {
 		l.tallies[i].add(p.row)
 	}
 }
 
-// selection is which places of the pool are chosen, within the limits.
+// selection holds which places of the pool are chosen, and the limits.
 type selection struct {
 	pool
 
@@ -33,12 +32,12 @@ type selection struct {
 	few        bool // no more places are chosen than there are replicas
 	chosen     []int32
 	chosenRoom int64
-	roomiest   int64 // the most room that a choice turned out to have
-	// What no choice can have more room than; 0 = not known.
+	roomiest   int64 // the most room of any choice so far
+	// Upper bound on the room of any choice; 0 = unknown.
 	ceilingRoom int64
 }
 
-// limit reads the constraints. It returns an error if there are too few groups.
+// limit reads the constraints. It fails if there are too few groups.
 func (sel *selection) limit(r *Request) error {
 	l := &sel.limits
 	l.least, l.most, l.leastBy, l.mostBy = 1, int64(len(sel.places)), "", ""
@@ -59,7 +58,7 @@ func (sel *selection) limit(r *Request) error {
 			continue
 		}
 		if c.Min <= 1 && c.Max == Unlimited {
-			continue // asks for nothing
+			continue // requires nothing
 		}
 		n := len(l.tallies)
 		if n < len(unused) {
@@ -85,7 +84,7 @@ func (sel *selection) limit(r *Request) error {
 	return nil
 }
 
-// narrowest names a constraint that keeps clusters from being used together.
+// narrowest names a constraint that prevents clusters from being used together.
 func (l *limits) narrowest() string {
 	by, most := l.mostBy, l.most
 	for i := range l.tallies {
@@ -96,15 +95,14 @@ func (l *limits) narrowest() string {
 	return by
 }
 
-// choice is the selection as a whole: what holds all constraints at once.
+// choice is the selection under all constraints together.
 type choice struct {
 	groupSelection
 
-	searchSteps int // that searches have taken
+	searchSteps int // taken by all searches
 }
 
-// choose leaves only those places that the spread constraints allow to be used
-// together.
+// choose keeps only places that the spread constraints allow to be used together.
 func (sel *choice) choose(r *Request) error {
 	if err := sel.limit(r); err != nil {
 		return err
@@ -121,8 +119,8 @@ func (sel *choice) choose(r *Request) error {
 	if len(sel.limits.tallies) == 0 && sel.limits.most >= n {
 		return nil
 	}
-	// First so that all stay that hold replicas, then freely; and a tier is used
-	// only where those before it are not enough.
+	// First try to keep all places that hold replicas, then without that. Use a tier only if the
+	// earlier ones are not enough.
 	var err error
 	sel.roomiest, sel.ceilingRoom = 0, 0
 	for _, keep := range []bool{true, false} {
@@ -140,7 +138,7 @@ func (sel *choice) choose(r *Request) error {
 	return err
 }
 
-// chooseOnce chooses with or without all that holds replicas, up to a tier.
+// chooseOnce chooses, with or without keeping all places that hold replicas, up to a tier.
 func (sel *choice) chooseOnce(r *Request, keep bool, tier int32) error {
 	if len(sel.limits.tallies) == 0 {
 		return sel.chooseClusters(r, keep, tier)
@@ -174,7 +172,7 @@ func (sel *selection) lacksRoom(r *Request) bool {
 	return r.divided() && sel.chosenRoom < r.Replicas
 }
 
-// forget takes all choices back. Further tiers than the given one are left out.
+// forget resets the selection and leaves out the tiers after the given one.
 func (sel *selection) forget(tier int32) {
 	if sel.marked || sel.tiers > 1 {
 		for i := range sel.places {
@@ -190,10 +188,9 @@ func (sel *selection) forget(tier int32) {
 	sel.limits.clear()
 }
 
-// replace exchanges chosen places, from the last on, each for the roomiest that is
-// roomier, until there is enough room. Groups that are needed stay covered; what
-// covers one may give way when another does, so it goes round until nothing
-// changes. With keep those that hold replicas stay.
+// replace replaces chosen places, starting with the last, by the roomiest ones that have more room,
+// until there is enough. Required groups stay covered. A replacement may make another one possible,
+// so this repeats until nothing changes. With keep, places that hold replicas stay.
 func (sel *selection) replace(r *Request, keep bool) bool {
 	for before := int64(-1); sel.chosenRoom < r.Replicas && sel.chosenRoom != before; {
 		before = sel.chosenRoom
@@ -240,7 +237,7 @@ func (sel *selection) replaceOnce(r *Request, keep bool) {
 	}
 }
 
-// exchange counts one place instead of another, if the constraints still hold.
+// exchange counts one place instead of another if the constraints still hold.
 func (sel *selection) exchange(old, p *place) bool {
 	hold := true
 	for i := range sel.limits.tallies {

@@ -2,34 +2,32 @@ package division
 
 import "slices"
 
-// attempt is one way to choose clusters under constraints on groups. Where there
-// is only one such constraint the first attempts find what there is to find;
-// for several at once no fast way is known that always does.
+// attempt is one way to choose clusters under group constraints. With a single constraint, the
+// first attempts are exhaustive; for several at once, no fast and complete method is known.
 type attempt struct {
-	tier  int32 // the last one to choose from
-	keep  bool  // what holds replicas is chosen in any case
+	tier  int32 // the last tier to choose from
+	keep  bool  // places that hold replicas are always chosen
 	pick  preference
 	order []int // of the constraints
 }
 
-// preference says which groups an attempt picks.
+// preference is which groups an attempt picks.
 type preference uint8
 
 const (
-	bestGroups     preference = iota // those with the best clusters
-	roomiestGroups                   // the fewest that have room enough
+	bestGroups     preference = iota // with the best clusters
+	roomiestGroups                   // as few as have enough room
 	mostGroups                       // as many as are allowed
 )
 
-// maxOrders bounds how many orders of the constraints are tried, and maxOrdered the
-// places that are looked at for it: what another order may find, the search after
-// all attempts does, too.
+// maxOrders limits how many orders of the constraints are tried, maxOrdered the number of places
+// for which more than one is tried. The search after all attempts finds what other orders might.
 const (
 	maxOrders  = 24
 	maxOrdered = 10_000
 )
 
-// groupSelection selects groups for one constraint after the other, and places in them.
+// groupSelection selects groups for one constraint after another, and places in them.
 type groupSelection struct {
 	selection
 
@@ -40,8 +38,7 @@ type groupSelection struct {
 	firsts   []entry
 }
 
-// chooseGroups chooses clusters under constraints on groups: from the best groups
-// if it can be.
+// chooseGroups chooses clusters under group constraints, from the best groups if possible.
 func (sel *choice) chooseGroups(r *Request, keep bool, tier int32) error {
 	orders := permutations(len(sel.limits.tallies), min(maxOrders, max(1, maxOrdered/len(sel.places))))
 	for _, pick := range []preference{bestGroups, roomiestGroups, mostGroups} {
@@ -63,7 +60,7 @@ func (sel *choice) chooseGroups(r *Request, keep bool, tier int32) error {
 	return &spreadError{}
 }
 
-// permutations are the first orders of n things.
+// permutations returns the first permutations of n elements.
 func permutations(n, most int) [][]int {
 	var all [][]int
 	var extend func(order []int)
@@ -85,7 +82,7 @@ func permutations(n, most int) [][]int {
 	return all
 }
 
-// try makes an attempt.
+// try runs an attempt.
 func (sel *groupSelection) try(r *Request, a attempt) bool {
 	sel.restart(a.keep, a.tier)
 	for _, c := range a.order {
@@ -96,8 +93,7 @@ func (sel *groupSelection) try(r *Request, a attempt) bool {
 	return sel.complete(r, a)
 }
 
-// complete chooses among the places that are left: one in each group, and then
-// the first.
+// complete chooses among the remaining places: one in each group, and then the first ones.
 func (sel *groupSelection) complete(r *Request, a attempt) bool {
 	sel.cover(a)
 	if int64(len(sel.chosen)) > sel.limits.most {
@@ -117,8 +113,7 @@ func (sel *groupSelection) complete(r *Request, a attempt) bool {
 	return !sel.lacksRoom(r) || sel.replace(r, a.keep)
 }
 
-// restrict chooses groups of one constraint, and leaves out the places that are
-// in any other.
+// restrict picks groups for one constraint, and leaves out the places in other groups.
 func (sel *groupSelection) restrict(r *Request, t *tally, a attempt) bool {
 	c := t.constraint
 	groups := sel.rate(r, t, a)
@@ -163,7 +158,7 @@ func (sel *groupSelection) restrict(r *Request, t *tally, a attempt) bool {
 	return true
 }
 
-// allow leaves out the places that are in any group that is not picked.
+// allow leaves out the places in groups that are not picked.
 func (sel *groupSelection) allow(g *Groups) {
 	allowed := newBitset(len(g.Names))
 	for _, id := range sel.picked {
@@ -183,15 +178,14 @@ func (sel *groupSelection) allow(g *Groups) {
 	}
 }
 
-// weightUnit is what a replica, or a cluster with room for all of them, counts in
-// the weight of a group, and presentScore what a cluster of the present binding
-// counts.
+// weightUnit is the value of a replica, or of a cluster with room for all of them, in the weight of
+// a group. presentScore is the value of a cluster of the present binding.
 const (
 	weightUnit   = 1000
 	presentScore = 100
 )
 
-// rate makes groups of the places that are not out.
+// rate creates groups from the places that are not left out.
 func (sel *groupSelection) rate(r *Request, t *tally, a attempt) []group {
 	names := len(t.constraint.Groups.Names)
 	sel.groups = slices.Grow(sel.groups[:0], names)[:names]
@@ -230,9 +224,9 @@ func (sel *groupSelection) rate(r *Request, t *tally, a attempt) []group {
 	return sel.groups[:n]
 }
 
-// weight rates a group. Where every cluster takes all replicas it is how many
-// clusters it has; where they share them, how much of its part of the replicas it
-// has room for. What its clusters score breaks ties.
+// weight returns the weight of a group. If every cluster takes all replicas, it is the number of
+// its clusters; otherwise how much of its part of the replicas fits. The scores of its clusters
+// break ties.
 func (sel *groupSelection) weight(r *Request, c *Constraint, g *group) int64 {
 	present := sel.presents[g.id]
 	if !r.divided() {
@@ -246,7 +240,7 @@ func (sel *groupSelection) weight(r *Request, c *Constraint, g *group) int64 {
 	case present == 0:
 		return need * weightUnit
 	}
-	// The score is that of as many of its best clusters as its part takes.
+	// The score is that of its best clusters, as many as its part needs.
 	clusters := max(groups, sel.limits.least)
 	var room, score int64
 	entries := sel.entriesOf(filter{tier: -1, groups: c.Groups, group: g.id})
@@ -264,10 +258,10 @@ func (sel *groupSelection) weight(r *Request, c *Constraint, g *group) int64 {
 	return need * weightUnit
 }
 
-// cover chooses one place in each of the groups that were picked.
+// cover chooses one place in each of the picked groups.
 func (sel *groupSelection) cover(a attempt) {
 	if a.pick == mostGroups {
-		// Not in all of them: in as many as there must be.
+		// Not in all of them: only in as many as required.
 		order := sel.entriesOf(everywhere)
 		slices.SortFunc(order, compareEntries)
 		sel.coverMissing(order, func(e entry) {
@@ -302,8 +296,8 @@ func (sel *groupSelection) cover(a attempt) {
 	}
 }
 
-// coverMissing takes places until no constraint lacks a group, each time the one
-// that opens the most of the missing ones.
+// coverMissing takes places until no constraint lacks a group, each time the one that opens the
+// most missing groups.
 func (sel *selection) coverMissing(order []entry, take func(e entry)) {
 	for {
 		first, most := -1, int64(0)

@@ -6,23 +6,22 @@ import (
 	"slices"
 )
 
-// siteDivision divides replicas over sites, by their order or by their room.
+// siteDivision divides replicas among sites, by order or by room.
 type siteDivision struct {
 	sites []site
 	order []int32
 }
 
-// site is a site that can be used, reduced to what is asked of it.
+// site is a usable site, reduced to what the division needs.
 type site struct {
 	c        *Candidate
 	kept     int64 // replicas that it keeps unless there is a surplus
-	free     int64 // further ones that it has room for
+	free     int64 // further replicas that fit
 	replicas int64
-	rest     uint64 // of its quota, beyond whole replicas
+	rest     uint64 // fractional part of its quota
 }
 
-// before orders sites: the best first; of equals those that have replicas, then by
-// name.
+// before orders sites, best first; among equals, those with replicas first, then by name.
 func (s *site) before(other *site) int {
 	switch {
 	case s.c.Weight != other.c.Weight:
@@ -35,8 +34,8 @@ func (s *site) before(other *site) int {
 	return cmp.Compare(s.c.Rank, other.c.Rank)
 }
 
-// divide divides by the strategies for sites. It is all or nothing: where the
-// room does not suffice nobody gets anything. What runs stays.
+// divide divides by the site strategies. It is all or nothing: if there is not enough room, no site
+// gets anything. Running replicas stay.
 func (sd *siteDivision) divide(r *Request, candidates []Candidate, res *Result) error {
 	sd.gather(r, candidates)
 	if err := sd.chooseRegion(r, res); err != nil {
@@ -56,8 +55,7 @@ func (sd *siteDivision) divide(r *Request, candidates []Candidate, res *Result) 
 	case more == 0:
 		res.unchanged = !r.Fresh
 	case (r.Mode == Centralize || r.Replicas == 1) && more > 0:
-		// A single replica cannot be shared: the room of sites would choose for it,
-		// and what they are rated by would not count.
+		// A single replica cannot be divided: by room, the scores of sites would not count.
 		sd.fill(more, func(s *site) int64 { return s.free })
 	case r.Mode == Centralize:
 		sd.empty()
@@ -77,7 +75,7 @@ func (sd *siteDivision) divide(r *Request, candidates []Candidate, res *Result) 
 	return nil
 }
 
-// gather lists the sites that have replicas, or room for some.
+// gather lists the sites that have replicas or room for some.
 func (sd *siteDivision) gather(r *Request, candidates []Candidate) {
 	sd.sites = sd.sites[:0]
 	for i := range candidates {
@@ -96,8 +94,7 @@ func (sd *siteDivision) gather(r *Request, candidates []Candidate) {
 	}
 }
 
-// inOrder yields the sites one after the other. Mostly few of many are asked for,
-// so they come from a heap.
+// inOrder yields the sites in order. Usually only the first few are needed, so it uses a heap.
 func (sd *siteDivision) inOrder(compare func(a, b *site) int) func(yield func(*site) bool) {
 	heap := sd.order[:0]
 	for i := range sd.sites {
@@ -135,15 +132,15 @@ func (sd *siteDivision) inOrder(compare func(a, b *site) int) func(yield func(*s
 	}
 }
 
-// regionSum is what sites of one region have together.
+// regionSum holds the totals of the sites in one region.
 type regionSum struct {
 	id         int32
 	kept, room int64
 	best       *site
 }
 
-// chooseRegion leaves only the sites of one region, where all replicas are to be
-// in one: the region that has them, else the one with the most room.
+// chooseRegion keeps only the sites of one region, if all replicas must be in the same one: the
+// region that has them, otherwise the one with the most room.
 func (sd *siteDivision) chooseRegion(r *Request, res *Result) error {
 	if r.Regions == nil {
 		return nil
@@ -174,7 +171,7 @@ func (sd *siteDivision) chooseRegion(r *Request, res *Result) error {
 	}
 	stays := ""
 	if used == 1 {
-		regions = regions[:1] // nothing that runs moves
+		regions = regions[:1] // running replicas do not move
 		stays = r.Regions.Names[regions[0].id]
 	}
 	roomiest := int64(0)
@@ -195,7 +192,7 @@ func (sd *siteDivision) empty() {
 	}
 }
 
-// fill gives n replicas to the best sites.
+// fill assigns n replicas to the best sites.
 func (sd *siteDivision) fill(n int64, most func(*site) int64) {
 	for s := range sd.inOrder((*site).before) {
 		got := min(n, most(s))
@@ -206,10 +203,10 @@ func (sd *siteDivision) fill(n int64, most func(*site) int64) {
 	}
 }
 
-// quota gives n replicas by the method of the largest remainder: to each site
-// the whole part of its quota, n · votes / sum of votes, and the replicas that are
-// left to those with the largest rests, of equals to the best sites. Nobody gets
-// more than its votes, as long as there are no more replicas than votes.
+// quota divides n replicas by the largest remainder method: each site gets the integer part of its
+// quota, n · votes / sum of votes, and the remaining replicas go to the largest fractional parts,
+// among equals to the best sites. No site gets more than its votes, as long as there are no more
+// replicas than votes.
 func (sd *siteDivision) quota(n int64, votes func(*site) int64) {
 	sum := uint64(0)
 	for i := range sd.sites {
@@ -241,8 +238,8 @@ func (sd *siteDivision) quota(n int64, votes func(*site) int64) {
 	}
 }
 
-// whyNoSite says what keeps a site from getting anything; nothing where its claim
-// is just too small.
+// whyNoSite says what prevents a site from getting anything. It returns "" if its claim is just too
+// small.
 func (r *Result) whyNoSite(c *Candidate) string {
 	q := &r.request
 	switch {

@@ -4,10 +4,10 @@ package division
 type tally struct {
 	constraint *Constraint
 	count      []int32
-	groups     int64 // groups with at least one place
+	groups     int64 // number of groups with at least one place
 }
 
-// reset starts anew.
+// reset clears the counts.
 func (t *tally) reset(c *Constraint) {
 	t.constraint, t.groups = c, 0
 	if cap(t.count) < len(c.Groups.Names) {
@@ -37,7 +37,7 @@ func (t *tally) remove(row int32) {
 	}
 }
 
-// opens is how many groups without a place the row is in.
+// opens returns how many groups of the row have no place yet.
 func (t *tally) opens(row int32) int64 {
 	var one [1]int32
 	n := int64(0)
@@ -49,7 +49,7 @@ func (t *tally) opens(row int32) int64 {
 	return n
 }
 
-// holds reports whether the constraint holds.
+// holds reports whether the constraint is met.
 func (t *tally) holds() bool {
 	return t.groups >= t.constraint.Min && t.groups <= t.constraint.Max
 }

@@ -2,23 +2,22 @@ package division
 
 import "math/bits"
 
-// party takes part in an apportionment.
+// party is a participant in an apportionment.
 type party struct {
 	votes    int64
-	replicas int64 // what it has; grows
-	upper    int64 // the most it can have
-	held     int64 // it is preferred among equals up to as many replicas as that
+	replicas int64 // current number; grows
+	upper    int64 // maximum
+	held     int64 // wins ties up to this number of replicas
 	rank     int32 // breaks ties
-	place    int32 // whom it stands for
+	place    int32 // index of the place
 }
 
-// open reports whether the party can get a replica at all.
+// open reports whether the party can get another replica.
 func (c *party) open() bool { return c.votes > 0 && c.replicas < c.upper }
 
-// precedes reports whether a gets a replica before b: by the method of Webster and
-// Sainte-Laguë the larger of votes/(2·replicas+1) does. Of equals one that has fewer
-// replicas than it holds does, then the one with fewer replicas, then the first by rank, or
-// the last if descending.
+// precedes reports whether a gets a replica before b. By the Webster (Sainte-Laguë) method, the
+// larger value of votes/(2·replicas+1) wins. Ties go to a party that has fewer replicas than it
+// held, then to the one with fewer replicas, then to the first by rank, or the last if descending.
 func (a *party) precedes(b *party, descending bool) bool {
 	ahi, alo := bits.Mul64(uint64(a.votes), uint64(2*b.replicas+1))
 	bhi, blo := bits.Mul64(uint64(b.votes), uint64(2*a.replicas+1))
@@ -35,22 +34,21 @@ func (a *party) precedes(b *party, descending bool) bool {
 	return (a.rank < b.rank) != descending
 }
 
-// apportion gives n more replicas to the parties, which it reorders. It returns how
-// many are left when all that have votes are full.
+// apportion assigns n more replicas to the parties, which it reorders. It returns how many are left
+// when all parties with votes are full.
 func apportion(parties []party, n int64, descending bool) int64 {
 	n = apportionQuotas(parties, n)
 	return apportionOneByOne(parties, n, descending)
 }
 
-// apportionQuotas gives away at once what is safe to give, so that about a replica
-// per party remains. It returns how many replicas are left.
+// apportionQuotas assigns in bulk what is safe, so that about one replica per party remains. It
+// returns how many replicas are left.
 //
-// With a divisor d every party would have round(votes/d) replicas: all whose quotient
-// is at least d/2. As long as these are no more than there are replicas, all of them
-// are among the best. Rounding adds at most half a replica a party, so the divisor
-// that would give away half a replica a party less than there is cannot give too
-// much. Parties that have more than that already neither give nor take; parties that
-// are full leave something over, for another round.
+// With a divisor d, every party would have round(votes/d) replicas: all whose quotient is at least
+// d/2. As long as these are no more than the available replicas, all of them are among the best.
+// Rounding adds at most half a replica per party, so a divisor that is computed for half a replica
+// per party less than available cannot assign too much. Parties that already have more are left out
+// of the computation; parties that are full leave a remainder for another round.
 func apportionQuotas(parties []party, n int64) int64 {
 	if n <= int64(len(parties)) {
 		return n // one by one is as fast
@@ -68,8 +66,8 @@ func apportionQuotas(parties []party, n int64) int64 {
 			return n
 		}
 		total += n
-		// Leave out the parties that are ahead of their quota. Each one makes
-		// the quotas of the others smaller.
+		// Leave out the parties that are ahead of their quota. Each one reduces the quotas of the
+		// others.
 		for {
 			scale := 2*total - count
 			if count == 0 || scale <= 0 {
@@ -107,7 +105,7 @@ func apportionQuotas(parties []party, n int64) int64 {
 	return n
 }
 
-// quota is round(votes/d), for the divisor d = 2·total/scale.
+// quota returns round(votes/d) for the divisor d = 2·total/scale.
 func (c *party) quota(scale, total int64) int64 {
 	hi, lo := bits.Mul64(uint64(c.votes), uint64(scale))
 	lo, carry := bits.Add64(lo, uint64(total), 0)
@@ -115,7 +113,7 @@ func (c *party) quota(scale, total int64) int64 {
 	return int64(q)
 }
 
-// apportionOneByOne gives replicas to the first in turn, from a heap.
+// apportionOneByOne assigns replicas one at a time, using a heap.
 func apportionOneByOne(parties []party, n int64, descending bool) int64 {
 	open := 0
 	for i := range parties {
@@ -128,7 +126,7 @@ func apportionOneByOne(parties []party, n int64, descending bool) int64 {
 	}
 	heap := parties[:open]
 	if n < int64(len(heap)) {
-		// Nobody but the first n can get any.
+		// Only the first n can get any.
 		heap = firstParties(heap, int(n), descending)
 	}
 	for i := len(heap)/2 - 1; i >= 0; i-- {
@@ -147,7 +145,7 @@ func apportionOneByOne(parties []party, n int64, descending bool) int64 {
 	return n
 }
 
-// firstParties moves the n first parties to the front, in no order.
+// firstParties moves the first n parties to the front, unordered.
 func firstParties(parties []party, n int, descending bool) []party {
 	if n <= 0 {
 		return nil

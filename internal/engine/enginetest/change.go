@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Compile is the query of a placement that is valid, by the function that compiles it.
+// Compile compiles a valid placement with the given function.
 func Compile[Query any](t rapid.TB, compile func(*api.Placement) (Query, error), p *api.Placement) Query {
 	t.Helper()
 	q, err := compile(p)
@@ -19,7 +19,7 @@ func Compile[Query any](t rapid.TB, compile func(*api.Placement) (Query, error),
 	return q
 }
 
-// Clusters are changes by which clusters come to be as they are given.
+// Clusters returns changes that put the given clusters.
 func Clusters(list ...*api.Cluster) columns.Changes {
 	c := columns.Changes{Clusters: map[string]*api.Cluster{}}
 	for _, x := range list {
@@ -28,8 +28,8 @@ func Clusters(list ...*api.Cluster) columns.Changes {
 	return c
 }
 
-// Score is the score "cpu" in the placement score "load" of a cluster, which is valid for
-// a time from Epoch on; 0 = for ever.
+// Score returns the score "cpu" in the placement score "load" of a cluster. It is valid from Epoch
+// for the given duration; 0 means forever.
 func Score(cluster string, value int64, valid time.Duration) *api.PlacementScore {
 	s := &api.PlacementScore{Metadata: api.Metadata{Name: "load", Cluster: cluster}}
 	s.Spec.Scores = map[string]int64{"cpu": value}
@@ -39,7 +39,7 @@ func Score(cluster string, value int64, valid time.Duration) *api.PlacementScore
 	return s
 }
 
-// Scores are changes by which placement scores come to be as they are given.
+// Scores returns changes that put the given placement scores.
 func Scores(list ...*api.PlacementScore) columns.Changes {
 	c := columns.Changes{Scores: map[api.Key]*api.PlacementScore{}}
 	for _, s := range list {
@@ -48,7 +48,7 @@ func Scores(list ...*api.PlacementScore) columns.Changes {
 	return c
 }
 
-// EachAspect are the single aspects of several.
+// EachAspect yields the single aspects of a set.
 func EachAspect(aspects columns.Aspects) iter.Seq[columns.Aspects] {
 	return func(yield func(columns.Aspects) bool) {
 		for left := aspects; left != 0; left &= left - 1 {

@@ -13,7 +13,7 @@ import (
 
 var (
 	labelValues = []string{"a", "b", "c"}
-	// MetricKeys are the metrics that there may be.
+	// MetricKeys are the metrics that may exist.
 	MetricKeys = []api.Key{
 		{Kind: api.KindMetric, Name: "load"},
 		{Kind: api.KindMetric, Name: "cost"},
@@ -31,8 +31,8 @@ var (
 	placementNamespaces = []string{"shop", "bank", "default"}
 )
 
-// RollFleet draws a world: a handful of clusters of all sorts, or hundreds that
-// mostly fit, so that both ways of selecting are taken.
+// RollFleet draws a world: a handful of clusters of all kinds, or hundreds that mostly fit, so that
+// both ways of selecting are tested.
 func RollFleet(t *rapid.T) (Dice, *World) {
 	large := rapid.IntRange(0, 3).Draw(t, "large") == 0
 	d := Rolling(t, large)
@@ -73,8 +73,8 @@ func RollWorld(d Dice, n int, calm bool) *World {
 	return w
 }
 
-// RollChange draws a change of the world: some objects new, changed or gone, and
-// time a step further, or back.
+// RollChange draws a change of the world: some objects are created, changed or deleted, and the
+// time moves forward or back.
 func RollChange(d Dice, w *World, n int) (columns.Changes, time.Time) {
 	c := columns.Changes{
 		Clusters: map[string]*api.Cluster{}, Metrics: map[api.Key]*api.Metric{}, Providers: map[api.Key]*api.MetricsProvider{},
@@ -138,8 +138,8 @@ func RollQuantities(d Dice) api.Quantities {
 	return q
 }
 
-// RollCluster draws a cluster. In a calm fleet nearly all clusters are fit to
-// take workloads, so that large selections are walked.
+// RollCluster draws a cluster. In a calm fleet nearly all clusters can take workloads, so that
+// large selections are walked.
 func RollCluster(d Dice, name string, calm bool) *api.Cluster {
 	c := &api.Cluster{Metadata: api.Metadata{
 		Name: name, UID: "uid-" + name, Generation: int64(d(3)),
@@ -205,7 +205,7 @@ func RollCluster(d Dice, name string, calm bool) *api.Cluster {
 	return c
 }
 
-// rollObserved draws what has no column.
+// rollObserved draws observed facts that have no column.
 func rollObserved(d Dice, c *api.Cluster) {
 	c.Status.Conditions, c.Status.KubernetesVersion = nil, ""
 	if d.Chance(3) {
@@ -216,7 +216,7 @@ func rollObserved(d Dice, c *api.Cluster) {
 	}
 }
 
-// rollHeartbeat draws a change of nothing but the status.
+// rollHeartbeat draws a change that affects only the status.
 func rollHeartbeat(d Dice, old *api.Cluster) *api.Cluster {
 	c := *old
 	c.Status.LastHeartbeatAt = new(Epoch.Add(time.Duration(d(100)) * time.Second))
@@ -237,8 +237,7 @@ func rollHeartbeat(d Dice, old *api.Cluster) *api.Cluster {
 	return &c
 }
 
-// rollTaints draws taints, and as the server would the one of a cluster that is
-// offline.
+// rollTaints draws taints, including the one that the server adds to a cluster that is offline.
 func rollTaints(d Dice, c *api.Cluster, rare int) {
 	c.Spec.Taints, c.Status.Taints = nil, nil
 	for range 2 {
@@ -265,8 +264,8 @@ func rollTaints(d Dice, c *api.Cluster, rare int) {
 	}
 }
 
-// rollPast draws a moment, mostly of the last minutes; a clock that is ahead gives
-// one that is still to come.
+// rollPast draws a time, usually within the last minutes. It may be in the future, as from a clock
+// that is ahead.
 func rollPast(d Dice) *time.Time {
 	if d.Chance(8) {
 		return nil
@@ -331,7 +330,7 @@ func rollProvider(d Dice, key api.Key) *api.MetricsProvider {
 	return p
 }
 
-// SetNames are the cluster sets that there may be.
+// SetNames are the cluster sets that may exist.
 var SetNames = []string{"blue", "green", "red"}
 
 func rollSet(d Dice, name string, n int) *api.ClusterSet {
@@ -354,8 +353,7 @@ func rollSet(d Dice, name string, n int) *api.ClusterSet {
 	return s
 }
 
-// rollSelector draws conditions on some keys, with the values of labels and
-// claims.
+// rollSelector draws requirements on some keys, with the values of labels and claims.
 func rollSelector(d Dice, keys ...string) *api.LabelSelector {
 	s := &api.LabelSelector{}
 	if d.Chance(3) {
@@ -375,13 +373,13 @@ func rollSelector(d Dice, keys ...string) *api.LabelSelector {
 }
 
 var (
-	// ScoreResources are the placement scores that a cluster may have, and ScoreNames
-	// the scores in them.
+	// ScoreResources are the placement scores that a cluster may have, and ScoreNames the scores in
+	// them.
 	ScoreResources = []string{"balance", "speed"}
 	ScoreNames     = []string{"cpu", "net"}
 )
 
-// ScoreKey is the key of a placement score.
+// ScoreKey returns the key of a placement score.
 func ScoreKey(cluster, name string) api.Key {
 	return api.Key{Kind: api.KindPlacementScore, Namespace: cluster, Name: name}
 }

@@ -2,7 +2,7 @@ package enginetest
 
 import "github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 
-// without is the key that something writes, one part of it left out.
+// without is a key writer that leaves out one part.
 type without struct {
 	key.Writer
 	part  string
@@ -10,8 +10,8 @@ type without struct {
 	seen  map[string]bool
 }
 
-// KeyWithout is the key that something writes, one part of it left out unless that is
-// "-", and the names of all the parts that there are.
+// KeyWithout returns the key without one part, or the whole key if part is "-", and the names of
+// all parts.
 func KeyWithout(part string, words bool, write func(k key.Writer)) (text string, parts map[string]bool) {
 	k := key.New()
 	if words {

@@ -15,7 +15,7 @@ var (
 	lawZones   = []string{"z1", "z2"}
 	lawFlavors = []string{"small", "eu", "large"}
 	lawTypes   = []string{"apps/v1/Deployment", "batch/v1/Job"}
-	// lawCEL are expressions that each read one thing, besides those of the oracle.
+	// lawCEL are expressions that each read one thing, in addition to those of the oracle.
 	lawCEL = []string{
 		`"a.example.com" in cluster.spec.custom_resources`,
 		`cluster.spec.allocatable["cpu"] == "2"`,
@@ -25,7 +25,7 @@ var (
 	}
 )
 
-// RollLawCluster draws a cluster with all that any check looks at.
+// RollLawCluster draws a cluster with everything that any check reads.
 func RollLawCluster(d Dice, name string) *api.Cluster {
 	c := RollCluster(d, name, false)
 	for _, aspect := range slices.Sorted(maps.Keys(lawChanges)) {
@@ -34,7 +34,7 @@ func RollLawCluster(d Dice, name string) *api.Cluster {
 	return c
 }
 
-// lawChanges change one thing of a cluster, mostly.
+// lawChanges are changes of a cluster, most of which change one thing.
 var lawChanges = map[string]func(d Dice, c *api.Cluster){
 	"labels": func(d Dice, c *api.Cluster) {
 		c.Metadata.Labels = map[string]string{}
@@ -91,7 +91,7 @@ var lawChanges = map[string]func(d Dice, c *api.Cluster){
 	},
 }
 
-// RollLawWorld draws a small fleet in which metrics mostly work.
+// RollLawWorld draws a small fleet in which most metrics work.
 func RollLawWorld(d Dice) *World {
 	w := RollWorld(d, 0, false)
 	for i := range 16 {
@@ -105,8 +105,7 @@ func RollLawWorld(d Dice) *World {
 	return w
 }
 
-// RollLawStep draws a change of one sort: of one cluster, or of what is beside
-// clusters.
+// RollLawStep draws a change of one kind: of one cluster, or of other objects.
 func RollLawStep(d Dice, w *World) columns.Changes {
 	name := Pick(d, w.Names()...)
 	switch d(6) {
@@ -129,7 +128,7 @@ func RollLawStep(d Dice, w *World) columns.Changes {
 	return columns.Changes{Clusters: map[string]*api.Cluster{name: &c}}
 }
 
-// RollLawPlacement draws a placement, often with little that it asks for.
+// RollLawPlacement draws a placement, often with few requirements.
 func RollLawPlacement(d Dice) *api.Placement {
 	p := RollPlacement(d)
 	if d.Chance(2) {
@@ -156,7 +155,7 @@ func RollLawPlacement(d Dice) *api.Placement {
 	return p
 }
 
-// rollLawToleration draws one of few tolerations.
+// rollLawToleration draws one of a few tolerations.
 func rollLawToleration(d Dice) api.Toleration {
 	t := api.Toleration{Key: Pick(d, "disk", api.TaintUnreachable), Effect: Pick(d, "", api.EffectNoSelect, api.EffectNoExecute)}
 	if d.Chance(2) {
@@ -170,7 +169,7 @@ func rollLawToleration(d Dice) api.Toleration {
 	return t
 }
 
-// rollLawPredicate draws a predicate of one part.
+// rollLawPredicate draws a predicate with one part.
 func rollLawPredicate(d Dice) api.Predicate {
 	switch d(4) {
 	case 0:
@@ -183,7 +182,7 @@ func rollLawPredicate(d Dice) api.Predicate {
 	return api.Predicate{CEL: []string{Pick(d, lawCEL...)}}
 }
 
-// rollLawSelector draws a selector of one requirement.
+// rollLawSelector draws a selector with one requirement.
 func rollLawSelector(d Dice, keys ...string) *api.LabelSelector {
 	r := api.SelectorRequirement{Key: Pick(d, keys...), Operator: Pick(d,
 		api.SelectorIn, api.SelectorNotIn, api.SelectorExists, api.SelectorDoesNotExist)}
@@ -193,7 +192,7 @@ func rollLawSelector(d Dice, keys ...string) *api.LabelSelector {
 	return &api.LabelSelector{MatchExpressions: []api.SelectorRequirement{r}}
 }
 
-// RollLawWorkload draws a workload, often one that asks for sites itself.
+// RollLawWorkload draws a workload, often one with its own requirements on sites.
 func RollLawWorkload(d Dice) *api.Workload {
 	w := &api.Workload{Metadata: api.Metadata{Name: "w", Namespace: Pick(d, placementNamespaces...)}}
 	w.Spec.APIVersion, w.Spec.Kind, _ = strings.Cut(Pick(d, lawTypes...), "/v1/")
@@ -262,7 +261,7 @@ func RollLawPolicy(d Dice) *api.PropagationPolicy {
 	return p
 }
 
-// Disagree finds two of many that have one key and say something else.
+// Disagree finds two values that have the same key but say different things.
 func Disagree[T any](list []T, key, says func(T) string) (x, y T, found bool) {
 	said := map[string]T{}
 	for _, one := range list {
@@ -276,7 +275,7 @@ func Disagree[T any](list []T, key, says func(T) string) (x, y T, found bool) {
 	return x, y, false
 }
 
-// Remembered asks only once for everything.
+// Remembered caches the results of a function.
 func Remembered[T comparable](f func(T) string) func(T) string {
 	known := map[T]string{}
 	return func(of T) string {

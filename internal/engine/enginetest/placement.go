@@ -4,10 +4,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// versionConstraints are those of the dice, in the order in which they are drawn.
+// versionConstraints are the version constraints to draw from.
 var versionConstraints = []string{"!= 1.33.0", "< 2, >= 1.33", ">= 1.33", ">=1.33", "~> 1.32.0"}
 
-// expressions are the CEL expressions of the dice, in the order in which they are drawn.
+// expressions are the CEL expressions to draw from.
 var expressions = []string{
 	`!("zone" in managedCluster.metadata.labels)`,
 	`cluster.metadata.labels["tier"] != "b" && cluster.spec.claims["version"] == "1.31"`,
@@ -133,7 +133,7 @@ func RollPrioritizers(d Dice) *api.PrioritizerPolicy {
 	return policy
 }
 
-// RollScoring draws how a placement rates clusters: often by one term alone.
+// RollScoring draws how a placement rates clusters, often with a single term.
 func RollScoring(d Dice) *api.Placement {
 	p := NewPlacement("web")
 	p.Spec.Strategy = api.StrategyPrioritizers
@@ -150,7 +150,7 @@ func RollScoring(d Dice) *api.Placement {
 			one.Name = Pick(d, api.BuiltinPrioritizers...)
 		case api.PrioritizerAddon:
 			one.ResourceName, one.ScoreName = Pick(d, ScoreResources...), Pick(d, ScoreNames...)
-		default: // a metric may have the name of something built in
+		default: // a metric may have the name of a built-in prioritizer
 			one.Name = Pick(d, "load", "cost", "rare", "ghost", api.PrioritizerAllocatableCPU)
 		}
 		p.Spec.PrioritizerPolicy = &api.PrioritizerPolicy{Mode: api.ModeExact, Configurations: []api.PrioritizerConfig{one}}

@@ -8,19 +8,18 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// Owner is the placement that looks at a Sight. Some of what is reserved there is its
-// own.
+// Owner is the placement that sees a Sight. Some of the reservations are its own.
 var Owner = api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}
 
-// Sight is a fleet as a placement sees it that is to be decided.
+// Sight is a fleet from the point of view of a placement that is being decided.
 type Sight struct {
 	Fleet  *columns.Fleet
 	Others ledger.Others
-	// Present are the rows that the placement has.
+	// Present are the rows of its current decision.
 	Present []int
 }
 
-// RollReserved draws fleets with what is reserved on them.
+// RollReserved draws fleets with reservations.
 func RollReserved(d Dice, n int) []Sight {
 	sights := make([]Sight, n)
 	for i := range sights {
@@ -40,7 +39,7 @@ func RollReserved(d Dice, n int) []Sight {
 	return sights
 }
 
-// RollSights draws fleets with all that others decided, and a present decision.
+// RollSights draws fleets with the decisions of others, and a current decision.
 func RollSights(d Dice, n int) []Sight {
 	sights := RollReserved(d, n)
 	for i := range sights {

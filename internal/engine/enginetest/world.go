@@ -1,5 +1,5 @@
-// Package enginetest is test code: random fleets for the tests of the engine, drawn
-// either by a property test, which can shrink them, or from a fixed seed.
+// Package enginetest is test code: random fleets for the tests of the engine, drawn either by a
+// property test, which can shrink them, or from a fixed seed.
 package enginetest
 
 import (
@@ -13,11 +13,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 )
 
-// Epoch is the moment around which all tests take place.
+// Epoch is the time around which all tests take place.
 var Epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// World is a fleet as plain objects: what the engine is given, and all that the
-// oracle looks at.
+// World is a fleet as plain objects: the input of the engine, and everything that the oracle uses.
 type World struct {
 	Now       time.Time
 	Clusters  map[string]*api.Cluster
@@ -27,7 +26,7 @@ type World struct {
 	Scores    map[api.Key]*api.PlacementScore
 }
 
-// NewWorld is a world without anything.
+// NewWorld returns an empty world.
 func NewWorld() *World {
 	return &World{
 		Now: Epoch, Clusters: map[string]*api.Cluster{},
@@ -36,7 +35,7 @@ func NewWorld() *World {
 	}
 }
 
-// Changes are all objects of the world.
+// Changes returns changes that put all objects of the world.
 func (w *World) Changes() columns.Changes {
 	return columns.Changes{Clusters: w.Clusters, Metrics: w.Metrics, Providers: w.Providers, Sets: w.Sets, Scores: w.Scores}
 }
@@ -47,8 +46,8 @@ func (w *World) Fleet() *columns.Fleet {
 	return f
 }
 
-// Shuffled builds the world with its clusters in another order, and with others in
-// between that go again.
+// Shuffled builds the world with its clusters in another order, adding and removing others in
+// between.
 func (w *World) Shuffled(d Dice) *columns.Fleet {
 	names := w.Names()
 	for i := range names {
@@ -71,7 +70,7 @@ func (w *World) Shuffled(d Dice) *columns.Fleet {
 	return f
 }
 
-// Apply lays changes over the world.
+// Apply applies changes to the world.
 func (w *World) Apply(c columns.Changes, now time.Time) {
 	w.Now = now
 	lay(w.Clusters, c.Clusters)
@@ -91,11 +90,11 @@ func lay[K comparable, V any](base, over map[K]*V) {
 	}
 }
 
-// Names are the clusters, in order.
+// Names returns the sorted names of the clusters.
 func (w *World) Names() []string { return slices.Sorted(maps.Keys(w.Clusters)) }
 
-// Gauge adds a metric of the provider "p" as a collector would leave it: with the
-// value, or with the reason why there is none.
+// Gauge adds a metric of the provider "p" as a collector would store it: with the value, or with
+// the reason why there is none.
 func (w *World) Gauge(name string, low, high, value float64) *api.Metric {
 	w.Providers[api.Key{Kind: api.KindMetricsProvider, Name: "p"}] = &api.MetricsProvider{Metadata: api.Metadata{Name: "p"}}
 	m := &api.Metric{Metadata: api.Metadata{Name: name}}
@@ -123,7 +122,7 @@ func (w *World) Cluster(name string, weights map[string]float64) *api.Cluster {
 	return c
 }
 
-// NewPlacement is one with the defaults, for one cluster.
+// NewPlacement returns a placement for one cluster, with defaults.
 func NewPlacement(name string) *api.Placement {
 	p := &api.Placement{Metadata: api.Metadata{Name: name, Namespace: "default", UID: "uid-" + name, Generation: 1}}
 	p.Spec.NumberOfClusters = new(int64(1))

@@ -9,8 +9,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// clusterAffinity admits the clusters of a workload's affinity group, those of
-// its overflow tiers included.
+// clusterAffinity admits the clusters of a workload's affinity group and of its overflow tiers.
 type clusterAffinity struct{}
 
 func (clusterAffinity) Name() string { return "cluster_affinity" }
@@ -22,7 +21,7 @@ func (clusterAffinity) Compile(s *Spec, made []Check) ([]Check, error) {
 	return append(made, &inTiers{tiers: s.Tiers}), nil
 }
 
-// inTiers asks for the clusters of any of some tiers, at least one.
+// inTiers requires that a cluster is in at least one of some tiers.
 type inTiers struct {
 	clusterAffinity
 	tiers []Affinity
@@ -66,8 +65,8 @@ func (c *inTiers) Apply(l *Look, keep columns.Bitmap) {
 
 func (c *inTiers) Admits(l *Look, row int, _ bool) bool { return TierOf(c.tiers, l.Fleet, row) >= 0 }
 
-// Tiers are an affinity group's own affinity and then, where there may be, those of its
-// overflow.
+// Tiers returns an affinity group's own affinity, followed by its overflow tiers if overflow is
+// set.
 func Tiers(term *api.AffinityTerm, overflow bool) []Affinity {
 	tiers := []Affinity{NewAffinity(term.AffinityName, &term.ClusterAffinity)}
 	if overflow {
@@ -79,7 +78,7 @@ func Tiers(term *api.AffinityTerm, overflow bool) []Affinity {
 	return tiers
 }
 
-// TierOf is the first tier that a cluster is in, -1 where it is in none.
+// TierOf returns the first tier that contains a cluster, or -1.
 func TierOf(tiers []Affinity, f *columns.Fleet, row int) int {
 	for i := range tiers {
 		if tiers[i].matches(f.Cluster(row)) {

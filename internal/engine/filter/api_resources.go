@@ -8,9 +8,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// apiResources demands that a cluster takes resources of the workload's type. A
-// cluster that lists none is not known, and passes; so does one that has the
-// workload already.
+// apiResources requires that a cluster supports the workload's type. It admits clusters that list
+// no types, because theirs are unknown, and clusters that already run the workload.
 type apiResources struct{}
 
 func (apiResources) Name() string { return "api_resources" }
@@ -22,7 +21,7 @@ func (apiResources) Compile(s *Spec, made []Check) ([]Check, error) {
 	return append(made, &takesResource{kind: s.Workload.APIResource()}), nil
 }
 
-// takesResource asks for a type of API resource: "apps/v1/Deployment".
+// takesResource requires an API resource type: "apps/v1/Deployment".
 type takesResource struct {
 	apiResources
 	kind string

@@ -9,110 +9,106 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// Check is one thing that is asked of clusters: one label constraint, one
-// resource request. It is an immutable value that describes itself, so that
-// deciding, waking, explaining and simulating need no list of what there is.
-// Apply and Admits must agree; a property test holds them against each other.
+// Check is one requirement on clusters, such as a label constraint or a resource request. It is an
+// immutable value that describes itself, so that deciding, waking, explaining and simulating do not
+// need to know the kinds of checks. Apply and Admits must agree; a property test compares them.
 type Check interface {
-	// Name is the name in explanations of the filter that made the check.
+	// Name is the name of the filter in explanations.
 	Name() string
-	// Key writes what makes the check equal to another of its filter: two with
-	// equal keys admit the same clusters for as long, and read the same.
+	// Key writes what distinguishes the check from others of its filter: two checks with equal keys
+	// admit the same clusters for the same time, and read the same aspects.
 	Key(k key.Writer)
-	// Reads are the aspects of the fleet that the answer depends on.
+	// Reads returns the aspects of the fleet that the answer depends on.
 	Reads() columns.Aspects
-	// Apply removes from keep the clusters that the check rejects, seen as clusters
-	// outside of the present decision.
+	// Apply removes the clusters that the check rejects from keep. They are treated as clusters
+	// outside the current decision.
 	Apply(l *Look, keep columns.Bitmap)
-	// Admits is the same question for one row. current says that the cluster is
-	// part of the present decision, which some checks judge more mildly.
+	// Admits gives the answer for one row. current says that the cluster is part of the current
+	// decision, for which some checks are more lenient.
 	Admits(l *Look, row int, current bool) bool
-	// On names what the check looks at: the constraint as the user wrote it.
+	// On returns what the check looks at: the constraint as the user wrote it.
 	On() string
-	// Blame completes the sentence about n clusters, "3 ...": "are not online".
+	// Blame completes a sentence about n clusters, "3 ...": "are not online".
 	Blame(n int) string
 	// Reason says why the check rejects the row.
 	Reason(l *Look, row int) string
 }
 
-// The interfaces that follow are what only some checks have to say. Nobody asks of
-// which type a check is.
+// Optional interfaces of checks. Code tests for these, never for the type of a check.
 
-// expiring is a check whose answer time alone may change. It reads the Clock.
+// expiring is a check whose answer may change through the passing of time alone. It reads the
+// Clock.
 type expiring interface {
 	Check
-	// Until is when time alone first takes the row out, zero if it does not. chosen
-	// says that the row is part of a decision.
+	// Until returns when the row will no longer be admitted through the passing of time alone, or
+	// zero. chosen says that the row is part of a decision.
 	Until(l *Look, row int, chosen bool) time.Time
 }
 
-// Cause is a part of what one check rejected.
+// Cause is one reason for which a check rejected clusters.
 type Cause struct {
 	On    string // what the check looked at
 	Count int
-	Why   string // what is wrong with that, where more is known
+	Why   string // what is wrong with it, if known
 }
 
-// Causer is a check that can say only of the fleet what it rejected clusters on.
+// Causer is a check that knows the causes of its rejections only together with the fleet.
 type Causer interface {
-	// Causes divides the clusters that the check rejected, most frequent first.
+	// Causes groups the clusters that the check rejected by cause, most frequent first.
 	Causes(l *Look, rejected func(yield func(row int) bool)) []Cause
-	// Several reports whether dropping any one cause would not be enough.
+	// Several reports whether a cluster would still be rejected without any single cause.
 	Several(l *Look, row int, current bool) bool
 }
 
-// Teller is a check whose reasons tell the values of metrics.
+// Teller is a check whose reasons contain values of metrics.
 type Teller interface {
-	// Tells is the metric whose value the reason for a row tells, nil where it tells
-	// of none.
+	// Tells returns the metric whose value the reason for a row contains, or nil.
 	Tells(l *Look, row int) *api.Key
 }
 
-// Reserving is a check by which a decision reserves an amount on every cluster.
+// Reserving is a check whose placements reserve an amount on every chosen cluster.
 type Reserving interface {
 	Check
-	// Reserves is the amount.
+	// Reserves returns the amount.
 	Reserves() ledger.Amount
 }
 
-// Naming is a check that names a metric, which has to exist for anything to be
-// admitted.
+// Naming is a check that names a metric. If the metric does not exist, nothing is admitted.
 type Naming interface {
 	Check
-	// Metric is its name.
+	// Metric returns the name.
 	Metric() string
 }
 
-// Confining is a check that admits only members of cluster sets.
+// Confining is a check that only admits members of cluster sets.
 type Confining interface {
 	Check
-	// Sets are the sets that are named, in order.
+	// Sets returns the names of the sets, sorted.
 	Sets() []string
-	// Usable are those of them that exist and admit the namespace, and how many
-	// clusters they have together at most: none is what matters.
+	// Usable returns the sets that exist and admit the namespace, and an upper bound on the number
+	// of their clusters. Callers only distinguish 0 from more.
 	Usable(f *columns.Fleet) (names []string, members int)
 }
 
-// Evicting is a check by which a workload loses a cluster that it is on.
+// Evicting is a check that makes a workload leave a cluster that it is on.
 type Evicting interface {
 	Check
-	// Offline says that it is about whether the cluster is online: what else there is
-	// can be asked of an offline one, too.
+	// Offline says that the check is about whether the cluster is online. The other checks can be
+	// evaluated for offline clusters too.
 	Offline() bool
 }
 
-// filter makes checks of one sort. Each has a file of its own.
+// filter compiles the checks of one kind. Each filter has its own file.
 type filter interface {
-	// Name is the filter's name in explanations.
+	// Name returns the filter's name in explanations.
 	Name() string
-	// Compile appends to made the checks that a spec asks for, in the order in which it
-	// names them; none where it asks for nothing. The error is that of a spec that
-	// never should have passed validation.
+	// Compile appends the checks that a spec requires, in the order of the spec. It fails only for
+	// a spec that should not have passed validation.
 	Compile(s *Spec, made []Check) ([]Check, error)
 }
 
-// filters are all of them, in the order in which their checks are applied and a
-// rejection is attributed. A new filter is one file and one line here.
+// filters lists all filters, in the order in which their checks are applied and rejections are
+// attributed. To add a filter, add its file and a line here.
 var filters = []filter{
 	ownership{},
 	clusterSets{},
@@ -133,41 +129,41 @@ var filters = []filter{
 	resources{},
 }
 
-// Spec is what filters compile: what is asked of clusters, whoever asks.
+// Spec is the input of filters: the requirements on clusters, of any kind of object.
 type Spec struct {
-	// Namespace is the one whose clusters, sets and metrics are seen.
+	// Namespace is the namespace whose clusters, sets and metrics are visible.
 	Namespace string
-	// Placement is the spec of a placement, or of what looks for a host as one does;
-	// empty for a workload.
+	// Placement is the spec of a placement, or of a guest that looks for a host in the same way. It
+	// is empty for a workload.
 	Placement *api.PlacementSpec
-	// Workload is that of a workload, nil for others. Policy is the part of its policy
-	// that says where to, nil where it has none.
+	// Workload is the spec of a workload, otherwise nil. Policy is the placement part of its
+	// policy, or nil.
 	Workload *api.WorkloadSpec
 	Policy   *api.PropagationPlacement
-	// Tiers are the workload's affinity group and then its overflow tiers.
+	// Tiers are the workload's affinity group, followed by its overflow tiers.
 	Tiers []Affinity
-	// Tolerations are those of the placement or of the policy.
+	// Tolerations are those of the placement or policy.
 	Tolerations *Tolerations
-	// Rated are the metrics that the user named to rate clusters by.
+	// Rated are the metrics that the user named to rate clusters.
 	Rated []string
-	// TakesFailing says that metrics without a value keep nothing out.
+	// TakesFailing says that failing metrics exclude nothing.
 	TakesFailing bool
 }
 
-// What a spec has that asks for nothing of a sort; shared, as nobody changes it.
+// Empty specs, which require nothing. They are shared and never modified.
 var (
 	noPlacement   api.PlacementSpec
 	noTolerations Tolerations
 )
 
-// Checks are what a query asks of clusters, in the order of the filters.
+// Checks are the requirements of a query, in filter order.
 type Checks struct {
 	All      []Check
-	expiring []expiring      // those of all whose answer time alone may change
+	expiring []expiring      // all checks whose answer may change through the passing of time alone
 	Reads    columns.Aspects // what any of them reads
 }
 
-// CompileChecks asks every filter for its checks.
+// CompileChecks compiles the checks of all filters.
 func CompileChecks(s *Spec) (Checks, error) {
 	if s.Placement == nil {
 		s.Placement = &noPlacement
@@ -194,7 +190,7 @@ func CompileChecks(s *Spec) (Checks, error) {
 	return c, nil
 }
 
-// ExpiringReads is what those checks read whose answer time alone may change.
+// ExpiringReads returns what the expiring checks read.
 func (c *Checks) ExpiringReads() columns.Aspects {
 	reads := columns.Aspects(0)
 	for _, check := range c.expiring {
@@ -203,9 +199,8 @@ func (c *Checks) ExpiringReads() columns.Aspects {
 	return reads
 }
 
-// Write writes the keys of all checks, filter by filter. Neither the order in which
-// a spec names equal things nor naming one twice makes another key, unless it is
-// one of words.
+// Write writes the keys of all checks, filter by filter. The order and repetition of equal
+// requirements in a spec do not affect the key, unless it is a wording key.
 func (c *Checks) Write(k key.Writer) {
 	rest := c.All
 	write := func(k key.Writer, i int) { rest[i].Key(k) }
@@ -220,7 +215,7 @@ func (c *Checks) Write(k key.Writer) {
 	}
 }
 
-// First is the first of some checks that has something to say, false where none has.
+// First returns the first check of type T, or false.
 func First[T Check](c *Checks) (check T, ok bool) {
 	for _, one := range c.All {
 		if check, ok = one.(T); ok {
@@ -230,30 +225,30 @@ func First[T Check](c *Checks) (check T, ok bool) {
 	return check, false
 }
 
-// Look is one look at the fleet: all that checks see besides what they are made
-// of.
+// Look is what checks are evaluated against: one version of the fleet, with reservations.
 type Look struct {
 	Fleet    *columns.Fleet
 	Reserved *ledger.Reservations
-	// Owner is whose reservations do not count against a cluster of its decision.
+	// Owner is the object whose own reservations do not count against the clusters of its decision.
 	Owner   *api.Key
-	scratch columns.Bitmap // overwritten by every Apply that needs it
-	// Until is when time alone first takes out a row that Apply kept; zero = never.
+	scratch columns.Bitmap // overwritten by Apply
+	// Until is when a row that Apply kept will first be rejected through the passing of time alone;
+	// zero = never.
 	Until time.Time
 }
 
-// LookAt is a look at single rows for an owner.
+// LookAt returns a Look for checking single rows.
 func LookAt(f *columns.Fleet, reserved *ledger.Reservations, owner *api.Key) Look {
 	return Look{Fleet: f, Reserved: reserved, Owner: owner}
 }
 
-// Writable gives the look the scratch space that Apply needs.
+// Writable allocates the scratch space that Apply needs.
 func (l *Look) Writable() { l.scratch = columns.NewBitmap(l.Fleet.Slots()) }
 
-// expires notes a moment at which time alone takes out a cluster.
+// expires records a time at which a cluster will be rejected.
 func (l *Look) expires(at time.Time) { l.Until = Sooner(l.Until, at) }
 
-// Sooner is the earlier of two moments; zero is never.
+// Sooner returns the earlier of two times; zero means never.
 func Sooner(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -261,8 +256,8 @@ func Sooner(a, b time.Time) time.Time {
 	return a
 }
 
-// Mask is the set of clusters that all checks admit, seen as clusters outside of
-// the present decision.
+// Mask returns the clusters that all checks admit, treated as clusters outside the current
+// decision.
 func (c *Checks) Mask(l *Look) columns.Bitmap {
 	keep := columns.NewBitmap(l.Fleet.Slots())
 	copy(keep, l.Fleet.Live())
@@ -285,7 +280,7 @@ func (c *Checks) Admits(l *Look, row int, current bool) bool {
 	return true
 }
 
-// UntilOf is when time alone first takes a row out.
+// UntilOf returns when a row will first be rejected through the passing of time alone.
 func (c *Checks) UntilOf(l *Look, row int, chosen bool) time.Time {
 	var first time.Time
 	for _, check := range c.expiring {
@@ -294,7 +289,7 @@ func (c *Checks) UntilOf(l *Look, row int, chosen bool) time.Time {
 	return first
 }
 
-// Plural is the word for one or for several.
+// Plural returns one or many, depending on n.
 func Plural(n int, one, many string) string {
 	if n == 1 {
 		return one

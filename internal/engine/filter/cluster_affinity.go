@@ -10,18 +10,18 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// Affinity is a cluster affinity made ready to match.
+// Affinity is a compiled cluster affinity.
 type Affinity struct {
-	Name string // of the group or tier; "" where it has none
+	Name string // of the group or tier; "" if it has none
 	byName
 	labels []api.SelectorRequirement
 	fields []api.FieldRequirement
 }
 
-// byName selects clusters by their names, which never change.
+// byName selects clusters by name.
 type byName struct {
-	clusters []string // none = every cluster
-	excluded []string // out in any case
+	clusters []string // empty = every cluster
+	excluded []string // never selected
 }
 
 // NewAffinity compiles an affinity; nil selects every cluster.
@@ -40,7 +40,7 @@ func (a *Affinity) Everything() bool {
 	return len(a.clusters)+len(a.excluded)+len(a.labels)+len(a.fields) == 0
 }
 
-// SelectInto keeps in b the clusters that match; scratch is overwritten.
+// SelectInto removes the clusters that do not match from b. It overwrites scratch.
 func (a *Affinity) SelectInto(f *columns.Fleet, b, scratch columns.Bitmap) {
 	a.selectInto(f, b, scratch)
 	f.Labels().SelectInto(a.labels, b, scratch)
@@ -60,7 +60,7 @@ func (a *Affinity) SelectInto(f *columns.Fleet, b, scratch columns.Bitmap) {
 	}
 }
 
-// selectInto keeps in b the clusters that are named; scratch is overwritten.
+// selectInto removes the clusters that are not selected from b. It overwrites scratch.
 func (n *byName) selectInto(f *columns.Fleet, b, scratch columns.Bitmap) {
 	if len(n.clusters) > 0 {
 		clear(scratch)
@@ -78,7 +78,7 @@ func (n *byName) selectInto(f *columns.Fleet, b, scratch columns.Bitmap) {
 	}
 }
 
-// mismatch says why a cluster is not among those named, "" where it is.
+// mismatch says why a cluster is not selected, or returns "".
 func (n *byName) mismatch(cluster string) string {
 	switch {
 	case slices.Contains(n.excluded, cluster):
@@ -89,7 +89,7 @@ func (n *byName) mismatch(cluster string) string {
 	return ""
 }
 
-// key writes what makes two select the same clusters.
+// key writes the parts that determine which clusters are selected.
 func (n *byName) key(k key.Writer) {
 	k.Set("clusters", n.clusters)
 	k.Set("excluded", n.excluded)
@@ -98,7 +98,7 @@ func (n *byName) key(k key.Writer) {
 // matches is selectInto for one cluster.
 func (a *Affinity) matches(c *api.Cluster) bool { return a.mismatch(c) == "" }
 
-// mismatch says why a cluster does not match, "" where it does.
+// mismatch says why a cluster does not match, or returns "".
 func (a *Affinity) mismatch(c *api.Cluster) string {
 	if text := a.byName.mismatch(c.Metadata.Name); text != "" {
 		return text
@@ -128,7 +128,7 @@ func (a *Affinity) mismatch(c *api.Cluster) string {
 	return ""
 }
 
-// placeValues are the values that a cluster has for provider, region or zone.
+// placeValues returns the provider, region or zones of a cluster.
 func placeValues(c *api.ClusterSpec, field string) []string {
 	var values []string
 	columns.PlacesOf(c, func(has, value string) {
@@ -139,7 +139,7 @@ func placeValues(c *api.ClusterSpec, field string) []string {
 	return values
 }
 
-// key writes what makes two affinities select the same clusters.
+// key writes the parts that determine which clusters match.
 func (a *Affinity) key(k key.Writer) {
 	k.Words("name", a.Name)
 	a.byName.key(k)
@@ -151,8 +151,7 @@ func (a *Affinity) key(k key.Writer) {
 	})
 }
 
-// reads are the aspects of a cluster that say whether it is selected.
-// Reads are the aspects of a cluster that say whether it matches.
+// Reads returns the aspects of a cluster that determine whether it matches.
 func (a *Affinity) Reads() columns.Aspects {
 	reads := columns.Aspects(0)
 	if len(a.labels) > 0 {

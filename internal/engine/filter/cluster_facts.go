@@ -12,15 +12,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 )
 
-// clusterFacts is a row as expressions read it.
+// clusterFacts presents a row to expressions.
 type clusterFacts struct {
 	fleet     *columns.Fleet
 	namespace string // whose metrics are read
 	row       int
 }
 
-// expressionFacts are the facts that an expression may read besides metrics and
-// scores.
+// expressionFacts are the aspects that an expression may read, besides metrics and scores.
 const expressionFacts = columns.Labels | columns.Claims | columns.Taints | columns.Place | columns.CustomResources | columns.Amounts | columns.Observations
 
 var _ expression.Cluster = (*clusterFacts)(nil)
@@ -36,7 +35,7 @@ func (c *clusterFacts) Labels() map[string]string { return c.cluster().Metadata.
 // Claims are the cluster's claims.
 func (c *clusterFacts) Claims() map[string]string { return c.cluster().Spec.Claims }
 
-// UID tells the cluster from an earlier one of its name.
+// UID distinguishes the cluster from an earlier one of the same name.
 func (c *clusterFacts) UID() string { return c.cluster().Metadata.UID }
 
 // Generation grows with every change of the cluster's spec or labels.
@@ -55,8 +54,8 @@ func (c *clusterFacts) Taints() []expression.Taint {
 	return out
 }
 
-// Conditions are those of the cluster, after those of Open Cluster Management
-// that say the same there.
+// Conditions returns the conditions of the cluster, preceded by the equivalent ones of Open Cluster
+// Management.
 func (c *clusterFacts) Conditions() []expression.Condition {
 	own := c.cluster().Status.Conditions
 	out := append(make([]expression.Condition, 0, len(own)+3), columns.ManagedConditions(c.cluster())...)
@@ -68,13 +67,12 @@ func (c *clusterFacts) Conditions() []expression.Condition {
 	return out
 }
 
-// KubernetesVersion is the version that was observed, or else the one that is
-// claimed.
+// KubernetesVersion returns the observed version or, if there is none, the claimed one.
 func (c *clusterFacts) KubernetesVersion() string {
 	return cmp.Or(c.cluster().Status.KubernetesVersion, c.Claims()[columns.KubernetesVersionClaim])
 }
 
-// LeaseSeconds is the interval of the cluster's probes or heartbeats.
+// LeaseSeconds returns the interval of the cluster's probes or heartbeats.
 func (c *clusterFacts) LeaseSeconds() int64 {
 	health := c.cluster().Spec.Health
 	if health == nil {
@@ -83,13 +81,13 @@ func (c *clusterFacts) LeaseSeconds() int64 {
 	return int64(math.Ceil(health.Interval.Or(0).Seconds()))
 }
 
-// Region is where the cluster is.
+// Region returns the region of the cluster.
 func (c *clusterFacts) Region() string { return c.cluster().Spec.Region }
 
-// Zones are the zones the cluster spans.
+// Zones returns the zones that the cluster spans.
 func (c *clusterFacts) Zones() []string { return c.cluster().Spec.Zones }
 
-// CloudProvider is who runs the cluster's machines.
+// CloudProvider returns the cloud provider of the cluster.
 func (c *clusterFacts) CloudProvider() string { return c.cluster().Spec.CloudProvider }
 
 // CustomResources are the custom resource definitions of the cluster.
@@ -105,7 +103,7 @@ func (c *clusterFacts) Allocatable() map[string]string {
 	return amounts(c.cluster().Status.Allocatable, c.cluster().Spec.Allocatable)
 }
 
-// amounts are quantities as text, the reported ones before the declared.
+// amounts returns quantities as text. Reported quantities take precedence over declared ones.
 func amounts(reported, declared api.Quantities) map[string]string {
 	out := make(map[string]string, len(reported)+len(declared))
 	for _, quantities := range []api.Quantities{declared, reported} {
@@ -116,8 +114,7 @@ func amounts(reported, declared api.Quantities) map[string]string {
 	return out
 }
 
-// Scores are those of a placement score that count, by name, or since when it has
-// expired.
+// Scores returns the valid scores of a placement score, or the time at which it expired.
 func (c *clusterFacts) Scores(resource string) (scores []expression.Score, expiredAt time.Time) {
 	s := c.fleet.PlacementScores()[resource]
 	object := s.Object(c.row)
@@ -134,8 +131,8 @@ func (c *clusterFacts) Scores(resource string) (scores []expression.Score, expir
 	return out, time.Time{}
 }
 
-// Metric is the value of a metric of the cluster, found by its name as metric
-// constraints find it.
+// Metric returns the value of a metric of the cluster. The name is resolved as in metric
+// constraints.
 func (c *clusterFacts) Metric(name string) (float64, bool) {
 	m, ok := c.fleet.MetricNamed(c.namespace, name, c.row)
 	if !ok {

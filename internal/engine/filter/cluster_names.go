@@ -5,8 +5,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// clusterNames admits the clusters that a placement names, and none that it
-// excludes by name, as an affinity of a policy does.
+// clusterNames admits the clusters that a placement names, except those that it excludes by name.
+// It works like the affinity of a policy.
 type clusterNames struct{}
 
 func (clusterNames) Name() string { return "cluster_names" }
@@ -21,7 +21,7 @@ func (clusterNames) Compile(s *Spec, made []Check) ([]Check, error) {
 	return made, nil
 }
 
-// isNamed asks for clusters that have one of some names, or none of some.
+// isNamed requires that a cluster has one of some names, or none of some.
 type isNamed struct {
 	clusterNames
 	byName

@@ -8,8 +8,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// clusterSets confines a placement to the clusters of the sets it names: of
-// those that exist and admit its namespace.
+// clusterSets restricts a placement to the clusters of the sets that it names, provided that they
+// exist and admit its namespace.
 type clusterSets struct{}
 
 func (clusterSets) Name() string { return "cluster_sets" }
@@ -22,7 +22,7 @@ func (clusterSets) Compile(s *Spec, made []Check) ([]Check, error) {
 	return append(made, &inSets{sets: sets, namespace: s.Namespace}), nil
 }
 
-// inSets asks for the clusters of any of some sets.
+// inSets requires that a cluster is in at least one of some sets.
 type inSets struct {
 	clusterSets
 	sets      []string // sorted

@@ -8,8 +8,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// customResources demands that a cluster has every custom resource definition
-// the placement names, by exact name.
+// customResources requires every custom resource definition that the placement names, by exact
+// name.
 type customResources struct{}
 
 func (customResources) Name() string { return "custom_resources" }
@@ -21,7 +21,7 @@ func (customResources) Compile(s *Spec, made []Check) ([]Check, error) {
 	return made, nil
 }
 
-// hasCustomResource asks for one custom resource definition.
+// hasCustomResource requires one custom resource definition.
 type hasCustomResource struct {
 	customResources
 	resource string

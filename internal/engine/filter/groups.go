@@ -8,8 +8,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// groups demands that a cluster belongs to a group of every spread constraint of
-// a workload: that it has a region, zone, provider or label to be told apart by.
+// groups requires that a cluster belongs to a group of every spread constraint of a workload: that
+// it has a region, zone, provider or label value.
 type groups struct{}
 
 func (groups) Name() string { return "spread_constraints" }
@@ -20,14 +20,14 @@ func (groups) Compile(s *Spec, made []Check) ([]Check, error) {
 	}
 	for i := range s.Policy.SpreadConstraints {
 		c := &s.Policy.SpreadConstraints[i]
-		if c.SpreadByField != api.GroupByCluster { // each is a group of itself
+		if c.SpreadByField != api.GroupByCluster { // every cluster is its own group
 			made = append(made, &inGroup{by: c})
 		}
 	}
 	return made, nil
 }
 
-// inGroup asks for a group of one constraint.
+// inGroup requires a group of one constraint.
 type inGroup struct {
 	groups
 	by *api.GroupConstraint
@@ -68,8 +68,7 @@ func (c *inGroup) Reason(*Look, int) string {
 	return fmt.Sprintf("has no %s, which spread_constraints ask for", c.by.By())
 }
 
-// GroupsOf are the groups that a cluster belongs to: several where it spans
-// zones.
+// GroupsOf returns the groups of a cluster: several if it spans zones.
 func GroupsOf(cluster *api.Cluster, c *api.GroupConstraint) []string {
 	if c.SpreadByLabel == "" {
 		return placeValues(&cluster.Spec, c.SpreadByField)

@@ -8,8 +8,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// kubernetesVersion demands that the Kubernetes version that was observed of a
-// cluster meets the placement's constraint. One that is not known does not.
+// kubernetesVersion requires that the observed Kubernetes version of a cluster meets the
+// placement's constraint. An unknown version does not.
 type kubernetesVersion struct{}
 
 func (kubernetesVersion) Name() string { return "kubernetes_version" }
@@ -26,7 +26,7 @@ func (kubernetesVersion) Compile(s *Spec, made []Check) ([]Check, error) {
 	return append(made, &hasVersion{is: c}), nil
 }
 
-// hasVersion asks for clusters of some versions of Kubernetes.
+// hasVersion requires a version of Kubernetes.
 type hasVersion struct {
 	kubernetesVersion
 	is constraint.Version

@@ -8,8 +8,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// labelConstraints demands every label constraint of the placement. A cluster
-// without the label fails all four operators.
+// labelConstraints requires every label constraint of the placement. A cluster without the label
+// fails all four operators.
 type labelConstraints struct{}
 
 func (labelConstraints) Name() string { return "label_constraints" }
@@ -25,7 +25,7 @@ func (labelConstraints) Compile(s *Spec, made []Check) ([]Check, error) {
 	return made, nil
 }
 
-// labelConstraint is one of them.
+// labelConstraint is one label constraint.
 type labelConstraint struct {
 	labelConstraints
 	is constraint.Label

@@ -9,12 +9,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// metricConstraints demands every metric constraint of the placement. A cluster
-// that does not list the metric, or whose value is not usable, never matches.
+// metricConstraints requires every metric constraint of the placement. A cluster that does not list
+// the metric, or whose value is unusable, never matches.
 //
-// A constraint names a metric without its namespace. Where a cluster lists
-// several metrics of that name, the one in the placement's namespace counts,
-// then the global one, then the first listed.
+// A constraint names a metric without its namespace. If a cluster lists several metrics with that
+// name, the one in the placement's namespace is used, then the global one, then the first listed.
 type metricConstraints struct{}
 
 func (metricConstraints) Name() string { return "metric_constraints" }
@@ -30,7 +29,7 @@ func (metricConstraints) Compile(s *Spec, made []Check) ([]Check, error) {
 	return made, nil
 }
 
-// metricConstraint is one of them.
+// metricConstraint is one metric constraint.
 type metricConstraint struct {
 	metricConstraints
 	is        constraint.Metric
@@ -56,8 +55,8 @@ func (c *metricConstraint) Blame(n int) string {
 func (c *metricConstraint) Apply(l *Look, keep columns.Bitmap) {
 	ids := l.Fleet.MetricsNamed()[c.is.Name()]
 	if len(ids) == 1 && c.basis != api.BasisWeighted && !l.Fleet.Metrics()[ids[0]].Varies() {
-		// One metric of the name, and a figure that is the same for all clusters
-		// that list it: one comparison decides for all.
+		// There is one metric with the name, and its value is the same for all clusters: one
+		// comparison decides for all.
 		s := l.Fleet.Metrics()[ids[0]]
 		if value, ok := figure(s, 1, c.basis); c.is.Match(value, ok) {
 			s.Rows.AndInto(keep, l.scratch)
@@ -111,8 +110,8 @@ func (c *metricConstraint) figureOf(f *columns.Fleet, row int) (float64, bool) {
 	return figure(f.MetricOf(row, m), m.Weight, c.basis)
 }
 
-// figure is what a constraint compares: the raw value, the normalised one, or
-// that times the cluster's weight.
+// figure returns the value that a constraint compares: raw, normalized, or normalized times the
+// cluster's weight.
 func figure(s *columns.MetricState, weight float64, basis api.Basis) (float64, bool) {
 	switch {
 	case !s.Usable:

@@ -9,8 +9,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// metricsAvailable rejects a cluster that lists a metric which has no usable
-// value, unless the metric says to be ignored then.
+// metricsAvailable rejects a cluster that lists a metric without a usable value, unless the metric
+// has on_failure = ignore.
 type metricsAvailable struct{}
 
 func (metricsAvailable) Name() string { return "metrics_available" }
@@ -22,11 +22,11 @@ func (metricsAvailable) Compile(s *Spec, made []Check) ([]Check, error) {
 	return append(made, &noMetricFails{namespace: s.Namespace, rated: s.Rated}), nil
 }
 
-// noMetricFails asks that all metrics that have to be there are.
+// noMetricFails requires that no metric of a cluster fails.
 type noMetricFails struct {
 	metricsAvailable
-	namespace string   // to which reasons are told
-	rated     []string // the metrics that the user named to rate clusters by
+	namespace string   // of the reader of reasons
+	rated     []string // metrics that the user named to rate clusters
 }
 
 func (c *noMetricFails) Key(k key.Writer) {
@@ -53,9 +53,9 @@ func (c *noMetricFails) Admits(l *Look, row int, current bool) bool {
 	return !l.Fleet.Failing().Has(row) || current && len(c.rated) > 0 && c.onlyUnknown(l.Fleet, row)
 }
 
-// onlyUnknown reports whether all that fails on a cluster are metrics that the
-// prioritizer policy names and that do not exist: the placement is misconfigured
-// then, which ends no decision.
+// onlyUnknown reports whether the only failing metrics of a cluster are ones that the prioritizer
+// policy names and that do not exist. In that case the placement is misconfigured, which ends no
+// decision.
 func (c *noMetricFails) onlyUnknown(f *columns.Fleet, row int) bool {
 	fails := false
 	for _, m := range f.Rows()[row].Metrics {
@@ -78,7 +78,7 @@ func (c *noMetricFails) Reason(l *Look, row int) string {
 	return ""
 }
 
-// firstFailing is the first metric of a cluster that keeps it out.
+// firstFailing returns the first metric that excludes a cluster.
 func firstFailing(f *columns.Fleet, row int) *columns.MetricState {
 	for _, m := range f.Rows()[row].Metrics {
 		if s := f.MetricOf(row, m); s.Fails() {
@@ -88,7 +88,7 @@ func firstFailing(f *columns.Fleet, row int) *columns.MetricState {
 	return nil
 }
 
-// Causes counts the rejected clusters by the first of their failing metrics.
+// Causes counts the rejected clusters by their first failing metric.
 func (c *noMetricFails) Causes(l *Look, rejected func(yield func(row int) bool)) []Cause {
 	byMetric := map[string]Cause{}
 	for row := range rejected {
@@ -102,7 +102,7 @@ func (c *noMetricFails) Causes(l *Look, rejected func(yield func(row int) bool))
 		}
 		cause, ok := byMetric[s.Key.Path()]
 		if ok && cause.Why != why {
-			why = "for several reasons" // that differ from cluster to cluster
+			why = "for several reasons" // different reasons on different clusters
 		}
 		byMetric[s.Key.Path()] = Cause{On: s.Key.Path(), Count: cause.Count + 1, Why: why}
 	}

@@ -9,8 +9,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// ownership hides a cluster with owner namespaces from the placements of every
-// other namespace.
+// ownership hides a cluster with owner namespaces from placements in other namespaces.
 type ownership struct{}
 
 func (ownership) Name() string { return api.OwnershipFilter }
@@ -19,7 +18,7 @@ func (ownership) Compile(s *Spec, made []Check) ([]Check, error) {
 	return append(made, &visibleTo{namespace: s.Namespace}), nil
 }
 
-// visibleTo asks for the clusters of a namespace, and for those of nobody.
+// visibleTo requires that a cluster is owned by a namespace or has no owner.
 type visibleTo struct {
 	ownership
 	namespace string

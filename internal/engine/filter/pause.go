@@ -5,8 +5,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// pause keeps new decisions off a paused cluster; present ones stay. It is the
-// same for everybody, so it is its own check.
+// pause keeps new decisions off a paused cluster; existing ones stay. It has no parameters, so the
+// filter is its own check.
 type pause struct{}
 
 func (pause) Name() string                                     { return "paused" }

@@ -11,8 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// predicate is one alternative of a placement's predicates; all of its parts
-// must hold.
+// predicate is one of a placement's alternative predicates; all of its parts must hold.
 type predicate struct {
 	labels, claims []api.SelectorRequirement
 	expressions    []*expression.Expression
@@ -33,7 +32,7 @@ func compilePredicates(list []api.Predicate) ([]predicate, error) {
 	return out, nil
 }
 
-// parts lists the parts as text: `label cloud In (Amazon)`.
+// parts returns the parts as text: `label cloud In (Amazon)`.
 func (p *predicate) parts() []string {
 	var out []string
 	for i := range p.labels {
@@ -48,7 +47,7 @@ func (p *predicate) parts() []string {
 	return out
 }
 
-// String renders the predicate for messages.
+// String returns the predicate for messages.
 func (p *predicate) String() string {
 	if parts := p.parts(); len(parts) > 0 {
 		return strings.Join(parts, " and ")
@@ -56,7 +55,7 @@ func (p *predicate) String() string {
 	return "every cluster"
 }
 
-// requirementText is a requirement in one line: `cloud In (Amazon, Azure)`.
+// requirementText returns a requirement as text: `cloud In (Amazon, Azure)`.
 func requirementText(r *api.SelectorRequirement) string { return r.Key + " " + wantedText(r) }
 
 func wantedText(r *api.SelectorRequirement) string {
@@ -66,7 +65,7 @@ func wantedText(r *api.SelectorRequirement) string {
 	return string(r.Operator) + " (" + strings.Join(r.Values, ", ") + ")"
 }
 
-// key writes what makes two predicates match the same clusters.
+// key writes the parts that determine which clusters match.
 func (p *predicate) key(k key.Writer) {
 	requirementsKey(k, "labels", p.labels)
 	requirementsKey(k, "claims", p.claims)
@@ -82,7 +81,7 @@ func requirementsKey(k key.Writer, part string, list []api.SelectorRequirement) 
 	})
 }
 
-// reads are the aspects of a cluster that say whether it matches.
+// reads returns the aspects of a cluster that determine whether it matches.
 func (p *predicate) reads() columns.Aspects {
 	reads := columns.Aspects(0)
 	if len(p.labels) > 0 {
@@ -107,8 +106,8 @@ func (p *predicate) reads() columns.Aspects {
 	return reads
 }
 
-// selectInto keeps in b the clusters that match; scratch is overwritten. It looks
-// at them through c, row by row.
+// selectInto removes the clusters that do not match from b. It overwrites scratch, and moves c from
+// row to row.
 func (p *predicate) selectInto(c *clusterFacts, b, scratch columns.Bitmap) {
 	c.fleet.Labels().SelectInto(p.labels, b, scratch)
 	c.fleet.Claims().SelectInto(p.claims, b, scratch)
@@ -117,9 +116,8 @@ func (p *predicate) selectInto(c *clusterFacts, b, scratch columns.Bitmap) {
 	}
 }
 
-// evaluate keeps in b the clusters for which an expression is true. One that
-// reads only labels and claims is evaluated once for all clusters that have the
-// same.
+// evaluate removes the clusters for which an expression is false from b. An expression that reads
+// only labels and claims is evaluated once for all clusters with the same values.
 func (c *clusterFacts) evaluate(e *expression.Expression, b columns.Bitmap) {
 	labels, claims, only := e.Keys()
 	if !only {
@@ -144,8 +142,8 @@ func (c *clusterFacts) evaluate(e *expression.Expression, b columns.Bitmap) {
 	})
 }
 
-// appendValues writes the values of keys so that no two lists read the same.
-// Having none at all differs from having others: expressions tell them apart.
+// appendValues encodes the values of keys unambiguously. Expressions distinguish absent maps from
+// others, so the encoding does too.
 func appendValues(out []byte, keys []string, values map[string]string) []byte {
 	if len(values) == 0 {
 		return append(out, '!')
@@ -185,7 +183,7 @@ func (p *predicate) match(c *clusterFacts) bool {
 	return true
 }
 
-// failing says which parts a cluster fails, and how.
+// failing describes the parts that a cluster does not meet.
 func (p *predicate) failing(c *clusterFacts) []string {
 	var out []string
 	check := func(kind string, requirements []api.SelectorRequirement, values map[string]string) {

@@ -9,7 +9,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// predicates demands that a cluster matches one of the placement's predicates.
+// predicates requires that a cluster matches one of the placement's predicates.
 type predicates struct{}
 
 func (predicates) Name() string { return "predicates" }
@@ -25,7 +25,7 @@ func (predicates) Compile(s *Spec, made []Check) ([]Check, error) {
 	return append(made, &matchesAny{predicates: list, namespace: s.Namespace}), nil
 }
 
-// matchesAny asks for the clusters that match any of some predicates.
+// matchesAny requires that a cluster matches any of some predicates.
 type matchesAny struct {
 	filter     predicates
 	predicates []predicate
@@ -91,7 +91,7 @@ func (c *matchesAny) Admits(l *Look, row int, _ bool) bool {
 	return false
 }
 
-// Reason names what fails in the predicate that comes closest.
+// Reason describes what fails in the predicate that comes closest.
 func (c *matchesAny) Reason(l *Look, row int) string {
 	facts := c.facts(l, row)
 	closest := 0

@@ -13,9 +13,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// resources demands that every requested amount is available: allocatable -
-// allocated - reservations. A cluster of the present decision is not charged
-// for the placement's own reservation.
+// resources requires that every requested amount is available: allocatable - allocated -
+// reservations. On a cluster of the current decision, the placement's own reservation is not
+// subtracted.
 type resources struct{}
 
 func (resources) Name() string { return "resource_requests" }
@@ -32,7 +32,7 @@ func (resources) Compile(s *Spec, made []Check) ([]Check, error) {
 	return made, nil
 }
 
-// hasRoom asks for an amount of one resource.
+// hasRoom requires an amount of one resource.
 type hasRoom struct {
 	resources
 	ledger.Amount
@@ -82,7 +82,7 @@ func (c *hasRoom) Reason(l *Look, row int) string {
 		api.FormatMilli(c.Resource, max(available, 0)), c.Resource, c.Text, because)
 }
 
-// available is what the placement could use of the resource on a cluster.
+// available returns how much of the resource the placement could use on a cluster.
 func (c *hasRoom) available(l *Look, row int, current bool) (int64, bool) {
 	column := l.Fleet.Uncommitted()[c.Resource]
 	if row >= len(column) || column[row] == columns.Unreported {
@@ -90,8 +90,8 @@ func (c *hasRoom) available(l *Look, row int, current bool) (int64, bool) {
 	}
 	available := column[row] - ledger.At(l.Reserved.Column(c.Resource), row)
 	if current {
-		// Its own use is charged either as a reservation or, where the cluster has
-		// reported since, as part of what is allocated.
+		// Its own use is counted either as a reservation or, if the cluster has reported since, as
+		// part of the allocated amount.
 		if h, ok := l.Reserved.Held(*l.Owner, l.Fleet.Name(row)); ok {
 			own := h.Of(c.Resource)
 			available = min(available, math.MaxInt64-own) + own

@@ -10,8 +10,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// site demands of a cluster what an allocation asks of its sites: that it is one,
-// and where, whose, and with which machines it is.
+// site requires what an allocation demands of its sites: that the cluster is a site, its location
+// and operator, and its machines.
 type site struct{}
 
 func (site) Name() string { return "site" }
@@ -26,7 +26,7 @@ func (site) Compile(s *Spec, made []Check) ([]Check, error) {
 	return made, nil
 }
 
-// meetsDemand asks for the sites that meet one demand.
+// meetsDemand requires that a site meets one demand.
 type meetsDemand struct {
 	site
 	demand siteDemand
@@ -54,24 +54,24 @@ func (c *meetsDemand) Reason(l *Look, row int) string {
 	return c.demand.mismatch(l.Fleet.Cluster(row))
 }
 
-// siteDemand is one thing that an allocation asks of a site.
+// siteDemand is one demand of an allocation on sites.
 type siteDemand interface {
-	// key writes the kind of the demand, then what it asks for as a set.
+	// key writes the kind of the demand, followed by its values as a set.
 	key(k key.Writer)
-	// reads are the aspects of a cluster that say whether it is met.
+	// reads returns the aspects of a cluster that determine whether the demand is met.
 	reads() columns.Aspects
 	on() string
 	blame(n int) string
-	// narrow leaves out clusters that an index shows not to be meant. It may leave
-	// some of them in.
+	// narrow removes clusters that an index shows not to meet the demand. It may keep others that
+	// do not.
 	narrow(f *columns.Fleet, keep, scratch columns.Bitmap)
-	// met reports whether a cluster is meant. current says that the workload is
-	// there already.
+	// met reports whether a cluster meets the demand. current says that the workload already runs
+	// there.
 	met(c *api.Cluster, current bool) bool
 	mismatch(c *api.Cluster) string
 }
 
-// siteDemands reads what an allocation asks of its sites.
+// siteDemands returns the demands of an allocation.
 func siteDemands(a *api.AllocationSpec) []siteDemand {
 	demands := []siteDemand{isSite{}}
 	if a.SiteID != "" {
@@ -95,7 +95,7 @@ func siteDemands(a *api.AllocationSpec) []siteDemand {
 	return demands
 }
 
-// isSite asks for a region: a cluster without one is no site.
+// isSite requires a region: a cluster without one is not a site.
 type isSite struct{}
 
 func (isSite) key(k key.Writer)                                      { demandKey(k, "site") }
@@ -106,8 +106,7 @@ func (isSite) narrow(*columns.Fleet, columns.Bitmap, columns.Bitmap) {}
 func (isSite) met(c *api.Cluster, _ bool) bool                       { return c.Spec.Region != "" }
 func (isSite) mismatch(*api.Cluster) string                          { return "has no region, and so is no site" }
 
-// siteID asks for a site by its id, or for all sites of a region by the part of
-// the id that they have in common.
+// siteID requires a site ID, or a site of a region if it is only the region part of an ID.
 type siteID string
 
 func (s siteID) key(k key.Writer)       { demandKey(k, "site_id", string(s)) }
@@ -117,7 +116,7 @@ func (s siteID) blame(n int) string {
 	return fmt.Sprintf("%s not site %q", Plural(n, "is", "are"), string(s))
 }
 
-// region is the region all of whose sites are meant.
+// region returns the region if the ID stands for all sites of a region.
 func (s siteID) region() (string, bool) { return strings.CutSuffix(string(s), api.SiteID("", "")) }
 
 func (s siteID) narrow(f *columns.Fleet, keep, scratch columns.Bitmap) {
@@ -137,7 +136,7 @@ func (s siteID) mismatch(c *api.Cluster) string {
 	return fmt.Sprintf("is %s, wanted site %q", whereabouts(c), string(s))
 }
 
-// whereabouts names the sites that a cluster is.
+// whereabouts returns the sites that a cluster represents.
 func whereabouts(c *api.Cluster) string {
 	if len(c.Spec.Zones) == 0 {
 		return fmt.Sprintf("in region %q, in no zone", c.Spec.Region)
@@ -149,7 +148,7 @@ func whereabouts(c *api.Cluster) string {
 	return "site " + strings.Join(ids, ", ")
 }
 
-// siteRegions asks for any of some regions, or zones of them.
+// siteRegions requires one of some regions, or zones of them.
 type siteRegions []api.AllocationRegion
 
 func (s siteRegions) key(k key.Writer) {
@@ -189,8 +188,7 @@ func (s siteRegions) mismatch(c *api.Cluster) string {
 	return fmt.Sprintf("is %s, wanted %s", whereabouts(c), strings.Join(wanted, " or "))
 }
 
-// siteClaim asks for the value of a claim: where on earth a site is, or who runs
-// it.
+// siteClaim requires the value of a claim: the location or the operator of a site.
 type siteClaim struct{ claim, value string }
 
 func (s siteClaim) key(k key.Writer)       { demandKey(k, s.claim, s.value) }
@@ -213,8 +211,8 @@ func (s siteClaim) mismatch(c *api.Cluster) string {
 	return fmt.Sprintf("has no claim %s, wanted %q", s.claim, s.value)
 }
 
-// siteFlavors asks for machines of any of some sizes. A site that has none of
-// them any more keeps what runs there.
+// siteFlavors requires machines of any of some flavors. If a site no longer has any, what runs
+// there stays.
 type siteFlavors []string
 
 func (s siteFlavors) key(k key.Writer)       { demandKey(k, "flavors", s...) }
@@ -232,7 +230,7 @@ func (s siteFlavors) mismatch(*api.Cluster) string {
 	return "has none of the flavors " + strings.Join(s, ", ")
 }
 
-// demandKey writes a demand for any of some texts.
+// demandKey writes a demand for any of some strings.
 func demandKey(k key.Writer, demand string, wanted ...string) {
 	k.Text("demand", demand)
 	k.Set("wanted", wanted)

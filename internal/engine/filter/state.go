@@ -9,9 +9,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// state admits clusters that are online. A cluster of the present decision that
-// goes offline is left at once, unless the placement tolerates the taint that
-// the server gave it for that.
+// state admits clusters that are online. If a cluster of the current decision goes offline, the
+// decision leaves it at once, unless the placement tolerates the taint that the server added for
+// that.
 type state struct{}
 
 func (state) Name() string { return "state" }
@@ -23,11 +23,10 @@ func (state) Compile(s *Spec, made []Check) ([]Check, error) {
 	return append(made, &isOnlineOrExcused{Tolerations: s.Tolerations}), nil
 }
 
-// onlyOnline is the check of all that tolerate nothing.
+// onlyOnline is the shared check without tolerations.
 var onlyOnline = &isOnlineOrExcused{Tolerations: &noTolerations}
 
-// isOnlineOrExcused asks for clusters that are online, or for which a toleration
-// makes up for that.
+// isOnlineOrExcused requires that a cluster is online or that its automatic taint is tolerated.
 type isOnlineOrExcused struct {
 	state
 	*Tolerations

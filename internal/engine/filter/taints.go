@@ -10,9 +10,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// taints keeps a placement off clusters with taints that it does not tolerate,
-// and ends its decision for those whose effect says so. The taints that the
-// server puts on a cluster that is not online are for the state filter to judge.
+// taints keeps a placement off clusters with taints that it does not tolerate, and ends its
+// decision for clusters whose taint effect requires it. Taints that the server adds to clusters
+// that are not online are handled by the state filter.
 type taints struct{}
 
 func (taints) Name() string { return "taints" }
@@ -24,10 +24,10 @@ func (taints) Compile(s *Spec, made []Check) ([]Check, error) {
 	return append(made, &toleratesTaints{Tolerations: s.Tolerations}), nil
 }
 
-// toleratesNone is the check of all that tolerate nothing.
+// toleratesNone is the shared check without tolerations.
 var toleratesNone = &toleratesTaints{Tolerations: &noTolerations}
 
-// toleratesTaints asks that all taints of a cluster are tolerated.
+// toleratesTaints requires that all taints of a cluster are tolerated.
 type toleratesTaints struct {
 	taints
 	*Tolerations
@@ -62,7 +62,7 @@ func (c *toleratesTaints) Apply(l *Look, keep columns.Bitmap) {
 	c.expire(l, keep)
 }
 
-// expire notes when the first toleration runs out that keeps a cluster in.
+// expire records when the first toleration that admits a cluster in keep expires.
 func (c *toleratesTaints) expire(l *Look, keep columns.Bitmap) {
 	if !c.runOut() {
 		return
@@ -96,14 +96,13 @@ func (c *toleratesTaints) Until(l *Look, row int, chosen bool) time.Time {
 	return c.firstEnd(l.Fleet, row, chosen, func(t columns.RowTaint) bool { return !judgedByState(l.Fleet, t, row) })
 }
 
-// judgedByState reports whether a taint says no more than that the cluster is
-// not online.
+// judgedByState reports whether a taint only says that the cluster is not online.
 func judgedByState(f *columns.Fleet, t columns.RowTaint, row int) bool {
 	return api.AutomaticTaint(t.Key) && !f.Online().Has(row)
 }
 
-// offending is the position of the taint that keeps a cluster out: one that
-// keeps everybody out before one that keeps only newcomers out.
+// offending returns the position of the taint that excludes a cluster. A taint that excludes every
+// decision precedes one that excludes only new ones.
 func (c *toleratesTaints) offending(f *columns.Fleet, row int) (int, bool) {
 	for _, current := range []bool{true, false} {
 		for i, t := range f.Rows()[row].Taints {
@@ -123,7 +122,7 @@ func (c *toleratesTaints) Reason(l *Look, row int) string {
 	return c.describe(l.Fleet, row, i)
 }
 
-// Causes counts the rejected clusters by the taint that keeps them out.
+// Causes counts the rejected clusters by the taint that excludes them.
 func (c *toleratesTaints) Causes(l *Look, rejected func(yield func(row int) bool)) []Cause {
 	counts := map[columns.Taint]int{}
 	for row := range rejected {
@@ -141,7 +140,7 @@ func (c *toleratesTaints) Causes(l *Look, rejected func(yield func(row int) bool
 	return out
 }
 
-// Several implements causer: of two taints, tolerating one is not enough.
+// Several implements Causer: with two taints, tolerating one is not enough.
 func (c *toleratesTaints) Several(l *Look, row int, current bool) bool {
 	n := 0
 	for _, t := range l.Fleet.Rows()[row].Taints {

@@ -11,12 +11,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// Tolerations are those of a placement or of a policy. The checks of state and
-// taints share them, and they say which clusters rank last among equals.
-// Immutable.
+// Tolerations are the tolerations of a placement or policy. The checks of state and taints share
+// them, and they determine which clusters rank last among equals. Immutable.
 type Tolerations struct{ list []api.Toleration }
 
-// NewTolerations makes tolerations ready to match; an empty list tolerates nothing.
+// NewTolerations compiles tolerations; an empty list tolerates nothing.
 func NewTolerations(list []api.Toleration) *Tolerations {
 	if len(list) == 0 {
 		return &noTolerations
@@ -24,7 +23,7 @@ func NewTolerations(list []api.Toleration) *Tolerations {
 	return &Tolerations{list}
 }
 
-// key writes what makes them tolerate the same.
+// key writes the parts that determine what is tolerated.
 func (x *Tolerations) key(k key.Writer) {
 	k.Each("tolerations", len(x.list), func(k key.Writer, i int) {
 		t := &x.list[i]
@@ -41,7 +40,7 @@ func (x *Tolerations) key(k key.Writer) {
 	})
 }
 
-// normalSeconds is for how long a toleration lasts, "" for ever.
+// normalSeconds returns how long a toleration lasts, "" for forever.
 func normalSeconds(t *api.Toleration) string {
 	if s := t.TolerationSeconds; s != nil && *s <= maxTolerationSeconds {
 		return strconv.FormatInt(max(*s, -maxTolerationSeconds), 10)
@@ -49,7 +48,7 @@ func normalSeconds(t *api.Toleration) string {
 	return ""
 }
 
-// reads are the aspects that what they tolerate depends on.
+// reads returns the aspects that tolerations depend on.
 func (x *Tolerations) reads() columns.Aspects {
 	if x.runOut() {
 		return columns.Taints | columns.Clock
@@ -57,7 +56,7 @@ func (x *Tolerations) reads() columns.Aspects {
 	return columns.Taints
 }
 
-// runOut reports that time alone may end what they tolerate.
+// runOut reports whether any toleration expires.
 func (x *Tolerations) runOut() bool {
 	for i := range x.list {
 		if normalSeconds(&x.list[i]) != "" {
@@ -67,29 +66,29 @@ func (x *Tolerations) runOut() bool {
 	return false
 }
 
-// tolerance says how a taint of a cluster is taken.
+// tolerance says for how long a taint of a cluster is tolerated.
 type tolerance struct {
-	// by is the toleration that tolerates it longest, nil where none ever does.
+	// by is the toleration that lasts longest, or nil if no toleration matches.
 	by *api.Toleration
-	// forever says that it never runs out, else end is when it does.
+	// forever says that it never expires; otherwise it expires at end.
 	forever bool
 	end     time.Time
 }
 
-// holds reports whether the taint is tolerated at a moment.
+// holds reports whether the taint is tolerated at the given time.
 func (t tolerance) holds(now time.Time) bool {
 	return t.by != nil && (t.forever || now.Before(t.end))
 }
 
-// ran reports whether the taint was tolerated for a time after it was there.
+// ran reports whether the taint was tolerated at any time after it was added.
 func (t tolerance) ran(since time.Time) bool { return t.by != nil && t.end.After(since) }
 
-// maxTolerationSeconds is what fits a duration, 292 years; more is for ever.
+// maxTolerationSeconds is the maximum of time.Duration, 292 years; more counts as forever.
 const maxTolerationSeconds = int64(math.MaxInt64 / time.Second)
 
-// tolerance finds the toleration that lasts longest. toleration_seconds count
-// from time_added whatever their sign: with 0 a taint is tolerated until a
-// time_added that lies ahead, and not from then on.
+// tolerance finds the toleration that lasts longest. toleration_seconds count from time_added, even
+// if that is in the future: with 0 seconds, a taint is tolerated until time_added and not from then
+// on.
 func (x *Tolerations) tolerance(t columns.RowTaint) tolerance {
 	var best tolerance
 	for i := range x.list {
@@ -107,7 +106,7 @@ func (x *Tolerations) tolerance(t columns.RowTaint) tolerance {
 	return best
 }
 
-// passes reports whether a taint lets the placement onto the cluster now.
+// passes reports whether a taint currently admits the placement.
 func (x *Tolerations) passes(f *columns.Fleet, t columns.RowTaint, current bool) bool {
 	switch {
 	case t.Effect == api.EffectPreferNoSelect:
@@ -118,9 +117,8 @@ func (x *Tolerations) passes(f *columns.Fleet, t columns.RowTaint, current bool)
 	return x.tolerance(t).holds(f.Now())
 }
 
-// firstEnd is the first moment at which a toleration of some of the row's taints
-// runs out, zero if none does. For a chosen row it is one that the decision rests
-// on: NoSelectIfNew ends no decision.
+// firstEnd returns when the first toleration of the row's taints expires, or zero. For a chosen
+// row, only tolerations that keep the decision count: NoSelectIfNew ends no decision.
 func (x *Tolerations) firstEnd(f *columns.Fleet, row int, chosen bool, counts func(columns.RowTaint) bool) time.Time {
 	var first time.Time
 	if len(x.list) == 0 {
@@ -137,8 +135,8 @@ func (x *Tolerations) firstEnd(f *columns.Fleet, row int, chosen bool, counts fu
 	return first
 }
 
-// avoids reports whether a taint only ranks clusters last, and does so here; for
-// how long a toleration lasts does not matter then.
+// avoids reports whether a taint only ranks clusters last and is not tolerated. The duration of a
+// toleration does not matter for this.
 func (x *Tolerations) avoids(t columns.Taint) bool {
 	if t.Effect != api.EffectPreferNoSelect {
 		return false
@@ -161,8 +159,7 @@ func (x *Tolerations) Demoted(f *columns.Fleet, row int) bool {
 	return false
 }
 
-// DemotedRows are the clusters that rank last among equals, nil where there are
-// none.
+// DemotedRows returns the clusters that rank last among equals, or nil.
 func (x *Tolerations) DemotedRows(f *columns.Fleet) columns.Bitmap {
 	var rows columns.Bitmap
 	for t, tainted := range f.Taints() {
@@ -176,8 +173,7 @@ func (x *Tolerations) DemotedRows(f *columns.Fleet) columns.Bitmap {
 	return rows
 }
 
-// describe says how a taint that is not tolerated came to be so. Its effect is
-// spelled as in the cluster.
+// describe says why a taint is not tolerated. It spells the effect as the cluster does.
 func (x *Tolerations) describe(f *columns.Fleet, row, i int) string {
 	t := f.Rows()[row].Taints[i]
 	shown := t.Taint

@@ -11,12 +11,12 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// A host is what something is created on: a cloud for a cluster, an OpenStack
-// project for a Magnum cluster. Hosts are rows of a Fleet of their own, and the
-// choice is the decision that placements get: label and metric constraints, then
-// the weighted mean of the metrics, without stickiness, since nothing is moved.
+// A host is what a guest is created on: a cloud for a cluster, an OpenStack project for a Magnum
+// cluster. Hosts are the rows of a separate Fleet. A host is chosen in the same way as the cluster
+// of a placement: label and metric constraints, then the weighted mean of the metrics, but without
+// stickiness, because nothing is moved.
 
-// CloudHost is a cloud as a row.
+// CloudHost returns a cloud as a row.
 func CloudHost(c *api.Cloud) *api.Cluster {
 	return &api.Cluster{
 		Kind:     api.KindCluster,
@@ -25,8 +25,8 @@ func CloudHost(c *api.Cloud) *api.Cluster {
 	}
 }
 
-// ProjectHost is an OpenStack project as a row. Its name is that of its path, as
-// projects of two namespaces may have one name.
+// ProjectHost returns an OpenStack project as a row. It is named by its path, because projects in
+// different namespaces may have the same name.
 func ProjectHost(p *api.OpenStackProject) *api.Cluster {
 	return &api.Cluster{
 		Kind:     api.KindCluster,
@@ -35,30 +35,30 @@ func ProjectHost(p *api.OpenStackProject) *api.Cluster {
 	}
 }
 
-// HostRequest is what a guest asks of its host.
+// HostRequest is what a guest requires of its host.
 type HostRequest struct {
-	// Guest is what is to be created, and UID tells it from earlier ones.
+	// Guest is the object to be created. UID distinguishes it from earlier ones of the same name.
 	Guest api.Key
 	UID   string
-	// Namespace is the one whose hosts it sees besides those of nobody.
+	// Namespace is the namespace whose hosts are visible, in addition to hosts without an owner.
 	Namespace                           string
 	LabelConstraints, MetricConstraints []string
-	// One and Many name hosts in sentences: "cloud", "clouds".
+	// One and Many name hosts in messages: "cloud", "clouds".
 	One, Many string
-	// Desperate takes a host with a failing metric where no other fits.
+	// Desperate accepts a host with a failing metric if no other fits.
 	Desperate bool
 }
 
-// HostQuery is a HostRequest made ready to decide. Immutable.
+// HostQuery is a compiled HostRequest. Immutable.
 type HostQuery struct {
 	request HostRequest
 	query   *placement.Query // hosts whose metrics have values
-	mild    *placement.Query // likewise those whose metrics fail
-	present *placement.Query // likewise whatever the values of metrics are
+	mild    *placement.Query // also hosts whose metrics fail
+	present *placement.Query // ignores metric values
 }
 
-// NewHostQuery compiles a request. The error is that of one that never should have
-// passed validation.
+// NewHostQuery compiles a request. It fails only for a request that should not have passed
+// validation.
 func NewHostQuery(r HostRequest) (*HostQuery, error) {
 	stickiness := 0.0
 	asked := api.Placement{
@@ -88,10 +88,9 @@ func NewHostQuery(r HostRequest) (*HostQuery, error) {
 	return h, nil
 }
 
-// Choose is the host for a guest, with its score. A host of the guest's own
-// namespace goes before one of nobody, whatever their scores
-// (reference: "global clouds are tried only if no namespaced cloud matches"). view is
-// what all queries of a class see of the hosts.
+// Choose returns the host for a guest, and its score. Hosts of the guest's own namespace take
+// precedence over hosts without an owner, whatever their scores (reference: "global clouds are
+// tried only if no namespaced cloud matches"). view returns the view that queries of a class share.
 func (h *HostQuery) Choose(f *columns.Fleet, view func(*placement.Query) *placement.View, now time.Time) (host string, score float64, ok bool) {
 	queries := []*placement.Query{h.query}
 	if h.request.Desperate {
@@ -115,10 +114,9 @@ func (h *HostQuery) Choose(f *columns.Fleet, view func(*placement.Query) *placem
 	return "", 0, false
 }
 
-// Fits reports whether a host that was chosen before still fits what the guest
-// asks for. Metrics were asked when it was chosen: what was created is not moved
-// because a figure has changed. They are asked again where the guest asks for
-// others than then.
+// Fits reports whether a host that was chosen earlier still meets the guest's requirements. Metric
+// constraints are checked only if they have changed since the choice: a guest is not moved because
+// a metric value changed.
 func (h *HostQuery) Fits(f *columns.Fleet, host string, others bool) bool {
 	row, ok := f.Row(host)
 	if others {
@@ -127,8 +125,8 @@ func (h *HostQuery) Fits(f *columns.Fleet, host string, others bool) bool {
 	return ok && placement.Admits(f, h.present, nil, row, true)
 }
 
-// Unread is a metric that has not been read yet of a host that may fit; "" where
-// there is none. A choice made without its value would stay.
+// Unread returns a metric of a host that may fit but whose value has not been read yet, or "". The
+// choice should wait for it, because it is permanent.
 func (h *HostQuery) Unread(f *columns.Fleet) string {
 	for _, row := range f.ByName() {
 		for _, m := range f.Rows()[row].Metrics {
@@ -140,7 +138,7 @@ func (h *HostQuery) Unread(f *columns.Fleet) string {
 	return ""
 }
 
-// MetricConstraints are those that the guest asks for.
+// MetricConstraints returns the guest's metric constraints.
 func (h *HostQuery) MetricConstraints() []string { return h.request.MetricConstraints }
 
 // Sentence says how many hosts fit, and why the others do not.
@@ -148,8 +146,7 @@ func (h *HostQuery) Sentence(f *columns.Fleet) string {
 	return placement.Sentence(f, h.query, ledger.Others{})
 }
 
-// Explain says why the guest has its host, or, where it has none, why no host
-// fits.
+// Explain explains why the guest has its host or, if it has none, why no host fits.
 func (h *HostQuery) Explain(f *columns.Fleet, host string, now time.Time) *api.Explanation {
 	query := *h.query
 	if row, ok := f.Row(host); ok && !placement.Admits(f, &query, nil, row, true) && h.Fits(f, host, false) {
@@ -165,7 +162,7 @@ func (h *HostQuery) Explain(f *columns.Fleet, host string, now time.Time) *api.E
 	keepHost(x, host, explained)
 	x.Kind, x.Namespace = h.request.Guest.Kind, h.request.Guest.Namespace
 	if prefix := h.request.Guest.Namespace + "/"; prefix != "/" {
-		for i := range x.Candidates { // projects are of the guest's own namespace
+		for i := range x.Candidates { // projects are in the guest's own namespace
 			x.Candidates[i].Cluster = strings.TrimPrefix(x.Candidates[i].Cluster, prefix)
 		}
 		x.Summary = strings.ReplaceAll(x.Summary, prefix, "")
@@ -173,8 +170,8 @@ func (h *HostQuery) Explain(f *columns.Fleet, host string, now time.Time) *api.E
 	return x
 }
 
-// keepHost corrects an explanation where the host does not fit any more, and stays
-// all the same: what was created on it is there.
+// keepHost corrects an explanation if the host no longer fits but is kept, because the guest exists
+// on it.
 func keepHost(x *api.Explanation, host string, explained *placement.Explained) {
 	at := slices.IndexFunc(x.Candidates, func(c api.Candidate) bool { return c.Cluster == host })
 	if at < 0 || x.Candidates[at].Selected {

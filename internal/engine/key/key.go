@@ -1,5 +1,5 @@
-// Package key builds keys for comparison: two values with equal keys can share what is
-// computed from them.
+// Package key builds comparison keys: values with equal keys can share the results computed from
+// them.
 package key
 
 import (
@@ -8,39 +8,38 @@ import (
 	"slices"
 )
 
-// Writer takes in what makes one thing equal to another, part by part. Every part
-// has a name, by which a test leaves it out and has to see that it is missed.
+// Writer collects the parts that determine whether two things are equal. Every part has a name, so
+// that tests can leave it out and check that this is noticed.
 type Writer interface {
-	// Text writes a part that is a text.
+	// Text writes a part that is a string.
 	Text(part, text string)
-	// Set writes a part that is a set: neither order nor repetition matters.
+	// Set writes a part that is a set: order and repetition do not matter.
 	Set(part string, texts []string)
 	// List writes a part whose order matters.
 	List(part string, texts []string)
-	// Words writes a part that changes no answer, only how it is put, as the spelling
-	// of a constraint does. Only a key of words has it, in which the order of sets and
-	// repetitions count as well: what shares a sentence has to agree in all of that,
-	// what shares a mask need not. It reports whether it has written the part, so that
-	// what follows from it need not be written, too.
+	// Words writes a part that affects only the wording of answers, such as the spelling of a
+	// constraint. Only a wording key includes it. In such a key, order and repetitions in sets
+	// count as well, because queries that share a sentence must agree on all of that, whereas
+	// queries that share a mask need not. Words reports whether it has written the part; if so,
+	// parts derived from it can be omitted.
 	Words(part, text string) bool
-	// Sequence writes a part that is a list of n things which have parts themselves.
+	// Sequence writes a part that is a list of n elements with parts of their own.
 	Sequence(part string, n int, write func(k Writer, i int))
-	// Each writes a part that is a set of n things which have parts themselves.
+	// Each writes a part that is a set of n elements with parts of their own.
 	Each(part string, n int, write func(k Writer, i int))
 }
 
-// Key is the Writer that makes a text of the parts. Lengths are written before texts
-// and sets. With that, things of one kind that write the same parts in the same order
-// never read the same unless they are.
+// Key is the Writer that builds the key text. Lengths precede strings and sets, so that equal texts
+// imply equal parts among things of one kind, which write the same parts in the same order.
 type Key struct {
 	text  []byte
 	words bool
 }
 
-// New is an empty key.
+// New returns an empty key.
 func New() *Key { return &Key{text: make([]byte, 0, 128)} }
 
-// OfWords is an empty key of words: see Words.
+// OfWords returns an empty wording key: see Words.
 func OfWords() *Key { return &Key{text: make([]byte, 0, 128), words: true} }
 
 // Text implements Writer.
@@ -96,7 +95,7 @@ func (k *Key) Each(_ string, n int, write func(k Writer, i int)) {
 		}
 		return
 	}
-	// They are written where they will stand, and then put in order.
+	// Elements are written in place and then sorted.
 	start := len(k.text)
 	ends := make([]int, n)
 	for i := range n {
@@ -118,5 +117,5 @@ func (k *Key) Each(_ string, n int, write func(k Writer, i int)) {
 	}
 }
 
-// String is the key as a text that can be compared.
+// String returns the key as a comparable string.
 func (k *Key) String() string { return string(k.text) }

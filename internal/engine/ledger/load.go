@@ -7,28 +7,27 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 )
 
-// Load counts, for every cluster, the decisions that chose it, whatever
-// placement they belong to. Like Reservations it is mutable; whoever decides
-// owns it and must not share it between goroutines without a lock. What Freeze
-// returns may be shared. The nil Load counts nothing.
+// Load counts the decisions that chose each cluster, for all placements. Like Reservations, it is
+// mutable: it belongs to the goroutine that decides and must not be shared without a lock. The
+// result of Freeze may be shared. The nil Load counts nothing.
 type Load struct {
-	names map[string]int32 // by cluster name; clusters that do not exist, too
-	// before is what a thawed one begins with, of those that are not in names.
+	names map[string]int32 // by cluster name, including clusters that do not exist
+	// before returns the initial count of a thawed Load, for clusters that are not in names.
 	before func(cluster string) int32
 	counts []int32        // by row
-	known  columns.Bitmap // rows that counts and tally take account of
+	known  columns.Bitmap // rows that counts and tally include
 	tally  []int          // number of clusters by count
-	// version is another whenever a count is.
+	// version changes whenever a count does.
 	version int
-	// frozen is what Freeze last returned, nil once something differs.
+	// frozen is the last result of Freeze, or nil if something has changed since.
 	frozen *Load
 }
 
-// NewLoad returns a count of nothing.
+// NewLoad returns an empty Load.
 func NewLoad() *Load { return &Load{names: map[string]int32{}} }
 
-// Freeze returns the counts as they are now. They never change, and cost nothing
-// until the first change after it.
+// Freeze returns an immutable snapshot of the counts. The copy is made only at the first change
+// after it.
 func (l *Load) Freeze() *Load {
 	if l.frozen == nil {
 		l.frozen = &Load{counts: l.counts, known: l.known, tally: l.tally, version: l.version}
@@ -36,13 +35,13 @@ func (l *Load) Freeze() *Load {
 	return l.frozen
 }
 
-// Thaw returns a count that begins with a frozen one, and goes its own way from
-// there. on says how many decisions chose a cluster, as they are counted already.
+// Thaw returns an independent Load that starts from a frozen one. on returns how many of the
+// counted decisions chose a cluster.
 func (l *Load) Thaw(on func(cluster string) int32) *Load {
 	return &Load{names: map[string]int32{}, before: on, counts: l.counts, known: l.known, tally: l.tally, frozen: l}
 }
 
-// of is the count of a cluster.
+// of returns the count of a cluster.
 func (l *Load) of(cluster string) int32 {
 	if count, counted := l.names[cluster]; counted || l.before == nil {
 		return count
@@ -50,7 +49,7 @@ func (l *Load) of(cluster string) int32 {
 	return l.before(cluster)
 }
 
-// own makes the counts writable.
+// own makes the counts modifiable.
 func (l *Load) own() {
 	if l.frozen == nil {
 		return
@@ -59,10 +58,10 @@ func (l *Load) own() {
 	l.counts, l.known, l.tally = slices.Clone(l.counts), slices.Clone(l.known), slices.Clone(l.tally)
 }
 
-// Add counts a decision for a cluster; Drop takes it back.
+// Add counts a decision for a cluster; Drop undoes it.
 func (l *Load) Add(f *columns.Fleet, cluster string) { l.change(f, cluster, 1) }
 
-// Drop takes back what Add counted.
+// Drop undoes Add.
 func (l *Load) Drop(f *columns.Fleet, cluster string) { l.change(f, cluster, -1) }
 
 func (l *Load) change(f *columns.Fleet, cluster string, by int32) {
@@ -95,8 +94,7 @@ func (l *Load) put(row int, count int32) {
 	}
 }
 
-// Sync follows a fleet to its next version: a changed row may belong to another
-// cluster now.
+// Sync applies a new version of the fleet: a changed row may belong to another cluster.
 func (l *Load) Sync(f *columns.Fleet, delta columns.Delta) {
 	if slots := f.Slots(); len(l.counts) < slots {
 		l.own()
@@ -126,7 +124,7 @@ func (l *Load) Sync(f *columns.Fleet, delta columns.Delta) {
 	}
 }
 
-// At is the count of a row.
+// At returns the count of a row.
 func (l *Load) at(row int) int32 {
 	if l == nil || row >= len(l.counts) {
 		return 0
@@ -134,7 +132,7 @@ func (l *Load) at(row int) int32 {
 	return l.counts[row]
 }
 
-// Bounds are the lowest and the highest count of any cluster.
+// Bounds returns the lowest and the highest count of any cluster.
 func (l *Load) bounds() (low, high int32) {
 	if l == nil || len(l.tally) == 0 {
 		return 0, 0
@@ -150,20 +148,19 @@ func (l *Load) bounds() (low, high int32) {
 	return 0, 0
 }
 
-// LoadSeen is the load as one placement sees it: without its own decision.
+// LoadSeen is the load from the point of view of one placement: without its own decision.
 type LoadSeen struct {
 	load      *Load
 	few       []int          // rows of its own decision
-	hint      uint64         // has a bit for each of few, by the lowest bits of the row
-	many      columns.Bitmap // in their place, where there are many
+	hint      uint64         // Bloom filter of few: a bit for the lowest bits of each row
+	many      columns.Bitmap // replaces few if there are many rows
 	Low, High int32
 }
 
-// manyRows is the number of rows above which a bitmap tells sooner whether one is
-// among them.
+// manyRows is the number of rows above which a bitmap is faster to search.
 const manyRows = 16
 
-// Without returns the load without a decision that chose some rows, which it keeps.
+// Without returns the load without a decision that chose the given rows. It keeps the slice.
 func (l *Load) Without(rows []int, slots int) LoadSeen {
 	s := LoadSeen{load: l}
 	s.Low, s.High = l.bounds()
@@ -192,13 +189,12 @@ func (l *Load) Without(rows []int, slots int) LoadSeen {
 		s.Low = min(s.Low, l.at(row)-1)
 	}
 	if s.High > 0 && full == l.tally[s.High] {
-		s.High-- // every cluster with the highest count has the own decision
+		s.High-- // every cluster with the highest count is in the own decision
 	}
 	return s
 }
 
-// Of is the load that is seen, and its version: while both are the same, so is every
-// count.
+// Of returns the underlying load and its version. As long as both are the same, so are all counts.
 func (s *LoadSeen) Of() (load *Load, version int) {
 	if s.load == nil {
 		return nil, 0
@@ -206,10 +202,10 @@ func (s *LoadSeen) Of() (load *Load, version int) {
 	return s.load, s.load.version
 }
 
-// Whole is the same load with the own decision.
+// Whole returns the load including the own decision.
 func (s *LoadSeen) Whole() LoadSeen { return s.load.Without(nil, 0) }
 
-// At is the count of a row without the own decision.
+// At returns the count of a row without the own decision.
 func (s *LoadSeen) At(row int) int32 {
 	n := s.load.at(row)
 	if n > 0 && s.isOwn(row) {
@@ -225,14 +221,13 @@ func (s *LoadSeen) isOwn(row int) bool {
 	return s.hint>>(row&63)&1 != 0 && slices.Contains(s.few, row)
 }
 
-// Bindings says where workloads run, for those that want to be with others, or
-// apart from them.
+// Bindings returns where workloads run, for workloads with affinity or anti-affinity to others.
 type Bindings interface {
-	// ClustersOf is where a workload runs; nothing where there is none of the key.
+	// ClustersOf returns the clusters of a workload, or none if it does not exist.
 	ClustersOf(workload api.Key) []api.WorkloadCluster
 }
 
-// Others is what the decisions of other placements amount to.
+// Others is the combined effect of the decisions of other placements.
 type Others struct {
 	Reserved *Reservations
 	Load     *Load

@@ -10,16 +10,16 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 )
 
-// CountedPrefix begins the name under which machines of a flavor are reserved
-// that a cluster has a declared number of. No resource has such a name.
+// CountedPrefix starts the name under which machines of a flavor are reserved if the cluster
+// declares their number. No resource has such a name.
 const CountedPrefix = "flavor:"
 
-// declared reports whether an amount is part of a declared number: no capacity
-// report contains it.
+// declared reports whether an amount is part of a declared number of machines, which no capacity
+// report contains.
 func (r *Amount) declared() bool { return strings.HasPrefix(r.Resource, CountedPrefix) }
 
-// Machine is how a cluster has machines of a flavor: by what they take of its
-// amounts, or as a number. Equal machines need the same, whatever the cluster.
+// Machine is how a cluster provides machines of a flavor: measured by the resources that each
+// needs, or as a number. Equal machines have equal needs, whatever the cluster.
 type Machine struct {
 	Flavor  string
 	vcpus   int64
@@ -27,12 +27,12 @@ type Machine struct {
 	Counted bool
 }
 
-// MachineOn is how a cluster has a flavor; ok is false where it does not, or says
-// neither the size nor a number. A number counts as long as no amounts are
-// reported that the size can be measured by.
+// MachineOn returns how a cluster provides a flavor. ok is false if it does not, or declares
+// neither size nor number. A declared number is used only as long as the cluster reports no amounts
+// by which the size can be measured.
 //
-// hint is where the flavor is looked for first, and becomes where it was found:
-// mostly clusters list the same flavors.
+// hint is the position where the flavor is looked up first, and is updated to where it was found,
+// because clusters often list the same flavors.
 func MachineOn(f *columns.Fleet, row int, flavor string, hint *int) (m Machine, count int64, ok bool) {
 	flavors := f.Cluster(row).Spec.Flavors
 	if *hint < len(flavors) && flavors[*hint].Name == flavor {
@@ -58,10 +58,10 @@ func machineOf(f *columns.Fleet, row int, c *api.ClusterFlavor) (m Machine, coun
 	return Machine{}, 0, false
 }
 
-// Needs is what a replica needs that is such a machine.
+// Needs returns the needs of a replica that is one such machine.
 func (m *Machine) Needs(base Needs) Needs { return m.Plus(base, 1) }
 
-// with is the needs and a further amount.
+// with returns the needs plus an amount.
 func (n Needs) with(resource string, milli int64) Needs {
 	i, found := slices.BinarySearchFunc(n, resource, func(r Amount, name string) int { return strings.Compare(r.Resource, name) })
 	out := slices.Clone(n)
@@ -72,18 +72,17 @@ func (n Needs) with(resource string, milli int64) Needs {
 	return slices.Insert(out, i, Amount{Resource: resource, Milli: min(milli, columns.MaxAmount)})
 }
 
-// Plus is what a replica needs that a number of such machines belong to.
+// Plus returns the needs of a replica that includes a number of such machines.
 func (m *Machine) Plus(base Needs, count int64) Needs {
 	if m.Counted {
 		return base.with(CountedPrefix+m.Flavor, times(1000, count))
 	}
-	memory, _ := m.memory.Milli() // machineOf has read it
+	memory, _ := m.memory.Milli() // machineOf has parsed it
 	return base.with(columns.ResourceCPU, times(times(1000, m.vcpus), count)).with(columns.ResourceMemory, times(memory, count))
 }
 
-// NeedsOn is what a replica needs on a cluster where it is a machine of a flavor,
-// "" for none, together with further machines. Where the cluster does not have such
-// machines any more nobody knows what they take.
+// NeedsOn returns the needs of a replica on a cluster, where it is a machine of a flavor, "" for
+// none, plus further machines. If the cluster no longer has such machines, their needs are unknown.
 func NeedsOn(f *columns.Fleet, base Needs, cluster, flavor string, further map[string]int64) Needs {
 	row, ok := f.Row(cluster)
 	if !ok {
@@ -103,13 +102,13 @@ func NeedsOn(f *columns.Fleet, base Needs, cluster, flavor string, further map[s
 	return base
 }
 
-// Left is how many of a declared number of machines are not reserved.
+// Left returns how many of a declared number of machines are not reserved.
 func (m *Machine) Left(reserved *Reservations, row int, count int64) int64 {
 	return max(count-At(reserved.Column(CountedPrefix+m.Flavor), row)/1000, 0)
 }
 
-// FlavorCounts is for how many machines of each of its flavors a cluster has room.
-// Flavors of which that is not known are left out.
+// FlavorCounts returns how many machines of each flavor fit on a cluster. Flavors for which that is
+// unknown are omitted.
 func FlavorCounts(f *columns.Fleet, reserved *Reservations, row int) map[string]int64 {
 	if f.Cluster(row) == nil {
 		return nil
@@ -126,7 +125,7 @@ func FlavorCounts(f *columns.Fleet, reserved *Reservations, row int) map[string]
 		}
 		n := here.For(m.Needs(nil))
 		if m.Counted {
-			n = min(here.For(nil), m.Left(reserved, row, count)) // 0 where not one machine has room
+			n = min(here.For(nil), m.Left(reserved, row, count)) // 0 if not even one machine fits
 		}
 		if n == math.MaxInt64 {
 			continue
@@ -139,8 +138,8 @@ func FlavorCounts(f *columns.Fleet, reserved *Reservations, row int) map[string]
 	return out
 }
 
-// SameMachines reports whether a row of two fleets is the same cluster, and
-// machines of its flavors take the same of it.
+// SameMachines reports whether a row is the same cluster in two fleets, and machines of its flavors
+// need the same resources.
 func SameMachines(a, b *columns.Fleet, row int) bool {
 	if row >= len(a.Rows()) || row >= len(b.Rows()) || a.Rows()[row] == nil || b.Rows()[row] == nil {
 		return false

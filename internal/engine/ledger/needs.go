@@ -9,12 +9,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 )
 
-// Needs are the amounts that one replica of a workload needs, by the names of the
-// resources. Immutable.
+// Needs are the amounts that one replica of a workload needs. Immutable.
 type Needs []Amount
 
-// NewNeeds compiles what a replica needs. The error is that of a spec that never
-// should have passed validation.
+// NewNeeds compiles the needs of a replica. It fails only for a spec that should not have passed
+// validation.
 func NewNeeds(w *api.Workload) (Needs, error) {
 	needs := make(Needs, 0, len(w.Spec.ReplicaRequests))
 	for _, name := range slices.Sorted(maps.Keys(w.Spec.ReplicaRequests)) {
@@ -29,11 +28,10 @@ func NewNeeds(w *api.Workload) (Needs, error) {
 	return needs, nil
 }
 
-// Equal reports whether two replicas need the same.
+// Equal reports whether two needs are equal.
 func (n Needs) Equal(other Needs) bool { return slices.EqualFunc(n, other, SameAmount) }
 
-// Compete reports whether replicas with one need leave less room on a cluster for
-// those with the other.
+// Compete reports whether replicas with these needs reduce the room for replicas with the others.
 func (n Needs) Compete(f *columns.Fleet, row int, other Needs) bool {
 	pods := RoomColumn{uncommitted: f.Uncommitted()[columns.ResourcePods]}
 	if _, reported := pods.left(row); reported {
@@ -44,10 +42,10 @@ func (n Needs) Compete(f *columns.Fleet, row int, other Needs) bool {
 	})
 }
 
-// SameAmount reports whether two amounts are of one resource and equal.
+// SameAmount reports whether two amounts have the same resource and value.
 func SameAmount(a, b Amount) bool { return a.Resource == b.Resource && a.Milli == b.Milli }
 
-// Of is what a number of replicas needs.
+// Of returns what a number of replicas need.
 func (n Needs) Of(replicas int64) []Amount {
 	if replicas == 0 {
 		return nil

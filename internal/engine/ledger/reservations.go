@@ -12,40 +12,39 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 )
 
-// Reservations are the amounts that decisions hold on clusters until a capacity
-// report newer than the decision arrives: from then on the report speaks for
-// them. They are mutable; whoever decides owns them and must not share them between
-// goroutines without a lock. What Freeze returns may be shared. The nil Reservations
-// hold nothing.
+// Reservations are the amounts that decisions hold on clusters until a capacity report newer than
+// the decision arrives, which contains them. They are mutable: they belong to the goroutine that
+// decides and must not be shared without a lock. The result of Freeze may be shared. The nil
+// Reservations are empty.
 type Reservations struct {
 	holds *btree.BTreeG[entry]
-	// Sums are the counted holds by resource and row of the fleet last synced.
+	// sums are the counted holds by resource and row of the fleet last synced.
 	sums map[string][]int64
-	// frozen is what Freeze last returned, nil once something differs; owned are the
-	// columns that no frozen copy has.
+	// frozen is the last result of Freeze, or nil if something has changed since. owned are the
+	// columns that no frozen copy shares.
 	frozen *Reservations
 	owned  map[string]bool
 }
 
-// entry is a hold with where and whose it is.
+// entry is a hold with its owner and cluster.
 type entry struct {
 	cluster string
 	owner   api.Key
 	*Hold
 }
 
-// Hold is what one placement or workload holds on one cluster. One that is in the
-// ledger is never changed.
+// Hold is what one placement or workload holds on one cluster. A hold in the ledger is never
+// modified.
 type Hold struct {
 	Requests []Amount
 	since    time.Time
 	counted  bool // newer than the cluster's last capacity report
-	// reported is the part of a growing hold that an earlier report contains: it
-	// is not counted a second time.
+	// reported is the part of a growing hold that an earlier report contains, so that it is not
+	// counted twice.
 	reported []Amount
 }
 
-// count is how much of an amount is not in a report.
+// count returns how much of an amount is not contained in a report.
 func (h *Hold) count(r Amount) int64 {
 	if r.declared() {
 		return r.Milli
@@ -58,7 +57,7 @@ func (h *Hold) count(r Amount) int64 {
 	return r.Milli
 }
 
-// Of is what is held of a resource.
+// Of returns how much of a resource is held.
 func (h *Hold) Of(resource string) int64 {
 	for _, r := range h.Requests {
 		if r.Resource == resource {
@@ -77,8 +76,7 @@ func inOrder(a, b entry) bool {
 	return cmp.Or(strings.Compare(a.cluster, b.cluster), a.owner.Compare(b.owner)) < 0
 }
 
-// Freeze returns what is held now. It never changes, and costs nothing until the
-// first change after it.
+// Freeze returns an immutable snapshot. The copy is made only at the first change after it.
 func (r *Reservations) Freeze() *Reservations {
 	if r.frozen == nil {
 		r.frozen = &Reservations{holds: r.holds.Clone(), sums: maps.Clone(r.sums)}
@@ -87,20 +85,19 @@ func (r *Reservations) Freeze() *Reservations {
 	return r.frozen
 }
 
-// Thaw returns a ledger that begins with what a frozen one holds, and goes its own
-// way from there. It may be called from many goroutines.
+// Thaw returns an independent ledger that starts from a frozen one. It may be called concurrently.
 func (r *Reservations) Thaw() *Reservations {
-	shared := *r.holds // Clone writes to what it clones
+	shared := *r.holds // Clone writes to its receiver
 	return &Reservations{holds: shared.Clone(), sums: maps.Clone(r.sums), frozen: r, owned: map[string]bool{}}
 }
 
-// put takes in a hold, in place of that of the same owner on the same cluster.
+// put adds a hold, replacing that of the same owner on the same cluster.
 func (r *Reservations) put(h entry) {
 	r.frozen = nil
 	r.holds.ReplaceOrInsert(h)
 }
 
-// writable is a column that has every row of a fleet and that no frozen copy has.
+// writable returns a column that has all rows of the fleet and that no frozen copy shares.
 func (r *Reservations) writable(resource string, slots int) []int64 {
 	r.frozen = nil
 	column := r.sums[resource]
@@ -113,7 +110,7 @@ func (r *Reservations) writable(resource string, slots int) []int64 {
 	return own
 }
 
-// Column is the reserved amounts of a resource by row.
+// Column returns the reserved amounts of a resource by row.
 func (r *Reservations) Column(resource string) []int64 {
 	if r == nil {
 		return nil
@@ -121,7 +118,7 @@ func (r *Reservations) Column(resource string) []int64 {
 	return r.sums[resource]
 }
 
-// Held is what a placement or workload holds on a cluster.
+// Held returns what a placement or workload holds on a cluster.
 func (r *Reservations) Held(owner api.Key, cluster string) (*Hold, bool) {
 	if r == nil {
 		return nil, false
@@ -130,16 +127,15 @@ func (r *Reservations) Held(owner api.Key, cluster string) (*Hold, bool) {
 	return h.Hold, ok
 }
 
-// Hold reserves amounts on a cluster for a placement, as of a moment; they
-// replace what it held there.
+// Hold reserves amounts on a cluster for a placement, as of the given time. They replace what it
+// held there before.
 func (r *Reservations) Hold(f *columns.Fleet, placement api.Key, amounts Needs, cluster string, since time.Time) {
 	r.Release(f, placement, cluster)
 	r.hold(f, entry{cluster, placement, &Hold{Requests: amounts, since: since}})
 }
 
-// HoldReplicas reserves what replicas of a workload need on a cluster, as of a
-// moment. Where some were held before and a capacity report contains them, only
-// those that are new are reserved.
+// HoldReplicas reserves the needs of a workload's replicas on a cluster, as of the given time. If a
+// capacity report contains replicas that were held before, only additional ones are reserved.
 func (r *Reservations) HoldReplicas(f *columns.Fleet, workload api.Key, needs Needs, cluster string, replicas int64, since time.Time) {
 	h := &Hold{Requests: needs.Of(replicas), since: since}
 	if before, ok := r.Held(workload, cluster); ok {
@@ -176,9 +172,8 @@ func (r *Reservations) Release(f *columns.Fleet, placement api.Key, cluster stri
 	}
 }
 
-// Sync follows a fleet to its next version: the holds on every changed row are
-// counted again, because a capacity report may have overtaken them and a row
-// may belong to another cluster now.
+// Sync applies a new version of the fleet: the holds on every changed row are counted again,
+// because a capacity report may be newer, and the row may belong to another cluster.
 func (r *Reservations) Sync(f *columns.Fleet, delta columns.Delta) {
 	sums := map[string]int64{}
 	var differ []entry
@@ -219,8 +214,8 @@ func (r *Reservations) Sync(f *columns.Fleet, delta columns.Delta) {
 	}
 }
 
-// charge tells of every amount of a hold that the cluster's last capacity report
-// does not contain.
+// charge calls the function for every amount of a hold that the cluster's last capacity report does
+// not contain.
 func (h *Hold) charge(charge func(resource string, amount int64)) {
 	for _, q := range h.Requests {
 		if h.counted || q.declared() {
@@ -229,7 +224,7 @@ func (h *Hold) charge(charge func(resource string, amount int64)) {
 	}
 }
 
-// Waiting reports whether anything is held on a cluster until its next capacity report.
+// Waiting reports whether any hold on a cluster counts until its next capacity report.
 func (r *Reservations) Waiting(cluster string) bool {
 	waiting := false
 	r.holds.AscendGreaterOrEqual(entry{cluster: cluster}, func(h entry) bool {
@@ -239,8 +234,8 @@ func (r *Reservations) Waiting(cluster string) bool {
 	return waiting
 }
 
-// Available is allocatable - allocated - reservations of every resource the
-// cluster reports, never below zero.
+// Available returns allocatable - allocated - reservations of every resource that the cluster
+// reports, never below 0.
 func Available(f *columns.Fleet, reserved *Reservations, row int) api.Quantities {
 	if f.Cluster(row) == nil {
 		return nil
@@ -254,8 +249,8 @@ func Available(f *columns.Fleet, reserved *Reservations, row int) api.Quantities
 	return out
 }
 
-// Counted are the amounts that a workload's hold on a cluster takes from what is
-// available there: nothing where a capacity report contains it.
+// Counted returns what a workload's hold takes from the available amounts of a cluster, which is
+// nothing if a capacity report contains it.
 func (r *Reservations) Counted(owner api.Key, cluster string) map[string]int64 {
 	h, ok := r.Held(owner, cluster)
 	if !ok || !h.counted {
@@ -268,7 +263,7 @@ func (r *Reservations) Counted(owner api.Key, cluster string) map[string]int64 {
 	return out
 }
 
-// At is the amount in a row of a column, which may be shorter than the fleet.
+// At returns the value of a row in a column, which may be shorter than the fleet.
 func At(column []int64, row int) int64 {
 	if row < len(column) {
 		return column[row]

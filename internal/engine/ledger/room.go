@@ -6,31 +6,29 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 )
 
-// Unknown is the room of a cluster that does not report its amounts: it has room for
-// anything.
+// Unknown is the room of a cluster that does not report its amounts: anything fits.
 const Unknown = -1
 
-// Room measures for how many replicas of one workload clusters have room.
+// Room computes how many replicas of one workload fit on clusters.
 type Room struct {
 	fleet    *columns.Fleet
 	Requests []RoomColumn
 	pods     RoomColumn
 }
 
-// RoomColumn is what is free of one resource by row, and how much a replica
-// needs.
+// RoomColumn holds the available amount of one resource by row, and how much a replica needs.
 type RoomColumn struct {
 	resource                     string
 	uncommitted, reserved, spare []int64
 	milli                        int64
 }
 
-// Spare is what would be free in addition if other workloads left, by resource
-// and row, in thousandths.
+// Spare is what would become available if other workloads left, by resource and row, in
+// thousandths.
 type Spare map[string][]int64
 
-// MeasureNeeds prepares the measuring of room for replicas with some needs. It can be
-// told of more room than there is, to see whether that would help.
+// MeasureNeeds prepares a Room for replicas with the given needs. spare adds room that does not
+// exist yet, to find out whether it would help.
 func MeasureNeeds(f *columns.Fleet, needs Needs, reserved *Reservations, spare Spare, scratch []RoomColumn) Room {
 	column := func(resource string, milli int64) RoomColumn {
 		return RoomColumn{resource, f.Uncommitted()[resource], reserved.Column(resource), spare[resource], milli}
@@ -42,8 +40,8 @@ func MeasureNeeds(f *columns.Fleet, needs Needs, reserved *Reservations, spare S
 	return m
 }
 
-// left is what is free of the resource; ok is false where the cluster does not
-// report it. It is negative where more is promised than there is.
+// left returns how much of the resource is available. ok is false if the cluster does not report
+// it. It is negative if the resource is overcommitted.
 func (c *RoomColumn) left(row int) (milli int64, ok bool) {
 	if row >= len(c.uncommitted) || c.uncommitted[row] == columns.Unreported {
 		return 0, false
@@ -58,11 +56,10 @@ func (c *RoomColumn) left(row int) (milli int64, ok bool) {
 	return left, true
 }
 
-// Free is how many replicas a cluster has room for in addition to those it has:
-// the smallest of left / request over all resources. Example: with 3.5 CPUs and
-// 8 GiB left, and replicas of 1 CPU and 4 GiB, it is min(3, 2) = 2. A cluster that
-// reports no amounts has room for anything, Unknown; one that reports
-// others than the requested ones for nothing.
+// Free returns how many more replicas fit on a cluster: the minimum of left / request over all
+// resources. Example: with 3.5 CPUs and 8 GiB left, and replicas of 1 CPU and 4 GiB, it is min(3,
+// 2) = 2. If a cluster reports no amounts, it is Unknown: anything fits. If it reports other
+// resources than the requested ones, nothing fits.
 func (m *Room) Free(row int) int64 {
 	if !m.fleet.Rows()[row].Reports {
 		return Unknown
@@ -82,13 +79,13 @@ func (m *Room) Free(row int) int64 {
 		best = min(best, max(left/1000, 0))
 	}
 	if best == math.MaxInt64 {
-		return Unknown // nothing that the workload needs is counted
+		return Unknown // the workload needs nothing that is measured
 	}
 	return best
 }
 
-// Total is how many replicas a cluster has room for when its own, which hold
-// the given amounts, are counted as free. Unknown as free has it.
+// Total returns how many replicas fit on a cluster if those that the workload holds there count as
+// free. It is Unknown if Free is.
 func (m *Room) Total(row int, own *Hold) int64 {
 	if !m.fleet.Rows()[row].Reports {
 		return Unknown
@@ -117,7 +114,7 @@ func (m *Room) Total(row int, own *Hold) int64 {
 	return best
 }
 
-// AddHold adds to spare what replicas of a workload hold on a cluster.
+// AddHold adds what replicas of a workload hold on a cluster.
 func (s Spare) AddHold(f *columns.Fleet, needs Needs, cluster string, replicas int64) {
 	row, ok := f.Row(cluster)
 	if !ok {
@@ -133,7 +130,7 @@ func (s Spare) AddHold(f *columns.Fleet, needs Needs, cluster string, replicas i
 	}
 }
 
-// Subtract takes amounts on a cluster out of what is spare.
+// Subtract removes amounts on a cluster.
 func (s Spare) Subtract(f *columns.Fleet, cluster string, amounts map[string]int64) {
 	row, ok := f.Row(cluster)
 	if !ok {
@@ -146,13 +143,13 @@ func (s Spare) Subtract(f *columns.Fleet, cluster string, amounts map[string]int
 	}
 }
 
-// RowRoom is what is free on one cluster, by resource.
+// RowRoom is what is available on one cluster, by resource.
 type RowRoom struct {
 	reports bool
 	left    map[string]int64
 }
 
-// RoomOn measures what is free on a cluster.
+// RoomOn measures what is available on a cluster.
 func RoomOn(f *columns.Fleet, reserved *Reservations, row int) RowRoom {
 	if row >= len(f.Rows()) || f.Rows()[row] == nil {
 		return RowRoom{reports: true}
@@ -167,7 +164,7 @@ func RoomOn(f *columns.Fleet, reserved *Reservations, row int) RowRoom {
 	return r
 }
 
-// For is how many replicas there is room for.
+// For returns how many replicas fit.
 func (r RowRoom) For(needs Needs) int64 {
 	if !r.reports {
 		return math.MaxInt64
@@ -192,5 +189,5 @@ func (r RowRoom) Grew(before RowRoom) bool {
 			return true
 		}
 	}
-	return len(r.left) < len(before.left) // a limit fewer, as of pods
+	return len(r.left) < len(before.left) // a limit was removed, such as that of pods
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
 )
 
-// conditions are those of a placement after an outcome. explain is called for
-// the sentence about one that did not get what it wants.
+// conditions yields the conditions of a placement after an outcome. explain returns the sentence
+// about a placement that did not get all its clusters.
 func conditions(f *columns.Fleet, q *Query, v *View, out Outcome, explain func() string) iter.Seq[api.Condition] {
 	return func(yield func(api.Condition) bool) {
 		t := score.Tally{Wanted: q.Wanted, Chosen: len(out.Choices), Fleet: f}
@@ -54,9 +54,8 @@ func misconfiguredCondition(f *columns.Fleet, q *Query) api.Condition {
 	return c
 }
 
-// scoresValidCondition says whether a score that counts has expired on a cluster
-// that fits, or that only the decision may keep. It names no clusters: with thousands of agents it would hardly stay
-// the same for a second.
+// scoresValidCondition says whether a score has expired on a cluster that fits or that the decision
+// keeps. It names no clusters: with thousands of agents the message would change every second.
 func scoresValidCondition(f *columns.Fleet, q *Query, v *View, out Outcome) api.Condition {
 	c := api.Condition{Type: api.ConditionScoresValid, Status: api.ConditionTrue, Reason: api.ReasonValid}
 	if resource := v.expired(f, q, out.Choices); resource != "" {

@@ -13,22 +13,22 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
 )
 
-// Present is the decision a placement has now.
+// Present is the current decision of a placement.
 type Present struct {
 	// Decisions are the chosen clusters, best first.
 	Decisions []api.Decision
 	// ScheduledAt is when the decision last changed.
 	ScheduledAt time.Time
-	// Answered says that the decision answers the present spec. If not, the
-	// placement is decided at once, without regard to reschedule_after.
+	// Answered says that the decision was made for the current spec. If not, the placement is
+	// decided at once, regardless of reschedule_after.
 	Answered bool
-	// Fresh is an explicit wish for a new decision: the present clusters get no
-	// stickiness and no min_improvement. Equal scores still stay.
+	// Fresh is an explicit request for a new decision: current clusters get neither stickiness nor
+	// min_improvement. They still win ties.
 	Fresh bool
-	// Standing says that nothing that concerns the placement has changed since the
-	// decision, as far as is known. Where other placements' decisions count in the
-	// score it then moves nothing, whatever they have decided since: a restart,
-	// which looks at everything, must not move what otherwise stays.
+	// Standing says that, as far as is known, nothing relevant to the placement has changed since
+	// the decision. If the decisions of other placements count in the score, it then moves nothing,
+	// whatever they have decided since: a restart, which reevaluates everything, must not move
+	// decisions.
 	Standing bool
 }
 
@@ -38,64 +38,62 @@ type Choice struct {
 	Score float64
 }
 
-// KeptBy says why a decision stands without comparing scores.
+// KeptBy is why a decision is kept without comparing scores.
 type KeptBy string
 
-// The grounds on which a decision is held.
+// Values of KeptBy.
 const (
-	// keptByAge is a decision younger than reschedule_after.
+	// keptByAge: the decision is younger than reschedule_after.
 	keptByAge KeptBy = "reschedule_after"
-	// KeptByMigration is a decision that may never move while it fits.
+	// KeptByMigration: the decision must not move while it fits.
 	KeptByMigration KeptBy = "migration"
-	// keptByMisconfiguration is a decision whose scores cannot be told, because
-	// the policy names a metric that does not exist.
+	// keptByMisconfiguration: scores cannot be computed, because the policy names a metric that
+	// does not exist.
 	keptByMisconfiguration KeptBy = "misconfigured"
-	// keptByBalance is a decision for which another would be better only because
-	// of what other placements decided.
+	// keptByBalance: another decision would be better only because of the decisions of other
+	// placements.
 	keptByBalance KeptBy = "balance"
 )
 
-// Outcome is the answer to a query.
+// Outcome is the result of a query.
 type Outcome struct {
 	// Choices are the chosen clusters, best first.
 	Choices []Choice
-	// Same says that Choices are the clusters of the present decision, in
-	// whatever order.
+	// Same says that Choices are the clusters of the current decision, in any order.
 	Same bool
-	// kept says why the present decision is kept although scores alone would
-	// choose otherwise; "" where it is not.
+	// kept is why the current decision is kept although scores alone would choose otherwise, or "".
 	kept KeptBy
-	// NextAt is when time alone may change the answer; zero if it cannot.
+	// NextAt is when the result may change through the passing of time alone; zero if never.
 	NextAt time.Time
-	// Full says that every wanted seat is taken.
+	// Full says that all seats are taken.
 	Full bool
-	// Worst is the merit of the chosen cluster that would go first, and next
-	// that of the best cluster left over (valid where hasNext). Nothing moves
-	// while every outsider's merit is below Worst and every chosen one's above
-	// next. worstRow and nextRow are the clusters.
+	// Worst is the merit of the chosen cluster that would be displaced first, and next that of the
+	// best cluster that was not chosen (valid if hasNext). Nothing moves as long as the merit of
+	// every cluster outside the decision is below Worst and that of every chosen one is above next.
+	// worstRow and nextRow are these clusters.
 	Worst, next       Merit
 	hasNext           bool
 	worstRow, nextRow int
-	// WorstTotal is the lowest merit of a chosen cluster with what other
-	// placements decided. Where that counts (see Query.Minds), an outsider takes a
-	// seat only if it is above Worst by itself and above WorstTotal with it.
+	// WorstTotal is the lowest merit of a chosen cluster with the decisions of other placements
+	// included. If those count (see Query.Minds), a cluster takes over a seat only if its own merit
+	// is above Worst and its total merit is above WorstTotal.
 	WorstTotal Merit
 }
 
-// Merit is what decides whether a decision moves: standing, then the score
-// without regard to the decisions of other placements, where a cluster of the
-// present decision has stickiness and min_improvement added.
+// Merit determines whether a decision moves: standing, then the score without the decisions of
+// other placements. For clusters of the current decision it includes stickiness and
+// min_improvement.
 type Merit struct {
 	columns.Standing
 }
 
-// Highest is a merit that no cluster stands above.
+// Highest is a merit that no cluster exceeds.
 var Highest = Merit{columns.Standing{Scored: true, Score: math.Inf(1)}}
 
-// Less reports that m stands below other.
+// Less reports whether m is below other.
 func (m Merit) Less(other Merit) bool { return m.Standing.Less(other.Standing) }
 
-// Lower is the lower of two merits.
+// Lower returns the lower of two merits.
 func Lower(a, b Merit) Merit {
 	if a.Less(b) {
 		return a
@@ -103,14 +101,14 @@ func Lower(a, b Merit) Merit {
 	return b
 }
 
-// MeritOf is the merit of a row for a query of a view.
+// MeritOf returns the merit of a row for a query of a view.
 func MeritOf(f *columns.Fleet, q *Query, v *View, others ledger.Others, row int, current bool) Merit {
 	p := v.rating(f, q, others)
 	return p.own(row, current)
 }
 
-// TotalOf is at least the merit of an outsider with what the decisions of others
-// say, for every query of a view; ok is false where that cannot be told at once.
+// TotalOf returns an upper bound, for every query of a view, on the merit of a cluster outside the
+// decision with the decisions of others included. ok is false if it cannot be computed cheaply.
 func TotalOf(f *columns.Fleet, q *Query, v *View, others ledger.Others, row int) (total Merit, ok bool) {
 	if q.scoring.Minds == nil {
 		return Merit{}, false
@@ -121,9 +119,9 @@ func TotalOf(f *columns.Fleet, q *Query, v *View, others ledger.Others, row int)
 	return p.merit(row, false, score), ok
 }
 
-// KeepsSeat reports whether a chosen row keeps its seat as it is rated now, as far as
-// that can be told without looking at many; own and total are its merits. It has to be
-// admitted, and the query to mind what others decided and not to spread.
+// KeepsSeat reports whether a chosen row keeps its seat with its current rating, as far as that can
+// be determined cheaply; own and total are its merits. The row must be admitted, and the query must
+// mind the decisions of others and have no spread constraints.
 func KeepsSeat(f *columns.Fleet, q *Query, v *View, others ledger.Others, present Present, row int) (own, total Merit, keeps bool) {
 	p := v.decision(f, q, others, presentRows(f, present))
 	p.Settled = present.settled()
@@ -131,8 +129,8 @@ func KeepsSeat(f *columns.Fleet, q *Query, v *View, others ledger.Others, presen
 	return own, total, p.Settled && p.outOfReach(v, own, total)
 }
 
-// Overtaken reports whether a cluster that is admitted and not chosen has at least
-// some merit, without regard to what other placements decided.
+// Overtaken reports whether an admitted cluster that is not chosen has at least the given merit,
+// without the decisions of other placements.
 func Overtaken(f *columns.Fleet, q *Query, v *View, others ledger.Others, merit Merit, chosen func(row int) bool) bool {
 	p := v.rating(f, q, others)
 	order := f.Ranking()
@@ -147,7 +145,7 @@ func Overtaken(f *columns.Fleet, q *Query, v *View, others ledger.Others, merit 
 			return true
 		}
 	}
-	for i, w := range v.Mask { // where few of the best are admitted, all that are
+	for i, w := range v.Mask { // few of the best are admitted: check all admitted rows
 		for ; w != 0 && len(order) > manyProbes; w &= w - 1 {
 			if row := i<<6 + bits.TrailingZeros64(w); !p.own(row, false).Less(merit) && !chosen(row) {
 				return true
@@ -157,16 +155,16 @@ func Overtaken(f *columns.Fleet, q *Query, v *View, others ledger.Others, merit 
 	return false
 }
 
-// manyProbes is how many clusters of a ranking are probed one by one before all that
-// are admitted are looked at instead.
+// manyProbes is the number of clusters of a ranking that are probed before all admitted ones are
+// checked instead.
 const manyProbes = 512
 
-// own is the merit of a row.
+// own returns the merit of a row.
 func (p *Pass) own(row int, current bool) Merit {
 	return p.merit(row, current, p.By.Own(&p.Rating, row, current))
 }
 
-// total is the merit of a row with what the other placements' decisions say.
+// total returns the merit of a row with the decisions of other placements included.
 func (p *Pass) total(row int, current bool) Merit {
 	return p.merit(row, current, p.By.Score(&p.Rating, row, current))
 }
@@ -178,7 +176,7 @@ func (p *Pass) merit(row int, current bool, score float64) Merit {
 	return Merit{columns.Standing{Scored: p.Query.Ranked() || p.Fleet.Scored().Has(row), Score: score}}
 }
 
-// contender is a cluster in the race for a seat.
+// contender is a cluster that competes for a seat.
 type contender struct {
 	row     int
 	current bool
@@ -186,8 +184,8 @@ type contender struct {
 	tie     uint64
 }
 
-// before orders contenders, best first. Ties go to the present decision, then
-// to clusters that nothing speaks against, then by hash or name.
+// before orders contenders, best first. Ties go to the current decision, then to clusters that are
+// not demoted, then by hash or name.
 func (p *Pass) before(a, b contender) int {
 	switch {
 	case a.merit.Scored != b.merit.Scored:
@@ -211,14 +209,13 @@ func first(yes bool) int {
 	return 1
 }
 
-// Decide answers a query at a moment.
+// Decide answers a query at the given time.
 //
-// The rules (DESIGN 3.2.3 to 3.2.5): a cluster of the present decision that no
-// longer fits goes at once. The others keep their seat while the decision is
-// younger than reschedule_after or migration is off; otherwise a seat moves
-// only to a cluster whose score is better by more than min_improvement. What
-// other placements decide says where new seats go and never moves a decision
-// that answers the spec: otherwise the placements would chase each other.
+// The rules (DESIGN 3.2.3 to 3.2.5): a cluster of the current decision that no longer fits is
+// dropped at once. The others keep their seats while the decision is younger than reschedule_after
+// or migration is off; otherwise a seat moves only to a cluster whose score is better by more than
+// min_improvement. The decisions of other placements determine where new seats go, but never move a
+// decision that was made for the current spec: otherwise placements would chase each other.
 func Decide(f *columns.Fleet, q *Query, v *View, others ledger.Others, present Present, now time.Time) Outcome {
 	rows := presentRows(f, present)
 	pass := v.decision(f, q, others, rows)
@@ -241,16 +238,16 @@ func Decide(f *columns.Fleet, q *Query, v *View, others ledger.Others, present P
 	return out
 }
 
-// settled says that the decision answers its spec, and that no other is wished for.
+// settled reports whether the decision was made for the current spec and no new one was requested.
 func (d *Present) settled() bool { return d.Answered && !d.Fresh }
 
-// kept says why a present decision keeps its clusters whatever others score, and
-// until when by time alone; "" where nothing holds it.
+// kept returns why a current decision keeps its clusters whatever the scores of others, and until
+// when. It returns "" if nothing keeps it.
 func (p *Pass) kept(stays bool, present Present, now time.Time) (KeptBy, time.Time) {
 	q := p.Query
 	since := present.ScheduledAt
 	if since.After(now) {
-		since = now // dated by a clock that is ahead of this one: it is new, and no more
+		since = now // the other clock is ahead: treat the decision as made now
 	}
 	end := since.Add(q.rescheduleAfter)
 	switch {
@@ -266,11 +263,11 @@ func (p *Pass) kept(stays bool, present Present, now time.Time) (KeptBy, time.Ti
 	return "", time.Time{}
 }
 
-// border notes the clusters between which a seat would move next, and when time
-// alone takes away one that has a seat.
+// border records the clusters between which a seat would move next, and when a chosen cluster will
+// be rejected through the passing of time alone.
 func (p *Pass) border(out *Outcome, s seating, present Present) {
 	for i, c := range s.seats {
-		if own := p.ownOf(c, present.Fresh); i == 0 || !out.Worst.Less(own) { // of equals the last goes
+		if own := p.ownOf(c, present.Fresh); i == 0 || !out.Worst.Less(own) { // among equals, the last is displaced first
 			out.Worst, out.worstRow = own, c.row
 		}
 		if i == 0 || c.merit.Less(out.WorstTotal) {
@@ -285,7 +282,7 @@ func (p *Pass) border(out *Outcome, s seating, present Present) {
 	}
 }
 
-// ownOf is the merit of a contender without regard to other placements.
+// ownOf returns the merit of a contender without the decisions of other placements.
 func (p *Pass) ownOf(c contender, fresh bool) Merit {
 	if !p.Query.Minds() {
 		return c.merit
@@ -293,9 +290,8 @@ func (p *Pass) ownOf(c contender, fresh bool) Merit {
 	return p.own(c.row, c.current && !fresh)
 }
 
-// shown are the choices as they are shown: with plain scores, without
-// min_improvement but with a negative steady, and in the order that follows from
-// those.
+// shown returns the choices for display: with plain scores, that is without min_improvement but
+// with a negative steady weight, and in the resulting order.
 func (p *Pass) shown(seats []contender, present Present) []Choice {
 	p.Settled = false
 	if (p.Query.minImprovement > 0 || p.By.Traits.Away) && !present.Fresh {
@@ -306,7 +302,7 @@ func (p *Pass) shown(seats []contender, present Present) []Choice {
 		}
 	}
 	if p.Query.Ranked() {
-		// Who is in is settled; among equals the name orders what is shown.
+		// The choice is made; among equals, names determine the displayed order.
 		for i := range seats {
 			seats[i].current = false
 		}
@@ -319,7 +315,7 @@ func (p *Pass) shown(seats []contender, present Present) []Choice {
 	return choices
 }
 
-// staying counts the present clusters among the seats.
+// staying counts the current clusters among the seats.
 func staying(seats []contender) int {
 	n := 0
 	for _, c := range seats {
@@ -330,7 +326,7 @@ func staying(seats []contender) int {
 	return n
 }
 
-// presentRows are the rows of the present decision.
+// presentRows returns the rows of the current decision.
 func presentRows(f *columns.Fleet, present Present) []int {
 	if len(present.Decisions) == 0 {
 		return nil
@@ -344,13 +340,13 @@ func presentRows(f *columns.Fleet, present Present) []int {
 	return rows
 }
 
-// present are the clusters of the present decision that still fit. What the
-// mask admits need not be asked again: staying is never harder than coming.
+// present returns the clusters of the current decision that still fit. Rows in the mask need no
+// further check: the checks are never stricter for current clusters.
 func (p *Pass) present(rows []int, present Present, v *View) []contender {
 	if outside := func(row int) bool { return !v.Mask.Has(row) }; slices.ContainsFunc(rows, outside) {
 		rows = slices.DeleteFunc(slices.Clone(rows), func(row int) bool { return outside(row) && !p.Admits(row, true) })
 		if p.Query.Relative() && slices.ContainsFunc(rows, outside) {
-			p.Widen(rows) // by a present cluster that is no candidate for others
+			p.Widen(rows) // to include a current cluster that is not a candidate for others
 		}
 	}
 	p.MeasureLeft(v.Mask, rows)
@@ -362,11 +358,11 @@ func (p *Pass) present(rows []int, present Present, v *View) []contender {
 		current = append(current, contender{row: row, current: true, merit: p.total(row, !present.Fresh), tie: p.tie(row, v)})
 	}
 	p.sort(current)
-	// A simulation may be given a decision that names a cluster twice.
+	// A decision given to a simulation may name a cluster twice.
 	return slices.CompactFunc(current, func(a, b contender) bool { return a.row == b.row })
 }
 
-// tie orders a row among equals: the smaller comes first.
+// tie returns the position of a row among equals: lower comes first.
 func (p *Pass) tie(row int, v *View) uint64 {
 	tie := uint64(0)
 	if p.Query.Ranked() {
@@ -380,7 +376,7 @@ func (p *Pass) tie(row int, v *View) uint64 {
 	return tie
 }
 
-// sort orders contenders. Those of a standing decision mostly are in order.
+// sort sorts contenders. Those of an existing decision are usually sorted already.
 func (p *Pass) sort(list []contender) {
 	for i := 1; i < len(list); i++ {
 		if p.before(list[i], list[i-1]) < 0 {

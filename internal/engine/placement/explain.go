@@ -12,7 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
 )
 
-// Explained is an answer together with the verdict on every cluster.
+// Explained is a result together with the verdict on every cluster.
 type Explained struct {
 	Outcome
 	*Verdicts
@@ -20,13 +20,12 @@ type Explained struct {
 	view    *View
 	present Present
 	now     time.Time
-	// counted are the chosen clusters by spread constraint and domain.
+	// counted holds the number of chosen clusters by spread constraint and domain.
 	counted map[*api.SpreadConstraint]map[string]int
 }
 
-// Explain answers a query as Decide does, from the same filters and the same
-// selection, and keeps the verdict on every cluster. A ranking that is at hand
-// is used; nil is made anew.
+// Explain answers a query like Decide, with the same filters and selection, and keeps the verdict
+// on every cluster. If ranking is nil, it is computed.
 func Explain(f *columns.Fleet, q *Query, ranking *score.Ranking, others ledger.Others, present Present, now time.Time) *Explained {
 	v, keep := NewVerdicts(f, q, others)
 	p := v.pass
@@ -48,13 +47,13 @@ func Explain(f *columns.Fleet, q *Query, ranking *score.Ranking, others ledger.O
 	p.Settled = present.settled()
 	current := p.present(rows, present, e.view) // widens the spans as the decision did
 	if e.kept == "" && q.Minds() && present.settled() && len(q.spread) == 0 && q.Wanted != score.All {
-		// Others' decisions may rate another cluster higher and yet move nothing.
+		// Decisions of others may make another cluster score higher without moving anything.
 		wanted := min(q.Wanted, f.Len())
 		if free := p.seatBest(e.view, current, wanted, false); staying(free.seats) < e.staying() {
 			e.kept = keptByBalance
 		}
 	}
-	p.Settled = false // what is shown has every part of a score
+	p.Settled = false // show every part of the score
 	return e
 }
 
@@ -69,8 +68,8 @@ func (e *Explained) staying() int {
 	return n
 }
 
-// Summary is the answer in one sentence: "0 of 120 clusters fit: 80 do not
-// match label constraint \"location is DE\", 40 are not online".
+// Summary returns the result as one sentence: "0 of 120 clusters fit: 80 do not match label
+// constraint \"location is DE\", 40 are not online".
 func (e *Explained) Summary() string {
 	q := e.pass.Query
 	var b strings.Builder
@@ -96,8 +95,8 @@ func (e *Explained) Summary() string {
 	return b.String()
 }
 
-// listed is the name of one of the chosen clusters in the order of the status: a
-// decision that stays keeps its order, whatever the scores are by now (see NewStatus).
+// listed returns the name of the i-th chosen cluster in the order of the status: an unchanged
+// decision keeps its order, whatever the scores are now (see NewStatus).
 func (e *Explained) listed(i int) string {
 	if e.Same && e.present.settled() {
 		return e.present.Decisions[i].Cluster
@@ -105,8 +104,8 @@ func (e *Explained) listed(i int) string {
 	return e.pass.Fleet.Name(e.Choices[i].Row)
 }
 
-// Render writes the explanation out, cluster by cluster: the chosen ones first,
-// then the others that fit, best first, then the rejected ones by name.
+// Render returns the explanation with every cluster: the chosen ones first, then the others that
+// fit, best first, then the rejected ones by name.
 func (e *Explained) Render() *api.Explanation {
 	f, q := e.pass.Fleet, e.pass.Query
 	at := e.now.UTC()
@@ -120,7 +119,7 @@ func (e *Explained) Render() *api.Explanation {
 		wanted := int64(q.Wanted)
 		out.Wanted = &wanted
 	}
-	// A year beyond 9999 has no JSON form; only a simulation gets there.
+	// A year beyond 9999 has no JSON form; only simulations reach it.
 	if next := e.nextAt().UTC(); !next.IsZero() && next.Year() <= 9999 {
 		out.NextAt = &next
 	}

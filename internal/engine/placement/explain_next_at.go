@@ -6,10 +6,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 )
 
-// nextAt is when time alone may change the decision. Besides what the outcome
-// tells this is what the reconciler learns from the fleet and from the view: a
-// score that counts expires, the last reading of a metric becomes too old, or a
-// cluster leaves that others are compared with.
+// nextAt returns when the decision may change through the passing of time alone. In addition to the
+// outcome, this covers what the reconciler learns from the fleet and the view: a score expires, the
+// last reading of a metric becomes too old, or a cluster that others are compared with is no longer
+// admitted.
 func (e *Explained) nextAt() time.Time {
 	p, next := e.pass, e.NextAt
 	f, q := p.Fleet, p.Query

@@ -5,13 +5,12 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 )
 
-// divide puts the chosen clusters into the placement's decision groups: each
-// cluster into the first named group that its labels match, the others into
-// groups without a name after those. A group that is larger than one may be is
-// cut into pieces of the same name. The order of the ranking is kept.
+// divide divides the chosen clusters into the placement's decision groups: each cluster goes to the
+// first named group that its labels match, the others to unnamed groups after those. A group above
+// the maximum size is split into groups of the same name. The order of the ranking is kept.
 //
-// Example: of the ranked clusters a, b, c, d, with a group "canary" that matches
-// c and groups of at most 2, the groups are canary [c], [a b] and [d].
+// Example: with ranked clusters a, b, c, d, a group "canary" that matches c, and a maximum size of
+// 2, the groups are canary [c], [a b] and [d].
 func divide(f *columns.Fleet, strategy *api.DecisionStrategy, names []string) []api.ChosenGroup {
 	if strategy == nil {
 		return nil
@@ -51,7 +50,7 @@ func divide(f *columns.Fleet, strategy *api.DecisionStrategy, names []string) []
 	return out
 }
 
-// withGroups returns the decisions with the group each cluster is in.
+// withGroups returns the decisions with each cluster's group.
 func withGroups(decisions []api.Decision, groups []api.ChosenGroup) []api.Decision {
 	if groups == nil {
 		return decisions

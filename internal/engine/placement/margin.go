@@ -8,12 +8,12 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 )
 
-// margin is how much the best cluster outside of the decision lacks to get into
-// it, nil where there is none, or where nothing can be compared.
+// margin returns how far the best cluster outside the decision is from being chosen. It returns nil
+// if there is none, or if scores cannot be compared.
 func (e *Explained) margin() *api.MoveMargin {
 	q := e.pass.Query
 	if !e.hasNext || len(e.Choices) == 0 || e.Worst.Scored != e.next.Scored || q.Spreads() {
-		return nil // what a cluster lacks under spread constraints depends on the others
+		return nil // under spread constraints, it depends on the other clusters
 	}
 	f := e.pass.Fleet
 	if q.Minds() && e.present.Answered && !e.present.Fresh {
@@ -22,24 +22,24 @@ func (e *Explained) margin() *api.MoveMargin {
 	return &api.MoveMargin{From: f.Name(e.worstRow), To: f.Name(e.nextRow), Margin: e.Worst.Score - e.next.Score}
 }
 
-// standings is a cluster with its own score and its total.
+// standings is a cluster's own score and its total.
 type standings struct {
 	row        int
 	own, total float64
 }
 
-// marginBalanced is the margin where others' decisions count in the score: a
-// cluster gives way only to one that is better by its total and by its own score
-// (see seatBalanced), so the larger of the two gaps counts.
+// marginBalanced is margin for scores that include the decisions of others: a cluster is displaced
+// only by one that is better both by its total and by its own score (see seatBalanced), so the
+// larger of the two gaps counts.
 //
-// Of the many clusters only those matter that no other beats in both scores, and
-// of the chosen ones those that beat no other in both: a few.
+// Only the Pareto fronts need to be compared: outside clusters that no other exceeds in both
+// scores, and chosen ones that exceed no other in both. These are few.
 func (e *Explained) marginBalanced() *api.MoveMargin {
 	p := e.pass
 	rate := func(row int, current bool) standings {
 		return standings{row, p.own(row, current).Score, p.total(row, current).Score}
 	}
-	// With sign -1 the list has the lowest.
+	// With sign -1, the list contains the lowest.
 	front := func(list []standings, r standings, sign float64) []standings {
 		over := func(a, b standings) bool { return sign*a.own >= sign*b.own && sign*a.total >= sign*b.total }
 		if slices.ContainsFunc(list, func(x standings) bool { return over(x, r) }) {
@@ -50,12 +50,12 @@ func (e *Explained) marginBalanced() *api.MoveMargin {
 	chosen := columns.NewBitmap(p.Fleet.Slots())
 	var staying, rivals []standings
 	for i := range e.Choices {
-		// Of equals the last goes, so it is looked at first.
+		// Among equals the last is displaced, so check it first.
 		row := e.Choices[len(e.Choices)-1-i].Row
 		chosen.Set(row)
 		staying = front(staying, rate(row, e.Current.Has(row)), -1)
 	}
-	// By name, so that of equals the first is told, in whichever row it stands.
+	// By name, so that among equals the first name is reported, regardless of rows.
 	for _, at := range p.Fleet.ByName() {
 		if row := int(at); e.Admitted.Has(row) && !chosen.Has(row) {
 			rivals = front(rivals, rate(row, e.Current.Has(row)), 1)

@@ -6,14 +6,13 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
 )
 
-// NearestMiss is the check that is the only one most clusters fail, nil where
-// no single check keeps any out. Unlike Rejections it asks every check about
-// every cluster: a cluster that is offline and in the wrong region is out for
-// two reasons, and neither alone would bring it back.
+// NearestMiss returns the check that excludes the most clusters on its own, or nil if no single
+// check excludes any. Unlike Rejections, it evaluates every check for every cluster: a cluster that
+// is offline and in the wrong region is rejected for two reasons, and dropping either would not
+// admit it.
 //
-// With once the rows that failed at least one check so far, and twice those
-// that failed more, the rows that fail a check alone are its failures that are
-// not in twice at the end.
+// once contains the rows that failed at least one check so far, twice those that failed more than
+// one. The rows that fail only one check are its failures that are not in twice at the end.
 func (v *Verdicts) NearestMiss() *api.NearestMiss {
 	p := v.pass
 	words := len(p.Fleet.Live())
@@ -36,8 +35,8 @@ func (v *Verdicts) NearestMiss() *api.NearestMiss {
 	var miss *api.NearestMiss
 	for i, check := range v.checks {
 		if check.Name() == api.OwnershipFilter {
-			// No one's to drop, and how many clusters of others fulfil the rest would
-			// tell what these are like.
+			// Ownership cannot be dropped, and the number of other namespaces' clusters that meet
+			// the rest would disclose information about them.
 			continue
 		}
 		alone := failed[i*words : (i+1)*words]

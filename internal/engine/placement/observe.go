@@ -12,10 +12,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// Observe returns a copy of a cluster with its status completed by what the
-// engine works with: the state, the present value of every metric, the
-// available amounts, and the condition that sums up the metrics. The stored
-// status has none of these, so a moving metric rewrites no cluster.
+// Observe returns a copy of a cluster whose status also contains what the engine derives: the
+// state, the current value of every metric, the available amounts, and the condition that
+// summarizes the metrics. None of these are stored, so that changing metrics do not rewrite
+// clusters.
 func Observe(f *columns.Fleet, reserved *ledger.Reservations, cluster *api.Cluster) *api.Cluster {
 	c := *cluster
 	c.Status.State = columns.State(&c)
@@ -37,7 +37,7 @@ func Observe(f *columns.Fleet, reserved *ledger.Reservations, cluster *api.Clust
 	return &c
 }
 
-// soleOwner is the namespace that a cluster belongs to, "" where it is not just one.
+// soleOwner returns the only owner of a cluster, or "" if it has none or several.
 func soleOwner(c *api.Cluster) string {
 	if owners := c.Owners(); len(owners) == 1 {
 		return owners[0]
@@ -45,12 +45,12 @@ func soleOwner(c *api.Cluster) string {
 	return ""
 }
 
-// maxDescribedMetrics is how many metrics a condition says something of.
+// maxDescribedMetrics is the number of metrics that a condition describes.
 const maxDescribedMetrics = 3
 
-// withMetricsAvailable is a list of conditions with the one that sums up the metrics
-// of an object that a namespace owns. The reason is that of the first which is not
-// usable, and not only yet to be read; the message says of each what is wrong.
+// withMetricsAvailable returns the conditions with the one that summarizes the metrics of an
+// object, for readers of a namespace. The reason is that of the first unusable metric, where one
+// that has not been read yet comes last; the message describes each.
 func withMetricsAvailable(list []api.Condition, namespace string, states []*columns.MetricState) []api.Condition {
 	if len(states) == 0 {
 		return list
@@ -79,12 +79,12 @@ func withMetricsAvailable(list []api.Condition, namespace string, states []*colu
 	return append(conditions, condition)
 }
 
-// completeDerived shows what a cluster has from its cloud.
+// completeDerived adds what a cluster inherits from its cloud.
 func completeDerived(c, effective *api.Cluster) {
 	if effective.Metadata.UID != c.Metadata.UID {
 		return
 	}
-	// Of a version that decisions have not seen it is not known yet what it inherits.
+	// What an object inherits is unknown until decisions have seen its current version.
 	if effective.Metadata.Generation == c.Metadata.Generation && !maps.Equal(effective.Metadata.Labels, c.Metadata.Labels) {
 		c.Status.Labels = effective.Metadata.Labels
 	}
@@ -97,9 +97,9 @@ func completeDerived(c, effective *api.Cluster) {
 	c.Status.CapacityReportedAt, c.Status.GoneResources = from.CapacityReportedAt, from.GoneResources
 }
 
-// ObserveMetrics are the present values of metrics that something lists which is
-// no cluster of the fleet, and its conditions with the one that sums them up.
-// namespace is who owns it.
+// ObserveMetrics returns the current values of metrics listed by an object that is not a cluster of
+// the fleet, and its conditions with the one that summarizes the metrics. namespace is that of the
+// owner.
 func ObserveMetrics(f *columns.Fleet, refs []api.MetricRef, namespace string, list []api.Condition) ([]api.ClusterMetricStatus, []api.Condition) {
 	out := make([]api.ClusterMetricStatus, len(refs))
 	states := make([]*columns.MetricState, len(refs))
@@ -113,10 +113,9 @@ func ObserveMetrics(f *columns.Fleet, refs []api.MetricRef, namespace string, li
 	return out, withMetricsAvailable(list, namespace, states)
 }
 
-// NewStatus is the status of a placement after an outcome: the one that it was with
-// what changed. changed is false where nothing but the clock differs, so that
-// nothing needs to be written. explain is called for the sentence about a
-// placement that did not get what it wants.
+// NewStatus returns the status of a placement after an outcome: the previous one with what changed.
+// changed is false if only the time differs, so that nothing needs to be written. explain returns
+// the sentence about a placement that did not get all its clusters.
 func NewStatus(f *columns.Fleet, q *Query, v *View, meta *api.Metadata, was *api.PlacementStatus, out Outcome, now time.Time, explain func() string) (status api.PlacementStatus, changed bool) {
 	status = *was
 	answered := was.ObservedGeneration == meta.Generation &&
@@ -147,7 +146,7 @@ func NewStatus(f *columns.Fleet, q *Query, v *View, meta *api.Metadata, was *api
 		changed = true
 	}
 	if !answered && len(status.Decisions) == len(out.Choices) {
-		// The same clusters, but the scores are those of another spec.
+		// The clusters are the same, but the scores are for another spec.
 		status.Decisions = slices.Clone(status.Decisions)
 		for i, c := range out.Choices {
 			status.Decisions[i].Score = c.Score

@@ -13,14 +13,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
 )
 
-// Query is a placement made ready to decide: what is asked of clusters as checks,
-// and how those that fit are chosen from. Immutable.
+// Query is a compiled placement: the requirements on clusters as checks, and how to choose among
+// those that fit. Immutable.
 type Query struct {
 	*asked
 	*arranged
 
 	Key api.Key
-	// Wanted is how many clusters to choose, or All.
+	// Wanted is the number of clusters to choose, or All.
 	Wanted          int
 	rescheduleAfter time.Duration
 	Migration       bool
@@ -30,17 +30,17 @@ type Query struct {
 	scoring        *score.Scoring
 }
 
-// asked is the part of a query that those share which ask for the same in the same
+// asked is the part of a query that is shared by queries with the same requirements in the same
 // words: see Share.
 type asked struct {
-	// Class is equal for two queries that admit and score the same, whatever they
-	// are named and however they spell it: their mask can be shared.
+	// Class is equal for queries that admit and score the same, whatever their names and spelling.
+	// They can share a mask.
 	Class       string
 	Checks      filter.Checks
-	tolerations *filter.Tolerations // those of the checks: they also say who ranks last
+	tolerations *filter.Tolerations // of the checks; they also determine which clusters rank last
 	reserves    ledger.Needs        // what is reserved
 
-	// One and many are what hosts are called; empty = "cluster", "clusters".
+	// One and Many name the candidates in messages; empty = "cluster", "clusters".
 	One, Many string
 }
 
@@ -50,7 +50,7 @@ type arranged struct {
 	groups *api.DecisionStrategy
 }
 
-// unarranged is shared by the queries that choose each cluster by itself: most.
+// unarranged is shared by the queries that choose each cluster independently, which are most.
 var unarranged = &arranged{}
 
 func arrange(spec *api.PlacementSpec) *arranged {
@@ -60,16 +60,14 @@ func arrange(spec *api.PlacementSpec) *arranged {
 	return &arranged{spec.SpreadConstraints, spec.DecisionStrategy}
 }
 
-// Share has a query that nobody else has yet, and that has the Class and the Wording
-// of another, keep no memory of its own for what is the same in both.
+// Share lets a new query share the memory of another with the same Class and Wording. The receiver
+// must not be in use elsewhere.
 func (q *Query) Share(other *Query) { q.asked = other.asked }
 
-// NewQuery compiles a placement. The error is that of a spec that never should
-// have passed validation.
+// NewQuery compiles a placement. It fails only for a spec that should not have passed validation.
 func NewQuery(p *api.Placement) (*Query, error) { return Compile(p, false) }
 
-// Compile is NewQuery for a placement that may take clusters with a metric that
-// has no value.
+// Compile is NewQuery with the option to accept clusters whose metrics have no value.
 func Compile(p *api.Placement, takesFailing bool) (*Query, error) {
 	spec := &p.Spec
 	q := &Query{
@@ -102,8 +100,8 @@ func Compile(p *api.Placement, takesFailing bool) (*Query, error) {
 	return q, nil
 }
 
-// NewGroupQuery is the query of what chooses among the clusters that fit by other
-// means than a score.
+// NewGroupQuery compiles a query for objects that choose among the clusters that fit by other means
+// than a score.
 func NewGroupQuery(key api.Key, s *filter.Spec) (*Query, error) {
 	q := &Query{asked: &asked{}, arranged: unarranged, Key: key, Wanted: score.All, Migration: true}
 	if err := q.ask(s); err != nil {
@@ -112,7 +110,7 @@ func NewGroupQuery(key api.Key, s *filter.Spec) (*Query, error) {
 	return q, nil
 }
 
-// ask compiles what the query asks of clusters.
+// ask compiles the requirements on clusters.
 func (q *Query) ask(s *filter.Spec) error {
 	var err error
 	if q.Checks, err = filter.CompileChecks(s); err != nil {
@@ -133,18 +131,18 @@ func (q *Query) ask(s *filter.Spec) error {
 	return nil
 }
 
-// writeClass writes what makes two queries admit and score the same.
+// writeClass writes the parts that determine what is admitted and how it is scored.
 func (q *Query) writeClass(k key.Writer) {
 	q.scoring.Key(k)
 	q.Checks.Write(k)
 }
 
-// Reads are the aspects of the fleet that say who is admitted.
+// Reads returns the aspects of the fleet that determine which clusters are admitted.
 func (q *Query) Reads() columns.Aspects { return q.Checks.Reads }
 
-// SeatReads are the aspects of chosen clusters that matter besides who is admitted
-// and which merit it has: the labels say which group a cluster is in, the place how
-// many others may be there, and what expires when to look again.
+// SeatReads returns the aspects of chosen clusters that matter in addition to admission and merit:
+// labels determine decision groups, places determine spread, and expiry determines when to
+// reevaluate.
 func (q *Query) SeatReads() columns.Aspects {
 	reads := columns.Aspects(0)
 	if q.groups != nil && len(q.groups.DecisionGroups) > 0 {
@@ -156,16 +154,15 @@ func (q *Query) SeatReads() columns.Aspects {
 	return reads | q.Checks.ExpiringReads()
 }
 
-// Wording is equal for two queries of one Class that are told the same, word for
-// word, about clusters that do not fit.
+// Wording is equal for queries of one Class that get the same sentence, word for word, about
+// clusters that do not fit.
 func (q *Query) Wording() string {
 	k := key.OfWords()
 	q.Checks.Write(k)
 	return k.String()
 }
 
-// Sets are the cluster sets that the query is confined to, in the order of their
-// names; none stands for every cluster.
+// Sets returns the cluster sets that the query is restricted to, sorted; none means every cluster.
 func (q *Query) Sets() []string {
 	if in, ok := filter.First[filter.Confining](&q.Checks); ok {
 		return in.Sets()
@@ -173,14 +170,14 @@ func (q *Query) Sets() []string {
 	return nil
 }
 
-// HasRequests reports that the decision reserves resources.
+// HasRequests reports whether the decision reserves resources.
 func (q *Query) HasRequests() bool { return len(q.reserves) > 0 }
 
-// Requests are the amounts that the decision reserves on each cluster.
+// Requests returns the amounts that the decision reserves on each cluster.
 func (q *Query) Requests() ledger.Needs { return q.reserves }
 
-// unknownMetrics lists the metrics that the query's constraints name and that
-// do not exist, in the order of the constraints.
+// unknownMetrics lists the metrics that the query's constraints name and that do not exist, in the
+// order of the constraints.
 func (q *Query) unknownMetrics(f *columns.Fleet) []string {
 	var unknown []string
 	for _, check := range q.Checks.All {
@@ -191,19 +188,19 @@ func (q *Query) unknownMetrics(f *columns.Fleet) []string {
 	return unknown
 }
 
-// Admits reports whether the checks admit one row. It is the mask of a View for a
-// single cluster, and the only judge of a cluster of the present decision.
+// Admits reports whether the checks admit one row. It is the mask of a View for a single cluster,
+// and the only check for clusters of the current decision.
 func Admits(f *columns.Fleet, q *Query, reserved *ledger.Reservations, row int, current bool) bool {
 	l := q.look(f, reserved)
 	return q.Checks.Admits(&l, row, current)
 }
 
-// look is a look at single rows for a query.
+// look returns a Look for single rows.
 func (q *Query) look(f *columns.Fleet, reserved *ledger.Reservations) filter.Look {
 	return filter.LookAt(f, reserved, &q.Key)
 }
 
-// newLook is one with scratch space for Apply.
+// newLook returns a Look with the scratch space that Apply needs.
 func newLook(f *columns.Fleet, q *Query, reserved *ledger.Reservations) filter.Look {
 	l := q.look(f, reserved)
 	l.Writable()

@@ -6,12 +6,12 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
 )
 
-// Ranked reports that the query's clusters are ordered by a Ranking of their
-// own; the fleet has one order for all others.
+// Ranked reports whether the query's clusters are ordered by a Ranking. All other queries use the
+// order of the fleet.
 func (q *Query) Ranked() bool { return q.scoring.Ranks != nil }
 
-// RankKey is equal for two queries that can share a Ranking. Where candidates are
-// compared with each other, only queries of one Class can.
+// RankKey is equal for queries that can share a Ranking. If candidates are compared with each
+// other, only queries of one Class can.
 func (q *Query) RankKey() string {
 	if q.Relative() {
 		return q.Class
@@ -21,28 +21,27 @@ func (q *Query) RankKey() string {
 	return k.String()
 }
 
-// ScoreKey is equal for two queries that rate clusters alike.
+// ScoreKey is equal for queries that rate clusters alike.
 func (q *Query) ScoreKey() string {
 	k := key.New()
 	q.scoring.Key(k)
 	return k.String()
 }
 
-// Minds reports that something counts in the score which says where a new seat goes
-// but moves none.
+// Minds reports whether the score contains something that affects where new seats go but moves
+// none.
 func (q *Query) Minds() bool { return q.scoring.Traits.Minds }
 
-// Relative reports that one more candidate may change the score of all.
+// Relative reports whether an additional candidate may change all scores.
 func (q *Query) Relative() bool { return q.scoring.Relative() }
 
-// ScoreReads are the aspects of the fleet that the scores depend on.
+// ScoreReads returns the aspects of the fleet that the scores depend on.
 func (q *Query) ScoreReads() columns.Aspects { return q.scoring.Traits.Reads }
 
-// UsesScores reports that the query is rated by placement scores.
+// UsesScores reports whether the query uses placement scores.
 func (q *Query) UsesScores() bool { return q.ScoreReads().Any(columns.ScoreValues) }
 
-// unknownScoreMetrics lists the metrics that the query is to be rated by and that
-// do not exist.
+// unknownScoreMetrics lists the metrics that the query is rated by and that do not exist.
 func (q *Query) unknownScoreMetrics(f *columns.Fleet) []string {
 	var unknown []string
 	for _, name := range q.scoring.Traits.Metrics {
@@ -53,7 +52,7 @@ func (q *Query) unknownScoreMetrics(f *columns.Fleet) []string {
 	return unknown
 }
 
-// ratingOf is a look at the fleet to rate clusters for a query, whatever is reserved.
+// ratingOf returns a Rating for a query, without reservations.
 func ratingOf(f *columns.Fleet, q *Query) *score.Rating {
 	return &score.Rating{Look: q.look(f, nil), By: q.scoring}
 }
@@ -63,9 +62,9 @@ func NewRanking(f *columns.Fleet, q *Query, mask columns.Bitmap) *score.Ranking 
 	return score.NewRanking(ratingOf(f, q), mask)
 }
 
-// UpdateRanking has the ranking of a query follow a fleet to its next version, in
-// which rows differ, and where candidates are compared with each other the mask along
-// with it. all reports that the score of every cluster may have changed.
+// UpdateRanking applies a new version of the fleet, in which the given rows changed, to the ranking
+// of a query. If candidates are compared with each other, it applies the mask too. all reports that
+// the score of every cluster may have changed.
 func UpdateRanking(r *score.Ranking, f *columns.Fleet, q *Query, mask columns.Bitmap, rows []int) (all bool) {
 	return r.Update(ratingOf(f, q), mask, rows)
 }

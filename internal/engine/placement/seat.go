@@ -9,25 +9,25 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
 )
 
-// seating says who gets the wanted seats, and names the best of those that got
-// none: of the present clusters, and of the others.
+// seating says which clusters get the seats, and which are the best of those that got none: current
+// clusters, and others.
 type seating struct {
 	seats   []contender
 	best    [2]contender
-	without int // how many of best there are
+	without int // length of the used part of best
 }
 
-// leave notes one that got no seat.
+// leave records a contender that got no seat.
 func (s *seating) leave(c contender) {
 	s.best[s.without] = c
 	s.without++
 }
 
-// left are those that got no seat.
+// left returns the recorded contenders that got no seat.
 func (s *seating) left() []contender { return s.best[:s.without] }
 
-// seat gives out the wanted seats. With hold, the present clusters keep theirs
-// whatever the others score.
+// seat assigns the seats. With hold, the current clusters keep theirs, whatever the scores of
+// others.
 func (p *Pass) seat(v *View, current []contender, wanted int, present Present, hold bool) seating {
 	minds := p.Query.Minds()
 	var s seating
@@ -40,8 +40,7 @@ func (p *Pass) seat(v *View, current []contender, wanted int, present Present, h
 		s = p.seatBest(v, current, wanted, hold)
 	}
 	if minds || len(p.Query.spread) > 0 {
-		// Those who came first by the total of scores need not be first by their
-		// own.
+		// The first by total score need not be the first by own score.
 		s.without = 0
 		has := p.among(s.seats)
 		for _, c := range current {
@@ -59,10 +58,10 @@ func (p *Pass) seat(v *View, current []contender, wanted int, present Present, h
 	return s
 }
 
-// among tells whether a row is one of some contenders.
+// among reports whether a row is one of some contenders.
 type among struct {
 	list []contender
-	rows columns.Bitmap // where the list is long
+	rows columns.Bitmap // if the list is long
 }
 
 func (p *Pass) among(list []contender) among {
@@ -88,13 +87,13 @@ func (a among) row(row int) bool {
 	return false
 }
 
-// seatBest gives the seats to the best.
+// seatBest assigns the seats to the best.
 func (p *Pass) seatBest(v *View, current []contender, wanted int, hold bool) seating {
-	// Mostly nothing moves: then the outsiders that matter are those for the
-	// vacant seats and one more.
+	// Usually nothing moves: then only as many outside clusters matter as there are vacant seats,
+	// plus one.
 	few := wanted - min(len(current), wanted) + 1
 	if p.Ranking != nil && wanted <= manySeats {
-		few = wanted + 1 // a walk of a ranking ends soon
+		few = wanted + 1 // walking a ranking is cheap
 	}
 	outsiders := p.outsiders(v, current, few)
 	s, beyond := p.merge(current, outsiders, wanted, hold)
@@ -104,12 +103,12 @@ func (p *Pass) seatBest(v *View, current []contender, wanted int, hold bool) sea
 	return s
 }
 
-// manySeats is the number of wanted clusters above which the best that many
-// outsiders are only looked for when some of them are known to win.
+// manySeats is the number of seats above which the best outside clusters are searched only if some
+// of them are known to win.
 const manySeats = 64
 
-// merge seats the best of two lists, each best first. beyond says that more
-// outsiders than given might have got a seat.
+// merge assigns the seats to the best of two lists, each best first. beyond says that more outside
+// clusters than given might have got a seat.
 func (p *Pass) merge(current, outsiders []contender, wanted int, hold bool) (s seating, beyond bool) {
 	i, j := 0, 0
 	stays := func() bool {
@@ -118,7 +117,7 @@ func (p *Pass) merge(current, outsiders []contender, wanted int, hold bool) (s s
 	for i < wanted && stays() {
 		i++
 	}
-	// Mostly nothing moves.
+	// Usually nothing moves.
 	s.seats = slices.Grow(current[:i:i], max(min(wanted, len(current)+len(outsiders))-i, 0))
 	for len(s.seats) < wanted && (i < len(current) || j < len(outsiders)) {
 		if stays() {
@@ -138,22 +137,21 @@ func (p *Pass) merge(current, outsiders []contender, wanted int, hold bool) (s s
 	return s, j == len(outsiders)
 }
 
-// seatBalanced seats a decision that answers its spec where others' decisions
-// count in the score: vacant seats go to the best, and a present cluster gives
-// way only to one that is better also without regard to the others. Every move
-// thus raises what the placement's own inputs say, so moves come to an end
-// however many placements look at each other.
+// seatBalanced assigns the seats if the decisions of others count in the score and the current
+// decision was made for the current spec: vacant seats go to the best, and a current cluster is
+// displaced only by one that is also better without the decisions of others. Every move thus raises
+// the placement's own score, so moves end, however many placements depend on each other.
 //
-// Example: the present cluster scores 50 itself and nobody else uses it (+100);
-// another scores 100 and everybody uses it (-100). The present one stays at 150
-// against 0. Were the placement on the other one, it would stay there, too.
+// Example: the current cluster scores 50 itself and nobody else uses it (+100); another scores 100
+// and everybody uses it (-100). The current one stays with 150 against 0. If the placement were on
+// the other one, it would stay there too.
 func (p *Pass) seatBalanced(v *View, current []contender, wanted int, hold bool) seating {
 	incumbents := min(len(current), wanted)
 	seats := current[:incumbents:incumbents]
 	if wanted > incumbents {
 		seats = append(seats, p.outsiders(v, current, wanted-incumbents)...)
 	}
-	lowest, least := Highest, Highest // by itself, and in total
+	lowest, least := Highest, Highest // own and total
 	for _, c := range seats[:incumbents] {
 		lowest, least = Lower(lowest, p.own(c.row, true)), Lower(least, c.merit)
 	}
@@ -177,16 +175,16 @@ func (p *Pass) seatBalanced(v *View, current []contender, wanted int, hold bool)
 	return seating{seats: seats}
 }
 
-// incumbent is a present cluster that may have to give way.
+// incumbent is a current cluster that may be displaced.
 type incumbent struct {
-	seat       int // position among the seats
+	seat       int // index of its seat
 	total, own Merit
-	// best are the best rivals that it would yield to, at most as many as there
-	// are incumbents: one that the others leave is among them.
+	// best are the best rivals that may displace it, at most as many as there are incumbents, so
+	// that one of them remains after the other incumbents.
 	best []rival
 }
 
-// rival is a cluster that an incumbent may have to give way to.
+// rival is a cluster that may displace an incumbent.
 type rival struct {
 	contender
 	own Merit
@@ -194,13 +192,12 @@ type rival struct {
 
 func (s *incumbent) yields(r rival) bool { return s.total.Less(r.merit) && s.own.Less(r.own) }
 
-// rivals are the outsiders that some incumbent would yield to, best first; of
-// many, those that are enough to replace them all. lowest is the lowest that an
-// incumbent is by itself.
+// rivals returns the outside clusters that may displace an incumbent, best first; if there are
+// many, enough to displace all incumbents. lowest is the lowest own merit of an incumbent.
 func (p *Pass) rivals(v *View, seats, current []contender, staying []incumbent, lowest Merit) []rival {
 	taken, present, most := p.among(seats), p.among(current), p.MostOfOthers()
 	var found []rival
-	many := len(staying) > manySeats // then lists for each would outgrow all rivals
+	many := len(staying) > manySeats // lists for each incumbent would be larger than the list of all rivals
 	p.eachByOwn(v, func(row int, own Merit) bool {
 		if !lowest.Less(own) {
 			return false
@@ -213,13 +210,13 @@ func (p *Pass) rivals(v *View, seats, current []contender, staying []incumbent, 
 			found = append(found, r)
 			return true
 		}
-		// Those behind have at most this total.
+		// The following rows have at most this total.
 		limit, wanted := Merit{columns.Standing{Scored: own.Scored, Score: own.Score + most}}, false
 		for i := range staying {
 			s := &staying[i]
 			last := len(s.best) - 1
 			if !s.own.Less(own) {
-				continue // nor will it yield to those behind
+				continue // nor can the following rows displace it
 			}
 			wanted = wanted || len(s.best) < len(staying) || !limit.Less(s.best[last].merit)
 			if !s.total.Less(r.merit) {
@@ -243,8 +240,8 @@ func (p *Pass) rivals(v *View, seats, current []contender, staying []incumbent, 
 	return slices.CompactFunc(found, func(a, b rival) bool { return a.row == b.row })
 }
 
-// outOfReach reports whether no outsider is above both a merit by itself and a total,
-// as far as that can be told without looking at many.
+// outOfReach reports whether no outside cluster exceeds both an own merit and a total, as far as
+// that can be determined cheaply.
 func (p *Pass) outOfReach(v *View, own, total Merit) bool {
 	if p.Ranking == nil || len(p.Ranking.Order) == 0 {
 		return false
@@ -256,8 +253,7 @@ func (p *Pass) outOfReach(v *View, own, total Merit) bool {
 	return ok && !total.Less(Merit{columns.Standing{Scored: true, Score: score}})
 }
 
-// eachByOwn visits the admitted rows, those of the highest own merit first,
-// until visit returns false.
+// eachByOwn visits the admitted rows by descending own merit until visit returns false.
 func (p *Pass) eachByOwn(v *View, visit func(row int, own Merit) bool) {
 	if !p.Query.Ranked() || p.Ranking != nil {
 		order := p.Fleet.Ranking()
@@ -293,7 +289,7 @@ func (p *Pass) eachByOwn(v *View, visit func(row int, own Merit) bool) {
 	}
 }
 
-// bestOwn is the admitted row of the highest own merit outside of some.
+// bestOwn returns the admitted row with the highest own merit, except the given ones.
 func (p *Pass) bestOwn(v *View, seats, current among) (best contender, ok bool) {
 	p.eachByOwn(v, func(row int, _ Merit) bool {
 		if seats.row(row) || current.row(row) {
@@ -305,8 +301,7 @@ func (p *Pass) bestOwn(v *View, seats, current among) (best contender, ok bool) 
 	return best, ok
 }
 
-// outsiders are the best admitted clusters outside of the present decision, at
-// most n, best first.
+// outsiders returns the best admitted clusters outside the current decision, at most n, best first.
 func (p *Pass) outsiders(v *View, current []contender, n int) []contender {
 	f := p.Fleet
 	count := v.Mask.Count()
@@ -315,8 +310,8 @@ func (p *Pass) outsiders(v *View, current []contender, n int) []contender {
 	if best.n <= 0 {
 		return nil
 	}
-	// A walk probes about n·len(ranking)/count rows before it has found n; where
-	// few are admitted, looking at all of them costs less.
+	// A walk probes about n·len(ranking)/count rows before it has found n; if few rows are
+	// admitted, checking all of them is cheaper.
 	switch {
 	case 8*count*count <= n*len(f.Ranking()), p.Query.Ranked() && (p.Ranking == nil || p.MeasuresLeft()):
 		best.open()
@@ -337,8 +332,8 @@ func (p *Pass) outsiders(v *View, current []contender, n int) []contender {
 func (p *Pass) walkFleet(v *View, best *shortlist, present among) {
 	f := p.Fleet
 	for i := 0; i < len(f.Ranking()) && len(best.list) < best.n; {
-		// One group of equal standing after the other; within a group the tie
-		// hash decides, so all of it has to be looked at.
+		// Process one group of equal standing after another; within a group the tie hash decides,
+		// so the whole group must be checked.
 		head := f.Standing(int(f.Ranking()[i]))
 		best.open()
 		if 2*i <= len(f.Ranking()) && f.Standing(int(f.Ranking()[len(f.Ranking())-1])) == head {
@@ -363,9 +358,9 @@ func (p *Pass) walkFleet(v *View, best *shortlist, present among) {
 	}
 }
 
-// walkTail adds the admitted rows of the last group of equal standing, a large one,
-// found by the mask: where nothing tells clusters apart, the group is the whole fleet. Rows of
-// other groups are among those that the mask admits if others says so.
+// walkTail adds the admitted rows of the last group of equal standing, a large one, using the mask:
+// if clusters have no metrics, the group is the whole fleet. others says that the mask also admits
+// rows of other groups.
 func (p *Pass) walkTail(v *View, best *shortlist, present among, head columns.Standing, others bool) {
 	undemoted, demoted := v.Mask, columns.Bitmap(nil)
 	if v.demoted != nil {
@@ -382,15 +377,15 @@ func (p *Pass) walkTail(v *View, best *shortlist, present among, head columns.St
 	}
 }
 
-// walkTies adds those of some rows of equal merit, and equally demoted, that come
-// first by their ties. It looks at the rows below a hash that about as many as are
-// needed stay below, and at more where those are too few.
+// walkTies adds the rows that win the ties among rows of equal merit and equal demotion. It checks
+// the rows below a hash limit that is expected to select about as many as needed, and more if these
+// are too few.
 func (p *Pass) walkTies(v *View, best *shortlist, rows columns.Bitmap, present among, equal func(row int) bool) {
 	need, count := best.n-len(best.list), rows.Count()
 	if need <= 0 || count == 0 {
 		return
 	}
-	var few [256]int32 // enough for more than a hundred seats
+	var few [256]int32 // enough for over a hundred seats
 	low := few[:0]
 	if need > len(few)/2 {
 		low = make([]int32, 0, min(2*need, count))
@@ -414,21 +409,20 @@ func (p *Pass) walkTies(v *View, best *shortlist, rows columns.Bitmap, present a
 	}
 }
 
-// walkRanking adds admitted rows in the order of the policy's ranking until no
-// later one can be among the best: it would need more than the most that others
-// add to any cluster.
+// walkRanking adds admitted rows in the order of the policy's ranking until no later row can be
+// among the best, because it would need more than the maximum that others add to any cluster.
 func (p *Pass) walkRanking(v *View, best *shortlist, present among) {
 	most, r, mask, names := p.MostOfOthers(), p.Ranking, v.Mask, p.Fleet.NameRank()
 	seen, minds := p.Seen, p.By.Minds
 	var few [score.MaxByCount]float64
 	known := p.ByCount(few[:0])
 	best.open()
-	full, low, tie := false, 0.0, uint64(0) // the worst that the list keeps
+	full, low, tie := false, 0.0, uint64(0) // of the worst row in the list
 	for _, at := range r.Order {
 		row := int(at)
 		score := r.Score[row]
-		// The rows behind this one score no more, and those that score the same have
-		// later names.
+		// The following rows have no higher base score, and those with the same score have later
+		// names.
 		if full && score+most <= low && (score+most < low || tie < uint64(names[row])) {
 			return
 		}

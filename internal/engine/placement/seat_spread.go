@@ -9,14 +9,13 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 )
 
-// Spreads reports that the query divides its clusters over domains, so that any
-// candidate may matter to any seat.
+// Spreads reports whether the query has spread constraints, so that any candidate may affect any
+// seat.
 func (q *Query) Spreads() bool { return len(q.spread) > 0 }
 
-// seatSpread gives out the seats under spread constraints. A decision that
-// answers its spec keeps its clusters as long as choosing anew would neither
-// fill more seats nor raise the sum of what the placement's own inputs say by
-// more than min_improvement: a new region moves nothing by itself.
+// seatSpread assigns the seats under spread constraints. A decision made for the current spec keeps
+// its clusters as long as a new choice would neither fill more seats nor raise the sum of own
+// scores by more than min_improvement: a new region alone moves nothing.
 func (p *Pass) seatSpread(v *View, current []contender, wanted int, present Present, hold bool) seating {
 	list := append(p.spreadOutsiders(v, current, wanted), current...)
 	p.sort(list)
@@ -57,13 +56,12 @@ func (p *Pass) seatSpread(v *View, current []contender, wanted int, present Pres
 	return seating{seats: kept}
 }
 
-// spreadOutsiders are the admitted clusters outside of the present decision that
-// may get a seat, in no order. Of clusters that share all domains only the best
-// can: as many as there are seats, or fewer where a hard rule bounds what one domain
-// gets.
+// spreadOutsiders returns the admitted clusters outside the current decision that may get a seat,
+// in any order. Among clusters with the same domains, only the best can: as many as there are
+// seats, or fewer if a hard constraint limits the clusters per domain.
 //
-// Example: 48 seats, 24 regions and max_skew 1. When the last seat is given out the
-// emptiest region has at most 1, so no region ever gets more than 2.
+// Example: 48 seats, 24 regions and max_skew 1. When the last seat is assigned, the emptiest region
+// has at most 1, so no region ever gets more than 2.
 func (p *Pass) spreadOutsiders(v *View, current []contender, wanted int) []contender {
 	if wanted == 0 {
 		return nil
@@ -87,15 +85,15 @@ func (p *Pass) spreadOutsiders(v *View, current []contender, wanted int) []conte
 		}
 	}
 	if most >= rows.Count()/len(cells.unseen) || len(cells.unseen) > math.MaxUint16 {
-		return p.outsiders(v, current, v.Mask.Count()) // all of them, more or less
+		return p.outsiders(v, current, v.Mask.Count()) // practically all of them
 	}
 	return p.bestOfCells(v, cells, most, p.among(current))
 }
 
-// fewOfCell is for how many clusters of a cell there is room from the beginning.
+// fewOfCell is the initial capacity for the clusters of a cell.
 const fewOfCell = 4
 
-// bestOfCells are at least the best most outsiders of every cell.
+// bestOfCells returns at least the best most outside clusters of every cell.
 func (p *Pass) bestOfCells(v *View, cells *spreadCells, most int, present among) []contender {
 	best := make([]shortlist, len(cells.unseen))
 	room := make([]contender, 2*min(most, fewOfCell)*len(best))
@@ -104,8 +102,8 @@ func (p *Pass) bestOfCells(v *View, cells *spreadCells, most int, present among)
 		best[i] = shortlist{pass: p, n: most, list: room[i*n : i*n : (i+1)*n]}
 	}
 	beyond := p.MostOfOthers()
-	// open counts the rows to come of cells that are not full. weakest is the least
-	// that a full cell keeps; it is found again now and then, and only grows.
+	// open counts the remaining rows of cells that are not full. weakest is the lowest merit in a
+	// full cell; it is recomputed occasionally, and only grows.
 	open, weakest, age := cells.rows.Count(), Merit{}, 0
 	p.eachByOwn(v, func(row int, own Merit) bool {
 		if !cells.rows.Has(row) {
@@ -124,8 +122,8 @@ func (p *Pass) bestOfCells(v *View, cells *spreadCells, most int, present among)
 				open -= cells.unseen[cell]
 			}
 		}
-		// What is left of resources is added up in another order: no bound of that
-		// holds to the last bit.
+		// What is left of resources is summed in another order, so no bound on it is exact to the
+		// last bit.
 		if age++; open > 0 || p.MeasuresLeft() {
 			return true
 		}
@@ -137,7 +135,7 @@ func (p *Pass) bestOfCells(v *View, cells *spreadCells, most int, present among)
 				}
 			}
 		}
-		// Those behind have at most this in total.
+		// The following rows have at most this total.
 		return !Merit{columns.Standing{Scored: own.Scored, Score: own.Score + beyond}}.Less(weakest)
 	})
 	list := make([]contender, 0, most*len(best))
@@ -147,24 +145,24 @@ func (p *Pass) bestOfCells(v *View, cells *spreadCells, most int, present among)
 	return list
 }
 
-// spreadCells divides rows into cells: those that share all domains.
+// spreadCells divides rows into cells: rows with the same domains.
 type spreadCells struct {
 	rows   columns.Bitmap
-	of     []uint16 // by row
-	unseen []int    // by cell: the rows that have not been seen yet
+	of     []uint16 // cell by row
+	unseen []int    // by cell: rows not visited yet
 }
 
 func newSpreadCells(rows columns.Bitmap, slots int) *spreadCells {
 	return &spreadCells{rows: rows, of: make([]uint16, slots), unseen: []int{rows.Count()}}
 }
 
-// divide divides the cells by the domains of one more constraint, of which each row
-// may have several or none, and tells how many of the domains have any of the rows.
+// divide divides the cells by the domains of one more constraint, of which each row may have
+// several or none. It returns how many domains contain any of the rows.
 func (s *spreadCells) divide(domains map[string]*columns.RowSet) (with int) {
-	to := slices.Repeat([]int{0}, len(s.unseen)) // by cell: where those of the domain go
+	to := slices.Repeat([]int{0}, len(s.unseen)) // by cell: the new cell of rows in the domain
 	for _, set := range domains {
 		first := len(s.unseen)
-		last, moved := uint16(0), 0 // rows mostly leave one cell
+		last, moved := uint16(0), 0 // most rows in sequence leave the same cell
 		set.EachIn(s.rows, func(row int) {
 			from := s.of[row]
 			if to[from] < first {
@@ -186,14 +184,14 @@ func (s *spreadCells) divide(domains map[string]*columns.RowSet) (with int) {
 	return with
 }
 
-// move counts rows that have gone from a cell to another.
+// move counts rows that have moved between cells.
 func (s *spreadCells) move(from, to, rows int) {
 	s.unseen[from] -= rows
 	s.unseen[to] += rows
 }
 
-// sumOwn adds up the own scores of contenders, in the order of their rows, so
-// that the same clusters always have the same sum.
+// sumOwn sums the own scores of contenders in row order, so that the same clusters always have the
+// same sum.
 func (p *Pass) sumOwn(list []contender) float64 {
 	rows := make([]contender, len(list))
 	copy(rows, list)
@@ -212,7 +210,7 @@ func (p *Pass) spreadRules(list []contender) []spreadRule {
 	for i := range p.Query.spread {
 		c := &p.Query.spread[i]
 		rule := spreadRule{maxSkew: maxSkew(c), hard: c.WhenUnsatisfiable == api.DoNotSchedule, domains: make([][]int32, len(list))}
-		// Clusters of one domain share the list of it.
+		// Clusters of one domain share the slice.
 		numbers, all := map[string][]int32{}, make([]int32, 0, len(list))
 		for k := range list {
 			domains = domainsOf(domains[:0], p.Fleet.Cluster(list[k].row), c)
@@ -236,7 +234,7 @@ func (p *Pass) spreadRules(list []contender) []spreadRule {
 	return rules
 }
 
-// maxSkew is by how many the fullest domain may exceed the emptiest.
+// maxSkew returns by how much the fullest domain may exceed the emptiest.
 func maxSkew(c *api.SpreadConstraint) int {
 	if c.MaxSkew == nil {
 		return 1
@@ -244,12 +242,12 @@ func maxSkew(c *api.SpreadConstraint) int {
 	return int(*c.MaxSkew)
 }
 
-// severalDomains says that a cluster may be in several domains of a constraint.
+// severalDomains reports whether a cluster may be in several domains of a constraint.
 func severalDomains(c *api.SpreadConstraint) bool {
 	return c.Type == api.SpreadField && c.TopologyKey == api.SpreadZone
 }
 
-// domainRows are the rows in each domain of a constraint.
+// domainRows returns the rows in each domain of a constraint.
 func domainRows(f *columns.Fleet, c *api.SpreadConstraint) map[string]*columns.RowSet {
 	switch c.Type {
 	case api.SpreadClaim:
@@ -268,8 +266,8 @@ func domainRows(f *columns.Fleet, c *api.SpreadConstraint) map[string]*columns.R
 	}
 }
 
-// domainsOf appends to dst the domains of a constraint that a cluster belongs to;
-// none where it does not have the label, claim or field.
+// domainsOf appends the domains of a constraint that a cluster belongs to. There are none if it
+// does not have the label, claim or field.
 func domainsOf(dst []string, cluster *api.Cluster, c *api.SpreadConstraint) []string {
 	domain, ok := "", false
 	switch c.Type {
@@ -294,8 +292,8 @@ func domainsOf(dst []string, cluster *api.Cluster, c *api.SpreadConstraint) []st
 	return append(dst, domain)
 }
 
-// spreadReason says which hard spread constraint keeps a cluster that fits from
-// being chosen in addition to the chosen ones; "" where none does.
+// spreadReason says which hard spread constraint prevents a cluster that fits from being chosen as
+// well, or returns "".
 func (e *Explained) spreadReason(row int) string {
 	p := e.pass
 	for i := range p.Query.spread {
@@ -322,8 +320,7 @@ func (e *Explained) spreadReason(row int) string {
 	return ""
 }
 
-// domains counts the chosen clusters in every domain of a constraint that has a
-// cluster which fits.
+// domains counts the chosen clusters in every domain that contains a cluster that fits.
 func (e *Explained) domains(c *api.SpreadConstraint) map[string]int {
 	if e.counted == nil {
 		e.counted = map[*api.SpreadConstraint]map[string]int{}

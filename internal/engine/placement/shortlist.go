@@ -1,22 +1,21 @@
 package placement
 
-// shortlist keeps the best n of many contenders that come in any order. It
-// collects twice as many, sorts those and drops the worse half, and from then on
-// turns away what is worse than the worst it keeps: of N equals about
-// n·log(N/n) are ever looked at twice.
+// shortlist keeps the best n of many contenders in any order. It collects twice as many, sorts
+// them, drops the worse half, and from then on rejects what is worse than the worst it keeps: of N
+// equals, only about n·log(N/n) are compared more than once.
 type shortlist struct {
 	pass *Pass
 	n    int
-	most int // contenders at most, to make room for
+	most int // the maximum number of contenders, for allocation
 	list []contender
-	// from is where the open group starts; what stands before it is final.
+	// from is where the open group starts; the entries before it are final.
 	from int
-	// worst is the worst contender kept, where full.
+	// worst is the worst contender kept, if full.
 	worst contender
 	full  bool
 }
 
-// open starts a group of contenders that all stand behind those before.
+// open starts a group of contenders that all rank below the previous ones.
 func (s *shortlist) open() { s.from, s.full = len(s.list), false }
 
 func (s *shortlist) add(c contender) {
@@ -33,7 +32,7 @@ func (s *shortlist) add(c contender) {
 	}
 }
 
-// close sorts the open group, and cuts the list to n.
+// close sorts the open group and truncates the list to n.
 func (s *shortlist) close() {
 	s.pass.sort(s.list[s.from:])
 	s.list = s.list[:min(s.n, len(s.list))]

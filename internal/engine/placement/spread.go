@@ -6,63 +6,56 @@ import (
 	"slices"
 )
 
-// spreadRule is a spread constraint as the selection sees it: candidates and
-// domains by number.
+// spreadRule is a spread constraint in the selection, with numbered candidates and domains.
 type spreadRule struct {
-	// maxSkew is by how many the fullest domain may exceed the emptiest.
+	// maxSkew is by how much the fullest domain may exceed the emptiest.
 	maxSkew int
-	// hard rules bar a candidate, soft ones only put it behind the others.
+	// hard constraints exclude candidates, soft ones only rank them after others.
 	hard bool
-	// domains has for each candidate the domains it belongs to, each once. A
-	// candidate with none is in no domain.
+	// domains lists the distinct domains of each candidate. A candidate may have none.
 	domains [][]int32
-	// count is how many domains there are.
+	// count is the number of domains.
 	count int
 }
 
-// A selection that got stuck is tried again at most spreadRetries times, and no
-// more after spreadOffers comparisons (some 10 ms).
+// A selection that got stuck is retried at most spreadRetries times, and not after spreadOffers
+// comparisons (about 10 ms).
 const (
 	spreadRetries = 64
 	spreadOffers  = 1_000_000
 )
 
-// pickSpread chooses at most n candidates, one after the other, so that they
-// spread over the domains of the rules. Candidates are numbered best first;
-// score has their scores, best first (nil where only the order counts), and
-// weight is that of the `spread` prioritizer, 0 for none. The candidates in
-// kept keep their seats whatever the rules say: they come first, and count.
-// spread has for each pick the spread score it had at its turn.
+// pickSpread chooses at most n candidates, one at a time, so that they spread over the domains of
+// the rules. Candidates are numbered best first; score has their scores, best first (nil if only
+// the order counts), and weight is that of the `spread` prioritizer, 0 for none. The candidates in
+// held keep their seats whatever the rules say: they come first, and count. spread contains the
+// spread score of each pick at its turn.
 //
-// Eligible are the domains of the candidates that are held or could be chosen;
-// those without a domain of a hard rule cannot. At each turn, a candidate breaks
-// a rule if it is in no domain of it, or if one of its domains would then have
-// more than max_skew above the emptiest eligible domain, full ones included.
-// Out of the candidates that break no hard rule the next is the one that
+// Eligible domains are those of candidates that are held or could be chosen; candidates without a
+// domain of a hard rule cannot. A candidate violates a rule if it is in no domain of it, or if one
+// of its domains would then exceed the emptiest eligible domain, full ones included, by more than
+// max_skew. Among the candidates that violate no hard rule, the next pick is the one that
 //
-//  1. breaks the fewest soft rules,
+//  1. violates the fewest soft rules,
 //  2. then has the highest score + weight · spread score,
 //  3. then comes first.
 //
-// The spread score is the mean over the rules of 100 where all eligible domains
-// have equally many, or else 100 for the emptiest to -100 for the fullest; the
-// worst counts where a candidate is in several domains, and -100 where it is in
-// none.
+// The spread score is the mean over the rules of 100 if all eligible domains have equal counts,
+// otherwise from 100 for the emptiest to -100 for the fullest; the worst counts if a candidate is
+// in several domains, and -100 if it is in none.
 //
-// An example: candidates 0 to 3 are in region a, 4 in b and 5 in c, and a hard
-// rule has max_skew 1. The first pick is 0: a 1, b 0, c 0. 1, 2 and 3 would
-// make it 2 in a, two above b, so 4 is next and then 5: now all have 1, and the
-// fourth is 1. a has 2, and as b and c have no candidates left, a third in a
-// would always be two above them: of n = 6 only 0, 4, 5 and 1 are chosen. Were
-// the rule soft, 2 and 3 would follow in the end.
+// Example: candidates 0 to 3 are in region a, 4 in b and 5 in c, and a hard rule has max_skew 1.
+// The first pick is 0: a 1, b 0, c 0. With 1, 2 or 3, a would have 2, two above b, so 4 is next and
+// then 5. Now all have 1, and the fourth is 1. a has 2, and as b and c have no candidates left, a
+// third in a would always be two above them: of n = 6 only 0, 4, 5 and 1 are chosen. If the rule
+// were soft, 2 and 3 would follow.
 //
-// With one hard rule and one domain to each candidate no choice has more seats:
-// it gets stuck only when the emptiest domain is used up, which therefore is the
-// smallest one, and all others are used up too or max_skew above it. With
-// several hard rules, or candidates in several domains, an early pick may be in
-// the way of two later ones. So if it gets stuck then, it is tried again with the
-// candidates of one combination of domains before the others, then of the next
-// one, and so on; what fills more seats is taken, and tried to improve again.
+// With one hard rule and one domain per candidate, no choice fills more seats: the selection gets
+// stuck only when the emptiest domain is used up, which is then the smallest one, and all others
+// are used up too or at max_skew above it. With several hard rules, or candidates in several
+// domains, an early pick may prevent two later ones. So if it gets stuck then, it is retried with
+// the candidates of one combination of domains before the others, then of the next, and so on; a
+// result that fills more seats is kept and improved further.
 func pickSpread(n int, held []int, score []float64, weight float64, rules []spreadRule) (picks []int, spread []float64) {
 	s := newSpreading(n, held, score, weight, rules)
 	picks, spread = s.run()
@@ -88,7 +81,7 @@ func pickSpread(n int, held []int, score []float64, weight float64, rules []spre
 	return picks, spread
 }
 
-// spreading is a selection under way.
+// spreading is a selection in progress.
 type spreading struct {
 	seats  int
 	held   []int
@@ -96,22 +89,21 @@ type spreading struct {
 	weight float64
 	rules  []spreadRule
 	loads  []spreadLoad // by rule
-	barred []bool       // the candidates that are held, or in no domain of a hard rule
+	barred []bool       // candidates that are held, or in no domain of a hard rule
 
-	// The candidates from next on have not been looked at: most selections end
-	// long before the last.
+	// The candidates from next on have not been examined: most selections end long before the last.
 	next int
-	// cells are the groups of candidates that share all domains, and so are
-	// equal but for their score: only the first of each needs to be compared.
+	// cells are the groups of candidates with the same domains, which differ only in score: only
+	// the first of each cell needs to be compared.
 	cells  []spreadCell
-	cellOf []int32 // by candidate looked at
+	cellOf []int32 // by examined candidate
 	byKey  map[string]int32
 	key    []byte
-	// open are the cells with a candidate to offer.
+	// open are the cells that have a candidate left.
 	open []int32
-	// parked are those that a hard rule bars until its emptiest domain gains.
+	// parked are the cells that a hard rule excludes until its emptiest domain gains.
 	parked []int32
-	// offers counts the comparisons.
+	// offers counts comparisons.
 	offers int
 }
 
@@ -119,13 +111,13 @@ type spreadCell struct {
 	members []int // best first
 	taken   int   // how many of them are chosen
 	listed  bool  // in open or parked
-	ahead   bool  // goes before the others wherever no hard rule bars it
+	ahead   bool  // precedes the others unless a hard rule excludes it
 }
 
-// spreadLoad counts what is chosen from the domains of one rule.
+// spreadLoad counts the chosen candidates in the domains of one rule.
 type spreadLoad struct {
 	counts      []int // by domain; -1 = not eligible
-	tally       []int // how many eligible domains have this count
+	tally       []int // number of eligible domains with this count
 	least, most int
 }
 
@@ -171,8 +163,8 @@ func newSpreading(n int, held []int, score []float64, weight float64, rules []sp
 	return s
 }
 
-// again starts over, with the cells there are: all candidates have been looked
-// at, or it would not have got stuck.
+// again starts over with the existing cells: all candidates have been examined, otherwise it would
+// not have got stuck.
 func (s *spreading) again() {
 	for i := range s.loads {
 		l := &s.loads[i]
@@ -194,7 +186,7 @@ func (s *spreading) again() {
 	}
 }
 
-// run gives out the seats.
+// run assigns the seats.
 func (s *spreading) run() (picks []int, spread []float64) {
 	picks = make([]int, 0, min(s.seats, len(s.cellOf)))
 	spread = make([]float64, 0, cap(picks))
@@ -217,8 +209,8 @@ func (s *spreading) run() (picks []int, spread []float64) {
 	return picks, spread
 }
 
-// count takes note that a candidate is chosen, and reports whether the emptiest
-// domain of a rule has gained.
+// count records that a candidate is chosen, and reports whether the emptiest domain of a rule has
+// gained.
 func (s *spreading) count(c int) bool {
 	gained := false
 	for i, r := range s.rules {
@@ -241,11 +233,11 @@ func (s *spreading) count(c int) bool {
 	return gained
 }
 
-// offer is a candidate as it compares with others at its turn.
+// offer is how a candidate compares with others at its turn.
 type offer struct {
 	candidate int
 	ahead     bool
-	breaks    int // soft rules
+	breaks    int // violated soft rules
 	worth     float64
 }
 
@@ -262,7 +254,7 @@ func (o offer) better(than offer) bool {
 	return o.candidate < than.candidate
 }
 
-// best is the candidate whose turn it is.
+// best returns the next pick.
 func (s *spreading) best() (candidate int, ok bool) {
 	var best offer
 	consider := func(cell int32) (stays bool) {
@@ -300,7 +292,7 @@ func (s *spreading) best() (candidate int, ok bool) {
 		of := &s.cells[cell]
 		of.members = append(of.members, s.next)
 		if of.listed {
-			continue // behind one of the same domains
+			continue // behind another candidate with the same domains
 		}
 		of.listed = true
 		if consider(cell) {
@@ -310,7 +302,7 @@ func (s *spreading) best() (candidate int, ok bool) {
 	return best.candidate, ok
 }
 
-// bound is the most that a candidate, or one behind it, can be worth.
+// bound returns the maximum value of a candidate and those after it.
 func (s *spreading) bound(c int) float64 {
 	return s.plain(c) + 100*math.Abs(s.weight)
 }
@@ -322,8 +314,7 @@ func (s *spreading) plain(c int) float64 {
 	return s.score[c]
 }
 
-// offer is what a candidate has to offer now; barred says that a hard rule
-// forbids it.
+// offer evaluates a candidate; barred says that a hard rule excludes it.
 func (s *spreading) offer(c int) (o offer, barred bool) {
 	s.offers++
 	o.candidate = c
@@ -346,7 +337,7 @@ func (s *spreading) offer(c int) (o offer, barred bool) {
 	return o, false
 }
 
-// spreadScore is the score of the `spread` prioritizer for a candidate now.
+// spreadScore returns the current score of the `spread` prioritizer for a candidate.
 func (s *spreading) spreadScore(c int) float64 {
 	if len(s.rules) == 0 {
 		return 0
@@ -372,7 +363,7 @@ func (l *spreadLoad) score(domains []int32) float64 {
 	return 100 - 200*float64(worst-l.least)/float64(l.most-l.least)
 }
 
-// cell is the cell of a candidate, made if there is none yet.
+// cell returns the cell of a candidate, creating it if necessary.
 func (s *spreading) cell(c int) int32 {
 	s.key = s.key[:0]
 	for _, r := range s.rules {
@@ -395,8 +386,8 @@ func (s *spreading) cell(c int) int32 {
 	return cell
 }
 
-// mayBeStuck reports whether an early pick may have been in the way of two
-// later ones: there are several hard rules, or candidates in several domains.
+// mayBeStuck reports whether an early pick may have prevented two later ones, because there are
+// several hard rules, or candidates in several domains.
 func (s *spreading) mayBeStuck() bool {
 	hard := 0
 	for _, r := range s.rules {

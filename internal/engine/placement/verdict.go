@@ -13,24 +13,24 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// Verdicts say for every cluster whether the filters admit it for a query, and
-// which one does not.
+// Verdicts say for every cluster whether the filters admit it for a query, and which one rejects
+// it.
 type Verdicts struct {
-	// Admitted are the clusters that fit, the present ones by their own rules.
+	// Admitted are the clusters that fit. Current ones are subject to their more lenient rules.
 	Admitted columns.Bitmap
 
-	pass    *Pass          // judges and rates clusters as the decision did
-	Current columns.Bitmap // rows of the present decision
+	pass    *Pass          // evaluates and rates clusters as the decision did
+	Current columns.Bitmap // rows of the current decision
 	checks  []filter.Check
-	counts  []int // of what each check rejected
-	// turnedAway are, by check, the rows that it was the first to reject.
+	counts  []int // rejections by check
+	// turnedAway holds, by check, the rows that it was the first to reject.
 	turnedAway []columns.Bitmap
-	// leaving is how many clusters would fit, were the workload not leaving them.
+	// leaving is how many clusters would fit if the workload were not leaving them.
 	leaving int
 }
 
-// NewVerdicts judges every cluster as one outside of the present decision, and
-// also returns the mask that is the result.
+// NewVerdicts evaluates every cluster as one outside the current decision, and also returns the
+// resulting mask.
 func NewVerdicts(f *columns.Fleet, q *Query, others ledger.Others) (*Verdicts, columns.Bitmap) {
 	p := newPass(f, q, others.Reserved)
 	v := &Verdicts{pass: p, checks: q.Checks.All}
@@ -55,14 +55,13 @@ func NewVerdicts(f *columns.Fleet, q *Query, others ledger.Others) (*Verdicts, c
 	return v, keep
 }
 
-// RejectedBy is the position of the first check that rejected a row, -1 where none
-// did.
+// RejectedBy returns the position of the first check that rejected a row, or -1.
 func (v *Verdicts) RejectedBy(row int) int {
 	return slices.IndexFunc(v.turnedAway, func(rows columns.Bitmap) bool { return rows.Has(row) })
 }
 
-// JudgePresent replaces the verdict on a cluster of the present decision by
-// that of the milder rules for those.
+// JudgePresent replaces the verdict on a cluster of the current decision by that of the more
+// lenient rules.
 func (v *Verdicts) JudgePresent(row int) {
 	v.Current.Set(row)
 	if was := v.RejectedBy(row); was >= 0 {
@@ -80,7 +79,7 @@ func (v *Verdicts) JudgePresent(row int) {
 	}
 }
 
-// Leave takes out a cluster that the workload is leaving.
+// Leave rejects a cluster that the workload is leaving.
 func (v *Verdicts) Leave(row int) {
 	if v.Admitted.Has(row) {
 		v.Admitted.Clear(row)
@@ -88,12 +87,10 @@ func (v *Verdicts) Leave(row int) {
 	}
 }
 
-// EvictionsFilter is the name under which explanations have the clusters that a
-// workload is leaving.
+// EvictionsFilter is the filter name in explanations for the clusters that a workload is leaving.
 const EvictionsFilter = "evictions"
 
-// Rejections counts the rejected clusters by check, in the order of the
-// filters.
+// Rejections counts the rejected clusters by check, in filter order.
 func (v *Verdicts) Rejections() []api.Rejection {
 	var out []api.Rejection
 	for i, check := range v.checks {
@@ -114,7 +111,7 @@ func (v *Verdicts) Rejections() []api.Rejection {
 	return out
 }
 
-// causes divides what a check rejected, nil where the check says it all.
+// causes returns the causes of a check's rejections, or nil if the check has only one.
 func (v *Verdicts) causes(at int) []filter.Cause {
 	check, ok := v.checks[at].(filter.Causer)
 	if !ok {
@@ -129,10 +126,10 @@ func (v *Verdicts) causes(at int) []filter.Cause {
 	})
 }
 
-// maxNamedCauses is how many causes the summary names.
+// maxNamedCauses is the number of causes that the summary names.
 const maxNamedCauses = 2
 
-// named lists causes for a sentence: ` ("load", "cost" and 3 more)`.
+// named formats causes: ` ("load", "cost" and 3 more)`.
 func named(causes []filter.Cause) string {
 	if len(causes) == 0 {
 		return ""
@@ -156,10 +153,9 @@ func named(causes []filter.Cause) string {
 	return " (" + text + ")"
 }
 
-// Sentence is the part of the summary that says how many clusters fit, and why the
-// others do not. Without a present decision it is the same for all queries of a
-// class. Clusters that belong to other namespaces are not even counted: whoever
-// reads the sentence is not to learn of them.
+// Sentence is the part of the summary that says how many clusters fit, and why the others do not.
+// Without a current decision it is the same for all queries of a class. Clusters that belong to
+// other namespaces are not counted, because the reader must not learn of them.
 func (v *Verdicts) Sentence() string {
 	f, q := v.pass.Fleet, v.pass.Query
 	fit, total := v.Admitted.Count(), f.Len()
@@ -203,8 +199,7 @@ func (v *Verdicts) Rejected() []api.Candidate {
 	return out
 }
 
-// Sentence is the sentence about how many clusters fit a query, and why the others do
-// not.
+// Sentence says how many clusters fit a query, and why the others do not.
 func Sentence(f *columns.Fleet, q *Query, others ledger.Others) string {
 	p := newPass(f, q, others.Reserved)
 	v := &Verdicts{pass: p, checks: q.Checks.All, Admitted: slices.Clone(f.Live())}
@@ -212,7 +207,7 @@ func Sentence(f *columns.Fleet, q *Query, others ledger.Others) string {
 	left := f.Len()
 	for i, check := range v.checks {
 		var before columns.Bitmap
-		if _, ok := check.(filter.Causer); ok { // it has to know which ones, too
+		if _, ok := check.(filter.Causer); ok { // it also needs to know which ones
 			before = slices.Clone(v.Admitted)
 		}
 		check.Apply(&p.Look, v.Admitted)
@@ -226,9 +221,9 @@ func Sentence(f *columns.Fleet, q *Query, others ledger.Others) string {
 	return v.Sentence()
 }
 
-// RejectedAlike reports whether some rows are admitted in two versions of a fleet, or
-// rejected in both by the same check for the same cause: then the Sentence of the query is the
-// same, where nothing else differs.
+// RejectedAlike reports whether the given rows are admitted in two versions of a fleet, or rejected
+// in both by the same check for the same cause. Then the Sentence of the query is the same if
+// nothing else differs.
 func RejectedAlike(before, now *columns.Fleet, q *Query, others ledger.Others, rows []int) bool {
 	was, is := q.look(before, others.Reserved), q.look(now, others.Reserved)
 	for _, row := range rows {
@@ -245,7 +240,7 @@ func RejectedAlike(before, now *columns.Fleet, q *Query, others ledger.Others, r
 	return true
 }
 
-// rejecting is the position of the first check that rejects a row, -1 where none does.
+// rejecting returns the position of the first check that rejects a row, or -1.
 func rejecting(checks []filter.Check, l *filter.Look, row int) int {
 	return slices.IndexFunc(checks, func(c filter.Check) bool { return !c.Admits(l, row, false) })
 }

@@ -11,27 +11,26 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
 )
 
-// View is what all queries of a Class have in common, as of a fleet: who is
+// View is what all queries of a Class share for one version of the fleet: which clusters are
 // admitted, and in which order.
 type View struct {
-	// Mask is who is admitted, seen as clusters outside of a present decision.
+	// Mask contains the admitted clusters, treated as clusters outside a current decision.
 	Mask columns.Bitmap
-	// demoted are clusters that rank last among equals; nil where there are none.
+	// demoted are the clusters that rank last among equals; nil if there are none.
 	demoted columns.Bitmap
-	// Ranking is the order by the scoring policy; nil where the query is not
-	// Ranked.
+	// Ranking is the order by the scoring policy; nil if the query is not Ranked.
 	Ranking *score.Ranking
-	// Ceiling is that of the scorer, nil where nobody keeps one. Like the ranking it
-	// belongs to whoever decides.
+	// Ceiling is that of the scorer, or nil. Like the ranking, it belongs to the goroutine that
+	// decides.
 	Ceiling *score.Ceiling
-	// Until is when time alone takes a cluster out of the mask; zero if never.
+	// Until is when a cluster in the mask will first be rejected through the passing of time alone;
+	// zero if never.
 	Until time.Time
-	// Shared says that others read the bitmaps: Judge changes copies of them.
+	// Shared says that others read the bitmaps, so Judge modifies copies.
 	Shared bool
 }
 
-// NewView looks at the fleet for a query. A ranking that is at hand is used, nil
-// is made anew.
+// NewView evaluates the fleet for a query. If ranking is nil, it is computed.
 func NewView(f *columns.Fleet, q *Query, others ledger.Others, ranking *score.Ranking) *View {
 	p := newPass(f, q, others.Reserved)
 	v := &View{Mask: p.mask(), demoted: p.demotedRows(), Ranking: ranking}
@@ -42,9 +41,8 @@ func NewView(f *columns.Fleet, q *Query, others ledger.Others, ranking *score.Ra
 	return v
 }
 
-// Refresh brings the mask, and what follows from it, to the fleet's version, and
-// returns the rows that the mask no longer has. The ranking is its owner's to
-// update.
+// Refresh updates the mask and what depends on it to the version of the fleet, and returns the rows
+// that were removed from the mask. The owner of the ranking updates that.
 func (v *View) Refresh(f *columns.Fleet, q *Query, others ledger.Others) (gone []int) {
 	p := newPass(f, q, others.Reserved)
 	was := v.Mask
@@ -63,29 +61,28 @@ func (v *View) isDemoted(row int) bool {
 	return v.demoted != nil && row>>6 < len(v.demoted) && v.demoted.Has(row)
 }
 
-// decision returns a pass for one query of the view: it sees the other
-// placements without its own present decision.
+// decision returns a pass for one query of the view: it sees the other placements without its own
+// current decision.
 func (v *View) decision(f *columns.Fleet, q *Query, others ledger.Others, present []int) Pass {
 	p := v.rating(f, q, others)
 	p.See(others.Load, present)
 	return p
 }
 
-// rating returns a pass that rates clusters by the view's ranking, where it has
-// one.
+// rating returns a pass that rates clusters by the view's ranking, if it has one.
 func (v *View) rating(f *columns.Fleet, q *Query, others ledger.Others) Pass {
 	p := PassOf(f, q, others.Reserved)
 	p.Use(v.Ranking, v.Mask)
 	return p
 }
 
-// Judge brings one row to the fleet's version, and reports whether it is judged
-// otherwise than before. What follows for the ranking is its owner's to do.
+// Judge updates one row to the version of the fleet, and reports whether its result changed. The
+// owner of the ranking updates that.
 func (v *View) Judge(f *columns.Fleet, q *Query, others ledger.Others, row int) (changed bool) {
 	p := PassOf(f, q, others.Reserved)
 	is := p.Admits(row, false)
-	// Also of a row that is not admitted: a present decision may stay there, and
-	// ranks last among equals all the same.
+	// Also for a row that is not admitted: a current decision may keep it, and it then ranks last
+	// among equals.
 	demoted := f.Live().Has(row) && p.demoted(row)
 	if is != v.Mask.Has(row) || demoted != v.isDemoted(row) {
 		v.assign(row, is, demoted)
@@ -99,7 +96,7 @@ func (v *View) Judge(f *columns.Fleet, q *Query, others ledger.Others, row int) 
 	return changed || !v.Until.Equal(was)
 }
 
-// assign notes how a row is judged.
+// assign records the result for a row.
 func (v *View) assign(row int, is, demoted bool) {
 	if v.Shared {
 		v.Mask, v.demoted, v.Shared = slices.Clone(v.Mask), slices.Clone(v.demoted), false
@@ -113,12 +110,11 @@ func (v *View) assign(row int, is, demoted bool) {
 	}
 }
 
-// Expired names a placement score that the query is rated by and that has
-// expired on an admitted cluster; "" where none has.
+// Expired names a placement score that the query uses and that has expired on an admitted cluster,
+// or returns "".
 func (v *View) Expired(f *columns.Fleet, q *Query) string { return v.expired(f, q, nil) }
 
-// expired is Expired for a decision whose clusters need not be admitted: some
-// may only stay.
+// expired is Expired for a decision with clusters that need not be admitted: some may only stay.
 func (v *View) expired(f *columns.Fleet, q *Query, choices []Choice) string {
 	by := q.scoring.Perishes
 	if by == nil || !q.UsesScores() {

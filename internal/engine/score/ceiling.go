@@ -2,21 +2,20 @@ package score
 
 import "github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 
-// Ceiling is at least the score, together with what the decisions of others say, of any
-// cluster outside of a decision, whoever asks by one scorer: a present cluster that is
-// not below it gives way to none. It is kept, as a Ranking is, and found anew once a
-// rate or a count of decisions differs.
+// Ceiling is an upper bound on the score of any cluster outside a decision, with the decisions of
+// others included, for all queries with one scorer. A current cluster that is not below it cannot
+// be displaced. Like a Ranking, a Ceiling is kept, and recomputed when a rate or a count of
+// decisions changes.
 type Ceiling struct {
 	score   float64
 	ok      bool
-	ranking *Ranking // as of which it was found
+	ranking *Ranking // for which it was computed
 	ranked  int
 	load    *ledger.Load
 	counted int
 }
 
-// Of is the ceiling of a look at the fleet; ok is false where it cannot be told at
-// once.
+// Of returns the ceiling for a Rating. ok is false if it cannot be computed cheaply.
 func (c *Ceiling) Of(r *Rating) (score float64, ok bool) {
 	if c == nil || r.Ranking == nil || r.By.Minds == nil {
 		return 0, false
@@ -29,8 +28,7 @@ func (c *Ceiling) Of(r *Rating) (score float64, ok bool) {
 	return c.score, c.ok
 }
 
-// ceiling looks at the clusters in the order of the ranking until no later one can
-// have a higher score.
+// ceiling walks the ranking until no later cluster can have a higher score.
 func (r *Rating) ceiling() (highest float64, ok bool) {
 	whole, k := *r, r.Ranking
 	whole.Seen = r.Seen.Whole()
@@ -55,11 +53,11 @@ func (r *Rating) ceiling() (highest float64, ok bool) {
 	return highest, len(k.Order) > 0
 }
 
-// MaxByCount is for how many numbers of decisions it is noted what they add.
+// MaxByCount is the number of decision counts for which ByCount computes the effect.
 const MaxByCount = 64
 
-// ByCount appends what the decisions of others add to the score of an outsider, by
-// how many of them chose it, as far as nothing but that number counts.
+// ByCount appends what the decisions of others add to the score of a cluster outside the decision,
+// by how many decisions chose it, as long as only that count matters.
 func (r *Rating) ByCount(known []float64) []float64 {
 	for count := 0; count <= int(r.Seen.High) && len(known) < cap(known); count++ {
 		add, ok := r.ofCount(int32(count))

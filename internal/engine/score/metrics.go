@@ -8,23 +8,22 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// weightedMean is the metrics strategy: the mean of a cluster's normalised
-// metrics, weighted as the cluster declares, with stickiness s as one more
-// metric of value 1 on the clusters of the present decision:
+// weightedMean is the metrics strategy: the mean of a cluster's normalized metrics, weighted as the
+// cluster declares. Clusters of the current decision have the stickiness s as an additional metric
+// with value 1:
 //
 //	current    (Σ w·m + s) / (Σ w + s)
 //	elsewhere   Σ w·m / Σ w
 //	no metrics  s on the current cluster, 0 elsewhere
 //
-// Example: metrics 0.9 and 0.1 with weights 1 and 10 score 1.9/11 = 0.1727;
-// with s = 0.1 on the current cluster 2.0/11.1 = 0.1802.
-// (spec/krake-scheduling.rst, Scheduling of Applications.)
+// Example: metrics 0.9 and 0.1 with weights 1 and 10 score 1.9/11 = 0.1727; with s = 0.1 on the
+// current cluster 2.0/11.1 = 0.1802. (spec/krake-scheduling.rst, Scheduling of Applications.)
 type weightedMean struct{ stickiness float64 }
 
-// Unrated is the scoring of queries that only ask who fits.
+// Unrated is the scoring of queries that only ask which clusters fit.
 var Unrated = newScoring("", &weightedMean{})
 
-// What most placements have is shared.
+// Shared instances of what most placements use.
 var (
 	loose = newScoring(api.StrategyMetrics, &weightedMean{})
 	usual = newScoring(api.StrategyMetrics, &weightedMean{api.DefaultStickiness})
@@ -41,13 +40,14 @@ func newWeightedMean(spec *api.PlacementSpec) *Scoring {
 	}
 }
 
-// Key implements scorer. What staying is worth is no part of it.
+// Key implements scorer. Stickiness is not part of it, because it does not affect clusters outside
+// a decision.
 func (*weightedMean) Key(key.Writer) {}
 
 // Traits implements scorer.
 func (*weightedMean) Traits() Traits { return Traits{Reads: columns.MetricValues, Words: &ownWords} }
 
-// Own implements scorer. It is also the score: other placements do not matter.
+// Own implements scorer. It is also the score, because decisions of other placements do not matter.
 func (w *weightedMean) Own(r *Rating, row int, current bool) float64 {
 	f := r.Fleet
 	s := 0.0
@@ -65,9 +65,9 @@ func (w *weightedMean) Own(r *Rating, row int, current bool) float64 {
 	return (sums.SumProducts*scale + s*scale) / (sums.SumWeights*scale + s*scale)
 }
 
-// scaleOf is what sums have to be scaled by to stay finite: 1, or a half where
-// both addends are near the largest float. Either scales without rounding, so
-// it does not matter whether a multiplication is fused with an addition.
+// scaleOf returns a factor that keeps sums finite: 1, or a half if both addends are near the
+// largest float. Scaling by either does not round, so fusing the multiplication with an addition
+// makes no difference.
 func scaleOf(sum float64) float64 {
 	if math.IsInf(sum, 0) {
 		return 0.5
@@ -116,7 +116,7 @@ func (w *weightedMean) Parts(r *Rating, row int, current bool) []api.ScorePart {
 	return parts
 }
 
-// ownWords are our own words.
+// ownWords is the default wording.
 var ownWords = Words{Satisfied: satisfied, WellReason: api.ReasonWellConfigured}
 
 func satisfied(t Tally) api.Condition {

@@ -7,29 +7,27 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 )
 
-// Ranking orders clusters by what a scorer says of them, whoever asks: best first
-// and by name among equals. It is the same for all queries of a
-// RankKey, so it is kept and only brought up to date. Like Reservations it is
-// mutable and belongs to whoever decides.
+// Ranking orders clusters by their base score, best first and by name among equals. It is the same
+// for all queries with one RankKey, so it is kept and updated incrementally. Like Reservations, it
+// is mutable and belongs to the goroutine that decides.
 type Ranking struct {
 	Score []float64 // by row
 	Order []int32
-	names []int32 // byName of the fleet that it is of: same as long as no cluster comes or goes
+	names []int32 // byName of its fleet: unchanged as long as no cluster is added or removed
 	spans []span
-	spare []int32 // the memory of the order before
-	// version is another after every Update.
+	spare []int32 // the previous order, whose memory is reused
+	// version changes with every Update.
 	version int
 }
 
-// NewRanking orders the clusters by the scorer of a look at the fleet; mask is who is
-// admitted.
+// NewRanking orders the clusters by the scorer of a Rating; mask contains the admitted clusters.
 func NewRanking(p *Rating, mask columns.Bitmap) *Ranking {
 	r := &Ranking{}
 	r.build(p, mask)
 	return r
 }
 
-// build orders everything anew.
+// build computes the order from scratch.
 func (r *Ranking) build(p *Rating, mask columns.Bitmap) {
 	p.Ranking, r.names = nil, p.Fleet.ByName()
 	rows := p.Fleet.Live()
@@ -71,9 +69,8 @@ func (r *Ranking) build(p *Rating, mask columns.Bitmap) {
 	}
 }
 
-// Update follows a fleet to its next version, in which rows differ, and for a
-// relative policy the mask along with it. all reports that the score of every
-// cluster may have changed.
+// Update applies a new version of the fleet in which the given rows changed and, for a relative
+// policy, a new mask. all reports that the score of every cluster may have changed.
 func (r *Ranking) Update(p *Rating, mask columns.Bitmap, rows []int) (all bool) {
 	f, relative := p.Fleet, p.By.Relative()
 	r.version++
@@ -103,7 +100,7 @@ func (r *Ranking) Update(p *Rating, mask columns.Bitmap, rows []int) (all bool) 
 	few := len(rows) <= columns.FewRows && sameRows(r.names, f.ByName())
 	r.names = f.ByName()
 	if few {
-		// While the scores are those that they stand by.
+		// The scores must still be those by which the rows are ordered.
 		for _, row := range rows {
 			r.Order = columns.TakeRows(r.Order, []int32{int32(row)}, before)
 		}
@@ -129,7 +126,7 @@ func (r *Ranking) Update(p *Rating, mask columns.Bitmap, rows []int) (all bool) 
 	return false
 }
 
-// sameRows reports that two lists are one and the same.
+// sameRows reports whether two slices are the same.
 func sameRows(a, b []int32) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

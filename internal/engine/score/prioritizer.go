@@ -8,25 +8,23 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// prioritizer rates clusters from -100 to 100, by what is known of them or by what
-// is decided. It is an immutable value that describes itself, as a Check does. What
-// it rates by it says with the interfaces below, of which it has those that it
-// needs. Each sort has a file of its own.
+// prioritizer rates clusters from -100 to 100, by facts about them or by decisions. Like a Check,
+// it is an immutable value that describes itself, by implementing those of the interfaces below
+// that apply. Each prioritizer has its own file.
 //
-// They are told the position of their term among those that look at the cluster:
-// what they see of the fleet is found there in Rating.figures and Rating.spans.
+// Methods get i, the position of the term among the terms that look at clusters, which is its index
+// in Rating.figures and Rating.spans.
 type prioritizer interface {
-	// Name is the name in explanations.
+	// Name returns the name in explanations.
 	Name() string
-	// Key writes what makes the prioritizer equal to another: two with equal keys
-	// rate alike.
+	// Key writes what distinguishes the prioritizer: two with equal keys give equal rates.
 	Key(k key.Writer)
-	// Reads are the aspects of the fleet that a rate depends on.
+	// Reads returns the aspects of the fleet that a rate depends on.
 	Reads() columns.Aspects
 }
 
-// builtins are the built-in prioritizers, in the order in which those that look at
-// decisions are explained. A new one is one file and one line here.
+// builtins are the built-in prioritizers, in the order in which those that look at decisions are
+// explained. To add one, add its file and a line here.
 var builtins = []prioritizer{
 	balancing{builtin{api.PrioritizerBalance}},
 	steady{builtin{api.PrioritizerSteady}},
@@ -37,14 +35,14 @@ var builtins = []prioritizer{
 	available{builtin{api.PrioritizerAvailableMemory}, "memory"},
 }
 
-// configured make prioritizers from what the user says of them, by type. A built-in
-// one is found by its name.
+// configured creates prioritizers from the user's configuration, by type. A built-in one is looked
+// up by name.
 var configured = map[api.PrioritizerType]func(*api.PrioritizerConfig) prioritizer{
 	api.PrioritizerAddon:  func(c *api.PrioritizerConfig) prioritizer { return addonScore{c.ResourceName, c.ScoreName} },
 	api.PrioritizerMetric: func(c *api.PrioritizerConfig) prioritizer { return metricScore{c.Name} },
 }
 
-// builtin is what is built in under a name.
+// builtin is the name and key of a built-in prioritizer.
 type builtin struct{ kind string }
 
 // Name implements prioritizer.
@@ -56,42 +54,41 @@ func (b builtin) Key(k key.Writer) {
 	k.Text("builtin", b.kind)
 }
 
-// observable is a prioritizer that is shown as a part of the score.
+// observable is a prioritizer that explanations show as a part of the score.
 type observable interface {
-	// Observe is the rate of a row, and what it rests on.
+	// Observe returns the rate of a row and what it is based on.
 	Observe(r *Rating, i, row int, current bool) (rate float64, from observation)
 }
 
-// observation is what the score of a prioritizer rests on.
+// observation is what the rate of a prioritizer is based on.
 type observation struct {
-	// raw is the figure as the user knows it, nil where there is none.
+	// raw is the value as the user knows it, or nil.
 	raw *float64
-	// metric is that whose value the figure is, nil where it is something else.
+	// metric is the metric whose value raw is, or nil.
 	metric *api.Key
-	// reason says why there is no figure, or why it does not count; "" where it
-	// counts.
+	// reason says why there is no value, or why it does not count. It is "" if it counts.
 	reason string
-	// expiredAt is since when the figure does not count because it is too old.
+	// expiredAt is when the value expired.
 	expiredAt *time.Time
 }
 
-// rater is a prioritizer that rates a cluster by what is known of it, whoever asks.
+// rater is a prioritizer that rates a cluster by facts about it, independent of the query.
 type rater interface {
 	Rate(r *Rating, i, row int) float64
 }
 
-// sighted is a rater that finds figures in a fleet, once for every look at it.
+// sighted is a rater that looks up columns of the fleet, once for every Rating.
 type sighted interface {
 	Figures(f *columns.Fleet) figures
 }
 
-// figures is where a prioritizer finds its figures by row; it uses one of them.
+// figures holds the columns in which a prioritizer looks up values by row; each uses one of them.
 type figures struct {
 	scores  []int8
-	amounts []int64 // in thousandths, or unreported
+	amounts []int64 // in thousandths, or Unreported
 }
 
-// amount is the amount of a row.
+// amount returns the amount of a row.
 func (x *figures) amount(row int) int64 {
 	if row < len(x.amounts) {
 		return x.amounts[row]
@@ -99,55 +96,52 @@ func (x *figures) amount(row int) int64 {
 	return columns.Unreported
 }
 
-// comparing is a rater that compares the candidates with each other by an amount.
+// comparing is a rater that compares candidates by an amount.
 type comparing interface {
 	Amount(r *Rating, i, row int) int64
 }
 
-// minding is a prioritizer that looks at what other placements decided. It says where
-// a new seat goes and moves none.
+// minding is a prioritizer that takes the decisions of other placements into account. It affects
+// where new seats go, but moves none.
 type minding interface {
-	// Mind is what their decisions add to the rate of a row.
+	// Mind returns what their decisions add to the rate of a row.
 	Mind(r *Rating, i, row int) float64
-	// Bounds are the least and the most of Mind for any cluster outside of the
-	// decision.
+	// Bounds returns the bounds of Mind for clusters outside the decision.
 	Bounds(r *Rating) (least, most float64)
-	// Most is at least Mind of a row for whichever placement asks. ok is false where
-	// that cannot be told at once.
+	// Most returns an upper bound on Mind of a row for any placement. ok is false if it cannot be
+	// computed cheaply.
 	Most(r *Rating, row int) (most float64, ok bool)
 }
 
-// counting is a minding one that looks at nothing but how many decisions chose a
-// cluster, of at most high for any.
+// counting is a minding prioritizer that only depends on how many decisions chose a cluster. high
+// is the maximum over all clusters.
 type counting interface {
 	OfCount(count, high int32) float64
 }
 
-// sharing is a comparing one that also compares what others leave of the amount.
+// sharing is a comparing prioritizer that also compares what others leave of the amount.
 type sharing interface {
 	Left(r *Rating, i, row int) int64
 }
 
-// sticking is a prioritizer that rates the clusters of the present decision. With a
-// positive weight that is what staying is worth; with a negative one it is a wish to
-// be elsewhere, which moves nothing that answers its spec: the decision would leave
-// its clusters as soon as it is made.
+// sticking is a prioritizer that rates the clusters of the current decision. A positive weight
+// favors staying. A negative weight favors other clusters, but moves no decision that still meets
+// its spec: otherwise a decision would leave its clusters as soon as it is made.
 type sticking interface {
 	Stay() float64
 }
 
-// evening is a prioritizer that rates how evenly the chosen clusters are divided, and
-// no single one.
+// evening is a prioritizer that rates how evenly the chosen clusters are distributed, not single
+// clusters.
 type evening interface {
 	Evens()
 }
 
 // perishing is a prioritizer whose rates expire.
 type perishing interface {
-	// Expired are the rows on which the rate no longer counts, and what it is that
-	// has expired there.
+	// Expired returns the rows whose rate has expired, and a description of what expired.
 	Expired(f *columns.Fleet) (what string, on *columns.RowSet)
-	// Until is when time alone next changes the rate of a row, zero if never.
+	// Until returns when the rate of a row next changes through the passing of time alone, or zero.
 	Until(f *columns.Fleet, row int) time.Time
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// addonScore is a score of the clusters' placement scores, as it is: 0 where a
-// cluster has none or it has expired.
+// addonScore uses a score of the clusters' placement scores unchanged. It is 0 if a cluster has
+// none or it has expired.
 type addonScore struct{ resource, score string }
 
 // Name implements prioritizer.
@@ -66,7 +66,7 @@ func (a addonScore) observe(f *columns.Fleet, row int) observation {
 	raw := float64(value)
 	o := observation{raw: &raw}
 	if expired {
-		at := object.Spec.ValidUntil.UTC() // one without never expires
+		at := object.Spec.ValidUntil.UTC() // one without valid_until never expires
 		o.expiredAt, o.reason = &at, "expired since "+at.Format(time.RFC3339)+"; counts as 0"
 	}
 	return o

@@ -2,8 +2,7 @@ package score
 
 import "github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 
-// balancing prefers clusters that few decisions chose, whatever placement they
-// belong to.
+// balancing prefers clusters that few decisions of any placement chose.
 type balancing struct{ builtin }
 
 // Reads implements prioritizer.
@@ -20,8 +19,8 @@ func (balancing) Bounds(r *Rating) (least, most float64) {
 	return balanced(r.Seen.High, r.Seen.High), balanced(r.Seen.Low, r.Seen.High)
 }
 
-// Most implements minding: without the decision of who asks, the highest count may be
-// less, and a row that it did not choose rates less then.
+// Most implements minding: without the asking placement's own decision, the highest count may be
+// lower, and a row that it did not choose then rates lower.
 func (balancing) Most(r *Rating, row int) (most float64, ok bool) {
 	return balanced(r.Seen.At(row), r.Seen.High), true
 }
@@ -32,12 +31,12 @@ func (b balancing) Observe(r *Rating, i, row int, _ bool) (float64, observation)
 	return b.Mind(r, i, row), observation{raw: &count}
 }
 
-// balanced rates a count of decisions between none and the highest:
+// balanced rates a count of decisions between 0 and the highest:
 //
-//	2 · int(100 · (0.5 - count/high)), 100 where nothing is decided yet
+//	2 · int(100 · (0.5 - count/high)), or 100 if there are no decisions yet
 //
-// The whole number is that of Open Cluster Management, which cuts off before it
-// doubles: of at most 3, the counts 0, 1, 2 and 3 rate 100, 32, -32 and -100.
+// The result is that of Open Cluster Management, which truncates before it doubles: with a highest
+// count of 3, the counts 0, 1, 2 and 3 rate 100, 32, -32 and -100.
 func balanced(count, high int32) float64 {
 	if high == 0 {
 		return 100

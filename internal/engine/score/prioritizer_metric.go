@@ -8,8 +8,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// metricScore is a live metric that the clusters list: its normalised value n
-// mapped to 200·n - 100, and 0 where it has no usable value.
+// metricScore maps the normalized value n of a metric that clusters list to 200·n - 100, and to 0
+// if there is no usable value.
 type metricScore struct{ metric string }
 
 // Name implements prioritizer.
@@ -52,8 +52,7 @@ func (m metricScore) observe(f *columns.Fleet, row int) observation {
 	return observation{raw: &raw, metric: &state.Key}
 }
 
-// of is the first metric of the name that a cluster lists, nil where it has no
-// usable value.
+// of returns the first metric with the name that a cluster lists, or nil if it has no usable value.
 func (m metricScore) of(f *columns.Fleet, row int) *columns.MetricState {
 	if state := m.listed(f, row); state != nil && state.Usable {
 		return state
@@ -61,7 +60,7 @@ func (m metricScore) of(f *columns.Fleet, row int) *columns.MetricState {
 	return nil
 }
 
-// listed is the first metric of the name that a cluster lists.
+// listed returns the first metric with the name that a cluster lists.
 func (m metricScore) listed(f *columns.Fleet, row int) *columns.MetricState {
 	for _, listed := range f.Rows()[row].Metrics {
 		if state := f.MetricOf(row, listed); state.Key.Name == m.metric {

@@ -7,8 +7,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// allocatable rates the allocatable amount of a resource by where it stands between
-// the least and the most of the candidates.
+// allocatable rates the allocatable amount of a resource relative to the lowest and highest among
+// the candidates.
 type allocatable struct {
 	builtin
 	resource string
@@ -39,8 +39,8 @@ func (a allocatable) Observe(r *Rating, i, row int, _ bool) (float64, observatio
 	return a.Rate(r, i, row), observation{raw: units(amount)}
 }
 
-// available rates likewise what is left of the amount. By itself it counts what no
-// workload uses; what the reservations of others leave is Left.
+// available rates what is left of the amount in the same way. On its own, it considers what no
+// workload uses; Left also considers the reservations of others.
 type available allocatable
 
 // Reads implements prioritizer.
@@ -59,8 +59,8 @@ func (a available) Rate(r *Rating, i, row int) float64 {
 	return r.spans[i].rate(a.Amount(r, i, row))
 }
 
-// Left is what reservations leave of the amount. What the placement itself has
-// reserved is available to it.
+// Left returns what reservations leave of the amount. The placement's own reservation counts as
+// available.
 func (a available) Left(r *Rating, i, row int) int64 {
 	amount := a.Amount(r, i, row)
 	if amount == columns.Unreported {
@@ -76,7 +76,7 @@ func (a available) Left(r *Rating, i, row int) int64 {
 	return max(amount, 0)
 }
 
-// Mind implements minding: where nobody asked for what is left, others do not count.
+// Mind implements minding. If nobody has measured what is left, others do not count.
 func (a available) Mind(r *Rating, i, row int) float64 {
 	if r.left == nil {
 		return 0
@@ -107,7 +107,7 @@ func (a available) Observe(r *Rating, i, row int, _ bool) (float64, observation)
 	return scale[i].rate(amount), observation{raw: units(amount)}
 }
 
-// units is an amount in thousandths as a number of units.
+// units converts an amount in thousandths to units.
 func units(amount int64) *float64 {
 	raw := float64(amount) / 1000
 	return &raw
@@ -130,13 +130,12 @@ func (s *span) cover(amount int64) {
 	s.low, s.high = min(s.low, amount), max(s.high, amount)
 }
 
-// rate maps an amount to -100 at the lowest and 100 at the highest of the
-// candidates, cut off to a whole number, and 100 where all have the same:
+// rate maps an amount to -100 for the lowest and 100 for the highest of the candidates, truncated
+// to an integer, or to 100 if all are equal:
 //
 //	int(((a - low) / (high - low) - 0.5) · 2 · 100)
 //
-// Example: 1, 2 and 4 rate -100, -33 and 100. (That is what Open Cluster
-// Management computes.)
+// Example: 1, 2 and 4 rate -100, -33 and 100. This is what Open Cluster Management computes.
 func (s *span) rate(amount int64) float64 {
 	switch {
 	case amount == columns.Unreported:

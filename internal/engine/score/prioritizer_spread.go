@@ -2,12 +2,11 @@ package score
 
 import "github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 
-// evenness prefers clusters in domains of which few are chosen; see pickSpread. Its
-// weight says what that is worth where spread constraints divide the clusters.
+// evenness prefers clusters in domains of which few are chosen; see pickSpread. Its weight is the
+// value of an even distribution over the domains of spread constraints.
 type evenness struct{ builtin }
 
-// Reads implements prioritizer: the domains are those of the spread constraints, and
-// what those look at they say themselves.
+// Reads implements prioritizer: spread constraints declare what they read themselves.
 func (evenness) Reads() columns.Aspects { return 0 }
 
 // Evens implements evening.

@@ -2,10 +2,10 @@ package score
 
 import "github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 
-// steady prefers the clusters of the present decision.
+// steady prefers the clusters of the current decision.
 type steady struct{ builtin }
 
-// Reads implements prioritizer: the present decision is nothing of the fleet.
+// Reads implements prioritizer: the current decision is not part of the fleet.
 func (steady) Reads() columns.Aspects { return 0 }
 
 // Stay implements sticking.

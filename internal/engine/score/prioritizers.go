@@ -12,33 +12,32 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// prioritizers is the strategy of Open Cluster Management: the sum of scores of
-// -100 ... 100, each times its weight of -10 ... 10.
+// prioritizers is the strategy of Open Cluster Management: the sum of scores from -100 to 100, each
+// times its weight from -10 to 10.
 //
-// Example: balance 1 and steady 1 by default, and an add-on score of weight 2
-// that is 30: a cluster of the present decision that no other placement uses has
-// 1·100 + 1·100 + 2·30 = 260.
+// Example: with balance 1 and steady 1 by default, and an add-on score of 30 with weight 2, a
+// cluster of the current decision that no other placement uses has 1·100 + 1·100 + 2·30 = 260.
 type prioritizers struct {
-	// decided are the terms that look at decisions alone, and terms those that look
-	// at the cluster. The position among the latter is what a prioritizer is told.
+	// decided are the terms that only look at decisions, terms those that look at clusters.
+	// Prioritizers get their index in terms.
 	decided, terms []term
-	// stay is what the clusters of the present decision are rated higher by, and
-	// away, not positive, what a wish to be elsewhere takes from them.
+	// stay is added to the score of clusters of the current decision. away is not positive; it is
+	// what a negative steady weight subtracts from them.
 	stay, away float64
-	mindful    bool // some of terms mind what others decide
+	mindful    bool // some terms depend on the decisions of others
 	traits     Traits
 }
 
-// term is a prioritizer with its weight in a policy. What it rates by is noted, as it
-// is asked for every cluster.
+// term is a prioritizer with its weight in a policy. Its interfaces are looked up once, because
+// they are called for every cluster.
 type term struct {
 	prioritizer
 	weight float64
-	rates  rater   // nil for what looks at decisions alone
-	minds  minding // nil for what does not mind what others decide
+	rates  rater   // nil if it only looks at decisions
+	minds  minding // nil if it does not depend on the decisions of others
 }
 
-// additive is the policy that lists nothing, which most placements have.
+// additive is the policy without configurations, which most placements have.
 var additive = newScoring(api.StrategyPrioritizers, compilePolicy(&api.PrioritizerPolicy{}))
 
 // newPrioritizers compiles a prioritizer policy.
@@ -50,8 +49,8 @@ func newPrioritizers(spec *api.PlacementSpec) *Scoring {
 	return newScoring(api.StrategyPrioritizers, compilePolicy(policy))
 }
 
-// compilePolicy adds up the terms of a policy. Of a built-in prioritizer that is
-// listed twice the last weight counts; scores and metrics add up.
+// compilePolicy collects the terms of a policy. If a built-in prioritizer is listed twice, the last
+// weight counts; scores and metrics add up.
 func compilePolicy(policy *api.PrioritizerPolicy) *prioritizers {
 	s := &prioritizers{traits: Traits{Words: &ocmWords}}
 	weights := map[string]float64{}
@@ -97,7 +96,7 @@ func compilePolicy(policy *api.PrioritizerPolicy) *prioritizers {
 	return s
 }
 
-// add adds a term, and what it says of itself to what the policy does.
+// add adds a term and updates the properties of the policy.
 func (s *prioritizers) add(p prioritizer, weight float64) {
 	if weight == 0 {
 		return
@@ -138,10 +137,10 @@ func (s *prioritizers) Key(k key.Writer) {
 	s.RankKey(k)
 }
 
-// RankKey implements ranker: what looks at decisions alone orders nothing.
+// RankKey implements ranker. Terms that only look at decisions do not affect the order.
 func (s *prioritizers) RankKey(k key.Writer) { writeTerms(k, "terms", s.terms) }
 
-// writeTerms writes terms in their order: sums of floats depend on it.
+// writeTerms writes terms in order, because sums of floats depend on it.
 func writeTerms(k key.Writer, part string, terms []term) {
 	k.Sequence(part, len(terms), func(k key.Writer, i int) {
 		terms[i].Key(k)
@@ -149,9 +148,8 @@ func writeTerms(k key.Writer, part string, terms []term) {
 	})
 }
 
-// Own implements scorer. What is left of resources counts without regard to the
-// reservations of other placements here, and a wish to be elsewhere does not: with
-// it, a decision would leave its clusters as soon as it is made.
+// Own implements scorer. Reservations of other placements are ignored here, and so is a negative
+// steady weight, with which a decision would leave its clusters as soon as it is made.
 func (s *prioritizers) Own(r *Rating, row int, current bool) float64 {
 	score := r.base(row)
 	if current {
@@ -188,8 +186,8 @@ func (s *prioritizers) Others(r *Rating, row int, score float64) float64 {
 	return score
 }
 
-// OfCount implements minder. Several terms would have to be added one by one, as
-// Others does.
+// OfCount implements minder. With several terms, the sum must be computed one by one, as Others
+// does.
 func (s *prioritizers) OfCount(r *Rating, count int32) (add float64, ok bool) {
 	n := 0
 	for t := range s.all {
@@ -232,12 +230,12 @@ func (s *prioritizers) AtMost(r *Rating, row int, score float64) (most float64, 
 	return score, true
 }
 
-// Base implements ranker: what the terms say of a row, each times its weight.
+// Base implements ranker: the weighted sum of the terms.
 func (s *prioritizers) Base(r *Rating, row int) float64 {
 	s.resolve(r)
 	sum := 0.0
 	for i := range s.terms {
-		// Converted, so that no machine fuses the multiplication with the sum.
+		// The conversion prevents fused multiply-add.
 		sum += float64(s.terms[i].weight * s.terms[i].rates.Rate(r, i, row))
 	}
 	return sum
@@ -308,7 +306,7 @@ func (s *prioritizers) Parts(r *Rating, row int, current bool) []api.ScorePart {
 	return parts
 }
 
-// all are the terms, those that look at decisions alone first.
+// all yields the terms, first those that only look at decisions.
 func (s *prioritizers) all(yield func(*term) bool) {
 	for _, list := range [2][]term{s.decided, s.terms} {
 		for i := range list {
@@ -319,7 +317,7 @@ func (s *prioritizers) all(yield func(*term) bool) {
 	}
 }
 
-// resolve finds the figures of the terms, once for every look at the fleet.
+// resolve looks up the columns of the terms, once for every Rating.
 func (s *prioritizers) resolve(r *Rating) {
 	if r.figures != nil || len(s.terms) == 0 {
 		return
@@ -332,15 +330,15 @@ func (s *prioritizers) resolve(r *Rating) {
 	}
 }
 
-// ocmWords are the words of Open Cluster Management.
+// ocmWords is the wording of Open Cluster Management.
 var ocmWords = Words{
 	Satisfied:  satisfiedAsOCM,
 	Scheduled:  true,
 	WellReason: api.ReasonSucceedConfigured, WellMessage: "Placement configurations check pass",
 }
 
-// satisfiedAsOCM is the condition with the reasons and messages of Open Cluster
-// Management; the first that holds wins.
+// satisfiedAsOCM returns the condition with the reasons and messages of Open Cluster Management;
+// the first that applies is used.
 func satisfiedAsOCM(t Tally) api.Condition {
 	c := api.Condition{Type: api.ConditionSatisfied, Status: api.ConditionFalse}
 	sets, usable, members := t.sets()

@@ -8,27 +8,25 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// Rating is one look at the fleet to rate clusters: all that scorers see besides
-// what they are made of.
+// Rating is what scorers rate clusters by: one version of the fleet, with the decisions of others.
 type Rating struct {
 	filter.Look
 	By      *Scoring
-	Ranking *Ranking // nil: nothing is known of the scores yet
-	// candidates are the rows a relative ranking has; nil where it has all.
+	Ranking *Ranking // nil if no ranking is available
+	// candidates are the rows of a relative ranking; nil if it has all.
 	candidates columns.Bitmap
-	spans      []span // of what candidates are compared by
-	// What others decided, without the present decision itself.
+	spans      []span // of the amounts that candidates are compared by
+	// What others decided, without the current decision itself.
 	Seen ledger.LoadSeen
-	mine columns.Bitmap // rows of the present decision, where its own use matters
-	left []span         // of what reservations leave; nil where nothing asks
-	// settled: the decision answers its spec, and a wish to be elsewhere moves
-	// nothing.
+	mine columns.Bitmap // rows of the current decision, if its own use matters
+	left []span         // spans of what reservations leave; nil if not needed
+	// Settled says that the decision meets its spec, so that a negative steady weight does not move
+	// it.
 	Settled bool
 	figures []figures // by term of a policy, once resolved
 }
 
-// See takes in what others decided, for a query whose own present decision has some
-// rows.
+// See sets the decisions of others, for a query whose own current decision has the given rows.
 func (r *Rating) See(load *ledger.Load, present []int) {
 	reads := r.By.Traits.Reads
 	if reads.Any(columns.Chosen) {
@@ -42,8 +40,8 @@ func (r *Rating) See(load *ledger.Load, present []int) {
 	}
 }
 
-// Use has the rating find scores in a ranking, which may be nil; mask is who is
-// admitted.
+// Use makes the rating look up scores in a ranking, which may be nil; mask contains the admitted
+// clusters.
 func (r *Rating) Use(ranking *Ranking, mask columns.Bitmap) {
 	r.Ranking = ranking
 	if ranking == nil {
@@ -55,8 +53,8 @@ func (r *Rating) Use(ranking *Ranking, mask columns.Bitmap) {
 	}
 }
 
-// Widen measures what is compared with some rows that are no candidates of the
-// ranking. Where that changes the scale, the ranking does not hold.
+// Widen includes rows that are not candidates of the ranking in the comparison. If that changes the
+// scale, the ranking is not used.
 func (r *Rating) Widen(rows []int) {
 	spans := slices.Clone(r.spans)
 	for _, row := range rows {
@@ -67,12 +65,12 @@ func (r *Rating) Widen(rows []int) {
 	}
 }
 
-// MeasuresLeft reports that what others leave of an amount counts, which is measured
-// for each decision.
+// MeasuresLeft reports whether what others leave of an amount counts, which is measured for each
+// decision.
 func (r *Rating) MeasuresLeft() bool { return r.left != nil }
 
-// base is Own of a row outside of the decision, from the ranking where that has it.
-// The ranking of a relative scorer has only candidates; another has every cluster.
+// base returns Own of a row outside the decision, from the ranking if it has the row. The ranking
+// of a relative scorer has only candidates; others have every cluster.
 func (r *Rating) base(row int) float64 {
 	if k := r.Ranking; k != nil && row < len(k.Score) && (r.candidates == nil || r.candidates.Has(row)) {
 		return k.Score[row]
@@ -80,8 +78,8 @@ func (r *Rating) base(row int) float64 {
 	return r.By.Ranks.Base(r, row)
 }
 
-// ofCount is what the decisions of others add to the score of any outsider that some
-// number of them chose; ok is false where more than the number counts.
+// ofCount returns what the decisions of others add to the score of a cluster outside the decision
+// that count of them chose. ok is false if more than the count matters.
 func (r *Rating) ofCount(count int32) (add float64, ok bool) {
 	if r.By.Minds == nil {
 		return 0, true
@@ -89,8 +87,8 @@ func (r *Rating) ofCount(count int32) (add float64, ok bool) {
 	return r.By.Minds.OfCount(r, count)
 }
 
-// MostOfOthers is the most that the decisions of others add to the score of any
-// outsider.
+// MostOfOthers returns the maximum that the decisions of others add to the score of any cluster
+// outside the decision.
 func (r *Rating) MostOfOthers() float64 {
 	if r.By.Minds == nil {
 		return 0
@@ -98,15 +96,15 @@ func (r *Rating) MostOfOthers() float64 {
 	return r.By.Minds.Most(r)
 }
 
-// measure finds the spans of what candidates are compared by.
+// measure computes the spans of the amounts that candidates are compared by.
 func (r *Rating) measure(candidates columns.Bitmap) []span {
 	spans := make([]span, r.By.Traits.spans)
 	candidates.Each(func(row int) { r.By.Ranks.Cover(r, spans, row) })
 	return spans
 }
 
-// MeasureLeft finds the spans of what reservations leave to compare by, over the
-// clusters of a mask and the present ones.
+// MeasureLeft computes the spans of what reservations leave, over the clusters in mask and the
+// current ones.
 func (r *Rating) MeasureLeft(mask columns.Bitmap, present []int) {
 	if r.By.Minds == nil || !r.By.Traits.Reads.Any(columns.Reserved) {
 		return

@@ -9,118 +9,112 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// scorer rates clusters for a query. It is an immutable value that describes
-// itself, as a Check does, so that deciding, sharing, waking and explaining need no
-// list of the strategies there are. What only some scorers have to say is asked by
-// the interfaces below.
+// scorer rates clusters for a query. Like a Check, it is an immutable value that describes itself,
+// so that deciding, sharing, waking and explaining do not depend on the strategy. Optional
+// properties are in the interfaces below.
 //
-// Clusters are compared by standing first (see Fleet.standing) and by score within
-// it.
+// Clusters are compared first by standing (see Fleet.Standing) and then by score.
 type scorer interface {
-	// Key writes what makes the scorer equal to another of its strategy: two with
-	// equal keys rate clusters outside of a decision alike, and say the same of
-	// themselves.
+	// Key writes what distinguishes the scorer from others of its strategy: two with equal keys
+	// rate clusters outside a decision alike, and have equal traits.
 	Key(k key.Writer)
-	// Traits are what others have to know of it.
+	// Traits returns the declared properties.
 	Traits() Traits
-	// Own is the score of a row by what is known of the cluster and of the
-	// placement itself; current adds what staying is worth.
+	// Own returns the score of a row based on the cluster and the placement itself; current adds
+	// stickiness.
 	Own(r *Rating, row int, current bool) float64
-	// Score is Own together with what the decisions of other placements say. It
-	// is what the user sees.
+	// Score returns Own plus the effect of the decisions of other placements. Users see this score.
 	Score(r *Rating, row int, current bool) float64
-	// Parts are what the score is made of, for the explanation.
+	// Parts returns the parts of the score for explanations.
 	Parts(r *Rating, row int, current bool) []api.ScorePart
 }
 
-// strategies make the scorers of placements, by strategy. A new one is one file and
-// one line here.
+// strategies create the scorers of placements, by strategy. To add one, add its file and a line
+// here.
 var strategies = map[api.Strategy]func(*api.PlacementSpec) *Scoring{
 	api.StrategyMetrics:      newWeightedMean,
 	api.StrategyPrioritizers: newPrioritizers,
 }
 
-// Traits are what a scorer says of itself; the zero value is one that asks for
-// nothing.
+// Traits are the declared properties of a scorer. The zero value declares none.
 type Traits struct {
-	// Reads are the aspects of the fleet that a score depends on: those of the
-	// cluster that is rated, and what other placements decided.
+	// Reads are the aspects of the fleet that a score depends on: those of the rated cluster, and
+	// the decisions of other placements.
 	Reads columns.Aspects
-	// Minds says that something counts in the score which says where a new seat
-	// goes but moves none: the decisions of other placements, or a wish to be
-	// elsewhere than now.
+	// Minds says that the score contains something that affects where new seats go but moves none:
+	// decisions of other placements, or a negative steady weight.
 	Minds bool
-	// Away says that there is such a wish: what is shown of a present cluster is
-	// less than what keeps it.
+	// Away says that there is a negative steady weight: the displayed score of a current cluster is
+	// lower than the one that keeps it.
 	Away bool
-	// spans is how many amounts candidates are compared by, one with another, so
-	// that one more candidate may change the score of all.
+	// spans is the number of amounts by which candidates are compared with one another, so that an
+	// additional candidate may change all scores.
 	spans int
-	// flat says that Base is the same for all clusters of a ranker, whose names alone
-	// order them.
+	// flat says that a ranker's Base is the same for all clusters, which are then ordered by name
+	// only.
 	flat bool
-	// Evenness is what an even division over the domains of spread constraints is
-	// worth.
+	// Evenness is the value of an even distribution over the domains of spread constraints.
 	Evenness float64
-	// Metrics are those that have to exist because the user named them.
+	// Metrics are the metrics that must exist because the user named them.
 	Metrics []string
-	// Words are those of the placement's conditions.
+	// Words is the wording of the placement's conditions.
 	Words *Words
 }
 
-// ranker is a scorer that orders clusters itself, those of equal score by name.
-// Every cluster has a score then. For all other scorers the fleet has one order, by
-// its metrics; equals in it are ordered by each placement's own tie hash.
+// ranker is a scorer that orders the clusters itself, those with equal scores by name. Every
+// cluster then has a score. All other scorers use the fleet's order by metrics, in which each
+// placement orders equals by its own tie hash.
 type ranker interface {
 	scorer
-	// RankKey writes what makes Base equal to that of another of the strategy.
+	// RankKey writes the parts that determine Base.
 	RankKey(k key.Writer)
-	// Base is Own of a cluster outside of the decision, by Rating.spans.
+	// Base returns Own of a cluster outside the decision, using Rating.spans.
 	Base(r *Rating, row int) float64
-	// Cover widens the spans to what is compared of a row.
+	// Cover widens the spans to include a row.
 	Cover(r *Rating, spans []span, row int)
 }
 
-// minder is a scorer in which the decisions of other placements count.
+// minder is a scorer that takes the decisions of other placements into account.
 type minder interface {
 	scorer
-	// Others is the score of a row with what they add to it.
+	// Others returns the score of a row including their effect.
 	Others(r *Rating, row int, score float64) float64
-	// OfCount is what they add to that of a cluster which some number of them chose; ok
-	// is false where more than the number counts.
+	// OfCount returns their effect on a cluster that count decisions chose. ok is false if more
+	// than the count matters.
 	OfCount(r *Rating, count int32) (add float64, ok bool)
-	// Most is at least what they add to that of any cluster outside of the decision.
+	// Most returns an upper bound on their effect on any cluster outside the decision.
 	Most(r *Rating) float64
-	// AtMost is at least Others of such a cluster for whichever placement asks; ok is
-	// false where that cannot be told at once.
+	// AtMost returns an upper bound on Others of such a cluster for any placement. ok is false if
+	// it cannot be computed cheaply.
 	AtMost(r *Rating, row int, score float64) (most float64, ok bool)
-	// CoverLeft widens the spans to what others leave of what is compared of a row.
+	// CoverLeft widens the spans to include what others leave on a row.
 	CoverLeft(r *Rating, spans []span, row int)
 }
 
-// perishable is a scorer by whose scores time alone may change what is decided.
+// perishable is a scorer with scores that expire.
 type perishable interface {
 	scorer
-	// Expired names what has expired on one of some rows, "" where nothing has.
-	// has reports whether a set has one of them.
+	// Expired describes what has expired on one of some rows, or returns "". has reports whether a
+	// set contains one of the rows.
 	Expired(f *columns.Fleet, has func(*columns.RowSet) bool) string
-	// Until is when time alone next changes the score of a row, zero if never.
+	// Until returns when the score of a row next changes through the passing of time alone, or
+	// zero.
 	Until(f *columns.Fleet, row int) time.Time
 }
 
-// Scoring is how queries rate clusters: a scorer with what it says of itself. Those
-// that most placements have are shared.
+// Scoring is how queries rate clusters: a scorer with its declared properties. Common ones are
+// shared.
 type Scoring struct {
 	scorer
-	strategy api.Strategy // "" for queries that only ask who fits
+	strategy api.Strategy // "" for queries that only ask which clusters fit
 	Traits   Traits
-	Ranks    ranker     // nil: by the order of the fleet
-	Minds    minder     // nil: whatever others decide
-	Perishes perishable // nil: whatever the time is
+	Ranks    ranker     // nil: uses the order of the fleet
+	Minds    minder     // nil: independent of the decisions of others
+	Perishes perishable // nil: independent of time
 }
 
-// Compile is how a placement rates clusters. The error is that of a spec that never
-// should have passed validation.
+// Compile compiles the scoring of a placement. It fails only for a spec that should not have passed
+// validation.
 func Compile(spec *api.PlacementSpec) (*Scoring, error) {
 	compile, ok := strategies[spec.Strategy]
 	if !ok {
@@ -137,18 +131,18 @@ func newScoring(strategy api.Strategy, s scorer) *Scoring {
 	return by
 }
 
-// Key writes what makes two queries score the same.
+// Key writes the parts that determine the scores.
 func (s *Scoring) Key(k key.Writer) {
 	k.Text("strategy", string(s.strategy))
 	s.scorer.Key(k)
 }
 
-// RankKey writes what makes two queries share a Ranking, where they have one.
+// RankKey writes the parts that determine the Ranking, if there is one.
 func (s *Scoring) RankKey(k key.Writer) {
 	k.Text("strategy", string(s.strategy))
 	s.Ranks.RankKey(k)
 }
 
-// Relative reports that candidates are compared with each other, so that one more of
-// them may change the score of all.
+// Relative reports whether candidates are compared with each other, so that an additional one may
+// change all scores.
 func (s *Scoring) Relative() bool { return s.Traits.spans > 0 }

@@ -6,31 +6,31 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
 )
 
-// All is the number of clusters of a query that wants every cluster that fits.
+// All is the number of clusters of a query that asks for every cluster that fits.
 const All = -1
 
-// Words are what the conditions of a placement say: users of another scheduler keep
-// the words they know.
+// Words is the wording of a placement's conditions: users of another scheduler see its familiar
+// texts.
 type Words struct {
-	// Satisfied says whether the placement has what it wants.
+	// Satisfied returns the condition that says whether the placement has what it asks for.
 	Satisfied func(t Tally) api.Condition
-	// Scheduled says that the sentence about clusters that are missing stands in the
-	// condition Scheduled, as Satisfied has another's wording.
+	// Scheduled says that the sentence about missing clusters is in the Scheduled condition,
+	// because Satisfied has the other scheduler's wording.
 	Scheduled bool
-	// WellReason and WellMessage are those of Misconfigured where nothing is.
+	// WellReason and WellMessage are used by Misconfigured if nothing is wrong.
 	WellReason, WellMessage string
 }
 
-// Tally is what conditions are about.
+// Tally is the data that conditions are made from.
 type Tally struct {
-	// Wanted is how many clusters to choose, or All; Chosen how many there are.
+	// Wanted is the number of clusters to choose, or All; Chosen is the number chosen.
 	Wanted, Chosen int
 	Fleet          *columns.Fleet
-	In             filter.Confining // nil: every cluster set
+	In             filter.Confining // nil: no restriction to cluster sets
 	Explain        func() string    // nil: nothing is missing
 }
 
-// Missing is how many clusters are wanted that are not there.
+// Missing returns how many clusters are missing.
 func (t Tally) Missing() int {
 	if t.Wanted == All {
 		return 0
@@ -38,7 +38,7 @@ func (t Tally) Missing() int {
 	return t.Wanted - t.Chosen
 }
 
-// Why is the sentence about clusters that are missing.
+// Why returns the sentence about missing clusters.
 func (t Tally) Why() string {
 	if t.Explain == nil {
 		return ""
@@ -46,8 +46,8 @@ func (t Tally) Why() string {
 	return t.Explain()
 }
 
-// sets are the cluster sets that are asked for, those of them that can be used, and
-// how many clusters they have together at most: none is what matters.
+// sets returns the requested cluster sets, the usable ones, and an upper bound on the number of
+// their clusters. Callers only distinguish 0 from more.
 func (t Tally) sets() (asked, usable []string, members int) {
 	if t.In == nil {
 		return nil, nil, 0

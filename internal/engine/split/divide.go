@@ -7,15 +7,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Divide are the targets of a workload in each of its clusters, of which shares are
-// the replicas. Every mode holds inside of each cluster, so that what it promises
-// survives the loss of the others. A count holds over all clusters together and is
-// divided by their shares: 3 over shares of 4, 3 and 3 is 1 each; 4 is 2, 1, 1.
-// Where the clusters have more than the replicas of the workload together, each has
-// a copy of it, and the whole count.
+// Divide returns the target of a workload in each of its clusters, given their replicas as shares.
+// Modes apply within each cluster, so that what they guarantee survives the loss of the others. A
+// count applies to all clusters together and is divided by their shares: 3 over shares of 4, 3 and
+// 3 is 1 each; 4 is 2, 1, 1. If the clusters together have more than the workload's replicas, each
+// has a copy of the workload and gets the whole count.
 //
-// The sum of the on-demand replicas is never below that of the workload in one
-// cluster: halves and percentages are rounded up in each, and the count is exact.
+// The sum of the on-demand replicas is never below that of the workload in one cluster: halves and
+// percentages are rounded up in each, and counts are exact.
 func Divide(kind string, replicas int64, shares []int64, d api.DistributionSpec) []Target {
 	out := make([]Target, len(shares))
 	total := int64(0)
@@ -37,8 +36,8 @@ func Divide(kind string, replicas int64, shares []int64, d api.DistributionSpec)
 	return out
 }
 
-// divideCount divides a count by shares of a total, what is left over by the largest
-// remainders, of equals to the larger share, then to the first.
+// divideCount divides a count by shares of a total. The remainder goes to the largest fractions,
+// among equals to the larger share, then to the first.
 func divideCount(count, total int64, shares []int64) []int64 {
 	parts := make([]int64, len(shares))
 	if total == 0 {

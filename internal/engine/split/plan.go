@@ -9,66 +9,65 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// LastCall is how long before its node ends a pod is replaced whatever else goes on:
-// it has to be gone by then, and a pod takes half a minute to end by default.
+// LastCall is how long before the end of its node a pod is replaced regardless of anything else. It
+// must be gone by then, and the default termination grace period is 30 seconds.
 const LastCall = 45 * time.Second
 
-// Workload is what the rules look at of a Deployment or StatefulSet.
+// Workload is what the rules use of a Deployment or StatefulSet.
 type Workload struct {
 	Kind     string
 	Replicas int64
-	// Managed says that the pods are to be split, by Target.
+	// Managed says that the pods are split, according to Target.
 	Managed bool
 	Target  Target
-	// Recreate says that pods that were split are replaced when they are not to be any
-	// more.
+	// Recreate says that pods that were split are replaced once the workload is no longer split.
 	Recreate bool
-	// Unsettled says what is going on with the workload, such as a rollout; "" is
-	// nothing. Whether the pods are well, the rules see themselves.
+	// Unsettled describes an ongoing operation on the workload, such as a rollout, or is "". It
+	// does not cover the health of pods, which the rules check themselves.
 	Unsettled string
-	// Pods are those of its present revision.
+	// Pods are the pods of its current revision.
 	Pods []Pod
 }
 
-// Circumstances are what the rules look at besides the workload.
+// Circumstances are what the rules use besides the workload.
 type Circumstances struct {
 	Now time.Time
-	// Hold says why new pods would not be split, "" where they would.
+	// Hold says why new pods would not be split, or is "".
 	Hold string
-	// MayReturn reports whether there may be a spot node again for a pod that fell back.
-	// Nil is for none.
+	// MayReturn reports whether a spot node may be available again for a pod that fell back. If
+	// nil, none is.
 	MayReturn func(*Pod) bool
 }
 
 // Reason is why a pod is replaced.
 type Reason string
 
-// The reasons to replace a pod.
+// Reasons to replace a pod.
 const (
 	// ReasonMismatch: there are too many pods of its type, and too few of the other.
 	ReasonMismatch Reason = "Mismatch"
-	// ReasonNodeEnds: its node has announced its end.
+	// ReasonNodeEnds: the end of its node has been announced.
 	ReasonNodeEnds Reason = "NodeEnds"
-	// ReasonReturn: it is for spot nodes, and there are some again.
+	// reasonReturn: it is meant for spot nodes, and these are available again.
 	reasonReturn Reason = "Return"
-	// ReasonDisabled: the workload is not to be split any more.
+	// reasonDisabled: the workload is no longer split.
 	reasonDisabled Reason = "Disabled"
 )
 
-// Plan is what is to be done about a workload now.
+// Plan is what to do about a workload now.
 type Plan struct {
-	// Replace is the pod to replace, nil for none.
+	// Replace is the pod to replace, or nil.
 	Replace *Pod
 	Reason  Reason
-	// State and Message are how far the workload is from its split.
+	// State and Message describe how far the workload is from its split.
 	State   api.DistributionState
 	Message string
 }
 
-// Next says which pod of a workload is to be replaced now, if any. It is one pod at
-// most, and only while all the others are well: its controller makes a new one, which
-// gets the type that lacks. With 3 pods for spot and 2 for on-demand nodes, and 2 and
-// 3 wanted, that is one spot pod; with 3 and 1 and one that is not ready it is none.
+// Next determines which pod of a workload to replace now, if any. It is at most one, and only while
+// all others are healthy: the controller creates a new one, which gets the missing type. With 3
+// spot and 2 on-demand pods, and targets of 2 and 3, a spot pod is replaced; with 3 and 1 and one
+// pod that is not ready, none is.
 func (w *Workload) Next(c Circumstances) Plan {
 	live := Live(w.Pods)
 	unwell := w.unwell()
@@ -97,7 +96,7 @@ func (w *Workload) counts(live Split) string {
 	return fmt.Sprintf("%d on-demand and %d spot of %d and %d", live.OnDemand, live.Spot, w.Target.OnDemand, w.Target.Spot)
 }
 
-// whole is the plan for a workload that has its split.
+// whole returns the plan for a workload whose split is right.
 func (w *Workload) whole(c Circumstances) Plan {
 	fallen := 0
 	for i := range w.Pods {
@@ -116,15 +115,14 @@ func (w *Workload) whole(c Circumstances) Plan {
 	return Plan{State: api.DistributionDegraded, Message: fmt.Sprintf("%d pods for spot nodes run on on-demand nodes", fallen)}
 }
 
-// stuck is the plan where the split is off and replacing a pod would not help.
+// stuck returns the plan if the split is wrong and replacing a pod would not help.
 func (w *Workload) stuck(live Split) Plan {
 	return Plan{State: api.DistributionWaiting, Message: w.counts(live) + ": the workload is being scaled"}
 }
 
-// wrong finds the pod that should not be what it is: one of which there are too many
-// while the other type has too few; one that nothing is known of while a type has too
-// few; or, where there is to be no split any more, one that has one. Too many of one
-// type alone are left to the controller, which is making the workload smaller.
+// wrong returns a pod with the wrong type: one of a type with too many pods while the other has too
+// few; one of unknown type while a type has too few; or any split pod if the workload is no longer
+// split. If only one type has too many, the controller is scaling down and removes them itself.
 func (w *Workload) wrong(live Split) (*Pod, Reason) {
 	if !w.Managed {
 		if !w.Recreate {
@@ -145,8 +143,8 @@ func (w *Workload) wrong(live Split) (*Pod, Reason) {
 	return w.first(func(p *Pod) bool { return p.capacityType() == surplus }), ReasonMismatch
 }
 
-// first is the pod to go first of those that match. One that is free to become
-// another goes before one that is not.
+// first returns the first pod to replace among those that match. Pods that can become the other
+// type come first.
 func (w *Workload) first(match func(*Pod) bool) *Pod {
 	var best *Pod
 	for i := range w.Pods {
@@ -161,8 +159,8 @@ func (w *Workload) first(match func(*Pod) bool) *Pod {
 	return best
 }
 
-// before is the order in which pods go: as their controllers take them, those that
-// are not ready first, then the youngest; of a StatefulSet the highest ordinal.
+// before is the order in which pods are replaced, which is that of their controllers: pods that are
+// not ready first, then the youngest; for a StatefulSet the highest ordinal.
 func (w *Workload) before(a, b *Pod) bool {
 	if w.Kind == api.KindStatefulSet {
 		return a.Ordinal > b.Ordinal
@@ -173,7 +171,7 @@ func (w *Workload) before(a, b *Pod) bool {
 	return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.Name, b.Name)) < 0
 }
 
-// unwell says why no pod of the workload may be taken away, "" if one may.
+// unwell says why no pod of the workload may be removed, or returns "".
 func (w *Workload) unwell() string {
 	if w.Unsettled != "" {
 		return w.Unsettled
@@ -195,8 +193,8 @@ func (w *Workload) unwell() string {
 	return ""
 }
 
-// ending is the pod to replace because its node ends, nil where there is none or it
-// has to wait for the others. Shortly before the end nothing waits any more.
+// ending returns the pod to replace because its node ends, or nil if there is none or it must wait
+// for the others. Shortly before the end, it does not wait.
 func (w *Workload) ending(c Circumstances, well bool) *Pod {
 	if !w.Managed {
 		return nil

@@ -2,12 +2,12 @@ package split
 
 import "time"
 
-// NodeType is a type of nodes, as the label of a pod says which it is for.
+// NodeType is a type of nodes, or the type that a pod is meant for.
 type NodeType string
 
-// The types of nodes.
+// Node types.
 const (
-	// Unset is neither: not known, or left to the scheduler.
+	// Unset is unknown, or left to the Kubernetes scheduler.
 	Unset    NodeType = ""
 	OnDemand NodeType = "on-demand"
 	Spot     NodeType = "spot"
@@ -31,7 +31,7 @@ func (s Split) Of(t NodeType) int64 {
 	return 0
 }
 
-// Plus counts one more pod; one of no type is not counted.
+// Plus adds a pod; a pod without a type is not counted.
 func (s Split) Plus(t NodeType) Split {
 	switch t {
 	case OnDemand:
@@ -43,31 +43,30 @@ func (s Split) Plus(t NodeType) Split {
 	return s
 }
 
-// Pod is what the rules look at of a pod.
+// Pod is what the rules use of a pod.
 type Pod struct {
 	Name string
 	UID  string
-	// For is what the pod was created for, Unset where nobody said.
+	// For is the type that the pod was created for, or Unset.
 	For NodeType
-	// On is the type of the node that it runs on, Unset where it runs nowhere yet or
-	// the node does not say.
+	// On is the type of its node, or Unset if it is not scheduled or the node has no type.
 	On          NodeType
 	Node        string
 	Ready       bool
 	Terminating bool
 	Created     time.Time
-	// Ordinal is the number of a StatefulSet's pod.
+	// Ordinal is the ordinal of a StatefulSet's pod.
 	Ordinal int
-	// Pinned says that the pod's own rules allow one type of nodes only, so that
-	// another pod in its place would be of the same.
+	// Pinned says that the pod's own rules allow only one node type, so that its replacement would
+	// have the same type.
 	Pinned bool
-	// Ends is when its node ends, zero for never.
+	// Ends is when its node ends; zero means never.
 	Ends time.Time
 }
 
-// capacityType is what the pod counts as: what it was created for, and otherwise the type
-// of the node that it runs on. A pod for spot nodes that found none and runs on an
-// on-demand node counts as one for spot: replacing it would change nothing, for ever.
+// capacityType returns the type that the pod counts as: the one it was created for, otherwise that
+// of its node. A spot pod that found no spot node and runs on an on-demand node counts as spot:
+// otherwise it would be replaced over and over.
 func (p *Pod) capacityType() NodeType {
 	if p.For != Unset {
 		return p.For
@@ -75,10 +74,10 @@ func (p *Pod) capacityType() NodeType {
 	return p.On
 }
 
-// FallenBack reports whether the pod is for spot nodes and runs on an on-demand one.
+// FallenBack reports whether the pod is meant for spot nodes and runs on an on-demand one.
 func (p *Pod) FallenBack() bool { return p.For == Spot && p.On == OnDemand }
 
-// Live counts the pods that are not going.
+// Live counts the pods that are not terminating.
 func Live(pods []Pod) Split {
 	var s Split
 	for i := range pods {

@@ -6,17 +6,17 @@ import (
 
 // Target is how the pods of a workload should be split.
 type Target struct {
-	// Mode is the one in force, never api.ModeDefault.
+	// Mode is the mode in force, never api.ModeDefault.
 	Mode api.DistributionMode
 	Split
-	// Clamped says that the count asked for is above the replicas.
+	// Clamped says that the requested count exceeds the replicas.
 	Clamped bool
 }
 
-// defaultMode is the mode of a workload that names none. Pods of a Deployment are
-// taken to be without state and go to spot nodes; a single pod of a StatefulSet is
-// cheap to keep safe; of several, the larger part must survive the end of all spot
-// nodes at once, or the application loses its quorum.
+// defaultMode returns the mode of a workload that names none. Pods of a Deployment are assumed to
+// be stateless and go to spot nodes. A StatefulSet with a single pod is cheap to keep on demand;
+// with several, the majority must survive the end of all spot nodes at once, or the application
+// loses its quorum.
 func defaultMode(kind string, replicas int64) api.DistributionMode {
 	switch {
 	case kind != api.KindStatefulSet:
@@ -27,11 +27,11 @@ func defaultMode(kind string, replicas int64) api.DistributionMode {
 	return api.ModeMajorityInOnDemand
 }
 
-// Targets are the numbers of pods of a workload with some replicas.
+// Targets returns how many pods of each type a workload should have.
 //
-// With 5 replicas: all_in_on_demand 5/0, all_in_spot 0/5, majority_in_on_demand
-// 5/2 rounded down, plus 1: 3/2; custom "2" 2/3; custom "30%" 1.5 rounded up: 2/3.
-// A count above the replicas takes all of them.
+// With 5 replicas: all_in_on_demand 5/0, all_in_spot 0/5, majority_in_on_demand 5/2 rounded down,
+// plus 1: 3/2; custom "2" 2/3; custom "30%" 1.5 rounded up: 2/3. A count above the replicas takes
+// all of them.
 func Targets(kind string, replicas int64, d api.DistributionSpec) Target {
 	replicas = max(replicas, 0)
 	t := Target{Mode: d.Mode}
@@ -49,10 +49,10 @@ func Targets(kind string, replicas int64, d api.DistributionSpec) Target {
 	case api.ModeCustom:
 		count, percent, err := d.CustomOnDemand.Parse()
 		switch {
-		case err != nil: // refused where it is written; the safe side
+		case err != nil: // rejected by validation; choose the safe side
 			count = replicas
 		case percent:
-			// Rounded up: 34 % of 3 is 1.02, and 1 would be less than asked for.
+			// Round up: 34 % of 3 is 1.02, and 1 would be less than requested.
 			count = (replicas*count + 99) / 100
 		}
 		t.OnDemand, t.Clamped = min(count, replicas), count > replicas
@@ -61,8 +61,8 @@ func Targets(kind string, replicas int64, d api.DistributionSpec) Target {
 	return t
 }
 
-// TopologySpread is the max_skew of a topology spread constraint over the label of
-// the nodes that comes near a split where no webhook can be installed: the scheduler
-// then lets spot nodes have that many pods more than on-demand ones. 10 replicas,
-// 2 of them on on-demand nodes, differ by 6.
+// TopologySpread returns the max_skew of a topology spread constraint over the node type label that
+// approximates a split if no webhook can be installed: the Kubernetes scheduler then allows that
+// many more pods on spot nodes than on on-demand ones. 10 replicas, 2 of them on on-demand nodes,
+// differ by 6.
 func TopologySpread(t Target) (maxSkew int64) { return max(1, t.Spot-t.OnDemand) }
