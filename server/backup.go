@@ -26,9 +26,8 @@ of a stopped server is written. Secrets in the file are encrypted. Keep a copy o
 key file (seal.key in the data directory) elsewhere: without it, the secrets cannot be
 read.
 
-The file is a tar archive. To move from the embedded store to an external etcd,
-extract snapshot.db from it, restore it with "etcdutl snapshot restore" on the
-etcd members, and start the server with --etcd-endpoints and the same --key-file.`,
+The file is a tar archive. "scheduler-server restore" creates a data directory from it,
+of a server or of a member of an external etcd cluster.`,
 		Args: cobra.ExactArgs(1),
 	}
 	from.define(cmd)

@@ -1,14 +1,19 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
@@ -126,5 +131,111 @@ func TestTwoServersShareAStore(t *testing.T) {
 	put(second, staticProvider("rates", map[string]float64{"berlin": 10, "paris": 90}))
 	if web := put(second, placement("shop", "web")); !slices.Equal(web.Status.Clusters, []string{"paris"}) {
 		t.Fatalf("decided %v", web.Status.Clusters)
+	}
+}
+
+// TestServerMovesToAnEtcdCluster with the commands of the guide, and back: nothing is lost,
+// no decision moves, and what clients hold of the store stays true.
+func TestServerMovesToAnEtcdCluster(t *testing.T) {
+	t.Parallel()
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "backup.tar")
+	s := start(t, testConfig(dir))
+	fillFleet(s, 90, 10)
+	sealed := staticProvider("sealed", nil)
+	sealed.Spec.BearerToken = api.NewSecret("hush-hush")
+	put(s, sealed)
+	// A decision that a server without memory would make another way: nothing moves it.
+	kept := placement("shop", "kept")
+	kept.Spec.RescheduleAfter = "24h"
+	kept = put(s, kept)
+	put(s, staticProvider("rates", map[string]float64{"berlin": 10, "paris": 90}))
+	before, versions, revision := toJSON(t, s.objects()), s.versions(), storeRevision(s)
+	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+	mustCommand(t, "backup", "--data-dir", dir, file)
+
+	peers := storetest.Addresses(t, 3)
+	var list []string
+	for i, peer := range peers {
+		list = append(list, fmt.Sprintf("etcd-%d=http://%s", i, peer))
+	}
+	cluster := strings.Join(list, ",")
+	var members []storetest.EtcdMember
+	for i, peer := range peers {
+		m := storetest.EtcdMember{Name: fmt.Sprintf("etcd-%d", i), Dir: filepath.Join(t.TempDir(), "etcd"), Peer: peer}
+		members = append(members, m)
+		mustCommand(t, "restore", "--data-dir", m.Dir, "--etcd-name", m.Name, "--etcd-initial-cluster", cluster, file)
+		if code, _, stderr := command(t, "restore", "--data-dir", m.Dir, "--etcd-name", m.Name, "--etcd-initial-cluster", cluster, file); code != 1 || !strings.Contains(stderr, "holds a store already") {
+			t.Errorf("restore over a member: exit code %d: %s", code, stderr)
+		}
+	}
+	c := testConfig("")
+	c.EtcdEndpoints, c.KeyFile = storetest.EtcdOn(t, cluster, members...), filepath.Join(dir, "seal.key")
+	moved := start(t, c)
+	if after := toJSON(t, moved.objects()); after != before {
+		t.Fatalf("before:\n%s\nafter:\n%s", before, after)
+	}
+	if after := moved.versions(); !maps.Equal(after, versions) {
+		t.Errorf("the versions of objects were %v and are %v", versions, after)
+	}
+	if now := storeRevision(moved); now < revision+1_000_000_000 {
+		t.Errorf("the store is at revision %d after %d: a client could take an old one for a new one", now, revision)
+	}
+	if got := get[*api.Placement](moved, placementKey("shop", "kept")); !slices.Equal(got.Status.Clusters, kept.Status.Clusters) {
+		t.Errorf("the decision was %v and is %v", kept.Status.Clusters, got.Status.Clusters)
+	}
+	put(moved, placement("shop", "later"))
+	before = toJSON(t, moved.objects())
+
+	// And back.
+	mustCommand(t, "backup", "--endpoint", moved.url, file)
+	if err := moved.stop(); err != nil {
+		t.Fatal(err)
+	}
+	target := filepath.Join(t.TempDir(), "back")
+	mustCommand(t, "restore", "--data-dir", target, file)
+	back := testConfig(target)
+	back.KeyFile = c.KeyFile
+	if after := toJSON(t, start(t, back).objects()); after != before {
+		t.Fatalf("before:\n%s\nback:\n%s", before, after)
+	}
+}
+
+// storeRevision is the revision of a server's store.
+func storeRevision(s *runningServer) int64 {
+	s.t.Helper()
+	info, err := s.client.Server(context.Background())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return info.Store.Revision
+}
+
+// TestEtcdMemberNeedsItsPlace: what is said of an etcd member must fit together, and what is wrong is named.
+func TestEtcdMemberNeedsItsPlace(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "backup.tar")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no list":              {[]string{"--etcd-name", "a"}, "etcd-initial-cluster: is required"},
+		"no name":              {[]string{"--etcd-initial-cluster", "a=http://127.0.0.1:1"}, "etcd-name: is required"},
+		"another name":         {[]string{"--etcd-name", "b", "--etcd-initial-cluster", "a=http://127.0.0.1:1"}, `has no member named "b"`},
+		"no list of addresses": {[]string{"--etcd-name", "a", "--etcd-initial-cluster", "a:1"}, "not of the form name=https://host:port"},
+		"no backup":            {[]string{"--etcd-name", "a", "--etcd-initial-cluster", "a=http://127.0.0.1:1"}, "not a usable backup"},
+	} {
+		dir := filepath.Join(t.TempDir(), "etcd")
+		code, _, stderr := command(t, append([]string{"restore", "--data-dir", dir, file}, c.args...)...)
+		if code != 1 || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s: exit code %d: %s", name, code, stderr)
+		}
+		if left, err := os.ReadDir(dir); err == nil && len(left) > 0 {
+			t.Errorf("%s: left %v", name, left)
+		}
 	}
 }

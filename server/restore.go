@@ -12,22 +12,41 @@ import (
 
 func newRestoreCommand() *cobra.Command {
 	var dataDir string
+	var member store.EtcdMember
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Create a data directory from a backup",
 		Long: `Create a data directory from a file that "scheduler-server backup" wrote, or from
 standard input ("-"). The directory must not exist, or be empty, or contain only the key
-file (seal.key) that belongs to the backup.`,
+file (seal.key) that belongs to the backup.
+
+With --etcd-initial-cluster and --etcd-name, create the data directory of one member of
+an external etcd cluster instead. Run the command for every member, with the same file
+and the same list, and start etcd with the same values: etcd --data-dir DIR --name NAME
+--initial-cluster LIST --initial-advertise-peer-urls URL. Then start the servers with
+--etcd-endpoints and the --key-file of the server that the backup is from. etcd must be
+version 3.7 or later.`,
 		Args: cobra.ExactArgs(1),
 	}
 	cmd.Flags().StringVar(&dataDir, "data-dir", "", "directory to create")
+	cmd.Flags().StringVar(&member.Name, "etcd-name", "", "name of the etcd member, as in etcd-initial-cluster")
+	cmd.Flags().StringVar(&member.InitialCluster, "etcd-initial-cluster", "", "all members of the etcd cluster: name=https://host:2380,...")
+	cmd.Flags().StringVar(&member.Token, "etcd-initial-cluster-token", "", "tells the etcd cluster from others; needed only to restore a backup a second time for members at the same addresses (default: derived from the backup)")
 	readVariables(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if dataDir == "" {
 			return errors.New("data-dir: is required")
 		}
-		if err := checkEmpty(dataDir); err != nil {
-			return err
+		external := member != store.EtcdMember{}
+		switch {
+		case external && member.Name == "":
+			return errors.New("etcd-name: is required with etcd-initial-cluster")
+		case external && member.InitialCluster == "":
+			return errors.New("etcd-initial-cluster: is required with etcd-name and etcd-initial-cluster-token")
+		case !external:
+			if err := checkEmpty(dataDir); err != nil {
+				return err
+			}
 		}
 		from := cmd.InOrStdin()
 		if args[0] != "-" {
@@ -38,7 +57,12 @@ file (seal.key) that belongs to the backup.`,
 			defer file.Close()
 			from = file
 		}
-		if err := store.Restore(cmd.Context(), from, dataDir); err != nil {
+		if external {
+			err = store.RestoreEtcd(cmd.Context(), from, dataDir, member)
+		} else {
+			err = store.Restore(cmd.Context(), from, dataDir)
+		}
+		if err != nil {
 			return err
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "restored into %s\n", dataDir)

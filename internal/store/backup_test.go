@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
@@ -76,6 +78,27 @@ func TestRestoredStoreGoesOn(t *testing.T) {
 	}
 	if err := Restore(ctx, bytes.NewReader(archive), t.TempDir()); err != nil {
 		t.Fatalf("a backup restores more than once: %v", err)
+	}
+	// Its history is compacted past where it began, and it is backed up and restored again.
+	if now, err = s.Commit(ctx, Write{Key: placement(5), Value: []byte("newer"), Expect: Any}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.client.Compact(ctx, now, clientv3.WithCompactPhysical()); err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, s)
+	s = open(t, func(o *Options) { o.DataDir = dir })
+	var second bytes.Buffer
+	if err := s.Backup(ctx, &second); err != nil {
+		t.Fatal(err)
+	}
+	again := filepath.Join(t.TempDir(), "again")
+	if err := Restore(ctx, &second, again); err != nil {
+		t.Fatal(err)
+	}
+	restored := open(t, func(o *Options) { o.DataDir = again })
+	if spec, _, err := restored.Read(ctx, placement(5)); err != nil || spec.ModRevision != now {
+		t.Fatalf("restored again: %v, %v", spec, err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

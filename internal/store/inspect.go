@@ -167,7 +167,9 @@ func (i *inspector) readRecord(bucket string, page uint64, e element) error {
 		if r.main > i.compacted {
 			i.deleted[string(kv.Key)] = true
 		}
-	case len(e.value) == 0 && r.main == i.scheduled: // where a restored store begins
+	case len(e.value) == 0 && r.sub == 0 && r.main <= i.scheduled:
+		// Where a restored store began. No compaction takes it away: to etcd it is the
+		// last version of the key "".
 	case tombstone, kv.ModRevision != r.main, kv.CreateRevision <= 0, kv.CreateRevision > kv.ModRevision, kv.Version <= 0, kv.Lease != 0 && !live, len(kv.Key) == 0:
 		i.fatal("page %d: the record of revision %d%s is damaged", page, r.main, ofKey(kv))
 	case string(kv.Key) == formatKey:

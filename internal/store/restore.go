@@ -3,6 +3,7 @@ package store
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -14,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"go.etcd.io/etcd/client/pkg/v3/types"
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
 )
 
@@ -42,27 +44,93 @@ func Restore(ctx context.Context, r io.Reader, dataDir string) (err error) {
 	if existingStore(dataDir) && !firstStartInterrupted(dataDir) {
 		return fmt.Errorf("restore into %s: %w", dataDir, errNotEmpty)
 	}
+	alone := EtcdMember{Name: memberName, InitialCluster: initialCluster, Token: "restored-" + rand.Text()}
+	return alone.restore(ctx, r, dataDir, func(member string) error {
+		if err := os.RemoveAll(memberDir(dataDir)); err != nil {
+			return err
+		}
+		// What an interrupted first start left must not be taken for the reason to
+		// discard what is restored.
+		if err := endFirstStart(dataDir); err != nil {
+			return err
+		}
+		return os.Rename(member, memberDir(dataDir))
+	})
+}
+
+// EtcdMember is a member of an etcd cluster that goes on with a backup, as the flags of
+// etcd describe it.
+type EtcdMember struct {
+	// Name is the member's own in InitialCluster, which is a list of name=URL.
+	Name, InitialCluster string
+	// Token keeps members apart that were restored at different times. Empty means
+	// one that all members have that are restored from this backup.
+	Token string
+}
+
+// RestoreEtcd makes the data directory of a member of an external etcd cluster from a
+// backup. The directory must not exist, or be empty. Nothing is left in it when the
+// archive turns out to be damaged.
+func RestoreEtcd(ctx context.Context, r io.Reader, dataDir string, m EtcdMember) error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dataDir, 0o700); err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	entries, err := os.ReadDir(dataDir)
+	if err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("restore into %s: %w", dataDir, errNotEmpty)
+	}
+	return m.restore(ctx, r, dataDir, func(member string) error {
+		return os.Rename(filepath.Join(member, "member"), filepath.Join(dataDir, "member"))
+	})
+}
+
+// check says what is wrong with the description of a member.
+func (m EtcdMember) check() error {
+	urls, err := types.NewURLsMap(m.InitialCluster)
+	if err != nil {
+		return fmt.Errorf("the initial cluster %q is not of the form name=https://host:port,name=…: %w", m.InitialCluster, err)
+	}
+	if urls[m.Name] == nil {
+		return fmt.Errorf("the initial cluster %q has no member named %q", m.InitialCluster, m.Name)
+	}
+	return nil
+}
+
+// restore makes the directory of a member beside where it belongs, on the same file
+// system, and has it put there.
+func (m EtcdMember) restore(ctx context.Context, r io.Reader, dataDir string, put func(member string) error) error {
 	work, err := os.MkdirTemp(dataDir, "restore-*")
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
 	defer os.RemoveAll(work)
 	database := filepath.Join(work, snapshotEntry)
-	if _, err := extract(&contextReader{ctx, r}, database); err != nil {
+	meta, err := extract(&contextReader{ctx, r}, database)
+	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
 	if err := refuseDamaged(database); err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	urls, err := types.NewURLsMap(m.InitialCluster)
+	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
 	member := filepath.Join(work, "etcd")
 	err = withSnapshots(func(snapshots snapshot.Manager) error {
 		return snapshots.Restore(snapshot.RestoreConfig{
 			SnapshotPath:        database,
-			Name:                memberName,
+			Name:                m.Name,
 			OutputDataDir:       member,
-			PeerURLs:            []string{memberPeerURL},
-			InitialCluster:      initialCluster,
-			InitialClusterToken: "restored-" + rand.Text(),
+			PeerURLs:            urls[m.Name].StringSlice(),
+			InitialCluster:      m.InitialCluster,
+			InitialClusterToken: cmp.Or(m.Token, fmt.Sprintf("restored-%s-%d", meta.ClusterID, meta.CreatedAt.UnixNano())),
 			RevisionBump:        revisionBump,
 			MarkCompacted:       true,
 		})
@@ -70,15 +138,7 @@ func Restore(ctx context.Context, r io.Reader, dataDir string) (err error) {
 	if err != nil {
 		return fmt.Errorf("restore: %w: %w", ErrBadBackup, err)
 	}
-	if err := os.RemoveAll(memberDir(dataDir)); err != nil {
-		return fmt.Errorf("restore: %w", err)
-	}
-	// What an interrupted first start left must not be taken for the reason to
-	// discard what is restored.
-	if err := endFirstStart(dataDir); err != nil {
-		return fmt.Errorf("restore: %w", err)
-	}
-	if err := os.Rename(member, memberDir(dataDir)); err != nil {
+	if err := put(member); err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
 	return syncDir(dataDir)
