@@ -189,37 +189,47 @@ func (l *leading) settle(ctx context.Context, revision int64) (int64, error) {
 }
 
 func (l *leading) askSettled(ctx context.Context, revision int64) (int64, error) {
-	to, err := l.leader.URL(ctx)
-	if err != nil {
-		return 0, err
-	}
 	wait := operation.DefaultWait
 	if deadline, ok := ctx.Deadline(); ok {
 		wait = time.Until(deadline)
 	}
-	to = to.JoinPath(settledPath)
-	to.RawQuery = url.Values{"resource_version": {strconv.FormatInt(revision, 10)}, "wait": {wait.Round(time.Millisecond).String()}}.Encode()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, to.String(), nil)
-	if err != nil {
-		return 0, err
-	}
-	request.Header.Set(forwardedHeader, "true")
+	target := url.URL{Path: settledPath, RawQuery: url.Values{"resource_version": {strconv.FormatInt(revision, 10)}, "wait": {wait.Round(time.Millisecond).String()}}.Encode()}
+	header := http.Header{}
 	if credentials, ok := ctx.Value(credentialsKey{}).(string); ok && credentials != "" {
-		request.Header.Set("Authorization", credentials)
+		header.Set("Authorization", credentials)
 	}
-	answer, err := l.leader.Transport().RoundTrip(request)
+	var answer settled
+	if err := l.ask(ctx, http.MethodGet, target, header, nil, &answer); err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(answer.ResourceVersion, 10, 64)
+}
+
+// ask sends the server that leads a request for a path and query, and decodes its answer.
+func (l *leading) ask(ctx context.Context, method string, target url.URL, header http.Header, body io.Reader, answer any) error {
+	to, err := l.leader.URL(ctx)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("%s answers %s", to.Redacted(), answer.Status)
+	to = to.JoinPath(target.Path)
+	to.RawQuery = target.RawQuery
+	request, err := http.NewRequestWithContext(ctx, method, to.String(), body)
+	if err != nil {
+		return err
 	}
-	var body settled
-	if err := json.NewDecoder(io.LimitReader(answer.Body, 1<<10)).Decode(&body); err != nil {
-		return 0, err
+	request.Header = header
+	response, err := l.leader.Transport().RoundTrip(request)
+	if err != nil {
+		return err
 	}
-	return strconv.ParseInt(body.ResourceVersion, 10, 64)
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", to.Redacted(), response.Status)
+	}
+	if err := json.NewDecoder(response.Body).Decode(answer); err != nil {
+		return fmt.Errorf("%s answers what cannot be read: %w", to.Redacted(), err)
+	}
+	return nil
 }
 
 // currentWait is how long a request waits at most for what was written before it

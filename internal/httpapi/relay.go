@@ -1,15 +1,15 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"path"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -219,28 +219,11 @@ func (r *relay) exchange(ctx context.Context, all []*relayed) ([]relayAnswer, er
 var relaySeal = api.Key{Kind: "heartbeats"}
 
 func (r *relay) ask(ctx context.Context, request relayRequest) (*relayResponse, error) {
-	to, err := r.leading.leader.URL(ctx)
-	if err != nil {
-		return nil, err
-	}
-	to = to.JoinPath(relayPath)
 	sealed := r.codec.Seal(relaySeal, "request", string(operation.EncodeJSON(request)))
-	post, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), bytes.NewReader([]byte(sealed)))
-	if err != nil {
-		return nil, err
-	}
-	post.Header.Set("Accept-Encoding", "identity") // it is not worth the work
-	answer, err := r.leading.leader.Transport().RoundTrip(post)
-	if err != nil {
-		return nil, err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answers %s", to.Redacted(), answer.Status)
-	}
+	header := http.Header{"Accept-Encoding": {"identity"}} // compression is not worth the work
 	var response relayResponse
-	if err := json.NewDecoder(answer.Body).Decode(&response); err != nil {
-		return nil, fmt.Errorf("%s answers what cannot be read: %w", to.Redacted(), err)
+	if err := r.leading.ask(ctx, http.MethodPost, url.URL{Path: relayPath}, header, strings.NewReader(sealed), &response); err != nil {
+		return nil, err
 	}
 	return &response, nil
 }
