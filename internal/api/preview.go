@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// PreviewTokenHeader is the header of a PUT that commits the decision of a preview.
+const PreviewTokenHeader = "Preview-Token"
+
 // Preview is the decision that a placement would get. It is kept for a day, so that a plan can show
 // it and the apply can commit exactly this decision.
 type Preview struct {

@@ -22,6 +22,10 @@ type DamagedObject struct {
 // request.
 const ServerHeader = "Scheduler-Server"
 
+// RequestTimeoutHeader is the header of a request that says how long the client waits for the
+// response.
+const RequestTimeoutHeader = "Request-Timeout"
+
 // ServerInfo is the response of /v1/server.
 type ServerInfo struct {
 	Version string    `json:"version" doc:"Version of the server."`

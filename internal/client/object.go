@@ -83,7 +83,7 @@ func (c *Client) Put(ctx context.Context, object api.Object, opts PutOptions) (a
 		q.header.Set("If-Match", strconv.Quote(opts.IfMatch))
 	}
 	if opts.PreviewToken != "" {
-		q.header.Set("Preview-Token", opts.PreviewToken)
+		q.header.Set(api.PreviewTokenHeader, opts.PreviewToken)
 	}
 	if opts.Wait != nil {
 		q.wait = *opts.Wait

@@ -163,7 +163,7 @@ func (t attemptTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	req = req.Clone(ctx)
 	if a.timeout > 0 {
-		req.Header.Set("Request-Timeout", timeLeft(ctx).String())
+		req.Header.Set(api.RequestTimeoutHeader, timeLeft(ctx).String())
 	}
 	if req.Response == nil { // else it goes where a server has sent it
 		a.at = t.endpoints.current()

@@ -12,9 +12,6 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 )
 
-// requestTimeoutHeader is how long the client waits for an answer.
-const requestTimeoutHeader = "Request-Timeout"
-
 // parseRequestTimeout is 0 where the client gives no time.
 func parseRequestTimeout(text string) (time.Duration, error) {
 	if text == "" {
@@ -25,7 +22,7 @@ func parseRequestTimeout(text string) (time.Duration, error) {
 	}
 	timeout, err := api.Duration(text).Parse()
 	if err != nil || timeout <= 0 {
-		return 0, problem.Invalid(requestTimeoutHeader, "%q must be a time above 0, such as 5s", text)
+		return 0, problem.Invalid(api.RequestTimeoutHeader, "%q must be a time above 0, such as 5s", text)
 	}
 	return timeout, nil
 }
@@ -35,7 +32,7 @@ func parseRequestTimeout(text string) (time.Duration, error) {
 // the answer to arrive in.
 func limitWork(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		timeout, err := parseRequestTimeout(r.Header.Get(requestTimeoutHeader))
+		timeout, err := parseRequestTimeout(r.Header.Get(api.RequestTimeoutHeader))
 		if err != nil {
 			problem.Write(w, problem.Of(err))
 			return
@@ -52,7 +49,7 @@ func limitWork(next http.Handler) http.Handler {
 // describeDeadline documents the header on every operation.
 func describeDeadline(document *huma.OpenAPI) {
 	parameter := &huma.Param{
-		Name: requestTimeoutHeader, In: "header", Schema: &huma.Schema{Type: huma.TypeString},
+		Name: api.RequestTimeoutHeader, In: "header", Schema: &huma.Schema{Type: huma.TypeString},
 		Description: "How long the client waits for the response, such as 5s. The server responds within that time: it stops waiting for decisions, and returns 503 if the store has not confirmed a write by then.",
 	}
 	eachOperation(document, func(op *huma.Operation) { op.Parameters = append(op.Parameters, parameter) })

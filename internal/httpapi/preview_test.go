@@ -293,7 +293,7 @@ func TestPreviewTokenIsRefused(t *testing.T) {
 				if test.body != "" {
 					body = test.body
 				}
-				a := s.do(http.MethodPut, path, body, "Preview-Token", p.Token)
+				a := s.do(http.MethodPut, path, body, api.PreviewTokenHeader, p.Token)
 				if test.want == "" {
 					if got := decodeAs[api.Placement](t, a); a.StatusCode >= 300 || !slices.Equal(got.Status.Clusters, p.Clusters) {
 						t.Errorf("%d %s", a.StatusCode, a.body)
