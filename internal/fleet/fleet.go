@@ -104,10 +104,8 @@ func (f *Fleet) Run(ctx context.Context) error {
 		}
 		f.metrics.relists.Inc()
 		f.options.Logger.Warn("reading all objects from the store again", "revision", f.Snapshot().Revision(), "error", err)
-		select {
-		case <-ctx.Done():
+		if !backoff.Wait(ctx, readAgain.After(failures)) {
 			return nil
-		case <-time.After(readAgain.After(failures)):
 		}
 	}
 }

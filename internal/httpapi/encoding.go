@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 )
 
 // maxEncoded bounds what is kept, for all watches together, of changes in the form
@@ -82,9 +84,7 @@ func (e *encodings) giveBack(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		select {
-		case <-time.After(15 * time.Second): // their connections end, too
-		case <-ctx.Done():
+		if !backoff.Wait(ctx, 15*time.Second) { // their connections end, too
 			return
 		}
 		debug.FreeOSMemory()

@@ -25,6 +25,8 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 )
 
 // enterCluster makes the configuration of a member that is alone that of one among
@@ -93,10 +95,8 @@ func (n *neighbours) await(ctx context.Context, o Options) (founding, error) {
 			return founding{peerList(n.cluster.Peers), embed.ClusterStateFlagNew}, nil
 		}
 		o.Doing("waiting for a member of the cluster to join" + because(silent))
-		select {
-		case <-ctx.Done():
+		if !backoff.Wait(ctx, time.Second) {
 			return found, fmt.Errorf("join the cluster%s: %w", because(silent), ctx.Err())
-		case <-time.After(time.Second):
 		}
 	}
 }
@@ -201,12 +201,10 @@ func promote(ctx context.Context, member *embed.Etcd) error {
 
 // again waits for the next attempt at what failed with an error.
 func again(ctx context.Context, err error) error {
-	select {
-	case <-ctx.Done():
+	if !backoff.Wait(ctx, 200*time.Millisecond) {
 		return cmp.Or(err, ctx.Err())
-	case <-time.After(200 * time.Millisecond):
-		return nil
 	}
+	return nil
 }
 
 // logIdentity reads from the log of a data directory which member of which cluster it

@@ -14,6 +14,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/keyed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
@@ -56,6 +57,7 @@ type collector struct {
 
 // run collects until ctx ends.
 func (c *collector) run(ctx context.Context) {
+	ctx, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer func() {
@@ -63,13 +65,11 @@ func (c *collector) run(ctx context.Context) {
 			s.close()
 		}
 	}()
-	stops := map[string]context.CancelFunc{}
-	defer func() {
-		for _, stop := range stops {
-			stop()
-		}
-	}()
-	interval, key := c.spec.Interval.Or(time.Minute), api.Key{Kind: api.KindCloud, Name: c.name}.String()
+	defer stop() // also where it panics
+	regions := keyed.New(c.faults, func(string) string { return api.Key{Kind: api.KindCloud, Name: c.name}.String() })
+	running.Go(func() { _ = regions.Run(ctx) }) // it has no error of its own
+	followed := map[string]bool{}
+	interval := c.spec.Interval.Or(time.Minute)
 	if c.known && !backoff.Wait(ctx, time.Duration(rand.Float64()*float64(min(startWithin, interval)))) {
 		return
 	}
@@ -82,22 +82,17 @@ func (c *collector) run(ctx context.Context) {
 			c.unreachable(ctx, failureOf("logging in at "+c.spec.AuthURL, err))
 		default:
 			c.expect(ctx, names)
-			for name, stop := range stops {
+			for name := range followed {
 				if !slices.Contains(names, name) {
-					stop()
-					delete(stops, name)
+					regions.Stop(name)
+					delete(followed, name)
 				}
 			}
 			for _, name := range names {
-				if stops[name] != nil {
-					continue
+				if !followed[name] {
+					regions.Start(name, func(ctx context.Context) error { c.follow(ctx, name, interval); return nil })
+					followed[name] = true
 				}
-				regionCtx, stop := context.WithCancel(ctx)
-				stops[name] = stop
-				running.Go(func() {
-					// Over, or begun again: it has no error of its own.
-					_ = c.faults.Keep(regionCtx, key, func(ctx context.Context) error { c.follow(ctx, name, interval); return nil })
-				})
 			}
 		}
 		if !backoff.Wait(ctx, jittered(interval)) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -25,12 +26,8 @@ const (
 func (a *Authority) Run(ctx context.Context) error {
 	failing := false
 	for wait := checkInterval; ; {
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !backoff.Wait(ctx, wait) {
 			return nil
-		case <-timer.C:
 		}
 		err := a.refresh(ctx)
 		if ctx.Err() != nil {

@@ -291,12 +291,7 @@ func (a *agent) drain(ctx context.Context) error {
 	a.begin(ctx, group, func(ctx context.Context) error { return a.replaces.Run(ctx, a.inventory) })
 	a.begin(ctx, group, func(ctx context.Context) error {
 		defer cancel()
-		for {
-			select {
-			case <-time.After(drainedAfter):
-			case <-ctx.Done():
-				return nil
-			}
+		for backoff.Wait(ctx, drainedAfter) {
 			select {
 			case <-a.inventory.Synced():
 				if !a.inventory.Labelled() {
@@ -305,6 +300,7 @@ func (a *agent) drain(ctx context.Context) error {
 			default:
 			}
 		}
+		return nil
 	})
 	return group.Wait()
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile"
 )
 
@@ -144,9 +145,7 @@ func (r *reports) run(ctx context.Context) error {
 			wait = reportAgain
 			r.checkAll()
 		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
+		if !backoff.Wait(ctx, wait) {
 			return ctx.Err()
 		}
 	}
