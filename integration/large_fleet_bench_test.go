@@ -19,10 +19,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal"
 )
 
-const (
-	largeClusters   = 10_000
-	largePlacements = 100_000
-)
+// fleetSize is how large a fleet is.
+type fleetSize struct{ clusters, placements int }
+
+var largeFleet = fleetSize{clusters: 10_000, placements: 100_000}
 
 // BenchmarkLargeFleet reports what the built server needs for 10,000 rated
 // clusters and 100,000 placements: how fast all decisions are made and durable,
@@ -32,10 +32,10 @@ const (
 //	go test -tags integration -run '^$' -bench LargeFleet -benchtime 200x ./integration
 func BenchmarkLargeFleet(b *testing.B) {
 	dir := b.TempDir()
-	loadFleet(b, dir)
+	loadFleet(b, dir, largeFleet)
 	p := startServer(b, dir, "--log-level", "error")
 	decided := eventually.Within(b, 10*time.Minute, "every placement is decided", func() bool {
-		return p.figure(b, `scheduler_decisions_total{result="moved"}`) == largePlacements
+		return p.figure(b, `scheduler_decisions_total{result="moved"}`) == float64(largeFleet.placements)
 	})
 	firstPass := p.memories()
 	p.stop()
@@ -58,7 +58,7 @@ func BenchmarkLargeFleet(b *testing.B) {
 	b.StopTimer()
 	b.ReportMetric(took[len(took)/2].Seconds()*1e3, "p50-ms")
 	b.ReportMetric(took[len(took)*99/100].Seconds()*1e3, "p99-ms")
-	b.ReportMetric(largePlacements/decided.Seconds(), "decisions/s")
+	b.ReportMetric(float64(largeFleet.placements)/decided.Seconds(), "decisions/s")
 	b.ReportMetric(restart.Seconds(), "restart-s")
 	for when, memories := range map[string]map[string]float64{"first-pass": firstPass, "restart": p.memories()} {
 		for what, bytes := range memories {
@@ -84,13 +84,13 @@ func (p *process) memories() map[string]float64 {
 
 // loadFleet writes the objects straight into a data directory: it is not the
 // writing that is measured.
-func loadFleet(b *testing.B, dir string) {
+func loadFleet(b testing.TB, dir string, size fleetSize) {
 	b.Helper()
 	load := newLoader(b, dir)
 	defer load.close()
 	now := load.now
 	values := map[string]float64{}
-	for i := range largeClusters {
+	for i := range size.clusters {
 		values[fmt.Sprintf("m%d", i)] = float64(i*7919%9973) / 100
 	}
 	rates := staticProvider("rates", values)
@@ -98,7 +98,7 @@ func loadFleet(b *testing.B, dir string) {
 	rates.Status = api.MetricsProviderStatus{ObservedGeneration: 1}
 	api.SetCondition(&rates.Status.Conditions, available, now)
 	load.write(rates, true)
-	for i := range largeClusters {
+	for i := range size.clusters {
 		name := fmt.Sprintf("m%d", i)
 		m := metric(name, "rates", name, api.FailureExclude)
 		m.SetDefaults()
@@ -112,7 +112,7 @@ func loadFleet(b *testing.B, dir string) {
 		c.Spec.Allocatable = api.Quantities{"cpu": "64", "memory": "256Gi"}
 		load.write(c, false)
 	}
-	for i := range largePlacements {
+	for i := range size.placements {
 		p := placement(fmt.Sprintf("p%d", i), fmt.Sprintf("g%d", i%20))
 		p.Metadata.Namespace = fmt.Sprintf("team-%d", i%100)
 		load.write(p, false)

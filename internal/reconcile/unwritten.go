@@ -34,7 +34,11 @@ const (
 // written is taken in, and need not be kept twice.
 type unwritten struct {
 	attempts map[decision]*attempt
-	round    []decision // the rest of the present round
+	// order are those of attempts as they were added, and some that are done. A pass finds
+	// most decisions in the order in which they are written.
+	order   []decision
+	round   []decision            // the rest of the present round
+	givenUp map[decision]struct{} // that nobody is to wait for any longer
 }
 
 // maxWrites is how many decisions are written at a time: enough to keep the store
@@ -50,7 +54,7 @@ type attempt struct {
 }
 
 func newUnwritten() *unwritten {
-	return &unwritten{attempts: map[decision]*attempt{}}
+	return &unwritten{attempts: map[decision]*attempt{}, givenUp: map[decision]struct{}{}}
 }
 
 // add takes in a new version of a decision. A back-off goes on, unless the spec
@@ -59,11 +63,13 @@ func (u *unwritten) add(w write) {
 	before, waits := u.attempts[w.decision]
 	if !waits {
 		u.attempts[w.decision] = &attempt{write: w}
+		u.order = append(u.order, w.decision)
 		return
 	}
 	w.moved, w.observed = w.moved || before.moved, w.observed && before.observed
 	if w.specRevision != before.specRevision {
 		before.failures, before.at = 0, time.Time{}
+		delete(u.givenUp, w.decision)
 	}
 	before.write = w
 }
@@ -93,21 +99,26 @@ func (u *unwritten) due(now time.Time) []write {
 // begin begins a round.
 func (u *unwritten) begin(now time.Time) {
 	u.round = nil
-	for d, a := range u.attempts {
-		switch {
-		case d.queued().gone:
+	u.order = slices.DeleteFunc(u.order, func(d decision) bool {
+		if d.queued().gone {
 			u.done(d)
-		case !now.Before(a.at):
+		}
+		return u.attempts[d] == nil
+	})
+	slices.SortFunc(u.order, func(a, b decision) int { return a.key().Compare(b.key()) })
+	u.order = slices.Compact(u.order) // one that was done and came again
+	for _, d := range u.order {
+		if !now.Before(u.attempts[d].at) {
 			u.round = append(u.round, d)
 		}
 	}
-	slices.SortFunc(u.round, func(a, b decision) int { return a.key().Compare(b.key()) })
 }
 
 // done forgets a decision: it is durable, or another one follows.
 func (u *unwritten) done(d decision) {
+	delete(u.givenUp, d)
 	if delete(u.attempts, d); len(u.attempts) == 0 {
-		u.attempts = map[decision]*attempt{} // the old one keeps the room of all that there were
+		u.attempts, u.order = map[decision]*attempt{}, nil // the old ones keep the room of all that there were
 	}
 }
 
@@ -121,6 +132,11 @@ func (u *unwritten) failed(d decision, err error, now time.Time) {
 		again = outageAgain
 	}
 	a.at = now.Add(again.After(a.failures))
+	if a.isGivenUp() {
+		u.givenUp[d] = struct{}{}
+	} else {
+		delete(u.givenUp, d) // the store as a whole is waited for longer
+	}
 }
 
 // isOutage tells a failure of the store from one of the object.
@@ -128,9 +144,9 @@ func isOutage(err error) bool {
 	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUncertain) || errors.Is(err, store.ErrFull)
 }
 
-// givenUp reports that nobody is to wait for it any longer. A store that is full
+// isGivenUp reports that nobody is to wait for it any longer. A store that is full
 // stays so until somebody deletes, who must not wait long for it.
-func (a *attempt) givenUp() bool {
+func (a *attempt) isGivenUp() bool {
 	if isOutage(a.err) && !errors.Is(a.err, store.ErrFull) {
 		return a.failures >= outagePatience
 	}
@@ -139,21 +155,14 @@ func (a *attempt) givenUp() bool {
 
 // waits reports that something is not durable that may soon be.
 func (u *unwritten) waits() bool {
-	for _, a := range u.attempts {
-		if !a.givenUp() {
-			return true
-		}
-	}
-	return false
+	return len(u.givenUp) < len(u.attempts)
 }
 
 // blocked are the objects that nobody waits for any longer, in order.
 func (u *unwritten) blocked() []api.Key {
 	var keys []api.Key
-	for _, a := range u.attempts {
-		if a.givenUp() {
-			keys = append(keys, a.key())
-		}
+	for d := range u.givenUp {
+		keys = append(keys, d.key())
 	}
 	slices.SortFunc(keys, api.Key.Compare)
 	return keys

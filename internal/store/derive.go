@@ -181,13 +181,14 @@ func (s *Store) deriveChunk(ctx context.Context, writes []StatusWrite, outcomes 
 			term.doubts(at) // an earlier attempt to write the order was done late
 			continue
 		}
-		reads := 1 // of the fence and the order
-		if at != 0 {
-			reads = 2
+		present, err := s.specRevisions(ctx, writes, pending)
+		if err != nil {
+			fail(fmt.Errorf("write the status: %w", err))
+			return
 		}
 		var rest []int
 		for n, i := range pending {
-			if actual := found(resp, n+reads); actual != writes[i].SpecRevision {
+			if actual := present[n]; actual != writes[i].SpecRevision {
 				outcomes[i].conflict = &Conflict{writes[i].Key, Spec, writes[i].SpecRevision, actual}
 			} else {
 				rest = append(rest, i)
@@ -206,9 +207,8 @@ func (s *Store) deriveChunk(ctx context.Context, writes []StatusWrite, outcomes 
 func (s *Store) deriveTxn(ctx context.Context, fence fence, at int64, writes []StatusWrite, pending []int) (*clientv3.TxnResponse, error) {
 	ifs := make([]clientv3.Cmp, 0, len(pending)+2)
 	thens := make([]clientv3.Op, 0, len(pending))
-	elses := make([]clientv3.Op, 0, len(pending)+2)
 	ifs = append(ifs, fence.intact())
-	elses = append(elses, fence.look())
+	elses := []clientv3.Op{fence.look()}
 	if at != 0 {
 		ifs = append(ifs, kept(at))
 		elses = append(elses, clientv3.OpGet(orderKey, clientv3.WithKeysOnly()))
@@ -218,7 +218,6 @@ func (s *Store) deriveTxn(ctx context.Context, fence fence, at int64, writes []S
 		w := writes[i]
 		spec, status := etcdKey(w.Key, Spec), etcdKey(w.Key, Status)
 		ifs = append(ifs, clientv3.Compare(clientv3.ModRevision(spec), "=", w.SpecRevision))
-		elses = append(elses, clientv3.OpGet(spec, clientv3.WithKeysOnly()))
 		if w.Value == nil {
 			thens = append(thens, clientv3.OpDelete(status))
 			continue
@@ -229,6 +228,32 @@ func (s *Store) deriveTxn(ctx context.Context, fence fence, at int64, writes []S
 	return s.commit(ctx, bytes, bytes > 0, func(t clientv3.Txn) clientv3.Txn {
 		return t.If(ifs...).Then(thens...).Else(elses...)
 	})
+}
+
+// specRevisions are the revisions of the Spec parts of those that are pending, 0 for one
+// that is gone. They are asked for only where a comparison failed: a transaction that
+// carried the questions would cost half as much again. One that failed then differs still,
+// as no revision comes back.
+func (s *Store) specRevisions(ctx context.Context, writes []StatusWrite, pending []int) ([]int64, error) {
+	gets := make([]clientv3.Op, len(pending))
+	for n, i := range pending {
+		gets[n] = clientv3.OpGet(etcdKey(writes[i].Key, Spec), clientv3.WithKeysOnly())
+	}
+	ctx, cancel := s.requestContext(ctx)
+	defer cancel()
+	asked := s.revision.Load()
+	resp, err := s.client.Txn(ctx).Then(gets...).Commit()
+	if err != nil {
+		return nil, fmt.Errorf("read the revisions of the specs: %w", classify(err, false))
+	}
+	if err := s.answered(asked, resp.Header); err != nil {
+		return nil, err
+	}
+	revisions := make([]int64, len(pending))
+	for n := range pending {
+		revisions[n] = found(resp, n)
+	}
+	return revisions, nil
 }
 
 // found is the revision that the nth read of a transaction's answer found.

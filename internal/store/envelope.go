@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
+	"sync"
 	"sync/atomic"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -49,15 +51,22 @@ func (e *envelopes) put(key string, value []byte) clientv3.Op {
 	switch format := e.format.Load(); {
 	case format < envelopeFormat:
 		return putBytes(key, value)
-	case format >= compressedFormat:
-		if packed := compress(make([]byte, envelopeHead, envelopeHead+maxPacked(value)), value); packed != nil {
+	case format >= compressedFormat && len(value) <= maxCompressed:
+		scratch := scratches.Get().(*[]byte) //nolint:forcetypeassert // nothing else is in there
+		defer scratches.Put(scratch)
+		*scratch = slices.Grow((*scratch)[:0], envelopeHead+maxPacked(value))[:envelopeHead]
+		if packed := compress(*scratch, value); packed != nil {
 			packed[0] = compressedMark
 			binary.BigEndian.PutUint32(packed[1:], checksum([]byte(key), packed[:1], packed[envelopeHead:]))
-			return putBytes(key, packed)
+			return putBytes(key, slices.Clone(packed))
 		}
 	}
 	return enclose(key, value)
 }
+
+// scratches is the room to compress in: that of a value is several times what it takes
+// once it is compressed.
+var scratches = sync.Pool{New: func() any { return new([]byte) }}
 
 // enclose writes a value as every program since format 2 reads it.
 func enclose(key string, value []byte) clientv3.Op {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -371,7 +372,7 @@ func (s *Store) transactWithin(ctx context.Context, limit time.Duration, txn fun
 	s.guard.attempted(ctx, began, err)
 	if err = classify(err, true); errors.Is(err, ErrFull) {
 		s.noSpace.Store(true)
-		resp, err = s.doneThough(bounded, asked, recorded.puts, err)
+		resp, err = s.doneThough(bounded, asked, recorded.put, err)
 	}
 	if err != nil {
 		s.metrics.failures.Inc()
@@ -383,11 +384,12 @@ func (s *Store) transactWithin(ctx context.Context, limit time.Duration, txn fun
 	return resp, s.answered(asked, resp.Header)
 }
 
-// recordedTxn remembers what a transaction is to write.
+// recordedTxn remembers one of the values that a transaction is to write. A transaction
+// is done as a whole, so one tells whether it was.
 type recordedTxn struct {
 	clientv3.Txn
 
-	puts []clientv3.Op
+	put *clientv3.Op // nil where there is none
 }
 
 // If implements clientv3.Txn.
@@ -398,10 +400,8 @@ func (t *recordedTxn) If(cs ...clientv3.Cmp) clientv3.Txn {
 
 // Then implements clientv3.Txn.
 func (t *recordedTxn) Then(ops ...clientv3.Op) clientv3.Txn {
-	for _, op := range ops {
-		if op.IsPut() {
-			t.puts = append(t.puts, op)
-		}
+	if i := slices.IndexFunc(ops, clientv3.Op.IsPut); i >= 0 && t.put == nil {
+		t.put = &ops[i]
 	}
 	t.Txn = t.Txn.Then(ops...)
 	return t
@@ -417,16 +417,15 @@ func (t *recordedTxn) Else(ops ...clientv3.Op) clientv3.Txn {
 // several that are under way when the quota runs out, etcd carries out the one
 // that exceeds it and says all the same that there is no room: whoever believed
 // that would tell a user that nothing was written.
-func (s *Store) doneThough(ctx context.Context, asked int64, puts []clientv3.Op, full error) (*clientv3.TxnResponse, error) {
-	if len(puts) == 0 {
+func (s *Store) doneThough(ctx context.Context, asked int64, put *clientv3.Op, full error) (*clientv3.TxnResponse, error) {
+	if put == nil {
 		return nil, full
 	}
-	// A transaction is done as a whole, so one of its values tells.
-	resp, err := s.client.Get(ctx, string(puts[0].KeyBytes()))
+	resp, err := s.client.Get(ctx, string(put.KeyBytes()))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w: %w", ErrUncertain, full, err)
 	}
-	if len(resp.Kvs) == 0 || resp.Kvs[0].ModRevision <= asked || !bytes.Equal(resp.Kvs[0].Value, puts[0].ValueBytes()) {
+	if len(resp.Kvs) == 0 || resp.Kvs[0].ModRevision <= asked || !bytes.Equal(resp.Kvs[0].Value, put.ValueBytes()) {
 		return nil, full
 	}
 	header := &etcdserverpb.ResponseHeader{ClusterId: resp.Header.ClusterId, Revision: resp.Kvs[0].ModRevision}
