@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -33,7 +32,7 @@ type listInput struct {
 }
 
 type listOutput struct {
-	Body *api.List[api.Object]
+	Body any // *api.List[api.Object], or *page, which writes one
 }
 
 // pageToken is where a list goes on. It repeats what the list is about, so that
@@ -65,7 +64,7 @@ type query struct {
 // belongs reports whether an object belongs to the list.
 func (o *objects) belongs(q *query, object api.Object) bool {
 	return (q.Everywhere || api.KeyOf(object).Namespace == q.Namespace) &&
-		o.rights.Sees(q.who, object) && q.selector.Matches(labels.Set(object.Meta().Labels))
+		o.rights.Sees(q.who, object) && (q.selector.Empty() || q.selector.Matches(labels.Set(object.Meta().Labels)))
 }
 
 func (o *objects) list(ctx context.Context, info api.KindInfo, in *listInput) (*listOutput, error) {
@@ -87,17 +86,12 @@ func (o *objects) list(ctx context.Context, info api.KindInfo, in *listInput) (*
 		if err := q.resume(in.Continue); err != nil {
 			return nil, err
 		}
-	} else if list := o.listFleet(q, int(limit)); list != nil {
-		return &listOutput{list}, nil
 	}
-	page := q.pageToken
+	if shown := o.pictures.at(q.Revision, o.fleet.Snapshot()); shown != nil {
+		q.Revision = shown.Revision()
+		return &listOutput{&page{o, ctx, q, shown, int(limit)}}, nil
+	}
 	list, err := o.listStore(ctx, q, int(limit))
-	if errors.Is(err, store.ErrUnavailable) {
-		q.pageToken = page
-		if kept := o.listPicture(q, int(limit)); kept != nil {
-			list, err = kept, nil
-		}
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -135,27 +129,6 @@ func (q *query) resume(text string) error {
 	return nil
 }
 
-// listFleet answers a list that fits on one page from memory; nil when it does
-// not fit.
-func (o *objects) listFleet(q *query, limit int) *api.List[api.Object] {
-	snapshot := o.fleet.Snapshot()
-	list := &api.List[api.Object]{Items: []api.Object{}, ResourceVersion: strconv.FormatInt(snapshot.Revision(), 10)}
-	for entry := range snapshot.All(q.Kind, q.Namespace) {
-		if !o.belongs(q, entry.Object) {
-			continue
-		}
-		if len(list.Items) == limit {
-			return nil
-		}
-		if snapshot.Damaged(api.KeyOf(entry.Object)) != nil {
-			continue
-		}
-		list.Items = append(list.Items, o.view.shown(q.who, entry.Object))
-	}
-	list.Damaged = o.damagedIn(q, snapshot)
-	return list
-}
-
 // damagedIn names what belongs to a list, as far as that is known, and cannot be
 // shown.
 func (o *objects) damagedIn(q *query, snapshot *fleet.Snapshot) []api.DamagedObject {
@@ -168,39 +141,8 @@ func (o *objects) damagedIn(q *query, snapshot *fleet.Snapshot) []api.DamagedObj
 	return list
 }
 
-// listPicture answers one page from memory in the order of the store, which does
-// not answer; nil where the token is of another revision than the picture.
-func (o *objects) listPicture(q *query, limit int) *api.List[api.Object] {
-	snapshot := o.fleet.Snapshot()
-	if q.Revision != 0 && q.Revision != snapshot.Revision() {
-		return nil
-	}
-	q.Revision = snapshot.Revision()
-	type place struct {
-		after  string
-		object api.Object
-	}
-	var rest []place
-	for entry := range snapshot.All(q.Kind, q.Namespace) {
-		key := api.KeyOf(entry.Object)
-		if at := store.PageAfter(key); at > q.After && o.belongs(q, entry.Object) && snapshot.Damaged(key) == nil {
-			rest = append(rest, place{at, entry.Object})
-		}
-	}
-	slices.SortFunc(rest, func(a, b place) int { return strings.Compare(a.after, b.after) })
-	list := &api.List[api.Object]{Items: []api.Object{}, ResourceVersion: strconv.FormatInt(q.Revision, 10), Damaged: o.damagedIn(q, snapshot)}
-	for _, p := range rest[:min(limit, len(rest))] {
-		list.Items = append(list.Items, o.view.shown(q.who, p.object))
-	}
-	if len(rest) > limit {
-		q.After = rest[limit-1].after
-		list.Continue = q.String()
-	}
-	return list
-}
-
-// listStore answers one page as it was at the token's revision, or now where
-// that is 0.
+// listStore answers one page of a list that began elsewhere, or a while ago, as it was
+// at the token's revision.
 func (o *objects) listStore(ctx context.Context, q *query, limit int) (*api.List[api.Object], error) {
 	list := &api.List[api.Object]{Items: []api.Object{}}
 	for range maxRounds {

@@ -1,17 +1,23 @@
 package httpapi
 
 import (
+	"bytes"
 	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 type objectList struct {
@@ -132,45 +138,207 @@ func TestListRejects(t *testing.T) {
 }
 
 func TestPagesShowOneRevision(t *testing.T) {
-	s := startServer(t)
-	const objects = 25
+	for name, between := range map[string]time.Duration{"from memory": 0, "from the store": 2 * pictureRest} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			now := &clock{at: time.Now()}
+			s := startServer(t, func(o *Options) { o.Now = now.now })
+			const objects = 25
+			for i := range objects {
+				s.mustPut(fmt.Sprintf("/v1/clusters/c%02d?wait=0s", i), `{"spec":{"region":"before"}}`)
+			}
+			first := decodeAs[objectList](t, s.do(http.MethodGet, "/v1/clusters?limit=4", ""))
+			all := first
+			for i, page := 0, first; page.Continue != ""; i++ {
+				// Between two pages objects change, go and come.
+				s.mustPut(fmt.Sprintf("/v1/clusters/c%02d?wait=0s", (i*7)%objects), `{"spec":{"region":"after"}}`)
+				s.do(http.MethodDelete, fmt.Sprintf("/v1/clusters/c%02d?wait=0s", (i*11+20)%objects), "")
+				s.mustPut(fmt.Sprintf("/v1/clusters/c%02dx?wait=0s", i), `{"spec":{"region":"new"}}`)
+				now.advance(between)
+				page = decodeAs[objectList](t, s.do(http.MethodGet, "/v1/clusters?limit=4&continue="+page.Continue, ""))
+				if page.ResourceVersion != first.ResourceVersion {
+					t.Errorf("page %d shows revision %s, the first %s", i, page.ResourceVersion, first.ResourceVersion)
+				}
+				all.Items = append(all.Items, page.Items...)
+			}
+			if len(all.Items) != objects {
+				t.Errorf("%d objects, want %d: %v", len(all.Items), objects, all.paths())
+			}
+			for _, item := range all.Items {
+				if item.Spec["region"] != "before" {
+					t.Errorf("%s is of a later revision", item.Metadata.Name)
+				}
+			}
+			// Once the revision is compacted and forgotten, the list has to start over.
+			page := decodeAs[objectList](t, s.do(http.MethodGet, "/v1/clusters?limit=4", ""))
+			s.mustPut("/v1/clusters/last", `{"spec":{}}`)
+			revision, err := s.store.Revision(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.store.Compact(context.Background(), revision); err != nil {
+				t.Fatal(err)
+			}
+			now.advance(2 * pictureRest)
+			if a := s.do(http.MethodGet, "/v1/clusters?limit=4&continue="+page.Continue, ""); a.StatusCode != http.StatusGone {
+				t.Errorf("after compaction: %d %s", a.StatusCode, a.body)
+			}
+		})
+	}
+}
+
+// A list goes on from the store where it was begun from memory, at any place, and the
+// other way round: both have the same order.
+func TestPagesContinueAnywhere(t *testing.T) {
+	t.Parallel()
+	now := &clock{at: time.Now()}
+	s := startServer(t, func(o *Options) { o.Now = now.now })
+	var want []string
+	for _, namespace := range []string{"a", "a-b", "a-b-c", "a0", "b"} {
+		for _, name := range []string{"x", "x-y", "y"} {
+			s.mustPut("/v1/namespaces/"+namespace+"/metrics/"+name+"?wait=0s", metricBody(`"tier":"prod"`))
+			want = append(want, namespace+"/"+name)
+		}
+	}
+	s.mustPut("/v1/metrics/global", metricBody(`"tier":"prod"`))
+	want = append(want, "global")
+	slices.Sort(want)
+	// What follows on the first page is asked for after the fleet has gone on.
+	const path = "/v1/metrics?all=true&limit=1&label_selector=tier"
+	for _, forgets := range []int{0, 1, 2, 3} { // how many of four pages are from the store
+		var list objectList
+		for i, next := 0, ""; i == 0 || next != ""; i++ {
+			if i%4 < forgets {
+				s.mustPut("/v1/clusters/other?wait=0s", fmt.Sprintf(`{"spec":{"region":"r%d"}}`, i))
+				now.advance(2 * pictureRest)
+			}
+			page := decodeAs[objectList](t, s.do(http.MethodGet, path+"&continue="+next, ""))
+			list.Items = append(list.Items, page.Items...)
+			next = page.Continue
+		}
+		if got := list.paths(); !slices.Equal(got, want) {
+			t.Errorf("%d of four from the store: %v, want %v", forgets, got, want)
+		}
+	}
+}
+
+// slowReader takes an answer piece by piece, with something done after the first one.
+type slowReader struct {
+	header http.Header
+	text   bytes.Buffer
+	begun  func() error
+}
+
+func (r *slowReader) Header() http.Header { return r.header }
+func (r *slowReader) WriteHeader(int)     {}
+func (r *slowReader) Write(p []byte) (int, error) {
+	r.text.Write(p)
+	if begun := r.begun; begun != nil && r.text.Len() >= pageBytes {
+		r.begun = nil
+		return len(p), begun()
+	}
+	return len(p), nil
+}
+
+// A list whose reader is gone, or may not read it any more, breaks off. What arrived of
+// it does not look like a list.
+func TestListBreaksOff(t *testing.T) {
+	t.Parallel()
+	now := &clock{at: time.Now()}
+	s := startServer(t, authenticated, func(o *Options) { o.Now = now.now })
+	s.token = s.addToken(auth.RoleAdmin)
+	const objects = 200
 	for i := range objects {
-		s.mustPut(fmt.Sprintf("/v1/clusters/c%02d?wait=0s", i), `{"spec":{"region":"before"}}`)
+		s.mustPut(fmt.Sprintf("/v1/clusters/c%03d?wait=0s", i), `{"spec":{"description":"`+strings.Repeat("x", 1000)+`"}}`)
 	}
-	first := decodeAs[objectList](t, s.do(http.MethodGet, "/v1/clusters?limit=4", ""))
-	all := first
-	for i, page := 0, first; page.Continue != ""; i++ {
-		// Between two pages objects change, go and come.
-		s.mustPut(fmt.Sprintf("/v1/clusters/c%02d?wait=0s", (i*7)%objects), `{"spec":{"region":"after"}}`)
-		s.do(http.MethodDelete, fmt.Sprintf("/v1/clusters/c%02d?wait=0s", (i*11+20)%objects), "")
-		s.mustPut(fmt.Sprintf("/v1/clusters/c%02dx?wait=0s", i), `{"spec":{"region":"new"}}`)
-		page = decodeAs[objectList](t, s.do(http.MethodGet, "/v1/clusters?limit=4&continue="+page.Continue, ""))
-		if page.ResourceVersion != first.ResourceVersion {
-			t.Errorf("page %d shows revision %s, the first %s", i, page.ResourceVersion, first.ResourceVersion)
+	for name, test := range map[string]struct {
+		begun func(token string) error
+		whole bool
+	}{
+		"read to the end":   {begun: func(string) error { return nil }, whole: true},
+		"the reader leaves": {begun: func(string) error { return io.ErrClosedPipe }},
+		"the token ends": {begun: func(id string) error {
+			revision, err := auth.RevokeToken(t.Context(), s.store, id)
+			if err == nil {
+				_, err = s.fleet.WaitRevision(t.Context(), revision)
+			}
+			return err
+		}},
+	} {
+		text, token, revision, err := auth.CreateToken(t.Context(), s.store, auth.TokenRequest{Role: auth.RoleViewer}, now.now())
+		if err != nil {
+			t.Fatal(err)
 		}
-		all.Items = append(all.Items, page.Items...)
-	}
-	if len(all.Items) != objects {
-		t.Errorf("%d objects, want %d: %v", len(all.Items), objects, all.paths())
-	}
-	for _, item := range all.Items {
-		if item.Spec["region"] != "before" {
-			t.Errorf("%s is of a later revision", item.Metadata.Name)
+		if _, err := s.fleet.WaitRevision(t.Context(), revision); err != nil {
+			t.Fatal(err)
+		}
+		reader := &slowReader{header: http.Header{}, begun: func() error { return test.begun(token.ID) }}
+		r := httptest.NewRequest(http.MethodGet, "/v1/clusters", nil)
+		r.Header.Set("Authorization", "Bearer "+text)
+		broken := func() (cause any) {
+			defer func() { cause = recover() }()
+			s.handler.ServeHTTP(reader, r)
+			return nil
+		}()
+		var list objectList
+		err = json.Unmarshal(reader.text.Bytes(), &list)
+		if test.whole {
+			if broken != nil || err != nil || len(list.Items) != objects {
+				t.Errorf("%s: %v, %v, %d objects", name, broken, err, len(list.Items))
+			}
+			continue
+		}
+		if broken != http.ErrAbortHandler || err == nil { //nolint:errorlint // what net/http is told
+			t.Errorf("%s: the answer ends with %v, and what arrived reads as %d objects", name, broken, len(list.Items))
+		}
+		if reader.text.Len() > 4*pageBytes {
+			t.Errorf("%s: %d bytes were written all the same", name, reader.text.Len())
 		}
 	}
-	// Once the revision is compacted, the list has to start over.
-	page := decodeAs[objectList](t, s.do(http.MethodGet, "/v1/clusters?limit=4", ""))
-	s.mustPut("/v1/clusters/last", `{"spec":{}}`)
-	revision, err := s.store.Revision(context.Background())
-	if err != nil {
-		t.Fatal(err)
+}
+
+// Pictures of lists that do not go on are given up, however many lists begin.
+func TestPicturesAreForgotten(t *testing.T) {
+	t.Parallel()
+	now := &clock{at: time.Now()}
+	s := startServer(t, func(o *Options) { o.Now = now.now })
+	s.mustPut("/v1/clusters/a", `{"spec":{}}`)
+	begin := func() string {
+		s.mustPut("/v1/clusters/b", fmt.Sprintf(`{"spec":{"region":"r%d"}}`, now.now().UnixNano()))
+		now.advance(time.Millisecond)
+		return decodeAs[objectList](t, s.do(http.MethodGet, "/v1/clusters?limit=1", "")).Continue
 	}
-	if err := s.store.Compact(context.Background(), revision); err != nil {
-		t.Fatal(err)
+	kept := func() int {
+		s.pictures.mu.Lock()
+		defer s.pictures.mu.Unlock()
+		return len(s.pictures.kept)
 	}
-	if a := s.do(http.MethodGet, "/v1/clusters?limit=4&continue="+page.Continue, ""); a.StatusCode != http.StatusGone {
-		t.Errorf("after compaction: %d %s", a.StatusCode, a.body)
+	if s.do(http.MethodGet, "/v1/clusters", ""); kept() != 0 {
+		t.Error("a picture is kept of a list that does not go on")
 	}
+	for range 2 * maxPictures {
+		begin()
+	}
+	if kept() != maxPictures {
+		t.Errorf("%d pictures are kept, want %d", kept(), maxPictures)
+	}
+	next := begin()
+	now.advance(pictureRest + time.Second)
+	eventually.True(t, "all are forgotten", func() bool { return kept() == 0 })
+	if a := s.do(http.MethodGet, "/v1/clusters?limit=1&continue="+next, ""); a.StatusCode != http.StatusOK {
+		t.Errorf("the list does not go on: %d %s", a.StatusCode, a.body)
+	}
+	// One that is read all the time is given up, too.
+	begin()
+	for range int(pictureAge/time.Second) + 1 {
+		now.advance(time.Second)
+		s.pictures.mu.Lock()
+		for _, k := range s.pictures.kept {
+			k.used = now.now()
+		}
+		s.pictures.mu.Unlock()
+	}
+	eventually.True(t, "it is forgotten", func() bool { return kept() == 0 })
 }
 
 func TestStatusIsShownOnEveryPage(t *testing.T) {

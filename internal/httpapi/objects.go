@@ -27,12 +27,14 @@ type objects struct {
 	events    *eventLog
 	changes   *changes
 	previews  *previews
+	pictures  *pictures
 	network   *netpolicy.Policy
 	now       func() time.Time
 }
 
 // routes adds what every kind has, and what kinds with a decision have.
 func (o *objects) routes() {
+	o.api.Schema(api.List[api.Object]{}) // the document names it, for clients that are made from it
 	for _, info := range api.Kinds {
 		o.kindRoutes(info)
 	}

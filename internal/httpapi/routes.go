@@ -41,6 +41,7 @@ func (s *Server) routes() http.Handler {
 		api: s.api, fleet: o.Fleet, rights: rights, sessions: s.sessions, view: v, waits: s.waits, metrics: s.metrics,
 		events: newEventLog(watchBacklog), heartbeat: o.WatchHeartbeat, writeTimeout: o.WatchWriteTimeout,
 	}
+	s.pictures = &pictures{now: o.Now}
 	s.status = &status{
 		api: s.api, store: o.Store, fleet: o.Fleet, sessions: s.sessions, faults: o.Faults, version: o.Version, name: o.Name, leading: s.waits.leading,
 		more: o.Checks, now: o.Now, logger: o.Logger, stopping: s.waits.stopping,
@@ -48,7 +49,7 @@ func (s *Server) routes() http.Handler {
 	for _, part := range []interface{ routes() }{
 		&objects{
 			api: s.api, store: o.Store, codec: o.Codec, fleet: o.Fleet, rights: rights, sessions: s.sessions, decisions: o.Decisions,
-			view: v, waits: s.waits, events: s.watches.events, changes: c, previews: s.previews, network: o.Network, now: o.Now,
+			view: v, waits: s.waits, events: s.watches.events, changes: c, previews: s.previews, pictures: s.pictures, network: o.Network, now: o.Now,
 		},
 		&reports{api: s.api, fleet: o.Fleet, rights: rights, decisions: o.Decisions, signals: o.Signals, relay: s.relay, view: v, changes: c},
 		&nodes{api: s.api, rights: rights, view: v, spot: o.Spot, now: o.Now},

@@ -227,6 +227,7 @@ type Server struct {
 	waits    *waits
 	watches  *watches
 	previews *previews
+	pictures *pictures
 	status   *status
 	relay    *relay
 
@@ -288,6 +289,7 @@ func (s *Server) Run(ctx context.Context) error {
 		},
 		"heartbeats": s.relay.run, "previews": s.previews.sweep, "tokens": s.sessions.Watch,
 		"memory of watches": s.watches.events.encoded.giveBack,
+		"pictures of lists": func(ctx context.Context) { s.pictures.sweep(ctx, s.options.Fleet.Snapshot) },
 	} {
 		background.Go(func() {
 			_ = s.options.Faults.Component(name).Supervise(s.waits.stopping, func(ctx context.Context) error { run(ctx); return nil }) // has no error of its own

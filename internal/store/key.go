@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -61,6 +62,29 @@ func etcdKey(key api.Key, part Part) string {
 // its kind, as Page takes and returns it.
 func PageAfter(key api.Key) string {
 	return strings.TrimPrefix(etcdKey(key, Spec), specPrefix+string(key.Kind)+"/")
+}
+
+// CompareNamespaces compares by where the objects in namespaces are in that order. What
+// ends a namespace is a slash, so "a-b" comes before "a".
+func CompareNamespaces(a, b string) int {
+	a, b = cmp.Or(a, globalNamespace), cmp.Or(b, globalNamespace)
+	n := min(len(a), len(b))
+	switch c := strings.Compare(a[:n], b[:n]); {
+	case c != 0 || len(a) == len(b):
+		return c
+	case len(a) == n:
+		return cmp.Compare('/', b[n])
+	default:
+		return cmp.Compare(a[n], '/')
+	}
+}
+
+// PageKey is the key of an object by the two parts of its place.
+func PageKey(kind api.Kind, namespace, name string) api.Key {
+	if namespace == globalNamespace {
+		namespace = ""
+	}
+	return api.Key{Kind: kind, Namespace: namespace, Name: name}
 }
 
 // checkKey refuses what the layout cannot hold.

@@ -1,0 +1,250 @@
+package httpapi
+
+import (
+	"context"
+	"io"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
+	"github.com/scheduler/terraform-provider-scheduler/internal/jsontext"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// page is one page of a list from memory. It is written while it is read, so it takes the
+// memory of one piece, however many objects it has.
+type page struct {
+	objects *objects
+	ctx     context.Context // of the request that it answers
+	query   *query
+	picture *picture
+	limit   int
+}
+
+// pageBytes is how large a piece of a page is, but for what is left of an object.
+const pageBytes = 32 << 10
+
+// WriteJSON implements operation.Streamed. It writes an api.List.
+func (p *page) WriteJSON(w io.Writer) error {
+	buffer := operation.BorrowBuffer()
+	defer buffer.GiveBack()
+	text := append(buffer.Text, `{"items":[`...)
+	defer func() { buffer.Text = text }()
+	n, next, last := 0, "", api.Key{}
+	for entry := range p.entries() {
+		if n == p.limit {
+			next = store.PageAfter(last)
+			break
+		}
+		if n > 0 {
+			text = append(text, ',')
+		}
+		n, last = n+1, api.KeyOf(entry.Object)
+		var err error
+		if text, err = jsontext.Append(text, p.objects.view.shown(p.query.who, entry.Object)); err != nil {
+			return err
+		}
+		if len(text) >= pageBytes {
+			p.send(w, text)
+			text = text[:0]
+		}
+	}
+	if next != "" {
+		p.query.After = next
+		p.objects.pictures.keep(p.picture)
+		text = jsontext.AppendString(append(text, `],"continue":`...), p.query.String())
+	} else {
+		text = append(text, ']')
+	}
+	text = jsontext.AppendString(append(text, `,"resource_version":`...), strconv.FormatInt(p.query.Revision, 10))
+	if damaged := p.objects.damagedIn(p.query, p.picture.Snapshot); len(damaged) > 0 {
+		var err error
+		if text, err = jsontext.Append(append(text, `,"damaged":`...), damaged); err != nil {
+			return err
+		}
+	}
+	text = append(text, "}\n"...)
+	p.send(w, text)
+	return nil
+}
+
+// send writes a piece. Where nobody takes it, or who takes it may not see any more what
+// follows, the answer breaks off.
+func (p *page) send(w io.Writer, text []byte) {
+	_, err := w.Write(text)
+	if err != nil || p.objects.sessions.Check(p.ctx) != nil {
+		breakOff()
+	}
+}
+
+// entries are those that follow in the list.
+func (p *page) entries() iter.Seq[*fleet.Entry] {
+	return func(yield func(*fleet.Entry) bool) {
+		for entry := range p.picture.after(p.query) {
+			if !p.objects.belongs(p.query, entry.Object) || p.picture.Damaged(api.KeyOf(entry.Object)) != nil {
+				continue
+			}
+			if !yield(entry) {
+				return
+			}
+		}
+	}
+}
+
+// picture is a snapshot of the fleet that pages of lists show.
+type picture struct {
+	*fleet.Snapshot
+
+	mu         sync.Mutex
+	namespaces map[api.Kind][]string // guarded by mu; in the order of lists
+}
+
+// after yields the objects that follow on a place in a list, in the order in which the
+// store has them: a page may be of the store, and the next one of a picture.
+func (p *picture) after(q *query) iter.Seq[*fleet.Entry] {
+	namespaces, from := []string{q.Namespace}, api.Key{}
+	if q.Everywhere {
+		namespaces = p.namespacesOf(q.Kind)
+	}
+	if namespace, name, ok := strings.Cut(q.After, "/"); ok {
+		from = store.PageKey(q.Kind, namespace, name)
+		at, _ := slices.BinarySearchFunc(namespaces, from.Namespace, store.CompareNamespaces)
+		namespaces = namespaces[at:]
+	}
+	return func(yield func(*fleet.Entry) bool) {
+		for _, namespace := range namespaces {
+			start := api.Key{Kind: q.Kind, Namespace: namespace}
+			if namespace == from.Namespace {
+				start.Name = from.Name
+			}
+			for entry := range p.After(start, namespace) {
+				if api.KeyOf(entry.Object).Namespace != namespace {
+					break
+				}
+				if !yield(entry) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// namespacesOf are the namespaces that objects of a kind are in, "" among them where some
+// are in none.
+func (p *picture) namespacesOf(kind api.Kind) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if known, ok := p.namespaces[kind]; ok {
+		return known
+	}
+	var list []string
+	for from, more := (api.Key{Kind: kind}), true; more; {
+		more = false
+		for entry := range p.After(from, "") {
+			namespace := api.KeyOf(entry.Object).Namespace
+			list = append(list, namespace)
+			from.Namespace, from.Name, more = namespace, afterNames, true
+			break
+		}
+	}
+	slices.SortFunc(list, store.CompareNamespaces)
+	if p.namespaces == nil {
+		p.namespaces = map[api.Kind][]string{}
+	}
+	p.namespaces[kind] = list
+	return list
+}
+
+// afterNames is after every name, which has only small letters, digits and dashes.
+const afterNames = "~"
+
+// What keeps pictures of lists that go on. A picture holds what has changed since, so one
+// is not kept long: without it a list goes on from the store.
+const (
+	maxPictures = 8
+	// pictureRest is how long a picture is kept for the next page, pictureAge how long
+	// for all of them, and pictureLag how many revisions it may be behind.
+	pictureRest = 5 * time.Second
+	pictureAge  = time.Minute
+	pictureLag  = 5000
+)
+
+// pictures are those that lists go on with.
+type pictures struct {
+	now func() time.Time
+
+	mu   sync.Mutex
+	kept []*keptPicture // the one last used last
+}
+
+type keptPicture struct {
+	*picture
+
+	since, used time.Time
+}
+
+// at is the picture that shows a revision, or the present one for revision 0; nil where
+// there is none.
+func (ps *pictures) at(revision int64, present *fleet.Snapshot) *picture {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.forget(present.Revision())
+	if revision == 0 {
+		revision = present.Revision()
+	}
+	for _, k := range ps.kept {
+		if k.Revision() == revision {
+			return k.picture
+		}
+	}
+	if revision != present.Revision() {
+		return nil
+	}
+	return &picture{Snapshot: present}
+}
+
+// keep has a picture kept for the next page.
+func (ps *pictures) keep(p *picture) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	now := ps.now()
+	k := &keptPicture{picture: p, since: now}
+	if i := slices.IndexFunc(ps.kept, func(k *keptPicture) bool { return k.Revision() == p.Revision() }); i >= 0 {
+		k = ps.kept[i]
+		ps.kept = slices.Delete(ps.kept, i, i+1)
+	}
+	k.used = now
+	if ps.kept = append(ps.kept, k); len(ps.kept) > maxPictures {
+		ps.kept = slices.Delete(ps.kept, 0, 1)
+	}
+}
+
+// forget drops what has been kept for long enough.
+func (ps *pictures) forget(present int64) {
+	now := ps.now()
+	ps.kept = slices.DeleteFunc(ps.kept, func(k *keptPicture) bool {
+		return now.Sub(k.used) > pictureRest || now.Sub(k.since) > pictureAge || present-k.Revision() > pictureLag
+	})
+}
+
+// sweep does so where nobody asks for a list, until ctx ends.
+func (ps *pictures) sweep(ctx context.Context, present func() *fleet.Snapshot) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			ps.mu.Lock()
+			ps.forget(present().Revision())
+			ps.mu.Unlock()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
