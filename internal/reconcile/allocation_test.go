@@ -407,8 +407,7 @@ func TestFlavorCounts(t *testing.T) {
 // TestPreviewOfAnAllocation: what is previewed is what is decided once it is
 // written, and both are explained alike.
 func TestPreviewOfAnAllocation(t *testing.T) {
-	w, r := newWorld(), &Reconciler{planner: newPlanner(discard()), lot: newLot(), now: func() time.Time { return epoch }}
-	p := r.planner
+	w, p, r := newWorld(), newPlanner(discard()), &Reconciler{published: newPublished(), now: func() time.Time { return epoch }}
 	w.write(p, site("a", "West", "az1", flavors(number("small", 2))))
 	w.write(p, site("b", "East", "az1", flavors(number("small", 3))))
 	p.pass(epoch)
@@ -419,7 +418,7 @@ func TestPreviewOfAnAllocation(t *testing.T) {
 		load.SetDefaults()
 		previewed := *load
 		previewed.Metadata.Generation = 1
-		r.show()
+		r.show(p, newLot(), nil)
 		status, x, err := r.PreviewWorkload(&previewed)
 		if err != nil {
 			t.Fatal(err)

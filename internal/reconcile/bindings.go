@@ -23,22 +23,15 @@ type bindings struct {
 	workloads map[api.Key]*workloadBinding
 	claims    *claim.Index
 	binder    binding.Binder
-	scopes    cohorts[*workloadBinding, *scope]
+	scopes    scopes
 	occupants occupants[*workloadBinding]
 	followers *btree.BTreeG[follower]
-	changed   []api.Key          // of whom anything changed since the last pass that a fork has to know
-	now       time.Time          // of the pass
-	observed  []*workloadBinding // those of whose split something else was observed, or may be
-	braked    bool               // evictions from clusters that are offline are held back
-
-	// failed remembers what found no room since the reservations last changed, so
-	// that many alike cost little.
-	failed        map[string]binding.Binding
-	failedVersion int
-	// spares is what workloads of lower priorities hold, by the priority that they
-	// give way to, likewise.
-	spares        map[int64]ledger.Spare
-	sparesVersion int
+	changed   []api.Key // of whom anything changed since the last pass that a fork has to know
+	now       time.Time // of the pass
+	observed  observedSplits
+	braked    bool // evictions from clusters that are offline are held back
+	failures  failures
+	spares    spares
 
 	// explained, where not nil, gets the explanations of the decisions of a pass for
 	// the workloads that it lists.
@@ -92,7 +85,7 @@ func newBindings(p *picture) *bindings {
 		picture:   p,
 		workloads: map[api.Key]*workloadBinding{},
 		claims:    claim.New(),
-		scopes:    newCohorts[*workloadBinding, *scope](),
+		scopes:    scopes{newCohorts[*workloadBinding, *scope](), p},
 		occupants: occupants[*workloadBinding]{},
 		followers: newFollowers(),
 	}
@@ -153,7 +146,7 @@ func (b *bindings) putWorkload(w *workloadBinding, object *api.Workload, specRev
 		// The binding was committed together with the spec: it had been previewed.
 		before := w.status
 		w.status, w.needs = *now, needs
-		b.keepObserved(w, &before)
+		w.keepObserved(&before)
 		b.index(w, &before)
 		b.hold(w)
 	}
@@ -199,7 +192,7 @@ func (b *bindings) removeWorkload(key api.Key) {
 	w.status = api.WorkloadStatus{}
 	b.hold(w)
 	b.index(w, &before)
-	b.leaveScopes(w)
+	b.scopes.exit(w)
 	delete(b.workloads, key)
 }
 
@@ -257,7 +250,7 @@ func (b *bindings) claim(w *workloadBinding) {
 	if w.p != nil {
 		return
 	}
-	b.leaveScopes(w)
+	b.scopes.exit(w)
 	if !binding.Directed(w.object, w.policy) {
 		return
 	}
@@ -268,7 +261,7 @@ func (b *bindings) claim(w *workloadBinding) {
 		return
 	}
 	w.p = p
-	b.joinScopes(w)
+	b.scopes.enter(w)
 	w.alike = alike(w)
 }
 
@@ -294,10 +287,10 @@ func (b *bindings) decide(w *workloadBinding, now time.Time) (changed, moved boo
 	w.status, changed, moved = binding.NewBindingStatus(b.fleet, w.p, &object, w.policy, out, now, func(group int) string {
 		return w.scopes[group].fits(b.picture, &w.sentences[group], w.p.Groups[group].Query)
 	})
-	b.setPending(w, !out.Complete)
+	w.setPending(!out.Complete)
 	w.lack, w.backLack, w.gained = out.Lack, out.BackLack, 0
 	w.cramped, w.overflowed = out.Cramped, out.Overflowed
-	b.watch(w)
+	w.watch()
 	b.index(w, &before)
 	b.hold(w)
 	b.queue.agenda.set(w, out.NextAt)
@@ -325,13 +318,13 @@ func leaves(s *api.WorkloadStatus, cluster string) bool {
 
 // bind answers where a workload goes that has a policy, or needs none.
 func (b *bindings) bind(w *workloadBinding, present binding.Present, now time.Time) binding.Binding {
-	out, ok := b.known(w)
+	out, ok := b.failures.known(b.version, w)
 	if _, wanted := b.explained[w.key()]; wanted {
 		out, b.explained[w.key()] = b.binder.Explain(b.fleet, w.p, w.views(), b.others(), present, now)
 		b.explained[w.key()].Policy, b.explained[w.key()].PolicyReason = w.policyPath(), w.reason
 	} else if !ok {
 		out = b.binder.Bind(b.fleet, w.p, w.views(), b.others(), nil, present, now)
-		b.remember(w, out)
+		b.failures.remember(b.version, w, out)
 	}
 	if !out.Complete && w.p.Preempts {
 		if better, done := b.preempt(w, present, now); done {

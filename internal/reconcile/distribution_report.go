@@ -74,20 +74,24 @@ func (b *bindings) observeSplit(key api.Key, d api.ClusterDistribution, now time
 	}
 	w.status.Distribution = list
 	w.split.unwritten = true
-	b.look(w)
+	b.observed.look(w)
 }
 
+// observedSplits are the workloads of whose split something else was observed since the
+// last pass, or may have been.
+type observedSplits []*workloadBinding
+
 // look has the next pass look at what follows from what was observed of a split.
-func (b *bindings) look(w *workloadBinding) {
+func (all *observedSplits) look(w *workloadBinding) {
 	if !w.split.listed {
 		w.split.listed = true
-		b.observed = append(b.observed, w)
+		*all = append(*all, w)
 	}
 }
 
 // keepObserved keeps what was observed of a split through a binding that was
 // committed from outside: what that says is as old as its preview.
-func (b *bindings) keepObserved(w *workloadBinding, before *api.WorkloadStatus) {
+func (w *workloadBinding) keepObserved(before *api.WorkloadStatus) {
 	if !slices.EqualFunc(w.status.Distribution, before.Distribution, api.ClusterDistribution.Same) {
 		w.status.Distribution = before.Distribution
 		w.split.unwritten = true
@@ -105,29 +109,29 @@ func (b *bindings) spotChanged(was *columns.Fleet, clusters map[string]*api.Clus
 		}
 		for w := range b.occupants[name] {
 			if w.object.Spec.Distribution != nil {
-				b.look(w)
+				b.observed.look(w)
 			}
 		}
 	}
 }
 
-// passObserved draws the conclusions from what was observed of splits since the last
+// pass draws the conclusions from what was observed of splits since the last
 // pass. It comes after the decisions: they have drawn those of their own.
-func (b *bindings) passObserved(now time.Time, found *writes) {
-	for _, w := range b.observed {
+func (all *observedSplits) pass(f *columns.Fleet, now time.Time, found *writes) {
+	for _, w := range *all {
 		w.split.listed = false
 		if w.gone {
 			continue
 		}
 		object := *w.object
 		object.Status = w.status
-		status, changed := binding.NewDistributionStatus(b.fleet, &object, now)
+		status, changed := binding.NewDistributionStatus(f, &object, now)
 		w.status = status
 		if changed || w.split.unwritten {
 			found.addObserved(w)
 		}
 		w.split.unwritten = false
 	}
-	clear(b.observed)
-	b.observed = b.observed[:0]
+	clear(*all)
+	*all = (*all)[:0]
 }

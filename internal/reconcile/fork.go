@@ -158,9 +158,9 @@ func (b *bindings) adoptWorkload(object *api.Workload, r *record) {
 	w.unclaimed, w.reason = true, ""
 	b.occupants.move(w, nowhere, maps.Keys(clustersOf(&w.status)))
 	if w.p != nil {
-		b.joinScopes(w)
-		b.setPending(w, w.pending)
-		b.watch(w)
+		b.scopes.enter(w)
+		w.setPending(w.pending)
+		w.watch()
 	}
 	w.gained = math.MaxInt64 // how much it is, is not recorded
 	b.queue.agenda.set(w, r.binding.at)

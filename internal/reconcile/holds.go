@@ -16,7 +16,7 @@ func (b *bindings) hold(w *workloadBinding) { b.holdAs(w, w.needs) }
 // holdAs is hold where each replica needs an amount, and its machine.
 func (b *bindings) holdAs(w *workloadBinding, needs ledger.Needs) {
 	after := clustersOf(&w.status)
-	machines := b.machinesOf(w, needs)
+	machines := w.machinesOf(b.fleet, needs)
 	var more, less []int
 	touch := func(rows *[]int, name string) {
 		if row, ok := b.fleet.Row(name); ok {
@@ -66,7 +66,7 @@ func (b *bindings) holdAs(w *workloadBinding, needs ledger.Needs) {
 }
 
 // machinesOf is what a replica needs on the clusters on which it has a flavor.
-func (b *bindings) machinesOf(w *workloadBinding, needs ledger.Needs) (machines map[string]ledger.Needs) {
+func (w *workloadBinding) machinesOf(f *columns.Fleet, needs ledger.Needs) (machines map[string]ledger.Needs) {
 	further := w.object.Spec.Machines()
 	for i := range w.status.Clusters {
 		c := &w.status.Clusters[i]
@@ -76,7 +76,7 @@ func (b *bindings) machinesOf(w *workloadBinding, needs ledger.Needs) (machines 
 		if machines == nil {
 			machines = make(map[string]ledger.Needs, len(w.status.Clusters))
 		}
-		machines[c.Name] = ledger.NeedsOn(b.fleet, needs, c.Name, c.Flavor, further)
+		machines[c.Name] = ledger.NeedsOn(f, needs, c.Name, c.Flavor, further)
 	}
 	return machines
 }

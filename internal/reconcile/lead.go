@@ -62,12 +62,12 @@ func (r *Reconciler) Lead(ctx context.Context, from int64, begin func()) {
 }
 
 // leads reports whether decisions are written, the fleet being at a revision.
-func (r *Reconciler) leads(revision int64) bool {
+func (r *loop) leads(revision int64) bool {
 	return r.command != nil && revision >= r.command.from
 }
 
 // standDown ends the command, if there is one.
-func (r *Reconciler) standDown() {
+func (r *loop) standDown() {
 	if r.command != nil && r.command.ended != nil {
 		close(r.command.ended)
 	}
@@ -80,18 +80,16 @@ func (r *Reconciler) standDown() {
 
 // beginLeading says that decisions are made as of the command. What was settled before
 // was only known, and not decided.
-func (r *Reconciler) beginLeading() {
+func (r *loop) beginLeading() {
 	if r.command.begin == nil {
 		return
 	}
-	r.settleMu.Lock()
-	r.settled = 0
-	r.settleMu.Unlock()
+	r.settled.forget()
 	r.command.begin()
 }
 
 // takeCommand begins to lead: what was decided here stands only where it is stored.
-func (r *Reconciler) takeCommand(at *fleet.Snapshot) error {
+func (r *loop) takeCommand(at *fleet.Snapshot) error {
 	r.beginLeading()
 	ahead := r.ahead
 	r.ahead = map[api.Key]struct{}{}

@@ -163,17 +163,17 @@ func (s *snapshot) faulted(object api.Object) api.Object {
 }
 
 // lost are the objects of a picture of the fleet that decisions have to do without.
-func (r *Reconciler) lost(at *fleet.Snapshot) []api.Key {
+func (r *loop) lost(at *fleet.Snapshot) []api.Key {
 	return append(lostIn(at), slices.Collect(maps.Keys(r.lot.of))...)
 }
 
 // begin makes a planner of a picture of the fleet, without the objects that it
 // panics on, and takes it into use. It returns what to write.
-func (r *Reconciler) begin(ctx context.Context, loaded *fleet.Snapshot) (writes []write, err error) {
+func (r *loop) begin(ctx context.Context, loaded *fleet.Snapshot) (writes []write, err error) {
 	for {
 		s := r.newSearch(ctx, loaded, r.lot.has)
 		p := r.newPlanner(r.logger)
-		if before := r.current.Load().waiting; before != nil {
+		if before := r.published.current.Load().waiting; before != nil {
 			before.Ascend(func(w wait) bool { p.waited(w.key, w.on); return true })
 		}
 		p.following = !r.leads(loaded.Revision())
@@ -205,7 +205,7 @@ func (r *Reconciler) begin(ctx context.Context, loaded *fleet.Snapshot) (writes 
 // leaveOut finds out which objects are to blame for a panic that comes from nothing,
 // and leaves them out. Objects that were left out before are asked again: what they
 // panic on may be the same.
-func (r *Reconciler) leaveOut(ctx context.Context, loaded *fleet.Snapshot, cause *fault.Panic) error {
+func (r *loop) leaveOut(ctx context.Context, loaded *fleet.Snapshot, cause *fault.Panic) error {
 	s := r.newSearch(ctx, loaded, func(key api.Key) bool { return r.lot.has(key) && !isDecided(key.Kind) })
 	culprits := s.culprits()
 	if ctx.Err() != nil {
@@ -214,7 +214,7 @@ func (r *Reconciler) leaveOut(ctx context.Context, loaded *fleet.Snapshot, cause
 	if !slices.ContainsFunc(culprits, func(key api.Key) bool { return !r.lot.has(key) }) {
 		return cause // there is nothing to do without
 	}
-	defer r.showLot()
+	defer r.published.showLot(r.lot)
 	if !slices.ContainsFunc(culprits, func(key api.Key) bool { return isDecided(key.Kind) }) {
 		// Those that panicked on it can be decided without it.
 		for key := range r.lot.freeze() {
@@ -232,7 +232,7 @@ func (r *Reconciler) leaveOut(ctx context.Context, loaded *fleet.Snapshot, cause
 }
 
 // park leaves an object out and says so.
-func (r *Reconciler) park(key api.Key, cause string, loaded *fleet.Snapshot) {
+func (r *loop) park(key api.Key, cause string, loaded *fleet.Snapshot) {
 	r.lot.park(key, cause, loaded.Get(key), loaded.Revision(), r.now())
 	if len(r.lot.of) <= maxNamed {
 		r.logger.Error("an object is excluded from decisions because processing it panics; others are not affected", "object", key.String(), "cause", cause)
@@ -242,7 +242,7 @@ func (r *Reconciler) park(key api.Key, cause string, loaded *fleet.Snapshot) {
 
 // retry tries the objects again whose time has come, each beside the planner, and
 // gives it those that no longer panic.
-func (r *Reconciler) retry(ctx context.Context, at *fleet.Snapshot) {
+func (r *loop) retry(ctx context.Context, at *fleet.Snapshot) {
 	due := r.lot.due(at.Revision(), r.now())
 	if len(due) == 0 {
 		return
@@ -270,7 +270,7 @@ func (r *Reconciler) retry(ctx context.Context, at *fleet.Snapshot) {
 			r.logger.Info("an object is included in decisions again", "object", key.String())
 		}
 		r.metrics.leftOut(r.lot)
-		r.showLot()
+		r.published.showLot(r.lot)
 		if err == nil {
 			if !isDecided(key.Kind) {
 				s.world = append(s.world, entry)
@@ -280,13 +280,13 @@ func (r *Reconciler) retry(ctx context.Context, at *fleet.Snapshot) {
 	}
 }
 
-func (r *Reconciler) newPlanner(logger *slog.Logger) *planner {
+func (r *loop) newPlanner(logger *slog.Logger) *planner {
 	p := newPlanner(logger)
 	p.started, p.probe = r.started, r.options.probe
 	return p
 }
 
-func (r *Reconciler) newSearch(ctx context.Context, snapshot *fleet.Snapshot, leaveOut func(api.Key) bool) *search {
+func (r *loop) newSearch(ctx context.Context, snapshot *fleet.Snapshot, leaveOut func(api.Key) bool) *search {
 	s := newSearch(snapshot, leaveOut)
 	s.now, s.fresh = r.now(), r.newPlanner
 	s.ended = func() bool { return ctx.Err() != nil }

@@ -320,7 +320,7 @@ func TestPanicsAtRandom(t *testing.T) {
 				y.look(func(p *planner) {
 					for entry := range y.fleet.Snapshot().All(api.KindPlacement, "") {
 						k := api.KeyOf(entry.Object)
-						if _, known := p.placer.placements[k]; known == y.reconciler.lot.has(k) {
+						if _, known := p.placer.placements[k]; known == y.reconciler.loop.lot.has(k) {
 							t.Errorf("step %d: %s is known: %v", step, k, known)
 						}
 					}

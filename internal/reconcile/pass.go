@@ -70,7 +70,7 @@ func (p *planner) pass(now time.Time) []write {
 			p.decideStale(k, now)
 		}
 	}
-	p.bindings.passObserved(now, &p.found)
+	p.bindings.observed.pass(p.fleet, now, &p.found)
 	for _, d := range p.found.order {
 		p.record(d.key())
 	}

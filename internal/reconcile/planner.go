@@ -108,7 +108,7 @@ func (p *planner) advance(now time.Time) {
 	rooms := p.bindings.rooms(delta.Rows)
 	p.fleet, p.pending.Changes = next, columns.Changes{}
 	defer p.placer.classes.expire(p.picture, now, p.placer.expired)
-	defer p.bindings.scopes.expire(p.picture, now, p.bindings.expired)
+	defer p.bindings.scopes.expire(p.picture, now, p.bindings.scopes.expired)
 	if delta.Empty() {
 		return
 	}
@@ -136,7 +136,7 @@ func (p *planner) followReservations(rows, more, less []int) {
 	p.version++
 	p.placer.reservedChanged(rows)
 	p.bindings.roomChanged(more)
-	p.bindings.roomTaken(less)
+	p.bindings.scopes.roomTaken(less)
 }
 
 // nextAt is when the planner has to be called again although nothing changed.

@@ -15,7 +15,7 @@ import (
 // nobody loses anything. Of the workloads on a cluster the least important goes
 // first, of equals the latest, and no more than needed.
 func (b *bindings) preempt(w *workloadBinding, present binding.Present, now time.Time) (binding.Binding, bool) {
-	spare := b.spareFor(w.p.Priority)
+	spare := b.spares.below(w.p.Priority, b)
 	if w.rivals = spare != nil; !w.rivals {
 		return binding.Binding{}, false
 	}
@@ -33,13 +33,19 @@ func (b *bindings) preempt(w *workloadBinding, present binding.Present, now time
 	return out, true
 }
 
-// spareFor is what workloads of a lower priority hold, nil where that is nothing.
-// It is kept until reservations change, so that many that wait cost little.
-func (b *bindings) spareFor(priority int64) ledger.Spare {
-	if b.spares == nil || b.sparesVersion != b.version {
-		b.spares, b.sparesVersion = map[int64]ledger.Spare{}, b.version
+// spares remember what workloads of lower priorities hold until the picture changes, so
+// that many that wait cost little.
+type spares struct {
+	of      map[int64]ledger.Spare // by the priority that they give way to
+	version int                    // of the picture
+}
+
+// below is what workloads of a priority below another hold, nil where that is nothing.
+func (s *spares) below(priority int64, b *bindings) ledger.Spare {
+	if s.of == nil || s.version != b.version {
+		s.of, s.version = map[int64]ledger.Spare{}, b.version
 	}
-	spare, known := b.spares[priority]
+	spare, known := s.of[priority]
 	if known {
 		return spare
 	}
@@ -57,7 +63,7 @@ func (b *bindings) spareFor(priority int64) ledger.Spare {
 			spare.AddHold(b.fleet, victim.heldOn(c.Name), c.Name, c.Replicas)
 		}
 	}
-	b.spares[priority] = spare
+	s.of[priority] = spare
 	return spare
 }
 

@@ -328,7 +328,7 @@ func TestADeletedPlacementLeavesNothing(t *testing.T) {
 	if _, err := y.reconciler.Explain(key); !errors.Is(err, ErrNotFound) {
 		t.Errorf("Explain of a deleted placement: %v", err)
 	}
-	if n := len(y.reconciler.planner.placer.occupants); n != 0 {
+	if n := len(y.reconciler.loop.planner.placer.occupants); n != 0 {
 		t.Errorf("%d clusters still have occupants", n)
 	}
 	if _, status, err := y.store.Read(t.Context(), key); err != nil || status != nil {
@@ -427,7 +427,7 @@ func TestAStatusThatCannotBeStoredHoldsUpNoOther(t *testing.T) {
 		last = y.write(newPlacement(name, 1))
 	}
 	f := fleet.New(fleet.Options{Store: y.store, Codec: y.codec})
-	y.fleet, y.reconciler.options.Fleet = f, f
+	y.fleet, y.reconciler.options.Fleet, y.reconciler.loop.options.Fleet = f, f, f
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = f.Run(ctx) })

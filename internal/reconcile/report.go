@@ -38,7 +38,7 @@ func (r *Reconciler) tell(ctx context.Context, what string, takeIn func(p *plann
 // takeInReports gives the planner some reports and those that wait behind them. It
 // answers those that are wrong, and keeps the others for when what follows is
 // durable. The error is that of plan.
-func (r *Reconciler) takeInReports(first ...report) error {
+func (r *loop) takeInReports(first ...report) error {
 	for n := 0; ; n++ {
 		var next report
 		if n < len(first) {

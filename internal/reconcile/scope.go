@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -24,12 +23,18 @@ type scope struct {
 	growing, awaiting map[*workloadBinding]struct{}
 }
 
-// joinScopes gives a workload the views of its affinity groups.
-func (b *bindings) joinScopes(w *workloadBinding) {
+// scopes are those of all workloads. The picture is the planner's.
+type scopes struct {
+	cohorts[*workloadBinding, *scope]
+	picture *picture
+}
+
+// enter gives a workload the views of its affinity groups.
+func (all *scopes) enter(w *workloadBinding) {
 	w.scopes, w.sentences = make([]*scope, len(w.p.Groups)), make([]*sentence, len(w.p.Groups))
 	for i := range w.p.Groups {
-		w.scopes[i] = b.scopes.join(w.p.Groups[i].Query, w.p.Reads(), func(shared cohort[*workloadBinding]) *scope {
-			shared.view = b.scopes.view(b.picture, shared.query, nil)
+		w.scopes[i] = all.join(w.p.Groups[i].Query, w.p.Reads(), func(shared cohort[*workloadBinding]) *scope {
+			shared.view = all.view(all.picture, shared.query, nil)
 			return &scope{
 				cohort: shared, watching: map[*workloadBinding]struct{}{},
 				growing: map[*workloadBinding]struct{}{}, awaiting: map[*workloadBinding]struct{}{},
@@ -38,17 +43,18 @@ func (b *bindings) joinScopes(w *workloadBinding) {
 	}
 }
 
-func (b *bindings) leaveScopes(w *workloadBinding) {
+// exit takes them from it.
+func (all *scopes) exit(w *workloadBinding) {
 	for i, s := range w.scopes {
 		s.wait(w, false)
 		s.unwatch(w)
 		s.silence(&w.sentences[i])
-		b.scopes.leave(s)
+		all.leave(s)
 	}
 	w.scopes, w.sentences = nil, nil
 }
 
-func (b *bindings) setPending(w *workloadBinding, pending bool) {
+func (w *workloadBinding) setPending(pending bool) {
 	w.pending = pending
 	for _, s := range w.scopes {
 		s.wait(w, pending)
@@ -56,7 +62,7 @@ func (b *bindings) setPending(w *workloadBinding, pending bool) {
 }
 
 // watch says which groups a workload that has what it needs has to hear of.
-func (b *bindings) watch(w *workloadBinding) {
+func (w *workloadBinding) watch() {
 	observed := w.p.Group(w.status.ObservedAffinity)
 	for _, s := range w.scopes {
 		s.unwatch(w)
@@ -107,11 +113,11 @@ func (b *bindings) advance(was *columns.Fleet, delta columns.Delta, rooms map[in
 		}
 	}
 	for s, rows := range b.scopes.concerned(&delta) {
-		b.touchScope(s, rows)
+		b.scopes.touch(s, rows)
 	}
 	b.touchOccupants(&delta)
 	other := concerned(&delta, columns.Amounts)
-	b.roomTaken(other)
+	b.scopes.roomTaken(other)
 	var grown []int
 	for _, row := range other {
 		if ledger.RoomOn(b.fleet, b.reserved, row).Grew(rooms[row]) {
@@ -121,25 +127,25 @@ func (b *bindings) advance(was *columns.Fleet, delta columns.Delta, rooms map[in
 	b.roomChanged(grown)
 }
 
-// touchScope looks at rows that say something else as the users of a scope see
+// touch looks at rows that say something else as the users of a scope see
 // them.
-func (b *bindings) touchScope(s *scope, rows []int) {
-	was := b.scopes.follow(b.picture, s.shared(), rows)
+func (all *scopes) touch(s *scope, rows []int) {
+	was := all.follow(all.picture, s.shared(), rows)
 	if len(rows) > 0 && (!slices.Equal(was, s.view.Mask) || slices.ContainsFunc(rows, s.view.Mask.Has)) {
-		b.wake(s)
+		s.wakeAll(&all.picture.queue)
 	}
 }
 
-// wake has everybody looked at again who waits for something in a scope.
-func (b *bindings) wake(s *scope) {
-	s.wake(&b.queue)
+// wakeAll has everybody looked at again who waits for something in the scope.
+func (s *scope) wakeAll(q *queue) {
+	s.wake(q)
 	for w := range s.watching {
-		b.queue.mark(w)
+		q.mark(w)
 	}
 }
 
 // expired takes in that time alone has taken a cluster out of the view of a scope.
-func (b *bindings) expired(s *scope, _ []int) { b.wake(s) }
+func (all *scopes) expired(s *scope, _ []int) { s.wakeAll(&all.picture.queue) }
 
 // touchOccupants looks at rows that say something else as those see them that have
 // them.
@@ -150,7 +156,7 @@ func (b *bindings) touchOccupants(delta *columns.Delta) {
 			continue
 		}
 		for w := range b.occupants[cluster.Metadata.Name] {
-			if !w.stale && (w.p == nil || delta.ConcernsRow(row, w.p.Reads())) && b.concerned(w, row) {
+			if !w.stale && (w.p == nil || delta.ConcernsRow(row, w.p.Reads())) && w.concerned(b.picture, row) {
 				b.queue.mark(w)
 			}
 		}
@@ -159,7 +165,7 @@ func (b *bindings) touchOccupants(delta *columns.Delta) {
 
 // concerned reports whether it matters to a workload what one of its clusters
 // says now.
-func (b *bindings) concerned(w *workloadBinding, row int) bool {
+func (w *workloadBinding) concerned(p *picture, row int) bool {
 	brake := api.FindCondition(w.status.Conditions, api.ConditionFailoverHeld)
 	if w.p == nil || w.pending || len(w.status.Evictions) > 0 || w.p.DependsOnPlace() || brake != nil && brake.Status == api.ConditionTrue {
 		return true
@@ -168,7 +174,7 @@ func (b *bindings) concerned(w *workloadBinding, row int) bool {
 	if observed < 0 || w.scopes[observed].query.Reads().Any(columns.Clock) || w.p.FailsBack() {
 		return true // with fail-back an earlier group or tier may have it, or miss it, now
 	}
-	return !placement.Admits(b.fleet, w.p.Groups[observed].Query, b.reserved, row, true)
+	return !placement.Admits(p.fleet, w.p.Groups[observed].Query, p.reserved, row, true)
 }
 
 // roomChanged has those looked at again that wait for room on clusters, where there
@@ -207,13 +213,13 @@ func (b *bindings) roomChanged(rows []int) {
 
 // roomTaken has those looked at again that were to be taken back to clusters with
 // less room now: it has to be there all the time until then.
-func (b *bindings) roomTaken(rows []int) {
-	for _, s := range b.scopes.of {
+func (all *scopes) roomTaken(rows []int) {
+	for _, s := range all.of {
 		if len(s.awaiting) == 0 || !slices.ContainsFunc(rows, func(row int) bool { return row>>6 < len(s.view.Mask) && s.view.Mask.Has(row) }) {
 			continue
 		}
 		for w := range s.awaiting {
-			b.queue.mark(w)
+			all.picture.queue.mark(w)
 		}
 	}
 }
@@ -235,51 +241,4 @@ func (w *workloadBinding) mayFit(lack int64, room ledger.RowRoom) bool {
 // takesBack reports whether a group is known to have room for a workload.
 func takesBack(w *workloadBinding, name string) bool {
 	return slices.ContainsFunc(w.status.EarlierAffinities, func(e api.EarlierAffinity) bool { return e.AffinityName == name })
-}
-
-// alike is equal for two workloads that ask for the same under the same policy, or
-// of the same sites.
-func alike(w *workloadBinding) string {
-	replicas := int64(-1)
-	if w.object.Spec.Replicas != nil {
-		replicas = *w.object.Spec.Replicas
-	}
-	text := fmt.Sprintf("%s %s %s %d", w.p.Direction(), w.object.Metadata.Namespace, w.object.Spec.APIResource(), replicas)
-	for _, name := range sortedResources(w.object.Spec.ReplicaRequests) {
-		text += " " + name + "=" + string(w.object.Spec.ReplicaRequests[name])
-	}
-	return text
-}
-
-func sortedResources(q api.Quantities) []string {
-	names := make([]string, 0, len(q))
-	for name := range q {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// known is what another workload that asks for the same has just found, where
-// that was nothing and this one has nothing either.
-func (b *bindings) known(w *workloadBinding) (binding.Binding, bool) {
-	if b.failedVersion != b.version || !isNew(&w.status) {
-		return binding.Binding{}, false
-	}
-	out, ok := b.failed[w.alike]
-	return out, ok
-}
-
-func isNew(s *api.WorkloadStatus) bool {
-	return len(s.Clusters)+len(s.Evictions)+len(s.EarlierAffinities) == 0 && s.LostReplicas == 0 && s.ObservedAffinity == ""
-}
-
-func (b *bindings) remember(w *workloadBinding, out binding.Binding) {
-	if out.Complete || !isNew(&w.status) {
-		return
-	}
-	if b.failedVersion != b.version || b.failed == nil {
-		b.failed, b.failedVersion = map[string]binding.Binding{}, b.version
-	}
-	b.failed[w.alike] = out
 }

@@ -304,7 +304,7 @@ func TestWhatIsWrittenIsTakenInBeforeMoreIs(t *testing.T) {
 	rounds := 0
 	looking.look = func(writes []store.StatusWrite) {
 		for _, w := range before {
-			if y.reconciler.planner.placer.placements[w.Key].object.Status.ObservedGeneration == 0 {
+			if y.reconciler.loop.planner.placer.placements[w.Key].object.Status.ObservedGeneration == 0 {
 				t.Errorf("before round %d the decision on %s is not taken in", rounds, w.Key)
 				break
 			}

@@ -1,0 +1,344 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+)
+
+// loop keeps the decisions of a live fleet current: it takes in what changed, has the
+// planner make a pass, and has what differs written. Run alone has it.
+type loop struct {
+	options Options
+	logger  *slog.Logger
+	now     func() time.Time
+	metrics *metrics
+	faults  *fault.Component
+	started time.Time
+
+	published *published
+	settled   *settled
+	ready     func() // called after the first pass
+	reports   <-chan report
+	commands  <-chan *command
+
+	planner *planner
+	damaged *fleet.Snapshot // the planner knows what is damaged in it
+	lot     *lot            // what is left out
+	nextAt  time.Time       // when the planner has to be called again although nothing changed
+	// released are objects that the planner is to be given again.
+	released []*fleet.Entry
+	// unanswered are reports of which what follows is not durable.
+	unanswered []report
+	// command says whether and as what it leads, and ahead what it decided otherwise than
+	// the server that leads has so far.
+	command *command
+	ahead   map[api.Key]struct{}
+}
+
+// maxBatches is how many publications of the fleet are taken in before their
+// decisions are written, so that a flood of changes cannot hold back decisions.
+const maxBatches = 1000
+
+// run keeps decisions current until ctx ends; see Reconciler.Run.
+func (r *loop) run(ctx context.Context) error {
+	defer r.standDown()
+	return r.faults.Supervise(ctx, func(ctx context.Context) error {
+		for {
+			err := r.session(ctx)
+			if errors.Is(err, errStoodDown) {
+				continue
+			}
+			panicked, ok := errors.AsType[*fault.Panic](err)
+			if !ok {
+				return err
+			}
+			if r.pauseAfter(panicked) {
+				return panicked
+			}
+		}
+	})
+}
+
+// session keeps decisions current from a picture of the fleet on. It ends with a
+// *fault.Panic when the planner panicked: what that one knows may be half changed,
+// and the next session begins anew.
+func (r *loop) session(ctx context.Context) error {
+	subscription := r.options.Fleet.Subscribe(fleet.SubscribeOptions{Unbounded: true})
+	// Taken before forward begins: from then on the subscription is its own.
+	at := subscription.Snapshot()
+	ctx, cancel := context.WithCancelCause(ctx)
+	batches := make(chan fleet.Batch)
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		cancel(r.faults.Do("", func() error { forward(ctx, subscription, batches); return nil }))
+	})
+	defer reading.Wait()
+	defer cancel(nil)
+
+	if r.command.over() {
+		r.standDown()
+	}
+	clear(r.ahead)
+	select {
+	case r.command = <-r.commands: // it can lead from the beginning
+	default:
+	}
+	writes, err := r.begin(ctx, at)
+	if ctx.Err() != nil {
+		return ended(ctx)
+	} else if err != nil {
+		return err
+	}
+	if r.leads(at.Revision()) {
+		r.beginLeading()
+	}
+	r.ready()
+	unwritten := newUnwritten()
+	if again := r.unanswered; len(again) > 0 { // the planner that knew of them is no more
+		r.unanswered = nil
+		if err := r.takeInReports(again...); err != nil {
+			return err
+		}
+	}
+	written := int64(0) // what is stored of it is to be taken in before more is written
+	for {
+		leads := r.leads(at.Revision())
+		for _, w := range writes {
+			if leads {
+				unwritten.add(w)
+			} else {
+				r.ahead[w.key()] = struct{}{}
+			}
+		}
+		if written, err = r.write(ctx, unwritten); err != nil {
+			return err
+		}
+		r.metrics.unwritten(unwritten)
+		if !unwritten.waits() {
+			r.settled.reach(at.Revision())
+			for _, report := range r.unanswered {
+				report.done <- nil
+			}
+			r.unanswered = nil
+		}
+		var news news
+		if at.Revision() < written {
+			news = await(ctx, batches)
+		} else {
+			news = r.wait(ctx, batches, r.wake(unwritten, at.Revision()))
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ended(ctx)
+		case r.command.over():
+			return errStoodDown
+		case news.batch != nil:
+			if at, err = r.takeIn(ctx, *news.batch, batches, written); err != nil {
+				return err
+			}
+		case news.report != nil:
+			if err := r.takeInReports(*news.report); err != nil {
+				return err
+			}
+		case news.command != nil:
+			r.command = news.command
+		}
+		if r.planner.following && r.leads(at.Revision()) {
+			if err := r.takeCommand(at); err != nil {
+				return err
+			}
+		}
+		r.retry(ctx, at)
+		if writes, err = r.decide(); err != nil {
+			return err
+		}
+	}
+}
+
+// ended is why a session ends with its context: the panic of what it hears with,
+// or nil.
+func ended(ctx context.Context) error {
+	if p, ok := errors.AsType[*fault.Panic](context.Cause(ctx)); ok {
+		return p
+	}
+	return nil
+}
+
+// wake is when there is something to do although nothing has changed since a
+// revision of the fleet.
+func (r *loop) wake(unwritten *unwritten, revision int64) time.Time {
+	next := r.nextAt
+	for _, at := range []time.Time{unwritten.next(r.now()), r.lot.next(revision)} {
+		next = sooner(next, at)
+	}
+	return next
+}
+
+// pauseAfter takes in a panic of the planner, and reports whether to wait before
+// the next session. Mostly the next one begins without what is to blame. A panic that
+// does not come again from nothing is put up with a few times.
+func (r *loop) pauseAfter(p *fault.Panic) bool {
+	suspect := r.planner.working
+	if !r.lot.suspect(suspect, r.now()) {
+		return false
+	}
+	snapshot := r.options.Fleet.Snapshot()
+	if snapshot.Get(suspect) == nil || r.lot.has(suspect) {
+		return true
+	}
+	r.park(suspect, p.Error(), snapshot)
+	r.published.showLot(r.lot)
+	return false
+}
+
+// plan has the planner do something. The error is a *fault.Panic, after which it is
+// of no use any more.
+func (r *loop) plan(do func(p *planner)) error {
+	err := fault.Confine("", func() error { do(r.planner); return nil })
+	if p, ok := errors.AsType[*fault.Panic](err); ok {
+		p.Object = r.planner.working.String()
+		r.faults.Note(p)
+	}
+	return err
+}
+
+// forward hands the fleet's changes to Run.
+func forward(ctx context.Context, subscription *fleet.Subscription, batches chan<- fleet.Batch) {
+	for {
+		batch, err := subscription.Next(ctx)
+		if err != nil {
+			return // ctx has ended: an unbounded subscription has no other error
+		}
+		select {
+		case batches <- batch:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// news is what Run has to do next; nothing where an instant has come.
+type news struct {
+	batch   *fleet.Batch
+	report  *report
+	command *command
+}
+
+// wait returns the next news, or none when the instant has come.
+func (r *loop) wait(ctx context.Context, batches <-chan fleet.Batch, next time.Time) news {
+	var alarm <-chan time.Time
+	if !next.IsZero() {
+		timer := time.NewTimer(max(next.Sub(r.now()), 0))
+		defer timer.Stop()
+		alarm = timer.C
+	}
+	reports := r.reports
+	if r.command == nil {
+		reports = nil // they wait for whoever leads
+	}
+	select {
+	case batch := <-batches:
+		return news{batch: &batch}
+	case report := <-reports:
+		return news{report: &report}
+	case command := <-r.commands:
+		return news{command: command}
+	case <-alarm:
+	case <-r.command.done():
+	case <-ctx.Done():
+	}
+	return news{}
+}
+
+// await returns the next batch as news, or none when ctx ends.
+func await(ctx context.Context, batches <-chan fleet.Batch) news {
+	select {
+	case batch := <-batches:
+		return news{batch: &batch}
+	case <-ctx.Done():
+		return news{}
+	}
+}
+
+// takeIn gives the planner a batch, those behind it up to a revision that the fleet
+// shows, and those that wait behind them. It returns the picture after them.
+func (r *loop) takeIn(ctx context.Context, batch fleet.Batch, more <-chan fleet.Batch, until int64) (at *fleet.Snapshot, err error) {
+	err = r.plan(func(p *planner) {
+		for n := 1; ; n++ {
+			for _, change := range batch.Changes {
+				switch {
+				case r.lot.has(change.Key):
+					if change.New == nil {
+						p.takeBack(change.Key)
+					}
+					r.lot.changed(change)
+					r.metrics.leftOut(r.lot)
+				case change.New == nil:
+					p.remove(change.Key)
+				default:
+					p.put(change.New.Object, change.New.SpecRevision)
+					delete(r.ahead, change.Key) // what is decided now starts from there
+				}
+			}
+			at = batch.Snapshot
+			r.lose(p, at)
+			if at.Revision() < until {
+				next := await(ctx, more)
+				if next.batch == nil {
+					return
+				}
+				batch = *next.batch
+				continue
+			}
+			if n >= maxBatches {
+				return
+			}
+			select {
+			case batch = <-more:
+			default:
+				return
+			}
+		}
+	})
+	return at, err
+}
+
+// lose tells the planner what it has to do without, if that has changed.
+func (r *loop) lose(p *planner, at *fleet.Snapshot) {
+	if r.lot.moved || !at.SameDamage(r.damaged) {
+		p.lose(r.lost(at))
+	}
+	r.damaged, r.lot.moved = at, false
+}
+
+// decide makes one pass and returns what to write.
+func (r *loop) decide() (writes []write, err error) {
+	err = r.plan(func(p *planner) {
+		begin := time.Now()
+		r.lose(p, r.damaged)
+		r.metrics.queue.Set(float64(p.queue.len()))
+		for _, entry := range r.released {
+			p.put(entry.Object, entry.SpecRevision)
+		}
+		writes = p.pass(r.now())
+		r.passed(begin)
+	})
+	r.released = nil // where it panicked, the next session takes them in
+	return writes, err
+}
+
+// passed notes a pass of the planner.
+func (r *loop) passed(begin time.Time) {
+	r.published.show(r.planner, r.lot, r.damaged)
+	r.nextAt = r.planner.nextAt()
+	r.metrics.passing.Observe(time.Since(begin).Seconds())
+	r.metrics.placements.Set(float64(len(r.planner.placer.placements)))
+	r.metrics.workloads.Set(float64(len(r.planner.bindings.workloads)))
+}

@@ -1,0 +1,46 @@
+package reconcile
+
+import (
+	"maps"
+	"slices"
+	"sync/atomic"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/announce"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+)
+
+// published is what readers see: how everything stood after the last pass. The loop
+// publishes; the other methods may be called from many goroutines.
+type published struct {
+	current atomic.Pointer[snapshot]
+	forks   forks
+	// unstored are the objects that readers see otherwise although nothing was written.
+	unstored *announce.Set[api.Key]
+}
+
+func newPublished() *published { return &published{unstored: announce.NewSet[api.Key]()} }
+
+// show has readers see how everything stands now. taken is the picture of the fleet that
+// the planner has taken in.
+func (v *published) show(p *planner, lot *lot, taken *fleet.Snapshot) {
+	s := p.snapshot(v.current.Load())
+	s.parked, s.taken = lot.freeze(), taken
+	v.forks.show(&v.current, s, p.records.differing.take())
+	v.unstored.Add(p.otherwiseHeld(s)...)
+	v.announce(lot)
+}
+
+// showLot has readers see what is left out now. The planner may be of no use.
+func (v *published) showLot(lot *lot) {
+	s := *v.current.Load()
+	s.parked = lot.freeze()
+	v.current.Store(&s)
+	v.announce(lot)
+}
+
+// announce announces what is left out, or no longer is, once readers see it.
+func (v *published) announce(lot *lot) {
+	v.unstored.Add(slices.Collect(maps.Keys(lot.otherwise))...)
+	clear(lot.otherwise)
+}
