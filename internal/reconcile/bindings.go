@@ -173,9 +173,16 @@ func (b *bindings) seeWorkload(w *workloadBinding, object *api.Workload) {
 func sameBinding(a, b *api.WorkloadStatus) bool {
 	return a.DecisionRevision == b.DecisionRevision && a.ObservedGeneration == b.ObservedGeneration &&
 		a.ObservedRescheduleRequests == b.ObservedRescheduleRequests && a.Policy == b.Policy && a.PolicyGeneration == b.PolicyGeneration &&
-		len(a.Evictions) == len(b.Evictions) && len(a.EarlierAffinities) == len(b.EarlierAffinities) && len(a.Preemptions) == len(b.Preemptions) &&
+		sameInstant(a.ScheduledAt, b.ScheduledAt) && len(a.Preemptions) == len(b.Preemptions) &&
+		slices.EqualFunc(a.Evictions, b.Evictions, func(x, y api.Eviction) bool {
+			return x.Cluster == y.Cluster && sameInstant(x.Since, y.Since)
+		}) &&
+		slices.EqualFunc(a.EarlierAffinities, b.EarlierAffinities, func(x, y api.EarlierAffinity) bool {
+			return x.AffinityName == y.AffinityName && sameInstant(x.FeasibleSince, y.FeasibleSince)
+		}) &&
 		slices.EqualFunc(a.Health, b.Health, func(x, y api.ClusterHealth) bool {
-			return x.Cluster == y.Cluster && x.Status == y.Status && x.Message == y.Message
+			return x.Cluster == y.Cluster && x.Status == y.Status && x.Message == y.Message &&
+				sameInstant(x.Since, y.Since) && sameInstant(x.ReportedAt, y.ReportedAt)
 		}) &&
 		slices.EqualFunc(a.Distribution, b.Distribution, api.ClusterDistribution.Same) &&
 		slices.EqualFunc(a.Conditions, b.Conditions, sameCondition)
@@ -270,6 +277,7 @@ func (b *bindings) claim(w *workloadBinding) {
 func (b *bindings) decide(w *workloadBinding, now time.Time) (changed, moved bool) {
 	b.focus(w.key())
 	b.claim(w)
+	redated := b.redate(w, now)
 	object := *w.object
 	object.Status = w.status
 	before := w.status
@@ -279,7 +287,7 @@ func (b *bindings) decide(w *workloadBinding, now time.Time) (changed, moved boo
 		b.queue.agenda.set(w, time.Time{})
 		b.index(w, &before)
 		b.hold(w) // what stays may have become larger or smaller
-		return w.written() || changed, moved
+		return w.written() || changed || redated, moved
 	}
 	present := binding.NewPresent(&object, w.policy)
 	w.rivals = false
@@ -300,7 +308,19 @@ func (b *bindings) decide(w *workloadBinding, now time.Time) (changed, moved boo
 	if changed && w.p.FailsBack() {
 		b.queue.mark(w) // what could take it back has to be seen from where it is now
 	}
-	return w.written() || changed, moved
+	return w.written() || changed || redated, moved
+}
+
+// redate has what another server dated ahead count as from now, and reports whether there
+// was anything.
+func (b *bindings) redate(w *workloadBinding, now time.Time) bool {
+	if !binding.Redate(&w.status, now) {
+		return false
+	}
+	held := w.heldNeeds
+	w.heldNeeds, w.machines = nil, nil // the same is held from now on
+	b.holdAs(w, held)
+	return true
 }
 
 // written reports whether something was reported that is not written yet, and takes

@@ -101,7 +101,7 @@ func withStatus(object *api.Placement, status *api.PlacementStatus) *api.Placeme
 // sameStatus reports whether two statuses of one placement say the same.
 func sameStatus(a, b *api.PlacementStatus) bool {
 	return a.DecisionRevision == b.DecisionRevision && a.ObservedGeneration == b.ObservedGeneration &&
-		a.ObservedRescheduleRequests == b.ObservedRescheduleRequests &&
+		a.ObservedRescheduleRequests == b.ObservedRescheduleRequests && sameInstant(a.ScheduledAt, b.ScheduledAt) &&
 		slices.EqualFunc(a.Conditions, b.Conditions, sameCondition)
 }
 

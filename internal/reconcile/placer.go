@@ -218,6 +218,7 @@ func (p *placer) expired(c *class, gone []int) {
 // whether the clusters do.
 func (p *placer) decide(placed *placementDecision, now time.Time) (changed, moved bool) {
 	p.focus(placed.query.Key)
+	redated := p.redate(placed, now)
 	present := placed.present()
 	present.Standing = placed.resumed
 	out := placement.Decide(p.fleet, placed.query, placed.class.view, p.others(), present, now)
@@ -242,7 +243,19 @@ func (p *placer) decide(placed *placementDecision, now time.Time) (changed, move
 	placed.decided, placed.resumed = true, false
 	placed.class.forgetFloor()
 	p.queue.agenda.set(placed, out.NextAt)
-	return changed, !out.Same
+	return changed || redated, !out.Same
+}
+
+// redate has a decision that another server dated ahead count as made now, and reports
+// whether it was. Its reservations too end with the next capacity report then.
+func (p *placer) redate(placed *placementDecision, now time.Time) bool {
+	redated := placement.Redated(placed.status, now)
+	if redated == placed.status {
+		return false
+	}
+	placed.status = redated
+	p.reserve(placed, redated.Decisions, redated.Decisions)
+	return true
 }
 
 // why tells why a placement does not have what it wants.
