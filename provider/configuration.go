@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -23,6 +24,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
+	"github.com/scheduler/terraform-provider-scheduler/internal/workloadidentity"
 )
 
 // configuration is the provider block.
@@ -30,6 +32,9 @@ type configuration struct {
 	Endpoint       types.String `tfsdk:"endpoint"`
 	Endpoints      types.List   `tfsdk:"endpoints"`
 	Token          types.String `tfsdk:"token"`
+	TokenSource    types.String `tfsdk:"token_source"`
+	TokenAudience  types.String `tfsdk:"token_audience"`
+	TokenFile      types.String `tfsdk:"token_file"`
 	CACertFile     types.String `tfsdk:"ca_cert_file"`
 	ClientCertFile types.String `tfsdk:"client_cert_file"`
 	ClientKeyFile  types.String `tfsdk:"client_key_file"`
@@ -61,6 +66,19 @@ func configurationAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "Bearer token, created with `scheduler-server token create`. Environment variable: `SCHEDULER_TOKEN`.",
 			Optional:            true,
 			Sensitive:           true,
+		},
+		"token_source": schema.StringAttribute{
+			MarkdownDescription: "Where to find a JSON Web Token of the run, if `token` is not set: `hcp_terraform`, `github_actions`, `environment` (the variable `SCHEDULER_ID_TOKEN`, for GitLab), `file` (`token_file`) or `none`. With `auto`, the first of these that is there is used. The server must trust the issuer: see the guide *Tokens, roles and namespaces*. Defaults to `auto`. Environment variable: `SCHEDULER_TOKEN_SOURCE`.",
+			Optional:            true,
+			Validators:          []validator.String{stringvalidator.OneOf(workloadidentity.Names()...)},
+		},
+		"token_audience": schema.StringAttribute{
+			MarkdownDescription: "Audience that the token of the run must be for. A token for another audience is not sent. Defaults to `" + workloadidentity.DefaultAudience + "`. Environment variable: `SCHEDULER_TOKEN_AUDIENCE`.",
+			Optional:            true,
+		},
+		"token_file": schema.StringAttribute{
+			MarkdownDescription: "File with a JSON Web Token that is renewed by others, such as a projected service account token of Kubernetes. Environment variable: `SCHEDULER_TOKEN_FILE`.",
+			Optional:            true,
 		},
 		"ca_cert_file": schema.StringAttribute{
 			MarkdownDescription: "File with the PEM certificates that the server's certificate must chain to. Defaults to the certificates that the operating system trusts. Environment variable: `SCHEDULER_CA_CERT_FILE`.",
@@ -135,6 +153,9 @@ func (c *configuration) session(version, userAgent string, diags *diag.Diagnosti
 		{name: "endpoint", value: c.Endpoint},
 		{name: "endpoints", value: listString(c.Endpoints)},
 		{name: "token", value: c.Token},
+		{name: "token_source", value: c.TokenSource},
+		{name: "token_audience", value: c.TokenAudience},
+		{name: "token_file", value: c.TokenFile},
 		{name: "ca_cert_file", value: c.CACertFile},
 		{name: "client_cert_file", value: c.ClientCertFile},
 		{name: "client_key_file", value: c.ClientKeyFile},
@@ -189,6 +210,18 @@ func (c *configuration) session(version, userAgent string, diags *diag.Diagnosti
 	}
 	if strings.ContainsAny(text["token"], "\r\n\x00") {
 		settingError(diags, "token", "a token has no line breaks; one that is read from a file may end with one: write trimspace(file(…))")
+	}
+	if text["token"] == "" {
+		identity, err := workloadidentity.Find(workloadidentity.Options{
+			Source: text["token_source"], Audience: text["token_audience"], File: text["token_file"],
+			Getenv: os.Getenv, Now: time.Now,
+		})
+		if err != nil {
+			settingError(diags, "token_source", err.Error())
+		}
+		if identity != nil {
+			opts.Tokens = identity
+		}
 	}
 	if ns := text["namespace"]; ns != "" {
 		if message := terraform.WrongName(ns); message != "" {

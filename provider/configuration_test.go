@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/workloadidentity"
 )
 
 func TestConfiguration(t *testing.T) {
@@ -40,9 +41,16 @@ func TestConfiguration(t *testing.T) {
 		{name: "namespace", config: configuration{Namespace: types.StringValue("My Shop")}, want: "lowercase letters"},
 		{name: "ca_cert_file", config: configuration{CACertFile: types.StringValue("/does/not/exist")}, want: "CA certificate file"},
 		{name: "token", environment: map[string]string{"SCHEDULER_TOKEN": "abc\n"}, want: "trimspace"},
+		{name: "token_source", config: configuration{TokenSource: types.StringValue("hcp_terraform")}, want: "is not available"},
+		{name: "token_source in the environment", environment: map[string]string{"SCHEDULER_TOKEN_SOURCE": "jenkins"}, want: `"jenkins" is not one of auto`},
+		{name: "token before the token of the run", environment: map[string]string{"SCHEDULER_TOKEN": "a.b", "SCHEDULER_TOKEN_SOURCE": "hcp_terraform"}, endpoint: client.DefaultEndpoint, namespace: api.DefaultNamespace},
 		{name: "client_key_file", environment: map[string]string{"SCHEDULER_CLIENT_KEY_FILE": "key.pem"}, want: "needs both files"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			// Where these tests run may be a CI system with tokens of its own.
+			if test.environment["SCHEDULER_TOKEN_SOURCE"] == "" && test.config.TokenSource.IsNull() {
+				t.Setenv("SCHEDULER_TOKEN_SOURCE", workloadidentity.None)
+			}
 			for name, value := range test.environment {
 				t.Setenv(name, value)
 			}

@@ -58,6 +58,9 @@ type Options struct {
 	Endpoints []string
 	// Token is sent as a bearer token. Empty = none.
 	Token api.Secret
+	// Tokens supplies the bearer token of each request, in place of Token, for tokens that
+	// expire. Nil = Token is sent.
+	Tokens TokenSource
 	// CACertFile holds the PEM certificates the server's certificate must chain
 	// to. "" = those of the operating system.
 	CACertFile string
@@ -93,6 +96,12 @@ type Attempt struct {
 	Server       string // the name of the server that answered; "" = it says none
 	Err          error
 	Duration     time.Duration // until the answer began
+}
+
+// TokenSource supplies bearer tokens. Token is called before every request, by many
+// goroutines; it should return the same token until that is about to expire.
+type TokenSource interface {
+	Token(ctx context.Context) (api.Secret, error)
 }
 
 // Client talks to one server, or to one of several. It is safe for concurrent use.
@@ -212,8 +221,14 @@ func (c *Client) send(ctx context.Context, q *call) (*http.Response, error) {
 	if c.opts.UserAgent != "" {
 		req.Header.Set("User-Agent", c.opts.UserAgent)
 	}
-	if !c.opts.Token.IsZero() {
-		req.Header.Set("Authorization", "Bearer "+c.opts.Token.Reveal())
+	token := c.opts.Token
+	if c.opts.Tokens != nil {
+		if token, err = c.opts.Tokens.Token(ctx); err != nil {
+			return nil, fmt.Errorf("%s %s: there is no token for the request: %w", q.method, q.path, err)
+		}
+	}
+	if !token.IsZero() {
+		req.Header.Set("Authorization", "Bearer "+token.Reveal())
 	}
 	resp, err := c.retrying.Do(req)
 	if err != nil {
