@@ -61,6 +61,8 @@ type config struct {
 	WebhookExcludeNamespaces []string
 	SpotReturnAfter          time.Duration
 
+	Auth authSetting
+
 	OutboundAllow []string
 	OutboundDeny  []string
 
@@ -111,6 +113,8 @@ func (c *config) define(flags *pflag.FlagSet) {
 	flags.Float64Var(&c.LoginFailuresPerSecond, "login-failures-per-second", 1, "sustained rate of failed logins allowed per client address")
 	flags.IntVar(&c.LoginFailureBurst, "login-failure-burst", 20, "number of failed logins allowed in a burst per client address")
 	flags.DurationVar(&c.DrainTime, "drain-time", 10*time.Second, "how long running requests may take to finish when the server stops")
+
+	flags.Var(&c.Auth, "auth", "trusted issuers of JSON Web Tokens, such as CI systems: an object with the key jwt; see the guide on tokens")
 
 	flags.StringVar(&c.WebhookListen, "webhook-listen", "", "address of the webhook that splits pods in clusters with spot enabled (default: no webhook, and no pods are split)")
 	flags.StringVar(&c.WebhookURL, "webhook-url", "", "URL at which the clusters' API servers reach the webhook: https://host:port (default from webhook-listen)")
@@ -188,6 +192,9 @@ func (c *config) check() error {
 		if length.d <= 0 {
 			wrong("%s: %s must be above 0", length.name, length.d)
 		}
+	}
+	for _, err := range c.Auth.check() {
+		errs = append(errs, err)
 	}
 	c.checkWebhook(wrong)
 	if _, err := c.network(); err != nil {

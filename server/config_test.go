@@ -67,6 +67,7 @@ func TestEverySettingHasThreeSpellings(t *testing.T) {
 		"login-failure-burst": "9", "drain-time": "1m0s", "log-level": "debug", "log-format": "json", "debug-listen": "127.0.0.1:2",
 		"webhook-listen": "0.0.0.0:8443", "webhook-url": "https://scheduler.example.com:8443", "webhook-exclude-namespaces": "a", "spot-return-after": "1m0s",
 		"outbound-allow": "a.example.com", "outbound-deny": "10.0.0.0/8",
+		"auth": `{"jwt":[{"name":"ci","issuer":"https://ci.example.com","audiences":["a"],"bindings":[{"claims":{"sub":"x"},"role":"viewer"}]}]}`,
 	}
 	var table config
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
@@ -127,7 +128,7 @@ func TestConfigurationIsStrict(t *testing.T) {
 		env        map[string]string
 		want       string
 	}{
-		{name: "unknown key", file: "lisen: x", want: `"lisen" is not a known key; the keys are advertise_url, client_ca_file, cluster_ca_file, cluster_cert_file`},
+		{name: "unknown key", file: "lisen: x", want: `"lisen" is not a known key; the keys are advertise_url, auth, client_ca_file, cluster_ca_file, cluster_cert_file`},
 		{name: "flag spelling", file: "log-level: warn", want: `"log-level" is not a known key`},
 		{name: "config in config", file: "config: x", want: `"config" is not a known key`},
 		{name: "key twice", file: "log_level: warn\nlog_level: info\n", want: `key "log_level" already set`},

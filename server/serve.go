@@ -111,7 +111,7 @@ func checkExposure(ctx context.Context, c config, tokens auth.TokenStore, logger
 		return err
 	}
 	switch {
-	case len(list) > 0 && c.tls():
+	case (len(list) > 0 || len(c.Auth.JWT) > 0) && c.tls():
 	case !c.Insecure:
 		return fmt.Errorf("listen: %s is not a loopback address and there is no token yet: create one with \"scheduler-server token create --data-dir %s --role admin\", or start with --insecure", c.Listen, c.DataDir)
 	default:

@@ -138,6 +138,10 @@ func keepNumbers(d *json.Decoder) *json.Decoder {
 	return d
 }
 
+// objectType is the type of settings that are objects in the configuration file. Their flags
+// and variables take the same as JSON.
+const objectType = "object"
+
 func setFromFile(f *pflag.Flag, value any) error {
 	list, isList := f.Value.(pflag.SliceValue)
 	switch value := value.(type) {
@@ -158,6 +162,14 @@ func setFromFile(f *pflag.Flag, value any) error {
 		return f.Value.Set(fmt.Sprint(value))
 	case nil:
 		return errors.New("has no value: set one or remove the key")
+	case map[string]any:
+		if f.Value.Type() == objectType {
+			text, err := json.Marshal(value)
+			if err != nil {
+				return err
+			}
+			return f.Value.Set(string(text))
+		}
 	}
 	return fmt.Errorf("takes one %s, not an object", f.Value.Type())
 }

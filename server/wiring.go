@@ -111,11 +111,15 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 	if s.tls != nil {
 		tlsConfig = s.tls.TLS()
 	}
+	issuers, err := c.Auth.verifier(s.network, logger, s.faults.Component("issuers"))
+	if err != nil {
+		return nil, err
+	}
 	registry := prometheus.NewRegistry()
 	s.api, err = httpapi.New(httpapi.Options{
 		Store: s.store, Fleet: s.fleet, Codec: s.codec, Decisions: s.decider, Signals: parts, Beats: &s.beats, Spot: parts, Network: s.network,
 		Name: s.leading.name(), Leader: s.leading.forAPI(),
-		Checks: s.checks, Listener: s.listener, TLS: tlsConfig, Authenticate: !c.loopback() && !c.Insecure,
+		Checks: s.checks, Listener: s.listener, TLS: tlsConfig, Authenticate: !c.loopback() && !c.Insecure, Issuers: issuers,
 		Version: version, Faults: s.faults, Gatherer: registry,
 		MaxBodyBytes: int64(c.MaxBody), MaxSimulationBytes: int64(c.MaxSimulation),
 		Connections:            s.connections,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
@@ -32,7 +33,23 @@ type Identity struct {
 	TokenID    string // empty where no token was needed
 	Role       Role
 	Namespaces []string // empty = all
+	// ExpiresAt is when the token of a trusted issuer expires. Zero for tokens of the
+	// server itself, whose expiry is in the store and may change.
+	ExpiresAt time.Time
 }
+
+// IssuedTokenID identifies tokens of a trusted issuer, by its name in the configuration and
+// the subject. No token of the server has an ID of this form.
+func IssuedTokenID(issuer, subject string) string {
+	const longest = 256
+	if len(subject) > longest {
+		subject = strings.ToValidUTF8(subject[:longest], "") + "..."
+	}
+	return issuer + ":" + subject
+}
+
+// issued reports whether the token is one of a trusted issuer.
+func (who Identity) issued() bool { return !who.ExpiresAt.IsZero() }
 
 // Form is the same for those who see every object alike.
 func (who Identity) Form() string {

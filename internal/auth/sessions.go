@@ -151,9 +151,9 @@ func (s *Sessions) check() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, requests := range s.requests {
-		now, ok := s.present(id)
+		stored, ok := s.stored(id)
 		for r := range requests {
-			if !ok || !r.who.same(now) {
+			if r.who.issued() && s.expired(r.who) || !r.who.issued() && (!ok || !r.who.same(stored)) {
 				r.end(ErrEnded)
 			}
 		}
@@ -165,8 +165,11 @@ func (who Identity) same(other Identity) bool {
 	return who.TokenID == other.TokenID && who.Role == other.Role && slices.Equal(who.Namespaces, other.Namespaces)
 }
 
-// present is who a token stands for now, and who makes requests without one.
-func (s *Sessions) present(tokenID string) (Identity, bool) {
+// expired reports whether the token of a trusted issuer has expired.
+func (s *Sessions) expired(who Identity) bool { return !s.now().Before(who.ExpiresAt) }
+
+// stored is who a token of the server stands for now, and who makes requests without one.
+func (s *Sessions) stored(tokenID string) (Identity, bool) {
 	if tokenID == "" {
 		return Identity{Role: RoleAdmin}, !s.Required()
 	}
@@ -192,7 +195,16 @@ func (s *Sessions) Watch(ctx context.Context) {
 // the request began must not be shown anything more. The error is ErrEnded.
 func (s *Sessions) Check(ctx context.Context) error {
 	who := Of(ctx)
-	if now, ok := s.present(who.TokenID); !ok || !who.same(now) || Ended(ctx) {
+	if Ended(ctx) {
+		return ErrEnded
+	}
+	if who.issued() {
+		if s.expired(who) {
+			return ErrEnded
+		}
+		return nil
+	}
+	if now, ok := s.stored(who.TokenID); !ok || !who.same(now) {
 		return ErrEnded
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
@@ -359,16 +360,29 @@ func (a *accessTest) ask(op documented, path, body string) (int, []byte) {
 // access it is, and what is sent to it.
 func TestEveryRouteForEveryRole(t *testing.T) {
 	t.Parallel()
+	testEveryRoute(t, authenticated, (*testServer).addToken)
+}
+
+// A binding of a trusted issuer gives the same rights as a token of the server.
+func TestEveryRouteForEveryBinding(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	testEveryRoute(t, i.trusted, func(_ *testServer, role auth.Role, namespaces ...string) string {
+		return i.sign(t, i.subjectOf(role, namespaces...), time.Now().Add(time.Hour))
+	})
+}
+
+func testEveryRoute(t *testing.T, adjust func(*Options), token func(s *testServer, role auth.Role, namespaces ...string) string) {
 	a := &accessTest{ids: map[string]string{}, changed: true}
-	a.testServer = startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true}, authenticated,
+	a.testServer = startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true}, adjust,
 		func(o *Options) { o.LoginFailureBurst, o.MaxPreviews = 100_000, 100_000 })
 	a.admin = a.addToken(auth.RoleAdmin)
 	people := []person{{name: "nobody"}}
 	for _, role := range auth.Roles {
-		people = append(people, person{string(role), role, false, a.addToken(role)})
+		people = append(people, person{string(role), role, false, token(a.testServer, role)})
 	}
 	for _, role := range auth.Roles[1:] {
-		people = append(people, person{"shop-" + string(role), role, true, a.addToken(role, "shop")})
+		people = append(people, person{"shop-" + string(role), role, true, token(a.testServer, role, "shop")})
 	}
 	var table strings.Builder
 	table.WriteString("# What every operation answers to everybody: ok is any success. The tokens of shop-* are for namespace shop, to which\n" +

@@ -1,12 +1,14 @@
 package httpapi
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth/jwt"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
@@ -44,6 +46,15 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 		if given && s.letIn(text, next, w, r) {
 			return
 		}
+		var issued error // why the token of an issuer is not accepted
+		if given && s.options.Issuers != nil && jwt.Looks(text) {
+			var who auth.Identity
+			if who, issued = s.options.Issuers.Verify(r.Context(), text); issued == nil {
+				requestOf(r.Context()).tokenID = who.TokenID
+				s.serveAs(who, next, w, r)
+				return
+			}
+		}
 		// A good token never gets here, so whoever shares the address of an
 		// attacker is not locked out.
 		if !s.logins.Allow(serve.ClientOf(r.RemoteAddr)) {
@@ -56,14 +67,35 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 			return
 		}
 		s.metrics.authFailures.Inc()
-		detail := "a token is required: send Authorization: Bearer <token>"
-		if given {
-			detail = "the token is unknown, revoked or expired"
+		refusal, detail := refuse(given, issued)
+		var keys *jwt.KeysError
+		if errors.As(issued, &keys) {
+			detail += ": " + keys.Cause.Error()
 		}
-		s.logger.LogAttrs(r.Context(), slog.LevelWarn, "login failed",
+		s.logger.LogAttrs(r.Context(), slog.LevelWarn, "login failed", slog.String("reason", detail),
 			slog.String("request_id", requestOf(r.Context()).id), slog.String("client", serve.ClientOf(r.RemoteAddr)))
-		problem.Write(w, problem.Unauthorized(detail))
+		problem.Write(w, refusal)
 	})
+}
+
+// refuse is the answer to a request whose token is missing or not accepted, and what it
+// says. issued is why the token of an issuer is not.
+func refuse(given bool, issued error) (*problem.Problem, string) {
+	var unbound *jwt.NotBoundError
+	var keys *jwt.KeysError
+	switch {
+	case errors.As(issued, &unbound):
+		return problem.New(api.ProblemForbidden, "%s", issued.Error()), issued.Error()
+	case errors.As(issued, &keys):
+		return problem.Unavailable(issued.Error()), issued.Error()
+	case issued != nil:
+		return problem.Unauthorized(issued.Error()), issued.Error()
+	case given:
+		const detail = "the token is unknown, revoked or expired"
+		return problem.Unauthorized(detail), detail
+	}
+	const detail = "a token is required: send Authorization: Bearer <token>"
+	return problem.Unauthorized(detail), detail
 }
 
 // letIn answers a request with a token, and reports whether that is one that works.

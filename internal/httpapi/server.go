@@ -16,6 +16,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth/jwt"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/heartbeat"
@@ -125,6 +126,9 @@ type Options struct {
 	// even while there are no tokens. Without it everybody is an administrator
 	// until the first token is created; from then on tokens are demanded.
 	Authenticate bool
+	// Issuers verifies JSON Web Tokens of trusted issuers. If set, every request needs a
+	// token. Nil = only tokens of the server are accepted.
+	Issuers *jwt.Verifier
 
 	// Version is what /v1/server says.
 	Version string
@@ -244,7 +248,7 @@ func New(options Options) (*Server, error) {
 	s := &Server{
 		options: o, logger: o.Logger, metrics: newHTTPMetrics(),
 		logins:    auth.NewLoginLimit(o.LoginFailuresPerSecond, o.LoginFailureBurst),
-		sessions:  auth.NewSessions(o.Fleet, o.Authenticate, o.Logger, o.Now),
+		sessions:  auth.NewSessions(o.Fleet, o.Authenticate || o.Issuers != nil, o.Logger, o.Now),
 		listening: make(chan struct{}),
 	}
 	var stopping context.Context

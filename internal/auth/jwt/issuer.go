@@ -1,0 +1,200 @@
+package jwt
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-openapi/jsonpointer"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+)
+
+// Issuer is a trusted issuer of tokens, as the configuration file has it.
+type Issuer struct {
+	// Name identifies the issuer in logs and errors.
+	Name string `json:"name"`
+	// Issuer is the exact value of the claim iss. Unless JWKSURL or PublicKeys is set, it is
+	// also the base URL of the discovery document (OpenID Connect Discovery 1.0, section 4).
+	Issuer string `json:"issuer"`
+	// JWKSURL is the address of the key set (RFC 7517), for issuers without discovery.
+	JWKSURL string `json:"jwks_url,omitempty"`
+	// PublicKeys are PEM public keys or certificates, for issuers that are not reachable.
+	PublicKeys []string `json:"public_keys,omitempty"`
+	// CAFile holds PEM certificates that the issuer's certificate must chain to. Empty =
+	// the system's.
+	CAFile string `json:"ca_file,omitempty"`
+	// TokenFile holds a bearer token for the requests to the issuer, read before each.
+	// Kubernetes needs it: anonymous users may not read the keys of its service accounts.
+	TokenFile string `json:"token_file,omitempty"`
+	// Audiences are the accepted values of the claim aud; one is enough.
+	Audiences []string `json:"audiences"`
+	// Algorithms are the accepted signature algorithms. Empty = RS256 and ES256.
+	Algorithms []string `json:"algorithms,omitempty"`
+	// ClockSkew is how far the clock of the issuer may be off. Default 30s, at most 5m.
+	ClockSkew api.Duration `json:"clock_skew,omitempty"`
+	// Bindings map claims to rights. The first that matches counts; a token that none
+	// matches is refused.
+	Bindings []Binding `json:"bindings"`
+}
+
+// algorithms are the possible values of Issuer.Algorithms. Symmetric ones are not among
+// them: whoever can check such a signature can also make one.
+var algorithms = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
+
+const (
+	defaultClockSkew = 30 * time.Second
+	maxClockSkew     = 5 * time.Minute
+)
+
+// clockSkew is the configured or default clock skew.
+func (i *Issuer) clockSkew() (time.Duration, error) {
+	if i.ClockSkew == "" {
+		return defaultClockSkew, nil
+	}
+	return i.ClockSkew.Parse()
+}
+
+// signatureAlgorithms are the configured or default algorithms.
+func (i *Issuer) signatureAlgorithms() []jose.SignatureAlgorithm {
+	if len(i.Algorithms) == 0 {
+		return []jose.SignatureAlgorithm{jose.RS256, jose.ES256}
+	}
+	var list []jose.SignatureAlgorithm
+	for _, name := range i.Algorithms {
+		list = append(list, jose.SignatureAlgorithm(name))
+	}
+	return list
+}
+
+// Validate returns every rule that a list of issuers breaks. path is the field that holds
+// the list.
+func Validate(path string, issuers []Issuer) api.FieldErrors {
+	var errs api.FieldErrors
+	names := map[string]bool{}
+	for n := range issuers {
+		i, at := &issuers[n], fmt.Sprintf("%s[%d]", path, n)
+		if len(validation.IsDNS1123Label(i.Name)) > 0 {
+			errs.Add(at+".name", "%q must be a name of lowercase letters, digits and \"-\", at most 63 characters", i.Name)
+		} else if names[i.Name] {
+			errs.Add(at+".name", "%q is the name of another issuer as well", i.Name)
+		}
+		names[i.Name] = true
+		i.validate(at, &errs)
+	}
+	return errs
+}
+
+func (i *Issuer) validate(at string, errs *api.FieldErrors) {
+	if i.Issuer == "" {
+		errs.Add(at+".issuer", "is required: the exact value of the claim iss")
+	}
+	switch {
+	case i.JWKSURL != "" && len(i.PublicKeys) > 0:
+		errs.Add(at+".jwks_url", "must not be set together with public_keys: choose one source of keys")
+	case i.JWKSURL != "":
+		if err := CheckURL(i.JWKSURL); err != nil {
+			errs.Add(at+".jwks_url", "%v", err)
+		}
+	case len(i.PublicKeys) > 0:
+		if _, err := parsePublicKeys(i.PublicKeys); err != nil {
+			errs.Add(at+".public_keys", "%v", err)
+		}
+	case i.Issuer != "":
+		if err := CheckURL(i.Issuer); err != nil {
+			errs.Add(at+".issuer", "%v", err)
+		}
+	}
+	if len(i.PublicKeys) > 0 && (i.CAFile != "" || i.TokenFile != "") {
+		errs.Add(at+".public_keys", "are read from here, so ca_file and token_file must be absent")
+	}
+	// Without an audience, a token that was made for another service would be accepted.
+	if len(i.Audiences) == 0 || slices.Contains(i.Audiences, "") {
+		errs.Add(at+".audiences", "must name at least one audience, and none may be empty")
+	}
+	for n, name := range i.Algorithms {
+		if !slices.Contains(algorithms, name) {
+			errs.Add(fmt.Sprintf("%s.algorithms[%d]", at, n), "%q is not one of %s", name, strings.Join(algorithms, ", "))
+		}
+	}
+	if skew, err := i.clockSkew(); err != nil {
+		errs.Add(at+".clock_skew", "%v", err)
+	} else if skew < 0 || skew > maxClockSkew {
+		errs.Add(at+".clock_skew", "%s must be between 0s and %s", skew, maxClockSkew)
+	}
+	if len(i.Bindings) == 0 {
+		errs.Add(at+".bindings", "must have at least one binding: without one, no token is accepted")
+	}
+	for n := range i.Bindings {
+		i.Bindings[n].validate(fmt.Sprintf("%s.bindings[%d]", at, n), tenantClaims[i.Issuer], errs)
+	}
+}
+
+// tenantClaims are, for issuers that sign tokens for the public, the claims that tell whose
+// a token is. A binding to one of these issuers without such a claim lets in strangers.
+var tenantClaims = map[string][]string{
+	"https://token.actions.githubusercontent.com": {"sub", "repository", "repository_id", "repository_owner", "repository_owner_id", "enterprise", "enterprise_id", "job_workflow_ref"},
+	"https://gitlab.com":                          {"sub", "project_path", "project_id", "namespace_path", "namespace_id"},
+	"https://app.terraform.io":                    {"sub", "terraform_organization_name", "terraform_organization_id", "terraform_workspace_id", "terraform_project_id"},
+	"https://accounts.google.com":                 {"sub", "email", "hd"},
+}
+
+// CheckURL reports what is wrong with the address of an issuer or its keys. It must be
+// https, so that nobody on the way can replace the keys; a loopback address may do without.
+func CheckURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "":
+		return fmt.Errorf("%.200q is not a URL such as https://issuer.example.com", text)
+	case u.User != nil:
+		return errors.New("must not contain a user or a password: use token_file")
+	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):
+		return nil
+	}
+	return fmt.Errorf("%.200q must begin with https://", text)
+}
+
+// A Binding gives tokens with certain claims a role.
+type Binding struct {
+	// Claims are patterns for the values of claims, by name; all must match. A name that
+	// starts with "/" is a JSON pointer (RFC 6901) into the claims. In a pattern, "*" stands
+	// for any characters. If the value is a list, one element must match.
+	Claims map[string]string `json:"claims"`
+	// Role is what matching tokens may do.
+	Role auth.Role `json:"role"`
+	// Namespaces limit them. Empty = all.
+	Namespaces []string `json:"namespaces,omitempty"`
+}
+
+func (b *Binding) validate(at string, tenant []string, errs *api.FieldErrors) {
+	specific := map[string]bool{}
+	for name, pattern := range b.Claims {
+		switch {
+		case name == "" || pattern == "":
+			errs.Add(at+".claims", "neither the name %q nor the pattern %q may be empty", name, pattern)
+		case strings.HasPrefix(name, "/"):
+			if _, err := jsonpointer.New(name); err != nil {
+				errs.Add(at+".claims", "%q is not a JSON pointer: %v", name, err)
+			}
+		}
+		if strings.Trim(pattern, "*") != "" {
+			specific[name] = true
+		}
+	}
+	switch {
+	case len(specific) == 0:
+		errs.Add(at+".claims", "must restrict at least one claim: an issuer may sign tokens for anybody")
+	case len(tenant) > 0 && !slices.ContainsFunc(tenant, func(claim string) bool { return specific[claim] }):
+		errs.Add(at+".claims", "must restrict one of %s: this issuer signs tokens for the public", strings.Join(tenant, ", "))
+	}
+	request := auth.TokenRequest{Role: b.Role, Namespaces: b.Namespaces}
+	for _, err := range request.Validate(time.Time{}) {
+		errs.Add(at+"."+err.Field, "%s", err.Message)
+	}
+}

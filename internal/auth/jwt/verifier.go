@@ -1,0 +1,302 @@
+package jwt
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	josejwt "github.com/go-jose/go-jose/v4/jwt"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+)
+
+// MaxSize is the largest accepted token, in bytes.
+const MaxSize = 16 << 10
+
+// Keys supplies the public keys of one issuer. Its methods may be called from many
+// goroutines.
+type Keys interface {
+	// Keys returns the current keys. wanted reports whether a set has the key that is
+	// looked for; if it has not, an implementation may read the keys again, at a bounded
+	// rate. An error says that no keys have been read at all.
+	Keys(ctx context.Context, wanted func(jose.JSONWebKeySet) bool) (jose.JSONWebKeySet, error)
+}
+
+// A RejectedError says why a token is not accepted. It tells nothing that the token's
+// holder must not know.
+type RejectedError struct {
+	Issuer string // name of the issuer in the configuration; empty if there is none
+	Reason string
+}
+
+// Error implements error.
+func (e *RejectedError) Error() string {
+	if e.Issuer == "" {
+		return "the JSON Web Token is rejected: " + e.Reason
+	}
+	return fmt.Sprintf("the JSON Web Token is rejected by issuer %q of the configuration: %s", e.Issuer, e.Reason)
+}
+
+// A KeysError says that a token cannot be checked because the keys of its issuer cannot be
+// read. The text leaves out the cause, which may name addresses inside a network.
+type KeysError struct {
+	Issuer string
+	Cause  error
+}
+
+// Error implements error.
+func (e *KeysError) Error() string {
+	return fmt.Sprintf("the JSON Web Token cannot be checked because the keys of issuer %q cannot be read; the log of the server has the cause", e.Issuer)
+}
+
+// Unwrap returns the cause.
+func (e *KeysError) Unwrap() error { return e.Cause }
+
+// A NotBoundError says that a token is valid but no binding matches its claims.
+type NotBoundError struct {
+	Issuer string
+	Claims []string // the claims that the bindings of the issuer read, sorted
+}
+
+// Error implements error.
+func (e *NotBoundError) Error() string {
+	return fmt.Sprintf("the JSON Web Token is valid, but no binding of issuer %q matches its claims; the bindings read %s", e.Issuer, strings.Join(e.Claims, ", "))
+}
+
+// Verifier checks tokens of trusted issuers. Its methods may be called from many goroutines.
+type Verifier struct {
+	issuers []*trusted
+	now     func() time.Time
+
+	mu    sync.Mutex
+	known map[[sha256.Size]byte]proven // tokens that were verified; at most maxKnown
+}
+
+// trusted is an issuer that is ready to verify.
+type trusted struct {
+	name       string
+	issuer     string
+	audiences  josejwt.Audience
+	algorithms []jose.SignatureAlgorithm
+	skew       time.Duration
+	bindings   []matcher
+	reads      []string
+	keys       Keys
+}
+
+// proven is a token whose signature was good with a key.
+type proven struct {
+	issuer *trusted
+	key    jose.JSONWebKey
+	who    auth.Identity
+}
+
+// maxKnown is how many verified tokens are remembered. Checking a signature takes some
+// 30 microseconds, a look into the map less than one.
+const maxKnown = 1024
+
+// New makes a verifier of issuers that Validate accepts. keys returns the source of the
+// keys of an issuer without PublicKeys.
+func New(issuers []Issuer, keys func(Issuer) Keys, now func() time.Time) (*Verifier, error) {
+	v := &Verifier{now: now, known: map[[sha256.Size]byte]proven{}}
+	for _, i := range issuers {
+		skew, err := i.clockSkew()
+		if err != nil {
+			return nil, fmt.Errorf("issuer %q: clock_skew: %w", i.Name, err)
+		}
+		t := &trusted{
+			name: i.Name, issuer: i.Issuer, audiences: i.Audiences, algorithms: i.signatureAlgorithms(), skew: skew,
+		}
+		for _, b := range i.Bindings {
+			t.bindings = append(t.bindings, compile(b))
+			for name := range b.Claims {
+				t.reads = append(t.reads, name)
+			}
+		}
+		slices.Sort(t.reads)
+		t.reads = slices.Compact(t.reads)
+		if len(i.PublicKeys) > 0 {
+			if t.keys, err = parsePublicKeys(i.PublicKeys); err != nil {
+				return nil, fmt.Errorf("issuer %q: public_keys: %w", i.Name, err)
+			}
+		} else {
+			t.keys = keys(i)
+		}
+		v.issuers = append(v.issuers, t)
+	}
+	return v, nil
+}
+
+// Looks reports whether a text has the form of a JSON Web Token: three parts. Tokens of the
+// server itself have two.
+func Looks(text string) bool { return strings.Count(text, ".") == 2 }
+
+// Verify checks a token, and returns who it stands for and until when. The error is a
+// *RejectedError, *NotBoundError or *KeysError, or that of ctx.
+func (v *Verifier) Verify(ctx context.Context, text string) (auth.Identity, error) {
+	if len(text) > MaxSize {
+		return auth.Identity{}, &RejectedError{Reason: fmt.Sprintf("it has %d bytes, at most %d are accepted", len(text), MaxSize)}
+	}
+	hash := sha256.Sum256([]byte(text))
+	if who, ok := v.remembered(ctx, hash); ok {
+		return who, nil
+	}
+	named, err := unverifiedIssuer(text)
+	if err != nil {
+		return auth.Identity{}, err
+	}
+	err = &RejectedError{Reason: fmt.Sprintf("its issuer %.100q is not trusted", named)}
+	for _, t := range v.issuers {
+		if t.issuer != named {
+			continue
+		}
+		var p proven
+		if p, err = t.verify(ctx, text, v.now()); err == nil {
+			v.remember(hash, p)
+			return p.who, nil
+		}
+		// Another entry may have the same issuer, for another audience.
+	}
+	return auth.Identity{}, err
+}
+
+// remembered returns who a token stands for that was verified before, as long as it has not
+// expired and its key is still one of the issuer's.
+func (v *Verifier) remembered(ctx context.Context, hash [sha256.Size]byte) (auth.Identity, bool) {
+	v.mu.Lock()
+	p, ok := v.known[hash]
+	v.mu.Unlock()
+	if !ok || !v.now().Before(p.who.ExpiresAt) {
+		return auth.Identity{}, false
+	}
+	present, err := p.issuer.keys.Keys(ctx, func(jose.JSONWebKeySet) bool { return true })
+	if err != nil || !slices.ContainsFunc(present.Keys, func(k jose.JSONWebKey) bool { return equal(k, p.key) }) {
+		return auth.Identity{}, false
+	}
+	return p.who, true
+}
+
+func (v *Verifier) remember(hash [sha256.Size]byte, p proven) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.known) >= maxKnown {
+		now := v.now()
+		for h, other := range v.known {
+			if !now.Before(other.who.ExpiresAt) {
+				delete(v.known, h)
+			}
+		}
+		if len(v.known) >= maxKnown {
+			clear(v.known)
+		}
+	}
+	v.known[hash] = p
+}
+
+// unverifiedIssuer reads the claim iss, to find the keys by which the token is verified.
+func unverifiedIssuer(text string) (string, error) {
+	token, err := josejwt.ParseSigned(text, allAlgorithms())
+	if err != nil {
+		return "", &RejectedError{Reason: "it cannot be read: " + parseReason(err)}
+	}
+	var claims struct {
+		Issuer string `json:"iss"`
+	}
+	if err := token.UnsafeClaimsWithoutVerification(&claims); err != nil {
+		return "", &RejectedError{Reason: "its claims are not a JSON object"}
+	}
+	return claims.Issuer, nil
+}
+
+// parseReason is why a token cannot be read, without its text.
+func parseReason(err error) string {
+	var algorithm *jose.ErrUnexpectedSignatureAlgorithm
+	if errors.As(err, &algorithm) && algorithm.Got != "" {
+		return fmt.Sprintf("its signature algorithm %.20q is never accepted", string(algorithm.Got))
+	}
+	return "it is no signed token in compact form"
+}
+
+func allAlgorithms() []jose.SignatureAlgorithm {
+	list := make([]jose.SignatureAlgorithm, len(algorithms))
+	for i, name := range algorithms {
+		list[i] = jose.SignatureAlgorithm(name)
+	}
+	return list
+}
+
+// verify checks the signature first, so that nothing else is said about a forged token.
+func (t *trusted) verify(ctx context.Context, text string, now time.Time) (proven, error) {
+	reject := func(format string, args ...any) (proven, error) {
+		return proven{}, &RejectedError{Issuer: t.name, Reason: fmt.Sprintf(format, args...)}
+	}
+	token, err := josejwt.ParseSigned(text, t.algorithms)
+	if err != nil {
+		var algorithm *jose.ErrUnexpectedSignatureAlgorithm
+		if errors.As(err, &algorithm) {
+			return reject("its signature algorithm %.20q is not among the accepted ones (algorithms)", string(algorithm.Got))
+		}
+		return reject("it cannot be read")
+	}
+	header := token.Headers[0] // ParseSigned accepts exactly one signature
+	suits := func(k jose.JSONWebKey) bool {
+		return (header.KeyID == "" || k.KeyID == header.KeyID) && (k.Use == "" || k.Use == "sig") && (k.Algorithm == "" || k.Algorithm == header.Algorithm)
+	}
+	present, err := t.keys.Keys(ctx, func(set jose.JSONWebKeySet) bool { return slices.ContainsFunc(set.Keys, suits) })
+	if err != nil {
+		return proven{}, &KeysError{t.name, err}
+	}
+	var claims josejwt.Claims
+	var all claimSet
+	var by *jose.JSONWebKey
+	for i := range present.Keys {
+		if suits(present.Keys[i]) && token.Claims(present.Keys[i].Key, &claims, &all) == nil {
+			by = &present.Keys[i]
+			break
+		}
+	}
+	if by == nil {
+		return reject("its signature was made by none of the issuer's keys")
+	}
+	switch err := claims.ValidateWithLeeway(josejwt.Expected{Issuer: t.issuer, AnyAudience: t.audiences, Time: now}, t.skew); {
+	case errors.Is(err, josejwt.ErrExpired):
+		return reject("it expired at %s", claims.Expiry.Time().UTC().Format(time.RFC3339))
+	case errors.Is(err, josejwt.ErrInvalidAudience):
+		return reject("its audience (aud) must be %s", strings.Join(t.audiences, " or "))
+	case errors.Is(err, josejwt.ErrNotValidYet):
+		return reject("it is not valid before %s (nbf)", claims.NotBefore.Time().UTC().Format(time.RFC3339))
+	case errors.Is(err, josejwt.ErrIssuedInTheFuture):
+		return reject("it was issued in the future (iat): compare the clocks of the issuer and of this server")
+	case err != nil:
+		return reject("its claims are not valid")
+	case claims.Expiry == nil:
+		return reject("it never expires: the claim exp is required")
+	}
+	for _, m := range t.bindings {
+		if m.matches(all) {
+			return proven{issuer: t, key: *by, who: auth.Identity{
+				TokenID: auth.IssuedTokenID(t.name, claims.Subject), Role: m.role, Namespaces: m.namespaces,
+				ExpiresAt: claims.Expiry.Time().Add(t.skew),
+			}}, nil
+		}
+	}
+	return proven{}, &NotBoundError{Issuer: t.name, Claims: t.reads}
+}
+
+// claimSet is every claim of a token, with numbers as they are written.
+type claimSet map[string]any
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *claimSet) UnmarshalJSON(data []byte) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	return d.Decode((*map[string]any)(c))
+}

@@ -1,0 +1,494 @@
+package jwt
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+)
+
+const issuerURL = "https://issuer.example.com"
+
+var now = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+
+// keyring has one key of each sort. Making RSA keys takes long, so they are made once.
+var keyring = sync.OnceValue(func() (k struct {
+	rsa, other, short *rsa.PrivateKey
+	p256              *ecdsa.PrivateKey
+	ed                ed25519.PrivateKey
+}) {
+	k.rsa, k.other = rsaKey(2048), rsaKey(2048)
+	k.short = rsaKey(1024)
+	k.p256, _ = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	_, k.ed, _ = ed25519.GenerateKey(rand.Reader)
+	return k
+})
+
+func rsaKey(bits int) *rsa.PrivateKey {
+	key, err := rsa.GenerateKey(rand.Reader, bits)
+	if err != nil {
+		panic(err)
+	}
+	return key
+}
+
+// changing are keys that a test replaces.
+type changing struct {
+	mu    sync.Mutex
+	set   jose.JSONWebKeySet
+	err   error
+	asked int
+}
+
+func (c *changing) Keys(_ context.Context, wanted func(jose.JSONWebKeySet) bool) (jose.JSONWebKeySet, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !wanted(c.set) {
+		c.asked++
+	}
+	return Usable(c.set), c.err
+}
+
+func (c *changing) replace(keys ...jose.JSONWebKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.set = jose.JSONWebKeySet{Keys: keys}
+}
+
+func public(id string, key crypto.PublicKey) jose.JSONWebKey {
+	return jose.JSONWebKey{KeyID: id, Key: key, Use: "sig"}
+}
+
+// sign makes a token, whatever its header and claims say.
+func sign(t *testing.T, header map[string]any, claims any, key crypto.Signer) string {
+	t.Helper()
+	payload, err := json.Marshal(claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	algorithm, _ := header["alg"].(string)
+	o := (&jose.SignerOptions{}).WithType("JWT")
+	for name, value := range header {
+		if name != "alg" {
+			o = o.WithHeader(jose.HeaderKey(name), value)
+		}
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.SignatureAlgorithm(algorithm), Key: key}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := signer.Sign(payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := signed.CompactSerialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// raw puts a token together by hand.
+func raw(header, payload string, signature []byte) string {
+	e := base64.RawURLEncoding
+	return e.EncodeToString([]byte(header)) + "." + e.EncodeToString([]byte(payload)) + "." + e.EncodeToString(signature)
+}
+
+func claimsAnd(changes map[string]any) map[string]any {
+	claims := map[string]any{
+		"iss": issuerURL, "sub": "repo:shop/web:ref:refs/heads/main", "aud": "scheduler", "repository": "shop/web",
+		"iat": now.Add(-time.Minute).Unix(), "nbf": now.Add(-time.Minute).Unix(), "exp": now.Add(10 * time.Minute).Unix(),
+	}
+	for name, value := range changes {
+		if claims[name] = value; value == nil {
+			delete(claims, name)
+		}
+	}
+	return claims
+}
+
+func issuers(change func(*Issuer)) []Issuer {
+	i := Issuer{
+		Name: "ci", Issuer: issuerURL, Audiences: []string{"scheduler"}, Algorithms: []string{"RS256", "ES256", "EdDSA"},
+		Bindings: []Binding{
+			{Claims: map[string]string{"sub": "repo:shop/*:ref:refs/heads/main"}, Role: auth.RoleEditor, Namespaces: []string{"shop"}},
+			{Claims: map[string]string{"repository": "shop/*"}, Role: auth.RoleViewer, Namespaces: []string{"shop"}},
+		},
+	}
+	if change != nil {
+		change(&i)
+	}
+	return []Issuer{i}
+}
+
+func verifier(t *testing.T, list []Issuer, keys Keys) *Verifier {
+	t.Helper()
+	if errs := Validate("auth.jwt", list); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	v, err := New(list, func(Issuer) Keys { return keys }, func() time.Time { return now })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestVerify(t *testing.T) {
+	k := keyring()
+	keys := &changing{}
+	keys.replace(public("rsa", &k.rsa.PublicKey), public("ec", &k.p256.PublicKey), public("ed", k.ed.Public()))
+	editor := auth.Identity{TokenID: "ci:repo:shop/web:ref:refs/heads/main", Role: auth.RoleEditor, Namespaces: []string{"shop"}, ExpiresAt: now.Add(10*time.Minute + 30*time.Second)}
+	viewer := editor
+	viewer.Role, viewer.TokenID = auth.RoleViewer, "ci:repo:shop/web:pull_request"
+	for _, test := range []struct {
+		name   string
+		header map[string]any
+		claims map[string]any
+		key    crypto.Signer
+		want   auth.Identity
+	}{
+		{"RSA", map[string]any{"alg": "RS256", "kid": "rsa"}, nil, k.rsa, editor},
+		{"ECDSA", map[string]any{"alg": "ES256", "kid": "ec"}, nil, k.p256, editor},
+		{"Ed25519", map[string]any{"alg": "EdDSA", "kid": "ed"}, nil, k.ed, editor},
+		{"no key ID", map[string]any{"alg": "RS256"}, nil, k.rsa, editor},
+		{"several audiences", map[string]any{"alg": "RS256", "kid": "rsa"}, map[string]any{"aud": []string{"vault", "scheduler"}}, k.rsa, editor},
+		{"the second binding", map[string]any{"alg": "RS256", "kid": "rsa"}, map[string]any{"sub": "repo:shop/web:pull_request"}, k.rsa, viewer},
+		{"expired within the clock skew", map[string]any{"alg": "RS256", "kid": "rsa"}, map[string]any{"exp": now.Add(-20 * time.Second).Unix()}, k.rsa,
+			auth.Identity{TokenID: editor.TokenID, Role: auth.RoleEditor, Namespaces: []string{"shop"}, ExpiresAt: now.Add(10 * time.Second)}},
+		{"issued within the clock skew", map[string]any{"alg": "RS256", "kid": "rsa"}, map[string]any{"iat": now.Add(20 * time.Second).Unix(), "nbf": now.Add(20 * time.Second).Unix()}, k.rsa, editor},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			v := verifier(t, issuers(nil), keys)
+			text := sign(t, test.header, claimsAnd(test.claims), test.key)
+			for _, call := range []string{"first", "again"} {
+				who, err := v.Verify(t.Context(), text)
+				if err != nil {
+					t.Fatalf("%s: %v", call, err)
+				}
+				if fmt.Sprint(who) != fmt.Sprint(test.want) {
+					t.Errorf("%s:\n got %v\nwant %v", call, who, test.want)
+				}
+			}
+		})
+	}
+}
+
+func TestRejects(t *testing.T) {
+	k := keyring()
+	good := map[string]any{"alg": "RS256", "kid": "rsa"}
+	rsaPEM := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: func() []byte { b, _ := x509.MarshalPKIXPublicKey(&k.rsa.PublicKey); return b }()})
+	payload := func(changes map[string]any) string {
+		text, _ := json.Marshal(claimsAnd(changes))
+		return string(text)
+	}
+	mac := func(secret []byte, header, payload string) []byte {
+		h := hmac.New(sha256.New, secret)
+		h.Write([]byte(base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString([]byte(payload))))
+		return h.Sum(nil)
+	}
+	tamper := func(text string, part int, with string) string {
+		parts := strings.Split(text, ".")
+		parts[part] = base64.RawURLEncoding.EncodeToString([]byte(with))
+		return strings.Join(parts, ".")
+	}
+	embedded, _ := jose.JSONWebKey{Key: &k.other.PublicKey, KeyID: "mine"}.MarshalJSON()
+	for _, test := range []struct {
+		name string
+		text string
+		want string
+	}{
+		{"empty", "..", "no signed token"},
+		{"no base64", "a.b.!", "no signed token"},
+		{"algorithm none", raw(`{"alg":"none"}`, payload(nil), nil), `"none" is never accepted`},
+		{"algorithm None", raw(`{"alg":"None"}`, payload(nil), nil), `"None" is never accepted`},
+		{"no algorithm", raw(`{"kid":"rsa"}`, payload(nil), []byte("x")), "no signed token"},
+		{"public key as the secret of an HMAC", raw(`{"alg":"HS256","kid":"rsa"}`, payload(nil), mac(rsaPEM, `{"alg":"HS256","kid":"rsa"}`, payload(nil))), `"HS256" is never accepted`},
+		{"algorithm that is not configured", sign(t, map[string]any{"alg": "PS256", "kid": "rsa"}, claimsAnd(nil), k.rsa), `"PS256" is not among the accepted`},
+		{"key of another sort", sign(t, map[string]any{"alg": "ES256", "kid": "rsa"}, claimsAnd(nil), k.p256), "none of the issuer's keys"},
+		{"key of somebody else", sign(t, good, claimsAnd(nil), k.other), "none of the issuer's keys"},
+		{"unknown key ID", sign(t, map[string]any{"alg": "RS256", "kid": "gone"}, claimsAnd(nil), k.rsa), "none of the issuer's keys"},
+		{"key in the header", raw(`{"alg":"RS256","jwk":`+string(embedded)+`}`, payload(nil), signature(t, k.other, `{"alg":"RS256","jwk":`+string(embedded)+`}`, payload(nil))), "none of the issuer's keys"},
+		{"address of a key in the header", sign(t, map[string]any{"alg": "RS256", "jku": "http://127.0.0.1:1/keys"}, claimsAnd(nil), k.other), "none of the issuer's keys"},
+		{"critical header", raw(`{"alg":"RS256","kid":"rsa","crit":["x"],"x":1}`, payload(nil), signature(t, k.rsa, `{"alg":"RS256","kid":"rsa","crit":["x"],"x":1}`, payload(nil))), "none of the issuer's keys"},
+		{"short RSA key", sign(t, map[string]any{"alg": "RS256", "kid": "short"}, claimsAnd(nil), k.short), "none of the issuer's keys"},
+		{"key for encryption", sign(t, map[string]any{"alg": "RS256", "kid": "enc"}, claimsAnd(nil), k.other), "none of the issuer's keys"},
+		{"changed claims", tamper(sign(t, good, claimsAnd(nil), k.rsa), 1, payload(map[string]any{"repository": "shop/admin"})), "none of the issuer's keys"},
+		{"no signature", strings.TrimRight(sign(t, good, claimsAnd(nil), k.rsa), "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"), "none of the issuer's keys"},
+		{"another issuer", sign(t, good, claimsAnd(map[string]any{"iss": "https://evil.example.com"}), k.rsa), `"https://evil.example.com" is not trusted`},
+		{"issuer with a slash", sign(t, good, claimsAnd(map[string]any{"iss": issuerURL + "/"}), k.rsa), "is not trusted"},
+		{"no issuer", sign(t, good, claimsAnd(map[string]any{"iss": nil}), k.rsa), `"" is not trusted`},
+		{"issuer that is a list", sign(t, good, claimsAnd(map[string]any{"iss": []string{issuerURL}}), k.rsa), "not a JSON object"},
+		{"another audience", sign(t, good, claimsAnd(map[string]any{"aud": "vault"}), k.rsa), "its audience (aud) must be scheduler"},
+		{"no audience", sign(t, good, claimsAnd(map[string]any{"aud": nil}), k.rsa), "its audience (aud) must be scheduler"},
+		{"part of the audience", sign(t, good, claimsAnd(map[string]any{"aud": "scheduler2"}), k.rsa), "its audience (aud) must be scheduler"},
+		{"expired", sign(t, good, claimsAnd(map[string]any{"exp": now.Add(-31 * time.Second).Unix()}), k.rsa), "it expired at 2026-11-23T11:59:29Z"},
+		{"without expiry", sign(t, good, claimsAnd(map[string]any{"exp": nil}), k.rsa), "exp is required"},
+		{"expiry that is null", raw(`{"alg":"RS256","kid":"rsa"}`, strings.Replace(payload(nil), fmt.Sprintf(`"exp":%d`, now.Add(10*time.Minute).Unix()), `"exp":null`, 1), signature(t, k.rsa, `{"alg":"RS256","kid":"rsa"}`, strings.Replace(payload(nil), fmt.Sprintf(`"exp":%d`, now.Add(10*time.Minute).Unix()), `"exp":null`, 1))), "exp is required"},
+		{"expiry that is a text", sign(t, good, claimsAnd(map[string]any{"exp": "never"}), k.rsa), "none of the issuer's keys"},
+		{"not yet valid", sign(t, good, claimsAnd(map[string]any{"nbf": now.Add(time.Minute).Unix()}), k.rsa), "not valid before 2026-11-23T12:01:00Z"},
+		{"issued in the future", sign(t, good, claimsAnd(map[string]any{"iat": now.Add(time.Hour).Unix()}), k.rsa), "issued in the future"},
+		{"claims that are no object", sign(t, good, []string{issuerURL}, k.rsa), "not a JSON object"},
+		{"oversized", sign(t, good, claimsAnd(map[string]any{"padding": strings.Repeat("x", MaxSize)}), k.rsa), "at most 16384 are accepted"},
+		{"two signatures", `{"payload":"e30","signatures":[.{"signature":""},.{}]}`, "no signed token"},
+		{"encrypted", "a.b.c.d.e", "no signed token"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			keys := &changing{}
+			enc := public("enc", &k.other.PublicKey)
+			enc.Use = "enc"
+			keys.replace(public("rsa", &k.rsa.PublicKey), public("ec", &k.p256.PublicKey), public("short", &k.short.PublicKey), enc)
+			v := verifier(t, issuers(nil), keys)
+			who, err := v.Verify(t.Context(), test.text)
+			var rejected *RejectedError
+			if !errors.As(err, &rejected) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, %v; want a rejection that contains %q", who, err, test.want)
+			}
+			if err != nil && len(test.text) > 40 && strings.Contains(err.Error(), test.text[len(test.text)-20:]) {
+				t.Errorf("the error repeats the token: %v", err)
+			}
+			if who.Role != "" {
+				t.Errorf("a rejected token stands for %v", who)
+			}
+		})
+	}
+}
+
+// signature signs a header and a payload that no library would sign.
+func signature(t *testing.T, key *rsa.PrivateKey, header, payload string) []byte {
+	t.Helper()
+	sum := sha256.Sum256([]byte(base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString([]byte(payload))))
+	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signature
+}
+
+// A token whose signature was checked once is not accepted any longer than its key.
+func TestRotatedKeys(t *testing.T) {
+	k := keyring()
+	keys := &changing{}
+	keys.replace(public("old", &k.rsa.PublicKey))
+	v := verifier(t, issuers(nil), keys)
+	old := sign(t, map[string]any{"alg": "RS256", "kid": "old"}, claimsAnd(nil), k.rsa)
+	fresh := sign(t, map[string]any{"alg": "RS256", "kid": "new"}, claimsAnd(nil), k.other)
+	if _, err := v.Verify(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := v.Verify(t.Context(), fresh); err == nil {
+		t.Fatal("a token is accepted before its key is known")
+	}
+	if keys.asked != 1 {
+		t.Errorf("newer keys were asked for %d times, want 1", keys.asked)
+	}
+	keys.replace(public("old", &k.rsa.PublicKey), public("new", &k.other.PublicKey))
+	for name, text := range map[string]string{"old": old, "new": fresh} {
+		if _, err := v.Verify(t.Context(), text); err != nil {
+			t.Errorf("%s, while both keys are there: %v", name, err)
+		}
+	}
+	keys.replace(public("new", &k.other.PublicKey))
+	if _, err := v.Verify(t.Context(), old); err == nil {
+		t.Error("a token whose key was withdrawn is accepted")
+	}
+	// The same ID for another key.
+	keys.replace(public("old", &k.other.PublicKey))
+	if _, err := v.Verify(t.Context(), old); err == nil {
+		t.Error("a token whose key was replaced is accepted")
+	}
+}
+
+func TestKeysCannotBeRead(t *testing.T) {
+	keys := &changing{err: errors.New("connection refused")}
+	v := verifier(t, issuers(nil), keys)
+	_, err := v.Verify(t.Context(), sign(t, map[string]any{"alg": "RS256", "kid": "rsa"}, claimsAnd(nil), keyring().rsa))
+	var unread *KeysError
+	if !errors.As(err, &unread) || !errors.Is(err, keys.err) {
+		t.Errorf("got %v, want a KeysError with its cause", err)
+	}
+}
+
+// A remembered token expires like any other.
+func TestRememberedTokenExpires(t *testing.T) {
+	k := keyring()
+	keys := &changing{}
+	keys.replace(public("rsa", &k.rsa.PublicKey))
+	clock := now
+	v, err := New(issuers(nil), func(Issuer) Keys { return keys }, func() time.Time { return clock })
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := sign(t, map[string]any{"alg": "RS256", "kid": "rsa"}, claimsAnd(nil), k.rsa)
+	if _, err := v.Verify(t.Context(), text); err != nil {
+		t.Fatal(err)
+	}
+	clock = now.Add(11 * time.Minute)
+	if _, err := v.Verify(t.Context(), text); err == nil {
+		t.Error("an expired token is accepted because it was accepted before")
+	}
+	// However many tokens there are, so many are remembered.
+	clock = now
+	for n := range maxKnown + 10 {
+		v.remember(sha256.Sum256(fmt.Append(nil, n)), proven{who: auth.Identity{ExpiresAt: now.Add(time.Hour)}})
+	}
+	if len(v.known) > maxKnown {
+		t.Errorf("%d tokens are remembered, at most %d should be", len(v.known), maxKnown)
+	}
+}
+
+// Two entries may trust the same issuer, for different audiences.
+func TestSameIssuerTwice(t *testing.T) {
+	k := keyring()
+	keys := &changing{}
+	keys.replace(public("rsa", &k.rsa.PublicKey))
+	list := append(issuers(nil), issuers(func(i *Issuer) {
+		i.Name, i.Audiences = "agents", []string{"agents"}
+		i.Bindings = []Binding{{Claims: map[string]string{"repository": "shop/*"}, Role: auth.RoleAgent}}
+	})...)
+	v := verifier(t, list, keys)
+	for audience, want := range map[string]auth.Role{"scheduler": auth.RoleEditor, "agents": auth.RoleAgent} {
+		who, err := v.Verify(t.Context(), sign(t, map[string]any{"alg": "RS256", "kid": "rsa"}, claimsAnd(map[string]any{"aud": audience}), k.rsa))
+		if err != nil || who.Role != want {
+			t.Errorf("audience %s: got %v, %v; want role %s", audience, who, err, want)
+		}
+	}
+}
+
+func TestBindings(t *testing.T) {
+	k := keyring()
+	keys := &changing{}
+	keys.replace(public("rsa", &k.rsa.PublicKey))
+	nested := map[string]any{"kubernetes.io": map[string]any{"namespace": "shop", "serviceaccount": map[string]any{"name": "agent"}}, "groups": []any{"dev", "ops"}, "protected": true, "id": 12345678901234567, "none": nil, "lists": []any{[]any{"ops"}}}
+	for _, test := range []struct {
+		name   string
+		claims map[string]string
+		match  bool
+	}{
+		{"exact", map[string]string{"repository": "shop/web"}, true},
+		{"prefix", map[string]string{"repository": "shop/*"}, true},
+		{"star in the middle", map[string]string{"sub": "repo:shop/*:ref:refs/heads/main"}, true},
+		{"anchored at the start", map[string]string{"repository": "hop/web"}, false},
+		{"anchored at the end", map[string]string{"repository": "shop/we"}, false},
+		{"no regular expression", map[string]string{"repository": "shop.web"}, false},
+		{"case", map[string]string{"repository": "Shop/web"}, false},
+		{"all must match", map[string]string{"repository": "shop/web", "sub": "x"}, false},
+		{"absent claim", map[string]string{"repository": "shop/web", "environment": "*"}, false},
+		{"pointer", map[string]string{"/kubernetes.io/serviceaccount/name": "agent"}, true},
+		{"pointer to an object", map[string]string{"/kubernetes.io/serviceaccount": "agent*"}, false},
+		{"pointer to nothing", map[string]string{"/kubernetes.io/pod/name": "agent"}, false},
+		{"an element of a list", map[string]string{"groups": "ops"}, true},
+		{"no element of a list", map[string]string{"groups": "dev,ops"}, false},
+		{"a list in a list", map[string]string{"lists": "ops"}, false},
+		{"boolean", map[string]string{"protected": "true"}, true},
+		{"large number", map[string]string{"id": "12345678901234567"}, true},
+		{"null", map[string]string{"repository": "shop/web", "none": "*"}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			v := verifier(t, issuers(func(i *Issuer) { i.Bindings = []Binding{{Claims: test.claims, Role: auth.RoleViewer}} }), keys)
+			claims := claimsAnd(nested)
+			claims["none"] = nil
+			_, err := v.Verify(t.Context(), sign(t, map[string]any{"alg": "RS256", "kid": "rsa"}, claims, k.rsa))
+			var unbound *NotBoundError
+			if test.match != (err == nil) || err != nil && !errors.As(err, &unbound) {
+				t.Errorf("got %v, want a match: %t", err, test.match)
+			}
+		})
+	}
+}
+
+func TestValidate(t *testing.T) {
+	k := keyring()
+	short := string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: func() []byte { b, _ := x509.MarshalPKIXPublicKey(&k.short.PublicKey); return b }()}))
+	for _, test := range []struct {
+		name   string
+		change func(*Issuer)
+		want   map[string]string
+	}{
+		{"nothing", func(i *Issuer) { *i = Issuer{} }, map[string]string{
+			"auth.jwt[0].name": "lowercase", "auth.jwt[0].issuer": "required", "auth.jwt[0].audiences": "at least one", "auth.jwt[0].bindings": "at least one",
+		}},
+		{"http", func(i *Issuer) { i.Issuer = "http://issuer.example.com" }, map[string]string{"auth.jwt[0].issuer": "https://"}},
+		{"no URL", func(i *Issuer) { i.Issuer = "issuer" }, map[string]string{"auth.jwt[0].issuer": "not a URL"}},
+		{"password", func(i *Issuer) { i.Issuer = "https://a:b@issuer.example.com" }, map[string]string{"auth.jwt[0].issuer": "password"}},
+		{"http keys", func(i *Issuer) { i.JWKSURL = "http://10.0.0.1/keys" }, map[string]string{"auth.jwt[0].jwks_url": "https://"}},
+		{"two sources", func(i *Issuer) { i.JWKSURL, i.PublicKeys = "https://a/keys", []string{"x"} }, map[string]string{"auth.jwt[0].jwks_url": "choose one"}},
+		{"no PEM", func(i *Issuer) { i.PublicKeys = []string{"x"} }, map[string]string{"auth.jwt[0].public_keys": "not PEM"}},
+		{"short key", func(i *Issuer) { i.PublicKeys = []string{short} }, map[string]string{"auth.jwt[0].public_keys": "2048 bits"}},
+		{"empty audience", func(i *Issuer) { i.Audiences = []string{""} }, map[string]string{"auth.jwt[0].audiences": "none may be empty"}},
+		{"symmetric", func(i *Issuer) { i.Algorithms = []string{"HS256"} }, map[string]string{"auth.jwt[0].algorithms[0]": "is not one of"}},
+		{"none", func(i *Issuer) { i.Algorithms = []string{"none"} }, map[string]string{"auth.jwt[0].algorithms[0]": "is not one of"}},
+		{"skew", func(i *Issuer) { i.ClockSkew = "1h" }, map[string]string{"auth.jwt[0].clock_skew": "between 0s and 5m0s"}},
+		{"no duration", func(i *Issuer) { i.ClockSkew = "soon" }, map[string]string{"auth.jwt[0].clock_skew": "soon"}},
+		{"binding of everybody", func(i *Issuer) { i.Bindings[0].Claims = nil }, map[string]string{"auth.jwt[0].bindings[0].claims": "restrict"}},
+		{"binding of everybody with stars", func(i *Issuer) { i.Bindings[0].Claims = map[string]string{"sub": "**", "ref": "*"} }, map[string]string{"auth.jwt[0].bindings[0].claims": "restrict"}},
+		{"empty pattern", func(i *Issuer) { i.Bindings[0].Claims["ref"] = "" }, map[string]string{"auth.jwt[0].bindings[0].claims": "empty"}},
+		{"role", func(i *Issuer) { i.Bindings[0].Role = "owner" }, map[string]string{"auth.jwt[0].bindings[0].role": "is not one of"}},
+		{"bound administrator", func(i *Issuer) { i.Bindings[0].Role = auth.RoleAdmin }, map[string]string{"auth.jwt[0].bindings[0].namespaces": "admin"}},
+		{"namespace", func(i *Issuer) { i.Bindings[1].Namespaces = []string{"A b"} }, map[string]string{"auth.jwt[0].bindings[1].namespaces[0]": "namespace name"}},
+		{"strangers of a public issuer", func(i *Issuer) {
+			i.Issuer = "https://token.actions.githubusercontent.com"
+			i.Bindings = []Binding{{Claims: map[string]string{"ref": "refs/heads/main", "repository": "*"}, Role: auth.RoleEditor}}
+		}, map[string]string{"auth.jwt[0].bindings[0].claims": "signs tokens for the public"}},
+		{"users of a public issuer", func(i *Issuer) {
+			i.Issuer = "https://token.actions.githubusercontent.com"
+			i.Bindings = []Binding{{Claims: map[string]string{"repository": "shop/web"}, Role: auth.RoleEditor}}
+		}, nil},
+		{"sound", nil, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := map[string]string{}
+			for _, err := range Validate("auth.jwt", issuers(test.change)) {
+				got[err.Field] = err.Message
+			}
+			for field, want := range test.want {
+				if !strings.Contains(got[field], want) {
+					t.Errorf("%s: got %q, want %q in it", field, got[field], want)
+				}
+			}
+			if len(got) != len(test.want) {
+				t.Errorf("got errors of %d fields, want %d: %v", len(got), len(test.want), maps.Collect(maps.All(got)))
+			}
+		})
+	}
+	if errs := Validate("auth.jwt", append(issuers(nil), issuers(nil)...)); len(errs) != 1 || errs[0].Field != "auth.jwt[1].name" {
+		t.Errorf("two issuers of one name: %v", errs)
+	}
+}
+
+func FuzzVerify(f *testing.F) {
+	k := keyring()
+	keys := &changing{}
+	keys.replace(public("ec", &k.p256.PublicKey))
+	v, err := New(issuers(nil), func(Issuer) Keys { return keys }, func() time.Time { return now })
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(raw(`{"alg":"ES256","kid":"ec"}`, `{"iss":"`+issuerURL+`"}`, make([]byte, 64)))
+	f.Add(raw(`{"alg":"none"}`, `{}`, nil))
+	f.Fuzz(func(t *testing.T, text string) {
+		// Nobody but the holder of the key can make a token.
+		if who, err := v.Verify(t.Context(), text); err == nil || who.Role != "" {
+			t.Fatalf("%q is accepted as %v", text, who)
+		}
+	})
+}

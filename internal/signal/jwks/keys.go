@@ -1,0 +1,211 @@
+package jwks
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth/jwt"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+)
+
+const (
+	// refreshAfter is the age at which keys are read again. A key that the issuer has
+	// withdrawn is accepted for that long at most, while the issuer can be reached.
+	refreshAfter = 10 * time.Minute
+	// retryAfter is the pause between two attempts to read the keys, however many tokens
+	// name keys that are unknown.
+	retryAfter = 10 * time.Second
+	// usableFor is how long keys are used after they were last read.
+	usableFor = 24 * time.Hour
+	// timeout is the time limit for reading the discovery document and the keys.
+	timeout = 5 * time.Second
+	// maxDocument is the size limit of each of them, in bytes.
+	maxDocument = 1 << 20
+)
+
+// Options of Keys.
+type Options struct {
+	Issuer  jwt.Issuer
+	Network *netpolicy.Policy
+	Logger  *slog.Logger
+	// Faults is told of panics. Nil tells nobody.
+	Faults *fault.Component
+	Now    func() time.Time
+}
+
+// Keys are the keys of one issuer, read when they are first needed. It implements jwt.Keys.
+type Keys struct {
+	options Options
+	flight  singleflight.Group
+
+	mu    sync.Mutex
+	set   jose.JSONWebKeySet
+	read  time.Time // when set was read; zero = never
+	tried time.Time // when the last attempt began
+	err   error     // of the last attempt
+}
+
+// New makes the keys of an issuer.
+func New(o Options) *Keys { return &Keys{options: o} }
+
+// Keys implements jwt.Keys. It waits for the issuer only if no key that it has will do.
+func (k *Keys) Keys(ctx context.Context, wanted func(jose.JSONWebKeySet) bool) (jose.JSONWebKeySet, error) {
+	now := k.options.Now()
+	k.mu.Lock()
+	usable := !k.read.IsZero() && now.Sub(k.read) < usableFor
+	missing := !usable || !wanted(k.set)
+	due := missing || now.Sub(k.read) >= refreshAfter
+	due = due && (k.tried.IsZero() || now.Sub(k.tried) >= retryAfter)
+	k.mu.Unlock()
+	// An attempt that is under way is joined.
+	if due || missing {
+		done := k.flight.DoChan("", func() (any, error) { k.refresh(context.WithoutCancel(ctx)); return nil, nil })
+		if missing {
+			select {
+			case <-done:
+			case <-ctx.Done():
+				return jose.JSONWebKeySet{}, ctx.Err()
+			}
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.read.IsZero() || k.options.Now().Sub(k.read) >= usableFor {
+		return jose.JSONWebKeySet{}, k.err
+	}
+	return k.set, nil
+}
+
+// refresh reads the keys, unless somebody has tried a moment ago.
+func (k *Keys) refresh(ctx context.Context) {
+	now := k.options.Now()
+	k.mu.Lock()
+	if !k.tried.IsZero() && now.Sub(k.tried) < retryAfter {
+		k.mu.Unlock()
+		return
+	}
+	k.tried = now
+	k.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var set jose.JSONWebKeySet
+	err := k.options.Faults.Do("", func() (err error) {
+		set, err = k.fetch(ctx)
+		return err
+	})
+	if err != nil {
+		k.options.Logger.Warn("the keys of a trusted issuer cannot be read", "issuer", k.options.Issuer.Name, "error", err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.err = err; err == nil {
+		k.set, k.read = set, now
+	}
+}
+
+// fetch reads the discovery document, where there is one, and the key set.
+func (k *Keys) fetch(ctx context.Context) (jose.JSONWebKeySet, error) {
+	issuer := k.options.Issuer
+	address := issuer.JWKSURL
+	origin := address
+	if address == "" {
+		origin = issuer.Issuer
+	}
+	client, err := k.client(origin)
+	if err != nil {
+		return jose.JSONWebKeySet{}, err
+	}
+	defer client.CloseIdleConnections()
+	if address == "" {
+		var found struct {
+			Issuer  string `json:"issuer"`
+			JWKSURI string `json:"jwks_uri"`
+		}
+		at := strings.TrimSuffix(issuer.Issuer, "/") + "/.well-known/openid-configuration"
+		if err := get(ctx, client, at, &found); err != nil {
+			return jose.JSONWebKeySet{}, err
+		}
+		if found.Issuer != issuer.Issuer {
+			return jose.JSONWebKeySet{}, fmt.Errorf("the discovery document is that of issuer %.200q", found.Issuer)
+		}
+		if err := jwt.CheckURL(found.JWKSURI); err != nil {
+			return jose.JSONWebKeySet{}, fmt.Errorf("the jwks_uri of the discovery document %w", err)
+		}
+		address = found.JWKSURI
+	}
+	var set jose.JSONWebKeySet
+	if err := get(ctx, client, address, &set); err != nil {
+		return jose.JSONWebKeySet{}, err
+	}
+	if set = jwt.Usable(set); len(set.Keys) == 0 {
+		return jose.JSONWebKeySet{}, errors.New("the key set has no public key that can be used")
+	}
+	return set, nil
+}
+
+// client makes a client whose token is sent to the origin alone.
+func (k *Keys) client(origin string) (*http.Client, error) {
+	at, err := url.Parse(origin)
+	if err != nil {
+		return nil, fmt.Errorf("parse the address of the issuer: %w", err)
+	}
+	o := outbound.Options{Origin: at, MaxBody: maxDocument}
+	if file := k.options.Issuer.CAFile; file != "" {
+		pem, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("ca_file: %w", err)
+		}
+		o.RootCAs = x509.NewCertPool()
+		if !o.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("ca_file: %s has no PEM certificate", file)
+		}
+	}
+	if file := k.options.Issuer.TokenFile; file != "" {
+		token, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("token_file: %w", err)
+		}
+		o.Headers = map[string]string{"Authorization": "Bearer " + strings.TrimSpace(string(token))}
+	}
+	return outbound.New(k.options.Network, o), nil
+}
+
+// get reads a JSON document.
+func get(ctx context.Context, client *http.Client, address string, into any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return fmt.Errorf("%q is not a URL", address)
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return fmt.Errorf("%s: %s", address, outbound.Describe(err))
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers with status %d", address, answer.StatusCode)
+	}
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return fmt.Errorf("%s: %s", address, outbound.Describe(err))
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("%s does not answer with the JSON that is expected there", address)
+	}
+	return nil
+}
