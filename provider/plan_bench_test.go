@@ -1,6 +1,9 @@
 package provider
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -20,37 +23,74 @@ func BenchmarkPlanPlacement(b *testing.B) {
 	b.Run("new", func(b *testing.B) { benchmarkPlan(b, nil) })
 }
 
-// benchmarkPlan plans a placement that has this state, nil = none.
-func benchmarkPlan(b *testing.B, state doc) {
+// writtenPlacement is what a configuration says of it.
+var writtenPlacement = doc{"name": "web", "namespace": "shop", "number_of_clusters": 2, "label_constraints": list{"location is DE"}, "labels": doc{"a": "b"}}
+
+// BenchmarkCreatePlacement is what Terraform asks of the provider to make a new placement
+// once it is planned, with what the server takes to answer.
+func BenchmarkCreatePlacement(b *testing.B) {
+	answer := `{"kind":"placement","metadata":{"name":"web","namespace":"shop","labels":{"a":"b"},"uid":"u","generation":1,"resource_version":"7",` +
+		`"created_at":"2026-01-01T00:00:00Z","modified_at":"2026-01-01T00:00:00Z"},"spec":{"number_of_clusters":2,"label_constraints":["location is DE"],` +
+		`"metric_constraint_basis":"raw","strategy":"metrics","metrics":{"stickiness":0.1},"migration":true,"reschedule_after":"60s","min_improvement":0},` +
+		`"status":{"observed_generation":1,"clusters":["east","west"],"conditions":[{"type":"Scheduled","status":"True","reason":"Scheduled"}]}}`
+	shelf := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, answer)
+	}))
+	defer shelf.Close()
+	ctx := b.Context()
+	server, typ := benchmarked(b, doc{"endpoint": shelf.URL, "check_connection": false})
+	given, before := encoded(b, typ, writtenPlacement), encoded(b, typ, nil)
+	planned, err := server.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{TypeName: "scheduler_placement", Config: given, PriorState: before, ProposedNewState: given})
+	if err != nil || len(planned.Diagnostics) > 0 {
+		b.Fatal(planned, err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		applied, err := server.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{
+			TypeName: "scheduler_placement", Config: given, PriorState: before, PlannedState: planned.PlannedState, PlannedPrivate: planned.PlannedPrivate, PlannedIdentity: planned.PlannedIdentity,
+		})
+		if err != nil || len(applied.Diagnostics) > 0 {
+			b.Fatal(applied, err)
+		}
+	}
+}
+
+// benchmarked is a configured provider, and the type of a placement.
+func benchmarked(b *testing.B, settings doc) (tfprotov6.ProviderServer, tftypes.Type) {
+	b.Helper()
 	b.Setenv("TF_LOG_SDK", "OFF")
 	server := NewServer("test")()
-	ctx := b.Context()
-	schema, err := server.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{})
+	schema, err := server.GetProviderSchema(b.Context(), &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	settings := schema.Provider.ValueType()
-	config, err := tfprotov6.NewDynamicValue(settings, terraformtest.ConfigValue(b, settings, doc{"check_connection": false}))
-	if err != nil {
-		b.Fatal(err)
-	}
-	if resp, err := server.ConfigureProvider(ctx, &tfprotov6.ConfigureProviderRequest{Config: &config}); err != nil || len(resp.Diagnostics) > 0 {
+	config := encoded(b, schema.Provider.ValueType(), settings)
+	if resp, err := server.ConfigureProvider(b.Context(), &tfprotov6.ConfigureProviderRequest{Config: config}); err != nil || len(resp.Diagnostics) > 0 {
 		b.Fatal(resp, err)
 	}
-	typ := schema.ResourceSchemas["scheduler_placement"].ValueType()
-	value := func(document doc) *tfprotov6.DynamicValue {
-		decoded := tftypes.NewValue(typ, nil)
-		if document != nil {
-			decoded = terraformtest.ConfigValue(b, typ, document)
-		}
-		dynamic, err := tfprotov6.NewDynamicValue(typ, decoded)
-		if err != nil {
-			b.Fatal(err)
-		}
-		return &dynamic
+	return server, schema.ResourceSchemas["scheduler_placement"].ValueType()
+}
+
+// encoded is a value of a type as Terraform sends it, nil = null.
+func encoded(b *testing.B, typ tftypes.Type, document doc) *tfprotov6.DynamicValue {
+	b.Helper()
+	value := tftypes.NewValue(typ, nil)
+	if document != nil {
+		value = terraformtest.ConfigValue(b, typ, document)
 	}
-	written := doc{"name": "web", "namespace": "shop", "number_of_clusters": 2, "label_constraints": list{"location is DE"}, "labels": doc{"a": "b"}}
-	given, before, proposed := value(written), value(state), value(state)
+	dynamic, err := tfprotov6.NewDynamicValue(typ, value)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return &dynamic
+}
+
+// benchmarkPlan plans a placement that has this state, nil = none.
+func benchmarkPlan(b *testing.B, state doc) {
+	ctx := b.Context()
+	server, typ := benchmarked(b, doc{"check_connection": false})
+	given, before, proposed := encoded(b, typ, writtenPlacement), encoded(b, typ, state), encoded(b, typ, state)
 	if state == nil {
 		proposed = given
 	}
