@@ -25,7 +25,7 @@ func BenchmarkReadPlacement(b *testing.B) {
 			prior := nullAttributes(typ)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := r.Values(b.Context(), placement, prior); err != nil {
+				if _, err := r.Values(b.Context(), typ, placement, prior); err != nil {
 					b.Fatal(err)
 				}
 			}

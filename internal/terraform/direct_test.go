@@ -156,7 +156,7 @@ func TestDirectCreationsAreTheFrameworks(t *testing.T) {
 func TestDirectUpgradesAreTheFrameworks(t *testing.T) {
 	eachDirect(t, func(t *rapid.T, server *terraform.Server, f *framework, d drawn) bool {
 		object := drawObject(t, d.kind, 1)
-		state, err := d.resource.Values(context.Background(), object, nullAttributes(d.typ))
+		state, err := d.resource.Values(context.Background(), d.typ, object, nullAttributes(d.typ))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -241,7 +241,7 @@ func shownDiagnostics(diagnostics []*tfprotov6.Diagnostic) string {
 func drawNew(t *rapid.T, d drawn) tftypes.Value {
 	object := drawObject(t, d.kind, 1)
 	object.SetDefaults()
-	attributes, err := d.resource.Values(context.Background(), object, nullAttributes(d.typ))
+	attributes, err := d.resource.Values(context.Background(), d.typ, object, nullAttributes(d.typ))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
@@ -63,8 +64,8 @@ func (r *Resource) Await(ctx context.Context, s *Session, w DecisionWait) (api.O
 
 func (d *configDocument) Read(v tftypes.Value, at path.Path) (any, error) { return d.read(v, at) }
 
-func (r *Resource) Values(ctx context.Context, object api.Object, prior map[string]tftypes.Value) (map[string]tftypes.Value, error) {
-	return r.values(ctx, object, prior)
+func (r *Resource) Values(ctx context.Context, t tftypes.Type, object api.Object, prior map[string]tftypes.Value) (map[string]tftypes.Value, error) {
+	return r.values(ctx, t, object, prior)
 }
 
 func (r *Resource) Document(d *configDocument, value tftypes.Value) (map[string]any, error) {
@@ -92,6 +93,11 @@ func (s *Server) Direct(kind api.Kind) error {
 // the server itself says.
 func (s *Server) Valid(kind api.Kind, config tftypes.Value, writeOnly bool) bool {
 	return valid(context.Background(), s.described(typePrefix+string(kind)).rules, AttributesOf(config), writeOnly)
+}
+
+// ReadsDirectly reports a read that is answered without the framework.
+func (s *Server) ReadsDirectly(req *tfprotov6.ReadResourceRequest) bool {
+	return s.configured(req.TypeName).read(context.Background(), req) != nil
 }
 
 // List makes a list of these objects, which are all that it has.

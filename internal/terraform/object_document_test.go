@@ -184,7 +184,7 @@ func TestObjectRoundTrip(t *testing.T) {
 				object := drawObject(t, kind, 3)
 				object.SetDefaults()
 				none := tftypes.NewValue(stateType, nil)
-				first, err := r.Values(context.Background(), object, nullAttributes(stateType))
+				first, err := r.Values(context.Background(), stateType, object, nullAttributes(stateType))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -204,7 +204,7 @@ func TestObjectRoundTrip(t *testing.T) {
 				if !api.SameIntent(object, back) || api.KeyOf(object) != api.KeyOf(back) {
 					t.Fatalf("%+v came back as %+v", object, back)
 				}
-				second, err := r.Values(context.Background(), back, first)
+				second, err := r.Values(context.Background(), stateType, back, first)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -386,7 +386,7 @@ func TestSetsKeepTheirSpelling(t *testing.T) {
 		{Key: "b", Effect: api.EffectNoSelect},
 		{Key: "a", Effect: api.EffectNoSelect},
 	}}}
-	values, err := r.Values(t.Context(), cluster, prior)
+	values, err := r.Values(t.Context(), typ, cluster, prior)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -250,7 +250,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		r.failed(&resp.Diagnostics, "read "+key.String(), req.State.Raw.Type(), timedOut(ctx, err, "read", limit))
 		return
 	}
-	values, err := r.values(ctx, object, prior)
+	values, err := r.values(ctx, req.State.Raw.Type(), object, prior)
 	if err != nil {
 		diagnose(&resp.Diagnostics, "read "+key.String(), req.State.Raw.Type(), err)
 		return
@@ -296,7 +296,7 @@ type outcome struct {
 func (r *Resource) finish(ctx context.Context, o outcome) {
 	plan := AttributesOf(o.wait.Plan)
 	save := func(object api.Object, unfinished bool) {
-		server, err := r.values(ctx, object, plan)
+		server, err := r.values(ctx, o.wait.Plan.Type(), object, plan)
 		if err != nil {
 			diagnose(o.diags, "read "+api.KeyOf(object).String(), o.wait.Plan.Type(), err)
 			return
@@ -304,7 +304,7 @@ func (r *Resource) finish(ctx context.Context, o outcome) {
 		settled := settle(plan, server)
 		o.state.Raw = tftypes.NewValue(o.wait.Plan.Type(), settled)
 		exact := ""
-		if read, err := r.values(ctx, object, settled); err == nil && sameAttributes(read, settled) {
+		if read, err := r.values(ctx, o.wait.Plan.Type(), object, settled); err == nil && sameAttributes(read, settled) {
 			exact = r.session.fingerprint(r.Kind, o.wait.Plan.Type())
 		}
 		keepVersion(ctx, o.private, versionOf(object, unfinished, exact), false, o.diags)

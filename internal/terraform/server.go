@@ -7,6 +7,7 @@ import (
 	"errors"
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -19,8 +20,8 @@ import (
 
 // Server is the provider as Terraform talks to it. It answers itself what is asked of
 // every resource in every run: whether a configuration is valid, which it nearly always
-// is, what a state has, and what is planned where nothing changes, or where nothing was
-// before. The framework takes many times as long. Everything else goes to the framework,
+// is, what a state has, what has become of a listed object, and what is planned where
+// nothing changes, or where nothing was before. The framework takes many times as long. Everything else goes to the framework,
 // and what is answered here is what the framework would have answered.
 type Server struct {
 	tfprotov6.ProviderServer
@@ -87,7 +88,7 @@ func (s *Server) PlanResourceChange(ctx context.Context, req *tfprotov6.PlanReso
 // ReadResource implements tfprotov6.ResourceServer.
 func (s *Server) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
 	if r := s.configured(req.TypeName); r != nil {
-		if resp := r.read(req); resp != nil {
+		if resp := r.read(ctx, req); resp != nil {
 			return resp, nil
 		}
 	}
@@ -252,12 +253,12 @@ func (r *directResource) planNothing(ctx context.Context, req *tfprotov6.PlanRes
 	return r.planned(req, req.PriorState)
 }
 
-// read answers the read of an object that a list shows as the state has it already,
-// nil where it is not listed, or not so.
-func (r *directResource) read(req *tfprotov6.ReadResourceRequest) *tfprotov6.ReadResourceResponse {
+// read answers the read of an object that a list shows, nil where it is not listed, or
+// there is something to say.
+func (r *directResource) read(ctx context.Context, req *tfprotov6.ReadResourceRequest) *tfprotov6.ReadResourceResponse {
 	state := req.CurrentState
 	private, ok := readPrivate(req.Private)
-	if !ok || private == nil || private.Exact == "" || private.Unfinished || state == nil || len(state.MsgPack) == 0 {
+	if !ok || private.unfinished() || state == nil || len(state.MsgPack) == 0 {
 		return nil
 	}
 	names := []string{"name"}
@@ -272,10 +273,7 @@ func (r *directResource) read(req *tfprotov6.ReadResourceRequest) *tfprotov6.Rea
 	end := r.session.unsatisfied.begin()
 	defer end()
 	object := r.session.lists.peek(key)
-	if object == nil || private.Exact != r.session.fingerprint(r.Kind, r.valueType) || !private.sameIntent(object) || private.ResourceVersion != object.Meta().ResourceVersion {
-		return nil
-	}
-	if r.session.warn && r.missing(object) != "" {
+	if object == nil || r.session.warn && r.missing(object) != "" {
 		return nil
 	}
 	identity := map[string]tftypes.Value{"name": tftypes.NewValue(tftypes.String, key.Name)}
@@ -289,7 +287,54 @@ func (r *directResource) read(req *tfprotov6.ReadResourceRequest) *tfprotov6.Rea
 	if encoded == nil || req.CurrentIdentity != nil && !sameIdentity(r.identityType, req.CurrentIdentity, identity) {
 		return nil
 	}
-	return &tfprotov6.ReadResourceResponse{NewState: state, Private: req.Private, NewIdentity: encoded}
+	resp := &tfprotov6.ReadResourceResponse{NewState: state, Private: req.Private, NewIdentity: encoded}
+	exact := r.session.fingerprint(r.Kind, r.valueType)
+	if private != nil && private.Exact == exact && private.sameIntent(object) && private.ResourceVersion == object.Meta().ResourceVersion {
+		return resp
+	}
+	return r.reread(ctx, resp, private, versionOf(object, false, exact), object)
+}
+
+// reread answers the read of an object that may have changed since the state was made
+// from it; seen is that version of it, nil = not known.
+func (r *directResource) reread(ctx context.Context, resp *tfprotov6.ReadResourceResponse, seen *version, now version, object api.Object) *tfprotov6.ReadResourceResponse {
+	before, err := resp.NewState.Unmarshal(r.valueType)
+	prior := AttributesOf(before)
+	if err != nil || prior == nil || !r.plain(prior) {
+		return nil
+	}
+	values, err := r.values(ctx, r.valueType, object, prior)
+	if err != nil {
+		return nil
+	}
+	stays := sameAttributes(values, prior)
+	if !stays {
+		state, err := tfprotov6.NewDynamicValue(r.valueType, tftypes.NewValue(r.valueType, values))
+		if err != nil {
+			return nil
+		}
+		resp.NewState = &state
+	}
+	if seen.kept(now, stays) {
+		return resp
+	}
+	if resp.Private, err = writePrivate(now); err != nil {
+		return nil
+	}
+	return resp
+}
+
+// plain reports a state in which nothing is left that does not belong there: neither a
+// write-only value that an API does not know, nor a time limit that is none.
+func (r *directResource) plain(state map[string]tftypes.Value) bool {
+	for i := range r.rules {
+		if rule := &r.rules[i]; rule.writeOnly && r.Local[rule.name] && !state[rule.name].IsNull() {
+			return false
+		}
+	}
+	limit := TextOf(AttributesOf(state["timeouts"])["read"])
+	_, err := time.ParseDuration(limit)
+	return limit == "" || err == nil
 }
 
 // encodeIdentity is an identity as the protocol has it; attributes nil = null.
@@ -328,4 +373,13 @@ func readPrivate(private []byte) (v *version, ok bool) {
 		return nil, false
 	}
 	return v, true
+}
+
+// writePrivate is private state with nothing but a version, as the framework encodes it.
+func writePrivate(v version) ([]byte, error) {
+	data, err := v.encode()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(map[string][]byte{versionKey: data})
 }

@@ -11,16 +11,21 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// stateValues is the state of attributes as the server's document has them.
+// stateValues is the state of attributes, those of an object of type t, as the server's
+// document has them.
 // prior is what the state, or the plan, had: where both mean the same, the prior
 // spelling stays (an empty list where the server has none, the digits of a
 // number, the time zone of a moment), so that the next plan is empty. Attributes
 // the API does not know (local) keep their prior value; write-only ones are never
 // in state.
-func stateValues(ctx context.Context, attributes map[string]schema.Attribute, document map[string]any, prior map[string]tftypes.Value, local map[string]bool) (map[string]tftypes.Value, error) {
+func stateValues(ctx context.Context, attributes map[string]schema.Attribute, t tftypes.Type, document map[string]any, prior map[string]tftypes.Value, local map[string]bool) (map[string]tftypes.Value, error) {
+	object, ok := t.(tftypes.Object)
+	if !ok {
+		return nil, fmt.Errorf("%s has no attributes", t)
+	}
 	values := make(map[string]tftypes.Value, len(attributes))
 	for name, attribute := range attributes {
-		t := attribute.GetType().TerraformType(ctx)
+		t := object.AttributeTypes[name]
 		before, hasBefore := prior[name]
 		if !hasBefore || !before.IsKnown() {
 			before = tftypes.NewValue(t, nil)
@@ -113,7 +118,7 @@ func nestedValue(ctx context.Context, attributes map[string]schema.Attribute, t 
 	if !ok {
 		return tftypes.Value{}, fmt.Errorf("%T is not an object", document)
 	}
-	values, err := stateValues(ctx, attributes, object, AttributesOf(prior), nil)
+	values, err := stateValues(ctx, attributes, t, object, AttributesOf(prior), nil)
 	if err != nil {
 		return tftypes.Value{}, err
 	}

@@ -69,12 +69,17 @@ func readVersion(ctx context.Context, private privateData, diags *diag.Diagnosti
 // unfinished reports an update that has to be planned again.
 func (v *version) unfinished() bool { return v != nil && v.Unfinished }
 
-// keepVersion remembers the version that a state was made from. One of the same
-// intent stays where the state does, because the server takes it as a precondition
-// all the same, and a state that does not change is not written.
+// kept reports that a version stays in private state: one of the same intent does where
+// the state does, because the server takes it as a precondition all the same, and a
+// state that does not change is not written.
+func (v *version) kept(now version, stateStays bool) bool {
+	return stateStays && v != nil && v.UID == now.UID && v.Generation == now.Generation && v.Unfinished == now.Unfinished
+}
+
+// keepVersion remembers the version that a state was made from, unless the one that is
+// remembered stays.
 func keepVersion(ctx context.Context, private privateData, v version, stateStays bool, diags *diag.Diagnostics) {
-	seen := readVersion(ctx, private, diags)
-	if stateStays && seen != nil && seen.UID == v.UID && seen.Generation == v.Generation && seen.Unfinished == v.Unfinished {
+	if readVersion(ctx, private, diags).kept(v, stateStays) {
 		return
 	}
 	data, err := v.encode()

@@ -56,8 +56,8 @@ func (r *Resource) key(attributes map[string]tftypes.Value) api.Key {
 	return key
 }
 
-// values are the attributes of an object as the server has it.
-func (r *Resource) values(ctx context.Context, object api.Object, prior map[string]tftypes.Value) (map[string]tftypes.Value, error) {
+// values are the attributes of an object, a state of type t, as the server has it.
+func (r *Resource) values(ctx context.Context, t tftypes.Type, object api.Object, prior map[string]tftypes.Value) (map[string]tftypes.Value, error) {
 	document, err := Flatten(object)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (r *Resource) values(ctx context.Context, object api.Object, prior map[stri
 	for name, attribute := range MetadataAttributes(r.scope()) {
 		attributes[name] = attribute
 	}
-	values, err := stateValues(ctx, attributes, document, spelled, r.Local)
+	values, err := stateValues(ctx, attributes, t, document, spelled, r.Local)
 	if err != nil {
 		return nil, err
 	}
