@@ -6,8 +6,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-// clusterCloudAttributes say on which cloud a cluster is, or is to be, and what
-// it has from there.
+// clusterCloudAttributes returns the attributes about the cloud that a cluster is on, or will be
+// created on.
 func clusterCloudAttributes() map[string]schema.Attribute {
 	wait := terraform.WaitAttribute("cluster", "cloud", "cloud")
 	wait.MarkdownDescription += " Only a cluster with `cloud_constraints` is waited for."
@@ -20,7 +20,7 @@ func clusterCloudAttributes() map[string]schema.Attribute {
 	}
 }
 
-// clusterCloud is the part of a cluster's status that is in state.
+// clusterCloud returns the part of a cluster's status that is in state.
 func clusterCloud(object api.Object) map[string]any {
 	cloud := map[string]any{"cloud": nil}
 	if cluster, ok := object.(*api.Cluster); ok && cluster.Status.Cloud != "" {
@@ -29,8 +29,7 @@ func clusterCloud(object api.Object) map[string]any {
 	return cloud
 }
 
-// cloudOfCluster is the choice of a cloud for a cluster that says which it may be
-// created on.
+// cloudOfCluster is the choice of a cloud for a cluster with cloud constraints.
 func cloudOfCluster() *terraform.Choice {
 	return &terraform.Choice{
 		Chosen: "cloud",
@@ -41,7 +40,7 @@ func cloudOfCluster() *terraform.Choice {
 			}
 			state = terraform.ChoiceState{Observed: cluster.Status.ObservedGeneration, Conditions: cluster.Status.Conditions, Found: api.ConditionBound}
 			if cluster.Status.Cloud == "" && api.FindCondition(cluster.Status.Conditions, api.ConditionBound) == nil {
-				state.Observed = 0 // its health was observed, and no cloud looked for yet
+				state.Observed = 0 // its health was observed, but no cloud was looked for yet
 			}
 			return state, true
 		},

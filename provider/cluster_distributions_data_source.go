@@ -11,7 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-// clusterDistributions are the split workloads of a cluster as Terraform shows them.
+// clusterDistributions are a cluster's split workloads in the form of Terraform attributes.
 type clusterDistributions struct {
 	Workloads []api.DistributedWorkload `json:"workloads" doc:"The Deployments and StatefulSets that are split, by namespace, kind and name."`
 }
@@ -37,7 +37,7 @@ func newClusterDistributionsDataSource() datasource.DataSource {
 	}
 }
 
-// inNamespace are the workloads of a namespace, "" = all.
+// inNamespace returns the workloads in a namespace, "" meaning all.
 func inNamespace(workloads []api.DistributedWorkload, namespace string) []api.DistributedWorkload {
 	selected := make([]api.DistributedWorkload, 0, len(workloads))
 	for _, w := range workloads {

@@ -19,8 +19,8 @@ func newClusterResource() *terraform.Resource {
 		Attributes: attributes,
 		Local:      map[string]bool{terraform.SecretsVersion: true, "wait": true},
 		Decision:   clusterCloud,
-		// Neither labels nor a kubeconfig are among them: what is created on the cloud
-		// must not have to be replaced when they are written.
+		// Labels and the kubeconfig are not included, so that resources created on the cloud need
+		// not be replaced when these are written.
 		Inputs: []string{"namespace", "namespaces", "cloud_constraints", "openstack"},
 		Choice: cloudOfCluster(),
 		Warn:   spotWithoutKubeconfig,

@@ -68,8 +68,7 @@ func readClusters(ctx context.Context, s *terraform.Session, arguments map[strin
 	return map[string]any{"names": names, "clusters": clusters}, nil
 }
 
-// parseConstraints reads label constraints; the error names every one that is
-// wrong.
+// parseConstraints parses label constraints. The error names every invalid one.
 func parseConstraints(expressions []string, field string) ([]constraint.Label, error) {
 	var errs api.FieldErrors
 	constraints := make([]constraint.Label, 0, len(expressions))

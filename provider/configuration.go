@@ -46,8 +46,8 @@ type configuration struct {
 	WarnUnsatisfied types.Bool `tfsdk:"warn_unsatisfied"`
 }
 
-// environmentPrefix and the name of the setting in upper case make the name of
-// the environment variable.
+// environmentPrefix, followed by the name of a setting in upper case, is the name of its
+// environment variable.
 const environmentPrefix = "SCHEDULER_"
 
 func configurationAttributes() map[string]schema.Attribute {
@@ -117,8 +117,8 @@ func configurationAttributes() map[string]schema.Attribute {
 	}
 }
 
-// Configure implements provider.Provider. Everything that Terraform does with the
-// provider waits for it, so it is the place to find out that nothing will succeed.
+// Configure implements provider.Provider. Terraform calls it before any other operation, so
+// problems that would affect all operations are reported here.
 func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	var config configuration
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
@@ -142,8 +142,8 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 	resp.ResourceData, resp.DataSourceData = s, s
 }
 
-// session makes the connection that the configuration and the environment
-// describe. check says that the server is asked for before anything is done with it.
+// session creates the connection from the configuration and the environment. check says whether to
+// check that the server responds before using it.
 func (c *configuration) session(version, userAgent string, diags *diag.Diagnostics) (s *terraform.Session, check bool) {
 	settings := []struct {
 		name  string
@@ -172,7 +172,8 @@ func (c *configuration) session(version, userAgent string, diags *diag.Diagnosti
 			return terraform.PendingSession(fmt.Errorf("the provider's %q depends on a value that is only known after apply: apply what it comes from first, with -target", s.name)), false
 		}
 		text[s.name] = s.value.ValueString()
-		// One of the two in the configuration is in place of both in the environment.
+		// If the configuration sets endpoint or endpoints, the environment variables of both are
+		// ignored.
 		if s.value.IsNull() && (!given || !strings.HasPrefix(s.name, "endpoint")) {
 			text[s.name] = os.Getenv(environmentName(s.name))
 		}
@@ -241,8 +242,8 @@ func (c *configuration) session(version, userAgent string, diags *diag.Diagnosti
 	return terraform.NewSession(connection, version, cmp.Or(text["namespace"], api.DefaultNamespace), warn), check
 }
 
-// logAttempt shows requests under TF_LOG=DEBUG; secrets are in bodies and headers,
-// which are not logged.
+// logAttempt logs requests under TF_LOG=DEBUG. Bodies and headers, which may contain secrets, are
+// not logged.
 func logAttempt(ctx context.Context, a client.Attempt) {
 	fields := map[string]any{"endpoint": a.Endpoint, "method": a.Method, "path": a.Path, "status": a.Status, "duration": a.Duration.String()}
 	if a.Server != "" {
@@ -274,7 +275,7 @@ func numberString(n types.Int64) types.String {
 	return types.StringValue(strconv.FormatInt(n.ValueInt64(), 10))
 }
 
-// listString says whether a list of texts is there and known; its text says nothing.
+// listString returns a string that is null or unknown if the list is. Its value is not used.
 func listString(list types.List) types.String {
 	switch {
 	case list.IsNull():
@@ -285,13 +286,13 @@ func listString(list types.List) types.String {
 	return types.StringValue("")
 }
 
-// endpoints are those of the configuration, or those that a text separates by commas;
-// nil = there are none.
+// endpoints returns the endpoints of the configuration, or those in a comma-separated text; nil =
+// none.
 func (c *configuration) endpoints(text string) []string {
 	if elements := c.Endpoints.Elements(); len(elements) > 0 {
 		endpoints := make([]string, len(elements))
 		for i, element := range elements {
-			text, _ := element.(types.String) // it is a list of nothing else
+			text, _ := element.(types.String) // the schema guarantees the type
 			endpoints[i] = text.ValueString()
 		}
 		return endpoints
@@ -316,7 +317,7 @@ func boolString(b types.Bool) types.String {
 	return types.StringValue(strconv.FormatBool(b.ValueBool()))
 }
 
-// boolSetting is a setting that is true or false; unset is what it is by default.
+// boolSetting returns a boolean setting; unset is its default.
 func boolSetting(text map[string]string, name string, unset bool, diags *diag.Diagnostics) bool {
 	value := text[name]
 	if value == "" {
@@ -329,8 +330,8 @@ func boolSetting(text map[string]string, name string, unset bool, diags *diag.Di
 	return b
 }
 
-// settingError blames an attribute of the provider block; the value may also
-// come from the environment, which the text says.
+// settingError reports an error for an attribute of the provider block. The text says that the
+// value may come from the environment.
 func settingError(diags *diag.Diagnostics, name, message string) {
 	diags.AddAttributeError(path.Root(name), "Invalid "+name, terraform.Sentence(message)+" It may also come from the environment variable "+environmentName(name)+".")
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-// distribution is the attribute that asks for a split.
+// distribution is the attribute that requests a split.
 const distribution = "distribution"
 
-// clampedDistribution warns of more replicas on on-demand nodes than there are: all
-// of them go there, and after a scale-up as many as asked for.
+// clampedDistribution warns if more on-demand replicas are requested than there are replicas: all
+// of them run on on-demand nodes, and after a scale-up as many as requested.
 func clampedDistribution(config map[string]tftypes.Value, diags *diag.Diagnostics) {
 	wanted := terraform.AttributesOf(config[distribution])
 	if terraform.TextOf(wanted["mode"]) != string(api.ModeCustom) {
@@ -32,8 +32,8 @@ func clampedDistribution(config map[string]tftypes.Value, diags *diag.Diagnostic
 		fmt.Sprintf("distribution.custom_on_demand: %d of %s replicas are to be on on-demand nodes. All of them go there; with more replicas it will be %d.", count, terraform.NumberText(&number), count))
 }
 
-// distributionUnsettled reports that at is about the distribution of a workload,
-// and that what the workload is is not known yet: only some kinds may have one.
+// distributionUnsettled reports whether at is about the distribution of a workload whose kind is
+// not known yet: only some kinds may have one.
 func distributionUnsettled(base, at path.Path, unknown []path.Path) bool {
 	return terraform.Related(base.AtName(distribution), at) && slices.ContainsFunc(unknown, func(p path.Path) bool {
 		return p.Equal(base.AtName("api_version")) || p.Equal(base.AtName("kind"))

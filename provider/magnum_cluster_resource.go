@@ -33,7 +33,7 @@ func newMagnumClusterResource() *terraform.Resource {
 	}
 }
 
-// magnumProject is the part of a Magnum cluster's status that is in state.
+// magnumProject returns the part of a Magnum cluster's status that is in state.
 func magnumProject(object api.Object) map[string]any {
 	decision := map[string]any{"project": nil, "project_id": nil, "selected_template_id": nil}
 	cluster, ok := object.(*api.MagnumCluster)

@@ -35,10 +35,10 @@ func newPlacementDecisionsDataSource() datasource.DataSource {
 	}
 }
 
-// placementArguments name a placement.
+// placementArguments are the arguments that identify a placement.
 func placementArguments() map[string]schema.Attribute { return namespacedArguments("placement") }
 
-// namespacedArguments name an object that lives in a namespace.
+// namespacedArguments are the arguments that identify a namespaced object.
 func namespacedArguments(what string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"name": schema.StringAttribute{MarkdownDescription: "Name of the " + what + ".", Required: true, Validators: []validator.String{terraform.ObjectName{}}},

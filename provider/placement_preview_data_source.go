@@ -13,8 +13,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-// ofWorkloads are the fields of previews and explanations that those of placements
-// do not have.
+// ofWorkloads are the fields of previews and explanations that placements do not have.
 var ofWorkloads = []string{
 	"kind", "current_replicas", "replicas", "evicting", "bindings", "policy", "policy_reason", "observed_affinity", "affinities", "groups",
 	"available", "weight", "tier",

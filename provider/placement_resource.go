@@ -38,8 +38,8 @@ func newPlacementResource() *terraform.Resource {
 	}
 }
 
-// noClusterWanted warns of a placement that asks for nothing: it is valid, and gets
-// no cluster however many fit.
+// noClusterWanted warns about a placement that asks for no clusters: it is valid, but never gets
+// any.
 func noClusterWanted(config map[string]tftypes.Value, diags *diag.Diagnostics) {
 	const name = "number_of_clusters"
 	if n := config[name]; n.IsKnown() && !n.IsNull() && wholeOf(n) == 0 {
@@ -47,7 +47,7 @@ func noClusterWanted(config map[string]tftypes.Value, diags *diag.Diagnostics) {
 	}
 }
 
-// placementDecision is the part of a placement's status that is in state.
+// placementDecision returns the part of a placement's status that is in state.
 func placementDecision(object api.Object) map[string]any {
 	clusters := []any{}
 	if placement, ok := object.(*api.Placement); ok {
@@ -58,7 +58,7 @@ func placementDecision(object api.Object) map[string]any {
 	return map[string]any{"clusters": clusters}
 }
 
-// previewedPlacement is that part as a preview says it will be.
+// previewedPlacement returns that part according to a preview.
 func previewedPlacement(preview *api.Preview) map[string]any {
 	clusters := make([]any, len(preview.Clusters))
 	for i, name := range preview.Clusters {
@@ -81,5 +81,5 @@ func clustersOfPlacement() *terraform.Choice {
 	}
 }
 
-// placementUnsettled: the strategy says which of its settings may be there.
+// placementUnsettled: the strategy determines which of its settings are allowed.
 var placementUnsettled = terraform.Choices(api.KindPlacement)

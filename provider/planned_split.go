@@ -14,7 +14,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-// splitAttributes are how the replicas of each cluster are split: the decision.
+// splitAttributes are the attributes with the split of each cluster's replicas.
 func splitAttributes() map[string]schema.Attribute {
 	part := func(nodes string) schema.Attribute {
 		return schema.MapAttribute{
@@ -26,7 +26,7 @@ func splitAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{"on_demand": part("on-demand"), "spot": part("spot")}
 }
 
-// splitOf are these attributes of a workload: null where there is no distribution.
+// splitOf returns these attributes for a workload: null if there is no distribution.
 func splitOf(workload *api.Workload) map[string]any {
 	if workload.Spec.Distribution == nil {
 		return map[string]any{"on_demand": nil, "spot": nil}
@@ -43,10 +43,9 @@ func splitOf(workload *api.Workload) map[string]any {
 	return map[string]any{"on_demand": onDemand, "spot": onSpot}
 }
 
-// planSplit plans these attributes: null where no split is asked for, unknown where
-// the replicas by cluster are, or where they are to be split differently, and
-// otherwise what they were. Where the replicas are new and known, a preview says so,
-// and the rules say the rest.
+// planSplit plans these attributes: null if no split is requested; unknown if the replicas by
+// cluster are unknown, or the split changes; otherwise unchanged. If the replicas are new and known
+// because of a preview, the split is computed by the server's rules.
 func planSplit(plan, before map[string]tftypes.Value, replanned bool) error {
 	wanted := plan[distribution]
 	previewed := replanned && plan["clusters"].IsFullyKnown()
@@ -74,8 +73,8 @@ func planSplit(plan, before map[string]tftypes.Value, replanned bool) error {
 	return nil
 }
 
-// splitOfPlan is how the replicas that a plan has are split; nil where that is not
-// known, or the workload is not replicated.
+// splitOfPlan returns the split of the replicas in a plan, or nil if they are unknown or the
+// workload is not replicated.
 func splitOfPlan(plan map[string]tftypes.Value) map[string]any {
 	wanted, replicas, kind := plan[distribution], plan["replicas"], plan["kind"]
 	if !wanted.IsFullyKnown() || !kind.IsKnown() || !replicas.IsKnown() || replicas.IsNull() {
@@ -85,7 +84,7 @@ func splitOfPlan(plan map[string]tftypes.Value) map[string]any {
 	if plan["clusters"].As(&bound) != nil {
 		return nil
 	}
-	clusters := slices.Sorted(maps.Keys(bound)) // as the server has them
+	clusters := slices.Sorted(maps.Keys(bound)) // the server's order
 	shares := make([]int64, len(clusters))
 	for i, cluster := range clusters {
 		shares[i] = wholeOf(bound[cluster])
@@ -101,7 +100,7 @@ func splitOfPlan(plan map[string]tftypes.Value) map[string]any {
 	return map[string]any{"on_demand": onDemand, "spot": onSpot}
 }
 
-// wholeOf is the integer of an attribute, 0 where it is null or unknown.
+// wholeOf returns the integer of an attribute, or 0 if it is null or unknown.
 func wholeOf(v tftypes.Value) int64 {
 	var number big.Float
 	if !v.IsKnown() || v.IsNull() || v.As(&number) != nil {

@@ -39,8 +39,7 @@ func newPropagationPolicyResource() *terraform.Resource {
 	}
 }
 
-// unsatisfiedBindings says what the workloads of a policy wait for that it leaves
-// without clusters.
+// unsatisfiedBindings says why workloads of a policy have no clusters.
 func unsatisfiedBindings(object api.Object) string {
 	policy, ok := object.(*api.PropagationPolicy)
 	if !ok {
@@ -50,7 +49,7 @@ func unsatisfiedBindings(object api.Object) string {
 	return strings.Join(texts, " ")
 }
 
-// policyBindings is the part of a policy's status that is in state.
+// policyBindings returns the part of a policy's status that is in state.
 func policyBindings(object api.Object) map[string]any {
 	bindings := map[string]any{}
 	if policy, ok := object.(*api.PropagationPolicy); ok {
@@ -61,7 +60,7 @@ func policyBindings(object api.Object) map[string]any {
 	return map[string]any{"bindings": bindings}
 }
 
-// previewedBindings is that part as a preview says it will be.
+// previewedBindings returns that part according to a preview.
 func previewedBindings(preview *api.Preview) map[string]any {
 	bindings := map[string]any{}
 	for _, b := range preview.Bindings {
@@ -72,12 +71,11 @@ func previewedBindings(preview *api.Preview) map[string]any {
 	return map[string]any{"bindings": bindings}
 }
 
-// maxReported is how many workloads a warning names.
+// maxReported is the number of workloads that a warning names.
 const maxReported = 10
 
-// reportBindings says which workloads the policy, as it was just written, leaves
-// without clusters. The server has answered with their bindings: there is nothing
-// more to wait for.
+// reportBindings warns about workloads that the policy that was just written leaves without
+// clusters. The server's response contains their bindings, so there is nothing more to wait for.
 func reportBindings(object api.Object, diags *diag.Diagnostics) {
 	policy, ok := object.(*api.PropagationPolicy)
 	if !ok {
@@ -89,8 +87,8 @@ func reportBindings(object api.Object, diags *diag.Diagnostics) {
 	}
 }
 
-// pendingBindings are the workloads that a policy leaves without clusters: how many
-// there are, and what the first of them wait for.
+// pendingBindings returns how many workloads a policy leaves without clusters, and the reasons for
+// the first of them.
 func pendingBindings(policy *api.PropagationPolicy) (waiting int, texts []string) {
 	for _, b := range policy.Status.Bindings {
 		c := api.FindCondition(b.Conditions, api.ConditionScheduled)
@@ -107,9 +105,9 @@ func pendingBindings(policy *api.PropagationPolicy) (waiting int, texts []string
 	return waiting, texts
 }
 
-// overflowUnsettled reports that at is the list of overflow affinities of a group,
-// and that how replicas are divided, or what the group selects, is not known yet:
-// both say whether there may be any.
+// overflowUnsettled reports whether at is the list of overflow affinities of a group, and the
+// replica division or the group's selection, which determine whether it is allowed, are not known
+// yet.
 func overflowUnsettled(base, at path.Path, unknown []path.Path) bool {
 	steps := at.Steps()
 	if len(steps) == 0 || !steps[len(steps)-1].Equal(path.PathStepAttributeName("overflow_affinities")) {

@@ -15,7 +15,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-// The arguments of the preview, of which there is exactly one.
+// Arguments of the preview, exactly one of which is required.
 const (
 	workloadArgument = "workload"
 	policyArgument   = "policy"
@@ -74,7 +74,7 @@ func newPropagationPreviewDataSource() datasource.DataSource {
 	}
 }
 
-// previewArgument takes an object of a kind.
+// previewArgument returns an argument that is an object of a kind.
 func previewArgument(description string, kind api.Kind) schema.Attribute {
 	info, _ := api.LookupKind(kind)
 	spec := terraform.SpecAttributes(kind)
@@ -110,7 +110,7 @@ func previewPropagation(ctx context.Context, s *terraform.Session, arguments map
 	return document, nil
 }
 
-// argumentErrors names the argument whose fields an error is about.
+// argumentErrors prefixes the fields of an error with the argument.
 func argumentErrors(argument string, err error) error {
 	var fields api.FieldErrors
 	var problem *api.Problem

@@ -1,6 +1,6 @@
-// Package provider is the Terraform provider of the scheduling server. Resources
-// hold what the user asks for and the decision that answers it; everything that
-// moves by itself (scores, reasons, conditions, times) is read by data sources.
+// Package provider is the Terraform provider of the scheduling server. Resources hold what the user
+// requests and the resulting decision; everything that changes by itself (scores, reasons,
+// conditions, times) is in data sources.
 package provider
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-// Address is where registries know the provider.
+// Address is the address of the provider in registries.
 const Address = "registry.terraform.io/scheduler/scheduler"
 
 var (
@@ -24,14 +24,14 @@ var (
 	_ provider.ProviderWithFunctions = (*Provider)(nil)
 )
 
-// Provider implements the provider; make one with New.
+// Provider implements the provider. Create it with New.
 type Provider struct {
 	version string
-	// configured is the session, once there is one.
+	// configured is the session, or nil before Configure.
 	configured atomic.Pointer[terraform.Session]
 }
 
-// New returns a constructor of the provider, as the plugin server takes it.
+// New returns a constructor of the provider for the plugin server.
 func New(version string) func() provider.Provider {
 	return func() provider.Provider { return &Provider{version: version} }
 }
@@ -51,8 +51,8 @@ func (p *Provider) Resources(context.Context) []func() resource.Resource {
 	return makers
 }
 
-// resources are the resources, described once: the framework asks for one with every
-// request.
+// resources describes all resources. It is computed once, because the framework asks for a resource
+// with every request.
 var resources = sync.OnceValue(func() []*terraform.Resource {
 	return []*terraform.Resource{
 		newClusterSetResource(),

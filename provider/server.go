@@ -6,7 +6,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-// NewServer returns a constructor of the provider as Terraform and OpenTofu talk to it.
+// NewServer returns a constructor of the provider's protocol server.
 func NewServer(version string) func() tfprotov6.ProviderServer {
 	return func() tfprotov6.ProviderServer {
 		p := &Provider{version: version}

@@ -49,8 +49,8 @@ func newSimulationDataSource() datasource.DataSource {
 	}
 }
 
-// simulationArguments are the fields of a simulation; its objects are JSON, and its
-// moment is checked while Terraform plans.
+// simulationArguments are the fields of a simulation. Its objects are JSON, and its time is
+// validated during the plan.
 func simulationArguments() map[string]schema.Attribute {
 	arguments := terraform.Arguments(reflect.TypeFor[api.Simulation]())
 	arguments["now"] = schema.StringAttribute{

@@ -20,7 +20,7 @@ type splitReplicasFunction struct{}
 
 func newSplitReplicasFunction() function.Function { return splitReplicasFunction{} }
 
-// splitReplicas is what the function returns.
+// splitReplicas is the result of the function.
 type splitReplicas struct {
 	Mode     string `tfsdk:"mode"`
 	OnDemand int64  `tfsdk:"on_demand"`
@@ -33,7 +33,7 @@ var splitAttributeTypes = map[string]attr.Type{
 	"mode": types.StringType, "on_demand": types.Int64Type, "spot": types.Int64Type, "clamped": types.BoolType, "max_skew": types.Int64Type,
 }
 
-// The positions of its arguments.
+// Positions of its arguments.
 const (
 	splitKind = iota
 	splitOfReplicas

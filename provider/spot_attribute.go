@@ -7,9 +7,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-// spotWithoutKubeconfig warns of a cluster whose workloads are to be split and
-// whose kubeconfig is not in the configuration. The server may have one all the
-// same, which somebody else wrote.
+// spotWithoutKubeconfig warns about a cluster with spot enabled but without a kubeconfig in the
+// configuration. The server may still have one that was written elsewhere.
 func spotWithoutKubeconfig(config map[string]tftypes.Value, diags *diag.Diagnostics) {
 	var enabled bool
 	given := terraform.AttributesOf(config["spot"])["enabled"]

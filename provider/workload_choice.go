@@ -10,8 +10,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-// clustersOfWorkload is the choice of clusters for a workload, after which its pods may
-// be split.
+// clustersOfWorkload is the choice of clusters for a workload, after which an apply may wait for
+// the split of its pods.
 func clustersOfWorkload() *terraform.Choice {
 	return &terraform.Choice{
 		Chosen: "cluster",
@@ -27,8 +27,8 @@ func clustersOfWorkload() *terraform.Choice {
 	}
 }
 
-// unsplit reports a workload that is to be waited for until its pods are split, and
-// is not yet. Where spot nodes are missing, or clusters, waiting does not help.
+// unsplit reports whether a plan waits for the split of a workload's pods and it is not complete
+// yet. If spot nodes or clusters are missing, waiting does not help.
 func unsplit(plan tftypes.Value, object api.Object) bool {
 	workload, ok := object.(*api.Workload)
 	if !ok || !terraform.AwaitsDistribution(plan) || workload.Spec.Distribution == nil {
@@ -40,9 +40,8 @@ func unsplit(plan tftypes.Value, object api.Object) bool {
 		(c == nil || c.Status != api.ConditionTrue && c.Reason != api.ReasonFallenBack)
 }
 
-// unsplittable says why the pods of a workload that is waited for are never split,
-// however long one waits: one of its clusters does not have spot enabled; "" = nothing
-// is in the way.
+// unsplittable says why the pods of a workload will never be split: one of its clusters does not
+// have spot enabled. It returns "" if nothing prevents it.
 func unsplittable(ctx context.Context, c *client.Client, plan tftypes.Value, object api.Object) string {
 	workload, ok := object.(*api.Workload)
 	if !ok || !unsplit(plan, object) || workload.Status.ObservedGeneration < workload.Metadata.Generation {

@@ -90,7 +90,7 @@ func readWorkload(ctx context.Context, s *terraform.Session, arguments map[strin
 		return nil, err
 	}
 	document["distribution_spec"] = document[distribution]
-	delete(document, distribution) // what was observed has the name here
+	delete(document, distribution) // the observed split has this name here
 	maps.Copy(document, status)
 	document["namespace"] = key.Namespace
 	document["binding"] = status["clusters"]

@@ -12,14 +12,15 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-// referToClusters is said early, because forgetting it shows only now and then.
+// referToClusters is a warning given early, because the consequences of a missing dependency show
+// up only sometimes.
 const referToClusters = "If the same configuration creates the clusters, make this resource depend on them, with `depends_on = [scheduler_cluster.<name>]` or through a cluster set that depends on them, `cluster_sets = [scheduler_cluster_set.<name>.name]`: otherwise the decision may be made before the clusters exist. "
 
 func newWorkloadResource() *terraform.Resource {
 	attributes := terraform.SpecAttributes(api.KindWorkload)
-	// Policies select workloads by their labels, so these say where it runs, too.
+	// Policies select workloads by label, so labels affect the decision too.
 	inputs := append(slices.Sorted(maps.Keys(attributes)), "labels")
-	// How replicas are split inside of clusters does not say which those are.
+	// The split within clusters does not affect which clusters are chosen.
 	inputs = slices.DeleteFunc(inputs, func(name string) bool { return name == distribution })
 	maps.Copy(attributes, splitAttributes())
 	attributes["clusters"] = schema.MapAttribute{
@@ -51,7 +52,7 @@ func newWorkloadResource() *terraform.Resource {
 	}
 }
 
-// workloadBinding is the part of a workload's status that is in state.
+// workloadBinding returns the part of a workload's status that is in state.
 func workloadBinding(object api.Object) map[string]any {
 	binding := map[string]any{"clusters": map[string]any{}, "evicting": map[string]any{}, "on_demand": nil, "spot": nil}
 	if workload, ok := object.(*api.Workload); ok {
@@ -62,12 +63,12 @@ func workloadBinding(object api.Object) map[string]any {
 	return binding
 }
 
-// previewedWorkload is that part as a preview says it will be.
+// previewedWorkload returns that part according to a preview.
 func previewedWorkload(preview *api.Preview) map[string]any {
 	return map[string]any{"clusters": replicaDocument(preview.Replicas), "evicting": replicaDocument(preview.Evicting)}
 }
 
-// replicasOf are the replicas of a binding by cluster.
+// replicasOf returns the replicas of a binding by cluster.
 func replicasOf(clusters []api.WorkloadCluster) map[string]any {
 	document := make(map[string]any, len(clusters))
 	for _, c := range clusters {
@@ -76,7 +77,7 @@ func replicasOf(clusters []api.WorkloadCluster) map[string]any {
 	return document
 }
 
-// replicaDocument is a map of replicas by cluster as a document.
+// replicaDocument returns replicas by cluster as a document.
 func replicaDocument(replicas map[string]int64) map[string]any {
 	document := make(map[string]any, len(replicas))
 	for cluster, n := range replicas {
