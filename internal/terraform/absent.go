@@ -7,10 +7,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 )
 
-// The API reads an empty text, and in some fields 0, as absent. Terraform would then
-// plan a value that the server does not keep, so these are refused.
+// The API treats empty text, and in some fields 0, as absent. Terraform would then plan a value
+// that the server does not keep, so these values are rejected.
 
-// NotEmpty refuses "".
+// NotEmpty rejects "".
 var NotEmpty = []validator.String{notEmpty{}}
 
 type notEmpty struct{}
@@ -28,7 +28,7 @@ func (notEmpty) ValidateString(_ context.Context, req validator.StringRequest, r
 	}
 }
 
-// notZero refuses 0.
+// notZero rejects 0.
 type notZero struct{}
 
 // Description implements validator.Int64.

@@ -18,45 +18,42 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// attributeRule is what the framework does with an attribute when it validates and
-// plans: all that the answers without the framework go by.
+// attributeRule describes how the framework validates and plans an attribute. The direct answers
+// are based on it.
 type attributeRule struct {
 	name string
 	typ  tftypes.Type
-	// required attributes must not be null, readOnly ones must be null, and deprecated
-	// ones are warned of.
+	// required attributes must not be null, readOnly ones must be null, and deprecated ones cause a
+	// warning.
 	required, readOnly, deprecated bool
-	// computed attributes are unknown where the configuration has none, and writeOnly
-	// ones null in every plan.
+	// computed attributes are unknown if not configured, and writeOnly ones are null in every plan.
 	computed, writeOnly bool
-	// fallback is the default, which takes the place of null; nil = none.
+	// fallback is the default, which replaces null; nil = none.
 	fallback *tftypes.Value
-	// siblings are the defaults that follow from an attribute beside it.
+	// siblings are the defaults that depend on a sibling attribute.
 	siblings []siblingDefault
-	// texts and wholes are the validators of the values of these types.
+	// texts and wholes are the validators of strings and integers.
 	texts  []validator.String
 	wholes []validator.Int64
-	// narrow is the type of the framework where it does not take all values of the type
-	// of Terraform; nil = it does.
+	// narrow is the framework type if it does not accept all values of the Terraform type;
+	// otherwise nil.
 	narrow attr.Type
-	// nested are the rules of the attributes inside: of an object, or of each element of
-	// a list or a set.
+	// nested are the rules of nested attributes: of an object, or of each element of a list or set.
 	nested []attributeRule
 	nests  nesting
-	// planned says that there is more to do in a plan than to copy.
+	// planned says that planning does more than copy.
 	planned bool
 }
 
-// leavesAlone are the plan modifiers that do nothing in a new object, nor where plan and
-// state agree and nothing is unknown.
+// leavesAlone are the plan modifiers that do nothing for a new object, or if plan and state agree
+// and nothing is unknown.
 var leavesAlone = []reflect.Type{
 	reflect.TypeOf(stringplanmodifier.RequiresReplace()),
 	reflect.TypeOf(stringplanmodifier.UseStateForUnknown()),
 	reflect.TypeFor[SameInstant](),
 }
 
-// looksAtValue are the validators that look at nothing but the value, and have nothing
-// to say about null.
+// looksAtValue are the validators that only look at the value, and accept null.
 var looksAtValue = []reflect.Type{
 	reflect.TypeFor[notEmpty](),
 	reflect.TypeFor[notZero](),
@@ -64,8 +61,8 @@ var looksAtValue = []reflect.Type{
 	reflect.TypeOf(timeLimitValidator()),
 }
 
-// attributeRules are the rules of attributes. The error names one that only the
-// framework understands.
+// attributeRules returns the rules of attributes. It fails for an attribute with validators or
+// modifiers that only the framework can run.
 func attributeRules(ctx context.Context, attributes map[string]schema.Attribute) ([]attributeRule, error) {
 	var rules []attributeRule
 	for name, attribute := range attributes {
@@ -108,7 +105,7 @@ func newAttributeRule(ctx context.Context, name string, attribute schema.Attribu
 	return rule, nil
 }
 
-// takeValidators takes those that look at nothing but the value.
+// takeValidators takes over the validators that only look at the value.
 func (r *attributeRule) takeValidators(attribute schema.Attribute) error {
 	switch a := attribute.(type) {
 	case schema.StringAttribute:
@@ -133,7 +130,7 @@ func onlyLookAtValue[V any](validators []V) error {
 	return nil
 }
 
-// takeModifiers takes defaults that siblings give, and leaves out what leaves plans alone.
+// takeModifiers takes over sibling defaults, and ignores modifiers that do nothing here.
 func (r *attributeRule) takeModifiers(attribute schema.Attribute) error {
 	text, ok := attribute.(schema.StringAttribute)
 	if !ok && has(attribute, "PlanModifiers") {
@@ -149,7 +146,7 @@ func (r *attributeRule) takeModifiers(attribute schema.Attribute) error {
 	return nil
 }
 
-// checkElements checks the elements of a list or set themselves, not their attributes.
+// checkElements fails if the elements of a list or set have validators or modifiers of their own.
 func checkElements(attribute schema.Attribute) error {
 	var element schema.NestedAttributeObject
 	switch a := attribute.(type) {
@@ -176,20 +173,20 @@ func (r *attributeRule) takeNested(ctx context.Context, attribute schema.Attribu
 	return nil
 }
 
-// changes reports that a plan may have something else than what was proposed.
+// changes reports whether planning may change the proposed value.
 func (r *attributeRule) changes() bool {
 	return r.computed || r.writeOnly || r.fallback != nil || r.siblings != nil ||
 		slices.ContainsFunc(r.nested, func(below attributeRule) bool { return below.changes() })
 }
 
-// has reports that a part of a schema has validators, or plan modifiers.
+// has reports whether a part of a schema has validators or plan modifiers.
 func has(part any, field string) bool {
 	values := reflect.Indirect(reflect.ValueOf(part)).FieldByName(field)
 	return values.IsValid() && values.Len() > 0
 }
 
-// isNarrow reports a type of the framework that does not take all values of the type of
-// Terraform: not every number is whole, and not every list a set.
+// isNarrow reports whether a framework type does not accept all values of the Terraform type: not
+// every number is an integer, and not every list is a set.
 func isNarrow(ctx context.Context, t attr.Type) bool {
 	if plain := t.TerraformType(ctx); plain.Is(tftypes.Number) || plain.Is(tftypes.Set{}) {
 		return true
@@ -207,7 +204,7 @@ func isNarrow(ctx context.Context, t attr.Type) bool {
 	return false
 }
 
-// takes reports that a type of the framework takes a value.
+// takes reports whether a framework type accepts a value.
 func takes(ctx context.Context, t attr.Type, v tftypes.Value) bool {
 	if v.IsNull() || !v.IsKnown() {
 		return true
@@ -228,9 +225,8 @@ func takes(ctx context.Context, t attr.Type, v tftypes.Value) bool {
 	}
 }
 
-// valid reports that the framework has nothing to say about a configuration, as far as
-// attributes on their own say. writeOnly says that Terraform knows write-only
-// attributes.
+// valid reports whether the framework would accept a configuration without diagnostics, considering
+// each attribute on its own. writeOnly says whether Terraform supports write-only attributes.
 func valid(ctx context.Context, rules []attributeRule, config map[string]tftypes.Value, writeOnly bool) bool {
 	for i := range rules {
 		if !rules[i].valid(ctx, config[rules[i].name], writeOnly) {
@@ -276,7 +272,7 @@ func (r *attributeRule) valid(ctx context.Context, given tftypes.Value, writeOnl
 		return valid(ctx, r.nested, AttributesOf(given), writeOnly)
 	}
 	for _, element := range elementsOf(given) {
-		// What the framework makes of others than whole elements is its own.
+		// Leave elements that are not fully known to the framework.
 		if element.IsNull() || !element.IsKnown() || r.nests == inSet && !element.IsFullyKnown() || !valid(ctx, r.nested, AttributesOf(element), writeOnly) {
 			return false
 		}
@@ -284,8 +280,8 @@ func (r *attributeRule) valid(ctx context.Context, given tftypes.Value, writeOnl
 	return true
 }
 
-// steady reports that a plan which proposes the prior state leaves it as it is, as
-// far as attributes on their own say.
+// steady reports whether planning leaves a proposed state that equals the prior one unchanged,
+// considering each attribute on its own.
 func steady(rules []attributeRule, config, prior map[string]tftypes.Value) bool {
 	for i := range rules {
 		rule := &rules[i]
@@ -327,9 +323,9 @@ func steady(rules []attributeRule, config, prior map[string]tftypes.Value) bool 
 	return true
 }
 
-// create fills in the plan of a new object what follows from attributes on their own:
-// defaults, and that what is computed is unknown. ok is false where only the framework
-// knows.
+// create completes the plan of a new object with what each attribute determines on its own:
+// defaults, and unknown values for computed attributes. ok is false if only the framework can plan
+// it.
 func create(ctx context.Context, rules []attributeRule, plan, config map[string]tftypes.Value) (ok bool) {
 	for i := range rules {
 		rule := &rules[i]
@@ -365,7 +361,7 @@ func create(ctx context.Context, rules []attributeRule, plan, config map[string]
 	return true
 }
 
-// createNested is create for the attributes in another one.
+// createNested is create for nested attributes.
 func (r *attributeRule) createNested(ctx context.Context, planned, given tftypes.Value) (value tftypes.Value, ok bool) {
 	if r.nested == nil || r.nests == inSet || planned.IsNull() || !planned.IsKnown() {
 		return planned, true

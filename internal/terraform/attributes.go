@@ -22,24 +22,23 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// The attributes of resources and data sources follow from the fields of the API: their
-// names, types, descriptions, defaults, and whether they are required, secret or
-// computed. What only Terraform knows is in ownTraits.
+// The attributes of resources and data sources are derived from the fields of the API: names,
+// types, descriptions, defaults, and whether they are required, secret or computed.
+// Terraform-specific properties are in ownTraits.
 
-// traits are what Terraform adds to a field of the API.
+// traits are Terraform-specific properties of an API field.
 type traits struct {
-	// set says that the elements have no order.
+	// set says that the order of elements does not matter.
 	set bool
-	// notEmpty says that "" is refused, which the API reads as absent. Of a field with
-	// a default it is refused anyway.
+	// notEmpty rejects "", which the API treats as absent. Fields with a default reject it anyway.
 	notEmpty bool
-	// notZero says that 0 is refused, which the API reads as absent.
+	// notZero rejects 0, which the API treats as absent.
 	notZero bool
-	// also follows the description of the API.
+	// also is appended to the description of the API.
 	also string
 }
 
-// ownTraits are those of all fields that have any, by the type that declares the field.
+// ownTraits holds the traits of fields, keyed by the type that declares the field.
 var ownTraits = map[string]traits{
 	"CloudSpec.namespace":    {notEmpty: true},
 	"ClusterSpec.namespace":  {notEmpty: true},
@@ -69,13 +68,14 @@ var ownTraits = map[string]traits{
 
 func traitsOf(f *api.Field) traits { return ownTraits[f.Of.Name()+"."+f.Name] }
 
-// SpecAttributes are the attributes of a resource that hold the spec of a kind. With
-// secrets, there are those of every secret, and SecretsVersion.
+// SpecAttributes returns the attributes of a resource that hold the spec of a kind. If the kind has
+// secrets, they include the attributes of every secret, and SecretsVersion.
 func SpecAttributes(kind api.Kind) map[string]schema.Attribute {
 	fields := api.Fields(specOf(kind))
 	attributes := specAttributes(fields)
 	for i := range fields {
-		// The engine plans these, because other attributes of the resource count as well.
+		// These are planned in planDependentDefaults, because they depend on other attributes of
+		// the resource.
 		if text, ok := attributes[fields[i].Name].(schema.StringAttribute); ok && fields[i].DefaultBy != nil {
 			text.PlanModifiers = nil
 			attributes[fields[i].Name] = text
@@ -99,8 +99,8 @@ func specOf(kind api.Kind) reflect.Type {
 	return reflect.TypeOf(info.New().SpecPart()).Elem()
 }
 
-// dependentDefaults are the attributes of a kind whose default follows from another
-// one, and the field of that one; nil = there are none.
+// dependentDefaults returns the attributes of a kind whose default depends on another field, and
+// that field; nil = there are none.
 func dependentDefaults(kind api.Kind) (on *api.Field, names []string) {
 	fields := api.Fields(specOf(kind))
 	for i := range fields {
@@ -112,8 +112,8 @@ func dependentDefaults(kind api.Kind) (on *api.Field, names []string) {
 	return on, names
 }
 
-// Arguments are the fields of a structure of the API as arguments of a data source. No
-// object's validation looks at them, so their enumerations are checked here.
+// Arguments returns the fields of an API struct as arguments of a data source. They are not covered
+// by the validation of an object, so their enums are checked here.
 func Arguments(t reflect.Type) map[string]datasource.Attribute {
 	fields := api.Fields(t)
 	arguments := DataSourceArguments(specAttributes(fields))
@@ -134,11 +134,11 @@ func specAttributes(fields []api.Field) map[string]schema.Attribute {
 	return attributes
 }
 
-// shape is the type of an attribute, as far as Terraform tells types apart.
+// shape is the type of an attribute, as far as Terraform distinguishes types.
 type shape int
 
 const (
-	shapeNone shape = iota // of what no attribute holds
+	shapeNone shape = iota // no attribute can hold it
 	shapeText
 	shapeInstant
 	shapeBool
@@ -151,8 +151,8 @@ const (
 	shapeObjectMap
 )
 
-// shapeOf is the shape of a field, and the type of what is in it: the structure of an
-// object, the elements of a list or map.
+// shapeOf returns the shape of a field and the type of its contents: the struct of an object, or
+// the elements of a list or map.
 func shapeOf(t reflect.Type) (shape, reflect.Type) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -184,10 +184,10 @@ func shapeOf(t reflect.Type) (shape, reflect.Type) {
 	return shapeNone, nil
 }
 
-// elementType is the type of the elements of a list or a map, nil where there is none.
-// whole is that of whole numbers.
+// elementType returns the type of the elements of a list or map, or nil. whole is the type to use
+// for integers.
 func elementType(t reflect.Type, whole attr.Type) attr.Type {
-	switch s, _ := shapeOf(t); s { //nolint:exhaustive // lists and maps of other things do not exist
+	switch s, _ := shapeOf(t); s { //nolint:exhaustive // there are no lists or maps of other types
 	case shapeDecimal:
 		return types.Float64Type
 	case shapeWhole:
@@ -239,7 +239,7 @@ func specAttribute(f *api.Field) schema.Attribute {
 	case shapeDecimal:
 		a := schema.Float64Attribute{MarkdownDescription: description, Required: required, Optional: optional, Computed: computed}
 		if f.Default != "" {
-			value, _ := strconv.ParseFloat(f.Default, 64) // the tests of the API read every default
+			value, _ := strconv.ParseFloat(f.Default, 64) // every default is parsed by a test of package api
 			a.Default = StaticDecimal(value)
 		}
 		return a
@@ -274,13 +274,13 @@ func specAttribute(f *api.Field) schema.Attribute {
 }
 
 func wholeDefault(f *api.Field) int64 {
-	value, _ := strconv.ParseInt(f.Default, 10, 64) // the tests of the API read every default
+	value, _ := strconv.ParseInt(f.Default, 10, 64) // every default is parsed by a test of package api
 	return value
 }
 
 func listDefault(f *api.Field) types.List {
 	var texts []string
-	_ = json.Unmarshal([]byte(f.Default), &texts) // the tests of the API read every default
+	_ = json.Unmarshal([]byte(f.Default), &texts) // every default is parsed by a test of package api
 	values := make([]attr.Value, len(texts))
 	for i, text := range texts {
 		values[i] = types.StringValue(text)
@@ -288,8 +288,8 @@ func listDefault(f *api.Field) types.List {
 	return types.ListValueMust(types.StringType, values)
 }
 
-// ComputedAttributes describes a structure of the API as computed attributes: what a
-// data source shows is always what the API has. Secrets are never shown.
+// ComputedAttributes returns an API struct as computed attributes, so that data sources show
+// everything the API has, except secrets.
 func ComputedAttributes(t reflect.Type) map[string]datasource.Attribute {
 	attributes := map[string]datasource.Attribute{}
 	fields := api.Fields(t)
@@ -300,7 +300,7 @@ func ComputedAttributes(t reflect.Type) map[string]datasource.Attribute {
 		}
 		attribute := computedAttribute(f)
 		if nested, ok := attribute.(datasource.SingleNestedAttribute); ok && len(nested.Attributes) == 0 {
-			continue // all of it is secret
+			continue // entirely secret
 		}
 		attributes[f.Name] = attribute
 	}
@@ -348,8 +348,8 @@ func element(t reflect.Type) reflect.Type {
 	return e
 }
 
-// ObjectAttributes shows an object of a kind in full: what was asked for at the
-// top as in the resource, the server's metadata beside it, and the status.
+// ObjectAttributes returns the attributes that show an object of a kind completely: the spec at the
+// top level as in the resource, next to the metadata and the status.
 func ObjectAttributes(kind api.Kind) map[string]datasource.Attribute {
 	info, _ := api.LookupKind(kind)
 	attributes := ComputedAttributes(reflect.TypeFor[api.Metadata]())
@@ -368,7 +368,7 @@ func ObjectAttributes(kind api.Kind) map[string]datasource.Attribute {
 	return attributes
 }
 
-// ObjectDocument is the document of ObjectAttributes.
+// ObjectDocument returns the document for ObjectAttributes.
 func ObjectDocument(object api.Object) (map[string]any, error) {
 	document, err := Flatten(object)
 	if err != nil {

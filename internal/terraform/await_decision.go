@@ -14,7 +14,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 )
 
-// The values of the wait attribute.
+// Values of wait.for.
 const (
 	waitDecided      = "decided"
 	waitDistributed  = "distributed"
@@ -23,45 +23,42 @@ const (
 	onTimeoutError   = "error"
 )
 
-// unawaited reports a plan with wait.for = "none".
+// unawaited reports whether a plan has wait.for = "none".
 func unawaited(plan tftypes.Value) bool { return awaited(plan) == waitNone }
 
-// AwaitsDistribution reports a plan with wait.for = "distributed".
+// AwaitsDistribution reports whether a plan has wait.for = "distributed".
 func AwaitsDistribution(plan tftypes.Value) bool { return awaited(plan) == waitDistributed }
 
-// awaited is wait.for of a plan, "" where it does not say.
+// awaited returns wait.for of a plan, or "".
 func awaited(plan tftypes.Value) string {
 	return TextOf(AttributesOf(AttributesOf(plan)["wait"])["for"])
 }
 
-// Choice is what the server chooses for the objects of a kind.
+// Choice is what the server chooses for objects of a kind.
 type Choice struct {
-	// Chosen names one of what is chosen: "cluster".
+	// Chosen names what is chosen, in the singular: "cluster".
 	Chosen string
-	// State is the state of the choice for an object; ok is false where it asks for
-	// none.
+	// State returns the state of the choice for an object. ok is false if it needs none.
 	State func(api.Object) (state ChoiceState, ok bool)
-	// Unfinished reports an object that a plan also waits for after the choice; nil =
-	// the choice is all.
+	// Unfinished reports whether a plan must keep waiting for an object after the choice; nil =
+	// never.
 	Unfinished func(plan tftypes.Value, object api.Object) bool
-	// Hopeless says why an object is never finished, however long one waits; "" =
-	// nothing is in the way.
+	// Hopeless says why waiting for an object will never succeed, or returns "".
 	Hopeless func(ctx context.Context, c *client.Client, plan tftypes.Value, object api.Object) string
-	// Moved says that the choice may move with what else the same apply writes: it is
-	// read again when that is over.
+	// Moved says that the choice may be affected by other writes of the same apply, so it is read
+	// again after them.
 	Moved bool
 }
 
-// ChoiceState is what a wait looks at: the generation of the object that its choice
-// answers, what the server says of it, and the type of the condition that says
-// whether something was found.
+// ChoiceState is what a wait checks: the generation of the object that the choice was made for, its
+// conditions, and the type of the condition that says whether something was found.
 type ChoiceState struct {
 	Observed   int64
 	Conditions []api.Condition
 	Found      string
 }
 
-// state is the state of the choice for an object; ok is false where there is none.
+// state returns the state of the choice for an object. ok is false if there is none.
 func (c *Choice) state(object api.Object) (state ChoiceState, ok bool) {
 	if c == nil {
 		return ChoiceState{}, false
@@ -69,12 +66,12 @@ func (c *Choice) state(object api.Object) (state ChoiceState, ok bool) {
 	return c.State(object)
 }
 
-// unfinished reports an object that a plan also waits for after the choice.
+// unfinished reports whether a plan must keep waiting for an object after the choice.
 func (c *Choice) unfinished(plan tftypes.Value, object api.Object) bool {
 	return c.Unfinished != nil && c.Unfinished(plan, object)
 }
 
-// hopeless says why an object is never finished.
+// hopeless says why waiting for an object will never succeed.
 func (c *Choice) hopeless(ctx context.Context, s *Session, plan tftypes.Value, object api.Object) string {
 	if !c.unfinished(plan, object) || c.Hopeless == nil {
 		return ""
@@ -82,7 +79,7 @@ func (c *Choice) hopeless(ctx context.Context, s *Session, plan tftypes.Value, o
 	return c.Hopeless(ctx, s.client, plan, object)
 }
 
-// is returns the condition of a type where it has this status, else nil.
+// is returns the condition of a type if it has the given status, otherwise nil.
 func (d ChoiceState) is(conditionType string, status api.ConditionStatus) *api.Condition {
 	c := api.FindCondition(d.Conditions, conditionType)
 	if c == nil || c.Status != status {
@@ -91,9 +88,8 @@ func (d ChoiceState) is(conditionType string, status api.ConditionStatus) *api.C
 	return c
 }
 
-// await waits until the object's status answers what was written, and until the object
-// is finished where the plan asks for that. A choice that finds nothing ends the wait
-// at once, with the sentence that explains it.
+// await waits until the status is current and, if the plan requires it, until the object is
+// finished. If the choice finds nothing, it returns at once with the explanation.
 func (r *Resource) await(ctx context.Context, w DecisionWait) (api.Object, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	s, object := r.session, w.Object
@@ -137,13 +133,13 @@ func (r *Resource) await(ctx context.Context, w DecisionWait) (api.Object, diag.
 	return object, diags
 }
 
-// unfinished words a wait that ended without what is missing, and what the server
-// goes on doing.
+// unfinished describes a wait that ended early: what is missing, and what the server continues to
+// do.
 func unfinished(ctx context.Context, s *Session, err error, last ChoiceState, w DecisionWait, missing, goesOn string) string {
 	var lost *client.LostError
 	switch {
 	case errors.As(err, &lost) && s.told.Load():
-		return "" // what ended it has been said
+		return "" // the cause has been reported
 	case !errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return Sentence(err.Error())
 	}
@@ -158,7 +154,7 @@ func unfinished(ctx context.Context, s *Session, err error, last ChoiceState, w 
 	return text + " The server goes on " + goesOn + "."
 }
 
-// reportConditions says what is wrong with a decision that was made.
+// reportConditions reports problems with a decision that was made.
 func (r *Resource) reportConditions(ctx context.Context, w DecisionWait, key api.Key, state ChoiceState, diags *diag.Diagnostics) {
 	if c := state.is(state.Found, api.ConditionFalse); c != nil {
 		report(diags, w, unscheduled(c.Reason)+key.String(), r.explained(ctx, key, c.Message))
@@ -175,7 +171,7 @@ func (r *Resource) reportConditions(ctx context.Context, w DecisionWait, key api
 	}
 }
 
-// unscheduled begins the summary of a decision that found nothing.
+// unscheduled returns the summary for a decision that found nothing.
 func unscheduled(reason string) string {
 	switch reason {
 	case api.ReasonNoPolicyMatched:
@@ -190,8 +186,8 @@ func unscheduled(reason string) string {
 	return "No cluster for "
 }
 
-// explained is the sentence that explains a decision, with the constraint that
-// stands most in its way; message where there is no explanation.
+// explained returns the explanation of a decision, including the nearest miss, or message if there
+// is no explanation.
 func (r *Resource) explained(ctx context.Context, key api.Key, message string) string {
 	explanation, err := r.session.client.Explain(ctx, key)
 	if err != nil || explanation.Summary == "" {
@@ -207,8 +203,8 @@ func (r *Resource) explained(ctx context.Context, key api.Key, message string) s
 	return text
 }
 
-// nearestMiss says what would admit most of what is chosen. Example: The nearest miss:
-// without "tier is gold" 12 more clusters would fit.
+// nearestMiss says which constraint to drop to admit the most. Example: The nearest miss: without
+// "tier is gold" 12 more clusters would fit.
 func nearestMiss(miss *api.NearestMiss, chosen string) string {
 	without := "the " + miss.Filter + " filter"
 	if miss.On != "" {
@@ -221,9 +217,9 @@ func nearestMiss(miss *api.NearestMiss, chosen string) string {
 	return "The nearest miss: without " + without + " " + more + " would fit."
 }
 
-// report adds a warning or an error, as the wait attribute says. Without it a
-// create warns, because an error would taint the placement and the next apply
-// would replace what only needs more time; an update fails.
+// report adds a warning or an error, depending on the wait attribute. By default, a create warns,
+// because an error would taint the resource and the next apply would replace an object that only
+// needs more time; an update fails.
 func report(diags *diag.Diagnostics, w DecisionWait, summary, detail string) {
 	severity := TextOf(AttributesOf(AttributesOf(w.Plan)["wait"])["on_timeout"])
 	if severity == onTimeoutError || severity == "" && !w.Created {

@@ -10,12 +10,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// conditionWarnings are the conditions that become a warning after a create or an
-// update where they are false, with what the warning says of the object. Those of a
-// decision are reported by who waits for it.
+// conditionWarnings are the conditions that cause a warning if they are false after a create or
+// update. Conditions of a decision are reported by the wait for it.
 type conditionWarning struct {
 	conditionType, summary string
-	hint                   string // what may be the reason that nothing is wrong
+	hint                   string // an explanation that may be harmless
 }
 
 var conditionWarnings = []conditionWarning{
@@ -26,8 +25,8 @@ var conditionWarnings = []conditionWarning{
 	{api.ConditionObserved, "No full access to %s", ""},
 }
 
-// warnOfConditions says what is wrong with an object that was just written, although
-// it is stored: what it refers to is missing, or does not answer.
+// warnOfConditions warns about an object that was just written: it is stored, but something that it
+// refers to is missing or does not respond.
 func (r *Resource) warnOfConditions(diags *diag.Diagnostics, object api.Object) {
 	list := api.ConditionsOf(object)
 	if list == nil {

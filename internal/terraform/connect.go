@@ -18,11 +18,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 )
 
-// startedHere is for those whose server is not there yet when Terraform plans.
+// startedHere is advice for configurations that start the server themselves.
 const startedHere = " If this configuration itself starts the server, have endpoint refer to the resource that does, or set check_connection = false (SCHEDULER_CHECK_CONNECTION)."
 
-// Connect asks whether the server can be worked with. Terraform reports an error
-// that comes from here once, and starts nothing that needs the provider.
+// Connect checks that the server can be used. An error returned here is reported once by Terraform,
+// which then starts nothing that needs the provider.
 func (s *Session) Connect(ctx context.Context, diags *diag.Diagnostics) {
 	err := s.client.Connect(ctx)
 	var refused *client.LoginError
@@ -44,7 +44,7 @@ func (s *Session) Connect(ctx context.Context, diags *diag.Diagnostics) {
 	}
 }
 
-// whatWouldReach says what to do about a server that gives no answer.
+// whatWouldReach gives advice if the server does not respond.
 func whatWouldReach(err error) string {
 	var (
 		name      *net.DNSError
@@ -73,7 +73,7 @@ func whatWouldReach(err error) string {
 	return " Set endpoint (SCHEDULER_ENDPOINT) to the address of a server that runs." + startedHere
 }
 
-// whatWouldBeOne says what to do about something else than a scheduling server.
+// whatWouldBeOne gives advice if the endpoint is not a scheduling server.
 func whatWouldBeOne(err error) string {
 	if client.StatusOf(err) == http.StatusBadRequest && strings.Contains(err.Error(), "HTTPS server") {
 		return " It speaks TLS: write https:// in endpoint (SCHEDULER_ENDPOINT)."
@@ -81,9 +81,8 @@ func whatWouldBeOne(err error) string {
 	return " Set endpoint (SCHEDULER_ENDPOINT) to the server's own address, without a path of the API."
 }
 
-// failed reports the error of an operation. Where the server is lost,
-// the first one says why, and all others no more than that they failed: they cannot
-// succeed, and there is one thing to mend.
+// failed reports the error of an operation. If the server is lost, only the first error gives the
+// reason, because there is a single problem to fix; the others only say that the operation failed.
 func (s *Session) failed(diags *diag.Diagnostics, what string, t tftypes.Type, err error) {
 	var lost *client.LostError
 	if !errors.As(err, &lost) {
@@ -102,7 +101,7 @@ func (s *Session) failed(diags *diag.Diagnostics, what string, t tftypes.Type, e
 	diags.AddError("Cannot "+what, text+" Nothing more is tried in this run.")
 }
 
-// failed reports the error of an operation of the resource.
+// failed reports the error of an operation on the resource.
 func (r *Resource) failed(diags *diag.Diagnostics, what string, t tftypes.Type, err error) {
 	r.session.failed(diags, what, t, err)
 	var lost *client.LostError
@@ -111,9 +110,9 @@ func (r *Resource) failed(diags *diag.Diagnostics, what string, t tftypes.Type, 
 	}
 }
 
-// lostBefore reports an error that another resource reports for all. A read may then
-// leave the state as it is: the run fails, and nothing comes of it. Of several reads
-// that fail at once, one is answered false, and has to report it.
+// lostBefore reports whether another resource reports this error. If so, a read may keep the state:
+// the run fails anyway. Among several reads that fail at once, exactly one gets false and must
+// report the error.
 func (s *Session) lostBefore(err error) bool {
 	var lost *client.LostError
 	return errors.As(err, &lost) && s.failing.Swap(true)

@@ -19,23 +19,23 @@ var (
 	_ datasource.DataSourceWithValidateConfig   = (*DataSource)(nil)
 )
 
-// DataSource is a data source that makes one request: its arguments are the
-// question, a document of the API is the answer.
+// DataSource is a data source that makes one request: its arguments are the request, and the
+// response is a document of the API.
 type DataSource struct {
 	Name        string
 	Description string
-	// Subject names what is read, for error messages.
+	// Subject names what is read in error messages.
 	Subject string
-	// Objects are the rules of the objects which single arguments describe, and whose rules
-	// they keep, by argument; "" stands for the arguments together.
+	// Objects holds the rules of arguments that describe an object, by argument; "" means all
+	// arguments together.
 	Objects map[string]ObjectRules
-	// Validators look at several arguments.
+	// Validators check several arguments together.
 	Validators []datasource.ConfigValidator
-	// Arguments are what the user gives; answer is what comes back.
+	// Arguments are set by the user; Answer are the computed attributes.
 	Arguments map[string]schema.Attribute
 	Answer    map[string]schema.Attribute
-	// Ask asks the server. arguments are the user's values; the document has
-	// the answer's attributes.
+	// Ask queries the server. arguments are the user's values; the document has the attributes of
+	// Answer.
 	Ask func(ctx context.Context, s *Session, arguments map[string]any) (document map[string]any, err error)
 
 	session *Session
@@ -64,8 +64,8 @@ func (d *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 	resp.Schema = schema.Schema{MarkdownDescription: d.Description, Attributes: attributes}
 }
 
-// ValidateConfig implements datasource.DataSourceWithValidateConfig for arguments
-// that describe an object, with the rules of the server itself.
+// ValidateConfig implements datasource.DataSourceWithValidateConfig for arguments that describe an
+// object, using the server's rules.
 func (d *DataSource) ValidateConfig(_ context.Context, req datasource.ValidateConfigRequest, resp *datasource.ValidateConfigResponse) {
 	given := AttributesOf(req.Config.Raw)
 	for _, under := range slices.Sorted(maps.Keys(d.Objects)) {
@@ -138,7 +138,7 @@ func (d *DataSource) readArguments(given map[string]tftypes.Value, t tftypes.Typ
 	return arguments
 }
 
-// documentOf is what the user gives, as JSON.
+// documentOf returns the user's values as JSON.
 func (d *DataSource) documentOf(config *configDocument, given map[string]tftypes.Value) (map[string]any, error) {
 	document := map[string]any{}
 	for name := range d.Arguments {
@@ -153,7 +153,7 @@ func (d *DataSource) documentOf(config *configDocument, given map[string]tftypes
 	return document, nil
 }
 
-// named is the name among the arguments, for messages.
+// named returns the name in the arguments, for messages.
 func named(arguments map[string]any) string {
 	if name := Argument(arguments, "name"); name != "" {
 		return " " + api.Key{Namespace: Argument(arguments, "namespace"), Name: name}.Path()
@@ -161,13 +161,13 @@ func named(arguments map[string]any) string {
 	return ""
 }
 
-// Argument is a text among the arguments, "" where it is not given.
+// Argument returns a string argument, or "".
 func Argument(arguments map[string]any, name string) string {
 	text, _ := arguments[name].(string)
 	return text
 }
 
-// Texts is a list of texts among the arguments.
+// Texts returns a list of strings from the arguments.
 func Texts(arguments map[string]any, name string) []string {
 	list, _ := arguments[name].([]any)
 	out := make([]string, 0, len(list))

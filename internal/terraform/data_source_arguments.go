@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 )
 
-// DataSourceArguments are the attributes of a resource as arguments of a data
-// source: what the user gives. Defaults are left to the server.
+// DataSourceArguments returns attributes of a resource as arguments of a data source. Defaults are
+// left to the server.
 func DataSourceArguments(attributes map[string]schema.Attribute) map[string]datasource.Attribute {
 	arguments := make(map[string]datasource.Attribute, len(attributes))
 	for name, attribute := range attributes {

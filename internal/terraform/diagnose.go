@@ -19,10 +19,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
 )
 
-// diagnose turns the error of an operation on an object into diagnostics; every
-// error of the server reaches the user through here. what is the operation and
-// its object: `create placement "shop/web"`. t is the type whose attributes the
-// errors of fields name.
+// diagnose converts the error of an operation on an object to diagnostics. All errors of the server
+// are reported through it. what is the operation and its object: `create placement "shop/web"`. t
+// is the type whose attributes the fields of errors refer to.
 func diagnose(diags *diag.Diagnostics, what string, t tftypes.Type, err error) {
 	summary := "Cannot " + what
 	var fields api.FieldErrors
@@ -44,8 +43,8 @@ func diagnose(diags *diag.Diagnostics, what string, t tftypes.Type, err error) {
 		return
 	}
 	text := Sentence(problem.Error())
-	// Another conflict than a collision of writes, such as that spot is not enabled,
-	// and a read, which is refused for what the server has, get no advice for one.
+	// Advice about concurrent changes does not apply to other conflicts, such as spot not being
+	// enabled, or to reads.
 	other := strings.HasPrefix(what, "read ") || problem.Type != "" && !problem.Type.IsCollision()
 	if !other || !changedMeanwhile(problem.Status) {
 		text += remedy(problem.Status)
@@ -53,15 +52,14 @@ func diagnose(diags *diag.Diagnostics, what string, t tftypes.Type, err error) {
 	diags.AddError(summary, text)
 }
 
-// changedMeanwhile reports the answers to a write of something that is not as the
-// plan has it.
+// changedMeanwhile reports whether a write failed because the object is not as the plan expects.
 func changedMeanwhile(status int) bool {
 	return status == http.StatusConflict || status == http.StatusPreconditionFailed
 }
 
 const collisionRemedy = " Somebody else changed the object since this plan was made: plan again."
 
-// remedy says what to do about an answer.
+// remedy gives advice for a status.
 func remedy(status int) string {
 	switch status {
 	case http.StatusUnauthorized:
@@ -78,7 +76,7 @@ func remedy(status int) string {
 	return ""
 }
 
-// fieldDiagnostic reports a broken rule at the attribute it is about.
+// fieldDiagnostic reports a validation error at its attribute.
 func fieldDiagnostic(diags *diag.Diagnostics, summary string, t tftypes.Type, field api.FieldError) {
 	at, ok := attributePath(t, field.Field)
 	if !ok {
@@ -88,14 +86,14 @@ func fieldDiagnostic(diags *diag.Diagnostics, summary string, t tftypes.Type, fi
 	at, shown := shownPath(at)
 	name, message := shown, attributeNames(field.Message)
 	if strings.HasPrefix(field.Field, name+".") {
-		// The field lies inside of a text of the configuration, such as JSON.
+		// The field is within a string of the configuration, such as JSON.
 		name, message = field.Field, field.Message
 	}
 	diags.AddAttributeError(at, "Invalid "+shown, Sentence(name+": "+message))
 }
 
-// forbiddenField reports a field that breaks no rule, and that this token may not
-// have as it is: it names what the token may not read.
+// forbiddenField reports a valid field that the token may not use: it refers to an object that the
+// token may not read.
 func forbiddenField(diags *diag.Diagnostics, summary string, t tftypes.Type, field api.FieldError) {
 	at, ok := attributePath(t, field.Field)
 	if !ok {
@@ -106,7 +104,7 @@ func forbiddenField(diags *diag.Diagnostics, summary string, t tftypes.Type, fie
 	diags.AddAttributeError(at, "Forbidden "+shown, Sentence(shown+": "+attributeNames(field.Message))+remedy(http.StatusForbidden))
 }
 
-// alreadyExists words the answer to the creation of something that is there.
+// alreadyExists reports that an object to be created exists.
 func alreadyExists(diags *diag.Diagnostics, resourceType string, key api.Key) {
 	diags.AddError(
 		fmt.Sprintf("There already is a %s", key),
@@ -114,7 +112,7 @@ func alreadyExists(diags *diag.Diagnostics, resourceType string, key api.Key) {
 	)
 }
 
-// timedOut words a time limit that ran out: which one, and where to raise it.
+// timedOut describes an expired timeout: which one, and where to increase it.
 func timedOut(ctx context.Context, err error, operation string, limit time.Duration) error {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return err
@@ -126,31 +124,30 @@ func timedOut(ctx context.Context, err error, operation string, limit time.Durat
 	return fmt.Errorf("no answer within the time limit of %s (timeouts.%s)", limit, operation)
 }
 
-// ArgumentError blames an argument of a function.
+// ArgumentError reports an error for an argument of a function.
 func ArgumentError(position int64, err error) *function.FuncError {
 	return function.NewArgumentFuncError(position, Clause(err))
 }
 
-// Clause is an error as Terraform puts it after a colon of its own: it ends the
-// sentence itself.
+// Clause returns an error without a final period, because Terraform appends it after a colon and
+// ends the sentence itself.
 func Clause(err error) string {
 	return printable.Lines(api.Redact(strings.TrimSuffix(err.Error(), ".")))
 }
 
-// specField is a field of the API where it is not part of something longer, such as
+// specField matches a field of the API that is not part of a longer name, such as
 // managedCluster.spec, and not quoted.
 var specField = regexp.MustCompile(`(^|[\s(,;])spec\.([a-z])`)
 
-// attributeNames names the attributes of a configuration where a message of the
-// server names the fields of a document.
+// attributeNames replaces field names in a message of the server by attribute names.
 func attributeNames(text string) string { return specField.ReplaceAllString(text, "$1$2") }
 
-// chosenNames begin the sentence about a decision that was made.
+// chosenNames matches the start of the sentence about a decision.
 var chosenNames = regexp.MustCompile(`^\S+(, \S+)*(, \d+ more)? (was )?chosen\b`)
 
-// Sentence begins with a capital letter, unless it begins with a name, and ends with
-// a full stop. It names attributes. What others say passes through here: what a
-// terminal would act on is escaped.
+// Sentence returns text that starts with a capital letter, unless it starts with a name, and ends
+// with a period, using attribute names. All text from the server passes through it: control
+// characters are escaped.
 func Sentence(text string) string {
 	if text == "" {
 		return ""
@@ -158,7 +155,7 @@ func Sentence(text string) string {
 	text = printable.Lines(api.Redact(text))
 	named := strings.HasPrefix(text, "spec.") || chosenNames.MatchString(text)
 	text = attributeNames(text)
-	// A quoted or snake_case word at the start is a name and stays as it is, too.
+	// A quoted or snake_case word at the start is a name, too.
 	if word, _, _ := strings.Cut(text, " "); !named && !strings.ContainsAny(word, "_.[:") {
 		first, size := utf8.DecodeRuneInString(text)
 		text = string(unicode.ToUpper(first)) + text[size:]

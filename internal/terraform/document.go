@@ -12,30 +12,27 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// The JSON of the API and the Terraform attributes have the same names and
-// shapes, so a value goes from one to the other by walking it; no kind needs
-// code of its own. Numbers keep their decimal text: with Go's float64 in between
-// 0.1 would differ from the 0.1 of the configuration.
+// The JSON of the API and the Terraform attributes have the same names and structure, so values are
+// converted generically. Numbers keep their decimal text: through Go's float64, 0.1 would differ
+// from the 0.1 of the configuration.
 
-// numberPrecision is the precision Terraform itself reads numbers with.
+// numberPrecision is the precision with which Terraform parses numbers.
 const numberPrecision = 512
 
-// configDocument reads Terraform values as a JSON document and remembers what
-// could not be read.
+// configDocument converts Terraform values to a JSON document and records what could not be
+// converted.
 type configDocument struct {
-	// Unknown are the values that are only known after apply. The document has
-	// nothing, or null in a list, set or map, in their place.
+	// Unknown are the values that are known only after apply. In the document they are absent or,
+	// in a list, set or map, null.
 	Unknown []path.Path
-	// Nulls are the null elements of lists, sets and maps, which JSON would turn into
-	// empty ones.
+	// Nulls are the null elements of lists, sets and maps, which would be empty in JSON.
 	Nulls []path.Path
-	// spell renames the fields of errors as the configuration spells them; nil = they
-	// are spelled as in the API.
+	// spell renames the fields of errors to the names used in the configuration; nil = they are the
+	// same.
 	spell func(api.FieldErrors) api.FieldErrors
 }
 
-// Ask returns the JSON of a value: nil, bool, string, json.Number, []any or
-// map[string]any.
+// read returns the JSON of a value: nil, bool, string, json.Number, []any or map[string]any.
 func (d *configDocument) read(v tftypes.Value, at path.Path) (any, error) {
 	if !v.IsKnown() {
 		d.Unknown = append(d.Unknown, at)
@@ -101,7 +98,7 @@ func (d *configDocument) readMap(v tftypes.Value, at path.Path) (any, error) {
 	return object, nil
 }
 
-// readList reads a list or a set; the API has lists for both.
+// readList converts a list or a set; the API has lists for both.
 func (d *configDocument) readList(v tftypes.Value, at path.Path) (any, error) {
 	var elements []tftypes.Value
 	if err := v.As(&elements); err != nil {
@@ -121,9 +118,8 @@ func (d *configDocument) readList(v tftypes.Value, at path.Path) (any, error) {
 	return list, nil
 }
 
-// tellApart gives the unknown texts of a list's element a value that no other
-// element has: what is not known yet must not look like a repetition. A rule that
-// refuses the value itself names its path, which is among the unknown ones.
+// tellApart replaces the unknown strings of a list element by unique values, so that they do not
+// look like duplicates. If validation rejects such a value, its path is among the unknown ones.
 func tellApart(element tftypes.Value, object map[string]any, position int) {
 	for name, attribute := range AttributesOf(element) {
 		if !attribute.IsKnown() && attribute.Type().Is(tftypes.String) {
@@ -139,27 +135,27 @@ func (d *configDocument) readElement(v tftypes.Value, at path.Path) (any, error)
 	return d.read(v, at)
 }
 
-// NumberText writes integers in full, because JSON integers of the API take no
-// exponent, and everything else as the shortest float64.
+// NumberText formats integers in full, because the API does not accept exponents for integers, and
+// other numbers as the shortest float64.
 func NumberText(number *big.Float) json.Number {
 	if number.IsInt() && number.MantExp(nil) <= 64 {
 		return json.Number(number.Text('f', 0))
 	}
 	f, _ := number.Float64()
 	if math.IsInf(f, 0) {
-		return json.Number(number.Text('g', 20)) // whoever reads it refuses it as too large
+		return json.Number(number.Text('g', 20)) // rejected as too large when it is parsed
 	}
 	return json.Number(strconv.FormatFloat(f, 'g', -1, 64))
 }
 
-// Value turns JSON into a value of a type: what is absent becomes null,
-// and what the type does not have is left out.
+// Value converts JSON to a value of a type: absent values become null, and fields that the type
+// does not have are dropped.
 func Value(t tftypes.Type, document any) (tftypes.Value, error) {
 	return documentValue(t, document, nullValue)
 }
 
-// answerValue is terraformValue for what the server says and nobody wrote: absent
-// lists and maps are empty, for the language refuses to iterate over null.
+// answerValue is Value for computed values: absent lists and maps become empty, because Terraform
+// cannot iterate over null.
 func answerValue(t tftypes.Type, document any) (tftypes.Value, error) {
 	return documentValue(t, document, emptyValue)
 }
@@ -186,7 +182,7 @@ func documentValue(t tftypes.Type, document any, absent func(tftypes.Type) tftyp
 		if !ok {
 			break
 		}
-		attributeTypes := t.(tftypes.Object).AttributeTypes //nolint:forcetypeassert // Is says so
+		attributeTypes := t.(tftypes.Object).AttributeTypes //nolint:forcetypeassert // checked by Is
 		attributes := make(map[string]tftypes.Value, len(attributeTypes))
 		for name, attributeType := range attributeTypes {
 			value, err := documentValue(attributeType, object[name], absent)
@@ -203,7 +199,7 @@ func documentValue(t tftypes.Type, document any, absent func(tftypes.Type) tftyp
 		}
 		elements := make(map[string]tftypes.Value, len(object))
 		for key, element := range object {
-			value, err := documentValue(t.(tftypes.Map).ElementType, element, absent) //nolint:forcetypeassert // Is says so
+			value, err := documentValue(t.(tftypes.Map).ElementType, element, absent) //nolint:forcetypeassert // checked by Is
 			if err != nil {
 				return value, fmt.Errorf("%s: %w", key, err)
 			}
@@ -249,7 +245,7 @@ func documentValue(t tftypes.Type, document any, absent func(tftypes.Type) tftyp
 	return tftypes.Value{}, fmt.Errorf("%T does not fit %s", document, t)
 }
 
-// elementTypeOf is the type of a list's or a set's elements.
+// elementTypeOf returns the element type of a list or set.
 func elementTypeOf(t tftypes.Type) tftypes.Type {
 	switch t := t.(type) {
 	case tftypes.List:
@@ -260,7 +256,7 @@ func elementTypeOf(t tftypes.Type) tftypes.Type {
 	return tftypes.DynamicPseudoType
 }
 
-// AttributesOf takes an object value apart; null and unknown have none.
+// AttributesOf returns the attributes of an object; none if it is null or unknown.
 func AttributesOf(v tftypes.Value) map[string]tftypes.Value {
 	var attributes map[string]tftypes.Value
 	if v.IsKnown() && !v.IsNull() && v.Type().Is(tftypes.Object{}) {
@@ -269,7 +265,7 @@ func AttributesOf(v tftypes.Value) map[string]tftypes.Value {
 	return attributes
 }
 
-// elementsOf takes a list or set value apart; null and unknown have none.
+// elementsOf returns the elements of a list or set; none if it is null or unknown.
 func elementsOf(v tftypes.Value) []tftypes.Value {
 	var elements []tftypes.Value
 	if v.IsKnown() && !v.IsNull() && (v.Type().Is(tftypes.List{}) || v.Type().Is(tftypes.Set{})) {
@@ -278,7 +274,7 @@ func elementsOf(v tftypes.Value) []tftypes.Value {
 	return elements
 }
 
-// TextOf is the string of an attribute, "" where it is null or unknown.
+// TextOf returns the string of an attribute, or "" if it is null or unknown.
 func TextOf(v tftypes.Value) string {
 	var text string
 	if v.IsKnown() && !v.IsNull() && v.Type().Is(tftypes.String) {

@@ -7,11 +7,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// attributePath is the attribute a field of the API's document is shown as:
-// spec.metrics[0].weight is metrics[0].weight, metadata.labels["a"] is
-// labels["a"]. Where the schema has no such attribute the path ends at the
-// deepest one it has; ok is false when it has none at all. Of the elements of sets
-// see atElement.
+// attributePath returns the attribute for a field of the API: spec.metrics[0].weight is
+// metrics[0].weight, metadata.labels["a"] is labels["a"]. If the schema has no such attribute, the
+// path ends at the deepest existing one; ok is false if there is none. For elements of sets see
+// atElement.
 func attributePath(t tftypes.Type, field string) (p path.Path, ok bool) {
 	steps := api.SplitField(field)
 	if len(steps) > 0 && (steps[0] == "spec" || steps[0] == "metadata") {
@@ -29,7 +28,7 @@ func attributePath(t tftypes.Type, field string) (p path.Path, ok bool) {
 			}
 			p, t = p.AtName(name), inner
 		case t.Is(tftypes.Map{}) && isName:
-			p, t = p.AtMapKey(name), t.(tftypes.Map).ElementType //nolint:forcetypeassert // Is says so
+			p, t = p.AtMapKey(name), t.(tftypes.Map).ElementType //nolint:forcetypeassert // checked by Is
 		case (t.Is(tftypes.List{}) || t.Is(tftypes.Set{})) && isPosition:
 			p, t = atElement(t, p, position), elementTypeOf(t)
 		default:
@@ -40,9 +39,8 @@ func attributePath(t tftypes.Type, field string) (p path.Path, ok bool) {
 	return p, ok
 }
 
-// atElement is the path of an element of a list or a set. One of a set is at the
-// position it has in the document, which tells it from the others; users are told of
-// it with shownPath.
+// atElement returns the path of an element of a list or set. An element of a set is identified by
+// its position in the document; use shownPath for users.
 func atElement(t tftypes.Type, at path.Path, position int) path.Path {
 	if t.Is(tftypes.Set{}) {
 		return at.AtSetValue(types.Int64Value(int64(position)))
@@ -50,9 +48,8 @@ func atElement(t tftypes.Type, at path.Path, position int) path.Path {
 	return at.AtListIndex(position)
 }
 
-// shownPath is a path as users are told of it. The elements of a set have no
-// position, and no path that Terraform could be told: at ends at the set, and name
-// has [*] in place of the element, taints[*].effect.
+// shownPath returns a path as shown to users. Elements of a set have no position and no path in
+// Terraform: at ends at the set, and name has [*] instead of the element, as in taints[*].effect.
 func shownPath(p path.Path) (at path.Path, name string) {
 	at = p
 	for i, step := range p.Steps() {
@@ -73,7 +70,7 @@ func shownPath(p path.Path) (at path.Path, name string) {
 	return at, name
 }
 
-// ancestor is the path of the first steps of another.
+// ancestor returns the path of the first steps.
 func ancestor(p path.Path, steps int) path.Path {
 	for len(p.Steps()) > steps {
 		p = p.ParentPath()
@@ -81,7 +78,7 @@ func ancestor(p path.Path, steps int) path.Path {
 	return p
 }
 
-// Related reports that one path lies on or under the other.
+// Related reports whether one path is equal to or below the other.
 func Related(a, b path.Path) bool {
 	x, y := a.Steps(), b.Steps()
 	for i := range min(len(x), len(y)) {

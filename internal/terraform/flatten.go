@@ -8,12 +8,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Terraform shows an object flat: name, namespace and labels of the metadata
-// stand beside the fields of the spec. A cluster is global; its namespace
-// attribute is the owner, spec.namespace. What belongs to a cluster has that as
-// an attribute.
+// Terraform shows an object flat: name, namespace and labels of the metadata are next to the fields
+// of the spec. A cluster is global; its namespace attribute is the owner, spec.namespace. An object
+// that belongs to a cluster names it in an attribute.
 
-// Flatten lays an object's metadata and spec out as Terraform shows them.
+// Flatten returns an object's metadata and spec as Terraform shows them.
 func Flatten(object api.Object) (map[string]any, error) {
 	spec, err := JSONDocument(object.SpecPart())
 	if err != nil {
@@ -38,8 +37,8 @@ func Flatten(object api.Object) (map[string]any, error) {
 	return flat, nil
 }
 
-// Unflatten makes the object that a flat document describes, defaults filled
-// in. The error is api.FieldErrors where a field has a wrong type.
+// Unflatten returns the object described by a flat document, with defaults. The error is
+// api.FieldErrors if a field has the wrong type.
 func Unflatten(kind api.Kind, flat map[string]any) (api.Object, error) {
 	info, ok := api.LookupKind(kind)
 	if !ok {
@@ -65,7 +64,7 @@ func Unflatten(kind api.Kind, flat map[string]any) (api.Object, error) {
 	return object, nil
 }
 
-// inMetadata says where a flat field belongs.
+// inMetadata reports whether a flat field belongs to the metadata.
 func inMetadata(scope api.Scope, name string) bool {
 	switch name {
 	case "name", "labels":
@@ -78,8 +77,7 @@ func inMetadata(scope api.Scope, name string) bool {
 	return false
 }
 
-// JSONDocument is the JSON of a struct as a document whose numbers keep their
-// text.
+// JSONDocument returns a struct as a document in which numbers keep their text.
 func JSONDocument(v any) (map[string]any, error) {
 	data, err := json.Marshal(v)
 	if err != nil {

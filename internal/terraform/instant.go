@@ -10,24 +10,24 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// One moment has many spellings: 12:00:00Z is 14:00:00+02:00. The server answers
-// in UTC; the spelling of the user stays.
+// A time can be written in several ways: 12:00:00Z is 14:00:00+02:00. The server responds in UTC;
+// the state keeps the user's spelling.
 
-// isInstant reports an attribute that is a moment.
+// isInstant reports whether an attribute is a time.
 func isInstant(attribute schema.Attribute) bool {
 	text, ok := attribute.(schema.StringAttribute)
 	return ok && slices.Contains(text.PlanModifiers, planmodifier.String(SameInstant{}))
 }
 
-// sameMoment reports two spellings of one moment.
+// sameMoment reports whether two strings are the same time.
 func sameMoment(a, b string) bool {
 	x, errX := time.Parse(time.RFC3339, a)
 	y, errY := time.Parse(time.RFC3339, b)
 	return errX == nil && errY == nil && x.Equal(y)
 }
 
-// SameInstant keeps the spelling of the state where the configuration names the
-// same moment: there is nothing to change.
+// SameInstant keeps the spelling of the state if the configuration has the same time, so that there
+// is no diff.
 type SameInstant struct{}
 
 // Description implements planmodifier.String.

@@ -10,23 +10,23 @@ import (
 )
 
 const (
-	// readsBeforeList is how many objects are read one by one before a list of their
-	// kind is fetched: a small configuration beside a large fleet stays cheap.
+	// readsBeforeList is how many objects of a kind are read individually before they are listed: a
+	// small configuration stays cheap even with a large fleet.
 	readsBeforeList = 20
-	// namespacesBeforeAll is in how many namespaces objects of a kind are listed by
-	// themselves. A run that reads more of them lists all at once.
+	// namespacesBeforeAll is in how many namespaces objects of a kind are listed separately. A run
+	// that reads more namespaces lists all at once.
 	namespacesBeforeAll = 10
-	// snapshotAge is how long a list answers reads, at least. One that was fetched
-	// later in a run answers as long as the run had taken until then: a long run does
-	// not fetch a large list again and again.
+	// snapshotAge is the minimum time for which a list is used. A list fetched later in a run is
+	// used for as long as the run had taken until then, so that a long run does not list a large
+	// fleet over and over.
 	snapshotAge = 5 * time.Second
-	// maxListed bounds a list. What lies beyond it is read one by one.
+	// maxListed limits the size of a list. Further objects are read individually.
 	maxListed = 20_000
 )
 
-// listSnapshots answers the reads of a refresh from a few lists instead of a request
-// per object. An object that a list does not have is always asked for by itself, so a
-// list never makes an object disappear.
+// listSnapshots serves the reads of a refresh from a few lists instead of a request per object. An
+// object that is missing from a list is always read individually, so a list never makes an object
+// disappear.
 type listSnapshots struct {
 	client *client.Client
 	now    func() time.Time
@@ -36,7 +36,7 @@ type listSnapshots struct {
 	kinds map[api.Kind]*kindReads
 }
 
-// kindReads are the reads of the objects of one kind.
+// kindReads tracks the reads of one kind.
 type kindReads struct {
 	reads       int
 	byNamespace map[string]int
@@ -44,7 +44,7 @@ type kindReads struct {
 }
 
 type listSnapshot struct {
-	// done is closed when the list is there.
+	// done is closed when the list is available.
 	done    chan struct{}
 	fetched time.Time
 	lasts   time.Duration
@@ -55,14 +55,14 @@ func newListSnapshots(c *client.Client) *listSnapshots {
 	return &listSnapshots{client: c, now: time.Now, kinds: map[api.Kind]*kindReads{}}
 }
 
-// forget drops what was listed, also what is being listed.
+// forget drops all lists, including those being fetched.
 func (l *listSnapshots) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	clear(l.kinds)
 }
 
-// get reads an object, from a list where one is due.
+// get reads an object, from a list if one is warranted.
 func (l *listSnapshots) get(ctx context.Context, key api.Key) (api.Object, error) {
 	if object := l.listed(ctx, key); object != nil {
 		return object, nil
@@ -70,8 +70,7 @@ func (l *listSnapshots) get(ctx context.Context, key api.Key) (api.Object, error
 	return l.client.Get(ctx, key)
 }
 
-// listed returns the object as a list has it, nil when it has to be read by
-// itself.
+// listed returns the object from a list, or nil if it must be read individually.
 func (l *listSnapshots) listed(ctx context.Context, key api.Key) api.Object {
 	l.mu.Lock()
 	if l.began.IsZero() {
@@ -109,8 +108,8 @@ func (l *listSnapshots) listed(ctx context.Context, key api.Key) api.Object {
 	}
 }
 
-// scope is the namespace whose objects are listed for one in namespace, "" = all, and
-// how many of them have been read.
+// scope returns the namespace to list for an object, "" meaning all, and how many objects in that
+// scope have been read.
 func (k *kindReads) scope(namespace string) (scope string, reads int) {
 	if len(k.byNamespace) > namespacesBeforeAll {
 		return "", k.reads
@@ -120,8 +119,7 @@ func (k *kindReads) scope(namespace string) (scope string, reads int) {
 
 func (l *listSnapshots) outdated(s *listSnapshot) bool { return l.now().Sub(s.fetched) > s.lasts }
 
-// peek returns the object as a list has it that is there already, nil where there is
-// none.
+// peek returns the object from an existing list, or nil.
 func (l *listSnapshots) peek(key api.Key) api.Object {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,8 +135,8 @@ func (l *listSnapshots) peek(key api.Key) api.Object {
 	return snapshot.objects[key]
 }
 
-// fetch fills a snapshot that others wait for. An error leaves it with what was
-// read so far: the single reads that follow report what is wrong.
+// fetch fills a snapshot that others wait for. If it fails, the snapshot keeps what was read so
+// far: the individual reads that follow report the error.
 func (l *listSnapshots) fetch(ctx context.Context, kind api.Kind, namespace string, snapshot *listSnapshot) {
 	objects := map[api.Key]api.Object{}
 	for object, err := range l.client.List(ctx, kind, client.ListOptions{Namespace: namespace}) {

@@ -17,11 +17,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// typePrefix begins the name of every resource and data source.
+// typePrefix is the prefix of all resource and data source names.
 const typePrefix = "scheduler_"
 
-// parentAttribute is the attribute that names what an object of a scope lives in,
-// "" for a global one.
+// parentAttribute returns the attribute that names the namespace or cluster of an object, or "" for
+// global objects.
 func parentAttribute(scope api.Scope) string {
 	switch scope {
 	case api.Namespaced, api.GlobalOrNamespaced:
@@ -33,7 +33,7 @@ func parentAttribute(scope api.Scope) string {
 	return ""
 }
 
-// MetadataAttributes are the attributes every object has.
+// MetadataAttributes returns the attributes that every object has.
 func MetadataAttributes(scope api.Scope) map[string]schema.Attribute {
 	attributes := map[string]schema.Attribute{
 		"name": schema.StringAttribute{
@@ -91,8 +91,8 @@ func (r *Resource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRe
 	resp.IdentitySchema = identityschema.Schema{Attributes: attributes}
 }
 
-// setIdentity writes the identity of an object. identity is nil on a Terraform
-// that has none.
+// setIdentity sets the identity of an object. identity is nil if Terraform does not support
+// identities.
 func setIdentity(ctx context.Context, identity *tfsdk.ResourceIdentity, scope api.Scope, key api.Key, diags *diag.Diagnostics) {
 	if identity == nil {
 		return
@@ -107,8 +107,8 @@ func setIdentity(ctx context.Context, identity *tfsdk.ResourceIdentity, scope ap
 	}
 }
 
-// ImportState implements resource.ResourceWithImportState: by ID ("name",
-// "namespace/name" or "cluster/name"), or by identity.
+// ImportState implements resource.ResourceWithImportState: by ID ("name", "namespace/name" or
+// "cluster/name"), or by identity.
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	key := api.Key{Kind: r.Kind}
 	attribute := parentAttribute(r.scope())
@@ -144,19 +144,19 @@ func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequ
 	}
 }
 
-// ImportIDError says that an import ID has the wrong form.
+// ImportIDError says that an import ID is malformed.
 type ImportIDError struct {
 	ID   string
 	Want string
 }
 
-// Error names the ID and the form.
+// Error names the ID and the expected form.
 func (e *ImportIDError) Error() string {
 	return fmt.Sprintf("the import ID %q does not have the form %s", e.ID, e.Want)
 }
 
-// parseImportID reads "name", "namespace/name" or "cluster/name". A namespaced
-// object without a namespace is in the provider's.
+// parseImportID parses "name", "namespace/name" or "cluster/name". A namespaced object without a
+// namespace is in the provider's namespace.
 func (r *Resource) parseImportID(id string) (api.Key, error) {
 	namespace, name, qualified := strings.Cut(id, "/")
 	if !qualified {
@@ -181,8 +181,7 @@ func (r *Resource) parseImportID(id string) (api.Key, error) {
 	return key, nil
 }
 
-// defaultNamespace gives the key of a namespaced object that names none the
-// namespace of the provider.
+// defaultNamespace sets the provider's namespace in the key of a namespaced object without one.
 func (r *Resource) defaultNamespace(key *api.Key) {
 	if r.scope() != api.Namespaced || key.Namespace != "" {
 		return

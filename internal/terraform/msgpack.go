@@ -7,8 +7,8 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// topLevelTexts are the texts of some attributes of an object in MessagePack, without
-// those that are null. It reads nothing else.
+// topLevelTexts returns the given string attributes of an object in MessagePack, except those that
+// are null. It decodes nothing else.
 func topLevelTexts(data []byte, names ...string) (map[string]string, error) {
 	decoder := msgpack.NewDecoder(bytes.NewReader(data))
 	length, err := decoder.DecodeMapLen()

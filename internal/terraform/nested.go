@@ -7,17 +7,17 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 )
 
-// nesting is what the attributes in another one belong to.
+// nesting is how attributes are nested in another one.
 type nesting int
 
 const (
-	inNothing nesting = iota // there are none
+	inNothing nesting = iota // no nested attributes
 	inObject
 	inList // in each element
 	inSet  // in each element
 )
 
-// inside are the attributes in an attribute of a resource, and what they belong to.
+// inside returns the attributes nested in an attribute, and how.
 func inside(attribute schema.Attribute) (map[string]schema.Attribute, nesting) {
 	switch a := attribute.(type) {
 	case schema.SingleNestedAttribute:
@@ -30,8 +30,7 @@ func inside(attribute schema.Attribute) (map[string]schema.Attribute, nesting) {
 	return nil, inNothing
 }
 
-// walk visits the attributes of a resource or of a data source, in the order of their
-// names, and those in them. at are the names that lead to an attribute.
+// walk visits attributes and their nested attributes, ordered by name. at is the path of names.
 func walk[A schema.Attribute](attributes map[string]A, at []string, visit func(at []string, attribute schema.Attribute)) {
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
 		at := append(slices.Clip(at), name)

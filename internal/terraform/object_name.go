@@ -7,8 +7,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// ObjectName holds the arguments of data sources that name an object to the rule
-// of names, so that a name no object can have is refused by the plan.
+// ObjectName validates arguments of data sources that name an object, so that invalid names are
+// rejected by the plan.
 type ObjectName struct{}
 
 // Description implements validator.String.
@@ -27,7 +27,7 @@ func (ObjectName) ValidateString(_ context.Context, req validator.StringRequest,
 	}
 }
 
-// WrongName says what is wrong with a name, "" where nothing is.
+// WrongName says why a name is invalid, or returns "".
 func WrongName(name string) string {
 	placement := &api.Placement{Metadata: api.Metadata{Name: name, Namespace: api.DefaultNamespace}}
 	for _, e := range placement.Validate() {

@@ -12,10 +12,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// ModifyPlan implements resource.ResourceWithModifyPlan. What it fills in follows
-// from the configuration, the state and, where there is one, a preview, which
-// never changes: Terraform plans a second time while it applies, and both plans
-// must agree.
+// ModifyPlan implements resource.ResourceWithModifyPlan. Its result depends only on the
+// configuration, the state and, if there is one, a preview, which never changes: Terraform plans a
+// second time during apply, and both plans must agree.
 func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
 		return
@@ -36,18 +35,19 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	resp.Plan.Raw = tftypes.NewValue(resp.Plan.Raw.Type(), m.plan)
 }
 
-// modification is what ModifyPlan goes by, and the plan that it changes.
+// modification is the input of ModifyPlan, and the plan that it modifies.
 type modification struct {
 	plan           map[string]tftypes.Value
 	config, before tftypes.Value
-	// given and was are the attributes of these two; was is nil where nothing was before.
+	// given and was are the attributes of the configuration and the state; was is nil for a new
+	// object.
 	given, was map[string]tftypes.Value
-	// unfinished says that the last update has to be planned again.
+	// unfinished says that the last update must be planned again.
 	unfinished bool
 }
 
-// modify fills in the plan what follows from other attributes, from the provider and
-// from a preview. replace says that the object is to be in another namespace.
+// modify completes the plan with what depends on other attributes, on the provider or on a preview.
+// replace says that the object moves to another namespace.
 func (r *Resource) modify(ctx context.Context, m modification, diags *diag.Diagnostics) (replace bool, err error) {
 	replace = r.planNamespace(m)
 	if err := r.planDependentDefaults(ctx, m.plan, m.given); err != nil {
@@ -65,8 +65,8 @@ func (r *Resource) modify(ctx context.Context, m modification, diags *diag.Diagn
 	return replace, err
 }
 
-// planNamespace fills in the provider's namespace, and reports that it is not the
-// one that the object is in.
+// planNamespace sets the provider's namespace, and reports whether it differs from the object's
+// namespace.
 func (r *Resource) planNamespace(m modification) (moves bool) {
 	if r.scope() != api.Namespaced || r.session == nil || r.session.pending != nil {
 		return false
@@ -79,8 +79,8 @@ func (r *Resource) planNamespace(m modification) (moves bool) {
 	return m.was != nil && TextOf(m.was["namespace"]) != r.session.namespace
 }
 
-// planDependentDefaults fills in the API's own defaults for the value of the
-// attribute they follow from; while that is unknown, so are they.
+// planDependentDefaults sets the API's defaults for the value of the attribute that they depend on.
+// If that is unknown, so are they.
 func (r *Resource) planDependentDefaults(ctx context.Context, plan, config map[string]tftypes.Value) error {
 	dependsOn, names := dependentDefaults(r.Kind)
 	if len(names) == 0 {
@@ -106,8 +106,8 @@ func (r *Resource) planDependentDefaults(ctx context.Context, plan, config map[s
 	return nil
 }
 
-// dependentValues are the defaults of attributes for a value of the one they depend on.
-// For values that there are, they are worked out once.
+// dependentValues returns the defaults of attributes for a value of the attribute that they depend
+// on. Results for existing values are cached.
 func (r *Resource) dependentValues(ctx context.Context, on *api.Field, value string, names []string) (map[string]tftypes.Value, error) {
 	type forValue struct {
 		kind  api.Kind
@@ -140,11 +140,10 @@ func (r *Resource) dependentValues(ctx context.Context, on *api.Field, value str
 
 var dependentValuesOf sync.Map // kind and value → map[string]tftypes.Value
 
-// planDecision keeps the decision of the state in the plan unless one of the
-// attributes it follows from changes. A label or a time limit may then be edited
-// without everything that uses the decision becoming unknown. Null is a decision
-// only where an object without one shows null. A decision that an update waited for
-// in vain is replanned as well.
+// planDecision keeps the decision of the state in the plan unless one of its inputs changes, so
+// that a change of a label or timeout does not make everything that uses the decision unknown. Null
+// counts as a decision only if objects without a decision have null. A decision for which an update
+// waited in vain is planned again.
 func (r *Resource) planDecision(plan, before map[string]tftypes.Value, changed bool) {
 	if r.Decision == nil || before == nil {
 		return
@@ -160,8 +159,7 @@ func (r *Resource) planDecision(plan, before map[string]tftypes.Value, changed b
 	}
 }
 
-// replanned reports that something the decision follows from is not as it was, or
-// was not there.
+// replanned reports whether an input of the decision has changed or is new.
 func (r *Resource) replanned(plan, before map[string]tftypes.Value) bool {
 	if before == nil {
 		return true

@@ -19,11 +19,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 )
 
-// PreviewToken is the attribute that takes the token of a preview. It is
-// write-only: it changes with every plan, and would be a difference in each.
+// PreviewToken is the attribute for the token of a preview. It is write-only, because it changes
+// with every plan and would always cause a diff.
 const PreviewToken = "preview_token_wo"
 
-// PreviewTokenAttribute takes the token of a preview that dataSource makes, by
+// PreviewTokenAttribute returns the attribute for the token of a preview from dataSource, with
 // which the attribute decision is known in a plan.
 func PreviewTokenAttribute(dataSource, decision string) schema.Attribute {
 	return schema.StringAttribute{
@@ -34,9 +34,8 @@ func PreviewTokenAttribute(dataSource, decision string) schema.Attribute {
 	}
 }
 
-// planPreview makes the decision known where a preview says what it will be. The
-// preview never changes, so the plan that Terraform makes while it applies is the
-// same.
+// planPreview sets the decision from a preview. The preview never changes, so the plan that
+// Terraform makes during apply is the same.
 func (r *Resource) planPreview(ctx context.Context, plan, config, before map[string]tftypes.Value, t tftypes.Type, diags *diag.Diagnostics) {
 	token := TextOf(config[PreviewToken])
 	if r.Previewed == nil || token == "" || r.session == nil || r.session.pending != nil || !r.replanned(plan, before) {
@@ -71,9 +70,9 @@ func (r *Resource) planPreview(ctx context.Context, plan, config, before map[str
 	}
 }
 
-// differsFromPreview reports that a preview was made of something else than what is
-// planned, and which attributes differ: another plan would not mend it. What is
-// not known yet is compared when it is.
+// differsFromPreview reports whether a preview was made for something else than what is planned,
+// and which attributes differ, because planning again would not help. Unknown values are compared
+// once they are known.
 func (r *Resource) differsFromPreview(preview *api.Preview, plan, config tftypes.Value, diags *diag.Diagnostics) bool {
 	if len(preview.Spec) == 0 {
 		return false
@@ -85,12 +84,12 @@ func (r *Resource) differsFromPreview(preview *api.Preview, plan, config tftypes
 	}
 	planned, err := Unflatten(r.Kind, document)
 	if err != nil {
-		return false // ValidateConfig says what is wrong
+		return false // reported by ValidateConfig
 	}
 	info, _ := api.LookupKind(r.Kind)
 	previewed := info.New()
 	if err := json.Unmarshal(preview.Spec, previewed.SpecPart()); err != nil {
-		return false // of a newer server, which compares for itself
+		return false // a newer server compares by itself
 	}
 	previewed.SetDefaults()
 	is, errIs := JSONDocument(planned.SpecPart())
@@ -125,7 +124,7 @@ func (r *Resource) differsFromPreview(preview *api.Preview, plan, config tftypes
 	return true
 }
 
-// differing are the fields in which two documents are not the same.
+// differing returns the fields in which two documents differ.
 func differing(at string, a, b any) []string {
 	x, isObject := a.(map[string]any)
 	y, both := b.(map[string]any)
@@ -153,12 +152,12 @@ func differing(at string, a, b any) []string {
 	return []string{at}
 }
 
-// previewRefused reports the answer to a write whose preview does not hold.
+// previewRefused reports whether a write failed because its preview is no longer valid.
 func previewRefused(err error, opts client.PutOptions) bool {
 	return opts.PreviewToken != "" && client.ProblemOf(err).RefusesPreview()
 }
 
-// reportRefusedPreview words that answer.
+// reportRefusedPreview reports that error.
 func reportRefusedPreview(diags *diag.Diagnostics, key api.Key, err error) {
 	summary, detail := "The preview does not hold for "+key.String(), err.Error()
 	var problem *api.Problem
@@ -166,7 +165,7 @@ func reportRefusedPreview(diags *diag.Diagnostics, key api.Key, err error) {
 		detail = problem.Detail
 	}
 	if client.ProblemOf(err) == api.ProblemFleetChanged {
-		// The server says the same first; twice would be too much.
+		// The server's message starts in the same way; do not repeat it.
 		const moved = "the fleet changed since the preview: plan again"
 		summary, detail = strings.TrimSuffix(Sentence(moved), "."), strings.TrimPrefix(strings.TrimPrefix(detail, moved), ": ")
 	}
@@ -177,9 +176,9 @@ func reportRefusedPreview(diags *diag.Diagnostics, key api.Key, err error) {
 	diags.AddAttributeError(path.Root(PreviewToken), summary, text)
 }
 
-// previewTokenOf is the token that goes with a write. Where the decision is not
-// planned anew there is nothing to insist on, and it would only get in the way:
-// the decision may have moved, and a label is no reason to fail for that.
+// previewTokenOf returns the token to send with a write. If the decision is not planned again, the
+// token is not sent: the decision may have moved, and a change of a label must not fail because of
+// that.
 func (r *Resource) previewTokenOf(config, plan, state tftypes.Value) string {
 	if r.Decision == nil || !r.replanned(AttributesOf(plan), AttributesOf(state)) {
 		return ""

@@ -9,16 +9,16 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 )
 
-// replacedDependents holds what belonged to objects that were deleted in this run. The
-// server deletes it with them; where the same run creates one again, because it is
-// replaced, nothing plans what belongs to it, and it is put back.
+// replacedDependents holds the dependents of objects that were deleted in this run. The server
+// deletes them together with the object. If the object is created again because it is replaced,
+// nothing plans the dependents, so they are restored.
 type replacedDependents struct {
 	mu      sync.Mutex
 	objects map[api.Key][]api.Object
 }
 
-// remember keeps what belongs to an object that is about to be deleted. What cannot be
-// read is made again by the next plan.
+// remember keeps the dependents of an object that is about to be deleted. Those that cannot be read
+// are created by the next plan.
 func (r *replacedDependents) remember(ctx context.Context, c *client.Client, kind api.Kind, of api.Key) {
 	var objects []api.Object
 	for object, err := range c.List(ctx, kind, client.ListOptions{Namespace: of.Name}) {
@@ -35,14 +35,14 @@ func (r *replacedDependents) remember(ctx context.Context, c *client.Client, kin
 	r.objects[of] = objects
 }
 
-// restore puts back what belongs to an object that has been created again. What
-// somebody else has written meanwhile stays.
+// restore creates the dependents of a recreated object. Objects that somebody else has written in
+// the meantime are not overwritten.
 func (r *replacedDependents) restore(ctx context.Context, c *client.Client, of api.Key) {
 	r.mu.Lock()
 	objects := r.objects[of]
 	delete(r.objects, of)
 	r.mu.Unlock()
 	for _, object := range objects {
-		_, _ = c.Put(ctx, object, client.PutOptions{Create: true, Wait: new(time.Duration)}) // else the next plan makes it
+		_, _ = c.Put(ctx, object, client.PutOptions{Create: true, Wait: new(time.Duration)}) // on failure, the next plan creates it
 	}
 }

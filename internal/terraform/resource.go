@@ -1,7 +1,7 @@
-// Package terraform is the engine of the provider: what all resources and data
-// sources have in common. A Resource or a DataSource describes one kind of object;
-// this package makes its schema, copies values between Terraform and the API, plans,
-// creates, reads, updates and deletes.
+// Package terraform is the engine of the provider: what all resources and data sources have in
+// common. A Resource or a DataSource describes one kind of object; this package generates its
+// schema, converts values between Terraform and the API, and plans, creates, reads, updates and
+// deletes objects.
 package terraform
 
 import (
@@ -21,8 +21,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 )
 
-// defaultTimeout is how long an operation may take when the timeouts attribute
-// does not say.
+// defaultTimeout is the timeout of an operation unless the timeouts attribute sets one.
 const defaultTimeout = 2 * time.Minute
 
 var (
@@ -33,60 +32,55 @@ var (
 	_ resource.ResourceWithValidateConfig = (*Resource)(nil)
 )
 
-// Resource is the resource of one kind of object: all kinds are created,
-// read, updated and deleted alike.
+// Resource is the resource of one kind of object. All kinds are handled in the same way.
 type Resource struct {
 	Kind        api.Kind
 	Description string
-	// Attributes are those of the spec, and what the kind adds.
+	// Attributes are those of the spec, and additional ones of the kind.
 	Attributes map[string]schema.Attribute
-	// Local names the attributes that only Terraform knows.
+	// Local names the attributes that only Terraform has.
 	Local map[string]bool
-	// Significant names the attributes that say something even where they are empty,
-	// so that an empty one is not as good as none.
+	// Significant names the attributes for which an empty value differs from null.
 	Significant []string
-	// Decision are the computed attributes that come from the object's status,
-	// as JSON; nil = none.
+	// Decision returns the computed attributes that come from the object's status, as JSON; nil =
+	// none.
 	Decision func(api.Object) map[string]any
-	// Previewed are the same attributes as a preview says they will be; nil where
-	// there are no previews.
+	// Previewed returns the same attributes according to a preview; nil = no previews.
 	Previewed func(*api.Preview) map[string]any
-	// Inputs names the attributes that the decision follows from.
+	// Inputs names the attributes that the decision depends on.
 	Inputs []string
-	// PlanDivision plans the attributes of the decision that follow from further ones, after
-	// the rest of it. replanned says that the rest does not stay what it was; nil =
-	// there are none.
+	// PlanDivision plans the attributes of the decision that depend on further attributes, after
+	// the rest of the decision. replanned says that the rest may change; nil = there are none.
 	PlanDivision func(plan, before map[string]tftypes.Value, replanned bool) error
-	// Choice is what the server chooses, which an apply waits for; nil = nothing.
+	// Choice is what the server chooses, and an apply waits for; nil = nothing.
 	Choice *Choice
-	// Dependents is the kind of the objects that belong to these, and that the server
-	// deletes with them: where the same run makes one anew, because it is replaced, they
-	// are put back. "" = there are none.
+	// Dependents is the kind of objects that belong to these and that the server deletes with them.
+	// If an object is replaced, they are restored. "" = none.
 	Dependents api.Kind
-	// Unavailable is the warning about an object that is written and has nothing to
-	// offer yet, such as "No value of %s"; "" = there is none.
+	// Unavailable is the warning about an object that was written but is not available yet, such as
+	// "No value of %s"; "" = none.
 	Unavailable string
-	// Unsettled reports attributes that cannot be judged yet; nil = none.
+	// Unsettled reports attributes that cannot be validated yet; nil = none.
 	Unsettled Unsettled
-	// Report says of an object that was just written what is wrong with what the server
-	// has answered; nil = its conditions say all.
+	// Report reports problems that the server's response shows for an object that was just written;
+	// nil = only conditions are reported.
 	Report func(api.Object, *diag.Diagnostics)
-	// Unsatisfied says what is missing of what an object asks for, "" = nothing; nil =
-	// the conditions of its choice say it.
+	// Unsatisfied says what is missing of what an object requests, or returns ""; nil = use the
+	// conditions of its choice.
 	Unsatisfied func(api.Object) string
-	// Warn warns of what a configuration may say and hardly means; nil = of nothing.
+	// Warn warns about a valid configuration that is probably a mistake; nil = none.
 	Warn func(config map[string]tftypes.Value, diags *diag.Diagnostics)
 
 	session *Session
 }
 
-// DecisionWait is a written object whose decision is awaited.
+// DecisionWait is the wait for the decision of an object that was written.
 type DecisionWait struct {
 	Object  api.Object
 	Plan    tftypes.Value
 	Created bool
 	Limit   time.Duration
-	// mark is when the operation began, among the changes of the run.
+	// mark is the position of the operation among the changes of the run.
 	mark int
 }
 
@@ -128,7 +122,7 @@ func timeoutsAttribute(ctx context.Context) schema.Attribute {
 	return limits
 }
 
-// timeLimitValidator is the validator of all time limits.
+// timeLimitValidator returns the validator of timeouts.
 func timeLimitValidator() validator.String {
 	limits, _ := timeoutsAttribute(context.Background()).(schema.SingleNestedAttribute)
 	limit, _ := limits.Attributes["create"].(schema.StringAttribute)
@@ -161,8 +155,8 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	}
 	stored, err := r.put(ctx, object, opts)
 	if err != nil && client.StatusOf(err) == 0 {
-		// No answer, and perhaps no time left: what was made all the same must not
-		// be forgotten, or the next apply would find it in its way.
+		// There was no response, and the context may be done. If the object was created, it must be
+		// saved, or the next apply would conflict with it.
 		if present, ok := r.session.written(ctx, object); ok {
 			stored, err = present, nil
 		}
@@ -227,8 +221,8 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	}
 	prior := AttributesOf(req.State.Raw)
 	key := r.key(prior)
-	// First of all: a state without identity, from an older Terraform, must get
-	// one even when the object turns out to be gone.
+	// Before anything else: a state without identity, from an older Terraform, must get one even if
+	// the object is gone.
 	setIdentity(ctx, resp.Identity, r.scope(), key, &resp.Diagnostics)
 	limit := r.timeout(ctx, timeouts.Value.Read, req.State.GetAttribute, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
@@ -282,7 +276,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	}
 }
 
-// outcome is where a create or an update leaves its result.
+// outcome is where a create or update stores its result.
 type outcome struct {
 	wait     DecisionWait
 	state    *tfsdk.State
@@ -291,8 +285,7 @@ type outcome struct {
 	diags    *diag.Diagnostics
 }
 
-// finish writes the state of an object that was just written, and again when
-// its decision is there.
+// finish saves the state of an object that was just written, and saves it again with its decision.
 func (r *Resource) finish(ctx context.Context, o outcome) {
 	plan := AttributesOf(o.wait.Plan)
 	save := func(object api.Object, unfinished bool) {
@@ -310,7 +303,7 @@ func (r *Resource) finish(ctx context.Context, o outcome) {
 		keepVersion(ctx, o.private, versionOf(object, unfinished, exact), false, o.diags)
 	}
 	setIdentity(ctx, o.identity, r.scope(), api.KeyOf(o.wait.Object), o.diags)
-	// What exists is in state before anything is waited for.
+	// Save what exists before waiting for anything.
 	save(o.wait.Object, false)
 	if o.diags.HasError() {
 		return
@@ -322,8 +315,8 @@ func (r *Resource) finish(ctx context.Context, o outcome) {
 		if found != nil {
 			decided = found
 		}
-		// What failed to come is asked for again by the next plan. A creation that failed
-		// is planned again by Terraform itself.
+		// If the wait failed, the next plan repeats it. Terraform itself plans a failed create
+		// again.
 		if failed := diags.HasError(); failed || found != nil {
 			save(decided, failed)
 		}

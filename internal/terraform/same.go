@@ -6,8 +6,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// same reports two equal values of one type. tftypes.Value.Equal says the same, and
-// builds the path of every part of them to do so.
+// same reports whether two values of one type are equal. tftypes.Value.Equal does the same, but
+// builds the path of every part.
 func same(a, b tftypes.Value) bool {
 	if a.IsKnown() != b.IsKnown() || a.IsNull() != b.IsNull() {
 		return false
@@ -42,7 +42,7 @@ func same(a, b tftypes.Value) bool {
 	return a.Equal(b)
 }
 
-// sameAttributes reports that two objects, or maps, have the same under the same names.
+// sameAttributes reports whether two objects or maps are equal.
 func sameAttributes(a, b map[string]tftypes.Value) bool {
 	if len(a) != len(b) {
 		return false

@@ -13,9 +13,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// defaultOf is the value an attribute has when nobody sets it; ok is false for
-// an attribute without a default. The error is that of an attribute whose default is
-// not known here, which makes the schema invalid.
+// defaultOf returns the default of an attribute; ok is false if it has none. It fails for a default
+// of an unknown type, which makes the schema invalid.
 func defaultOf(ctx context.Context, attribute schema.Attribute) (value tftypes.Value, ok bool, err error) {
 	var planned attr.Value
 	switch a := attribute.(type) {
@@ -85,9 +84,9 @@ func defaultOf(ctx context.Context, attribute schema.Attribute) (value tftypes.V
 
 var errUnknownDefault = errors.New("collections other than lists have no default")
 
-// Decimal is a number as Terraform reads its text. A float64 turned into a
-// number directly would differ from the same text in a configuration or a state
-// file (0.1 has no exact float64), and the plan would never be empty.
+// Decimal returns a number as Terraform parses its text. A float64 converted directly would differ
+// from the same text in a configuration or state file (0.1 has no exact float64), and there would
+// always be a diff.
 func Decimal(ctx context.Context, f float64) types.Float64 {
 	text := NumberText(big.NewFloat(f))
 	number, _, err := big.ParseFloat(text.String(), 10, numberPrecision, big.ToNearestEven)
@@ -101,7 +100,7 @@ func Decimal(ctx context.Context, f float64) types.Float64 {
 	return types.Float64Value(f)
 }
 
-// StaticDecimal is the default of a number attribute.
+// StaticDecimal returns the default of a number attribute.
 func StaticDecimal(value float64) defaults.Float64 { return decimalDefault{value} }
 
 type decimalDefault struct{ value float64 }

@@ -16,20 +16,19 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// A secret x of the API is three attributes: x_wo takes it and is in no plan and no
-// state, x_wo_version makes Terraform see that it changed, and x_stored says what
-// the server has. x itself is the former name of x_wo.
+// A secret x of the API has three attributes: x_wo is the value, which is in no plan or state;
+// x_wo_version lets Terraform detect a change; and x_stored says what the server has. x itself is
+// the former name of x_wo.
 const (
 	WriteOnlySuffix = "_wo"
 	versionSuffix   = "_wo_version"
 	storedSuffix    = "_stored"
 )
 
-// SecretsVersion is the former name of all the versions together.
+// SecretsVersion is the former attribute for all versions together.
 const SecretsVersion = "secrets_version"
 
-// withSecrets completes the attributes of a resource in which every secret has one
-// of its name.
+// withSecrets replaces each secret in the attributes of a resource by its attributes.
 func withSecrets(attributes map[string]schema.Attribute) map[string]schema.Attribute {
 	all := withNestedSecrets(attributes)
 	all[SecretsVersion] = schema.Int64Attribute{
@@ -86,7 +85,7 @@ func withNestedSecrets(attributes map[string]schema.Attribute) map[string]schema
 	return all
 }
 
-// secretNames are the secrets among attributes.
+// secretNames returns the names of the secrets among attributes.
 func secretNames(attributes map[string]schema.Attribute) []string {
 	var names []string
 	for name := range attributes {
@@ -98,20 +97,20 @@ func secretNames(attributes map[string]schema.Attribute) []string {
 	return names
 }
 
-// secretAttribute is a secret among the attributes of a resource.
+// secretAttribute is a secret in the attributes of a resource.
 type secretAttribute struct {
-	block []string // the names of the objects that it is in
+	block []string // names of the objects that contain it
 	name  string
 	isMap bool
 }
 
-// secretsOfKinds are what secrets finds: kind → []secretAttribute.
+// secretsOfKinds caches the result of secrets: kind → []secretAttribute.
 var secretsOfKinds sync.Map
 
-// secrets are those among the attributes of the resource, in the order of their names.
+// secrets returns the secrets of the resource, ordered by name.
 func (r *Resource) secrets() []secretAttribute {
 	if r.Attributes[SecretsVersion] == nil {
-		return nil // it has none
+		return nil // none
 	}
 	if known, ok := secretsOfKinds.Load(r.Kind); ok {
 		return known.([]secretAttribute) //nolint:forcetypeassert // nothing else is stored
@@ -137,12 +136,12 @@ func secretsAmong(attributes map[string]schema.Attribute, block []string) []secr
 	return secrets
 }
 
-// at is the path of one of the attributes of a secret: that with the suffix.
+// at returns the path of the attribute of a secret with the suffix.
 func (s *secretAttribute) at(suffix string) path.Path {
 	return s.blockAt(len(s.block)).AtName(s.name + suffix)
 }
 
-// blockAt is the path of the objects that a secret is in, as far as depth.
+// blockAt returns the path of the objects that contain a secret, up to depth.
 func (s *secretAttribute) blockAt(depth int) path.Path {
 	at := path.Empty()
 	for _, name := range s.block[:depth] {
@@ -151,12 +150,12 @@ func (s *secretAttribute) blockAt(depth int) path.Path {
 	return at
 }
 
-// field is a secret as the API names it: spec.kubernetes.kubeconfig.
+// field returns the secret's field in the API: spec.kubernetes.kubeconfig.
 func (s *secretAttribute) field() string {
 	return strings.Join(append(append([]string{"spec"}, s.block...), s.name), ".")
 }
 
-// valuesIn are the attributes of the object that a secret is in; nil = it is not there.
+// valuesIn returns the attributes of the object that contains a secret, or nil if it is absent.
 func (s *secretAttribute) valuesIn(attributes map[string]tftypes.Value) map[string]tftypes.Value {
 	for _, name := range s.block {
 		attributes = AttributesOf(attributes[name])
@@ -164,7 +163,7 @@ func (s *secretAttribute) valuesIn(attributes map[string]tftypes.Value) map[stri
 	return attributes
 }
 
-// documentIn is the object that a secret is in; nil = it is not there.
+// documentIn returns the object that contains a secret, or nil if it is absent.
 func (s *secretAttribute) documentIn(document map[string]any) map[string]any {
 	for _, name := range s.block {
 		document, _ = document[name].(map[string]any)
@@ -172,15 +171,15 @@ func (s *secretAttribute) documentIn(document map[string]any) map[string]any {
 	return document
 }
 
-// isSecretVersion reports that an attribute is the version of a secret, which only
-// Terraform knows.
+// isSecretVersion reports whether an attribute is the version of a secret, which only Terraform
+// has.
 func isSecretVersion(attributes map[string]schema.Attribute, name string) bool {
 	secret, ok := strings.CutSuffix(name, versionSuffix)
 	return ok && attributes[secret+WriteOnlySuffix] != nil
 }
 
-// storedSecret is the attribute that says which secret the server has, by a
-// document of the server: of a secret that it has, there is a null.
+// storedSecret returns the value of the attribute that says which secret the server has, from a
+// document of the server: a secret that it has is null there.
 func storedSecret(attributes map[string]schema.Attribute, name string, document map[string]any) (stored any, ok bool) {
 	secret, ok := strings.CutSuffix(name, storedSuffix)
 	if !ok || attributes[secret+WriteOnlySuffix] == nil {
@@ -198,8 +197,8 @@ func storedSecret(attributes map[string]schema.Attribute, name string, document 
 	return names, true
 }
 
-// foldSecrets makes of the attributes of each secret the one field that the API
-// has. With stored, a secret that the server has is the null that the API shows.
+// foldSecrets replaces the attributes of each secret by its API field. With stored, a secret that
+// the server has is null, as in the API.
 func foldSecrets(secrets []secretAttribute, document map[string]any, stored bool) {
 	for i := range secrets {
 		name := secrets[i].name
@@ -237,8 +236,8 @@ func foldSecrets(secrets []secretAttribute, document map[string]any, stored bool
 	}
 }
 
-// addSecrets copies the secrets that a configuration gives into the document of a plan,
-// which never has them.
+// addSecrets copies the secrets of a configuration into the document of a plan, which never
+// contains them.
 func addSecrets(secrets []secretAttribute, document, config map[string]any) {
 	for i := range secrets {
 		secret := &secrets[i]
@@ -251,8 +250,7 @@ func addSecrets(secrets []secretAttribute, document, config map[string]any) {
 	}
 }
 
-// isSecretElement reports that a path is that of an element of a map of secrets,
-// which may be null.
+// isSecretElement reports whether a path is an element of a map of secrets, which may be null.
 func isSecretElement(secrets []secretAttribute, at path.Path) bool {
 	parent := at.ParentPath()
 	return slices.ContainsFunc(secrets, func(s secretAttribute) bool {
@@ -260,14 +258,13 @@ func isSecretElement(secrets []secretAttribute, at path.Path) bool {
 	})
 }
 
-// isStoredSecret reports that a path is that of an attribute that says which secrets
-// the server has.
+// isStoredSecret reports whether a path is an attribute that says which secrets the server has.
 func isStoredSecret(secrets []secretAttribute, at path.Path) bool {
 	return slices.ContainsFunc(secrets, func(s secretAttribute) bool { return at.Equal(s.at(storedSuffix)) })
 }
 
-// secretSpelling renames the fields of errors as a configuration spells its
-// secrets: under their present names unless it has the former ones.
+// secretSpelling renames the fields of errors to the secret attributes that the configuration uses:
+// the current names, unless it uses the former ones.
 func secretSpelling(secrets []secretAttribute, config tftypes.Value, fields api.FieldErrors) api.FieldErrors {
 	spelled := slices.Clone(fields)
 	for i, field := range fields {
@@ -286,7 +283,7 @@ func secretSpelling(secrets []secretAttribute, config tftypes.Value, fields api.
 	return spelled
 }
 
-// spelled is the error of a write, its fields as the configuration spells them.
+// spelled returns the error of a write with fields renamed to the attributes of the configuration.
 func (r *Resource) spelled(config tftypes.Value, err error) error {
 	var problem *api.Problem
 	if !errors.As(err, &problem) || len(problem.Errors) == 0 {
@@ -297,7 +294,7 @@ func (r *Resource) spelled(config tftypes.Value, err error) error {
 	return &spelled
 }
 
-// validateSecretSpelling refuses a secret that is given under both of its names.
+// validateSecretSpelling rejects a secret that is set by both of its names.
 func validateSecretSpelling(secrets []secretAttribute, config map[string]tftypes.Value, diags *diag.Diagnostics) {
 	for i := range secrets {
 		secret := &secrets[i]

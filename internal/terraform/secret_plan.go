@@ -13,23 +13,23 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// secretPlan is what a plan does with one secret.
+// secretPlan is the plan for one secret.
 type secretPlan struct {
 	name  string
-	field string // of the API: spec.kubernetes.kubeconfig
+	field string // in the API: spec.kubernetes.kubeconfig
 	at    path.Path
 	isMap bool
-	// given is what the configuration gives, and before is what the server had: null
-	// where a state of an earlier provider does not say it.
+	// given is the configured value, and before is what the server had: null if the state is of an
+	// earlier provider that did not record it.
 	given, before tftypes.Value
 	// raised says that the version changes.
 	raised bool
-	// planned is what the plan says the server has afterwards.
+	// planned is what the plan says the server will have.
 	planned tftypes.Value
 }
 
-// visitSecrets calls visit with every secret of a plan that has the block the
-// secret belongs to, and puts what it returns into the plan.
+// visitSecrets calls visit for every secret of a plan whose block is present, and stores the result
+// in the plan.
 func (r *Resource) visitSecrets(plan, config, before map[string]tftypes.Value, visit func(secretPlan) tftypes.Value) {
 	secrets := r.secrets()
 	for i := range secrets {
@@ -55,7 +55,7 @@ func (r *Resource) visitSecrets(plan, config, before map[string]tftypes.Value, v
 	}
 }
 
-// change changes the attributes of an object in others, if it is there.
+// change modifies the attributes of a nested object, if it is present.
 func change(attributes map[string]tftypes.Value, block []string, do func(map[string]tftypes.Value)) {
 	if len(block) == 0 {
 		do(attributes)
@@ -68,7 +68,7 @@ func change(attributes map[string]tftypes.Value, block []string, do func(map[str
 	}
 }
 
-// emptyStored says that the server has no secret.
+// emptyStored returns the value that says that the server has no secret.
 func emptyStored(t tftypes.Type) tftypes.Value {
 	if t.Is(tftypes.Bool) {
 		return tftypes.NewValue(t, false)
@@ -76,8 +76,8 @@ func emptyStored(t tftypes.Type) tftypes.Value {
 	return tftypes.NewValue(t, []tftypes.Value{})
 }
 
-// emptied reports that the secret is taken away: by an empty value, or by another
-// version of none.
+// emptied reports whether the secret is removed: by an empty value, or by a changed version without
+// a value.
 func (s *secretPlan) emptied() bool {
 	if s.given.IsNull() {
 		return s.raised
@@ -85,7 +85,7 @@ func (s *secretPlan) emptied() bool {
 	return s.given.IsKnown() && isEmpty(s.given)
 }
 
-// after is what the server has when the plan is applied.
+// after returns what the server will have when the plan is applied.
 func (s *secretPlan) after() tftypes.Value {
 	t := s.planned.Type()
 	switch {
@@ -109,8 +109,8 @@ func (s *secretPlan) after() tftypes.Value {
 	return tftypes.NewValue(t, names)
 }
 
-// lost are the names of the secrets that the server has no longer afterwards, "" for
-// one that has no name.
+// lost returns the names of the secrets that the server will no longer have; "" for a secret
+// without a name.
 func (s *secretPlan) lost(after tftypes.Value) []string {
 	if !after.IsFullyKnown() || s.before.IsNull() || s.before.Equal(after) {
 		return nil
@@ -131,10 +131,9 @@ func (s *secretPlan) lost(after tftypes.Value) []string {
 	return names
 }
 
-// planSecrets says in the plan which secrets the server has when it is applied, and
-// warns of those that it then has no longer. What the server would refuse because
-// a secret is not given again is refused here. replaced says that the object is
-// made anew.
+// planSecrets plans which secrets the server will have, and warns about those that it will no
+// longer have. If the server would reject the write because a secret must be given again, this is
+// reported here. replaced says that the object is replaced.
 func (r *Resource) planSecrets(plan map[string]tftypes.Value, config, before tftypes.Value, t tftypes.Type, replaced bool, diags *diag.Diagnostics) {
 	if r.secrets() == nil {
 		return
@@ -166,7 +165,7 @@ func (r *Resource) planSecrets(plan map[string]tftypes.Value, config, before tft
 	r.warnOfLostBlocks(plan, AttributesOf(before), key, diags)
 }
 
-// warnOfLostBlocks warns of the secrets that go with the block they are in.
+// warnOfLostBlocks warns about secrets that are removed together with their block.
 func (r *Resource) warnOfLostBlocks(plan, before map[string]tftypes.Value, key api.Key, diags *diag.Diagnostics) {
 	secrets := r.secrets()
 	for i := range secrets {
@@ -186,8 +185,7 @@ func (r *Resource) warnOfLostBlocks(plan, before map[string]tftypes.Value, key a
 	}
 }
 
-// warnOfLoss says in words that a secret is taken away. name is that of one in a
-// map.
+// warnOfLoss warns that a secret is removed. name is the key of a secret in a map.
 func warnOfLoss(diags *diag.Diagnostics, at path.Path, key api.Key, secret, name, reason string) {
 	what := strings.ReplaceAll(secret, "_", " ")
 	if name != "" {
@@ -196,7 +194,7 @@ func warnOfLoss(diags *diag.Diagnostics, at path.Path, key api.Key, secret, name
 	diags.AddAttributeWarning(at, fmt.Sprintf("The %s of %s will be removed", what, key), Sentence(reason))
 }
 
-// among is what the server has of the secret when it keeps those fields.
+// among returns what the server will have of the secret if it keeps the given fields.
 func (s *secretPlan) among(kept map[string]api.Secret) tftypes.Value {
 	t := s.planned.Type()
 	if !s.isMap {
@@ -219,8 +217,8 @@ func (s *secretPlan) among(kept map[string]api.Secret) tftypes.Value {
 	return tftypes.NewValue(t, elements)
 }
 
-// keptSecrets are the secrets that the server has when a plan is applied, by its own
-// rules. ok is false where something they follow from is not known yet.
+// keptSecrets returns the secrets that the server will keep when a plan is applied, by the server's
+// rules. ok is false if that depends on unknown values.
 func (r *Resource) keptSecrets(plan, config, before tftypes.Value, replaced bool, diags *diag.Diagnostics) (kept map[string]api.Secret, ok bool) {
 	var d, b configDocument
 	document, err := r.written(&d, config, plan)
@@ -232,7 +230,7 @@ func (r *Resource) keptSecrets(plan, config, before tftypes.Value, replaced bool
 	}
 	next, err := Unflatten(r.Kind, document)
 	if err != nil {
-		return nil, false // ValidateConfig says what is wrong
+		return nil, false // reported by ValidateConfig
 	}
 	var current api.Object
 	if !before.IsNull() && !replaced {
@@ -252,9 +250,8 @@ func (r *Resource) keptSecrets(plan, config, before tftypes.Value, replaced bool
 	return next.Secrets(), true
 }
 
-// takenSecrets are the fields of the secrets that a plan takes away. Where the plan
-// is applied, it must have said so: what the configuration gives may come from
-// elsewhere by then.
+// takenSecrets returns the fields of the secrets that a plan removes. During apply, only the plan
+// counts: the configuration's values may have changed by then.
 func (r *Resource) takenSecrets(plan, config, before map[string]tftypes.Value, applied bool) []string {
 	var fields []string
 	r.visitSecrets(maps.Clone(plan), config, before, func(s secretPlan) tftypes.Value {
@@ -266,7 +263,7 @@ func (r *Resource) takenSecrets(plan, config, before map[string]tftypes.Value, a
 	return fields
 }
 
-// empty puts an empty text, or an empty map, in the place of a secret.
+// empty replaces a secret by empty text or an empty map.
 func empty(document map[string]any, field string) {
 	steps := api.SplitField(field)[1:]
 	for i, step := range steps {

@@ -29,8 +29,8 @@ type Server struct {
 	resources map[string]func() (*directResource, error)
 }
 
-// NewServer returns the server of a provider. framework serves all of it; session
-// is that of the configured provider, nil before.
+// NewServer returns the protocol server of a provider. framework handles all requests that are not
+// answered directly; session returns the session of the configured provider, or nil.
 func NewServer(framework tfprotov6.ProviderServer, resources []*Resource, session func() *Session) *Server {
 	s := &Server{ProviderServer: framework, session: session, resources: map[string]func() (*directResource, error){}}
 	for _, r := range resources {
@@ -41,11 +41,11 @@ func NewServer(framework tfprotov6.ProviderServer, resources []*Resource, sessio
 	return s
 }
 
-// null is that value in MessagePack.
+// null is the MessagePack encoding of nil.
 const null = 0xc0
 
-// CallFunction implements tfprotov6.FunctionServer. OpenTofu sends a null argument as a
-// value without any data, which the framework calls a bug of itself.
+// CallFunction implements tfprotov6.FunctionServer. OpenTofu sends a null argument as a value
+// without data, for which the framework reports an internal error.
 func (s *Server) CallFunction(ctx context.Context, req *tfprotov6.CallFunctionRequest) (*tfprotov6.CallFunctionResponse, error) {
 	for i, argument := range req.Arguments {
 		if argument == nil || len(argument.MsgPack) == 0 && len(argument.JSON) == 0 {
@@ -95,8 +95,8 @@ func (s *Server) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRe
 	return s.ProviderServer.ReadResource(ctx, req)
 }
 
-// described is a resource, of a provider that need not be configured; nil where the
-// framework has to answer.
+// described returns a resource for requests that do not need a configured provider, or nil if the
+// framework must answer.
 func (s *Server) described(typeName string) *directResource {
 	described := s.resources[typeName]
 	if described == nil {
@@ -109,8 +109,7 @@ func (s *Server) described(typeName string) *directResource {
 	return r
 }
 
-// configured is a resource of the configured provider; nil where the framework has to
-// answer.
+// configured returns a resource of the configured provider, or nil if the framework must answer.
 func (s *Server) configured(typeName string) *directResource {
 	session, shared := s.session(), s.described(typeName)
 	if shared == nil || session == nil || session.Pending() {
@@ -122,7 +121,7 @@ func (s *Server) configured(typeName string) *directResource {
 	return &r
 }
 
-// directResource is a resource that answers without the framework.
+// directResource answers requests for a resource without the framework.
 type directResource struct {
 	*Resource
 	schema       schema.Schema
@@ -149,7 +148,7 @@ func newDirectResource(ctx context.Context, r *Resource) (*directResource, error
 	return direct, nil
 }
 
-// validate answers that a configuration is valid, nil where there is something to say.
+// validate answers that a configuration is valid. It returns nil if there may be diagnostics.
 func (r *directResource) validate(ctx context.Context, req *tfprotov6.ValidateResourceConfigRequest) *tfprotov6.ValidateResourceConfigResponse {
 	if req.Config == nil {
 		return nil
@@ -170,8 +169,8 @@ func (r *directResource) validate(ctx context.Context, req *tfprotov6.ValidateRe
 	return &tfprotov6.ValidateResourceConfigResponse{}
 }
 
-// plan answers a plan in which nothing changes, or that makes a new object; nil where
-// something changes, or there is something to say.
+// plan answers the plan of an unchanged or new object. It returns nil if something changes or there
+// may be diagnostics.
 func (r *directResource) plan(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest) *tfprotov6.PlanResourceChangeResponse {
 	prior, proposed := req.PriorState, req.ProposedNewState
 	if prior == nil || proposed == nil || req.Config == nil || len(prior.MsgPack) == 0 {
@@ -186,7 +185,7 @@ func (r *directResource) plan(ctx context.Context, req *tfprotov6.PlanResourceCh
 	return nil
 }
 
-// planCreation answers the plan of a new object, nil where there is something to say.
+// planCreation answers the plan of a new object. It returns nil if there may be diagnostics.
 func (r *directResource) planCreation(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest) *tfprotov6.PlanResourceChangeResponse {
 	proposed, err := req.ProposedNewState.Unmarshal(r.valueType)
 	if err != nil || len(req.PriorPrivate) > 0 {
@@ -212,7 +211,7 @@ func (r *directResource) planCreation(ctx context.Context, req *tfprotov6.PlanRe
 	return r.planned(req, &planned)
 }
 
-// planned is the answer to a plan, with everything but the state as it was.
+// planned returns the response to a plan with the given state and everything else unchanged.
 func (r *directResource) planned(req *tfprotov6.PlanResourceChangeRequest, state *tfprotov6.DynamicValue) *tfprotov6.PlanResourceChangeResponse {
 	identity := req.PriorIdentity
 	if identity == nil {
@@ -223,8 +222,8 @@ func (r *directResource) planned(req *tfprotov6.PlanResourceChangeRequest, state
 	return &tfprotov6.PlanResourceChangeResponse{PlannedState: state, PlannedPrivate: req.PriorPrivate, PlannedIdentity: identity}
 }
 
-// planNothing answers a plan in which nothing changes, nil where something does, or
-// there is something to say.
+// planNothing answers the plan of an unchanged object. It returns nil if something changes or there
+// may be diagnostics.
 func (r *directResource) planNothing(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest) *tfprotov6.PlanResourceChangeResponse {
 	before, err := req.PriorState.Unmarshal(r.valueType)
 	if err != nil || before.IsNull() {
@@ -337,7 +336,7 @@ func (r *directResource) plain(state map[string]tftypes.Value) bool {
 	return limit == "" || err == nil
 }
 
-// encodeIdentity is an identity as the protocol has it; attributes nil = null.
+// encodeIdentity returns an identity in protocol form; attributes nil = null.
 func encodeIdentity(t tftypes.Object, attributes map[string]tftypes.Value) *tfprotov6.ResourceIdentityData {
 	value := tftypes.NewValue(t, nil)
 	if attributes != nil {
@@ -350,7 +349,7 @@ func encodeIdentity(t tftypes.Object, attributes map[string]tftypes.Value) *tfpr
 	return &tfprotov6.ResourceIdentityData{IdentityData: &encoded}
 }
 
-// sameIdentity reports that an identity has these attributes.
+// sameIdentity reports whether an identity has the given attributes.
 func sameIdentity(t tftypes.Object, identity *tfprotov6.ResourceIdentityData, attributes map[string]tftypes.Value) bool {
 	if identity.IdentityData == nil {
 		return false
@@ -359,8 +358,8 @@ func sameIdentity(t tftypes.Object, identity *tfprotov6.ResourceIdentityData, at
 	return err == nil && sameAttributes(AttributesOf(value), attributes)
 }
 
-// readPrivate is the version that private state has as the framework encodes it, nil
-// where there is none; ok is false where there is something else, too.
+// readPrivate returns the version in private state as the framework encodes it, or nil if there is
+// none. ok is false if the private state contains anything else.
 func readPrivate(private []byte) (v *version, ok bool) {
 	if len(private) == 0 {
 		return nil, true

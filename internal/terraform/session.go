@@ -16,51 +16,51 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 )
 
-// Session is what resources and data sources of one configured provider share.
+// Session is shared by the resources and data sources of one configured provider.
 type Session struct {
 	client *client.Client
-	// namespace is that of objects that name none.
+	// namespace is the default namespace of objects.
 	namespace string
-	// warn says that a refresh warns of what it finds unsatisfied.
+	// warn says whether a refresh warns about unsatisfied decisions.
 	warn        bool
 	unsatisfied *unsatisfied
 	changes     changes
 	lists       *listSnapshots
-	// replaced are the objects that replaced ones had.
+	// replaced holds the dependents of replaced objects.
 	replaced replacedDependents
-	// told is set when somebody has reported that the server is lost, and failing when
-	// a resource has, or is about to, so that the run fails: of a data source in a check
-	// block Terraform only warns.
+	// told is set when somebody has reported that the server is lost. failing is set when a
+	// resource has reported it, or is about to, so that the run fails: errors of a data source in a
+	// check block are only warnings.
 	told, failing atomic.Bool
 	// build is the version of the provider.
 	build        string
 	fingerprints sync.Map // of the states of each kind
-	// pending says why there is no client yet: the configuration is not known.
+	// pending is the reason why there is no client yet: the configuration is unknown.
 	pending error
 }
 
-// NewSession returns the session of a configured provider. namespace is that of
-// objects that name none, build the version of the provider. With warn, a refresh warns of decisions that do not have
-// what they were asked for.
+// NewSession returns the session of a configured provider. namespace is the default namespace,
+// build the version of the provider. With warn, a refresh warns about decisions that are not
+// satisfied.
 func NewSession(c *client.Client, build, namespace string, warn bool) *Session {
 	return &Session{client: c, build: build, namespace: namespace, warn: warn, unsatisfied: newUnsatisfied(), lists: newListSnapshots(c)}
 }
 
-// PendingSession returns the session of a provider whose configuration is not known
-// yet; pending says what it waits for.
+// PendingSession returns the session of a provider whose configuration is unknown; pending is the
+// reason.
 func PendingSession(pending error) *Session { return &Session{pending: pending} }
 
-// Client is the connection to the server.
+// Client returns the client of the server.
 func (s *Session) Client() *client.Client { return s.client }
 
-// Namespace is the namespace of objects that name none.
+// Namespace returns the default namespace.
 func (s *Session) Namespace() string { return s.namespace }
 
-// Pending reports that the configuration is not known yet.
+// Pending reports whether the configuration is unknown.
 func (s *Session) Pending() bool { return s.pending != nil }
 
-// sessionOf takes the session out of what the framework hands to Configure,
-// which is nil while Terraform only validates.
+// sessionOf returns the session that the framework passes to Configure, or nil while Terraform only
+// validates.
 func sessionOf(data any, diags *diag.Diagnostics) *Session {
 	if data == nil {
 		return nil
@@ -72,8 +72,7 @@ func sessionOf(data any, diags *diag.Diagnostics) *Session {
 	return s
 }
 
-// Connected reports that there is a client to work with, and adds the reason
-// where there is none.
+// Connected reports whether there is a client, and adds the reason if there is none.
 func (s *Session) Connected(diags *diag.Diagnostics) bool {
 	switch {
 	case s == nil:
@@ -86,22 +85,22 @@ func (s *Session) Connected(diags *diag.Diagnostics) bool {
 	return false
 }
 
-// confirmTime is how long a write without an answer is looked for.
+// confirmTime is how long to check whether a write without a response succeeded.
 const confirmTime = 5 * time.Second
 
-// written looks for an object whose write got no answer. ctx may have ended.
+// written looks for an object whose write got no response. ctx may be done.
 func (s *Session) written(ctx context.Context, object api.Object) (api.Object, bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTime)
 	defer cancel()
 	return s.client.Written(ctx, object)
 }
 
-// NamespacedKey is the key of the object that the arguments of a data source name.
+// NamespacedKey returns the key of the object that the arguments of a data source identify.
 func (s *Session) NamespacedKey(kind api.Kind, arguments map[string]any) api.Key {
 	return api.Key{Kind: kind, Namespace: cmp.Or(Argument(arguments, "namespace"), s.namespace), Name: Argument(arguments, "name")}
 }
 
-// fingerprint is that of the states which this provider makes of objects of a kind.
+// fingerprint identifies how this provider version turns objects of a kind into states.
 func (s *Session) fingerprint(kind api.Kind, t tftypes.Type) string {
 	if known, ok := s.fingerprints.Load(kind); ok {
 		return known.(string) //nolint:forcetypeassert // nothing else is stored

@@ -7,28 +7,27 @@ import (
 )
 
 const (
-	// longestSettling bounds how long an apply waits for what else it writes.
+	// longestSettling limits how long an apply waits for its other writes.
 	longestSettling = 10 * time.Second
-	// pauseTime is how long nothing must have been written for it to be over. It is
-	// only waited for where something was written beside a decision.
+	// pauseTime is how long there must be no writes for them to count as finished. An apply waits
+	// for it only if there were other writes besides the decision.
 	pauseTime = 500 * time.Millisecond
-	// startTime is how long an apply takes to begin with all that waits for nothing. A
-	// decision that is made sooner may be the first of several writes.
+	// startTime is how long an apply takes to start all operations without dependencies. A decision
+	// made earlier may be the first of several writes.
 	startTime = 300 * time.Millisecond
 )
 
-// changes are the writes of this run that move the decisions of others. The zero
-// value has seen none.
+// changes tracks the writes of this run that affect decisions of other objects. The zero value is
+// empty.
 type changes struct {
 	mu      sync.Mutex
 	begun   int
 	running int
-	last    time.Time // when the latest ended
-	first   time.Time // when the run began to write anything
+	last    time.Time // when the last one ended
+	first   time.Time // when the first write of the run began
 }
 
-// begin says that an object which moves others is being written; the function it
-// returns that it has been.
+// begin records the start of a write that affects others; end records its end.
 func (c *changes) begin() (end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,7 +48,7 @@ func (c *changes) start() {
 	}
 }
 
-// mark is a moment among the changes: those that were running then count as later.
+// mark returns a position among the changes; running ones count as later.
 func (c *changes) mark() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,8 +56,8 @@ func (c *changes) mark() int {
 	return c.begun - c.running
 }
 
-// standing says how many changes there are since a mark, and how long to wait at
-// least until they may be over; 0 = they are.
+// standing returns the number of changes since a mark, and how long to wait until they may be
+// finished; 0 = they are.
 func (c *changes) standing(mark int) (since int, wait time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,9 +71,9 @@ func (c *changes) standing(mark int) (since int, wait time.Duration) {
 	return since, max(pauseTime-time.Since(c.last), 0)
 }
 
-// settled waits until the changes since a mark are over, for a while at most, and
-// reports whether there were any. A decision that was made meanwhile was made over
-// half of what the same apply writes, where nothing makes it wait for the rest.
+// settled waits until the changes since a mark are finished, for a limited time, and reports
+// whether there were any. A decision made in the meantime was based on only part of what the apply
+// writes, unless dependencies order them.
 func (c *changes) settled(ctx context.Context, mark int) bool {
 	ctx, cancel := context.WithTimeout(ctx, longestSettling)
 	defer cancel()

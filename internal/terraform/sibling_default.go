@@ -9,9 +9,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// siblingDefault is the default of a text that follows from an attribute beside
-// it: a grace period is there only where replicas are purged gracefully. While the
-// other one is unknown, so is the default.
+// siblingDefault is a default that depends on a sibling attribute: a grace period exists only if
+// replicas are purged gracefully. If the sibling is unknown, so is the default.
 type siblingDefault struct{ by *api.DefaultBy }
 
 // Description implements planmodifier.String.
@@ -37,7 +36,7 @@ func (d siblingDefault) PlanModifyString(ctx context.Context, req planmodifier.S
 	}
 }
 
-// beside is what PlanModifyString plans where nothing is configured beside other.
+// beside returns the plan of an unset attribute for a value of the sibling.
 func (d siblingDefault) beside(other tftypes.Value) tftypes.Value {
 	if !other.IsKnown() {
 		return tftypes.NewValue(tftypes.String, tftypes.UnknownValue)

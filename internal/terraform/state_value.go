@@ -104,8 +104,8 @@ func stateValue(ctx context.Context, attribute schema.Attribute, t tftypes.Type,
 	return value, nil
 }
 
-// holdsFloats reports a type of numbers that the API keeps as float64, or a
-// collection of such. Whole numbers it keeps exactly.
+// holdsFloats reports whether a type consists of numbers that the API keeps as float64, or is a
+// collection of such. Integers are kept exactly.
 func holdsFloats(t attr.Type) bool {
 	if collection, ok := t.(attr.TypeWithElementType); ok {
 		return holdsFloats(collection.ElementType())
@@ -125,8 +125,8 @@ func nestedValue(ctx context.Context, attributes map[string]schema.Attribute, t 
 	return tftypes.NewValue(t, values), nil
 }
 
-// setValue is a set of objects. The order of the document means nothing: an element
-// keeps the spelling of the one before that means the same, wherever that was.
+// setValue returns a set of objects. The order of the document does not matter: each element keeps
+// the spelling of an equivalent prior element.
 func setValue(ctx context.Context, attributes map[string]schema.Attribute, t tftypes.Type, document any, prior tftypes.Value) (tftypes.Value, error) {
 	list, ok := document.([]any)
 	if !ok {
@@ -151,8 +151,8 @@ func setValue(ctx context.Context, attributes map[string]schema.Attribute, t tft
 	return tftypes.NewValue(t, elements), nil
 }
 
-// isEmpty reports a known value that JSON leaves out: an empty collection or
-// text, false or 0, or an object that has nothing but such values.
+// isEmpty reports whether a known value is omitted in JSON: an empty collection or string, false,
+// 0, or an object with only such values.
 func isEmpty(v tftypes.Value) bool {
 	if !v.IsKnown() || v.IsNull() {
 		return false
@@ -182,8 +182,8 @@ func isEmpty(v tftypes.Value) bool {
 	return false
 }
 
-// keepSpelling returns prior where it differs from value only in digits that a
-// float64 does not hold.
+// keepSpelling returns prior if it differs from value only in digits beyond the precision of
+// float64.
 func keepSpelling(value, prior tftypes.Value) tftypes.Value {
 	if !prior.IsKnown() || prior.IsNull() || !value.Type().Equal(prior.Type()) {
 		return value
@@ -220,10 +220,9 @@ func keepSpelling(value, prior tftypes.Value) tftypes.Value {
 	return value
 }
 
-// settle is the one rule by which a create or an update fills the state: what
-// the plan knew is written as planned, what it did not know is the server's.
-// Read then always writes the server's, so a difference shows in the next plan
-// and never as an "inconsistent result after apply".
+// settle is the single rule by which a create or update sets the state: known planned values are
+// kept as planned, unknown ones come from the server. Read always uses the server's values, so
+// differences appear in the next plan and never as "inconsistent result after apply".
 func settle(plan, server map[string]tftypes.Value) map[string]tftypes.Value {
 	settled := make(map[string]tftypes.Value, len(plan))
 	for name, planned := range plan {

@@ -11,9 +11,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// upgrade answers with a state as it is stored, nil where it is not one of this schema.
-// It goes back as the JSON that it is: making MessagePack of it would cost the provider
-// more than everything else in a plan without changes, and Terraform takes both.
+// upgrade returns a stored state unchanged, or nil if it does not match the current schema. It is
+// returned as JSON: converting it to MessagePack would cost more than everything else in a plan
+// without changes, and Terraform accepts both.
 func (r *directResource) upgrade(req *tfprotov6.UpgradeResourceStateRequest) *tfprotov6.UpgradeResourceStateResponse {
 	if req.RawState == nil || req.Version != r.schema.Version {
 		return nil
@@ -30,8 +30,8 @@ func (r *directResource) upgrade(req *tfprotov6.UpgradeResourceStateRequest) *tf
 	return &tfprotov6.UpgradeResourceStateResponse{UpgradedState: &tfprotov6.DynamicValue{JSON: req.RawState.JSON}}
 }
 
-// isValue reports that Terraform reads a JSON document as a value of a type, and as the
-// same one as the framework does.
+// isValue reports whether Terraform decodes a JSON document as a value of a type in the same way as
+// the framework.
 func isValue(document any, t tftypes.Type) bool {
 	if document == nil {
 		return !t.Is(tftypes.DynamicPseudoType)
@@ -56,13 +56,13 @@ func isValue(document any, t tftypes.Type) bool {
 		return t.Is(tftypes.String)
 	case bool:
 		return t.Is(tftypes.Bool)
-	case json.Number: // Terraform writes none with an exponent
+	case json.Number: // Terraform does not write exponents
 		return t.Is(tftypes.Number) && !strings.ContainsAny(string(document), "eE")
 	}
 	return false
 }
 
-// isObject reports the same of the attributes of an object.
+// isObject is isValue for the attributes of an object.
 func isObject(attributes map[string]any, types map[string]tftypes.Type) bool {
 	for name, attribute := range attributes {
 		if t := types[name]; t == nil || !isValue(attribute, t) {
@@ -72,7 +72,7 @@ func isObject(attributes map[string]any, types map[string]tftypes.Type) bool {
 	return true
 }
 
-// isCollection reports the same of the elements of a list or a set.
+// isCollection is isValue for the elements of a list or set.
 func isCollection(document any, t tftypes.Type) bool {
 	elements, ok := document.([]any)
 	for _, element := range elements {

@@ -15,32 +15,31 @@ import (
 )
 
 const (
-	// quietTime is how long nothing must have been read for a refresh to count as
-	// over. Terraform does not say when it is.
+	// quietTime is how long there must be no reads for a refresh to count as finished. Terraform
+	// does not report when it is.
 	quietTime = 200 * time.Millisecond
-	// longestGathering bounds how long one read is held back for the others. What
-	// depends on its resource waits with it.
+	// longestGathering limits how long one read waits for the others, because everything that
+	// depends on its resource waits too.
 	longestGathering = 10 * time.Second
-	// maxNamed is how many objects a warning names.
+	// maxNamed is the number of objects that a warning names.
 	maxNamed = 100
 )
 
-// unsatisfied gathers what a refresh finds unsatisfied, so that it is one warning.
-// Terraform reads each resource by itself, shows of several equal warnings the first
-// alone, and does not say which read is the last. The read that finds the first one
-// therefore waits until nothing is read any more, and reports for all; the others
-// go on at once.
+// unsatisfied collects the unsatisfied objects of a refresh for a single warning. Terraform reads
+// each resource separately, deduplicates equal warnings, and does not say which read is the last.
+// Therefore the read that finds the first unsatisfied object waits until there are no more reads,
+// and reports for all; the others return at once.
 type unsatisfied struct {
 	mu      sync.Mutex
-	reading int // reads that are under way, apart from the one that gathers
+	reading int // running reads, except the one that gathers
 	// begun counts the reads.
 	begun int
-	// gathering says that a read waits to report what is found.
+	// gathering says that a read is waiting to report.
 	gathering bool
-	// alone says that a wait was in vain: reads come one after the other here.
+	// alone says that an earlier wait was in vain, because reads are sequential.
 	alone bool
 	found map[api.Key]string
-	// changed tells the one who gathers that a read has begun or ended.
+	// changed notifies the gathering read that a read has begun or ended.
 	changed chan struct{}
 }
 
@@ -48,7 +47,7 @@ func newUnsatisfied() *unsatisfied {
 	return &unsatisfied{found: map[api.Key]string{}, changed: make(chan struct{}, 1)}
 }
 
-// begin says that a read is under way; the function it returns that it is over.
+// begin records the start of a read; end records its end.
 func (u *unsatisfied) begin() (end func()) {
 	u.count(1)
 	return sync.OnceFunc(func() { u.count(-1) })
@@ -64,12 +63,12 @@ func (u *unsatisfied) count(n int) {
 	u.mu.Unlock()
 	select {
 	case u.changed <- struct{}{}:
-	default: // it knows
+	default: // already notified
 	}
 }
 
-// add takes what is not satisfied of an object, "" = nothing, and returns what is
-// to be reported with this read: nothing, or all that was found.
+// add records why an object is unsatisfied, "" if it is not, and returns what this read must
+// report: nothing, or everything that was found.
 func (u *unsatisfied) add(ctx context.Context, key api.Key, text string) map[api.Key]string {
 	if text == "" {
 		return nil
@@ -94,7 +93,7 @@ func (u *unsatisfied) add(ctx context.Context, key api.Key, text string) map[api
 	return found
 }
 
-// untilQuiet waits until nothing has been read for a while.
+// untilQuiet waits until there have been no reads for a while.
 func (u *unsatisfied) untilQuiet(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, longestGathering)
 	defer cancel()
@@ -118,7 +117,7 @@ func (u *unsatisfied) untilQuiet(ctx context.Context) {
 	}
 }
 
-// warnUnsatisfied is the one warning of what a refresh found.
+// warnUnsatisfied adds the warning for everything that was found.
 func warnUnsatisfied(found map[api.Key]string, diags *diag.Diagnostics) {
 	if len(found) == 0 {
 		return
@@ -135,7 +134,7 @@ func warnUnsatisfied(found map[api.Key]string, diags *diag.Diagnostics) {
 	diags.AddWarning("Not every decision has what it was asked for", text.String())
 }
 
-// missing says what is missing of what an object asks for; "" = nothing.
+// missing says what is missing of what an object requests, or returns "".
 func (r *Resource) missing(object api.Object) string {
 	if r.Unsatisfied != nil {
 		return r.Unsatisfied(object)
@@ -155,7 +154,7 @@ func (r *Resource) missing(object api.Object) string {
 	return ""
 }
 
-// reached reports that an object has what an apply with these attributes waits for.
+// reached reports whether an object has what an apply with these attributes waits for.
 func (r *Resource) reached(object api.Object, attributes tftypes.Value) bool {
 	state, ok := r.Choice.state(object)
 	return !ok || unawaited(attributes) ||

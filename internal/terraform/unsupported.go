@@ -11,30 +11,29 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// A field of the API whose type has no attribute is a mistake in this repository, as is
-// a default that this package cannot read. Neither is left out silently, and neither
-// panics: the schema has an error that names the field, so that the test over all
-// schemas fails.
+// An API field whose type has no attribute, or a default that cannot be parsed, is a bug in this
+// repository. The schema then contains an error that names the field, so that the test over all
+// schemas fails, instead of a panic or a missing attribute.
 
-// unsupported stands for an attribute of a resource that cannot be made.
+// unsupported replaces an attribute of a resource that cannot be created.
 type unsupported struct {
 	schema.StringAttribute
 	why error
 }
 
-// unsupportedArgument stands for an attribute of a data source that cannot be made.
+// unsupportedArgument replaces an attribute of a data source that cannot be created.
 type unsupportedArgument struct {
 	datasource.StringAttribute
 	why error
 }
 
-// noAttribute says that the type of a field has no attribute.
+// noAttribute returns the error for a field whose type has no attribute.
 func noAttribute(f *api.Field) error {
 	return fmt.Errorf("%s.%s: no attribute holds a %s", f.Of.Name(), f.Name, f.Type)
 }
 
-// checkAttributes adds an error for every attribute of a resource that cannot be made,
-// or whose default cannot be read.
+// checkAttributes adds an error for every attribute of a resource that cannot be created or whose
+// default cannot be parsed.
 func checkAttributes(ctx context.Context, typeName string, attributes map[string]schema.Attribute, diags *diag.Diagnostics) {
 	walk(attributes, []string{typeName}, func(at []string, attribute schema.Attribute) {
 		if _, _, err := defaultOf(ctx, attribute); err != nil {
@@ -43,7 +42,7 @@ func checkAttributes(ctx context.Context, typeName string, attributes map[string
 	})
 }
 
-// checkArguments adds an error for every attribute of a data source that cannot be made.
+// checkArguments adds an error for every attribute of a data source that cannot be created.
 func checkArguments(typeName string, attributes map[string]datasource.Attribute, diags *diag.Diagnostics) {
 	walk(attributes, []string{typeName}, func(at []string, attribute schema.Attribute) {
 		if a, ok := attribute.(unsupportedArgument); ok {

@@ -16,9 +16,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// ValidateConfig implements resource.ResourceWithValidateConfig with the rules
-// of the server itself. What depends on values that are not known yet is checked
-// when they are.
+// ValidateConfig implements resource.ResourceWithValidateConfig, using the server's rules. What
+// depends on unknown values is validated once they are known.
 func (r *Resource) ValidateConfig(_ context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	var d configDocument
 	document, err := r.document(&d, req.Config.Raw)
@@ -34,16 +33,15 @@ func (r *Resource) ValidateConfig(_ context.Context, req resource.ValidateConfig
 	}
 }
 
-// ObjectRules are those that the object of a configuration keeps.
+// ObjectRules are the validation rules for the object of a configuration.
 type ObjectRules struct {
 	Kind api.Kind
-	// Unsettled reports attributes that cannot be judged yet; nil = none.
+	// Unsettled reports attributes that cannot be validated yet; nil = none.
 	Unsettled Unsettled
 }
 
-// validateObject reports the rules that the object of a configuration breaks. The
-// object is the whole configuration, or the attribute under. d knows which values
-// are not known yet, and which are null.
+// validateObject reports validation errors of the object in a configuration, which is the whole
+// configuration or the attribute under. d holds the unknown and null values.
 func validateObject(rules ObjectRules, under string, document map[string]any, d *configDocument, t tftypes.Type, diags *diag.Diagnostics) {
 	for _, at := range d.Nulls {
 		at, name := shownPath(at)
@@ -77,7 +75,7 @@ func validateObject(rules ObjectRules, under string, document map[string]any, d 
 	}
 }
 
-// FieldsUnder are the errors of an object as those of the attribute that holds it.
+// FieldsUnder prefixes the fields of errors with the attribute that holds the object.
 func FieldsUnder(attribute string, fields api.FieldErrors) api.FieldErrors {
 	if attribute == "" {
 		return fields
@@ -86,19 +84,18 @@ func FieldsUnder(attribute string, fields api.FieldErrors) api.FieldErrors {
 	for i := range moved {
 		_, rest, ok := strings.Cut(moved[i].Field, ".")
 		moved[i].Field = attribute
-		if ok { // behind "spec" or "metadata"
+		if ok { // below "spec" or "metadata"
 			moved[i].Field += "." + rest
 		}
 	}
 	return moved
 }
 
-// Unsettled reports that the attribute at cannot be judged yet, because of what is not
-// known: whether it may be there, or must, depends on that. base is the attribute that
-// holds the object.
+// Unsettled reports whether the attribute at cannot be validated yet because of the unknown values:
+// they determine whether it is allowed or required. base is the attribute that holds the object.
 type Unsettled func(base, at path.Path, unknown []path.Path) bool
 
-// Companions are attributes of which one may, or must, be there depending on the others.
+// Companions are attributes that are allowed or required depending on each other.
 func Companions(names ...string) Unsettled {
 	return func(base, at path.Path, unknown []path.Path) bool {
 		among := func(p path.Path) bool {
@@ -108,8 +105,8 @@ func Companions(names ...string) Unsettled {
 	}
 }
 
-// Choices are the companions of a kind that follow from its fields: one that chooses,
-// and the blocks that are named like its values or have a default under one of them.
+// Choices derives the companions of a kind from its fields: an enum, and the blocks that are named
+// like its values or have a default that depends on it.
 func Choices(kind api.Kind) Unsettled {
 	fields := api.Fields(specOf(kind))
 	for i := range fields {
@@ -130,8 +127,8 @@ func Choices(kind api.Kind) Unsettled {
 	return nil
 }
 
-// validateTimeouts refuses time limits that leave no time. Texts that are no
-// duration are refused by the attributes themselves.
+// validateTimeouts rejects timeouts that are not positive. The attributes themselves reject text
+// that is not a duration.
 func validateTimeouts(config tftypes.Value, diags *diag.Diagnostics) {
 	limits := AttributesOf(AttributesOf(config)["timeouts"])
 	for _, operation := range slices.Sorted(maps.Keys(limits)) {

@@ -8,30 +8,29 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// version identifies what the user asked of an object at a moment, and what of it is
-// in the state. It lives in the resource's private state: as an attribute it would be
-// a difference with every decision.
+// version identifies a version of the user's part of an object, and how much of it is in the state.
+// It is kept in private state, because as an attribute it would differ with every decision.
 type version struct {
 	UID             string `json:"uid"`
 	Generation      int64  `json:"generation"`
 	ResourceVersion string `json:"resource_version"`
-	// Unfinished says that an update was written and then failed, because what it
-	// waits for did not come: it is planned again until it has.
+	// Unfinished says that an update was written but failed because what it waits for did not
+	// happen: it is planned again until it does.
 	Unfinished bool `json:"unfinished,omitempty"`
-	// Exact is the fingerprint of the provider that made the whole state from this
-	// version of the object: as long as both stay, so does the state. "" = the state
-	// has something that was planned, and the server spells differently.
+	// Exact is the fingerprint of the provider that created the complete state from this version of
+	// the object: as long as both are unchanged, so is the state. "" = the state contains planned
+	// values that the server spells differently.
 	Exact string `json:"exact,omitempty"`
 }
 
-// encode is a version as private state has it: short, for Terraform writes the
-// state of all resources after each.
+// encode returns the version for private state. It is compact, because Terraform rewrites the state
+// of all resources after each operation.
 func (v *version) encode() ([]byte, error) {
 	return json.Marshal([]any{v.UID, v.Generation, v.ResourceVersion, v.Unfinished, v.Exact})
 }
 
-// decodeVersion reads a version, also as providers wrote it that made an object of
-// it; nil where it is neither.
+// decodeVersion decodes a version, also in the object form of earlier providers; nil if it is
+// neither.
 func decodeVersion(data []byte) *version {
 	v := &version{}
 	if json.Unmarshal(data, v) == nil {
@@ -56,7 +55,7 @@ func (v *version) sameIntent(object api.Object) bool {
 	return v.UID == object.Meta().UID && v.Generation == object.Meta().Generation
 }
 
-// readVersion is the version the state was made from, nil when it has none.
+// readVersion returns the version that the state was made from, or nil.
 func readVersion(ctx context.Context, private privateData, diags *diag.Diagnostics) *version {
 	data, more := private.GetKey(ctx, versionKey)
 	diags.Append(more...)
@@ -66,7 +65,7 @@ func readVersion(ctx context.Context, private privateData, diags *diag.Diagnosti
 	return decodeVersion(data)
 }
 
-// unfinished reports an update that has to be planned again.
+// unfinished reports whether an update must be planned again.
 func (v *version) unfinished() bool { return v != nil && v.Unfinished }
 
 // kept reports that a version stays in private state: one of the same intent does where
@@ -90,7 +89,7 @@ func keepVersion(ctx context.Context, private privateData, v version, stateStays
 	diags.Append(private.SetKey(ctx, versionKey, data)...)
 }
 
-// versionOf is the version of an object.
+// versionOf returns the version of an object.
 func versionOf(object api.Object, unfinished bool, exact string) version {
 	meta := object.Meta()
 	return version{UID: meta.UID, Generation: meta.Generation, ResourceVersion: meta.ResourceVersion, Unfinished: unfinished, Exact: exact}

@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 )
 
-// WaitAttribute says what an apply waits for. what names the object, chosen what
-// is chosen for it, and attribute the attribute that has the choice: "placement",
+// WaitAttribute returns the attribute that says what an apply waits for. what names the object,
+// chosen what is chosen for it, and attribute the attribute with the choice: "placement",
 // "cluster", "clusters".
 func WaitAttribute(what, chosen, attribute string) schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
@@ -34,7 +34,7 @@ func waitForAttribute(description string, values ...string) schema.StringAttribu
 	}
 }
 
-// WorkloadWaitAttribute is that of a workload, whose pods can be waited for, too.
+// WorkloadWaitAttribute is WaitAttribute for workloads, which can also wait for their pods.
 func WorkloadWaitAttribute() schema.SingleNestedAttribute {
 	wait := WaitAttribute("workload", "cluster", "clusters")
 	wait.Attributes["for"] = waitForAttribute("`decided` (default): wait until the server has decided. `distributed`: also wait until the pods are split as `distribution` says; allow enough time in `timeouts`. Use it only for workloads that are already running: pods that are created after this resource cannot be split yet. `none`: do not wait; `clusters` then shows the decision that the server has at that moment, if any.", waitDecided, waitDistributed, waitNone)

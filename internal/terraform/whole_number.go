@@ -12,19 +12,18 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// WholeNumber is the framework's type of integers, except that 1.5 is the user's
-// mistake: the framework itself calls it an error in the provider and asks for a
-// report.
+// WholeNumber is the framework's integer type, except that 1.5 is reported as a user error: the
+// framework reports an error in the provider and asks for a bug report.
 type WholeNumber struct{ basetypes.Int64Type }
 
-// Equal implements attr.Type. Values of the type are plain integers.
+// Equal implements attr.Type. Values are plain integers.
 func (t WholeNumber) Equal(o attr.Type) bool {
 	_, same := o.(WholeNumber)
 	return same || t.Int64Type.Equal(o)
 }
 
-// ValueFromTerraform implements attr.Type. What is no integer is unknown until
-// Validate, which the framework calls next, refuses it.
+// ValueFromTerraform implements attr.Type. A value that is not an integer becomes unknown;
+// Validate, which the framework calls next, rejects it.
 func (t WholeNumber) ValueFromTerraform(ctx context.Context, in tftypes.Value) (attr.Value, error) {
 	if !isWhole(in) {
 		return types.Int64Unknown(), nil
@@ -32,21 +31,20 @@ func (t WholeNumber) ValueFromTerraform(ctx context.Context, in tftypes.Value) (
 	return t.Int64Type.ValueFromTerraform(ctx, in)
 }
 
-// Validate implements xattr.TypeWithValidate, which the framework's own type
-// does, too.
+// Validate implements xattr.TypeWithValidate, as the framework's own type does.
 func (t WholeNumber) Validate(_ context.Context, in tftypes.Value, at path.Path) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if !isWhole(in) {
 		var number big.Float
-		_ = in.As(&number) // isWhole says that it is one
-		// The words of the server, so that the two are reported as one.
+		_ = in.As(&number) // checked by isWhole
+		// Same text as the server's, so that the two are reported as one.
 		message := string(NumberText(&number)) + " is not a whole number of at most 64 bits"
 		diags.AddAttributeError(at, "Invalid "+at.String(), Sentence(at.String()+": "+message))
 	}
 	return diags
 }
 
-// isWhole reports a value that is not a number, or one that an int64 holds.
+// isWhole reports whether a value is an integer within int64, or not a number at all.
 func isWhole(v tftypes.Value) bool {
 	var number big.Float
 	if !v.IsKnown() || v.IsNull() || !v.Type().Is(tftypes.Number) || v.As(&number) != nil {

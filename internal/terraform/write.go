@@ -19,9 +19,8 @@ import (
 // longestWait is how long one request asks the server to wait for a decision.
 const longestWait = 10 * time.Second
 
-// wait is how long the server may hold back the answer to a write. Half of the
-// time limit stays for the answer: without one the object would exist and the
-// state would not know.
+// wait returns how long the server may delay the response to a write. Half of the timeout is
+// reserved for the response: without one, the object would exist but not be in the state.
 func (r *Resource) wait(plan tftypes.Value, limit time.Duration) *time.Duration {
 	wait := min(longestWait, limit/2)
 	if unawaited(plan) {
@@ -30,7 +29,7 @@ func (r *Resource) wait(plan tftypes.Value, limit time.Duration) *time.Duration 
 	return &wait
 }
 
-// timeout is the time limit of an operation.
+// timeout returns the timeout of an operation.
 func (r *Resource) timeout(
 	ctx context.Context,
 	operation func(timeouts.Value, context.Context, time.Duration) (time.Duration, diag.Diagnostics),
@@ -47,7 +46,7 @@ func (r *Resource) timeout(
 	return limit
 }
 
-// key is the key of the object that attributes describe.
+// key returns the key of the object that attributes describe.
 func (r *Resource) key(attributes map[string]tftypes.Value) api.Key {
 	key := api.Key{Kind: r.Kind, Name: TextOf(attributes["name"])}
 	if parent := parentAttribute(r.scope()); parent != "" {
@@ -88,9 +87,9 @@ func (r *Resource) values(ctx context.Context, t tftypes.Type, object api.Object
 	return values, nil
 }
 
-// object is the object that a plan asks for. The plan has everything but the
-// write-only values, which only the configuration has; the configuration alone
-// would not do, because ignore_changes is applied to plans only.
+// object returns the object that a plan requests. The plan contains everything except write-only
+// values, which are only in the configuration. The configuration alone is not enough, because
+// ignore_changes applies to plans only.
 func (r *Resource) object(config, plan tftypes.Value, diags *diag.Diagnostics) api.Object {
 	var d configDocument
 	var object api.Object
@@ -104,7 +103,7 @@ func (r *Resource) object(config, plan tftypes.Value, diags *diag.Diagnostics) a
 	return object
 }
 
-// written is the document of the object that a plan asks for.
+// written returns the document of the object that a plan requests.
 func (r *Resource) written(d *configDocument, config, plan tftypes.Value) (map[string]any, error) {
 	document, err := r.read(d, plan)
 	if err != nil {
@@ -120,7 +119,7 @@ func (r *Resource) written(d *configDocument, config, plan tftypes.Value) (map[s
 	return document, nil
 }
 
-// document reads what the API knows of a configuration or a plan.
+// document returns the attributes of a configuration or plan that the API has.
 func (r *Resource) document(d *configDocument, value tftypes.Value) (map[string]any, error) {
 	document, err := r.read(d, value)
 	if err == nil {
@@ -129,7 +128,7 @@ func (r *Resource) document(d *configDocument, value tftypes.Value) (map[string]
 	return document, err
 }
 
-// Ask is the document of all attributes that follow from a configuration.
+// read returns the document of all attributes, including derived ones.
 func (r *Resource) read(d *configDocument, value tftypes.Value) (map[string]any, error) {
 	document, secrets := map[string]any{}, r.secrets()
 	for name, attribute := range AttributesOf(value) {
@@ -152,9 +151,9 @@ func (r *Resource) read(d *configDocument, value tftypes.Value) (map[string]any,
 	return document, nil
 }
 
-// replace writes over an object, unless somebody else changed what the user
-// asked of it since the plan was made. seen is the version the plan was made
-// from; without one (an old state) anything is written over.
+// replace overwrites an object, unless somebody else has changed the user's part of it since the
+// plan was made. seen is the version that the plan was made from; without one (an old state), any
+// version is overwritten.
 func (r *Resource) replace(ctx context.Context, object api.Object, seen *version, opts client.PutOptions) (api.Object, error) {
 	if seen != nil {
 		opts.IfMatch = seen.ResourceVersion
@@ -166,19 +165,18 @@ func (r *Resource) replace(ctx context.Context, object api.Object, seen *version
 	present, getErr := r.session.client.Get(ctx, api.KeyOf(object))
 	switch {
 	case client.IsNotFound(getErr):
-		// Deleted since the plan: what the plan asks for is still the same.
+		// Deleted since the plan: create it again.
 		opts.IfMatch, opts.Create = "", true
 		return r.put(ctx, object, opts)
 	case getErr == nil && seen.sameIntent(present):
-		// Only the server touched it, to answer a request for a fresh decision.
+		// Only the server changed it, to request a new decision.
 		opts.IfMatch = present.Meta().ResourceVersion
 		return r.put(ctx, object, opts)
 	}
 	return nil, err
 }
 
-// put writes an object. Every write may move decisions, so no list read before
-// it is used after it.
+// put writes an object. Every write may affect decisions, so lists fetched before it are dropped.
 func (r *Resource) put(ctx context.Context, object api.Object, opts client.PutOptions) (api.Object, error) {
 	defer r.session.lists.forget()
 	defer r.changes()()
@@ -189,7 +187,8 @@ func (r *Resource) put(ctx context.Context, object api.Object, opts client.PutOp
 	return stored, err
 }
 
-// changes begins a change of what others go by, unless it is these that go by others.
+// changes records the start of a write that affects other objects, unless this kind is itself
+// affected by others.
 func (r *Resource) changes() (end func()) {
 	if r.Choice != nil && r.Choice.Moved {
 		return func() {}
@@ -197,7 +196,7 @@ func (r *Resource) changes() (end func()) {
 	return r.session.changes.begin()
 }
 
-// delete removes an object; one that is gone already is removed.
+// delete deletes an object. It succeeds if the object is already gone.
 func (r *Resource) delete(ctx context.Context, key api.Key) error {
 	defer r.session.lists.forget()
 	defer r.changes()()
