@@ -9,9 +9,8 @@ import (
 	"net/http"
 )
 
-// Call makes a request that has no method of its own here, such as those of
-// tokens. in is sent as JSON unless it is nil; the answer is decoded into out
-// unless that is nil.
+// Call makes a request that has no method of its own, such as those for tokens. in is sent as JSON
+// unless it is nil; the response is decoded into out unless that is nil.
 func (c *Client) Call(ctx context.Context, method, path string, in, out any) error {
 	q := &call{method: method, path: path, repeatable: method != http.MethodPost}
 	if in != nil {
@@ -22,14 +21,14 @@ func (c *Client) Call(ctx context.Context, method, path string, in, out any) err
 	}
 	err := c.read(ctx, q, out)
 	if method == http.MethodDelete && IsNotFound(err) && q.attempts.uncertain {
-		return nil // an attempt that broke off has deleted it
+		return nil // deleted by an attempt whose connection broke
 	}
 	return err
 }
 
-// Backup writes an archive of the server's store. When one of several servers is lost
-// before the end, it begins anew at the next one, after again has discarded what was
-// written; where again is nil it cannot, and that is the error.
+// Backup writes an archive of the server's store. If one of several servers is lost before the end,
+// it starts over with the next one, after again has discarded what was written; if again is nil, it
+// fails instead.
 func (c *Client) Backup(ctx context.Context, w io.Writer, again func() error) error {
 	q := &call{
 		method: http.MethodGet, path: "/v1/backup", header: http.Header{"Accept": {"application/x-tar"}},
@@ -42,7 +41,7 @@ func (c *Client) Backup(ctx context.Context, w io.Writer, again func() error) er
 		}
 		from := &noted{Reader: resp.Body}
 		_, err = io.Copy(w, from)
-		_ = resp.Body.Close() // whatever there was to read has been read
+		_ = resp.Body.Close() // everything has been read
 		if err == nil {
 			return nil
 		}
@@ -56,7 +55,7 @@ func (c *Client) Backup(ctx context.Context, w io.Writer, again func() error) er
 	}
 }
 
-// noted is a reader that keeps its error: it tells reading from writing.
+// noted is a reader that records its error, to distinguish read errors from write errors.
 type noted struct {
 	io.Reader
 	err error

@@ -33,7 +33,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// The defaults of Options.
+// Defaults of Options.
 const (
 	DefaultEndpoint         = "http://127.0.0.1:8665"
 	DefaultRequestTimeout   = 30 * time.Second
@@ -44,58 +44,55 @@ const (
 const (
 	firstRetryDelay = 200 * time.Millisecond
 	maxRetryDelay   = 15 * time.Second
-	// serverWait is how long the server holds a write back by itself until the
-	// decision that follows is made.
+	// serverWait is how long the server by default delays the response to a write until the
+	// resulting decision is made.
 	serverWait = 10 * time.Second
 )
 
-// Options configures a Client. The zero value reaches a server on this machine.
+// Options configures a Client. The zero value connects to a server on this machine.
 type Options struct {
-	// Endpoint is the server's address. "" = DefaultEndpoint.
+	// Endpoint is the server's address. Default: DefaultEndpoint.
 	Endpoint string
-	// Endpoints are the addresses of several servers on one store, in place of
-	// Endpoint.
+	// Endpoints are the addresses of several servers that share a store. They replace Endpoint.
 	Endpoints []string
-	// Token is sent as a bearer token. Empty = none.
+	// Token is sent as a bearer token, unless it is empty.
 	Token api.Secret
 	// Tokens supplies the bearer token of each request, in place of Token, for tokens that
 	// expire. Nil = Token is sent.
 	Tokens TokenSource
-	// CACertFile holds the PEM certificates the server's certificate must chain
-	// to. "" = those of the operating system.
+	// CACertFile holds PEM certificates of authorities for the server's certificate. Default: those
+	// of the operating system.
 	CACertFile string
-	// ClientCertFile and ClientKeyFile hold the PEM certificate and key the
-	// client shows. "" = none; one needs the other.
+	// ClientCertFile and ClientKeyFile hold the PEM client certificate and key. Both or neither
+	// must be set.
 	ClientCertFile string
 	ClientKeyFile  string
-	// RequestTimeout is how long one attempt of a request may take, on top of the
-	// time the request asks the server to wait. 0 = DefaultRequestTimeout.
+	// RequestTimeout is the timeout of one attempt, in addition to the time that the request asks
+	// the server to wait. 0 = DefaultRequestTimeout.
 	RequestTimeout time.Duration
-	// MaxRetries is how often a request is repeated; of several servers, how often at
-	// each. 0 = DefaultMaxRetries, negative = never.
+	// MaxRetries is how often a request is retried, with several servers at each of them. 0 =
+	// DefaultMaxRetries, negative = never.
 	MaxRetries int
-	// MaxResponseBytes is the size at which an answer is refused. 0 =
-	// DefaultMaxResponseBytes.
+	// MaxResponseBytes is the maximum size of a response. 0 = DefaultMaxResponseBytes.
 	MaxResponseBytes int64
-	// UserAgent names the program. "" = Go's own.
+	// UserAgent names the program. "" = Go's default.
 	UserAgent string
-	// GiveUp ends everything once the server is lost: when it cannot be reached even
-	// by retries, or refuses the token. Every call from then on fails at once with a
-	// *LostError. It suits a run that cannot go on without the server.
+	// GiveUp makes all further calls fail at once with a *LostError after the server is lost: when
+	// it cannot be reached despite retries, or rejects the token. It suits a run that cannot
+	// continue without the server.
 	GiveUp bool
-	// Observe is told of every attempt of a request, with the request's context.
-	// nil = nobody is.
+	// Observe is called for every attempt of a request, with the request's context. It may be nil.
 	Observe func(context.Context, Attempt)
 }
 
-// Attempt is one attempt of a request: what was asked, and what came of it.
+// Attempt is one attempt of a request and its result.
 type Attempt struct {
 	Endpoint     string
 	Method, Path string
-	Status       int    // 0 where there was no answer
-	Server       string // the name of the server that answered; "" = it says none
+	Status       int    // 0 if there was no response
+	Server       string // name of the server that responded; "" if it did not say
 	Err          error
-	Duration     time.Duration // until the answer began
+	Duration     time.Duration // until the response began
 }
 
 // TokenSource supplies bearer tokens. Token is called before every request, by many
@@ -104,7 +101,7 @@ type TokenSource interface {
 	Token(ctx context.Context) (api.Secret, error)
 }
 
-// Client talks to one server, or to one of several. It is safe for concurrent use.
+// Client is a client of one or several servers. It is safe for concurrent use.
 type Client struct {
 	endpoints *endpoints
 	opts      Options
@@ -112,7 +109,7 @@ type Client struct {
 	loss      loss
 }
 
-// New makes a client. It reads the certificate files and does not connect.
+// New returns a client. It reads the certificate files but does not connect.
 func New(opts Options) (*Client, error) {
 	if opts.RequestTimeout == 0 {
 		opts.RequestTimeout = DefaultRequestTimeout
@@ -143,45 +140,44 @@ func New(opts Options) (*Client, error) {
 	return c, nil
 }
 
-// Endpoint is the address of the server that requests go to.
+// Endpoint returns the address of the server that requests go to.
 func (c *Client) Endpoint() string { return c.endpoints.names[c.endpoints.current()] }
 
-// Endpoints names the server, or all of several: "http://a or http://b".
+// Endpoints returns the addresses of all servers: "http://a or http://b".
 func (c *Client) Endpoints() string { return strings.Join(c.endpoints.names, " or ") }
 
-// Several reports that there are several servers to work with.
+// Several reports whether there are several servers.
 func (c *Client) Several() bool { return c.endpoints.several() }
 
-// Close drops the idle connections.
+// Close closes idle connections.
 func (c *Client) Close() { c.retrying.HTTPClient.CloseIdleConnections() }
 
-// call is one request, whatever the number of attempts it takes.
+// call is one request, regardless of the number of attempts.
 type call struct {
 	method string
 	path   string
 	query  url.Values
 	header http.Header
 	body   []byte
-	// wait is how long the server was asked to hold the answer back.
+	// wait is how long the server was asked to delay the response.
 	wait time.Duration
-	// repeatable says that a second delivery does no harm.
+	// repeatable says that the request may be delivered twice without harm.
 	repeatable bool
-	// stream says that the answer has no end: no time limit applies.
+	// stream says that the response has no end, so no timeout applies.
 	stream bool
-	// connecting says that the call only asks whether the server is there: it is made
-	// even where the server counts as lost, and not repeated where it gets no answer
-	// in time. once says that it is not repeated at all.
+	// connecting says that the call only checks whether the server responds: it is sent even if the
+	// server counts as lost, and not retried if it times out. once says that it is not retried at
+	// all.
 	connecting, once bool
 
 	attempts *attempts
 }
 
-// send carries out the call and returns the successful answer, whose body the
-// caller closes.
+// send sends the request and returns the successful response, whose body the caller closes.
 func (c *Client) send(ctx context.Context, q *call) (*http.Response, error) {
 	target := c.endpoints.bases[0].JoinPath(q.path)
-	// A name such as ".." or "" would lead to something else, which would be taken
-	// for the object.
+	// A name such as ".." or "" would address something else, which would be mistaken for the
+	// object.
 	if strings.HasSuffix(q.path, "/") || !strings.HasSuffix("/"+target.EscapedPath(), q.path) {
 		return nil, fmt.Errorf("%s is no path of the API: a name in it is empty, or has characters that no name has", q.path)
 	}
@@ -216,7 +212,7 @@ func (c *Client) send(ctx context.Context, q *call) (*http.Response, error) {
 	if req.Header.Get("Accept") == "" {
 		req.Header.Set("Accept", "application/json")
 	}
-	// Whoever only asks may send nothing more: no connection is kept open for that.
+	// A check may be the only request, so its connection is not kept open.
 	req.Close = q.connecting
 	if c.opts.UserAgent != "" {
 		req.Header.Set("User-Agent", c.opts.UserAgent)
@@ -245,7 +241,7 @@ func (c *Client) send(ctx context.Context, q *call) (*http.Response, error) {
 	return resp, nil
 }
 
-// unreachable words the error of a request that got no answer.
+// unreachable returns the error of a request without a response.
 func (c *Client) unreachable(ctx context.Context, q *call, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("%s %s: %w", q.method, q.path, cause)
@@ -265,11 +261,11 @@ func (c *Client) unreachable(ctx context.Context, q *call, err error) error {
 	return &UnreachableError{c.endpoints.String(), why}
 }
 
-// unanswered words the error of an attempt that got no answer.
+// unanswered returns the error of an attempt without a response.
 func (q *call) unanswered(err error) error {
 	var urlErr *url.Error
 	if errors.As(err, &urlErr) {
-		err = urlErr.Err // its text repeats the method and the address
+		err = urlErr.Err // url.Error repeats the method and the address
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("no answer to %s %s within %s: %w", q.method, q.path, q.attempts.timeout, err)
@@ -277,7 +273,7 @@ func (q *call) unanswered(err error) error {
 	return err
 }
 
-// UnreachableError says that the server gave no answer, or that none of several did.
+// UnreachableError says that the server, or every one of several servers, did not respond.
 type UnreachableError struct {
 	Endpoint string // all of them, separated by ", "
 	Err      error
@@ -291,7 +287,7 @@ func (e *UnreachableError) Error() string {
 // Unwrap returns the cause.
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// read carries out the call and decodes the answer; into may be nil.
+// read sends the request and decodes the response; into may be nil.
 func (c *Client) read(ctx context.Context, q *call, into any) error {
 	data, err := c.answer(ctx, q)
 	if err != nil {
@@ -306,8 +302,8 @@ func (c *Client) read(ctx context.Context, q *call, into any) error {
 	return nil
 }
 
-// answer carries out the call, again where the answer breaks off in the middle, and
-// returns the whole answer.
+// answer sends the request, again if the connection breaks while reading the response, and returns
+// the complete response.
 func (c *Client) answer(ctx context.Context, q *call) ([]byte, error) {
 	for broken := 0; ; broken++ {
 		resp, err := c.send(ctx, q)
@@ -315,7 +311,7 @@ func (c *Client) answer(ctx context.Context, q *call) ([]byte, error) {
 			return nil, err
 		}
 		data, err := readLimited(resp.Body, c.opts.MaxResponseBytes)
-		_ = resp.Body.Close() // whatever there was to read has been read
+		_ = resp.Body.Close() // everything has been read
 		if err == nil {
 			return data, nil
 		}
@@ -328,7 +324,7 @@ func (c *Client) answer(ctx context.Context, q *call) ([]byte, error) {
 	}
 }
 
-// tooLongError says that an answer is longer than is read.
+// tooLongError says that a response exceeds the limit.
 type tooLongError struct{ limit int64 }
 
 // Error names the limit.
@@ -342,29 +338,28 @@ func readLimited(r io.Reader, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// LoginError says that the server does not take the token, or wants one. Repeating
-// the request does not help.
+// LoginError says that the server rejects the token or requires one. Retrying does not help.
 type LoginError struct{ Err error }
 
-// Error is what the server says.
+// Error returns the server's message.
 func (e *LoginError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the *api.Problem.
 func (e *LoginError) Unwrap() error { return e.Err }
 
-// loginRefused reports an answer to a request with a wrong token, or none. A server
-// that has had too many of those from one address says 429 and, unlike one that is
-// busy, what it wants to see.
+// loginRefused reports whether a request was rejected because of a wrong or missing token. A server
+// that has received too many such requests from one address responds with 429 and, unlike a busy
+// server, with WWW-Authenticate.
 func loginRefused(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusUnauthorized ||
 		resp.StatusCode == http.StatusTooManyRequests && resp.Header.Get("WWW-Authenticate") != ""
 }
 
-// maxProblemBytes bounds what is read of an error answer.
+// maxProblemBytes limits how much of an error response is read.
 const maxProblemBytes = 1 << 20
 
-// readProblem turns an error answer into a *api.Problem, also one that a proxy
-// wrote and that is not problem JSON.
+// readProblem converts an error response to a *api.Problem, even if a proxy sent it and it is not
+// problem JSON.
 func readProblem(resp *http.Response) error {
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxProblemBytes))
 	problem := &api.Problem{}
@@ -386,7 +381,7 @@ func readProblem(resp *http.Response) error {
 	return problem
 }
 
-// StatusOf is the HTTP status of an error answer, 0 for any other error.
+// StatusOf returns the HTTP status of an error response, or 0 for any other error.
 func StatusOf(err error) int {
 	var problem *api.Problem
 	if errors.As(err, &problem) {
@@ -395,8 +390,8 @@ func StatusOf(err error) int {
 	return 0
 }
 
-// ProblemOf is the type of problem of an error answer; "" for any other error, and
-// for an answer that is not the server's own.
+// ProblemOf returns the problem type of an error response, or "" for any other error or a response
+// that is not the server's.
 func ProblemOf(err error) api.ProblemType {
 	var problem *api.Problem
 	if errors.As(err, &problem) {
@@ -405,10 +400,10 @@ func ProblemOf(err error) api.ProblemType {
 	return ""
 }
 
-// IsPreconditionFailed reports that the server refused a write with 412: the
-// object is not as the write expects it, or a preview cannot be kept. The
-// *api.Problem in the error says which, and what to do.
+// IsPreconditionFailed reports whether the server rejected a write with 412: the object is not as
+// the write expects, or a preview is no longer valid. The *api.Problem in the error says which, and
+// what to do.
 func IsPreconditionFailed(err error) bool { return StatusOf(err) == http.StatusPreconditionFailed }
 
-// IsNotFound reports that the server answered that the object does not exist.
+// IsNotFound reports whether the server responded that the object does not exist.
 func IsNotFound(err error) bool { return StatusOf(err) == http.StatusNotFound }

@@ -11,10 +11,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// OpenStackProjects lists the projects and Magnum cluster templates of a cloud, as
-// its OpenStack has them at this moment. Besides what every request may answer, a
-// *api.Problem with status 404 says that there is no such cloud, 409 that it has
-// no credentials, and 502 that the OpenStack refuses or does not answer.
+// OpenStackProjects lists the projects and Magnum cluster templates of a cloud, read from OpenStack
+// on request. In addition to the usual errors, a *api.Problem with status 404 says that there is no
+// such cloud, 409 that it has no credentials, and 502 that OpenStack rejected the request or did
+// not respond.
 func (c *Client) OpenStackProjects(ctx context.Context, cloud string, options api.LiveOptions) (*api.LiveOpenStack, error) {
 	query := url.Values{}
 	if len(options.Tags) > 0 {
@@ -25,30 +25,29 @@ func (c *Client) OpenStackProjects(ctx context.Context, cloud string, options ap
 	}
 	live := &api.LiveOpenStack{}
 	path := api.Key{Kind: api.KindCloud, Name: cloud}.URLPath() + "/openstack-projects"
-	// It is not repeated on a 502: the OpenStack has refused, and would again.
+	// Not retried after a 502: OpenStack would fail again.
 	if err := c.read(ctx, &call{method: http.MethodGet, path: path, query: query, wait: serverWait}, live); err != nil {
 		return nil, err
 	}
 	return live, nil
 }
 
-// ReportCloud pushes the figures of a cloud. changed is false where they were
-// known already. A *api.Problem with status 409 says that the report does not
-// follow on the last that was taken in: the next one has to be full.
+// ReportCloud pushes the data of a cloud. changed is false if nothing was new. A *api.Problem with
+// status 409 says that the report does not follow the last accepted one: the next one must be full.
 func (c *Client) ReportCloud(ctx context.Context, cloud string, report api.CloudReport) (changed bool, err error) {
 	body, err := json.Marshal(report)
 	if err != nil {
 		return false, fmt.Errorf("report of cloud %q: %w", cloud, err)
 	}
 	path := api.Key{Kind: api.KindCloud, Name: cloud}.URLPath() + "/resources"
-	// Who pushes has no use for the decisions that follow.
+	// A collector does not need to wait for decisions.
 	q := &call{method: http.MethodPut, path: path, query: url.Values{"wait": {"0s"}}, body: body, repeatable: true}
 	resp, err := c.send(ctx, q)
 	if err != nil {
 		return false, err
 	}
 	defer resp.Body.Close()
-	// Only a body that was read to its end leaves the connection for the next push.
+	// The connection can be reused only if the body was read to the end.
 	if _, err := readLimited(resp.Body, c.opts.MaxResponseBytes); err != nil {
 		return false, fmt.Errorf("reading the answer to %s %s: %w", q.method, q.path, err)
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// endpoints are the addresses of the servers of one store. All requests go to one of
-// them until that is gone, and then to the next.
+// endpoints are the addresses of the servers of one store. All requests go to one of them until it
+// fails, then to the next.
 type endpoints struct {
-	names []string // as they were given
+	names []string // as given
 	bases []*url.URL
 	at    atomic.Int64
 }
@@ -55,27 +55,27 @@ func parseEndpoint(text string) (*url.URL, error) {
 		return nil, fmt.Errorf("the endpoint must have neither user, query nor fragment: write %s://%s", base.Scheme, base.Host)
 	}
 	if base.Path == "" {
-		base.Path = "/" // or JoinPath leaves it out
+		base.Path = "/" // otherwise JoinPath omits it
 	}
 	return base, nil
 }
 
-// several reports that there is a next one to go on with.
+// several reports whether there are several endpoints.
 func (e *endpoints) several() bool { return len(e.bases) > 1 }
 
-// current is the one that requests go to.
+// current returns the index of the endpoint in use.
 func (e *endpoints) current() int { return int(e.at.Load()) }
 
-// leave goes on with the next one, unless another call has done so already.
+// leave switches to the next endpoint, unless another call has already done so.
 func (e *endpoints) leave(i int) { e.at.CompareAndSwap(int64(i), int64((i+1)%len(e.bases))) }
 
-// String names all of them.
+// String returns all names.
 func (e *endpoints) String() string { return strings.Join(e.names, ", ") }
 
-// severalErrors is why each of several servers gave no answer.
+// severalErrors are the errors of several servers that did not respond.
 type severalErrors []error
 
-// Error has one after the other.
+// Error joins the errors.
 func (s severalErrors) Error() string {
 	texts := make([]string, len(s))
 	for i, err := range s {
@@ -84,5 +84,5 @@ func (s severalErrors) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// Unwrap returns them.
+// Unwrap returns the errors.
 func (s severalErrors) Unwrap() []error { return s }

@@ -9,24 +9,22 @@ import (
 	"time"
 )
 
-// connectTimeout is how long an attempt may take that only asks whether the
-// server is there.
+// connectTimeout is the timeout of an attempt that only checks whether the server responds.
 const connectTimeout = 5 * time.Second
 
-// LostError says that the server cannot be worked with any more, so that nothing
-// was tried: it does not answer, or it does not take the token.
+// LostError says that the request was not sent because the server is lost: it does not respond, or
+// it rejects the token.
 type LostError struct{ Err error }
 
-// Error says what ended the work with the server.
+// Error says why the server is lost.
 func (e *LostError) Error() string { return "the scheduling server was lost: " + e.Err.Error() }
 
-// Unwrap returns what ended the work with the server.
+// Unwrap returns the cause.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// Connect asks whether the server is there and takes the token. It asks with
-// Options.MaxRetries for one that does not listen yet, and only once for one that
-// takes connections and says nothing. A token that may not read the description of
-// the server is good enough.
+// Connect checks that the server responds and accepts the token. It retries up to
+// Options.MaxRetries times if nothing listens, but does not retry if the server accepts connections
+// without responding. The token need not be allowed to read the server's description.
 func (c *Client) Connect(ctx context.Context) error {
 	return c.connect(ctx, false)
 }
@@ -41,14 +39,14 @@ func (c *Client) connect(ctx context.Context, once bool) error {
 	return err
 }
 
-// loss is what a client that gives up knows of its server.
+// loss records whether the server is lost.
 type loss struct {
 	cause atomic.Pointer[LostError]
-	// asking is held by the one call that asks whether the server is still there.
+	// asking is held by the one call that checks whether the server still responds.
 	asking sync.Mutex
 }
 
-// err is the reason why nothing is tried any more; nil while something is.
+// err returns why the server is lost, or nil.
 func (l *loss) err() error {
 	if cause := l.cause.Load(); cause != nil {
 		return cause
@@ -56,9 +54,9 @@ func (l *loss) err() error {
 	return nil
 }
 
-// settle decides what an error of a call means for all that follow. One request
-// may be too slow, or break off, and the server be well: only where it does not
-// answer a simple question either is it lost.
+// settle decides whether an error of a call means that the server is lost. A single request may be
+// too slow or break off with a healthy server, so the server is lost only if it does not respond to
+// a simple request either.
 func (c *Client) settle(ctx context.Context, q *call, err error) error {
 	if err == nil || !c.opts.GiveUp || q.connecting {
 		return err
@@ -76,7 +74,7 @@ func (c *Client) settle(ctx context.Context, q *call, err error) error {
 	if lost := c.loss.err(); lost != nil {
 		return lost
 	}
-	// The caller's own time may be up; what comes out is for everybody.
+	// The caller's context may be done, but the result concerns all calls.
 	again := c.connect(context.WithoutCancel(ctx), true)
 	if errors.As(again, &unreachable) || errors.As(again, &refused) {
 		return c.lose(err)
@@ -84,7 +82,7 @@ func (c *Client) settle(ctx context.Context, q *call, err error) error {
 	return err
 }
 
-// lose ends the work with the server for all calls.
+// lose marks the server as lost for all calls.
 func (c *Client) lose(err error) error {
 	c.loss.cause.CompareAndSwap(nil, &LostError{err})
 	return c.loss.err()

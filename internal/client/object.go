@@ -16,22 +16,21 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// PutOptions are the conditions of a Put.
+// PutOptions are the options of a Put.
 type PutOptions struct {
-	// Create makes the write fail with 412 when the object exists.
+	// Create makes the write fail with 412 if the object exists.
 	Create bool
-	// IfMatch makes the write fail with 412 when the user's part of the object
-	// has changed since that resource_version. "" = any.
+	// IfMatch makes the write fail with 412 if the user's part of the object has changed since this
+	// resource_version. "" = any.
 	IfMatch string
-	// PreviewToken makes the write commit exactly the decision of that preview,
-	// and fail with 412 where that is not possible. The server ignores it where
-	// nothing changes. "" = none.
+	// PreviewToken makes the write commit exactly the decision of this preview, and fail with 412
+	// if that is not possible. The server ignores it if nothing changes. "" = none.
 	PreviewToken string
-	// TakeAway are the fields of the secrets that the server is to keep no longer:
-	// those that the object does not have, it keeps. A map stands for all in it.
+	// TakeAway are the fields of the secrets that the server should remove. Other secrets that the
+	// object does not have are kept. A map means all its entries.
 	TakeAway []string
-	// Wait is how long the server holds the answer back until the decision that
-	// follows is made. nil = the server's default, 0 = not at all.
+	// Wait is how long the server delays the response until the resulting decision is made. nil =
+	// the server's default, 0 = not at all.
 	Wait *time.Duration
 }
 
@@ -40,8 +39,8 @@ func (c *Client) Get(ctx context.Context, key api.Key) (api.Object, error) {
 	return c.getObject(ctx, key, nil, 0)
 }
 
-// GetNewer waits until the object is newer than a resource_version, at most as
-// long as wait, and returns the object as it is then.
+// GetNewer waits up to wait until the object is newer than a resource_version, and returns the
+// current object.
 func (c *Client) GetNewer(ctx context.Context, key api.Key, resourceVersion string, wait time.Duration) (api.Object, error) {
 	object, err := c.getObject(ctx, key, url.Values{"resource_version": {resourceVersion}, "wait": {wait.String()}}, wait)
 	if StatusOf(err) == http.StatusNotModified {
@@ -62,9 +61,8 @@ func (c *Client) getObject(ctx context.Context, key api.Key, query url.Values, w
 	return object, nil
 }
 
-// Put creates or replaces an object and returns it as it is after the wait. An
-// object that this call created or wrote before the connection broke counts as
-// written.
+// Put creates or replaces an object and returns it as it is after the wait. It also succeeds if an
+// attempt whose connection broke has written the object.
 func (c *Client) Put(ctx context.Context, object api.Object, opts PutOptions) (api.Object, error) {
 	key := api.KeyOf(object)
 	body, err := encode(object, opts.TakeAway)
@@ -91,8 +89,8 @@ func (c *Client) Put(ctx context.Context, object api.Object, opts PutOptions) (a
 	}
 	err = c.read(ctx, q, stored)
 	if StatusOf(err) == http.StatusPreconditionFailed && q.attempts.uncertain {
-		// An earlier attempt broke off after the server had written: the
-		// condition then fails because of our own write.
+		// An earlier attempt broke off after the server had written the object: the condition
+		// failed because of our own write.
 		if present, ok := c.Written(ctx, object); ok {
 			return present, nil
 		}
@@ -103,9 +101,8 @@ func (c *Client) Put(ctx context.Context, object api.Object, opts PutOptions) (a
 	return stored, nil
 }
 
-// Written reads an object and reports whether the server has it as it was sent,
-// as far as the server shows it. It settles the doubt that a Put without an
-// answer leaves.
+// Written reads an object and reports whether the server has it as it was sent, as far as the
+// server shows it. It resolves whether a Put without a response succeeded.
 func (c *Client) Written(ctx context.Context, object api.Object) (api.Object, bool) {
 	present, err := c.Get(ctx, api.KeyOf(object))
 	if err != nil || !sameVisibleIntent(present, object) {
@@ -114,8 +111,8 @@ func (c *Client) Written(ctx context.Context, object api.Object) (api.Object, bo
 	return present, true
 }
 
-// sameVisibleIntent compares what the server shows of an object with what was
-// sent; secrets are never shown, and one that was not sent is kept.
+// sameVisibleIntent compares what the server shows of an object with what was sent. Secrets are
+// never shown, and those that were not sent are kept.
 func sameVisibleIntent(shown, sent api.Object) bool {
 	var objects [2]api.Object
 	for i, o := range []api.Object{shown, sent} {
@@ -134,8 +131,8 @@ func sameVisibleIntent(shown, sent api.Object) bool {
 	return api.SameIntent(objects[0], objects[1])
 }
 
-// Delete removes an object. The error is a 404 *api.Problem where it does not
-// exist, unless this call removed it before the connection broke.
+// Delete deletes an object. It returns a 404 *api.Problem if the object does not exist, unless an
+// attempt of this call whose connection broke deleted it.
 func (c *Client) Delete(ctx context.Context, key api.Key) error {
 	q := &call{method: http.MethodDelete, path: key.URLPath(), wait: serverWait, repeatable: true}
 	err := c.read(ctx, q, nil)
@@ -147,19 +144,17 @@ func (c *Client) Delete(ctx context.Context, key api.Key) error {
 
 // ListOptions select the objects of a list.
 type ListOptions struct {
-	// Namespace limits the list to a namespace or, of a kind whose objects belong
-	// to a cluster, to that cluster. "" = every namespace or cluster, and the
-	// global objects.
+	// Namespace limits the list to a namespace or, for a kind whose objects belong to a cluster, to
+	// that cluster. "" = all, including global objects.
 	Namespace string
-	// LabelSelector limits the list, in the server's selector syntax. "" = all.
+	// LabelSelector limits the list, in the server's selector syntax. "" = no limit.
 	LabelSelector string
-	// PageSize is how many objects one request fetches. 0 = as many as the server
-	// gives.
+	// PageSize is how many objects one request fetches. 0 = the server's default.
 	PageSize int
 }
 
-// List yields the objects of a kind in the order of their keys, all at one
-// revision, fetching page after page. The error ends the sequence.
+// List yields the objects of a kind in key order, at a single revision, fetching page by page. An
+// error ends the sequence.
 func (c *Client) List(ctx context.Context, kind api.Kind, opts ListOptions) iter.Seq2[api.Object, error] {
 	query := url.Values{}
 	if opts.PageSize > 0 {
@@ -216,8 +211,8 @@ func decodeKind(kind api.Kind, data []byte) (api.Object, error) {
 	return object, nil
 }
 
-// decodeObject reads an object of any kind. Unlike api.Decode it ignores fields
-// it does not know, so that a newer server can be used.
+// decodeObject decodes an object of any kind. Unlike api.Decode it ignores unknown fields, so that
+// it works with newer servers.
 func decodeObject(data []byte) (api.Object, error) {
 	var head struct {
 		Kind api.Kind `json:"kind"`
@@ -228,9 +223,9 @@ func decodeObject(data []byte) (api.Object, error) {
 	return decodeKind(head.Kind, data)
 }
 
-// Encode renders an object for a write: as its JSON, with its kind whether or not
-// it was filled in, and with the secrets, which JSON leaves out everywhere else. A
-// secret that is withheld is null: the server keeps the one it has.
+// Encode returns an object as JSON for a write: with its kind, even if the field is not set, and
+// with the secrets, which are otherwise left out of JSON. A withheld secret is null: the server
+// keeps the one it has.
 func Encode(object api.Object) ([]byte, error) { return encode(object, nil) }
 
 func encode(object api.Object, takeAway []string) ([]byte, error) {
@@ -268,7 +263,7 @@ func encode(object api.Object, takeAway []string) ([]byte, error) {
 	return json.Marshal(document)
 }
 
-// setField sets a value deep in a document whose parents exist.
+// setField sets a value in a document. Its parents must exist.
 func setField(document map[string]any, steps []any, value any) error {
 	for i, step := range steps {
 		name, ok := step.(string)

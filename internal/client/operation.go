@@ -9,7 +9,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Explain says why a placement or a workload has the clusters it has.
+// Explain returns the explanation of a placement or workload.
 func (c *Client) Explain(ctx context.Context, key api.Key) (*api.Explanation, error) {
 	explanation := &api.Explanation{}
 	q := &call{method: http.MethodGet, path: key.URLPath() + "/explanation", repeatable: true}
@@ -19,8 +19,7 @@ func (c *Client) Explain(ctx context.Context, key api.Key) (*api.Explanation, er
 	return explanation, nil
 }
 
-// Reschedule asks for a fresh decision of a placement or a workload and returns
-// the object with it.
+// Reschedule requests a new decision for a placement or workload and returns the object with it.
 func (c *Client) Reschedule(ctx context.Context, key api.Key) (api.Object, error) {
 	object, err := newObject(key.Kind)
 	if err != nil {
@@ -33,10 +32,9 @@ func (c *Client) Reschedule(ctx context.Context, key api.Key) (api.Object, error
 	return object, nil
 }
 
-// Preview asks for the decision that a placement or a workload would get, or
-// those of the workloads of a propagation policy, and has the server keep the
-// answer. The object needs its namespace, if it has one, and its name; it need
-// not exist. A repetition makes a second preview and changes nothing else.
+// Preview requests the decision that a placement or workload would get, or those of the workloads
+// of a propagation policy, and makes the server keep it. The object needs its namespace, if it has
+// one, and its name; it need not exist. A retry may create a second preview, which is harmless.
 func (c *Client) Preview(ctx context.Context, object api.Object) (*api.Preview, error) {
 	body, err := Encode(object)
 	if err != nil {
@@ -50,8 +48,7 @@ func (c *Client) Preview(ctx context.Context, object api.Object) (*api.Preview, 
 	return preview, nil
 }
 
-// GetPreview reads a preview that is still kept; a 404 *api.Problem says that it
-// is not.
+// GetPreview reads a preview. A 404 *api.Problem says that it is no longer kept.
 func (c *Client) GetPreview(ctx context.Context, id string) (*api.Preview, error) {
 	preview := &api.Preview{}
 	q := &call{method: http.MethodGet, path: "/v1/previews/" + id, repeatable: true}
@@ -61,7 +58,7 @@ func (c *Client) GetPreview(ctx context.Context, id string) (*api.Preview, error
 	return preview, nil
 }
 
-// Heartbeat reports that a cluster is alive, and what it has.
+// Heartbeat reports that a cluster is alive, and its resources.
 func (c *Client) Heartbeat(ctx context.Context, cluster string, heartbeat api.Heartbeat) (*api.Cluster, error) {
 	body, err := json.Marshal(heartbeat)
 	if err != nil {
@@ -76,8 +73,8 @@ func (c *Client) Heartbeat(ctx context.Context, cluster string, heartbeat api.He
 	return answer, nil
 }
 
-// ReportHealth reports how a workload is doing on one of its clusters, and
-// returns the workload with what the server decided from that.
+// ReportHealth reports the health of a workload on one of its clusters, and returns the workload
+// with the resulting decision.
 func (c *Client) ReportHealth(ctx context.Context, workload api.Key, report api.HealthReport) (*api.Workload, error) {
 	body, err := json.Marshal(report)
 	if err != nil {
@@ -91,8 +88,7 @@ func (c *Client) ReportHealth(ctx context.Context, workload api.Key, report api.
 	return answer, nil
 }
 
-// Simulate asks what the server would decide. Nothing changes, so it is
-// repeated like a read.
+// Simulate asks what the server would decide. It changes nothing, so it is retried like a read.
 func (c *Client) Simulate(ctx context.Context, simulation api.Simulation) (*api.SimulationResult, error) {
 	body, err := json.Marshal(simulation)
 	if err != nil {
@@ -127,8 +123,8 @@ func (c *Client) Server(ctx context.Context) (*api.ServerInfo, error) {
 	return info, nil
 }
 
-// FinishUpgrade has the store written in the newest format, which older programs cannot
-// read, and describes it.
+// FinishUpgrade migrates the store to the newest format, which older programs cannot read, and
+// returns its state.
 func (c *Client) FinishUpgrade(ctx context.Context) (*api.StoreInfo, error) {
 	info := &api.StoreInfo{}
 	if err := c.read(ctx, &call{method: http.MethodPost, path: "/v1/upgrade/finish", repeatable: true}, info); err != nil {

@@ -15,31 +15,29 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// attempts is what the attempts of one call share. Attempts run one after the
-// other, so it needs no lock.
+// attempts is the state shared by the attempts of one call. Attempts are sequential, so it needs no
+// lock.
 type attempts struct {
 	endpoints *endpoints
 	path      string        // of the API
 	timeout   time.Duration // of one attempt; 0 = none
-	// at is the endpoint of the attempt under way, and failures are what came of the
-	// last attempt at each that got no answer.
+	// at is the endpoint of the current attempt. failures are the errors of the last attempts at
+	// endpoints that did not respond.
 	at         int
 	failures   []error
-	count      int // of attempts that failed
+	count      int // failed attempts
 	repeatable bool
-	// uncertain is set when an attempt broke off: the server may have carried it
-	// out all the same.
+	// uncertain is set when the connection of an attempt broke: the server may have executed the
+	// request.
 	uncertain bool
-	// lost returns an error once the server is lost, which ends all repetition.
+	// lost returns an error if the server is lost, which ends all retries.
 	lost func() error
-	// once says that there is one attempt, impatient that one without an answer in
-	// time is the last.
+	// once allows a single attempt. impatient ends retries after a timeout.
 	once, impatient bool
 }
 
-// failed notes that an attempt at an endpoint did not succeed, and goes on with the
-// next one. It reports whether one of the others has not been tried since the last
-// pause.
+// failed records that an attempt at an endpoint failed, and switches to the next one. It reports
+// whether there is an endpoint that has not been tried since the last pause.
 func (a *attempts) failed(err error) (more bool) {
 	a.failures[a.at] = err
 	a.count++
@@ -47,7 +45,7 @@ func (a *attempts) failed(err error) (more bool) {
 	return a.count%len(a.endpoints.bases) != 0
 }
 
-// over reports that nothing is tried any more.
+// over reports whether no further attempts are made.
 func (a *attempts) over() bool { return a.lost() != nil }
 
 type attemptsKey struct{}
@@ -61,7 +59,7 @@ func attemptsOf(ctx context.Context) *attempts {
 	return a
 }
 
-// checkRetry decides whether another attempt is made.
+// checkRetry decides whether to retry.
 func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	if ctx.Err() != nil {
 		return false, ctx.Err()
@@ -73,7 +71,7 @@ func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, erro
 	return a.afterError(ctx, err)
 }
 
-// afterError decides whether another attempt follows one that got no answer.
+// afterError decides whether to retry after an attempt without a response.
 func (a *attempts) afterError(ctx context.Context, err error) (bool, error) {
 	delivered, more := !notDelivered(err), a.failed(err)
 	a.uncertain = a.uncertain || delivered
@@ -83,35 +81,34 @@ func (a *attempts) afterError(ctx context.Context, err error) (bool, error) {
 	case more:
 		return true, nil
 	}
-	// The library knows the errors that stay: a certificate nobody trusts, a
-	// malformed address.
+	// The library recognizes permanent errors, such as an untrusted certificate or a malformed
+	// address.
 	passes, why := retryablehttp.DefaultRetryPolicy(ctx, nil, err)
 	return passes && !a.once && (!a.impatient || !errors.Is(err, context.DeadlineExceeded)), why
 }
 
-// afterAnswer decides whether another attempt follows an answer.
+// afterAnswer decides whether to retry after a response.
 func (a *attempts) afterAnswer(resp *http.Response) bool {
 	if a.over() || loginRefused(resp) {
 		return false
 	}
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests:
-		return !a.once // by all servers alike: the next one is not asked in its place
+		return !a.once // all servers would respond alike, so the next one is not tried instead
 	case http.StatusServiceUnavailable, http.StatusBadGateway, http.StatusGatewayTimeout:
 		again := a.failed(nil) || !a.once
 		if resp.StatusCode == http.StatusServiceUnavailable && !unconfirmed(resp) {
 			return again
 		}
-		// The store did not confirm the write, or a proxy lost the server, perhaps after
-		// it had passed the request on.
+		// The store did not confirm the write, or a proxy lost the connection to the server,
+		// perhaps after forwarding the request.
 		a.uncertain = true
 		return again && a.repeatable
 	}
 	return false
 }
 
-// unconfirmed reports the answer of a server whose store did not say whether it has
-// written: it may have.
+// unconfirmed reports whether a server's store did not confirm whether it has written: it may have.
 func unconfirmed(resp *http.Response) bool {
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxProblemBytes))
 	resp.Body = &readBody{io.MultiReader(bytes.NewReader(data), resp.Body), resp.Body}
@@ -119,22 +116,21 @@ func unconfirmed(resp *http.Response) bool {
 	return err == nil && json.Unmarshal(data, &problem) == nil && problem.Type == api.ProblemUnconfirmed
 }
 
-// readBody is a body of which a part was read before.
+// readBody is a body of which a part has been read.
 type readBody struct {
 	io.Reader
 	io.Closer
 }
 
-// notDelivered reports that the request certainly never reached the server.
+// notDelivered reports whether the request certainly never reached the server.
 func notDelivered(err error) bool {
 	var op *net.OpError
 	return errors.Is(err, syscall.ECONNREFUSED) || (errors.As(err, &op) && op.Op == "dial")
 }
 
-// backoff is how long to wait before the next attempt: not at all while one of several
-// servers is left to try, then exponentially longer, or what the server asks for with
-// Retry-After, but never longer than maxRetryDelay: the user's own time limit decides
-// the rest.
+// backoff returns the delay before the next attempt: none while one of several servers has not been
+// tried, otherwise exponentially increasing, or what the server requests with Retry-After, but at
+// most maxRetryDelay, because the user's own timeout limits the total.
 func (e *endpoints) backoff(least, most time.Duration, attempt int, resp *http.Response) time.Duration {
 	busy := resp != nil && resp.StatusCode == http.StatusTooManyRequests
 	if n := len(e.bases); (attempt+1)%n != 0 && !busy {
@@ -143,8 +139,8 @@ func (e *endpoints) backoff(least, most time.Duration, attempt int, resp *http.R
 	return min(retryablehttp.DefaultBackoff(least, most, attempt/len(e.bases), resp), most)
 }
 
-// attemptTransport sends every attempt to the endpoint that is in use, and gives it its
-// own time limit, the reading of the answer included.
+// attemptTransport sends every attempt to the endpoint in use, with its own timeout, which includes
+// reading the response.
 type attemptTransport struct {
 	next      http.RoundTripper
 	endpoints *endpoints
@@ -165,7 +161,7 @@ func (t attemptTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if a.timeout > 0 {
 		req.Header.Set(api.RequestTimeoutHeader, timeLeft(ctx).String())
 	}
-	if req.Response == nil { // else it goes where a server has sent it
+	if req.Response == nil { // not a redirect
 		a.at = t.endpoints.current()
 		target := t.endpoints.bases[a.at].JoinPath(a.path)
 		target.RawQuery = req.URL.RawQuery
@@ -180,8 +176,8 @@ func (t attemptTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// timeLeft is how long the server may take: until the attempt ends, or the caller
-// gives up before.
+// timeLeft returns how long the server may take: until the timeout of the attempt or of the caller,
+// whichever is earlier.
 func timeLeft(ctx context.Context) time.Duration {
 	deadline, _ := ctx.Deadline() // every attempt has one
 	return max(time.Until(deadline), time.Millisecond).Round(time.Millisecond)
@@ -203,7 +199,7 @@ func (t attemptTransport) observed(req *http.Request, a *attempts) (*http.Respon
 	return resp, err
 }
 
-// CloseIdleConnections lets http.Client reach the transport below.
+// CloseIdleConnections forwards to the underlying transport.
 func (t attemptTransport) CloseIdleConnections() {
 	if closer, ok := t.next.(interface{ CloseIdleConnections() }); ok {
 		closer.CloseIdleConnections()
@@ -215,7 +211,7 @@ type cancelingBody struct {
 	cancel context.CancelFunc
 }
 
-// Close ends the attempt.
+// Close cancels the attempt's context.
 func (b *cancelingBody) Close() error {
 	defer b.cancel()
 	return b.ReadCloser.Close()

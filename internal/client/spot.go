@@ -11,9 +11,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Interrupt announces that a node of a cluster ends, so that its pods are replaced
-// ahead, and returns when. A zero deadline is that of the server: in two minutes.
-// A *api.Problem with status 409 says that nothing is split in the cluster.
+// Interrupt announces that a node of a cluster will be terminated, so that its pods are replaced in
+// advance, and returns when. With a zero deadline, the server assumes two minutes. A *api.Problem
+// with status 409 says that spot is not enabled for the cluster.
 func (c *Client) Interrupt(ctx context.Context, cluster, node string, deadline time.Time) (time.Time, error) {
 	var wanted api.Interruption
 	if !deadline.IsZero() {
@@ -34,15 +34,14 @@ func (c *Client) Interrupt(ctx context.Context, cluster, node string, deadline t
 	return *answer.Deadline, nil
 }
 
-// WithdrawInterruption takes back that a node ends. It is no error where nobody
-// said so.
+// WithdrawInterruption withdraws the announcement. It succeeds if there is none.
 func (c *Client) WithdrawInterruption(ctx context.Context, cluster, node string) error {
 	return c.read(ctx, &call{method: http.MethodDelete, path: interruptionPath(cluster, node), wait: serverWait, repeatable: true}, nil)
 }
 
-// ListDistributions lists the workloads whose pods are split over on-demand and
-// spot nodes in a cluster, by namespace, kind and name. A *api.Problem with status
-// 409 says that nothing is split there, 503 that the cluster is not connected.
+// ListDistributions lists the workloads whose pods are split between on-demand and spot nodes in a
+// cluster, ordered by namespace, kind and name. A *api.Problem with status 409 says that spot is
+// not enabled for the cluster, 503 that the cluster is not connected.
 func (c *Client) ListDistributions(ctx context.Context, cluster string) ([]api.DistributedWorkload, error) {
 	var list struct {
 		Items []api.DistributedWorkload `json:"items"`

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// connectionsPerHost is how many idle connections stay open. Go keeps two,
-// Terraform runs ten operations at a time: with two, most reads open their own.
+// connectionsPerHost is the number of idle connections to keep. Go's default is two, but Terraform
+// runs ten operations at a time, so most reads would open new connections.
 const connectionsPerHost = 100
 
-// idleTimeout is how long an idle connection stays open: long enough for the next
-// operation of an apply, and not much longer, as a server takes a bounded number.
+// idleTimeout is how long an idle connection is kept: long enough for the next operation of an
+// apply, but not much longer, because servers limit the number of connections.
 const idleTimeout = 15 * time.Second
 
 func newTransport(opts Options) (*http.Transport, error) {

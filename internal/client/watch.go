@@ -21,12 +21,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 )
 
-// Watch yields the changes of some kinds after a resource_version ("" = from
-// now on), until the context ends or the connection breaks; the error, io.EOF
-// where the server ended the stream, comes last. To go on, watch again from the
-// last event's ResourceVersion. With several servers, a watch whose connection
-// breaks goes on by itself at the next one, where it was: without a gap, and
-// without telling anything twice.
+// Watch yields the changes of some kinds after a resource_version ("" = now) until the context is
+// done or the connection breaks. The error comes last; it is io.EOF if the server ended the stream.
+// To continue, watch again from the last event's ResourceVersion. With several servers, a watch
+// whose connection breaks continues at the next server, without gaps or duplicates.
 func (c *Client) Watch(ctx context.Context, resourceVersion string, kinds ...api.Kind) iter.Seq2[api.Event, error] {
 	names := make([]string, len(kinds))
 	for i, kind := range kinds {
@@ -54,21 +52,19 @@ func (c *Client) Watch(ctx context.Context, resourceVersion string, kinds ...api
 	}
 }
 
-// watch is a watch over one connection after the other.
+// watch is a watch over consecutive connections.
 type watch struct {
 	client *Client
 	query  url.Values
-	// position is the revision up to which everything was told, "" before there was
-	// any. told are the events after it, and again those that the next connections are
-	// going to tell once more.
+	// position is the revision up to which all events were delivered, "" if there is none. told are
+	// the delivered events after it, and again those that the next connection may deliver again.
 	position    string
 	told, again map[eventSum]bool
-	at          int // the endpoint of the last connection
-	quiet       int // connections since something came
+	at          int // endpoint of the last connection
+	quiet       int // connections since the last progress
 }
 
-// follow yields the events of one connection. It returns nil when the reader has
-// enough.
+// follow yields the events of one connection. It returns nil when the consumer stops.
 func (w *watch) follow(ctx context.Context, yield func(api.Event) bool) error {
 	q := &call{
 		method: http.MethodGet, path: "/v1/watch", query: w.query,
@@ -90,7 +86,7 @@ func (w *watch) follow(ctx context.Context, yield func(api.Event) bool) error {
 	stream := newEventStream(resp.Body, w.client.opts.MaxResponseBytes)
 	for {
 		event, err := stream.next()
-		moved := stream.id != "" && stream.id != w.position // also by a mark, which is no event
+		moved := stream.id != "" && stream.id != w.position // also by a bookmark, which is not an event
 		if moved {
 			w.position, w.quiet = stream.id, 0
 			clear(w.told)
@@ -111,11 +107,11 @@ func (w *watch) follow(ctx context.Context, yield func(api.Event) bool) error {
 	}
 }
 
-// resume waits until a watch may go on at the next server, and reports whether it can.
+// resume waits until a watch may continue at the next server, and reports whether it can.
 func (w *watch) resume(ctx context.Context, err error) bool {
 	e := w.client.endpoints
 	broken := errors.Is(err, io.EOF) || errors.As(err, new(*brokenWatchError))
-	// A server that was started a while ago may know what another one no longer does.
+	// A server that has been running longer may still have the history that another one lacks.
 	forgotten := StatusOf(err) == http.StatusGone && w.quiet < len(e.bases)
 	if !e.several() || w.position == "" || !broken && !forgotten || w.quiet > w.client.retrying.RetryMax {
 		return false
@@ -139,16 +135,16 @@ func (e *brokenWatchError) Error() string { return "the watch broke: " + e.err.E
 // Unwrap returns the cause.
 func (e *brokenWatchError) Unwrap() error { return e.err }
 
-// eventStream reads server-sent events. It is our own: forty lines that bound an event
-// over all of its lines are no reason for another dependency of the provider binary.
+// eventStream reads server-sent events. It is implemented here because forty lines that limit the
+// size of a whole event do not justify another dependency of the provider binary.
 type eventStream struct {
 	lines *bufio.Scanner
 	limit int    // of an event, in bytes
-	id    string // of the last event, or mark, that had one
+	id    string // of the last event or bookmark that had one
 	sum   eventSum
 }
 
-// eventSum tells apart what events say: what happened, and the object as it is then.
+// eventSum identifies an event by its type and object.
 type eventSum [sha256.Size]byte
 
 func newEventStream(r io.Reader, maxBytes int64) *eventStream {
@@ -158,8 +154,7 @@ func newEventStream(r io.Reader, maxBytes int64) *eventStream {
 	return &eventStream{lines: lines, limit: limit}
 }
 
-// next returns the next event that carries an object. Comments keep the
-// connection alive and say nothing.
+// next returns the next event with an object. Comments only keep the connection alive.
 func (s *eventStream) next() (api.Event, error) {
 	var name, id string
 	var data bytes.Buffer
@@ -201,7 +196,7 @@ func (s *eventStream) next() (api.Event, error) {
 	return api.Event{}, io.EOF
 }
 
-// decodeEvent returns an event, and its object as it was written.
+// decodeEvent returns an event, and the JSON of its object.
 func decodeEvent(name string, data []byte) (api.Event, json.RawMessage, error) {
 	if name != string(api.EventPut) && name != string(api.EventDelete) {
 		problem := &api.Problem{}
