@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Label is a constraint on the value of one label. Make one with ParseLabel;
-// the zero value matches nothing.
+// Label is a constraint on the value of one label. Create it with ParseLabel; the zero value
+// matches nothing.
 type Label struct {
 	text     string
 	key      string
@@ -15,16 +15,16 @@ type Label struct {
 	values   []string
 }
 
-// ParseLabel reads a label constraint. The error is a *SyntaxError.
+// ParseLabel parses a label constraint. The error is a *SyntaxError.
 //
 //	<key> is | = | == <value>
 //	<key> is not | != <value>
 //	<key> in (<value>, ...)
 //	<key> not in (<value>, ...)
 //
-// Words are separated by spaces, tabs or line breaks. Around symbols these are
-// optional. Keywords are lower case and not reserved: "is is not" compares the
-// label "is" with "not". A list may end in commas, but it is never empty.
+// Words are separated by spaces, tabs or line breaks, which are optional around symbols. Keywords
+// are lower case and not reserved: "is is not" compares the label "is" with "not". A list may end
+// in commas, but must not be empty.
 func ParseLabel(text string) (Label, error) {
 	s := &scanner{dialect: &labelDialect, text: text}
 	key, err := s.subject()
@@ -59,8 +59,8 @@ func ParseLabel(text string) (Label, error) {
 	return Label{text: text, key: key.text, operator: op.operator, values: values}, nil
 }
 
-// explainOrder points at the "<" or ">" of a comparison that labels do not
-// have: it reads as a part of a word, so the plain error would miss the point.
+// explainOrder reports a "<" or ">", which labels do not support. It is scanned as part of a word,
+// so the plain error would be misleading.
 func explainOrder(s *scanner, key token, plain *SyntaxError) *SyntaxError {
 	at := strings.IndexAny(s.text[key.at:s.pos], "<>")
 	if at < 0 {
@@ -69,7 +69,7 @@ func explainOrder(s *scanner, key token, plain *SyntaxError) *SyntaxError {
 	return s.fail(Grammar, key.at+at, "labels can only be compared for equality, only metrics by order", plain.Expected...)
 }
 
-// single reads the one value after an equality and the end.
+// single parses the single value after an equality operator, and the end.
 func (s *scanner) single(key token, op spelling, operands []token) (spelling, []token, *SyntaxError) {
 	t := s.next()
 	if t.end() && len(op.tokens) == 2 {
@@ -97,13 +97,13 @@ func (s *scanner) single(key token, op spelling, operands []token) (spelling, []
 	}
 }
 
-// list reads the values in parentheses and the end.
+// list parses the values in parentheses, and the end.
 func (s *scanner) list(op spelling, operands []token) ([]token, *SyntaxError) {
 	open := s.next()
 	if open.text != "(" {
 		return nil, s.listFault("after "+quote(op.String()), open, "(")
 	}
-	for commas := 1; ; { // the parenthesis lets a value follow, as a comma does
+	for commas := 1; ; { // like a comma, the opening parenthesis allows a value next
 		t := s.next()
 		switch {
 		case t.word && commas == 1:
@@ -138,19 +138,18 @@ func (s *scanner) listFault(where string, t token, expected ...string) *SyntaxEr
 // Key returns the key of the label.
 func (l Label) Key() string { return l.key }
 
-// Operator returns how the label is compared.
+// Operator returns the operator.
 func (l Label) Operator() Operator { return l.operator }
 
-// Values returns the values as written, in their order and with repetitions.
-// An equality has one. The caller must not change them.
+// Values returns the values as written, including order and duplicates. An equality has one. The
+// caller must not modify them.
 func (l Label) Values() []string { return l.values }
 
-// String returns the text as the user wrote it.
+// String returns the original text.
 func (l Label) String() string { return l.text }
 
-// Canonical returns the constraint in its normal form: one spelling of the
-// operator, lists sorted and without repetitions. It parses to a constraint
-// that matches the same labels.
+// Canonical returns the canonical form of the constraint: one spelling of the operator, lists
+// sorted and without duplicates. It parses to a constraint that matches the same labels.
 func (l Label) Canonical() string {
 	if l.operator == "" {
 		return ""
@@ -163,8 +162,8 @@ func (l Label) Canonical() string {
 	return head + "(" + strings.Join(values, ", ") + ")"
 }
 
-// Match reports whether the labels satisfy the constraint. A label that is
-// absent satisfies none, negated ones included.
+// Match reports whether the labels satisfy the constraint. An absent label satisfies no constraint,
+// including negated ones.
 func (l Label) Match(labels map[string]string) bool {
 	value, present := labels[l.key]
 	if !present {
@@ -180,8 +179,7 @@ func (l Label) Match(labels map[string]string) bool {
 	}
 }
 
-// Explain says in a few words why the labels do not match; it is empty when
-// they do.
+// Explain says briefly why the labels do not match, or returns "".
 func (l Label) Explain(labels map[string]string) string {
 	if l.Match(labels) {
 		return ""

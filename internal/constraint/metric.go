@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Metric is a constraint on the value of one metric. Make one with ParseMetric;
-// the zero value matches nothing.
+// Metric is a constraint on the value of one metric. Create it with ParseMetric; the zero value
+// matches nothing.
 type Metric struct {
 	text     string
 	name     string
@@ -14,7 +14,7 @@ type Metric struct {
 	value    float64
 }
 
-// ParseMetric reads a metric constraint. The error is a *SyntaxError.
+// ParseMetric parses a metric constraint. The error is a *SyntaxError.
 //
 //	<name> is | = | == <number>
 //	<name> is not | != <number>
@@ -23,9 +23,9 @@ type Metric struct {
 //	<name> less than | lesser than | lt | < <number>
 //	<name> less than or equal | lesser than or equal | lte | <= | =< <number>
 //
-// Words are separated by spaces, tabs or line breaks. Around symbols these are
-// optional. Keywords are lower case and not reserved. The number is decimal,
-// finite and may have a sign: 5, -0.5, +1e3, .5.
+// Words are separated by spaces, tabs or line breaks, which are optional around symbols. Keywords
+// are lower case and not reserved. The number is decimal, finite and may have a sign: 5, -0.5,
+// +1e3, .5.
 func ParseMetric(text string) (Metric, error) {
 	s := &scanner{dialect: &metricDialect, text: text}
 	name, err := s.subject()
@@ -42,7 +42,7 @@ func ParseMetric(text string) (Metric, error) {
 	}
 	value, fault := parseNumber(operand.text)
 	if extra := s.next(); !extra.end() {
-		if fault != "" { // "is greater than 5": "greater" is where it goes wrong
+		if fault != "" { // in "is greater than 5", the fault is at "greater"
 			return Metric{}, s.notOperand(op.String(), operand)
 		}
 		return Metric{}, s.fail(Grammar, extra.at, "unexpected "+quote(extra.text)+" after the end of the constraint", "the end")
@@ -56,13 +56,13 @@ func ParseMetric(text string) (Metric, error) {
 	return Metric{text: text, name: name.text, operator: op.operator, value: value}, nil
 }
 
-// parseNumber reads a threshold; the fault is empty when it is one.
+// parseNumber parses a threshold; fault is empty if it is valid.
 func parseNumber(text string) (float64, string) {
 	if !decimal(text) {
 		return 0, quote(text) + " is not a finite decimal number such as 5, -0.5 or 1e3"
 	}
 	value, err := strconv.ParseFloat(text, 64)
-	if err != nil { // the form is right, so only the size is left
+	if err != nil { // the syntax is right, so it is out of range
 		return 0, quote(text) + " is too large: the largest number is 1.7976931348623157e308"
 	}
 	if value == 0 {
@@ -71,9 +71,9 @@ func parseNumber(text string) (float64, string) {
 	return value, ""
 }
 
-// decimal reports whether text is a sign, digits with a point and an exponent,
-// all but the digits optional. What strconv reads beyond that (inf, nan,
-// hexadecimal, underscores) is a slip of the pen in a threshold.
+// decimal reports whether text consists of a sign, digits with a point, and an exponent, where
+// everything except the digits is optional. What strconv accepts in addition (inf, nan,
+// hexadecimal, underscores) is a mistake in a threshold.
 func decimal(text string) bool {
 	rest := sign(text)
 	whole := digits(rest)
@@ -116,11 +116,11 @@ func digits(text string) int {
 // Name returns the name of the metric.
 func (m Metric) Name() string { return m.name }
 
-// String returns the text as the user wrote it.
+// String returns the original text.
 func (m Metric) String() string { return m.text }
 
-// Canonical returns the constraint in its normal form: one spelling of the
-// operator and the shortest of the number. It parses to the same constraint.
+// Canonical returns the canonical form of the constraint: one spelling of the operator and the
+// shortest form of the number. It parses to the same constraint.
 func (m Metric) Canonical() string {
 	if m.operator == "" {
 		return ""
@@ -128,9 +128,9 @@ func (m Metric) Canonical() string {
 	return m.name + " " + string(m.operator) + " " + number(m.value)
 }
 
-// Match reports whether the value satisfies the constraint. ok = false says
-// that the metric is missing or failing: it satisfies none, negated ones
-// included, and neither does a value that is not finite.
+// Match reports whether the value satisfies the constraint. ok = false means that the metric is
+// missing or failing: it then satisfies no constraint, including negated ones. Neither does a value
+// that is not finite.
 func (m Metric) Match(value float64, ok bool) bool {
 	if !ok || math.IsNaN(value) || math.IsInf(value, 0) {
 		return false
@@ -153,8 +153,7 @@ func (m Metric) Match(value float64, ok bool) bool {
 	}
 }
 
-// Explain says in a few words why the value does not match; it is empty when
-// it does.
+// Explain says briefly why the value does not match, or returns "".
 func (m Metric) Explain(value float64, ok bool) string {
 	switch {
 	case m.Match(value, ok):

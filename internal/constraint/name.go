@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// The longest name (also the longest label value) and the longest prefix.
+// Maximum lengths of a name, which is also that of a label value, and of a prefix.
 const (
 	maxName   = 63
 	maxPrefix = 253
 )
 
-// nameRule completes an error about a name, a prefix or a label value.
+// nameRule is the end of errors about names, prefixes and label values.
 const nameRule = `: it must start and end with a letter, a digit or "_", and contain only letters, digits, "-", "_" and "."`
 
-// checkKey applies the rule of label keys, which is also that of metric names:
-// a name of at most 63 characters, after an optional prefix of at most 253 and
-// a "/". It returns the offset of the fault and the fault, or "".
+// checkKey checks a label key or metric name: a name of at most 63 characters after an optional
+// prefix of at most 253 characters and a "/". It returns the offset of the fault and the fault, or
+// "".
 func checkKey(key, noun string) (int, string) {
 	prefix, name, prefixed := strings.Cut(key, "/")
 	if !prefixed {
@@ -38,7 +38,7 @@ func checkKey(key, noun string) (int, string) {
 	}
 }
 
-// checkName applies the rule that names, prefixes and label values share.
+// checkName checks the rule that names, prefixes and label values share.
 func checkName(name, noun string, limit int) (int, string) {
 	for i, r := range name {
 		joint := r == '-' || r == '.'
@@ -63,7 +63,7 @@ func nameEnd(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_'
 }
 
-// remedy says what to write instead of a character that names cannot have.
+// remedy says what to write instead of an invalid character.
 func remedy(r rune) string {
 	switch r {
 	case '"', '\'', '`', '“', '”', '‘', '’':

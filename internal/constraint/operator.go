@@ -1,20 +1,17 @@
-// Package constraint is the language in which users restrict placement:
-// constraints on labels ("location is DE", "tier not in (edge, lab)") and
-// on metrics ("load >= 5", "latency less than 20").
+// Package constraint implements the language in which users restrict placement: constraints on
+// labels ("location is DE", "tier not in (edge, lab)") and on metrics ("load >= 5", "latency less
+// than 20").
 //
-// A constraint is parsed once and then matched any number of times. It keeps
-// the user's own text, and it has a canonical form, so that two spellings of
-// one constraint can share what is computed from it.
+// A constraint is parsed once and matched many times. It keeps the user's text, and has a canonical
+// form, so that constraints that are only spelled differently can share computed results.
 package constraint
 
 import "strings"
 
-// Operator is the comparison that a constraint makes, in its canonical
-// spelling.
+// Operator is the comparison operator of a constraint in its canonical spelling.
 type Operator string
 
-// The operators. Labels take the first four, metrics the first two and the
-// last four.
+// Operators. Labels support the first four, metrics the first two and the last four.
 const (
 	Equal          Operator = "=="
 	NotEqual       Operator = "!="
@@ -26,7 +23,7 @@ const (
 	LessOrEqual    Operator = "<="
 )
 
-// spelling is one way of writing an operator, token by token.
+// spelling is one spelling of an operator, as tokens.
 type spelling struct {
 	tokens   []string
 	operator Operator
@@ -34,11 +31,11 @@ type spelling struct {
 
 func (s spelling) String() string { return strings.Join(s.tokens, " ") }
 
-// dialect is what distinguishes the two constraint languages from each other.
+// dialect is how the two constraint languages differ.
 type dialect struct {
-	// subject and operand name the two sides for the person reading an error.
+	// subject and operand name the two sides in errors.
 	subject, operand string
-	// delimiters are the characters that end a word without a blank.
+	// delimiters are the characters that end a word without whitespace.
 	delimiters string
 	// pairs are the symbols of two characters; all others have one.
 	pairs []string
@@ -92,7 +89,7 @@ var metricDialect = dialect{
 	},
 }
 
-// operators lists every spelling, as an error shows them.
+// operators lists every spelling for errors.
 func (d *dialect) operators() []string {
 	all := make([]string, len(d.spellings))
 	for i, s := range d.spellings {
@@ -101,7 +98,7 @@ func (d *dialect) operators() []string {
 	return all
 }
 
-// begins reports whether an operator other than "is" starts with the token.
+// begins reports whether the token starts an operator other than "is".
 func (d *dialect) begins(token string) bool {
 	for _, s := range d.spellings {
 		if s.tokens[0] == token && token != "is" {

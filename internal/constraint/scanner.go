@@ -2,7 +2,7 @@ package constraint
 
 import "strings"
 
-// token is a word or a symbol of a constraint; the empty one is the end.
+// token is a word or a symbol of a constraint; the empty token is the end.
 type token struct {
 	text string
 	at   int // offset in bytes
@@ -11,8 +11,8 @@ type token struct {
 
 func (t token) end() bool { return t.text == "" }
 
-// scanner cuts a text into tokens. Words are not told apart into keywords and
-// names: keywords are not reserved, so only the place of a word says what it is.
+// scanner splits a text into tokens. It does not distinguish keywords from names: keywords are not
+// reserved, so only the position of a word determines its meaning.
 type scanner struct {
 	dialect *dialect
 	text    string
@@ -39,8 +39,7 @@ func (s *scanner) next() token {
 	return token{text: s.text[start:s.pos], at: start, word: true}
 }
 
-// symbol returns the length of the symbol at the current place, the longest
-// that fits, or 0.
+// symbol returns the length of the longest symbol at the current position, or 0.
 func (s *scanner) symbol() int {
 	if !s.delimiter(s.text[s.pos]) {
 		return 0
@@ -57,7 +56,7 @@ func (s *scanner) delimiter(c byte) bool {
 	return strings.IndexByte(s.dialect.delimiters, c) >= 0
 }
 
-// subject reads the word that a constraint starts with.
+// subject scans the word that starts a constraint.
 func (s *scanner) subject() (token, *SyntaxError) {
 	t := s.next()
 	if t.word {
@@ -70,12 +69,12 @@ func (s *scanner) subject() (token, *SyntaxError) {
 	return token{}, s.fail(Grammar, t.at, message, "a "+s.dialect.subject)
 }
 
-// operator reads the operator after the subject: the longest spelling that the
-// tokens begin. A spelling that is begun has to be completed ("greater than
-// or" needs its "equal"), because what follows it could not be an operand.
+// operator scans the operator after the subject: the longest matching spelling. A partial spelling
+// must be completed ("greater than or" needs "equal"), because what follows could not be an
+// operand.
 func (s *scanner) operator(subject token) (spelling, *SyntaxError) {
 	d := s.dialect
-	live := uint32(1)<<len(d.spellings) - 1 // the spellings that fit so far
+	live := uint32(1)<<len(d.spellings) - 1 // spellings that match so far
 	complete, after := -1, 0
 	previous := subject
 	for n := 0; ; n++ {
@@ -131,12 +130,12 @@ func (s *scanner) noOperator(subject, t token) string {
 	return message
 }
 
-// halfOperator says how the operator that was begun goes on.
+// halfOperator says how a partial operator continues.
 func (s *scanner) halfOperator(live uint32, n int, previous, t token) *SyntaxError {
 	wanted := ""
 	for i, candidate := range s.dialect.spellings {
 		if live&(1<<i) != 0 && len(candidate.tokens) > n {
-			wanted = candidate.tokens[n] // the same in all that share the beginning
+			wanted = candidate.tokens[n] // the same in all that share the prefix
 		}
 	}
 	message := quote(wanted) + " is missing after " + quote(previous.text)
@@ -146,7 +145,7 @@ func (s *scanner) halfOperator(live uint32, n int, previous, t token) *SyntaxErr
 	return s.fail(Grammar, t.at, message, wanted)
 }
 
-// notOperand says that a symbol or the end is where an operand is required.
+// notOperand reports a symbol or the end in place of an operand.
 func (s *scanner) notOperand(after string, t token) *SyntaxError {
 	message := "a " + s.dialect.operand + " is missing after " + quote(after)
 	if !t.end() {
@@ -158,7 +157,7 @@ func (s *scanner) notOperand(after string, t token) *SyntaxError {
 	return s.fail(Grammar, t.at, message, "a "+s.dialect.operand)
 }
 
-// fail makes the error for the character at a byte offset.
+// fail returns the error for the character at a byte offset.
 func (s *scanner) fail(kind ErrorKind, at int, message string, expected ...string) *SyntaxError {
 	return newSyntaxError(s.text, at, kind, message, expected)
 }

@@ -6,33 +6,32 @@ import (
 	"unicode/utf8"
 )
 
-// ErrorKind says which part of a constraint is at fault.
+// ErrorKind is which part of a constraint is wrong.
 type ErrorKind string
 
-// The kinds of errors. A text with several faults reports the first of them in
-// this order.
+// Kinds of errors. If a text has several faults, the first in this order is reported.
 const (
-	// Grammar: the text does not have the form of a constraint.
+	// Grammar: the text is not a constraint.
 	Grammar ErrorKind = "grammar"
-	// Key: the form is right, but the label key or metric name is not valid.
+	// Key: the syntax is right, but the label key or metric name is invalid.
 	Key ErrorKind = "key"
-	// Value: form and key are right, but a label value or the number is not.
+	// Value: syntax and key are right, but a label value or the number is invalid.
 	Value ErrorKind = "value"
 )
 
 // SyntaxError says where and why a text is not a constraint.
 type SyntaxError struct {
-	// Text is what the user wrote.
+	// Text is the original text.
 	Text string
-	// Column is the place of the fault, in characters, counted from 1. One past
-	// the last character means that something is missing at the end.
+	// Column is the position of the fault in characters, starting at 1. One past the last character
+	// means that something is missing at the end.
 	Column int
-	// Message says what is wrong there.
+	// Message describes the fault.
 	Message string
-	// Expected are the operators or tokens that would fit there; empty where a
-	// key or value breaks the rules for its characters.
+	// Expected lists the operators or tokens that are valid there; empty if a key or value contains
+	// invalid characters.
 	Expected []string
-	// Kind says which part of the constraint is at fault.
+	// Kind says which part of the constraint is wrong.
 	Kind ErrorKind
 }
 
@@ -46,7 +45,7 @@ func newSyntaxError(text string, at int, kind ErrorKind, message string, expecte
 	}
 }
 
-// Error names the text, the column, the fault and what would fit.
+// Error returns the text, the column, the fault and what was expected.
 func (e *SyntaxError) Error() string {
 	var b strings.Builder
 	b.WriteString("constraint ")
@@ -55,7 +54,7 @@ func (e *SyntaxError) Error() string {
 	b.WriteString(strconv.Itoa(e.Column))
 	b.WriteString(": ")
 	b.WriteString(e.Message)
-	// Where one thing is missing, the message has named it already.
+	// If a single thing is missing, the message already names it.
 	if fits := alternatives(e.Expected); !strings.Contains(e.Message, fits) {
 		b.WriteString("; expected ")
 		b.WriteString(fits)
@@ -63,8 +62,8 @@ func (e *SyntaxError) Error() string {
 	return b.String()
 }
 
-// alternatives joins what would fit into "x, y or z". What the user would type
-// is quoted, a description ("a value", "the end") is not.
+// alternatives joins the expected tokens as "x, y or z". Literal text is quoted, descriptions ("a
+// value", "the end") are not.
 func alternatives(expected []string) string {
 	var b strings.Builder
 	for i, e := range expected {
@@ -84,8 +83,8 @@ func alternatives(expected []string) string {
 	return b.String()
 }
 
-// excerptRadius is how many characters around the fault an error shows, so that
-// a text of any length makes a readable error.
+// excerptRadius is how many characters around the fault an error shows, so that errors about long
+// texts are readable.
 const excerptRadius = 60
 
 // excerpt returns the part of text around a column.
@@ -106,7 +105,7 @@ func excerpt(text string, column int) string {
 	return shown
 }
 
-// quote puts a piece of the user's text into a message.
+// quote quotes a part of the user's text for a message.
 func quote(s string) string {
 	const limit = 40
 	if utf8.RuneCountInString(s) > limit {

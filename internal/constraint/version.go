@@ -7,20 +7,20 @@ import (
 	version "github.com/hashicorp/go-version"
 )
 
-// Version is a constraint on a version, as Terraform writes them. Make one with
-// ParseVersion; the zero value matches every version.
+// Version is a constraint on a version, in Terraform's syntax. Create it with ParseVersion; the
+// zero value matches every version.
 type Version struct {
 	text      string
 	canonical string
 	all       version.Constraints
 }
 
-// ParseVersion reads a version constraint. The error is a *SyntaxError.
+// ParseVersion parses a version constraint. The error is a *SyntaxError.
 //
 //	[= | != | > | >= | < | <= | ~>] <version>, ...
 //
-// All must hold. A version is of numbers: "1.33", "v1.33.2"; what is missing is 0.
-// "~> 1.33.0" is every 1.33, "~> 1.33" every 1 from 1.33 on.
+// All must hold. A version consists of numbers: "1.33", "v1.33.2"; missing ones are 0. "~> 1.33.0"
+// matches every 1.33, "~> 1.33" every 1.x from 1.33 on.
 func ParseVersion(text string) (Version, error) {
 	v := Version{text: text}
 	var canonical []string
@@ -52,22 +52,22 @@ func ParseVersion(text string) (Version, error) {
 	return v, nil
 }
 
-// versionParts are what a version constraint consists of.
+// versionParts describes a version constraint in errors.
 var versionParts = []string{`a version such as 1.33 or 1.33.2, optionally after =, !=, >, >=, <, <= or ~>, with a comma before the next`}
 
-// String is the constraint as the user wrote it.
+// String returns the original text.
 func (v Version) String() string { return v.text }
 
-// Canonical is the same text for two spellings of one constraint.
+// Canonical returns the canonical form of the constraint.
 func (v Version) Canonical() string { return v.canonical }
 
-// Match reports whether a version meets the constraint. Only its numbers count: what
-// vendors add, as in v1.33.2+k3s1 and v1.32.1-eks-4f2e1a, is ignored, and so is that
-// a version is a pre-release. What is no version meets none.
+// Match reports whether a version meets the constraint. Only its numbers count: vendor suffixes, as
+// in v1.33.2+k3s1 and v1.32.1-eks-4f2e1a, and pre-release suffixes are ignored. Text that is not a
+// version meets no constraint.
 func (v Version) Match(text string) bool { return v.Explain(text) == "" }
 
-// Explain says why a version does not meet the constraint, "" where it does. The
-// empty text is a version that is not known.
+// Explain says why a version does not meet the constraint, or returns "". Empty text is an unknown
+// version.
 func (v Version) Explain(text string) string {
 	wanted := ", wanted " + quote(v.text)
 	if text == "" {

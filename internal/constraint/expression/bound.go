@@ -9,14 +9,14 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// The cost of an operation is known when it is done. So that no single one takes
-// the server's memory or a minute, values are kept small as they are made.
+// The cost of an operation is known only after it has been executed. Values are limited as they are
+// created, so that no single operation can exhaust memory or run for a minute.
 const (
-	// maxLength is the length of a text that an expression may make, in bytes.
+	// maxLength is the maximum length in bytes of text created by an expression.
 	maxLength = 1 << 14
-	// maxElements is the size of a list or map that an expression may make, and
-	// maxNested how many values those within it may hold in all: lists of the
-	// same list double in size with each step.
+	// maxElements is the maximum size of a list or map created by an expression, and maxNested the
+	// maximum total number of values nested in it: lists of the same list double in size with each
+	// step.
 	maxElements = 1 << 11
 	maxNested   = 1 << 10
 )
@@ -25,7 +25,7 @@ func tooLarge() ref.Val {
 	return types.NewErr("makes a value that is too large: at most %d bytes, or %d elements, are allowed, and %d within them", maxLength, maxElements, maxNested)
 }
 
-// isLarge reports whether a value is more than an expression may make.
+// isLarge reports whether a value exceeds these limits.
 func isLarge(v ref.Val) bool {
 	switch v := v.(type) {
 	case types.String:
@@ -38,8 +38,7 @@ func isLarge(v ref.Val) bool {
 	return false
 }
 
-// growingFunctions take the place of CEL's own that may give back much more than
-// they are given.
+// growingFunctions replace CEL functions whose results may be much larger than their arguments.
 func growingFunctions() cel.EnvOption {
 	replace := func(text, old, replacement types.String, n int) ref.Val {
 		count := strings.Count(string(text), string(old))
@@ -95,7 +94,7 @@ func growingFunctions() cel.EnvOption {
 	)
 }
 
-// nestedFits reports whether the lists and maps within a value hold few values.
+// nestedFits reports whether the lists and maps within a value hold few enough values.
 func nestedFits(v ref.Val, holder traits.Iterable, room *int) bool {
 	m, isMap := v.(traits.Mapper)
 	for it := holder.Iterator(); it.HasNext() == types.True; {

@@ -2,49 +2,46 @@ package expression
 
 import "time"
 
-// Cluster is what an expression reads. Nothing is asked for that the expression
-// does not read, and nothing is kept or changed.
+// Cluster is what an expression reads. Methods are called only for what the expression reads;
+// results are not kept or modified.
 type Cluster interface {
-	// Name is the cluster's name.
+	// Name returns the cluster's name.
 	Name() string
-	// UID tells the cluster from another that had its name before, "" when unknown.
+	// UID distinguishes the cluster from an earlier one of the same name, "" if unknown.
 	UID() string
-	// Generation grows with every change of what is declared of the cluster.
+	// Generation grows with every change of the cluster's spec or labels.
 	Generation() int64
-	// CreatedAt is when the cluster was declared, zero when unknown.
+	// CreatedAt returns when the cluster was created, zero if unknown.
 	CreatedAt() time.Time
-	// Labels are the cluster's labels.
+	// Labels returns the cluster's labels.
 	Labels() map[string]string
-	// Claims are facts about the cluster by name.
+	// Claims returns the cluster's claims, which are named facts about it.
 	Claims() map[string]string
-	// Taints are the taints in force.
+	// Taints returns the taints in force.
 	Taints() []Taint
-	// Conditions are what was observed of the cluster.
+	// Conditions returns the cluster's conditions.
 	Conditions() []Condition
-	// KubernetesVersion is the version of the cluster's API server, "" when unknown.
+	// KubernetesVersion returns the version of the cluster's API server, "" if unknown.
 	KubernetesVersion() string
-	// LeaseSeconds is within how many seconds the cluster gives a sign of life, 0
-	// when nothing is said about it.
+	// LeaseSeconds returns the interval in seconds in which the cluster must report, 0 if unknown.
 	LeaseSeconds() int64
-	// Region is where the cluster is, "" when unknown.
+	// Region returns the region of the cluster, "" if unknown.
 	Region() string
-	// Zones are the zones the cluster spans.
+	// Zones returns the zones that the cluster spans.
 	Zones() []string
-	// CloudProvider is who runs the cluster's machines, "" when unknown.
+	// CloudProvider returns the cloud provider of the cluster, "" if unknown.
 	CloudProvider() string
-	// CustomResources are the custom resource definitions the cluster has.
+	// CustomResources returns the custom resource definitions of the cluster.
 	CustomResources() []string
-	// Capacity is the total amount by resource, in Kubernetes' notation.
+	// Capacity returns the total amounts by resource, in Kubernetes notation.
 	Capacity() map[string]string
-	// Allocatable is the amount workloads may use, by resource.
+	// Allocatable returns the amounts that workloads may use, by resource.
 	Allocatable() map[string]string
-	// Scores are the scores that other programs gave the cluster under the name
-	// of a resource, in a fixed order. They are nil when the cluster has none of
-	// that name, or they expired: an expression that reads them is not true.
-	// expiredAt is since when, zero unless they did.
+	// Scores returns the scores of the cluster in the placement score with the given name, in a
+	// fixed order. They are nil if the cluster has none with that name or they have expired; an
+	// expression that reads them is then not true. expiredAt is zero unless they have expired.
 	Scores(resource string) (scores []Score, expiredAt time.Time)
-	// Metric is the value of one of the cluster's metrics, and whether there is
-	// a usable one.
+	// Metric returns the value of one of the cluster's metrics, and whether it is usable.
 	Metric(name string) (float64, bool)
 }
 
@@ -57,16 +54,16 @@ type Score struct {
 // Taint keeps placements off a cluster.
 type Taint struct {
 	Key, Value string
-	// Effect is spelled as Open Cluster Management does: NoSelect, NoSelectIfNew or
+	// Effect is in the spelling of Open Cluster Management: NoSelect, NoSelectIfNew or
 	// PreferNoSelect.
 	Effect string
-	// TimeAdded is since when the taint is there, zero when unknown.
+	// TimeAdded is when the taint was added, zero if unknown.
 	TimeAdded time.Time
 }
 
 // Condition is one observation about a cluster.
 type Condition struct {
 	Type, Status, Reason, Message string
-	// LastTransitionAt is when the status last changed, zero when unknown.
+	// LastTransitionAt is when the status last changed, zero if unknown.
 	LastTransitionAt time.Time
 }

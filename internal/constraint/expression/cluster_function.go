@@ -8,13 +8,13 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// The functions of a cluster.
+// Functions of a cluster.
 const (
 	scoresFunction = "scores"
 	metricFunction = "metric"
 )
 
-// clusterFunctions are `scores` and `metric`, for either variable.
+// clusterFunctions declares `scores` and `metric` for both variables.
 func clusterFunctions() cel.EnvOption {
 	return several(
 		cel.Function(scoresFunction,
@@ -30,7 +30,7 @@ func clusterFunctions() cel.EnvOption {
 	)
 }
 
-// several makes one option of several.
+// several combines options.
 func several(options ...cel.EnvOption) cel.EnvOption {
 	return func(env *cel.Env) (*cel.Env, error) {
 		for _, option := range options {
@@ -43,7 +43,7 @@ func several(options ...cel.EnvOption) cel.EnvOption {
 	}
 }
 
-// wholeCluster is the cluster that v stands for, nil when v is something else.
+// wholeCluster returns the cluster that v stands for, or nil.
 func wholeCluster(v ref.Val) Cluster {
 	o, ok := v.(*object)
 	if !ok || o.shape != &shapes[shapeCluster] && o.shape != &shapes[shapeManagedCluster] {

@@ -10,15 +10,13 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// An evaluation counts its own cost, in the manner of CEL's cost tracker: that
-// one keeps every value of a loop, and searches them all at every step.
+// An evaluation tracks its own cost, in the same way as CEL's cost tracker, which keeps every value
+// of a loop and searches all of them at every step.
 
-// costVariable is where the steps of a program find the cost of the evaluation.
-// No expression can name it.
+// costVariable is the variable that holds the cost of the evaluation. No expression can name it.
 const costVariable = "#cost"
 
-// heavyCost is added for functions that compare everything with everything, or
-// compile or try a pattern.
+// heavyCost is added for functions with quadratic cost, or that compile or match a pattern.
 const heavyCost = 1000
 
 var heavyFunctions = []string{
@@ -28,7 +26,7 @@ var heavyFunctions = []string{
 
 func tooLong() ref.Val { return types.NewErr("%s", errTooLong.Error()) }
 
-// charge adds to the cost of the evaluation, and reports whether it may go on.
+// charge adds to the cost of the evaluation, and reports whether it may continue.
 func charge(vars cel.Activation, cost int) bool {
 	v, _ := vars.ResolveName(costVariable)
 	s, ok := v.(*subject)
@@ -39,9 +37,8 @@ func charge(vars cel.Activation, cost int) bool {
 	return s.cost <= maxCost
 }
 
-// countCost wraps the steps of a program that take time. Logical operators are
-// no more than their operands, and the result so far of a loop is not read anew
-// each time round.
+// countCost wraps the steps of a program that take time. Logical operators cost no more than their
+// operands, and the accumulator of a loop is not read again in each iteration.
 func countCost(step interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	switch s := step.(type) {
 	case *costlyAttribute, *costlyCall, *patternCall, *costlyConstructor, *costlyStep, interpreter.InterpretableConst:
@@ -53,7 +50,7 @@ func countCost(step interpreter.InterpretableV2) (interpreter.InterpretableV2, e
 		return &costlyAttribute{s}, nil
 	case interpreter.InterpretableConstructor:
 		if !slices.ContainsFunc(s.InitVals(), isVariable) {
-			// A list of constants is made once, with the program.
+			// A constant list is created once, with the program.
 			return step, nil
 		}
 		return &costlyConstructor{s}, nil
@@ -63,7 +60,7 @@ func countCost(step interpreter.InterpretableV2) (interpreter.InterpretableV2, e
 		}
 		c := &costlyCall{InterpretableCall: s, cost: 1}
 		for _, arg := range s.Args() {
-			// A constant is not read as a variable is, and gone through all the same.
+			// A constant is not read like a variable, but its elements are still visited.
 			if constant, ok := arg.(interpreter.InterpretableConst); ok {
 				c.cost += weight(constant.Value()) - 1
 			}
@@ -81,11 +78,11 @@ func isVariable(step interpreter.InterpretableV2) bool {
 	return !constant
 }
 
-// isAccumulator reports whether a variable is the result so far of a loop.
+// isAccumulator reports whether a variable is the accumulator of a loop.
 func isAccumulator(name string) bool { return name == "@result" || name == "__result__" }
 
-// costlyAttribute is a variable with the fields read from it. Its cost is its
-// size, as what is done with it mostly goes through it.
+// costlyAttribute is a variable with its field selections. Its cost is its size, because most
+// operations visit all of it.
 type costlyAttribute struct {
 	interpreter.InterpretableAttribute
 }
@@ -122,7 +119,7 @@ func (c *costlyCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	if isLarge(v) {
 		return tooLarge()
 	}
-	// The result of a loop so far is appended to, not copied.
+	// The accumulator of a loop is appended to, not copied.
 	if text, ok := v.(types.String); ok && !charge(frame, len(text)/10) {
 		return tooLong()
 	}
@@ -134,7 +131,7 @@ func (c *costlyCall) Eval(vars interpreter.Activation) ref.Val {
 	return c.Exec(interpreter.AsFrame(vars))
 }
 
-// costlyConstructor makes a list or a map.
+// costlyConstructor creates a list or map.
 type costlyConstructor struct {
 	interpreter.InterpretableConstructor
 }
@@ -178,7 +175,7 @@ func (c *costlyStep) Eval(vars interpreter.Activation) ref.Val {
 	return c.Exec(interpreter.AsFrame(vars))
 }
 
-// weight is how many steps it takes to go through a value.
+// weight returns how many steps it takes to visit a value.
 func weight(v ref.Val) int {
 	switch v := v.(type) {
 	case types.String:

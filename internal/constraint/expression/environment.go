@@ -10,8 +10,8 @@ import (
 	"github.com/google/cel-go/ext"
 )
 
-// environment holds the variables and functions of expressions. It is made when
-// the first expression is compiled: a program that meets none pays nothing.
+// environment holds the variables and functions of expressions. It is created when the first
+// expression is compiled, so that programs without expressions pay nothing.
 var environment = sync.OnceValues(newEnvironment)
 
 func newEnvironment() (*cel.Env, error) {
@@ -45,8 +45,8 @@ func newEnvironment() (*cel.Env, error) {
 	)
 }
 
-// programOptions are how an expression is run. An expression without loops and
-// without text that grows is bounded by its length, and need not count its cost.
+// programOptions returns how an expression is executed. An expression without loops and growing
+// text is limited by its length, so its cost is not tracked.
 func programOptions(r *reads) []cel.ProgramOption {
 	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(foldConversions), cel.CustomDecoratorV2(keepOrder)}
 	if !r.bounded {
@@ -90,7 +90,7 @@ func (p *typeProvider) FindStructFieldType(name, fieldName string) (*types.Field
 	return p.Registry.FindStructFieldType(name, fieldName)
 }
 
-// NewValue implements types.Provider: an expression cannot make a cluster.
+// NewValue implements types.Provider: expressions cannot create clusters.
 func (p *typeProvider) NewValue(name string, fields map[string]ref.Val) ref.Val {
 	if _, ok := objectTypes[name]; ok {
 		return types.NewErr("a %s cannot be made by an expression", name)
@@ -126,8 +126,8 @@ func fieldNames(name string) []string {
 	return names
 }
 
-// fieldType is the field as CEL's checker and interpreter see it. Every field of
-// `cluster` has a value; one that is empty counts as not set.
+// fieldType returns the field for CEL's checker and interpreter. Every field of `cluster` has a
+// value; an empty one counts as not set.
 func (f *field) fieldType() *types.FieldType {
 	read := func(target any) ref.Val {
 		o, ok := target.(*object)

@@ -1,7 +1,7 @@
-// Package expression holds conditions on a cluster written in CEL, the Common
-// Expression Language. An expression sees the cluster twice: as `cluster`, with
-// the names of the cluster's own document, and as `managedCluster`, in Open
-// Cluster Management's shape, so that expressions written for it run unchanged.
+// Package expression implements conditions on a cluster written in CEL, the Common Expression
+// Language. An expression sees the cluster twice: as `cluster`, with the field names of the
+// cluster's own document, and as `managedCluster`, in the structure of Open Cluster Management, so
+// that existing expressions work unchanged.
 package expression
 
 import (
@@ -16,37 +16,36 @@ import (
 )
 
 const (
-	// maxText is the longest expression in bytes. It bounds the time to compile.
+	// maxText is the maximum length of an expression in bytes. It limits the time to compile.
 	maxText = 4096
-	// maxLoops is how many loops an expression may have, and maxDepth how deep its
-	// parts may be nested. The time to check types grows with the cube of either:
-	// it would be half a minute for 200.
+	// maxLoops is the maximum number of loops in an expression, and maxDepth the maximum nesting
+	// depth. The time to type-check grows with the cube of either: it would be half a minute for
+	// 200.
 	maxLoops = 16
 	maxDepth = 50
-	// maxCost is what one evaluation may cost, in CEL's units. It is what Kubernetes
-	// and Open Cluster Management allow.
+	// maxCost is the maximum cost of one evaluation, in CEL units. It equals the limit of
+	// Kubernetes and Open Cluster Management.
 	maxCost = 1_000_000
-	// maxCompiled is how many compiled expressions are kept.
+	// maxCompiled is the number of compiled expressions in the cache.
 	maxCompiled = 1024
 )
 
-// Expression is a compiled condition. Make one with Compile. It may be used by
-// any number of goroutines at once.
+// Expression is a compiled condition. Create it with Compile. It is safe for concurrent use.
 type Expression struct {
 	text    string
 	program cel.Program
 	reads   reads
-	parsed  *ast.AST // tells where in the text a part stands
+	parsed  *ast.AST // for positions in the text
 }
 
-// compiled remembers expressions by their text: each replica of each placement
-// has the same few, and compiling takes a hundred times as long as evaluating.
+// compiled caches expressions by text: replicas of placements share the same few, and compiling
+// takes a hundred times as long as evaluating.
 var compiled = sync.OnceValues(func() (*lru.Cache[string, *Expression], error) {
 	return lru.New[string, *Expression](maxCompiled)
 })
 
-// Compile reads an expression, which must give a boolean. The error says where
-// the text is wrong and what would be right.
+// Compile compiles an expression, which must be boolean. The error says where the text is wrong and
+// what would be right.
 func Compile(text string) (*Expression, error) {
 	memo, err := compiled()
 	if err != nil {
@@ -59,7 +58,7 @@ func Compile(text string) (*Expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Of two that compiled the same text at once, both get the first one.
+	// If two goroutines compile the same text at once, both get the first result.
 	if first, ok, _ := memo.PeekOrAdd(text, e); ok {
 		return first, nil
 	}
@@ -96,18 +95,18 @@ func compile(text string) (*Expression, error) {
 	return e, nil
 }
 
-// String returns the text that was compiled.
+// String returns the original text.
 func (e *Expression) String() string { return e.text }
 
-// Match reports whether the expression is true for the cluster. One that fails,
-// because a label is absent or it takes too long, is not true.
+// Match reports whether the expression is true for the cluster. An expression that fails, because a
+// label is absent or it takes too long, is not true.
 func (e *Expression) Match(c Cluster) bool {
 	result, err := e.evaluate(c)
 	return err == nil && result
 }
 
-// Explain says why the expression is not true for the cluster: that it is false,
-// or why it fails. It returns "" where it is true.
+// Explain says why the expression is not true for the cluster: because it is false, or why it
+// fails. It returns "" if it is true.
 func (e *Expression) Explain(c Cluster) string {
 	result, err := e.evaluate(c)
 	switch {
@@ -146,7 +145,7 @@ func (e *Expression) evaluate(c Cluster) (bool, error) {
 	subjects.Put(s)
 	switch {
 	case cost > maxCost:
-		// Not what came out: "or" and loops go on after a failure.
+		// The result must not be used: "or" and loops continue after a failure.
 		return false, errTooLong
 	case err != nil:
 		return false, err
@@ -158,18 +157,15 @@ func (e *Expression) evaluate(c Cluster) (bool, error) {
 	return bool(result), nil
 }
 
-// UsesScores reports whether the expression reads scores, so that a new score
-// may change its result.
+// UsesScores reports whether the expression reads scores.
 func (e *Expression) UsesScores() bool { return e.reads.scores }
 
-// UsesMetrics reports whether the expression reads metrics, so that a new value
-// may change its result.
+// UsesMetrics reports whether the expression reads metrics.
 func (e *Expression) UsesMetrics() bool { return e.reads.metrics }
 
-// Keys returns the labels and the claims that the result depends on, sorted, and
-// true when it depends on nothing else. Clusters that agree in them, also in
-// which of them are absent and in whether they have any label or claim at all,
-// then have the same result.
+// Keys returns the labels and claims that the result depends on, sorted; only says that it depends
+// on nothing else. Then clusters with equal values of these have the same result, where it also
+// counts which of them are absent, and whether there are any labels or claims at all.
 func (e *Expression) Keys() (labels, claims []string, only bool) {
 	if e.reads.other {
 		return nil, nil, false

@@ -6,10 +6,10 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// foldConversions converts constants once, when the program is made, as CEL's own
-// optimizer does. That one comes after all decorators, meets calls whose cost is
-// counted although nothing is evaluated yet, and refuses a whole expression for a
-// conversion that fails in a part that may never be reached.
+// foldConversions converts constants once, when the program is created, as CEL's own optimizer
+// does. That one runs after all decorators, sees calls whose cost is tracked although nothing is
+// evaluated yet, and rejects a whole expression because of a failing conversion in a part that may
+// never be evaluated.
 func foldConversions(step interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	call, ok := step.(interpreter.InterpretableCall)
 	if !ok || len(call.Args()) != 1 || isVariable(call.Args()[0]) || !overloads.IsTypeConversionFunction(call.Function()) {
@@ -22,8 +22,7 @@ func foldConversions(step interpreter.InterpretableV2) (interpreter.Interpretabl
 	return interpreter.NewConstValue(call.ID(), v), nil
 }
 
-// failingConversion fails when it is evaluated. It is no call, so that the
-// optimizer leaves it alone.
+// failingConversion fails when it is evaluated. It is not a call, so that the optimizer ignores it.
 type failingConversion struct {
 	interpreter.InterpretableV2
 }

@@ -16,8 +16,7 @@ import (
 
 var formatType = cel.OpaqueType("kubernetes.NamedFormat")
 
-// formats are Kubernetes' formats of text by name. Each says what is wrong with a
-// text, nothing where it fits.
+// formats are Kubernetes' text formats by name. Each returns what is wrong with a text.
 var formats = map[string]func(text string) []string{
 	"dns1123Label":           validation.IsDNS1123Label,
 	"dns1123LabelPrefix":     ofPrefix(validation.IsDNS1123Label),
@@ -39,8 +38,8 @@ var formats = map[string]func(text string) []string{
 	"datetime": unless("invalid datetime", isDateTime),
 }
 
-// ofPrefix judges the beginning of a name to which something is added: it may
-// end with a dash. (Like Kubernetes it takes the character before for granted.)
+// ofPrefix checks a prefix to which something is appended: it may end with a dash. (Like
+// Kubernetes, it assumes a valid character before.)
 func ofPrefix(judge func(text string) []string) func(text string) []string {
 	return func(text string) []string {
 		if len(text) > 1 && strings.HasSuffix(text, "-") {
@@ -78,8 +77,8 @@ func isDateTime(text string) bool {
 	return err == nil
 }
 
-// formatFunctions are Kubernetes' functions of formats: format.dns1123Label() and
-// the like, format.named(name), and validate.
+// formatFunctions declares Kubernetes' format functions: format.dns1123Label() and the like,
+// format.named(name), and validate.
 func formatFunctions() cel.EnvOption {
 	options := []cel.EnvOption{
 		cel.Function("format.named", cel.Overload("format-named", []*cel.Type{cel.StringType}, cel.OptionalType(formatType),
@@ -108,7 +107,7 @@ func formatFunctions() cel.EnvOption {
 	return several(options...)
 }
 
-// format is a format as CEL reads it: its name.
+// format is a format as a CEL value: its name.
 type format string
 
 // ConvertToNative implements ref.Val.

@@ -8,8 +8,8 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// jsonFunctions are Open Cluster Management's function that reads JSON, for
-// labels and claims that hold some. It is a function and a method.
+// jsonFunctions declares Open Cluster Management's function that parses JSON, for labels and claims
+// that contain some. It is a function and a method.
 func jsonFunctions() cel.EnvOption {
 	parse := func(text ref.Val) ref.Val {
 		return ofOne(text, func(text types.String) ref.Val {
@@ -26,8 +26,8 @@ func jsonFunctions() cel.EnvOption {
 	)
 }
 
-// jsonValue is a decoded document as CEL reads it. Numbers are doubles, which
-// compare with integers.
+// jsonValue returns a decoded document as a CEL value. Numbers are doubles, which can be compared
+// with integers.
 func jsonValue(v any) ref.Val {
 	switch v := v.(type) {
 	case map[string]any:

@@ -7,7 +7,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// listFunctions are Kubernetes' functions of lists that CEL's own lack.
+// listFunctions declares the list functions of Kubernetes that CEL lacks.
 func listFunctions() cel.EnvOption {
 	element := cel.TypeParamType("T")
 	list := cel.ListType(element)
@@ -62,9 +62,8 @@ func length(s traits.Sizer) types.Int {
 	return n
 }
 
-// reduce goes through a list from its second element on, with the result so far
-// and the element before. Without a start the first element is the start, and
-// an empty list gives 0. It ends early with an error.
+// reduce folds a list, passing the result so far and the previous element. Without an initial
+// value, the first element is used, and an empty list gives 0. It stops at the first error.
 func reduce(l traits.Lister, result ref.Val, step func(result, previous, v ref.Val) ref.Val) ref.Val {
 	n := length(l)
 	if n == 0 {
@@ -88,7 +87,7 @@ func reduce(l traits.Lister, result ref.Val, step func(result, previous, v ref.V
 	return result
 }
 
-// extreme is the smallest (sign -1) or largest (sign 1) element.
+// extreme returns the smallest (sign -1) or largest (sign 1) element.
 func extreme(l traits.Lister, name string, sign types.Int) ref.Val {
 	if length(l) == 0 {
 		return types.NewErr("%s of an empty list", name)

@@ -9,14 +9,13 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// defaultLeaseSeconds is Open Cluster Management's default.
+// defaultLeaseSeconds is the default of Open Cluster Management.
 const defaultLeaseSeconds = 60
 
-// The fields of `managedCluster` are those of Open Cluster Management's
-// ManagedCluster, as it converts one for expressions: what is empty is absent
-// where its JSON leaves it out, times are text, and a time that is not known is
-// null. Not there are the annotations and spec.managedClusterClientConfigs, which
-// no cluster has here.
+// The fields of `managedCluster` are those of Open Cluster Management's ManagedCluster as converted
+// for expressions: empty values are absent if its JSON omits them, times are strings, and an
+// unknown time is null. Annotations and spec.managedClusterClientConfigs are not included, because
+// clusters do not have them here.
 var (
 	managedClusterFields = []field{
 		{"metadata", nil, part(shapeManagedClusterMetadata)},
@@ -58,7 +57,7 @@ var (
 	}
 )
 
-// managedClaims are the claims as a list of {name, value}, by name.
+// managedClaims returns the claims as a list of {name, value}, ordered by name.
 func managedClaims(s *subject) ref.Val {
 	claims := s.cluster.Claims()
 	if len(claims) == 0 {
@@ -115,7 +114,7 @@ func mapOrAbsent(m map[string]string) ref.Val {
 	return stringMap(m)
 }
 
-// timeOrNull is a time as Kubernetes writes it: to the second, in UTC.
+// timeOrNull returns a time in Kubernetes format: in seconds, in UTC.
 func timeOrNull(t time.Time) ref.Val {
 	if t.IsZero() {
 		return types.NullValue

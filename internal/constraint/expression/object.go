@@ -10,15 +10,15 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// subject is a cluster during one evaluation: the variables of the expression.
-// Its objects are made with it, so that reading a field makes none.
+// subject is a cluster during one evaluation: the variables of the expression. Its objects are part
+// of it, so that reading a field allocates nothing.
 type subject struct {
 	cluster Cluster
 	cost    int
 	objects [shapeCount]object
 }
 
-// subjects are those not in use: a mask evaluates an expression ten thousand
+// subjects is the pool of unused subjects: computing a mask evaluates an expression ten thousand
 // times in a row.
 var subjects = sync.Pool{New: func() any {
 	s := &subject{}
@@ -44,10 +44,9 @@ func (s *subject) ResolveName(name string) (any, bool) {
 // Parent implements interpreter.Activation.
 func (s *subject) Parent() cel.Activation { return nil }
 
-// object is a part of a cluster that has fields. A field's value is made when it
-// is read. It is a map for `managedCluster`, which Open Cluster Management
-// leaves untyped, and of its own type for `cluster`, whose misspelt fields are
-// found when the expression is compiled.
+// object is a part of a cluster that has fields. A field's value is computed when it is read. For
+// `managedCluster` it is a map, because Open Cluster Management does not type it; for `cluster` it
+// has its own type, so that misspelled fields are detected when the expression is compiled.
 type object struct {
 	subject *subject
 	shape   *shape
@@ -59,7 +58,7 @@ type shape struct {
 	fields []field
 }
 
-// field is one field of an object; get returns nil where the cluster has none.
+// field is one field of an object; get returns nil if the cluster has no value.
 type field struct {
 	name string
 	typ  *types.Type
@@ -121,8 +120,8 @@ func (o *object) Type() ref.Type { return o.shape.typ }
 // Value implements ref.Val.
 func (o *object) Value() any { return o }
 
-// whole is the object with all its fields as a map, for the rare expression that
-// goes through them.
+// whole returns the object with all its fields as a map, for the rare expression that iterates over
+// them.
 func (o *object) whole() *table {
 	entries := make(map[string]ref.Val, len(o.shape.fields))
 	for i := range o.shape.fields {

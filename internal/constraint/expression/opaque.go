@@ -30,12 +30,12 @@ func ofTwo[A, B ref.Val](a, b ref.Val, apply func(A, B) ref.Val) ref.Val {
 	return apply(first, second)
 }
 
-// noConversion says that a value has no meaning outside expressions.
+// noConversion returns the error for a value that cannot be converted to Go.
 func noConversion(v ref.Val, t reflect.Type) error {
 	return fmt.Errorf("a %s cannot become a %s", v.Type().TypeName(), t)
 }
 
-// convertOpaque converts to the value's own type only.
+// convertOpaque only converts to the value's own type.
 func convertOpaque(v ref.Val, t ref.Type) ref.Val {
 	own, ok := v.Type().(ref.Val)
 	switch {

@@ -7,8 +7,8 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// keepOrder gives maps that an expression makes a fixed order: an expression
-// that goes through one has the same result on every server.
+// keepOrder gives maps created by an expression a fixed order, so that an expression that iterates
+// over one has the same result on every server.
 func keepOrder(step interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	c, ok := step.(interpreter.InterpretableConstructor)
 	if !ok || c.Type() != types.MapType {

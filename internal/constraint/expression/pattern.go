@@ -6,11 +6,11 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// maxPattern is the largest regular expression, in the regexp package's
-// instructions: [a-z]{1,1000} nested once would have a million.
+// maxPattern is the maximum size of a regular expression, in instructions of package regexp:
+// [a-z]{1,1000} nested once would have a million.
 const maxPattern = 2000
 
-// patternFunctions are Kubernetes' functions of regular expressions.
+// patternFunctions declares Kubernetes' functions for regular expressions.
 func patternFunctions() cel.EnvOption {
 	findAll := func(text, pattern types.String, n types.Int) ref.Val {
 		re, err := types.CompileRegexWithLimit(string(pattern), maxPattern)

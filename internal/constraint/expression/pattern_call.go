@@ -12,13 +12,13 @@ import (
 // patternFunctionNames are the functions that take a text and a pattern.
 var patternFunctionNames = []string{"matches", "find", "findAll"}
 
-// patternCall is a call of one of them. Its cost is known only with its arguments:
-// as in CEL it grows with the length of the text times that of the pattern.
+// patternCall is a call of one of them. Its cost depends on its arguments: as in CEL, it is
+// proportional to the length of the text times that of the pattern.
 type patternCall struct {
 	interpreter.InterpretableV2
 	function string
 	args     []interpreter.InterpretableV2
-	constant *regexp.Regexp // of a pattern that is a constant
+	constant *regexp.Regexp // if the pattern is a constant
 }
 
 func takesPattern(call interpreter.InterpretableCall) bool {
@@ -73,7 +73,7 @@ func (c *patternCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	}))
 }
 
-// all are the first n parts of a text that match, or every one.
+// all returns the first n matches in a text, or all.
 func all(re *regexp.Regexp, text types.String, n types.Int) ref.Val {
 	found := re.FindAllString(string(text), int(max(-1, min(n, maxElements+1))))
 	if len(found) > maxElements {

@@ -14,8 +14,8 @@ import (
 
 var quantityType = cel.OpaqueType("kubernetes.Quantity")
 
-// quantityShape is Kubernetes' notation within reason: an exponent has at most
-// two digits, because Kubernetes' parser takes minutes for "1e999999999".
+// quantityShape restricts Kubernetes notation: an exponent has at most two digits, because the
+// Kubernetes parser needs minutes for "1e999999999".
 var quantityShape = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[+-]?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][+-]?[0-9]{1,2}|[numkKMGTPE]i?)?$`)
 })
@@ -29,7 +29,7 @@ func parseQuantity(text string) (resource.Quantity, error) {
 	return resource.Quantity{}, fmt.Errorf("%s is not a quantity such as \"4\", \"1500m\" or \"64Gi\"", quote(text))
 }
 
-// quantityFunctions are Kubernetes' functions of resource amounts.
+// quantityFunctions declares Kubernetes' functions for resource quantities.
 func quantityFunctions() cel.EnvOption {
 	compare := func(name string, result *cel.Type, answer func(order int) ref.Val) cel.EnvOption {
 		return cel.Function(name, cel.MemberOverload("quantity_"+name, []*cel.Type{quantityType, quantityType}, result,
@@ -37,7 +37,7 @@ func quantityFunctions() cel.EnvOption {
 				return ofTwo(a, b, func(a, b quantity) ref.Val { return answer(a.Cmp(b.Quantity)) })
 			})))
 	}
-	// sum takes an amount, or a whole number of units.
+	// sum accepts a quantity or an integer number of units.
 	sum := func(name string, apply func(a *resource.Quantity, b resource.Quantity)) cel.EnvOption {
 		return cel.Function(name,
 			cel.MemberOverload("quantity_"+name, []*cel.Type{quantityType, quantityType}, quantityType,
@@ -100,7 +100,7 @@ func quantityFunctions() cel.EnvOption {
 	)
 }
 
-// quantity is a resource amount as CEL reads it.
+// quantity is a resource quantity as a CEL value.
 type quantity struct {
 	resource.Quantity
 }

@@ -8,19 +8,19 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// reads is what an expression reads of a cluster, as far as its text tells.
+// reads is what an expression reads of a cluster, according to its syntax.
 type reads struct {
 	labels  []string
 	claims  []string
 	other   bool
 	scores  bool
 	metrics bool
-	// bounded: every part runs at most once, and none takes or makes more than
-	// the cluster's document and the text hold.
+	// bounded: every part runs at most once, and nothing is larger than the cluster's document and
+	// the expression.
 	bounded bool
 }
 
-// findReads goes through an expression once.
+// findReads analyzes an expression.
 func findReads(root ast.Expr) reads {
 	r := reads{bounded: true}
 	r.visit(root)
@@ -31,8 +31,7 @@ func findReads(root ast.Expr) reads {
 	return r
 }
 
-// countLoops is the number of loops in an expression, which all, exists, filter
-// and map are.
+// countLoops returns the number of loops in an expression: all, exists, filter and map.
 func countLoops(root ast.Expr) int {
 	n := 0
 	ast.PostOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
@@ -98,8 +97,8 @@ func (r *reads) call(c ast.CallExpr) {
 	}
 }
 
-// entry notes an expression that is one entry of the labels or claims, by a
-// constant key: labels.a, labels["a"], "a" in labels, has(labels.a).
+// entry records an expression that reads one label or claim by a constant key: labels.a,
+// labels["a"], "a" in labels, has(labels.a).
 func (r *reads) entry(e ast.Expr) bool {
 	switch e.Kind() {
 	case ast.SelectKind:
@@ -119,7 +118,7 @@ func (r *reads) entry(e ast.Expr) bool {
 			return ok && r.note(second, key)
 		}
 	default:
-		// Nothing else reads an entry.
+		// Other expressions do not read a single entry.
 	}
 	return false
 }
@@ -155,8 +154,8 @@ func isPath(e ast.Expr, variable, first, second string) bool {
 	return e.Kind() == ast.IdentKind && e.AsIdent() == variable
 }
 
-// boundedFunctions take time in proportion to what they are given, and give back
-// no more. Addition and the like are missing: they make text that grows.
+// boundedFunctions take time linear in the size of their arguments, and return no more. Addition is
+// not included, because it creates growing text.
 var boundedFunctions = map[string]bool{
 	operators.Conditional: true, operators.LogicalAnd: true, operators.LogicalOr: true, operators.LogicalNot: true,
 	operators.Equals: true, operators.NotEquals: true, operators.Less: true, operators.LessEquals: true,

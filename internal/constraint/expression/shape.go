@@ -6,13 +6,13 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// The variables of an expression.
+// Variables of an expression.
 const (
 	clusterVariable        = "cluster"
 	managedClusterVariable = "managedCluster"
 )
 
-// The objects of a cluster, by their index in shapes.
+// Objects of a cluster, by index in shapes.
 const (
 	shapeCluster = iota
 	shapeClusterMetadata
@@ -25,7 +25,7 @@ const (
 	shapeCount
 )
 
-// The types of `cluster`. Their names appear in errors.
+// Types of `cluster`. Their names appear in errors.
 var (
 	clusterType         = cel.ObjectType("Cluster")
 	clusterMetadataType = cel.ObjectType("Cluster.metadata")

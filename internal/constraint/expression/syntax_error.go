@@ -12,9 +12,8 @@ import (
 	"github.com/google/cel-go/common/operators"
 )
 
-// syntaxError says where the text is wrong and what would be right. Only the
-// first fault is told: the others often follow from it. parsed is nil where the
-// text cannot be parsed.
+// syntaxError says where the text is wrong and what would be right. Only the first error is
+// reported, because others often follow from it. parsed is nil if the text cannot be parsed.
 func syntaxError(parsed *ast.AST, issues *cel.Issues) error {
 	found := issues.Errors()
 	if len(found) == 0 {
@@ -37,13 +36,13 @@ func syntaxError(parsed *ast.AST, issues *cel.Issues) error {
 	return fmt.Errorf("the CEL expression is not valid: %s", message)
 }
 
-// place is a position in the text of an expression, counted from 1.
+// place returns a position in the text of an expression, starting at 1.
 func place(at common.Location) string {
 	return fmt.Sprintf("line %d, column %d", at.Line(), max(1, at.Column()+1))
 }
 
-// functionAt is the function, or the operator in CEL's own name, that a part of an expression calls, ""
-// where it calls none.
+// functionAt returns the function, or CEL's name of the operator, that a part of an expression
+// calls, or "".
 func functionAt(a *ast.AST, id int64) string {
 	name := ""
 	ast.PostOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
@@ -54,10 +53,10 @@ func functionAt(a *ast.AST, id int64) string {
 	return name
 }
 
-// symbols are the operators that are written around their operands.
+// symbols are the operators that surround their operands.
 var symbols = map[string]string{operators.Index: "[]", operators.OptIndex: "[?]", operators.Conditional: "?:"}
 
-// symbol is the name of a function as it is written.
+// symbol returns the name of a function as users write it.
 func symbol(function string) string {
 	if s, ok := symbols[function]; ok {
 		return s
@@ -68,8 +67,8 @@ func symbol(function string) string {
 	return function
 }
 
-// plain puts a message of CEL's checker into the words a user of expressions
-// knows. function is what is called where the fault is, if anything.
+// plain rewrites a message of CEL's checker in terms that users know. function is the function
+// called at the fault, if any.
 func plain(message, function string) string {
 	if name, ok := between(message, "undeclared reference to '", "' (in container '')"); ok {
 		if name == function {
@@ -85,19 +84,19 @@ func plain(message, function string) string {
 		return fmt.Sprintf("there is no field %q; %s has metadata (name, labels) and spec (%s)",
 			name, clusterVariable, strings.Join(fieldNames(clusterSpecType.TypeName()), ", "))
 	}
-	// What would fit is a list of every operator.
+	// The list of expected tokens contains every operator.
 	message, _, _ = strings.Cut(strings.TrimPrefix(message, "Syntax error: "), " expecting {")
 	return strings.ReplaceAll(message, "<EOF>", "the end")
 }
 
-// between returns the part of a message between what it begins and ends with.
+// between returns the part of a message between prefix and suffix.
 func between(message, prefix, suffix string) (string, bool) {
 	rest, begins := strings.CutPrefix(message, prefix)
 	rest, ends := strings.CutSuffix(rest, suffix)
 	return rest, begins && ends
 }
 
-// article puts a type into a sentence.
+// article adds an article to a type name.
 func article(typeName string) string {
 	if strings.ContainsRune("aeiou", rune(typeName[0])) {
 		return "an " + typeName
@@ -105,7 +104,7 @@ func article(typeName string) string {
 	return "a " + typeName
 }
 
-// quote puts a piece of the cluster's text into a message.
+// quote quotes text of the cluster for a message.
 func quote(s string) string {
 	const limit = 40
 	if utf8.RuneCountInString(s) > limit {

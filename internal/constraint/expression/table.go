@@ -10,9 +10,8 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// stringMap is a map of strings to strings, such as labels, as CEL reads it. It
-// is the map itself: making it takes nothing. Its keys come sorted, so that an
-// expression that goes through them has the same result on every server.
+// stringMap is a map of strings, such as labels, as a CEL value. It needs no conversion. Its keys
+// are sorted, so that an expression that iterates over it has the same result on every server.
 type stringMap map[string]string
 
 // Find implements traits.Mapper.
@@ -57,7 +56,7 @@ func (m stringMap) Type() ref.Type { return types.MapType }
 // Value implements ref.Val.
 func (m stringMap) Value() any { return map[string]string(m) }
 
-// table is a map of strings to anything whose keys come sorted, too.
+// table is a map of strings to any values. Its keys are sorted too.
 type table struct {
 	keys   []string
 	values []ref.Val
@@ -121,7 +120,7 @@ func (t *table) native() map[ref.Val]ref.Val {
 	return m
 }
 
-// The rest is the same for everything here that CEL reads as a map.
+// The following functions are shared by all map types in this package.
 
 func get(m traits.Mapper, key ref.Val) ref.Val {
 	v, ok := m.Find(key)

@@ -13,8 +13,8 @@ import (
 
 var addressType = cel.OpaqueType("kubernetes.URL")
 
-// parseAddress reads an absolute URL or an absolute path. The first parser is
-// the strict one; only the second knows where a fragment begins.
+// parseAddress parses an absolute URL or an absolute path. The first parser is strict; only the
+// second one handles fragments.
 func parseAddress(text string) (*url.URL, error) {
 	u, err := url.ParseRequestURI(text)
 	if err == nil {
@@ -29,7 +29,7 @@ func parseAddress(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// addressFunctions are Kubernetes' functions of URLs.
+// addressFunctions declares Kubernetes' functions for URLs.
 func addressFunctions() cel.EnvOption {
 	read := func(name, id string, result *cel.Type, answer func(u *url.URL) ref.Val) cel.EnvOption {
 		return cel.Function(name, cel.MemberOverload(id, []*cel.Type{addressType}, result,
@@ -74,7 +74,7 @@ func addressFunctions() cel.EnvOption {
 	)
 }
 
-// address is a URL as CEL reads it.
+// address is a URL as a CEL value.
 type address struct {
 	*url.URL
 }

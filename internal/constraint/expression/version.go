@@ -13,8 +13,8 @@ import (
 
 var versionType = cel.OpaqueType("kubernetes.Semver")
 
-// parseVersion reads a semantic version. One that is to be normalized may start
-// with "v", have fewer than three numbers, and numbers that start with zeros.
+// parseVersion parses a semantic version. With normalize, it may start with "v", have fewer than
+// three numbers, and numbers with leading zeros.
 func parseVersion(text string, normalize bool) (semver.Version, error) {
 	full := text
 	if normalize {
@@ -51,9 +51,9 @@ func normalizeVersion(text string) string {
 	return strings.Join(parts, ".") + rest
 }
 
-// versionFunctions are Kubernetes' functions of semantic versions.
+// versionFunctions declares Kubernetes' functions for semantic versions.
 func versionFunctions() cel.EnvOption {
-	// read declares a function of a text, and of a text and whether to normalize.
+	// read declares a function of a string, and of a string and whether to normalize.
 	read := func(name, id string, result *cel.Type, answer func(v semver.Version, err error) ref.Val) cel.EnvOption {
 		return cel.Function(name,
 			cel.Overload(id, []*cel.Type{cel.StringType}, result,
@@ -98,7 +98,7 @@ func versionFunctions() cel.EnvOption {
 	)
 }
 
-// version is a semantic version as CEL reads it.
+// version is a semantic version as a CEL value.
 type version struct {
 	semver.Version
 }
