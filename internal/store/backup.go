@@ -21,7 +21,7 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// The entries of a backup, in this order.
+// Entries of a backup, in this order.
 const (
 	metaEntry     = "meta.json"
 	snapshotEntry = "snapshot.db"
@@ -43,11 +43,11 @@ type BackupMeta struct {
 	StoreVersion string `json:"store_version"`
 }
 
-// Backup writes a consistent picture of the store while it goes on working: a
-// tar archive of meta.json, the etcd snapshot and their SHA-256 sums. Secrets
-// are in it as they are in the store, sealed; the key file is not.
+// Backup writes a consistent snapshot while the store remains in use: a tar archive of meta.json,
+// the etcd snapshot and their SHA-256 sums. Secrets in it are encrypted as in the store; the key
+// file is not included.
 func (s *Store) Backup(ctx context.Context, w io.Writer) error {
-	dir := s.options.DataDir // "" = the directory for temporary files
+	dir := s.options.DataDir // "" = the default directory for temporary files
 	if s.lowSpace() {
 		dir = ""
 	}
@@ -59,11 +59,11 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 	defer spool.Close()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(s.dead, func() { cancel(context.Cause(s.dead)) })() //nolint:contextcheck // the life of the member, not of the caller
+	defer context.AfterFunc(s.dead, func() { cancel(context.Cause(s.dead)) })() //nolint:contextcheck // the member's lifetime, not the caller's
 	meta, sum, err := s.snapshot(ctx, spool)
 	if err != nil {
 		if s.dead.Err() != nil {
-			err = context.Cause(s.dead) //nolint:contextcheck // the life of the member
+			err = context.Cause(s.dead) //nolint:contextcheck // the member's lifetime
 		}
 		return fmt.Errorf("back up: %w", err)
 	}
@@ -73,8 +73,8 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// snapshot streams the database into a file, which makes its size and revision
-// known before the archive begins.
+// snapshot streams the database to a file, so that its size and revision are known before the
+// archive is started.
 func (s *Store) snapshot(ctx context.Context, spool *os.File) (BackupMeta, string, error) {
 	meta := BackupMeta{Format: backupFormat, CreatedAt: s.options.Now().UTC(), ClusterID: s.Info().ClusterID}
 	resp, err := s.client.SnapshotWithVersion(ctx)
@@ -98,8 +98,8 @@ func (s *Store) snapshot(ctx context.Context, spool *os.File) (BackupMeta, strin
 	return meta, hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// withSnapshots calls fn with etcd's snapshot library. That ends the process at
-// what it cannot handle; here it becomes an error.
+// withSnapshots calls fn with etcd's snapshot library, which panics on unexpected data. The panic
+// becomes an error.
 func withSnapshots(fn func(snapshot.Manager) error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -145,7 +145,7 @@ func writeArchive(w io.Writer, spool *os.File, meta BackupMeta, sum string) erro
 
 var errNotEmpty = errors.New("it holds a store already: restore into an empty directory, or move the old data away first")
 
-// existingStore reports whether a data directory holds a member.
+// existingStore reports whether a data directory contains a member.
 func existingStore(dataDir string) bool {
 	_, err := os.Stat(filepath.Join(memberDir(dataDir), "member"))
 	return err == nil

@@ -7,12 +7,12 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// maxBatch is how many status writes a Batcher passes to the store at once: as
-// many as Derive writes concurrently.
+// maxBatch is the number of status writes that a Batcher passes to the store at once: as many as
+// Derive writes concurrently.
 const maxBatch = maxDeriveWrites * maxDeriveConcurrent
 
-// Batcher joins single status writes of many goroutines into few transactions:
-// whatever arrives while one is being written goes into the next.
+// Batcher combines single status writes of many goroutines into few transactions: writes that
+// arrive during a transaction go into the next one.
 type Batcher struct {
 	store   *Store
 	queue   chan submission
@@ -21,18 +21,18 @@ type Batcher struct {
 
 type submission struct {
 	write StatusWrite
-	done  chan outcome // has room for one
+	done  chan outcome // has a capacity of one
 }
 
-// NewBatcher makes a batcher; Run has to be running for Submit to work.
+// NewBatcher returns a batcher. Submit works only while Run is running.
 func NewBatcher(s *Store) *Batcher {
 	return &Batcher{store: s, queue: make(chan submission, maxBatch), stopped: make(chan struct{})}
 }
 
-// Run writes what is submitted until ctx ends. It may be called once.
+// Run writes what is submitted until ctx is done. It may be called once.
 func (b *Batcher) Run(ctx context.Context) error {
 	defer func() {
-		if ctx.Err() != nil { // else it panicked, and is begun again
+		if ctx.Err() != nil { // otherwise it panicked and is restarted
 			close(b.stopped)
 		}
 	}()
@@ -74,8 +74,8 @@ func (b *Batcher) drain(batch []submission) []submission {
 	return batch
 }
 
-// distinct keeps the first write of every object and puts off the others, which
-// a transaction could not hold beside it.
+// distinct returns the first write of every object, and the others separately, because a
+// transaction cannot write a key twice.
 func distinct(batch []submission) (now, later []submission) {
 	seen := make(map[api.Key]bool, len(batch))
 	for _, sub := range batch {
@@ -89,15 +89,14 @@ func distinct(batch []submission) (now, later []submission) {
 	return now, later
 }
 
-// Submit writes one status part and returns its revision, or a *ConflictError
-// when its Spec part has changed. When ctx ends first, or the store takes longer
-// than for two transactions, the write may still happen, and the error is
-// ErrUncertain.
+// Submit writes one status part and returns its revision, or a *ConflictError if its Spec part has
+// changed. If ctx is done first, or the store takes longer than two transactions may, the write may
+// still happen, and the error is ErrUncertain.
 func (b *Batcher) Submit(ctx context.Context, write StatusWrite) (int64, error) {
 	if err := checkStatusWrite(write); err != nil {
 		return 0, err
 	}
-	// One for what was submitted before, one for this write.
+	// One for earlier submissions, one for this write.
 	ctx, cancel := context.WithTimeout(ctx, 2*b.store.options.RequestTimeout)
 	defer cancel()
 	sub := submission{write, make(chan outcome, 1)}
@@ -115,7 +114,7 @@ func (b *Batcher) Submit(ctx context.Context, write StatusWrite) (int64, error) 
 		return 0, fmt.Errorf("%w: %w", ErrUncertain, ctx.Err())
 	case <-b.stopped:
 	}
-	// The last batch may have been answered while the batcher stopped.
+	// The last batch may have been finished while the batcher stopped.
 	select {
 	case o := <-sub.done:
 		return o.result()

@@ -14,21 +14,21 @@ import (
 	"go.uber.org/zap"
 )
 
-// Report is what Check has found.
+// Report is the result of Check.
 type Report struct {
-	// Findings is empty where nothing is damaged.
+	// Findings is empty if nothing is damaged.
 	Findings []Finding
-	// Records is how many versions of values were read, and matched their
-	// checksums but for the findings.
+	// Records is the number of value versions that were read. Except for those in Findings, they
+	// match their checksums.
 	Records int
 }
 
-// ErrNothingToCheck is returned for what is neither a data directory nor a backup.
+// ErrNothingToCheck is returned for a path that is neither a data directory nor a backup.
 var ErrNothingToCheck = errors.New("it is neither a data directory nor a backup")
 
-// Check reads a data directory that no server has open, or a backup, to its last
-// byte, and changes nothing. Its error says why it could not: what is damaged are
-// findings. Sealed secrets are checked as they are stored; no key is needed.
+// Check reads a data directory that no server has open, or a backup, completely and without
+// modifying it. It returns an error if it cannot check; damage is reported as findings. Encrypted
+// secrets are checked in encrypted form, without the key.
 func Check(path string) (Report, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -76,7 +76,7 @@ func checkDirectory(dir string) (Report, error) {
 	return report, nil
 }
 
-// shareDirectory keeps servers from a directory that is read.
+// shareDirectory prevents servers from opening a directory while it is read.
 func shareDirectory(dir string) (release func(), err error) {
 	file, err := os.Open(filepath.Join(dir, lockFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -130,15 +130,14 @@ func checkFile(path string) (Report, error) {
 	return Report{Findings: db.findings, Records: db.records}, err
 }
 
-// isDatabase reports whether a file is a database itself, such as the snapshot out
-// of a backup.
+// isDatabase reports whether a file is a database itself, such as the snapshot of a backup.
 func isDatabase(file io.ReaderAt) bool {
 	p, err := openPages(file, 1<<62, func(uint64, string) {})
 	return err == nil && p != nil
 }
 
-// refuseDamaged refuses the database of a backup with which no server would start.
-// Objects in it that are damaged, it would name.
+// refuseDamaged rejects the database of a backup if no server would start with it. It accepts
+// damaged objects, which a server reports.
 func refuseDamaged(database string) error {
 	db, err := inspectDatabase(database)
 	if err != nil {

@@ -20,31 +20,31 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdserver/api/membership"
 )
 
-// Cluster makes the embedded members of several servers one etcd cluster.
+// Cluster configures the embedded members of several servers as one etcd cluster.
 type Cluster struct {
-	// Name is this server's own among Peers.
+	// Name is this server's name in Peers.
 	Name string
-	// Peers are the members that found the cluster, or those that a member that is new
-	// to it asks. It is part of the list itself.
+	// Peers are the initial members of the cluster, or the members that a new member contacts. They
+	// include this server.
 	Peers []Peer
-	// Listen is the address at which the others reach this one: host:port. Empty means
-	// that of its own URL.
+	// Listen is the address for connections from the other members: host:port. Default: that of the
+	// server's own URL.
 	Listen string
-	// Join waits for the cluster of the others where the data directory is empty,
-	// instead of founding one with them.
+	// Join makes a server with an empty data directory wait for the existing cluster instead of
+	// creating a new one.
 	Join bool
-	// CertFile and KeyFile are shown to the others, whose own must chain to CAFile. They
-	// are read again for every connection.
+	// CertFile and KeyFile are presented to the other members, whose certificates must chain to
+	// CAFile. They are read again for every connection.
 	CertFile, KeyFile, CAFile string
 }
 
-// Peer is a member by the name and the address that the others know it by.
+// Peer is a member with the name and address by which the others know it.
 type Peer struct{ Name, URL string }
 
-// String is the peer as settings have it.
+// String returns the peer in the form of the settings.
 func (p Peer) String() string { return p.Name + "=" + p.URL }
 
-// ParsePeer reads name=https://host:port.
+// ParsePeer parses name=https://host:port.
 func ParsePeer(text string) (Peer, error) {
 	name, address, ok := strings.Cut(text, "=")
 	if !ok || name == "" || strings.ContainsAny(name, ", \t\n/") {
@@ -67,7 +67,7 @@ func isLoopbackHost(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Check says what is wrong with the settings of a cluster.
+// Check validates the settings of a cluster.
 func (c *Cluster) Check() error {
 	var errs []error
 	names, addresses := map[string]bool{}, map[string]bool{}
@@ -110,7 +110,7 @@ func (c *Cluster) Check() error {
 	return nil
 }
 
-// Secure reports whether the members talk to each other by TLS.
+// Secure reports whether members communicate over TLS.
 func (c *Cluster) Secure() bool { return c.scheme() == "https" }
 
 func (c *Cluster) scheme() string {
@@ -118,13 +118,13 @@ func (c *Cluster) scheme() string {
 	return scheme
 }
 
-// own is this server.
+// own returns this server.
 func (c *Cluster) own() Peer {
 	i := slices.IndexFunc(c.Peers, func(p Peer) bool { return p.Name == c.Name })
 	return c.Peers[max(i, 0)]
 }
 
-// addresses are those of all peers.
+// addresses returns the addresses of all peers.
 func (c *Cluster) addresses() []string {
 	all := make([]string, len(c.Peers))
 	for i, p := range c.Peers {
@@ -134,7 +134,7 @@ func (c *Cluster) addresses() []string {
 	return all
 }
 
-// listenURL is where this member listens.
+// listenURL returns the address on which this member listens.
 func (c *Cluster) listenURL(ctx context.Context) (url.URL, error) {
 	own, err := url.Parse(c.own().URL)
 	if err != nil {
@@ -146,7 +146,7 @@ func (c *Cluster) listenURL(ctx context.Context) (url.URL, error) {
 		return url.URL{}, err
 	}
 	if net.ParseIP(host) == nil && host != "localhost" && host != "" {
-		// etcd listens on addresses, and the name of a host may have several.
+		// etcd listens on IP addresses, and a host name may have several.
 		ips, err := net.DefaultResolver.LookupIPAddr(ctx, host)
 		if err != nil {
 			return url.URL{}, fmt.Errorf("the address at which the other members reach this one: %w", err)
@@ -156,7 +156,7 @@ func (c *Cluster) listenURL(ctx context.Context) (url.URL, error) {
 	return url.URL{Scheme: own.Scheme, Host: address}, nil
 }
 
-// tls is what the member shows to the others and asks of them.
+// tls returns the TLS configuration for connections between members.
 func (c *Cluster) tls() transport.TLSInfo {
 	if !c.Secure() {
 		return transport.TLSInfo{}
@@ -172,14 +172,14 @@ func peerList(peers []Peer) string {
 	return strings.Join(texts, ",")
 }
 
-// view is the cluster as one of its members says.
+// view is the cluster as reported by one of its members.
 type view struct {
 	from    Peer
 	cluster types.ID
 	members []*membership.Member
 }
 
-// member returns the member with an address, nil where there is none.
+// member returns the member with an address, or nil.
 func (v *view) member(address string) *membership.Member {
 	i := slices.IndexFunc(v.members, func(m *membership.Member) bool { return slices.Contains(m.PeerURLs, address) })
 	if i < 0 {
@@ -188,7 +188,7 @@ func (v *view) member(address string) *membership.Member {
 	return v.members[i]
 }
 
-// byID returns the member with an id, nil where there is none.
+// byID returns the member with an ID, or nil.
 func (v *view) byID(id types.ID) *membership.Member {
 	i := slices.IndexFunc(v.members, func(m *membership.Member) bool { return m.ID == id })
 	if i < 0 {
@@ -197,7 +197,7 @@ func (v *view) byID(id types.ID) *membership.Member {
 	return v.members[i]
 }
 
-// addresses are those of all members.
+// addresses returns the addresses of all members.
 func (v *view) addresses() []string {
 	var all []string
 	for _, m := range v.members {
@@ -218,14 +218,14 @@ func memberList(members []*membership.Member) string {
 	return strings.Join(texts, ",")
 }
 
-// wasReady reports whether a member has ever worked: it says at which address clients
-// reach it as soon as it takes part, and not before.
+// wasReady reports whether a member has ever been ready: it publishes its client address when it
+// joins, not before.
 func wasReady(m *membership.Member) bool { return len(m.ClientURLs) > 0 }
 
-// askPatience is how long a member is given to say who is in its cluster.
+// askPatience is the timeout for asking a member about its cluster.
 const askPatience = 2 * time.Second
 
-// neighbours asks the other members about the cluster. It needs no quorum, and no
+// neighbours asks the other members about the cluster. It needs neither a quorum nor a running
 // member here.
 type neighbours struct {
 	cluster *Cluster
@@ -233,8 +233,7 @@ type neighbours struct {
 	peers   []Peer
 }
 
-// newNeighbours knows the members in the settings, and those that the data directory
-// has noted.
+// newNeighbours knows the members in the settings and those recorded in the data directory.
 func newNeighbours(c *Cluster, noted []*membership.Member) (*neighbours, error) {
 	t, err := transport.NewTransport(c.tls(), askPatience)
 	if err != nil {
@@ -255,7 +254,7 @@ func newNeighbours(c *Cluster, noted []*membership.Member) (*neighbours, error) 
 	return n, nil
 }
 
-// ask asks all of them at once. Who does not answer is in silent, with the reason.
+// ask asks all members concurrently. silent contains the errors of those that do not respond.
 func (n *neighbours) ask(ctx context.Context) (views []*view, silent []error) {
 	answers, failures := make([]*view, len(n.peers)), make([]error, len(n.peers))
 	var all sync.WaitGroup
@@ -280,7 +279,7 @@ func (n *neighbours) ask(ctx context.Context) (views []*view, silent []error) {
 	return views, silent
 }
 
-// maxMembers bounds what a member says about the cluster.
+// maxMembers limits the size of a member's response.
 const maxMembers = 1 << 20
 
 func (n *neighbours) askOne(ctx context.Context, p Peer) (*view, error) {
@@ -306,14 +305,14 @@ func (n *neighbours) askOne(ctx context.Context, p Peer) (*view, error) {
 	return v, nil
 }
 
-// adviceReplace says how a member comes back that is not one any more.
+// adviceReplace says how a former member can rejoin.
 func (c *Cluster) adviceReplace() string {
 	own := c.own()
 	return fmt.Sprintf(`to have it back, empty its data directory, run "scheduler-server members add %s" against another server, and start it as that says`, own)
 }
 
-// refuse says why this member, of a data directory that has been set up, must not take
-// part in the cluster that others know; nil where it may.
+// refuse returns an error if this member, whose data directory is initialized, must not take part
+// in the cluster that others know.
 func (c *Cluster) refuse(dataDir string, cluster, id types.ID, views []*view) error {
 	own := c.own()
 	for _, v := range views {
@@ -326,19 +325,19 @@ func (c *Cluster) refuse(dataDir string, cluster, id types.ID, views []*view) er
 		case m == nil:
 			return fmt.Errorf("%w: %s was removed from the cluster, as %s says: %s", ErrRemoved, own.Name, v.from, c.adviceReplace())
 		case other != nil && other.ID != id, m.Name != own.Name && slices.ContainsFunc(c.Peers, func(p Peer) bool { return p.Name == m.Name }):
-			// Stores of earlier versions had no id of their own.
+			// Stores of earlier versions had no ID of their own.
 			return fmt.Errorf("%w: the data directory %s is not the one of %s: check --cluster-peers and --data-dir; %s", ErrForeign, dataDir, own, c.adviceReplace())
 		}
 	}
 	return nil
 }
 
-// founding is how an empty data directory becomes a member: InitialCluster and
-// ClusterState of etcd.
+// founding is how an empty data directory becomes a member: InitialCluster and ClusterState of
+// etcd.
 type founding struct{ initial, state string }
 
-// join says how an empty data directory becomes a member of the cluster that others
-// know. ok is false where none of them knows of a cluster.
+// join determines how an empty data directory becomes a member of the cluster that others know. ok
+// is false if none of them knows a cluster.
 func (c *Cluster) join(views []*view) (f founding, ok bool, err error) {
 	own := c.own()
 	for _, v := range views {
@@ -352,7 +351,7 @@ func (c *Cluster) join(views []*view) (f founding, ok bool, err error) {
 			return f, false, fmt.Errorf(`%w: %s has been a member of the cluster already, as %s says, and its data is not in this data directory: give it the one it had, or run "scheduler-server members remove %s" and "scheduler-server members add %s" against another server`,
 				ErrForeign, own.Name, v.from, own.Name, own)
 		case !m.IsLearner:
-			// The others found the cluster, too.
+			// The others are creating the cluster too.
 			if theirs := v.addresses(); !slices.Equal(theirs, c.addresses()) {
 				return f, false, fmt.Errorf("%w: the cluster of %s has the members %s, and --cluster-peers of this server lists %s: those that found a cluster need the same list", ErrForeign, v.from, v.list(), peerList(c.Peers))
 			}
@@ -380,7 +379,6 @@ var (
 	// ErrRemoved is returned to a member that was removed from the cluster.
 	ErrRemoved = errors.New("the server is no member of its cluster any more")
 
-	// errNoQuorum says that the members of the cluster that answer cannot agree on
-	// anything.
+	// errNoQuorum says that the members that respond have no quorum.
 	errNoQuorum = errors.New("the members of the cluster that can be reached have no leader: more than half of all members are needed")
 )

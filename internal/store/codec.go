@@ -16,19 +16,17 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// ErrDamaged is returned for a stored value that cannot be read back.
+// ErrDamaged is returned for a stored value that cannot be decoded.
 var ErrDamaged = errors.New("the stored data is damaged")
 
-// Codec turns objects into the values of their parts and back. It is the only
-// place where the real text of a secret is written, sealed. A codec may be used
-// by many goroutines.
+// Codec encodes objects as the values of their parts, and decodes them. It is the only place that
+// writes the text of a secret, encrypted. It is safe for concurrent use.
 type Codec struct {
 	sealer  *sealer
 	sharing jsonv2.Options
 }
 
-// NewCodec makes a codec that seals secrets under a key of 32 bytes; see
-// ReadKeyFile.
+// NewCodec returns a codec that encrypts secrets with a 32-byte key; see ReadKeyFile.
 func NewCodec(key []byte) (*Codec, error) {
 	sealer, err := newSealer(key)
 	if err != nil {
@@ -37,7 +35,7 @@ func NewCodec(key []byte) (*Codec, error) {
 	return &Codec{sealer, newSharing()}, nil
 }
 
-// OpenCodec makes a codec with the key in a file, which is created on first use.
+// OpenCodec returns a codec with the key in a file, which is created on first use.
 func OpenCodec(keyFile string) (*Codec, error) {
 	key, err := ReadKeyFile(keyFile)
 	if err != nil {
@@ -53,10 +51,10 @@ type specDocument struct {
 	Sealed   map[string]string `json:"sealed,omitempty"`
 }
 
-// EncodeSpec is the value of the user-written part of an object.
+// EncodeSpec returns the value of the user-written part of an object.
 func (c *Codec) EncodeSpec(object api.Object) ([]byte, error) {
 	document := specDocument{Metadata: *object.Meta(), Spec: object.SpecPart()}
-	// The resource version is where the value is stored, not part of it.
+	// The resource version is the value's revision, not part of the value.
 	document.Metadata.ResourceVersion = ""
 	key := api.KeyOf(object)
 	if secrets := object.Secrets(); len(secrets) > 0 {
@@ -72,22 +70,22 @@ func (c *Codec) EncodeSpec(object api.Object) ([]byte, error) {
 	return value, nil
 }
 
-// DecodeSpec reads the user-written part of an object of a kind. The status of
-// the result is empty.
+// DecodeSpec decodes the user-written part of an object of a kind. The status of the result is
+// empty.
 func (c *Codec) DecodeSpec(kind api.Kind, value []byte) (api.Object, error) {
 	info, ok := api.LookupKind(kind)
 	if !ok {
 		return nil, fmt.Errorf("%w: %q is not a kind of object", ErrDamaged, string(kind))
 	}
 	object := info.New()
-	// Fields that a later program has added are skipped.
+	// Fields added by a later version are ignored.
 	if err := jsonv2.Unmarshal(value, object, c.sharing); err != nil {
 		return nil, fmt.Errorf("%w: object of kind %s: %w", ErrDamaged, kind, err)
 	}
-	// A field that a later program has added gets its default.
+	// Fields added by a later version get their defaults.
 	object.SetDefaults()
 	reflect.ValueOf(object.StatusPart()).Elem().SetZero()
-	// A null stands in the place of a sealed secret. Without one it means nothing.
+	// An encrypted secret is null in the document. A null without one means nothing.
 	for field, secret := range object.Secrets() {
 		if secret.Withheld() {
 			object.SetSecret(field, api.Secret{})
@@ -112,13 +110,13 @@ func (c *Codec) DecodeSpec(kind api.Kind, value []byte) (api.Object, error) {
 	return object, nil
 }
 
-// compressAbove is the size from which a status is compressed. A decision for
-// every one of 10,000 clusters takes more than a megabyte of JSON, and etcd
-// refuses requests of 1.5 MiB; compressed it takes a tenth.
+// compressAbove is the size above which a status is compressed. A decision for all of 10,000
+// clusters is more than a megabyte of JSON, and etcd rejects requests of 1.5 MiB; compression
+// reduces it to a tenth.
 const compressAbove = 64 << 10
 
-// EncodeStatus is the value of the derived part of an object: JSON, compressed
-// with gzip where it is large.
+// EncodeStatus returns the value of the derived part of an object: JSON, compressed with gzip if it
+// is large.
 func (c *Codec) EncodeStatus(object api.Object) ([]byte, error) {
 	value, err := json.Marshal(object.StatusPart())
 	if err != nil {
@@ -138,8 +136,7 @@ func (c *Codec) EncodeStatus(object api.Object) ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
-// unpack undoes the compression of a status. JSON never begins with the magic
-// number of gzip.
+// unpack decompresses a status if necessary. JSON never starts with the magic number of gzip.
 func unpack(value []byte) ([]byte, error) {
 	if !bytes.HasPrefix(value, []byte{0x1f, 0x8b}) {
 		return value, nil
@@ -158,11 +155,11 @@ func unpack(value []byte) ([]byte, error) {
 	return value, nil
 }
 
-// maxStatus limits a decompressed status.
+// maxStatus limits the size of a decompressed status.
 const maxStatus = 256 * mebibyte
 
-// DecodeStatus replaces the status of an object by a stored one. What the old
-// status shares with other objects is left alone.
+// DecodeStatus replaces the status of an object by a stored one. Data that the old status shares
+// with other objects is not modified.
 func (c *Codec) DecodeStatus(object api.Object, value []byte) error {
 	status := object.StatusPart()
 	reflect.ValueOf(status).Elem().SetZero()
@@ -176,15 +173,15 @@ func (c *Codec) DecodeStatus(object api.Object, value []byte) error {
 	return nil
 }
 
-// KeyID tells the key apart from others, and says nothing else about it.
+// KeyID identifies the key without revealing anything else about it.
 func (c *Codec) KeyID() string { return c.sealer.id }
 
-// Seal seals a text of a record that is no object, such as a private key of the
-// server itself. It is bound to the record and the field.
+// Seal encrypts a text of a record that is not an object, such as a private key of the server
+// itself. The ciphertext is bound to the record and field.
 func (c *Codec) Seal(key api.Key, field, text string) string { return c.sealer.seal(key, field, text) }
 
-// Unseal is the inverse of Seal. It returns ErrWrongKey or ErrTampered for what
-// was not sealed for this place under this key.
+// Unseal decrypts the result of Seal. It returns ErrWrongKey or ErrTampered if the text was not
+// encrypted for this place with this key.
 func (c *Codec) Unseal(key api.Key, field, sealed string) (string, error) {
 	return c.sealer.open(key, field, sealed)
 }

@@ -10,37 +10,35 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Any is the Expect of a write that does not care what it replaces.
+// Any is the Expect of a write without precondition.
 const Any = -1
 
-// maxTxnOps is what every etcd server accepts in one transaction by default,
-// counted as the largest of comparisons, writes and reads.
+// maxTxnOps is the default limit of etcd servers for one transaction: for each of comparisons,
+// writes and reads.
 const maxTxnOps = 128
 
-// Write is one change of one part of an object.
+// Write is a change of one part of an object.
 type Write struct {
 	Key   api.Key
 	Part  Part
 	Value []byte // nil deletes the part
-	// Expect is the ModRevision the part must have: 0 = it must not exist,
-	// Any = whatever it is.
+	// Expect is the ModRevision that the part must have: 0 = it must not exist, Any = no
+	// precondition.
 	Expect int64
-	// CheckOnly compares and writes nothing: the others are written only while
-	// this part is at Expect.
+	// CheckOnly only compares: the other writes happen only if this part is at Expect.
 	CheckOnly bool
 }
 
-// partKey identifies a value.
+// partKey identifies a stored value.
 type partKey struct {
 	key  api.Key
 	part Part
 }
 
-// Commit makes all the writes in one transaction, or none of them, and returns
-// the revision they have. It returns a *ConflictError with every comparison that
-// failed. Deleting a Spec part deletes the Status part with it, and that of a
-// cluster all objects that belong to the cluster, so that a later object of the
-// same name starts afresh.
+// Commit makes all writes in one transaction, or none, and returns its revision. It returns a
+// *ConflictError with every failed comparison. Deleting a Spec part also deletes its Status part
+// and, for a cluster, all objects that belong to the cluster, so that a later object of the same
+// name starts afresh.
 func (s *Store) Commit(ctx context.Context, writes ...Write) (int64, error) {
 	plan, err := s.envelopes.planCommit(writes)
 	if err != nil {
@@ -72,7 +70,7 @@ type commitPlan struct {
 	envelopes *envelopes
 	ifs       []clientv3.Cmp
 	thens     []clientv3.Op
-	elses     []clientv3.Op // reads the revision of each of guarded
+	elses     []clientv3.Op // read the revision of each key in guarded
 	guarded   []Write
 	bytes     int
 	grows     bool
@@ -101,7 +99,7 @@ func (e *envelopes) planCommit(writes []Write) (*commitPlan, error) {
 	}
 	for _, w := range writes {
 		if w.CheckOnly {
-			delete(seen, partKey{w.Key, w.Part}) // a status that is only checked goes with its spec
+			delete(seen, partKey{w.Key, w.Part}) // a status that is only checked is deleted with its spec
 		}
 	}
 	for _, w := range writes {
@@ -142,9 +140,8 @@ func (p *commitPlan) add(w Write) {
 	p.grows = true
 }
 
-// deleteBelongings deletes every object that belongs to a cluster, whatever
-// their number: a range is one operation, and leaves no gap in which another
-// object could come.
+// deleteBelongings deletes all objects that belong to a cluster: a range is one operation
+// regardless of their number, and leaves no gap in which another object could be created.
 func (p *commitPlan) deleteBelongings(cluster string) {
 	for _, info := range api.Kinds {
 		if info.Scope != api.OfCluster {

@@ -8,26 +8,26 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// A record is too small to be compressed by itself: what repeats is what it has in
-// common with other records. So it is compressed against a dictionary of typical values,
-// which the program carries. Each compressed value names its dictionary. One that has
-// been released never changes, and is never taken away: a store holds values that need it.
+// Records are too small to be compressed individually: what repeats is common to many records. They
+// are therefore compressed with a dictionary of typical values, which is part of the program. Each
+// compressed value names its dictionary. A released dictionary must never be changed or removed,
+// because stores contain values that need it.
 
 //go:embed dictionary-1.txt
 var dictionary1 []byte
 
-// dictionaries are numbered from 1; values are written with the last.
+// dictionaries are numbered from 1; the last one is used for writing.
 var dictionaries = []*s2.Dict{s2.MakeDictManual(dictionary1, 0)}
 
-// maxCompressed is how long a value may be that is compressed here, so a damaged one
-// cannot take much memory. Longer statuses are compressed by their codec.
+// maxCompressed is the maximum length of a value that is compressed here, so that a damaged value
+// cannot use much memory. Larger statuses are compressed by their codec.
 const maxCompressed = compressAbove
 
-// maxPacked is how much room compress needs.
+// maxPacked is the buffer size that compress needs.
 func maxPacked(value []byte) int { return 1 + s2.MaxEncodedLen(len(value)) }
 
-// compress appends the number of a dictionary and the value compressed with it. It
-// returns nil where that is not smaller.
+// compress appends the number of a dictionary and the value compressed with it. It returns nil if
+// that is not smaller.
 func compress(into, value []byte) []byte {
 	if len(value) > maxCompressed {
 		return nil

@@ -5,39 +5,39 @@ import (
 	"sync"
 )
 
-// proof says that at some time the store held nothing newer than a revision.
+// proof says that the store had nothing newer than a revision at some time.
 type proof struct{ at, revision int64 }
 
-// maxProofs is how many proofs wait for the picture in memory to reach them. It
-// is many only while the watch is behind.
+// maxProofs is the maximum number of proofs that wait for the in-memory copy to reach them. There
+// are many only while the watch is behind.
 const maxProofs = 64
 
-// currency knows since when the store has possibly been ahead of what somebody
-// has read of it. Times are those of the guard's clock.
+// currency tracks how long the store may have been ahead of a reader. Times are those of the
+// guard's clock.
 type currency struct {
 	mu sync.Mutex
-	// pending are in the order of their times and revisions.
+	// pending is ordered by time and revision.
 	pending []proof
-	// current is the newest time of a proof that a reader has reached.
+	// current is the latest time of a proof that a reader has reached.
 	current int64
 }
 
-// prove notes that a question asked at a time was answered with a revision: what
-// was acknowledged before that time is part of it.
+// prove records that a request sent at a time was answered with a revision, which therefore
+// includes everything acknowledged before that time.
 func (c *currency) prove(at, revision int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n := len(c.pending); n > 0 {
 		switch last := &c.pending[n-1]; {
 		case revision < last.revision || at < last.at:
-			return // answers may overtake each other
+			return // responses may overtake each other
 		case revision == last.revision:
 			last.at = at
 			return
 		}
 	}
 	if len(c.pending) == maxProofs {
-		// Every other one is enough for a reader that is far behind.
+		// For a reader that is far behind, every other proof is enough.
 		kept := c.pending[:0]
 		for i := 1; i < maxProofs; i += 2 {
 			kept = append(kept, c.pending[i])
@@ -47,8 +47,8 @@ func (c *currency) prove(at, revision int64) {
 	c.pending = append(c.pending, proof{at, revision})
 }
 
-// provenAt is the newest time at which the store is known to have held nothing
-// newer than a revision.
+// provenAt returns the latest time at which the store is known to have had nothing newer than a
+// revision.
 func (c *currency) provenAt(revision int64) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,8 +57,7 @@ func (c *currency) provenAt(revision int64) int64 {
 		c.current = max(c.current, c.pending[reached].at)
 		reached++
 	}
-	// The newest one that was reached stays: the same revision is proven again as
-	// long as nothing changes.
+	// Keep the newest reached proof: the same revision is proven repeatedly while nothing changes.
 	if reached > 1 {
 		c.pending = slices.Delete(c.pending, 0, reached-1)
 	}

@@ -12,34 +12,33 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 )
 
-// The size of a derived transaction: 100 objects, the fence and the order fit the 128
-// operations every etcd accepts, 512 KiB stay well below its request limit.
+// Size of a derived transaction: 100 objects, the fence and the order are within the 128 operations
+// that every etcd accepts, and 512 KiB are well below its request limit.
 const (
 	maxDeriveWrites     = 100
 	maxDeriveBytes      = 512 << 10
 	maxDeriveConcurrent = 4
 )
 
-// StatusWrite is a new Status part. It is written only while the Spec part of
-// the object has the revision it was derived from.
+// StatusWrite is a new Status part. It is written only if the Spec part of the object still has the
+// revision that the status was derived from.
 type StatusWrite struct {
 	Key          api.Key
 	Value        []byte // nil deletes the part
 	SpecRevision int64
 }
 
-// outcome is what became of one status write.
+// outcome is the result of one status write.
 type outcome struct {
 	revision int64     // > 0: written
 	conflict *Conflict // the Spec part changed
-	err      error     // anything else
+	err      error     // any other error
 }
 
-// Derive writes status parts, in transactions of up to 100 objects, and returns
-// the highest revision written (0 when none was). A *ConflictError lists the
-// objects whose Spec part was changed or deleted meanwhile, a *DeriveError those
-// that could not be written; every other one is written. After ErrFenced this
-// process must not decide anything any more. A key may occur only once.
+// Derive writes status parts in transactions of up to 100 objects, and returns the highest revision
+// written, or 0. A *ConflictError lists the objects whose Spec part was changed or deleted in the
+// meantime, a *DeriveError those that could not be written; all others are written. After
+// ErrFenced, this process must not make any more decisions. A key may occur only once.
 func (s *Store) Derive(ctx context.Context, writes []StatusWrite) (int64, error) {
 	failed := map[api.Key]error{}
 	seen := make(map[api.Key]bool, len(writes))
@@ -92,8 +91,7 @@ func checkStatusWrite(w StatusWrite) error {
 	return nil
 }
 
-// derive writes distinct, checked status writes and says for each what became
-// of it.
+// derive writes distinct, validated status writes and returns the outcome of each.
 func (s *Store) derive(ctx context.Context, writes []StatusWrite) []outcome {
 	outcomes := make([]outcome, len(writes))
 	var group errgroup.Group
@@ -127,10 +125,10 @@ func (s *Store) derive(ctx context.Context, writes []StatusWrite) []outcome {
 	return outcomes
 }
 
-// deriveChunk writes those that are pending in one transaction. Where objects
-// have changed, it leaves them out and tries the others again: a failed
-// comparison is a definite answer, so nothing is written twice. Where one cannot
-// be stored, halves are tried until it stands alone: it costs the others nothing.
+// deriveChunk writes the pending ones in one transaction. If objects have changed, it leaves them
+// out and retries the others: a failed comparison is a definite answer, so nothing is written
+// twice. If a status cannot be stored, it bisects until that status is isolated, so that the others
+// are not affected.
 func (s *Store) deriveChunk(ctx context.Context, writes []StatusWrite, outcomes []outcome, pending []int) {
 	fail := func(err error) {
 		for _, i := range pending {
@@ -178,7 +176,7 @@ func (s *Store) deriveChunk(ctx context.Context, writes []StatusWrite, outcomes 
 			return
 		}
 		if at != 0 && found(resp, 1) != at {
-			term.doubts(at) // an earlier attempt to write the order was done late
+			term.doubts(at) // an earlier attempt to write the order was applied late
 			continue
 		}
 		present, err := s.specRevisions(ctx, writes, pending)
@@ -202,8 +200,8 @@ func (s *Store) deriveChunk(ctx context.Context, writes []StatusWrite, outcomes 
 	}
 }
 
-// deriveTxn writes those that are pending, compared with the fence and with a revision of
-// the order, 0 for none.
+// deriveTxn writes the pending ones, compared with the fence and with a revision of the order, 0
+// for none.
 func (s *Store) deriveTxn(ctx context.Context, fence fence, at int64, writes []StatusWrite, pending []int) (*clientv3.TxnResponse, error) {
 	ifs := make([]clientv3.Cmp, 0, len(pending)+2)
 	thens := make([]clientv3.Op, 0, len(pending))
@@ -256,7 +254,7 @@ func (s *Store) specRevisions(ctx context.Context, writes []StatusWrite, pending
 	return revisions, nil
 }
 
-// found is the revision that the nth read of a transaction's answer found.
+// found returns the revision in the nth read of a transaction's response.
 func found(resp *clientv3.TxnResponse, n int) int64 {
 	if kvs := resp.Responses[n].GetResponseRange().GetKvs(); len(kvs) == 1 {
 		return kvs[0].ModRevision

@@ -13,25 +13,24 @@ import (
 	"time"
 )
 
-// startBytes is what an empty member needs: etcd preallocates two log segments
-// of 64 MiB each beside its database.
+// startBytes is the space that an empty member needs: etcd preallocates two log segments of 64 MiB
+// each, besides its database.
 const startBytes = 145 * mebibyte
 
-// writeOverhead is what a write takes beside its keys and values, at most.
+// writeOverhead is the maximum overhead of a write besides its keys and values.
 const writeOverhead = 512
 
-// freeSpace is the space an unprivileged process can still use in the file
-// system of dir.
+// freeSpace returns the space available to unprivileged processes in the file system of dir.
 func freeSpace(dir string) (int64, error) {
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(dir, &stat); err != nil {
 		return 0, fmt.Errorf("free space of %s: %w", dir, err)
 	}
-	return int64(stat.Bavail) * int64(stat.Bsize), nil //nolint:unconvert // their types differ by system
+	return int64(stat.Bavail) * int64(stat.Bsize), nil //nolint:unconvert // the types differ between systems
 }
 
-// checkStartSpace refuses to start a member that would die of a full disk while
-// it starts. What its log has already preallocated is not needed again.
+// checkStartSpace returns an error if the disk would fill up while a member starts. Space that its
+// log has already preallocated is not needed again.
 func checkStartSpace(dir string) error {
 	free, err := freeSpace(dir)
 	if err != nil {
@@ -53,9 +52,9 @@ func checkStartSpace(dir string) error {
 	return nil
 }
 
-// diskWatch knows whether the file system has room for writes. etcd ends the
-// process when it hits the end of the disk, so writes stop well before: first
-// those that grow, and only when the reserve is used up as well, deletions.
+// diskWatch tracks whether the file system has space for writes. etcd terminates the process when
+// the disk is full, so writes stop well before: first those that grow and, only when the reserve is
+// used up too, deletions.
 type diskWatch struct {
 	dir          string
 	stop, resume int64
@@ -66,35 +65,32 @@ type diskWatch struct {
 	measured     atomic.Pointer[space]
 	wasLow       atomic.Bool // and writes are accepted again
 
-	// Bytes of writes that were accepted, of those that have been answered, and of
-	// those that the free space shows: etcd keeps what is written in memory until the
-	// next commit of its database.
+	// Bytes of writes that were accepted, of those that were answered, and of those reflected in
+	// the free space: etcd keeps writes in memory until the next commit of its database.
 	accepted, answered, shown atomic.Int64
 
-	// settling guards settle. It is held while etcd commits, and taken before the lock
-	// of the reserve.
+	// settling guards settle. It is held while etcd commits, and acquired before the lock of the
+	// reserve.
 	settling sync.Mutex
-	// settle makes etcd write to its database what it keeps in memory; nil while
-	// there is no member.
+	// settle makes etcd commit its database; nil while there is no member.
 	settle func()
 
-	// deletions counts those accepted while writes were refused, reclaimed those of
-	// them whose room the database has given back, as far as it could.
+	// deletions counts those accepted while writes were rejected. reclaimed counts those whose
+	// space has been returned to the disk as far as possible.
 	deletions, reclaimed atomic.Int64
 }
 
-// space is the free space, and the reserve that was there when it was measured.
+// space is the free space, and the size of the reserve when it was measured.
 type space struct{ free, reserve int64 }
 
-// enough reports whether so much is left of a space when what is pending has taken
-// its part, the reserve included, and apart from it what a log that goes on growing
-// needs. A limit below zero is none.
+// enough reports whether the given number of bytes remains after pending writes, including the
+// reserve, plus what a growing log needs. A negative limit means no limit.
 func (s space) enough(pending, bytes int64) bool {
 	free := s.free - pending
 	return bytes < 0 || free+s.reserve >= bytes && free >= min(growBytes, bytes)
 }
 
-// free is the free space as last measured.
+// free returns the free space as last measured.
 func (d *diskWatch) free() int64 { return d.measured.Load().free }
 
 func newDiskWatch(o Options) *diskWatch {
@@ -102,9 +98,9 @@ func newDiskWatch(o Options) *diskWatch {
 		dir: o.DataDir, stop: o.MinFreeBytes, resume: o.ResumeFreeBytes, interval: o.WatchdogInterval, logger: o.Logger,
 		reserve: openReserve(o.DataDir, o.MinFreeBytes),
 	}
-	d.measured.Store(&space{free: math.MaxInt64 / 2}) // where it cannot be measured, nothing is refused
+	d.measured.Store(&space{free: math.MaxInt64 / 2}) // if it cannot be measured, nothing is rejected
 	d.look()
-	// The member needs room for a segment of its log to start.
+	// The member needs space for a log segment to start.
 	if d.low.Load() && d.free() < reserveBytes {
 		d.releaseReserve()
 	}
@@ -125,8 +121,8 @@ func (d *diskWatch) run(ctx context.Context) {
 	}
 }
 
-// tick looks at the disk at regular intervals. Far from its end it is enough that
-// etcd writes what it keeps in memory several times a second.
+// tick checks the disk at regular intervals. Far from its end, it is enough that etcd commits
+// several times a second.
 func (d *diskWatch) tick() {
 	if d.near() {
 		d.lookThrough()
@@ -137,8 +133,8 @@ func (d *diskWatch) tick() {
 	d.measuring(func() { d.shown.Store(d.answered.Load()) })
 }
 
-// accept takes a write of so many bytes, or a deletion. Where it returns true,
-// answer has to be called with the same number once the write has ended.
+// accept accepts a write of the given size, or a deletion. If it returns true, answer must be
+// called with the same number when the write has ended.
 func (d *diskWatch) accept(bytes int64, grows bool) bool {
 	d.accepted.Add(bytes)
 	if d.full(grows) {
@@ -148,10 +144,10 @@ func (d *diskWatch) accept(bytes int64, grows bool) bool {
 	return true
 }
 
-// answer says that a write that was accepted has ended.
+// answer records that an accepted write has ended.
 func (d *diskWatch) answer(bytes int64) { d.answered.Add(bytes) }
 
-// full reports whether a write that grows, or a deletion, has to be refused.
+// full reports whether a write that grows, or a deletion, must be rejected.
 func (d *diskWatch) full(grows bool) bool {
 	if d.near() {
 		d.look()
@@ -169,18 +165,18 @@ func (d *diskWatch) full(grows bool) bool {
 	return d.free() < min(deleteBytes, d.stop)
 }
 
-// near reports whether the end of the disk may have come within reach since the last
-// look. The log takes a whole segment at once.
+// near reports whether the disk may have become full since the last check. The log allocates whole
+// segments.
 func (d *diskWatch) near() bool {
 	return d.free()-d.pending() < d.stop+growBytes
 }
 
-// pending is what the writes that the free space does not show yet may take: once
-// in the database and once in the log.
+// pending returns the space that writes not yet reflected in the free space may need: once in the
+// database and once in the log.
 func (d *diskWatch) pending() int64 { return 2 * (d.accepted.Load() - d.shown.Load()) }
 
-// lookThrough looks at the disk after all that was answered has been written to it.
-// What is still under way counts as written.
+// lookThrough measures the free space after everything that was answered has been committed. Writes
+// in progress count as committed.
 func (d *diskWatch) lookThrough() {
 	d.settling.Lock()
 	defer d.settling.Unlock()
@@ -195,30 +191,29 @@ func (d *diskWatch) lookThrough() {
 	}
 }
 
-// settleWith says how etcd is made to write what it keeps in memory; nil before it
-// ends.
+// settleWith sets the function that makes etcd commit its database; nil before etcd stops.
 func (d *diskWatch) settleWith(settle func()) {
 	d.settling.Lock()
 	defer d.settling.Unlock()
 	d.settle = settle
 }
 
-// settled reports whether nobody has to wait for the room of what was deleted:
-// either it has been given back, or there is plenty without it.
+// settled reports whether nobody needs to wait for the space of deletions: either it has been
+// returned, or there is plenty without it.
 func (d *diskWatch) settled(free int64) bool {
-	plenty := max(2*d.resume, d.resume+d.reserve.size+logSegment) // also when the reserve is made and the log grows
+	plenty := max(2*d.resume, d.resume+d.reserve.size+logSegment) // even after the reserve has been created and the log has grown
 	return free >= plenty || !d.owesRoom()
 }
 
-// owesRoom reports whether something was deleted while writes were refused of which the
-// disk has not got the room back.
+// owesRoom reports whether space of deletions made while writes were rejected has not been returned
+// to the disk yet.
 func (d *diskWatch) owesRoom() bool { return d.reclaimed.Load() != d.deletions.Load() }
 
 // look measures the free space.
 func (d *diskWatch) look() { d.measuring(func() {}) }
 
-// measuring measures the free space after before has run, unless the reserve is just
-// being made or removed: what was measured before it is right until then.
+// measuring measures the free space after calling before, unless the reserve is being created or
+// removed: until then the previous measurement applies.
 func (d *diskWatch) measuring(before func()) {
 	if !d.reserve.mu.TryRLock() {
 		return
@@ -228,7 +223,7 @@ func (d *diskWatch) measuring(before func()) {
 	d.measure()
 }
 
-// measure is called with the reserve's lock held.
+// measure must be called with the reserve's lock held.
 func (d *diskWatch) measure() {
 	free, err := freeSpace(d.dir)
 	if err != nil {
@@ -254,17 +249,17 @@ func (d *diskWatch) refuse() {
 	}
 }
 
-// fillReserve sets the reserve aside where nobody misses it.
+// fillReserve creates the reserve if there is plenty of space.
 func (d *diskWatch) fillReserve() {
 	r := d.reserve
 	keep := min(growBytes, d.stop) + deleteBytes
 	if d.wasLow.Load() {
-		keep += logSegment // whose room may be that of the next segment: writes would be refused again
+		keep += logSegment // this may be the space of the next segment: otherwise writes would be rejected again
 	}
 	if d.low.Load() || r.held.Load() > 0 || d.free()-d.pending()-r.size < keep {
 		return
 	}
-	// Until the free space can be measured again, the reserve counts as made.
+	// Until the free space can be measured again, the reserve counts as created.
 	err := r.fill(func() {
 		d.measure()
 		d.measured.Store(&space{d.free() - r.size, r.size})

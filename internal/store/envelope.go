@@ -13,14 +13,13 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Every value is stored in an envelope: a mark, the CRC-32C of the key and the value,
-// and the value. So a value that was changed on the disk, or stands under another key,
-// is found out wherever it is read. Since format 3 a value is stored compressed where
-// that makes it smaller; what is read says itself which of the two it is. Values from
-// before format 2 have no envelope and stay as they are until they are written again.
+// Every value is stored in an envelope: a marker, the CRC-32C of key and value, and the value. A
+// value that was modified on disk, or is stored under another key, is detected whenever it is read.
+// Since format 3 a value is compressed if that makes it smaller; the marker says which. Values from
+// before format 2 have no envelope and stay as they are until they are rewritten.
 const (
-	// The marks begin no JSON and no gzip, nor does any text; a single wrong bit makes
-	// neither of them of one, nor of one the other.
+	// Neither JSON, gzip nor text starts with a marker, and a single bit error turns neither of
+	// them into a marker, nor one marker into the other.
 	envelopeMark   = 0x84
 	compressedMark = 0x87
 
@@ -37,16 +36,16 @@ func checksum(key []byte, value ...[]byte) uint32 {
 	return sum
 }
 
-// envelopes puts values into envelopes, and takes them out.
+// envelopes wraps values in envelopes and unwraps them.
 type envelopes struct {
-	// since is the revision from which every value has one; what is older may have none.
+	// since is the revision from which every value has an envelope; older values may have none.
 	since int64
-	// format is the one that is written.
+	// format is the format used for writing.
 	format atomic.Int64
 }
 
-// put writes a value as the format says. But for the number of the format, which older
-// programs must be able to read, every value is written here or in enclose.
+// put writes a value in the current format. All values are written by put or enclose, except the
+// format number, which older programs must be able to read.
 func (e *envelopes) put(key string, value []byte) clientv3.Op {
 	switch format := e.format.Load(); {
 	case format < envelopeFormat:
@@ -68,7 +67,7 @@ func (e *envelopes) put(key string, value []byte) clientv3.Op {
 // once it is compressed.
 var scratches = sync.Pool{New: func() any { return new([]byte) }}
 
-// enclose writes a value as every program since format 2 reads it.
+// enclose writes a value in a form that every program since format 2 can read.
 func enclose(key string, value []byte) clientv3.Op {
 	packed := make([]byte, envelopeHead+len(value))
 	packed[0] = envelopeMark
@@ -88,7 +87,7 @@ var (
 	errWrongChecksum = errors.New("its checksum does not match")
 )
 
-// splitEnvelope returns the checksum in an envelope and what it covers besides the key.
+// splitEnvelope returns the checksum in an envelope, and what it covers besides the key.
 func splitEnvelope(v []byte) (sum uint32, covered [][]byte, ok bool) {
 	if len(v) < envelopeHead || v[0] != envelopeMark && v[0] != compressedMark {
 		return 0, nil, false
@@ -124,7 +123,7 @@ func (e *envelopes) open(kv *mvccpb.KeyValue) ([]byte, error) {
 	return value, err
 }
 
-// toRecord turns what etcd returns into a record.
+// toRecord converts a key-value pair of etcd to a record.
 func (e *envelopes) toRecord(kv *mvccpb.KeyValue) (Record, error) {
 	key, part, err := parseKey(kv.Key)
 	if err != nil {
@@ -133,7 +132,7 @@ func (e *envelopes) toRecord(kv *mvccpb.KeyValue) (Record, error) {
 	record := Record{Key: key, Part: part, CreateRevision: kv.CreateRevision, ModRevision: kv.ModRevision}
 	if record.Value, err = e.open(kv); err != nil {
 		record.Damage = fmt.Errorf("%w: the %s of %s, written at revision %d: %w", ErrDamaged, part, key, kv.ModRevision, err)
-		record.Value = []byte{} // neither deleted nor anything that can be decoded
+		record.Value = []byte{} // neither deleted nor decodable
 	}
 	return record, nil
 }

@@ -15,44 +15,40 @@ import (
 )
 
 var (
-	// ErrCompacted is returned when the revision a reader asked for is no longer
-	// kept, or was never this store's: the reader has to start over.
+	// ErrCompacted is returned if a requested revision is no longer kept, or was never part of this
+	// store: the reader must start over.
 	ErrCompacted = errors.New("the revision is no longer kept by the store")
 
-	// ErrFull is returned for writes while the disk has too little free space or
-	// the store has reached its quota. Nothing was written; reads go on.
+	// ErrFull is returned for writes while the disk has too little free space or the store has
+	// reached its quota. Nothing was written; reads continue to work.
 	ErrFull = errors.New("the store is full")
 
-	// ErrUnavailable is returned when the store cannot answer now and nothing
-	// was written.
+	// ErrUnavailable is returned if the store cannot respond and nothing was written.
 	ErrUnavailable = errors.New("the store is unavailable")
 
-	// ErrUncertain is returned when a write was sent and no answer came: it may
-	// have happened or may still happen. It must not be repeated blindly; read
-	// the object first.
+	// ErrUncertain is returned if a write was sent and no response came: it may have happened or
+	// may still happen. It must not be retried blindly; read the object first.
 	ErrUncertain = errors.New("the outcome of the write is unknown")
 
-	// ErrFenced is returned for derived writes of a process that does not lead, or not
-	// any more: it does not own the decisions.
+	// ErrFenced is returned for derived writes of a process that does not lead, or no longer leads.
 	ErrFenced = errors.New("another server has taken over the store")
 
-	// ErrInvalid is returned for a write that the store cannot hold, such as one
-	// that is too large.
+	// ErrInvalid is returned for a write that cannot be stored, such as one that is too large.
 	ErrInvalid = errors.New("the write cannot be stored")
 )
 
-// Conflict is one comparison that failed.
+// Conflict is one failed comparison.
 type Conflict struct {
 	Key  api.Key
 	Part Part
-	// Expected is the revision the writer had seen; 0 = the part was not there.
+	// Expected is the revision that the writer had seen; 0 = the part did not exist.
 	Expected int64
-	// Actual is the revision found; 0 = the part is not there.
+	// Actual is the revision found; 0 = the part does not exist.
 	Actual int64
 }
 
-// ConflictError lists the objects that were changed, created or deleted by
-// somebody else since the writer read them.
+// ConflictError lists the objects that somebody else changed, created or deleted since the writer
+// read them.
 type ConflictError struct {
 	Keys      []api.Key
 	Conflicts []Conflict
@@ -86,8 +82,8 @@ func (e *ConflictError) Error() string {
 	return "conflict: " + strings.Join(lines, "; ")
 }
 
-// DeriveError lists the statuses of a Derive that were not written, each with
-// its reason. Every other status is written.
+// DeriveError lists the statuses of a Derive that were not written, with the reason of each. All
+// others are written.
 type DeriveError struct{ Failed map[api.Key]error }
 
 // Error names some of the objects.
@@ -107,17 +103,16 @@ func (e *DeriveError) Error() string {
 // Unwrap returns the reasons.
 func (e *DeriveError) Unwrap() []error { return slices.Collect(maps.Values(e.Failed)) }
 
-// StalledError is returned, as ErrUnavailable, while writes have failed or have
-// not been answered for so long that nobody should wait for the next one. The
-// request was not sent.
+// StalledError is returned, as ErrUnavailable, if writes have failed or not been answered for so
+// long that waiting for the next one is pointless. The request was not sent.
 type StalledError struct {
-	// For is 0 where it is known at once, by the cause.
+	// For is 0 if the cause shows it at once.
 	For time.Duration
-	// Cause is why the first of them failed; nil where there is no answer yet.
+	// Cause is why the first write failed; nil if there has been no response.
 	Cause error
 }
 
-// Error says since when and why.
+// Error says for how long and why.
 func (e *StalledError) Error() string {
 	lasted := e.For.Truncate(time.Second)
 	if e.For == 0 {
@@ -129,7 +124,7 @@ func (e *StalledError) Error() string {
 	return fmt.Sprintf("%s: writes have failed for %s: %s", ErrUnavailable, lasted, plain(e.Cause))
 }
 
-// plain is what an error of gRPC says without its frame of codes.
+// plain returns the message of a gRPC error without its codes.
 func plain(err error) string {
 	text := err.Error()
 	if i := strings.LastIndex(text, "Error while dialing: "); i >= 0 {
@@ -141,13 +136,13 @@ func plain(err error) string {
 	return text
 }
 
-// Is makes it an ErrUnavailable.
+// Is makes the error an ErrUnavailable.
 func (e *StalledError) Is(target error) bool { return target == ErrUnavailable }
 
 // LockedError says that another process holds the data directory.
 type LockedError struct {
 	Path string
-	// Owner is the process id in the lock file, 0 when it could not be read.
+	// Owner is the process ID in the lock file, or 0 if it cannot be read.
 	Owner int
 }
 
@@ -160,14 +155,14 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("the data directory %s is in use by %s: stop it, or use another directory", e.Path, owner)
 }
 
-// unsent reports whether there was no connection to send a request on. gRPC says
-// so only in words.
+// unsent reports whether there was no connection to send a request on. gRPC says so only in the
+// message.
 func unsent(err error) bool {
 	return strings.Contains(err.Error(), "Error while dialing")
 }
 
-// classify gives an error of etcd the meaning it has for a caller. For a write,
-// every answer that does not say "refused" leaves the outcome open.
+// classify maps an error of etcd to an error of this package. For a write, every response except a
+// rejection leaves the outcome unknown.
 func classify(err error, write bool) error {
 	switch {
 	case err == nil:

@@ -12,12 +12,12 @@ import (
 	"google.golang.org/grpc/backoff"
 )
 
-// reconnect is how soon a lost connection is tried again. By default gRPC waits up
-// to two minutes, long after the cluster is back.
+// reconnect is the backoff for reconnecting. gRPC's default is up to two minutes, long after the
+// cluster is back.
 var reconnect = backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second}
 
-// connect opens a client of an external cluster and checks that its members are
-// fit: older releases lose watch events or serve stale reads after a pause.
+// connect returns a client of an external cluster after checking the versions of its members: older
+// releases lose watch events or serve stale reads after a pause.
 func connect(ctx context.Context, o Options) (*clientv3.Client, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints:            o.Endpoints,
@@ -60,8 +60,8 @@ func connect(ctx context.Context, o Options) (*clientv3.Client, error) {
 	return client, nil
 }
 
-// leastVersions are the first releases of each line that have every fix the
-// store relies on; later lines have them all.
+// leastVersions are the first releases of each minor version with every fix that the store relies
+// on; later minor versions have them all.
 var leastVersions = []semver.Version{
 	{Major: 3, Minor: 4, Patch: 42},
 	{Major: 3, Minor: 5, Patch: 28},

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// firstStartFile stands in a data directory from before the first byte of a new
-// member until the store can be written to. As long as it is there nothing was
-// acknowledged: a start that finds it begins anew.
+// firstStartFile is in a data directory from before the first byte of a new member is written until
+// the store is ready for writes. As long as it exists, nothing was acknowledged: a start that finds
+// it starts over.
 const firstStartFile = "FIRST-START"
 
 const firstStartText = `The store in this directory is being set up for the first time. If this file is
@@ -18,10 +18,9 @@ still here when no server runs, that start was interrupted; the next one begins
 again, and discards what is in the directory "etcd" beside this file.
 `
 
-// beginFirstStart prepares a data directory without a usable member for a new
-// one, and reports whether it did. A directory with a member is left as it is; so is
-// one with a log that is not alone: what it has promised to others counts from the
-// first moment on.
+// beginFirstStart prepares a data directory without a usable member for a new one, and reports
+// whether it did. A directory with a member is left unchanged. So is one with the log of a cluster
+// member: its promises to other members count from the start.
 func beginFirstStart(dataDir string, alone bool) (bool, error) {
 	switch {
 	case firstStartInterrupted(dataDir) && !alone && checkLog(dataDir) == nil:
@@ -37,18 +36,17 @@ func beginFirstStart(dataDir string, alone bool) (bool, error) {
 	if err := os.WriteFile(filepath.Join(dataDir, firstStartFile), []byte(firstStartText), 0o600); err != nil {
 		return false, fmt.Errorf("begin the first start: %w", err)
 	}
-	// Its name must be durable before there is anything that it speaks of.
+	// The file name must be durable before anything that it refers to exists.
 	return true, syncDir(dataDir)
 }
 
-// firstStartInterrupted reports that the member in a data directory was never
-// ready.
+// firstStartInterrupted reports whether the member in a data directory was never ready.
 func firstStartInterrupted(dataDir string) bool {
 	_, err := os.Lstat(filepath.Join(dataDir, firstStartFile))
 	return err == nil
 }
 
-// endFirstStart says that the store can be written to, before anybody is told.
+// endFirstStart records that the store is ready for writes, before anybody is told.
 func endFirstStart(dataDir string) error {
 	err := os.Remove(filepath.Join(dataDir, firstStartFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -57,9 +55,8 @@ func endFirstStart(dataDir string) error {
 	return syncDir(dataDir)
 }
 
-// checkLog refuses a member that has a database and no write-ahead log to go
-// with it. etcd would begin a new log, and wait for ever for entries that the
-// database has seen already.
+// checkLog rejects a member that has a database but no write-ahead log. etcd would start a new log,
+// and wait forever for entries that the database already contains.
 func checkLog(dataDir string) error {
 	member := filepath.Join(memberDir(dataDir), "member")
 	segments, err := filepath.Glob(filepath.Join(member, "wal", "*.wal"))
@@ -78,5 +75,5 @@ func checkLog(dataDir string) error {
 	return fmt.Errorf("%w: the write-ahead log in %s %s: %s", ErrDamaged, filepath.Join(member, "wal"), what, adviceRestore)
 }
 
-// adviceRestore says what to do about files that cannot be used.
+// adviceRestore says what to do about unusable files.
 const adviceRestore = `restore a backup into an empty directory with "scheduler-server restore", or remove this directory if the server has never been ready with it`

@@ -10,49 +10,48 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// formatVersion is the newest format that this program reads and writes. A store of a
-// newer one was written by a newer program, and is refused.
+// formatVersion is the newest format that this program reads and writes. A store with a newer
+// format was written by a newer program and is rejected.
 const formatVersion = 3
 
-// The formats.
+// Formats.
 const (
-	// Since envelopeFormat values stand in envelopes.
+	// Since envelopeFormat, values are in envelopes.
 	envelopeFormat = 2
-	// Since compressedFormat they are compressed.
+	// Since compressedFormat, they are compressed.
 	compressedFormat = 3
 
-	// previousFormat is what the program before this one writes, which may have the store
-	// open beside this one. What is older is brought to it at once.
+	// previousFormat is what the previous program version writes, which may have the store open at
+	// the same time. Older formats are upgraded at once.
 	previousFormat = formatVersion - 1
 )
 
-// noEnvelopes is the revision since which the values of a store of format 1 have
-// envelopes.
+// noEnvelopes is the revision since which the values of a store of format 1 have envelopes.
 const noEnvelopes = math.MaxInt64
 
-// format is the format of a store as it was read.
+// format is the stored format.
 type format struct {
-	number   int   // 0 where there is none yet
+	number   int   // 0 if there is none yet
 	revision int64 // of its key
 }
 
-// opened is the format that a store has once this program has opened it. An empty one
-// has nobody who reads an older one; another waits for the end of the upgrade.
+// opened returns the format that a store has after this program has opened it. In an empty store
+// nobody reads an older one; otherwise the upgrade must be finished first.
 func (f format) opened() int {
 	switch {
 	case f.number == 0:
 		return formatVersion
 	case f.number < envelopeFormat:
-		return envelopeFormat // its revision has to be known before another one begins
+		return envelopeFormat // its revision must be known before the next format starts
 	}
 	return max(f.number, previousFormat)
 }
 
-// written is the format that is written.
+// written returns the format used for writing.
 func (e *envelopes) written() int { return int(e.format.Load()) }
 
-// begin says that a format is written from a revision on. Only formats that change
-// nothing about where envelopes are begin later than with the opening of the store.
+// begin records that a format is used from a revision on. Only formats that do not change where
+// envelopes are may start after the store is opened.
 func (e *envelopes) begin(number int, revision int64) {
 	if e.since == noEnvelopes && number >= envelopeFormat {
 		e.since = revision
@@ -60,8 +59,8 @@ func (e *envelopes) begin(number int, revision int64) {
 	e.format.Store(int64(number))
 }
 
-// sinceFormat is the revision since which every value has an envelope, as far as the
-// number of the format tells.
+// sinceFormat returns the revision since which every value has an envelope, according to the format
+// number.
 func sinceFormat(kv *mvccpb.KeyValue) int64 {
 	switch number, err := strconv.Atoi(string(kv.Value)); {
 	case err != nil || number == envelopeFormat:
@@ -73,7 +72,7 @@ func sinceFormat(kv *mvccpb.KeyValue) int64 {
 	}
 }
 
-// parseSince reads the value of sinceKey.
+// parseSince parses the value of sinceKey.
 func parseSince(value []byte, otherwise int64) int64 {
 	if since, err := strconv.ParseInt(string(value), 10, 64); err == nil {
 		return since
@@ -81,7 +80,7 @@ func parseSince(value []byte, otherwise int64) int64 {
 	return otherwise
 }
 
-// readFormat returns the format of the store. It refuses a store of a newer program.
+// readFormat returns the format of the store. It fails for a store of a newer program.
 func (s *Store) readFormat(ctx context.Context) (format, error) {
 	resp, err := s.client.Txn(ctx).Then(clientv3.OpGet(formatKey), clientv3.OpGet(sinceKey)).Commit()
 	if err != nil {
@@ -105,15 +104,15 @@ func (s *Store) readFormat(ctx context.Context) (format, error) {
 		s.envelopes.since = parseSince(value, number[0].ModRevision)
 		if err != nil {
 			s.options.Logger.Error("the record of when values got their checksums is damaged; older values without one are taken as they are", "error", err)
-			_, _ = s.client.Do(ctx, enclose(sinceKey, strconv.AppendInt(nil, s.envelopes.since, 10))) // else the next start does it
+			_, _ = s.client.Do(ctx, enclose(sinceKey, strconv.AppendInt(nil, s.envelopes.since, 10))) // otherwise the next start does it
 		}
 	}
 	s.envelopes.format.Store(int64(known.number))
 	return known, nil
 }
 
-// sawFormat takes in the format that another server may have begun to write. The error
-// says that this program does not know it.
+// sawFormat adopts a format that another server may have started to use. It returns an error if
+// this program does not know it.
 func (s *Store) sawFormat(kvs []*mvccpb.KeyValue) error {
 	if len(kvs) == 0 {
 		return nil
@@ -121,7 +120,7 @@ func (s *Store) sawFormat(kvs []*mvccpb.KeyValue) error {
 	number, err := strconv.Atoi(string(kvs[0].Value))
 	switch {
 	case err != nil:
-		return nil //nolint:nilerr // the next start says so
+		return nil //nolint:nilerr // reported at the next start
 	case number > formatVersion:
 		return newerFormat(number)
 	}
@@ -129,7 +128,7 @@ func (s *Store) sawFormat(kvs []*mvccpb.KeyValue) error {
 	return nil
 }
 
-// putFormat begins a format. Every program has to be able to read its number.
+// putFormat starts a format. Every program must be able to read the format number.
 func (e *envelopes) putFormat(number int) []clientv3.Op {
 	ops := []clientv3.Op{clientv3.OpPut(formatKey, strconv.Itoa(number))}
 	if e.since < noEnvelopes {
@@ -138,8 +137,8 @@ func (e *envelopes) putFormat(number int) []clientv3.Op {
 	return ops
 }
 
-// beginFormat gives the store the format that it has once it is opened, unless another
-// server is faster, and returns the one that it has then.
+// beginFormat sets the format that the store has after opening, unless another server was faster,
+// and returns the resulting one.
 func (s *Store) beginFormat(ctx context.Context, known format) (format, error) {
 	_, err := s.client.Txn(ctx).
 		If(clientv3.Compare(clientv3.ModRevision(formatKey), "=", known.revision)).
@@ -150,7 +149,7 @@ func (s *Store) beginFormat(ctx context.Context, known format) (format, error) {
 	return s.readFormat(ctx)
 }
 
-// parseFormat reads the number of a format that this program knows.
+// parseFormat parses the number of a format that this program knows.
 func parseFormat(text string) (int, error) {
 	version, err := strconv.Atoi(text)
 	switch {

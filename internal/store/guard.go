@@ -17,32 +17,29 @@ import (
 	"google.golang.org/grpc"
 )
 
-// ErrReplaced is returned, with ErrUnavailable, once the store turns out to be
-// another one than was opened, or an older copy of it. What is in memory is then
-// a picture of no store at all: nothing is acknowledged any more and the process
-// ends, so that the next start reads what is there.
+// ErrReplaced is returned, with ErrUnavailable, if the store turns out to be a different one than
+// was opened, or an older copy of it. The in-memory copy is then invalid: nothing is acknowledged
+// anymore and the process exits, so that the next start reads the actual data.
 var ErrReplaced = errors.New("the store was replaced under the running server")
 
 const (
-	// probeInterval is the time between two probes of the store.
+	// probeInterval is the interval between probes of the store.
 	probeInterval = time.Second
-	// patience is how long writes may fail or take before Writable says so.
+	// patience is how long writes may fail or take before Writable returns an error.
 	patience = 3 * time.Second
 )
 
-// guard knows whether the store is still the one that was opened, and whether
-// writes work.
+// guard tracks whether the store is still the one that was opened, and whether writes work.
 type guard struct {
 	identity string      // the value of identityKey
-	mark     int64       // ModRevision of markKey as last written; of the probe alone
-	marked   int64       // when, by the clock; of the probe alone
+	mark     int64       // ModRevision of markKey as last written; used only by the probe
+	marked   int64       // when it was written, by the clock; used only by the probe
 	files    fileGuard   // of the embedded member
-	replaced atomic.Bool // what is in memory belongs to no store
+	replaced atomic.Bool // the in-memory copy belongs to another store
 
-	// troubleSince is when the first of the writes began that have failed since
-	// one last succeeded, probing when the probe that now runs began, and worked when
-	// the last write began that succeeded: in nanoseconds of the clock, 0 where there
-	// is none.
+	// troubleSince is when the first of the writes began that have failed since the last success,
+	// probing when the current probe began, and worked when the last successful write began: in
+	// nanoseconds of the clock, 0 if there is none.
 	clock                         clock
 	troubleSince, probing, worked atomic.Int64
 	cause                         atomic.Pointer[error]
@@ -50,14 +47,14 @@ type guard struct {
 	currency currency
 }
 
-// clock counts time from its start, whatever is done to the clock of the system.
+// clock measures the time since its start, independent of changes to the system clock.
 type clock struct{ start time.Time }
 
 // now is never 0.
 func (c clock) now() int64 { return int64(time.Since(c.start)) + 1 }
 
-// answered looks at the header of an answer to a question that was asked when
-// the revision asked was the highest known one.
+// answered checks the header of a response to a request that was sent when asked was the highest
+// known revision.
 func (s *Store) answered(asked int64, header *etcdserverpb.ResponseHeader) error {
 	switch {
 	case s.guard.replaced.Load():
@@ -71,7 +68,7 @@ func (s *Store) answered(asked int64, header *etcdserverpb.ResponseHeader) error
 	return nil
 }
 
-// isReplaced ends the process.
+// isReplaced terminates the process.
 func (s *Store) isReplaced(how string) error {
 	s.guard.replaced.Store(true)
 	err := fmt.Errorf("%w: %w: %s; start the server again to go on with what is there now", ErrUnavailable, ErrReplaced, how)
@@ -79,11 +76,10 @@ func (s *Store) isReplaced(how string) error {
 	return err
 }
 
-// takeIdentity reads the identity of the store, or gives one to a store that has
-// none yet.
+// takeIdentity reads the identity of the store, or creates one if it has none.
 func (s *Store) takeIdentity(ctx context.Context) error {
 	s.guard.identity = rand.Text()
-	unwritten := int64(0) // the revision of the key while nothing can be read from it
+	unwritten := int64(0) // revision of the key if its value cannot be read
 	for {
 		resp, err := s.client.Txn(ctx).
 			If(clientv3.Compare(clientv3.ModRevision(identityKey), "=", unwritten)).
@@ -106,7 +102,7 @@ func (s *Store) takeIdentity(ctx context.Context) error {
 			s.guard.identity = identityIn(known)
 			return nil
 		}
-		// Who else follows this store ends; it cannot know it for the same either.
+		// Other servers on this store terminate; they cannot recognize it as the same one either.
 		s.options.Logger.Error("the identity of the store is damaged; a new one is generated", "error", err)
 		unwritten = kvs[0].ModRevision
 	}
@@ -133,10 +129,10 @@ func (s *Store) watchOver() {
 	}
 }
 
-// look asks the store for its revision, and whether it still takes writes.
+// look checks the revision of the store, and whether it accepts writes.
 func (s *Store) look() {
-	// Of a store that is full only whether it answers is of interest: a write would
-	// be refused. The alarm of an external cluster is cleared by somebody else.
+	// For a full store, only check whether it responds: a write would be rejected. The alarm of an
+	// external cluster is cleared by somebody else.
 	if s.guard.identity == "" || s.lowSpace() || s.noSpace.Load() && s.options.alone() {
 		if _, err := s.Revision(s.ctx); err == nil {
 			s.guard.troubleSince.Store(0)
@@ -144,25 +140,24 @@ func (s *Store) look() {
 	} else {
 		s.probe()
 	}
-	// What the store itself writes is not part of what is watched, so the watch
-	// says only when asked that it has come so far.
+	// The store's own writes are not part of what is watched, so the watch reports that it has
+	// reached them only on request.
 	if s.watches.Load() > 0 && s.watched.Load() < s.revision.Load() {
 		ctx, cancel := context.WithTimeout(s.ctx, probeInterval)
 		defer cancel()
-		_ = s.RequestProgress(ctx) // the age of what is read shows that it does not answer
+		_ = s.RequestProgress(ctx) // the age of what is read shows if it does not respond
 	}
 }
 
-// Age is how long ago the store was last known to hold nothing newer than a
-// revision. A picture of the store at that revision is at most so old.
+// Age returns how long ago the store was last known to have nothing newer than a revision. A copy
+// of the store at that revision is at most this old.
 func (s *Store) Age(revision int64) time.Duration {
 	return time.Duration(s.guard.clock.now() - s.guard.currency.provenAt(revision))
 }
 
-// probe finds out whether writes work when nobody else writes, and whether the
-// store still has the identity and the mark that were last seen. It is a write
-// for etcd, agreed upon and durable, whose comparison fails: it changes nothing
-// and takes no revision.
+// probe checks whether writes work when nobody else writes, and whether the store still has the
+// last known identity and mark. For etcd it is a write, replicated and durable, but its comparison
+// fails: it changes nothing and uses no revision.
 func (s *Store) probe() {
 	s.guard.probing.Store(s.guard.clock.now())
 	defer s.guard.probing.Store(0)
@@ -170,8 +165,8 @@ func (s *Store) probe() {
 	began := s.guard.clock.now()
 	limit := s.options.RequestTimeout
 	if !s.options.alone() {
-		// A write that etcd has lost with its leader is answered only when its time limit
-		// ends, and others work long before.
+		// A write that etcd has lost together with its leader is answered only at its timeout, when
+		// others have long succeeded.
 		limit = patience
 	}
 	resp, err := s.transactWithin(s.ctx, limit, func(t clientv3.Txn) clientv3.Txn {
@@ -180,7 +175,7 @@ func (s *Store) probe() {
 			Else(clientv3.OpGet(identityKey), clientv3.OpGet(markKey), clientv3.OpGet(formatKey))
 	})
 	if err != nil {
-		return // noted, and tried again soon
+		return // recorded, and retried soon
 	}
 	s.guard.currency.prove(began, resp.Header.Revision)
 	if !s.options.alone() {
@@ -202,8 +197,8 @@ func (s *Store) probe() {
 	}
 }
 
-// sameIdentity compares what is stored with the identity that is known. One that
-// is damaged tells nothing: the next start draws another.
+// sameIdentity compares the stored identity with the known one. A damaged identity proves nothing:
+// the next start creates another.
 func (s *Store) sameIdentity(kvs []*mvccpb.KeyValue) bool {
 	if len(kvs) != 1 {
 		return false
@@ -212,8 +207,8 @@ func (s *Store) sameIdentity(kvs []*mvccpb.KeyValue) bool {
 	return err != nil || identityIn(value) == s.guard.identity
 }
 
-// diagnose finds out why the cluster cannot be reached, while a probe waits for a
-// connection. The function returned ends it.
+// diagnose determines why the cluster cannot be reached, while a probe waits for a connection. end
+// stops it.
 func (s *Store) diagnose() (end func()) {
 	if s.member != nil {
 		return func() {}
@@ -230,8 +225,8 @@ func (s *Store) diagnose() (end func()) {
 				return
 			case <-ticker.C:
 			}
-			// Every other request waits until there is a connection, and ends without
-			// saying why there was none.
+			// All other requests wait until there is a connection, and end without saying why there
+			// was none.
 			_, err := etcdserverpb.NewKVClient(s.client.ActiveConnection()).
 				Range(ctx, &etcdserverpb.RangeRequest{Key: []byte(epochKey), CountOnly: true}, grpc.WaitForReady(false))
 			if err != nil && ctx.Err() == nil && unsent(err) {
@@ -242,8 +237,8 @@ func (s *Store) diagnose() (end func()) {
 	return func() { cancel(); <-done }
 }
 
-// writeMark stores the highest revision that this process has seen, from time to
-// time: an older copy that was written to since lacks it.
+// writeMark periodically stores the highest revision that this process has seen: an older copy that
+// was written to since then does not have it.
 func (s *Store) writeMark() {
 	resp, err := s.transact(s.ctx, func(t clientv3.Txn) clientv3.Txn {
 		return t.Then(s.envelopes.put(markKey, strconv.AppendInt(nil, s.revision.Load(), 10)))
@@ -253,9 +248,9 @@ func (s *Store) writeMark() {
 	}
 }
 
-// attempted notes how a write ended that began at a time. That its writer had no
-// more patience says nothing about the store, nor does a failure of one that began
-// before another that succeeded.
+// attempted records the result of a write that began at a time. A timeout of the caller says
+// nothing about the store, nor does the failure of a write that began before another one that
+// succeeded.
 func (g *guard) attempted(ctx context.Context, began int64, err error) {
 	switch worked := g.worked.Load(); {
 	case ctx.Err() != nil && err != nil:
@@ -267,7 +262,7 @@ func (g *guard) attempted(ctx context.Context, began int64, err error) {
 		g.cause.Store(nil)
 	case began < worked:
 	default:
-		// That no answer came is less than what is known already.
+		// A timeout is less specific than a known cause.
 		if !errors.Is(err, context.DeadlineExceeded) || g.cause.Load() == nil {
 			g.cause.Store(&err)
 		}
@@ -275,8 +270,8 @@ func (g *guard) attempted(ctx context.Context, began int64, err error) {
 	}
 }
 
-// stalled is nil while writes are answered. A single failure is none: they may
-// fail or take as long as patience.
+// stalled returns nil while writes are answered. A single failure does not count: writes may fail
+// or take as long as patience.
 func (g *guard) stalled() error {
 	now := g.clock.now()
 	lasted := func(since int64) time.Duration {
@@ -296,8 +291,8 @@ func (g *guard) stalled() error {
 	return stalled
 }
 
-// Writable returns nil while writes work. Otherwise it says since when they have
-// failed, or have not been answered, and why.
+// Writable returns nil while writes work. Otherwise it says for how long they have failed or not
+// been answered, and why.
 func (s *Store) Writable() error {
 	switch {
 	case s.guard.replaced.Load():
@@ -310,12 +305,12 @@ func (s *Store) Writable() error {
 	return s.guard.stalled()
 }
 
-// fileGuard knows the files and directories of the embedded member as they were
-// opened. Where a name leads to another one, somebody has put back a copy, and
-// what is written from then on goes to files that nobody will find.
+// fileGuard records the files and directories of the embedded member as they were opened. If a name
+// later refers to another file, somebody has restored a copy, and further writes go to deleted
+// files.
 type fileGuard map[string]os.FileInfo
 
-// newFileGuard notes the files of a data directory.
+// newFileGuard records the files of a data directory.
 func newFileGuard(dataDir string) (fileGuard, error) {
 	member := filepath.Join(memberDir(dataDir), "member")
 	g := fileGuard{}
@@ -329,7 +324,7 @@ func newFileGuard(dataDir string) (fileGuard, error) {
 	return g, nil
 }
 
-// changed says which name leads elsewhere, or nothing.
+// changed returns a name that refers to another file, or "".
 func (g fileGuard) changed() string {
 	for path, opened := range g {
 		info, err := os.Stat(path)

@@ -17,46 +17,46 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Finding is one thing that is damaged in a data directory or a backup.
+// Finding is one damage in a data directory or a backup.
 type Finding struct {
-	// File is where it is.
+	// File is the damaged file.
 	File string
-	// What says what is the matter.
+	// What describes the damage.
 	What string
-	// Key is the damaged object; zero where it is the file itself that is damaged.
+	// Key is the damaged object; zero if the file itself is damaged.
 	Key  api.Key
 	Part Part
 	// Fatal says that a server does not start with it.
 	Fatal bool
 }
 
-// String is the finding as a line.
+// String returns the finding as one line.
 func (f Finding) String() string { return f.File + ": " + f.What }
 
-// database is what an inspection has to know of a database.
+// database is what an inspection needs to know about a database.
 type database struct {
 	findings        []Finding
 	records         int
 	consistentIndex uint64
 }
 
-// inspector reads a whole database as etcd lays it out.
+// inspector reads a complete database in etcd's layout.
 type inspector struct {
 	path string
 	database
-	since     int64 // from here on every value has an envelope
-	begun     int64 // when the present format began
+	since     int64 // every value from here on has an envelope
+	begun     int64 // when the current format started
 	compacted int64 // history up to here may be incomplete
 	scheduled int64
 	last      revision
 	suspects  []suspect
-	deleted   map[string]bool // keys that the history says were deleted
+	deleted   map[string]bool // keys that were deleted according to the history
 	broken    bool            // something fatal was found
 }
 
 type revision struct{ main, sub int64 }
 
-// suspect is a record whose value is not the one that was written.
+// suspect is a record whose value fails its checksum.
 type suspect struct {
 	kv    *mvccpb.KeyValue
 	cause error
@@ -67,8 +67,8 @@ func (i *inspector) fatal(format string, args ...any) {
 	i.findings = append(i.findings, Finding{File: i.path, What: fmt.Sprintf(format, args...), Fatal: true})
 }
 
-// inspectDatabase reads a database from its first page to its last value. The
-// error is that of a file that cannot be read; what is damaged are findings.
+// inspectDatabase reads a database from its first page to its last value. It returns an error if
+// the file cannot be read; damage is reported as findings.
 func inspectDatabase(path string) (database, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -80,7 +80,7 @@ func inspectDatabase(path string) (database, error) {
 		return database{}, err
 	}
 	i := &inspector{path: path, deleted: map[string]bool{}}
-	// How far the history is complete stands behind the records that it is about.
+	// Metadata that says how far the history is complete is stored after the records.
 	isMeta := func(bucket string) bool { return bucket == "meta" }
 	isOther := func(bucket string) bool { return bucket != "meta" }
 	for n, pass := range []func(bucket string, page uint64, e element) error{i.readMeta, i.readRecord} {
@@ -106,13 +106,13 @@ func inspectDatabase(path string) (database, error) {
 	return i.database, nil
 }
 
-// isReadError tells a file that cannot be read from one that is wrong.
+// isReadError reports whether a file could not be read, as opposed to being invalid.
 func isReadError(err error) bool {
 	var path *os.PathError
 	return errors.As(err, &path)
 }
 
-// readMeta takes in what etcd keeps about its data.
+// readMeta reads etcd's metadata.
 func (i *inspector) readMeta(_ string, page uint64, e element) error {
 	switch name := string(e.key); name {
 	case "consistent_index":
@@ -135,7 +135,7 @@ func (i *inspector) readMeta(_ string, page uint64, e element) error {
 	return nil
 }
 
-// readRecord looks at one version of one key.
+// readRecord reads one version of one key.
 func (i *inspector) readRecord(bucket string, page uint64, e element) error {
 	if bucket != "key" {
 		return nil
@@ -146,7 +146,7 @@ func (i *inspector) readRecord(bucket string, page uint64, e element) error {
 		i.fatal("page %d: %q is not a revision", page, e.key)
 		return nil
 	}
-	// From where the history is complete, each change follows on the one before.
+	// Where the history is complete, each change follows the previous one.
 	if r.main > i.compacted {
 		before := i.last
 		if before.main <= i.compacted {
@@ -174,9 +174,9 @@ func (i *inspector) readRecord(bucket string, page uint64, e element) error {
 		i.fatal("page %d: the record of revision %d%s is damaged", page, r.main, ofKey(kv))
 	case string(kv.Key) == formatKey:
 		i.since, i.begun = sinceFormat(kv), kv.ModRevision
-	case live: // it goes with its server
+	case live: // deleted with its server
 	default:
-		// Whether a value may be without an envelope is known at the end.
+		// Whether a value may be without an envelope is known only at the end.
 		value, err := openEnvelope(kv)
 		if err == nil {
 			if string(kv.Key) == sinceKey {
@@ -205,7 +205,7 @@ func ofKey(kv *mvccpb.KeyValue) string {
 
 func isKeys(bucket string) bool { return bucket == "key" }
 
-// judge finds out which objects the damaged records are.
+// judge determines which objects the damaged records belong to.
 func (i *inspector) judge(file io.ReaderAt, size int64) {
 	if i.compacted > i.last.main {
 		i.fatal("its history is compacted up to revision %d, and it ends with %d", i.compacted, i.last.main)
@@ -217,7 +217,7 @@ func (i *inspector) judge(file io.ReaderAt, size int64) {
 	if len(i.suspects) == 0 || i.broken {
 		return
 	}
-	// Which versions are the present ones is only looked up where it matters.
+	// Determine the current versions only if necessary.
 	latest := map[string]int64{}
 	p, err := openPages(file, size, func(uint64, string) {})
 	if err == nil {
@@ -236,14 +236,14 @@ func (i *inspector) judge(file io.ReaderAt, size int64) {
 	for _, s := range i.suspects {
 		key := string(s.kv.Key)
 		if original := originalKey(s.kv); original != "" {
-			// The key is what is damaged. Under its own the object cannot be found.
+			// The key itself is damaged, so the object cannot be found under its own key.
 			if latest[original] < s.kv.ModRevision || latest[key] == s.kv.ModRevision {
 				i.fatal("the key of %s, written at revision %d, is damaged: it is %q", describeKey(original), s.kv.ModRevision, key)
 			}
 			continue
 		}
 		if latest[key] != s.kv.ModRevision {
-			continue // a version that nobody reads any more
+			continue // an old version
 		}
 		object, part, err := parseKey(s.kv.Key)
 		f := Finding{File: i.path, Key: object, Part: part}
@@ -260,8 +260,8 @@ func (i *inspector) judge(file io.ReaderAt, size int64) {
 	}
 }
 
-// judgeDeletions looks at what was deleted: a deletion has no checksum. It must
-// be of something that was there, and the two parts of an object go together.
+// judgeDeletions checks deletions, which have no checksum: what was deleted must have existed, and
+// the two parts of an object must be deleted together.
 func (i *inspector) judgeDeletions(file io.ReaderAt, size int64) {
 	if len(i.deleted) == 0 || i.broken {
 		return
@@ -275,8 +275,8 @@ func (i *inspector) judgeDeletions(file io.ReaderAt, size int64) {
 			alive[specPrefix+rest] = false
 		}
 	}
-	changed := map[string]int64{} // at which revision
-	// Statuses whose specs the last revision deletes, and that it leaves.
+	changed := map[string]int64{} // revision of the last change
+	// Statuses whose specs the last revision deletes without deleting them.
 	orphans := map[string]bool{}
 	var ended revision
 	orphaned := func() {
@@ -328,8 +328,8 @@ func describeKey(key string) string {
 	return fmt.Sprintf("the %s of %s", part, object)
 }
 
-// originalKey is the key under which a value was put, where a single byte of the
-// key is damaged; "" where it is not that.
+// originalKey returns the key under which a value was put if a single byte of the key is damaged,
+// or "".
 func originalKey(kv *mvccpb.KeyValue) string {
 	want, covered, ok := splitEnvelope(kv.Value)
 	if !ok {
@@ -349,7 +349,7 @@ func originalKey(kv *mvccpb.KeyValue) string {
 	return ""
 }
 
-// parseRevision reads the key of a record: a revision, and whether it deletes.
+// parseRevision parses the key of a record: a revision, and whether it is a tombstone.
 func parseRevision(key []byte) (r revision, tombstone, ok bool) {
 	if len(key) != 17 && (len(key) != 18 || key[17] != 't') || key[8] != '_' {
 		return revision{}, false, false
@@ -358,8 +358,8 @@ func parseRevision(key []byte) (r revision, tombstone, ok bool) {
 	return r, len(key) == 18, r.main >= 0 && r.sub >= 0
 }
 
-// parseKeyValue reads a record without copying it. It is strict: etcd writes no
-// field twice, none out of order, and none that is unknown.
+// parseKeyValue parses a record without copying it. It is strict: etcd never repeats fields, writes
+// them out of order, or writes unknown ones.
 func parseKeyValue(b []byte) (*mvccpb.KeyValue, bool) {
 	kv := &mvccpb.KeyValue{}
 	last := protowire.Number(0)

@@ -8,34 +8,33 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// The layout of the key space: /v1/spec/<kind>/<namespace or ->/<name>, the same
-// under /v1/status, and the store's own bookkeeping under /v1/sys. Spec sorts
-// before status, so one range and one watch see both, and a reader of the range
-// meets every Spec part before the first Status part.
+// Layout of the keys: /v1/spec/<kind>/<namespace or ->/<name>, the same under /v1/status, and the
+// store's own data under /v1/sys. Spec sorts before status, so one range and one watch cover both,
+// and a reader of the range sees every Spec part before the first Status part.
 const (
 	specPrefix   = "/v1/spec/"
 	statusPrefix = "/v1/status/"
 	systemPrefix = "/v1/sys/"
 
-	// formatKey holds the number of the format that is written; see formatVersion.
+	// formatKey holds the number of the format used for writing; see formatVersion.
 	formatKey = systemPrefix + "format"
-	// sinceKey holds the revision since which every value has an envelope, where that
-	// is another one than the format's first.
+	// sinceKey holds the revision since which every value has an envelope, if it differs from the
+	// format's first.
 	sinceKey = systemPrefix + "since"
-	// epochKey is rewritten by every process that opens the store; its
-	// ModRevision is the fence of derived writes.
+	// epochKey is rewritten by every process that opens the store; its ModRevision is the fence of
+	// derived writes.
 	epochKey = systemPrefix + "epoch"
-	// identityKey holds what tells this store from every other, drawn when it was
-	// made, and markKey the highest revision that a server has seen in it.
+	// identityKey identifies this store; its value is generated when the store is created. markKey
+	// holds the highest revision that a server has seen in it.
 	identityKey = systemPrefix + "identity"
 	markKey     = systemPrefix + "mark"
 
-	// orderKey is written when a term begins among several servers, and whenever nobody
-	// can tell what became of a derived write; see Term.
+	// orderKey is written when a term begins among several servers, and whenever the outcome of a
+	// derived write is unknown; see Term.
 	orderKey = systemPrefix + "order"
 
-	// livePrefix is above what lives only as long as the server that wrote it, by
-	// a lease, and candidatePrefix above the servers that lead or wait to.
+	// livePrefix is the prefix of keys bound to the lease of the server that wrote them, and
+	// candidatePrefix that of the servers that lead or campaign.
 	livePrefix      = systemPrefix + "live/"
 	candidatePrefix = livePrefix + "servers/"
 
@@ -49,7 +48,7 @@ func partPrefix(part Part) string {
 	return specPrefix
 }
 
-// etcdKey is the key of a part of an object.
+// etcdKey returns the key of a part of an object.
 func etcdKey(key api.Key, part Part) string {
 	namespace := key.Namespace
 	if namespace == "" {
@@ -58,8 +57,7 @@ func etcdKey(key api.Key, part Part) string {
 	return partPrefix(part) + string(key.Kind) + "/" + namespace + "/" + key.Name
 }
 
-// PageAfter is the place of an object in the order in which Page lists objects of
-// its kind, as Page takes and returns it.
+// PageAfter returns an object's position in the order of Page, as Page takes and returns it.
 func PageAfter(key api.Key) string {
 	return strings.TrimPrefix(etcdKey(key, Spec), specPrefix+string(key.Kind)+"/")
 }
@@ -87,7 +85,7 @@ func PageKey(kind api.Kind, namespace, name string) api.Key {
 	return api.Key{Kind: kind, Namespace: namespace, Name: name}
 }
 
-// checkKey refuses what the layout cannot hold.
+// checkKey rejects keys that the layout cannot represent.
 func checkKey(key api.Key) error {
 	switch {
 	case key.Kind == "" || strings.Contains(string(key.Kind), "/"):

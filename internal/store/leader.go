@@ -17,39 +17,39 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 )
 
-// Candidate is a server on the store, as it says itself.
+// Candidate is a server on the store, as it describes itself.
 type Candidate struct {
-	// ID tells the servers apart: it is another one after each start.
+	// ID identifies the server process: it changes with each start.
 	ID string `json:"id"`
-	// Name is what people call the server.
+	// Name is the server's display name.
 	Name string `json:"name"`
-	// URL is where other servers and clients reach its API.
+	// URL is the address of its API for other servers and clients.
 	URL string `json:"url"`
-	// Version is that of its program.
+	// Version is the version of its program.
 	Version string `json:"version"`
-	// SealKey tells apart which key it seals secrets with. It is empty for a server that
-	// does not say so.
+	// SealKey identifies the key with which it encrypts secrets. It is empty if the server does not
+	// report it.
 	SealKey string `json:"seal_key,omitempty"`
-	// Format is the newest format of the store that its program reads.
+	// Format is the newest store format that its program reads.
 	Format int `json:"format,omitempty"`
-	// Revision is how far it had come when it last said so.
+	// Revision is the revision that it last reported.
 	Revision int64 `json:"revision"`
 
-	// Leader says that it leads.
+	// Leader says whether it leads.
 	Leader bool `json:"-"`
 }
 
-// maxHandOver is how long a server that stops takes at most to say so to the
-// others. Where it cannot, its lease ends by itself.
+// maxHandOver limits how long a stopping server tries to hand over. If it cannot, its lease
+// expires.
 const maxHandOver = 2 * time.Second
 
-// campaignAgain is when a server waits in the line again after it could not.
+// campaignAgain is the backoff for campaigning again after a failure.
 var campaignAgain = backoff.Backoff{First: 50 * time.Millisecond, Most: 2 * time.Second}
 
-// Campaign waits until this process leads, and returns its term. With an embedded
-// member alone it always leads, until somebody else opens the same store: the error is then
-// ErrFenced. Otherwise the error is that of ctx. Servers lead in the order in which
-// they began to wait. Only one call at a time.
+// Campaign waits until this process leads, and returns its term. With a single embedded member it
+// always leads, until somebody else opens the same store; the error is then ErrFenced. Otherwise
+// the error is that of ctx. Servers lead in the order in which they began to campaign. It must not
+// be called concurrently.
 func (s *Store) Campaign(ctx context.Context) (*Term, error) {
 	if s.options.alone() {
 		if term := s.term.Load(); !term.isOver() {
@@ -68,20 +68,20 @@ func (s *Store) Campaign(ctx context.Context) (*Term, error) {
 			return nil, fmt.Errorf("wait for the leadership: %w", ctx.Err())
 		}
 		if time.Duration(s.guard.clock.now()-began) > campaignAgain.Most {
-			failures = 1 // it had waited in the line meanwhile
+			failures = 1 // it was a candidate in the meantime
 		}
 		s.options.Logger.Warn("this server could not take part in the election; retrying", "error", classify(err, false))
 		backoff.Wait(ctx, campaignAgain.After(failures))
 	}
 }
 
-// errLeaseLost says that the lease ended while its server waited to lead.
+// errLeaseLost says that the lease expired while its server campaigned.
 var errLeaseLost = errors.New("its lease has ended")
 
-// campaign waits in the line once, with a lease of its own.
+// campaign campaigns once, with its own lease.
 func (s *Store) campaign(ctx context.Context) (_ *Term, err error) {
-	// An election that is cut short gives its place up before it returns, with the
-	// context of its client: without the store it would never return.
+	// A canceled election resigns before it returns, using the context of its client: without the
+	// store it would never return.
 	patience, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
 	client := clientv3.NewCtxClient(patience)
@@ -114,7 +114,7 @@ func (s *Store) campaign(ctx context.Context) (_ *Term, err error) {
 	if err := election.Campaign(waiting, string(value)); err != nil {
 		return nil, cmp.Or(context.Cause(waiting), err)
 	}
-	// Campaign also returns where the lease has ended and the key gone with it.
+	// Campaign also returns if the lease has expired and its key is gone.
 	f := fence{key: election.Key(), revision: election.Rev(), created: true}
 	bounded, cancel := s.requestContext(ctx)
 	defer cancel()
@@ -134,9 +134,9 @@ func (s *Store) campaign(ctx context.Context) (_ *Term, err error) {
 	return term, nil
 }
 
-// newSession takes a lease, and keeps it until end is called.
+// newSession grants a lease and keeps it alive until end is called.
 func (s *Store) newSession(ctx context.Context, client *clientv3.Client) (_ *concurrency.Session, end func(), err error) {
-	// The lease outlives ctx: it is given back, so that nobody waits for its end.
+	// The lease outlives ctx: it is revoked explicitly, so that nobody waits for its expiry.
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
 	session, err := concurrency.NewSession(client, concurrency.WithContext(own), concurrency.WithTTL(int(s.options.LeaseTTL/time.Second)))
@@ -155,13 +155,13 @@ func (s *Store) newSession(ctx context.Context, client *clientv3.Client) (_ *con
 	}, nil
 }
 
-// candidacy is the place of this process in the line.
+// candidacy is the candidacy of this process.
 type candidacy struct {
 	key   string
 	lease clientv3.LeaseID
 }
 
-// candidate is this server as it stands now.
+// candidate returns the current description of this server.
 func (s *Store) candidate() Candidate {
 	c := s.options.Candidate()
 	c.ID, c.Format, c.Revision = s.id, formatVersion, s.watched.Load()
@@ -171,11 +171,10 @@ func (s *Store) candidate() Candidate {
 // Is reports whether a candidate is this server.
 func (s *Store) Is(c Candidate) bool { return c.ID == s.id }
 
-// progressInterval is how often a server says how far it has come.
+// progressInterval is how often a server reports its revision.
 const progressInterval = 2 * time.Second
 
-// tellProgress says how far this server has come, for as long as it stands in the
-// line.
+// tellProgress reports this server's revision as long as it is a candidate.
 func (s *Store) tellProgress() {
 	ticker := time.NewTicker(progressInterval)
 	defer ticker.Stop()
@@ -199,7 +198,7 @@ func (s *Store) tellProgress() {
 			continue
 		}
 		ctx, cancel := s.requestContext(s.ctx)
-		// Without the key the server is no candidate: it must not become one here.
+		// Without the key the server is no longer a candidate, and must not become one here.
 		resp, err := s.client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(c.key), ">", 0)).
 			Then(clientv3.OpPut(c.key, string(value), clientv3.WithLease(c.lease))).Commit()
 		cancel()
@@ -209,8 +208,8 @@ func (s *Store) tellProgress() {
 	}
 }
 
-// Candidates are the servers on the store, in the order in which they lead. It is
-// empty with the embedded member, which has one server alone.
+// Candidates returns the servers on the store in the order in which they lead. It is empty with a
+// single embedded member.
 func (s *Store) Candidates(ctx context.Context) ([]Candidate, error) {
 	if s.options.alone() {
 		return nil, nil
@@ -231,17 +230,17 @@ func (s *Store) Candidates(ctx context.Context) ([]Candidate, error) {
 	return parseCandidates(resp.Kvs), nil
 }
 
-// unsaidFormat is the newest format of programs that do not say which they read.
+// unsaidFormat is the newest format of programs that do not report it.
 const unsaidFormat = 2
 
-// parseCandidates brings the servers into the order in which they lead.
+// parseCandidates sorts the servers in the order in which they lead.
 func parseCandidates(kvs []*mvccpb.KeyValue) []Candidate {
 	slices.SortFunc(kvs, func(a, b *mvccpb.KeyValue) int { return cmp.Compare(a.CreateRevision, b.CreateRevision) })
 	list := make([]Candidate, 0, len(kvs))
 	for i, kv := range kvs {
 		var c Candidate
 		if err := json.Unmarshal(kv.Value, &c); err != nil {
-			c.Name = string(kv.Key) // a server of another version says it in another way
+			c.Name = string(kv.Key) // a server of another version, with another encoding
 		}
 		c.Leader, c.Format = i == 0, cmp.Or(c.Format, unsaidFormat)
 		list = append(list, c)

@@ -11,16 +11,15 @@ import (
 	"syscall"
 )
 
-// lockFile is locked by whoever has a data directory.
+// lockFile is locked by the owner of a data directory.
 const lockFile = "LOCK"
 
-// directoryLock is the exclusive hold of one process on a data directory. The
-// kernel drops it when the process ends, however it ends. It is flock rather than
-// etcd's fileutil, whose locks on Linux belong to the open file: a server of an
-// earlier version, which holds a flock, would not be noticed.
+// directoryLock is the exclusive lock of a process on a data directory. The kernel releases it when
+// the process ends in any way. It uses flock rather than etcd's fileutil, whose locks on Linux are
+// open file description locks and would not conflict with the flock of an earlier server version.
 type directoryLock struct{ file *os.File }
 
-// lockDirectory takes the lock or says at once who has it.
+// lockDirectory acquires the lock, or fails at once with its owner.
 func lockDirectory(dir string) (*directoryLock, error) {
 	path := filepath.Join(dir, lockFile)
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -34,15 +33,14 @@ func lockDirectory(dir string) (*directoryLock, error) {
 		}
 		return nil, &LockedError{Path: dir, Owner: lockOwner(file)}
 	}
-	// The process id is only for the message above: a disk too full to hold it
-	// must not keep the store from opening.
+	// The process ID is only informational: a full disk must not prevent the store from opening.
 	if err := file.Truncate(0); err == nil {
 		_, _ = file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	return &directoryLock{file}, nil
 }
 
-// lockOwner is the process that a lock file names, 0 where it cannot be read.
+// lockOwner returns the process ID in a lock file, or 0 if it cannot be read.
 func lockOwner(file io.Reader) int {
 	text, _ := io.ReadAll(io.LimitReader(file, 32))
 	owner, _ := strconv.Atoi(strings.TrimSpace(string(text)))

@@ -18,10 +18,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// inspectLog reads the write-ahead log of a member and returns the index of its
-// last entry. etcd takes a record whose length is damaged for one that was being
-// written when the machine stopped, and cuts off the log there; and the type of a
-// record is not covered by its checksum. Both are found here.
+// inspectLog reads the write-ahead log of a member and returns the index of its last entry. etcd
+// takes a record with a damaged length for one that was being written when the machine stopped, and
+// truncates the log there; and the type of a record is not covered by its checksum. Both are
+// detected here.
 func inspectLog(member string) (findings []Finding, last uint64, err error) {
 	paths, err := filepath.Glob(filepath.Join(member, "wal", "*.wal"))
 	if err != nil || len(paths) == 0 {
@@ -48,7 +48,7 @@ func inspectLog(member string) (findings []Finding, last uint64, err error) {
 		err := decoder.Decode(&record)
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			// The end, or a record that was being written; unless there is more.
+			// The end, or a partially written record, unless there is more.
 			rest, err := readFrom(tail, decoder.LastOffset())
 			if err != nil {
 				return nil, 0, err
@@ -75,22 +75,21 @@ func inspectLog(member string) (findings []Finding, last uint64, err error) {
 	}
 }
 
-// logEntries checks that the records of a log are of the types that they say.
+// logEntries checks the types of log records.
 type logEntries struct {
 	metadata   []byte
 	last, term uint64
-	// begun says that there was an entry. What is left of a log may begin with the
-	// record of a snapshot, which is older than the entries that follow: those in
-	// between were in files that are gone.
+	// begun says that there was an entry. A truncated log may begin with a snapshot record that is
+	// older than the entries that follow: those in between were in removed files.
 	begun bool
 }
 
-// add takes in a record and says what is wrong with it.
+// add checks a record and returns what is wrong with it.
 func (l *logEntries) add(kind int64, data []byte) string {
 	fields, ok := varints(data)
 	wrong := fmt.Sprintf("the type of a record behind entry %d is damaged", l.last)
-	// The fields of an entry are type, term and index, those of a state term, vote
-	// and commit; an entry has its data besides.
+	// The fields of an entry are type, term and index, those of a state term, vote and commit; an
+	// entry also has data.
 	switch {
 	case !ok:
 		return wrong
@@ -112,7 +111,7 @@ func (l *logEntries) add(kind int64, data []byte) string {
 		if fields[2] > maxTerm {
 			return wrong
 		}
-		// What the snapshot holds may be gone from the log.
+		// What the snapshot contains may have been removed from the log.
 		l.last = max(l.last, fields[1])
 	default:
 		return wrong
@@ -120,11 +119,10 @@ func (l *logEntries) add(kind int64, data []byte) string {
 	return ""
 }
 
-// maxTerm is more elections than a member will ever see.
+// maxTerm exceeds any realistic number of elections.
 const maxTerm = 1 << 40
 
-// varints reads the numeric fields of a message; fields of other kinds are there
-// with 0.
+// varints returns the numeric fields of a message; other fields are present with 0.
 func varints(b []byte) (fields map[protowire.Number]uint64, ok bool) {
 	fields = map[protowire.Number]uint64{}
 	for len(b) > 0 {
@@ -148,8 +146,8 @@ func varints(b []byte) (fields map[protowire.Number]uint64, ok bool) {
 	return fields, true
 }
 
-// readFrom reads a file from an offset to its last byte that is not 0; the rest of
-// a log file is set aside for records to come.
+// readFrom reads a file from an offset to its last nonzero byte; the rest of a log file is
+// preallocated.
 func readFrom(path string, offset int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -160,7 +158,7 @@ func readFrom(path string, offset int64) ([]byte, error) {
 		return nil, err
 	}
 	var content []byte
-	gap := 0 // zeros that content does not have yet
+	gap := 0 // zeros not yet appended to content
 	chunk := make([]byte, 64<<10)
 	for {
 		n, err := io.ReadFull(file, chunk)
@@ -181,8 +179,8 @@ func readFrom(path string, offset int64) ([]byte, error) {
 
 var zeros [4 << 10]byte
 
-// withoutZeros is the length of b without the zeros at its end. They are compared
-// by the block: a log file consists mostly of them, and is read at every start.
+// withoutZeros returns the length of b without trailing zeros. It compares blocks: log files
+// consist mostly of zeros, and are read at every start.
 func withoutZeros(b []byte) int {
 	for len(b) >= len(zeros) && bytes.Equal(b[len(b)-len(zeros):], zeros[:]) {
 		b = b[:len(b)-len(zeros)]
@@ -192,17 +190,17 @@ func withoutZeros(b []byte) int {
 
 const frameHeader = 8
 
-// holdsRecords reports whether what lies behind the last whole record of a log
-// holds another one, or several. A record that was being written is none.
+// holdsRecords reports whether there are further records after the last complete record of a log. A
+// partially written record does not count.
 func holdsRecords(rest []byte, crc uint32) bool {
 	if len(rest) <= frameHeader {
 		return false
 	}
-	// One whose length alone is damaged, or whose length is now nothing.
+	// A record of which only the length is damaged.
 	if record, ok := recordAt(rest[frameHeader:]); ok && record.GetCrc() == crc32.Update(crc, castagnoli, record.Data) {
 		return true
 	}
-	// Two that follow one on the other, wherever they begin.
+	// Two consecutive records at any offset.
 	for at := 0; at+frameHeader < len(rest); at += frameHeader {
 		first, n, ok := framed(rest[at:])
 		if !ok {
@@ -215,7 +213,7 @@ func holdsRecords(rest []byte, crc uint32) bool {
 	return false
 }
 
-// framed reads a record with its length before it.
+// framed parses a record preceded by its length.
 func framed(b []byte) (record *walpb.Record, n int, ok bool) {
 	if len(b) <= frameHeader {
 		return nil, 0, false
@@ -233,7 +231,7 @@ func framed(b []byte) (record *walpb.Record, n int, ok bool) {
 	return record, min(n, len(b)), true
 }
 
-// recordAt reads a record as far as its own fields say.
+// recordAt parses a record, using only its own fields for its end.
 func recordAt(b []byte) (*walpb.Record, bool) {
 	rest := b
 	for _, number := range []protowire.Number{1, 2, 3} {

@@ -11,28 +11,26 @@ import (
 )
 
 const (
-	// quotaCompactPercent is the use of the quota at which history is dropped at
-	// once.
+	// quotaCompactPercent is the quota usage above which history is compacted at once.
 	quotaCompactPercent = 50
-	// quotaStopPercent is the use of the quota at which users may only delete.
+	// quotaStopPercent is the quota usage above which users may only delete.
 	quotaStopPercent = 80
-	// keepUnderPressure is how many revisions remain when space is short.
+	// keepUnderPressure is how many revisions are kept when space is short.
 	keepUnderPressure = 100
 )
 
-// moment is a revision and when it was the present one.
+// moment is a revision and when it was current.
 type moment struct {
 	at       time.Time
 	revision int64
 }
 
-// externalSize is the size of an external cluster's database when last asked.
+// externalSize is the last known size of an external cluster's database.
 type externalSize struct{ size, inUse int64 }
 
-// maintain drops old history, so that the database holds the objects and the
-// last minutes of their changes and not everything that ever happened. The server that
-// leads does; where there is no room, which may keep all of them from being elected, each
-// does.
+// maintain compacts old history, so that the database contains the objects and only their most
+// recent changes. The leader does this. If the quota is exceeded, which may prevent elections,
+// every server does.
 func (s *Store) maintain() {
 	compact := time.NewTicker(s.options.CompactInterval)
 	defer compact.Stop()
@@ -55,8 +53,8 @@ func (s *Store) maintain() {
 			now := s.revision.Load()
 			switch pressure := s.underPressure(); {
 			case s.noSpace.Load(), s.overQuota.Load(), s.lowSpace():
-				// Little or nothing can be written before there is room: all history
-				// goes, for what was just deleted is history.
+				// Little or nothing can be written until there is space: drop all history, because
+				// what was just deleted is history too.
 				target = now
 			case pressure && now-pressed > keepUnderPressure && !s.term.Load().isOver():
 				target, pressed = now-keepUnderPressure, now
@@ -69,8 +67,8 @@ func (s *Store) maintain() {
 			}
 			compacted = target
 		}
-		// Defragmenting stops everything for a while, so it is tried again only
-		// after more history has gone, which takes somebody who deletes.
+		// Defragmentation blocks everything for a while, so it is retried only after more history
+		// has been dropped, which requires deletions.
 		if s.noSpace.Load() && compacted != tried {
 			tried = compacted
 			if err := s.makeRoom(s.ctx); err != nil && s.ctx.Err() == nil {
@@ -85,8 +83,8 @@ func (s *Store) maintain() {
 	}
 }
 
-// age returns the revision before which everything is old enough to go: older
-// than KeepHistory, or more than KeepRevisions ago.
+// age returns the revision before which history can be dropped: older than KeepHistory, or more
+// than KeepRevisions ago.
 func (s *Store) age(history []moment) ([]moment, int64) {
 	now, revision := s.options.Now(), s.revision.Load()
 	target := revision - s.options.KeepRevisions
@@ -97,15 +95,15 @@ func (s *Store) age(history []moment) ([]moment, int64) {
 	return append(history, moment{now, revision}), target
 }
 
-// underPressure looks at the use of the quota.
+// underPressure checks the quota usage.
 func (s *Store) underPressure() bool {
 	if s.member == nil {
 		s.askSize()
 		return s.noSpace.Load()
 	}
 	if s.overQuota.Load() {
-		// What was compacted counts as free from the next commit of the database on,
-		// and while writes are refused nothing else may lead to one.
+		// Compacted pages become free with the next commit of the database, and while writes are
+		// rejected nothing else triggers one.
 		s.member.Server.Backend().ForceCommit()
 	}
 	_, inUse := s.size()
@@ -124,8 +122,8 @@ func (s *Store) askSize() {
 	}
 }
 
-// Compact drops the history before a revision. The objects themselves stay. A
-// revision that is compacted already or lies in the future changes nothing.
+// Compact drops the history before a revision. The objects themselves stay. A revision that is
+// already compacted or in the future has no effect.
 func (s *Store) Compact(ctx context.Context, revision int64) error {
 	ctx, cancel := context.WithTimeout(ctx, max(s.options.RequestTimeout, time.Minute))
 	defer cancel()
@@ -140,14 +138,12 @@ func (s *Store) Compact(ctx context.Context, revision int64) error {
 	return fmt.Errorf("compact the store at revision %d: %w", revision, classify(err, false))
 }
 
-// shrinkBytes is how much a database has to become smaller for the trouble.
+// shrinkBytes is the minimum size reduction that justifies defragmentation.
 const shrinkBytes = 4 * mebibyte
 
-// shrink gives the disk back what compaction freed inside of the database, where
-// there is room for the copy that this takes: that of the reserve too, but only once
-// something was deleted. It has not been tried where too little
-// is free as yet: pages that were freed count as used until the commit after the
-// next.
+// shrink returns space freed by compaction to the disk, if there is space for the required copy:
+// including that of the reserve, but only if something was deleted. tried is false if too little is
+// free so far: freed pages count as used until the commit after the next.
 func (s *Store) shrink() (tried bool, err error) {
 	s.member.Server.Backend().ForceCommit()
 	size, inUse := s.size()
@@ -169,20 +165,20 @@ func (s *Store) shrink() (tried bool, err error) {
 	return true, nil
 }
 
-// reclaim gives the room of what was deleted on a full disk back to it, before
-// writes are accepted again: who deletes enough can then write again, and is not
-// refused a moment later because the room was still taken.
+// reclaim returns the space of deletions to a full disk before writes are accepted again, so that
+// users who delete enough can write again and are not rejected shortly afterwards because the space
+// was still in use.
 type reclaim struct {
-	shrunk    int64 // the revision at which the database was last made smaller
-	deletions int64 // how many there were at the last step
-	idle      int   // steps since the last deletion that found nothing to give back
+	shrunk    int64 // revision at which the database was last shrunk
+	deletions int64 // count at the last step
+	idle      int   // steps since the last deletion without anything to reclaim
 }
 
-// idleSteps is how often there has to be nothing to give back until there is none:
-// pages that were freed count as used until the commit after the next.
+// idleSteps is how often there must be nothing to reclaim before reclaiming ends: freed pages count
+// as used until the commit after the next.
 const idleSteps = 3
 
-// step makes the database smaller where history has gone since the last time.
+// step shrinks the database if history has been compacted since the last time.
 func (r *reclaim) step(s *Store, compacted, deletions int64) error {
 	if deletions != r.deletions {
 		r.deletions, r.idle = deletions, 0
@@ -203,7 +199,7 @@ func (r *reclaim) step(s *Store, compacted, deletions int64) error {
 	return err
 }
 
-// deletionsWhileLow counts what was deleted while the disk was almost full.
+// deletionsWhileLow counts deletions while the disk was almost full.
 func (s *Store) deletionsWhileLow() int64 {
 	if s.disk == nil {
 		return 0
@@ -211,8 +207,8 @@ func (s *Store) deletionsWhileLow() int64 {
 	return s.disk.deletions.Load()
 }
 
-// makeRoom gives the pages that compaction freed back to the quota and clears
-// the alarm. Only the embedded member is ours to stop for that long.
+// makeRoom returns pages freed by compaction to the quota and clears the alarm. Only the embedded
+// member may be blocked for that long.
 func (s *Store) makeRoom(ctx context.Context) error {
 	if s.member == nil {
 		return fmt.Errorf("%w: compact and defragment the external etcd, then disarm its alarm", ErrFull)

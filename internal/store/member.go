@@ -15,19 +15,19 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 )
 
-// The identity of an embedded member that is alone. The peer address is part of the
-// member's id and is never dialled.
+// Identity of a single embedded member. The peer address is part of the member's ID and is never
+// dialed.
 const (
 	memberName     = "local"
 	memberPeerURL  = "unix://local:0"
 	initialCluster = memberName + "=" + memberPeerURL
 )
 
-// memberDir is where the embedded member keeps its data: beside our lock file,
-// so that a restore can put it there in one rename.
+// memberDir returns the directory of the embedded member's data: next to the lock file, so that a
+// restore can put it there with one rename.
 func memberDir(dataDir string) string { return filepath.Join(dataDir, "etcd") }
 
-// memberConfig is the configuration of a member that is alone, without any listener.
+// memberConfig returns the configuration of a single member, without listeners.
 func memberConfig(o Options, onFatal func(error)) (*embed.Config, error) {
 	peer, err := url.Parse(memberPeerURL)
 	if err != nil {
@@ -40,19 +40,19 @@ func memberConfig(o Options, onFatal func(error)) (*embed.Config, error) {
 	cfg.AdvertisePeerUrls = []url.URL{*peer}
 	cfg.InitialCluster = initialCluster
 	cfg.EnableGRPCGateway = false
-	// A single member elects itself; short ticks let it do so in some 50 ms
-	// instead of half a second or more.
+	// A single member elects itself; short ticks let it do so in about 50 ms instead of half a
+	// second or more.
 	cfg.TickMs, cfg.ElectionMs = 20, 100
-	// The log kept in memory is bounded by the sum of the two. The defaults hold
-	// close to a gigabyte after a burst of large batches. What has been written since the
-	// last snapshot is read into memory by the next start, and stays until the one after.
+	// The log kept in memory is limited by the sum of the two. With the defaults, it holds close to
+	// a gigabyte after a burst of large batches. Entries since the last snapshot are read into
+	// memory by the next start, and stay until the following one.
 	cfg.SnapshotCount, cfg.SnapshotCatchUpEntries = 200, 20
-	// Older segments of the log, 64 MiB each, are of no use to a single member.
+	// Older log segments, 64 MiB each, are useless to a single member.
 	cfg.MaxWalFiles = 2
 	cfg.QuotaBackendBytes = o.QuotaBytes
-	// We compact ourselves, by age and by number; see maintenance.go.
+	// The store compacts by itself, by age and by number; see maintenance.go.
 	cfg.AutoCompactionMode, cfg.AutoCompactionRetention = embed.CompactorModePeriodic, "0"
-	// Defragmenting stops the world, so it happens before anybody is served.
+	// Defragmentation blocks everything, so it happens before requests are served.
 	cfg.BootstrapDefragThresholdMegabytes = 256
 	cfg.UnsafeNoFsync = o.NoFsync
 	cfg.LogLevel = "warn"
@@ -74,7 +74,7 @@ func startMember(ctx context.Context, o Options, onFatal func(error)) (*embed.Et
 	}
 	var others *neighbours
 	if o.Cluster == nil {
-		cfg.InitialClusterToken = rand.Text() // a new store has an id of its own
+		cfg.InitialClusterToken = rand.Text() // a new store gets its own ID
 		err = refuseAlone(o.DataDir)
 	} else {
 		others, err = enterCluster(ctx, cfg, o)
@@ -102,7 +102,7 @@ func startMember(ctx context.Context, o Options, onFatal func(error)) (*embed.Et
 // cannotStart says why a member does not start, and what to do about it.
 func cannotStart(dir string, err error) error {
 	if errors.Is(err, ErrForeign) || errors.Is(err, ErrRemoved) {
-		return err // no matter of the disk
+		return err // not related to the disk
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("start the embedded etcd in %s: %w", dir, err)
@@ -110,17 +110,16 @@ func cannotStart(dir string, err error) error {
 	return fmt.Errorf("start the embedded etcd in %s: %w: check the disk; if the files are damaged, %s", dir, err, adviceRestore)
 }
 
-// A member that is alone elects itself within a few ticks of its clock. One that
-// has had no leader for stallTicks times stallTick, while nothing of its log was
-// committed or applied, never will: the log is not the one that its database was
-// written with. Ticks are counted rather than time, so that a machine that is too
-// busy to run this process is not taken for a log that is damaged.
+// A single member elects itself within a few ticks. One that has had no leader for stallTicks times
+// stallTick, while nothing of its log was committed or applied, never will: the log does not belong
+// to its database. Ticks are counted instead of time, so that a machine that is too busy to run
+// this process is not mistaken for a damaged log.
 const (
 	stallTick  = 50 * time.Millisecond
 	stallTicks = 80
 )
 
-// awaitReady waits until the member can write, together with others where there are any.
+// awaitReady waits until the member can write, with a quorum of others if there are any.
 func awaitReady(ctx context.Context, member *embed.Etcd, others bool) error {
 	type progress struct{ leader, term, committed, applied uint64 }
 	look := func() progress {
@@ -144,7 +143,7 @@ func awaitReady(ctx context.Context, member *embed.Etcd, others bool) error {
 			last, still = now, 0
 		}
 		if others && !isOnly(member.Server) {
-			still = 0 // it waits for them as long as it takes
+			still = 0 // it waits for the others as long as it takes
 		}
 		if still++; still >= stallTicks {
 			return fmt.Errorf("%w: its write-ahead log does not belong to its database, or is not whole", ErrDamaged)
@@ -152,8 +151,7 @@ func awaitReady(ctx context.Context, member *embed.Etcd, others bool) error {
 	}
 }
 
-// startEtcd turns the panics with which etcd meets some damaged files into
-// errors.
+// startEtcd converts etcd's panics on damaged files to errors.
 func startEtcd(cfg *embed.Config) (member *embed.Etcd, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -17,16 +17,16 @@ import (
 )
 
 var (
-	// ErrNoMember is returned for a member that there is not.
+	// ErrNoMember is returned for an unknown member.
 	ErrNoMember = errors.New("there is no such member")
 
-	// ErrMembership is returned for a change of the members that is not possible, or
-	// would put the cluster at risk.
+	// ErrMembership is returned for a membership change that is impossible or would put the cluster
+	// at risk.
 	ErrMembership = errors.New("the members of the cluster cannot be changed like this")
 )
 
-// Members are the embedded members of the cluster that the store's own is one of. It is
-// empty where it is alone, and with an external cluster.
+// Members returns the embedded members of the cluster. It is empty for a single member and with an
+// external cluster.
 func (s *Store) Members() []api.StoreMember {
 	if s.member == nil || s.options.alone() {
 		return nil
@@ -46,8 +46,8 @@ func toMember(m *membership.Member, leader types.ID) api.StoreMember {
 	}
 }
 
-// AddMember lets a server into the cluster. It has no vote before it has caught up, so
-// that it cannot cost the others their majority.
+// AddMember adds a server to the cluster. It becomes a voter only once it has caught up, so that it
+// cannot cost the others their quorum.
 func (s *Store) AddMember(ctx context.Context, name, address string) (api.StoreMember, error) {
 	cluster, err := s.clusterToChange()
 	if err != nil {
@@ -82,8 +82,8 @@ func (s *Store) AddMember(ctx context.Context, name, address string) (api.StoreM
 	return toMember(added, 0), nil
 }
 
-// RemoveMember takes a server out of the cluster, by its name or the id of the member.
-// One that runs ends.
+// RemoveMember removes a server from the cluster, by its name or member ID. If it is running, it
+// exits.
 func (s *Store) RemoveMember(ctx context.Context, name string) error {
 	if _, err := s.clusterToChange(); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (s *Store) RemoveMember(ctx context.Context, name string) error {
 	return nil
 }
 
-// clusterToChange is the cluster whose members may be changed now.
+// clusterToChange returns the cluster if its members may be changed.
 func (s *Store) clusterToChange() (*Cluster, error) {
 	if s.member == nil || s.options.alone() {
 		return nil, fmt.Errorf("%w: the store of this server is not one of a cluster (--cluster-peers)", ErrMembership)
@@ -115,11 +115,11 @@ func (s *Store) clusterToChange() (*Cluster, error) {
 	return s.options.Cluster, s.leaderless()
 }
 
-// changePatience is how long a change waits for members that have just connected: etcd
-// counts those that have been connected for five seconds.
+// changePatience is how long a change waits for members that have just connected: etcd counts those
+// that have been connected for five seconds.
 const changePatience = 10 * time.Second
 
-// change changes the members.
+// change executes a membership change.
 func (s *Store) change(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.options.RequestTimeout+changePatience)
 	defer cancel()

@@ -2,7 +2,7 @@ package store
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// storeMetrics are the figures of one store.
+// storeMetrics are the metrics of one store.
 type storeMetrics struct {
 	txnSeconds    prometheus.Histogram
 	failures      prometheus.Counter
@@ -32,8 +32,8 @@ func newStoreMetrics() *storeMetrics {
 	}
 }
 
-// Collectors are the metrics of the store: sizes, revision, free space and the
-// time of transactions.
+// Collectors returns the metrics of the store: sizes, revision, free space and transaction
+// durations.
 func (s *Store) Collectors() []prometheus.Collector {
 	gauge := func(name, help string, value func() int64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })

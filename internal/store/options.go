@@ -13,76 +13,72 @@ import (
 
 const mebibyte = 1 << 20
 
-// ExitCode is the exit code of a process whose embedded member died.
+// ExitCode is the exit code of a process whose embedded member failed.
 const ExitCode = 70
 
 // Options configures a store. One of DataDir and Endpoints is required.
 type Options struct {
-	// DataDir is the directory of the embedded member. It is created if need be.
+	// DataDir is the directory of the embedded member. It is created if necessary.
 	DataDir string
-	// Cluster makes the embedded member one of several. Nil has it be alone.
+	// Cluster makes the embedded member one of several. If nil, it is a single member.
 	Cluster *Cluster
-	// Endpoints are the client addresses of an external etcd cluster; the
-	// embedded member is then not started.
+	// Endpoints are the client addresses of an external etcd cluster. The embedded member is then
+	// not started.
 	Endpoints []string
 	// TLS, Username and Password authenticate to the external cluster.
 	TLS                *tls.Config
 	Username, Password string
 
-	// LeaseTTL is how long one of several servers leads after it was last heard of. Zero means 10 seconds.
+	// LeaseTTL is how long one of several servers still leads after its last renewal. Zero means 10
+	// seconds.
 	LeaseTTL time.Duration
-	// Candidate is what this server says of itself to the others on the cluster. ID
-	// and Revision are filled in. Nil says nothing.
+	// Candidate returns what this server reports to the others on the cluster. ID and Revision are
+	// filled in. It may be nil.
 	Candidate func() Candidate
 
-	// UpgradeWindow is how long the store stays in the format of the program before this
-	// one, from when every server on it reads the new one. Zero means until
-	// FinishUpgrade.
+	// UpgradeWindow is how long the store stays in the format of the previous program version after
+	// every server on it can read the new one. Zero means until FinishUpgrade.
 	UpgradeWindow time.Duration
 
 	// QuotaBytes limits the embedded member's database. Zero means 4 GiB.
 	QuotaBytes int64
-	// MinFreeBytes is the free space of the file system below which writes are
-	// refused. A part of it is set aside in a file for deletions, which go on.
-	// Zero means 256 MiB.
+	// MinFreeBytes is the free space of the file system below which writes are rejected. A part of
+	// it is reserved in a file for deletions, which continue to work. Zero means 256 MiB.
 	MinFreeBytes int64
-	// ResumeFreeBytes is the free space above which they are accepted again.
-	// Zero means a sixteenth more than MinFreeBytes.
+	// ResumeFreeBytes is the free space above which writes are accepted again. Zero means a
+	// sixteenth more than MinFreeBytes.
 	ResumeFreeBytes int64
-	// WatchdogInterval is the time between two looks at the free space. Zero
-	// means 2 seconds.
+	// WatchdogInterval is the interval between checks of the free space. Zero means 2 seconds.
 	WatchdogInterval time.Duration
 
-	// KeepHistory is how long old revisions are kept at least for readers that
-	// page or catch up. Zero means 10 minutes.
+	// KeepHistory is the minimum time for which old revisions are kept for readers that page or
+	// catch up. Zero means 10 minutes.
 	KeepHistory time.Duration
-	// KeepRevisions is how many old revisions are kept at most. Zero means
-	// 100,000.
+	// KeepRevisions is the maximum number of old revisions that are kept. Zero means 100,000.
 	KeepRevisions int64
-	// CompactInterval is the time between two compactions. Zero means 1 minute.
+	// CompactInterval is the interval between compactions. Zero means 1 minute.
 	CompactInterval time.Duration
 
-	// MarkInterval is the least time between two writes of the high-water mark; a
-	// store that nobody writes to is not marked either. Zero means 10 seconds.
+	// MarkInterval is the minimum interval between writes of the high-water mark; it is not written
+	// while nobody writes to the store. Zero means 10 seconds.
 	MarkInterval time.Duration
 
-	// RequestTimeout limits every single request to etcd. Zero means 10 seconds.
+	// RequestTimeout is the timeout of every request to etcd. Zero means 10 seconds.
 	RequestTimeout time.Duration
 
-	// Faults is told of panics. Nil tells nobody.
+	// Faults records panics. If nil, panics are not recorded.
 	Faults *fault.Recorder
-	// Logger receives what the store and the embedded member have to say. Nil
-	// discards it.
+	// Logger receives the messages of the store and the embedded member. If nil, they are
+	// discarded.
 	Logger *slog.Logger
-	// Doing is told what Open does from then on, as in "opening the database", for
-	// whoever waits for it. Nil tells nobody.
+	// Doing is called with what Open is about to do, as in "opening the database". It may be nil.
 	Doing func(string)
-	// NoFsync lets the embedded member lose acknowledged writes in a crash; it
-	// is for tests that do not restart.
+	// NoFsync lets the embedded member lose acknowledged writes in a crash. It is for tests that do
+	// not restart.
 	NoFsync bool
-	// Fatal is called once when the embedded member can no longer work. It must
-	// end the process: etcd hangs afterwards. Nil prints a line that starts with
-	// "STORE FAILED:" and exits with ExitCode.
+	// Fatal is called once when the embedded member has failed. It must terminate the process,
+	// because etcd hangs afterwards. If nil, a line that starts with "STORE FAILED:" is printed and
+	// the process exits with ExitCode.
 	Fatal func(error)
 	// Now is the clock for the age of revisions. Nil means time.Now.
 	Now func() time.Time
@@ -113,7 +109,7 @@ func (o Options) withDefaults() Options {
 		o.Fatal = func(err error) {
 			logger.Error("STORE FAILED", "error", err)
 			fmt.Fprintf(os.Stderr, "STORE FAILED: %v\n", err)
-			os.Exit(ExitCode) //nolint:forbidigo // etcd hangs when it is not ended here
+			os.Exit(ExitCode) //nolint:forbidigo // etcd hangs unless the process is terminated here
 		}
 	}
 	if o.Now == nil {

@@ -10,27 +10,25 @@ import (
 	"os"
 )
 
-// pages reads a bbolt database, the file in which etcd keeps its data, without
-// trusting a byte of it. bbolt maps the file into memory and follows what it finds
-// there: a damaged page ends the process with a panic in one of its goroutines or
-// a fault of the memory. Here every structure is checked before it is used, and
-// read through the file, so that a disk that cannot read is an error.
+// pages reads a bbolt database, the file format of etcd's data, without trusting its content. bbolt
+// maps the file into memory and follows references in it: a damaged page crashes the process with a
+// panic in one of its goroutines or a memory fault. Here, every structure is validated before it is
+// used, and read from the file, so that a read error of the disk becomes an error.
 type pages struct {
 	file     io.ReaderAt
 	size     int64
 	pageSize int64
 	root     uint64   // of the bucket of buckets
-	high     uint64   // the first page that is not in use
-	oneMeta  bool     // one of the two meta pages is damaged; the other is used
+	high     uint64   // first unused page
+	oneMeta  bool     // one of the two meta pages is damaged; the other one is used
 	seen     []bool   // by page
 	buffers  [][]byte // by depth
-	// damaged is told what is wrong with a page; the pages below it are left out.
+	// damaged is called with what is wrong with a page; the pages below it are skipped.
 	damaged func(page uint64, what string)
 }
 
-// The layout of bbolt's pages: a header of id, flags, number of elements and
-// number of further pages; then the elements; then their keys and values, one
-// after the other without gaps.
+// Layout of bbolt's pages: a header with ID, flags, number of elements and number of overflow
+// pages; then the elements; then their keys and values, contiguously.
 const (
 	pageHeader    = 16
 	pageElement   = 16
@@ -45,7 +43,7 @@ const (
 	mostDepth     = 64
 )
 
-// A page is as long as a page of memory was where the database was made.
+// The page size is that of memory pages on the machine that created the database.
 const (
 	leastPageSize = 512
 	mostPageSize  = 1 << 20
@@ -53,7 +51,7 @@ const (
 
 var errNoMeta = errors.New("neither of its two meta pages can be read")
 
-// openPages reads the head of a database.
+// openPages reads the meta pages of a database.
 func openPages(file io.ReaderAt, size int64, damaged func(page uint64, what string)) (*pages, error) {
 	p := &pages{file: file, size: size, damaged: damaged}
 	first, err := p.meta(0)
@@ -97,7 +95,7 @@ func openPages(file io.ReaderAt, size int64, damaged func(page uint64, what stri
 	return p, nil
 }
 
-// meta is the meta page at an offset, nil where it is none or damaged.
+// meta returns the meta page at an offset, or nil if it is invalid.
 func (p *pages) meta(at int64) ([]byte, error) {
 	b := make([]byte, pageHeader+metaBytes)
 	if n, err := p.file.ReadAt(b, at); n < len(b) {
@@ -118,7 +116,7 @@ func (p *pages) meta(at int64) ([]byte, error) {
 	return b, nil
 }
 
-// read returns a page with those that belong to it, nil where it is damaged.
+// read returns a page with its overflow pages, or nil if it is damaged.
 func (p *pages) read(id uint64, depth int) ([]byte, error) {
 	switch {
 	case id < 2 || id >= p.high:
@@ -170,14 +168,14 @@ func (p *pages) cannotRead(id uint64, err error) error {
 	return fmt.Errorf("page %d cannot be read: %w", id, err)
 }
 
-// element is a key of a page, with its value or with the page below it.
+// element is a key of a page, with its value or the page below it.
 type element struct {
 	key, value []byte
 	below      uint64
 	bucket     bool
 }
 
-// elements takes a page apart; what is wrong with it where it cannot be.
+// elements parses a page, or says what is wrong with it.
 func elements(page []byte) (list []element, leaf bool, what string) {
 	flags, count := binary.LittleEndian.Uint16(page[8:]), int(binary.LittleEndian.Uint16(page[10:]))
 	leaf = flags == leafPage
@@ -217,8 +215,8 @@ func elements(page []byte) (list []element, leaf bool, what string) {
 	return list, leaf, ""
 }
 
-// walk calls fn with the elements of a tree in their order, as long as it returns
-// nil. Keys lie within [from, to); nil is no bound.
+// walk calls fn with the elements of a tree in order, as long as it returns nil. Keys are in [from,
+// to); nil means no bound.
 func (p *pages) walk(id uint64, depth int, from, to []byte, fn func(page uint64, e element) error) error {
 	page, err := p.read(id, depth)
 	if page == nil || err != nil {
@@ -250,7 +248,7 @@ func (p *pages) walk(id uint64, depth int, from, to []byte, fn func(page uint64,
 	return nil
 }
 
-// buckets calls fn with what is in the buckets that wanted asks for.
+// buckets calls fn with the contents of the buckets selected by wanted.
 func (p *pages) buckets(wanted func(bucket string) bool, fn func(bucket string, page uint64, e element) error) error {
 	return p.walk(p.root, 0, nil, nil, func(page uint64, b element) error {
 		if !b.bucket || len(b.value) < 16 {
@@ -271,7 +269,7 @@ func (p *pages) buckets(wanted func(bucket string) bool, fn func(bucket string, 
 		if root := binary.LittleEndian.Uint64(b.value); root != 0 {
 			return p.walk(root, mostDepth/2, nil, nil, inBucket)
 		}
-		// A small bucket lies in the value itself.
+		// A small bucket is stored inline in the value.
 		what := "it is too short"
 		if len(b.value) >= 16+pageHeader {
 			var list []element
@@ -290,7 +288,7 @@ func (p *pages) buckets(wanted func(bucket string) bool, fn func(bucket string, 
 	})
 }
 
-// databaseSize is the size of an open file.
+// databaseSize returns the size of an open file.
 func databaseSize(file *os.File) (int64, error) {
 	info, err := file.Stat()
 	if err != nil {

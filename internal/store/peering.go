@@ -29,8 +29,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 )
 
-// enterCluster makes the configuration of a member that is alone that of one among
-// others, after it has asked them whether it may be one.
+// enterCluster turns the configuration of a single member into that of a cluster member, after
+// checking with the others that it may be one.
 func enterCluster(ctx context.Context, cfg *embed.Config, o Options) (*neighbours, error) {
 	c := o.Cluster
 	noted, err := notedMembers(o.DataDir)
@@ -51,12 +51,12 @@ func enterCluster(ctx context.Context, cfg *embed.Config, o Options) (*neighbour
 	}
 	cfg.Name, cfg.InitialCluster, cfg.InitialClusterToken = c.Name, peerList(c.Peers), clusterToken
 	cfg.AdvertisePeerUrls, cfg.ListenPeerUrls, cfg.PeerTLSInfo = []url.URL{*own}, []url.URL{listen}, c.tls()
-	// Nobody connects there: that a member names an address tells that it has been ready.
+	// Nobody connects to it: publishing an address shows that the member has been ready.
 	cfg.AdvertiseClientUrls = []url.URL{*own}
-	// Others are further away than a member is from itself, and disks stall.
+	// Network latency is higher among several members, and disks stall.
 	cfg.TickMs, cfg.ElectionMs = 100, 1000
-	// One that was away for a moment catches up from the log rather than with a copy of
-	// the database.
+	// A member that was away briefly catches up from the log rather than from a copy of the
+	// database.
 	cfg.SnapshotCount, cfg.SnapshotCatchUpEntries = 1000, 1000
 
 	if checkLog(o.DataDir) == nil {
@@ -75,12 +75,12 @@ func enterCluster(ctx context.Context, cfg *embed.Config, o Options) (*neighbour
 	return others, nil
 }
 
-// clusterToken is the same for all that found a cluster together, whose id is made
-// from it and from their addresses.
+// clusterToken must be the same for all initial members: the cluster ID is derived from it and from
+// their addresses.
 const clusterToken = "scheduler-server"
 
-// await says how an empty data directory becomes a member. One that is to join waits
-// for a member that answers.
+// await determines how an empty data directory becomes a member. To join a cluster, it waits for a
+// member that responds.
 func (n *neighbours) await(ctx context.Context, o Options) (founding, error) {
 	for {
 		views, silent := n.ask(ctx)
@@ -108,7 +108,7 @@ func because(silent []error) string {
 	return ": " + strings.ReplaceAll(errors.Join(silent...).Error(), "\n", "; ")
 }
 
-// takePart waits until the member takes part in the cluster, as one that votes.
+// takePart waits until the member takes part in the cluster as a voter.
 func (n *neighbours) takePart(ctx context.Context, member *embed.Etcd, o Options) (err error) {
 	ctx, refuse := context.WithCancelCause(ctx)
 	var asking sync.WaitGroup
@@ -136,7 +136,7 @@ func (n *neighbours) takePart(ctx context.Context, member *embed.Etcd, o Options
 	return promote(ctx, member)
 }
 
-// watchOver returns an error once the others say that the member is none of theirs.
+// watchOver returns an error when the others report that the member is not in the cluster.
 func (n *neighbours) watchOver(ctx context.Context, member *embed.Etcd, o Options) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -156,13 +156,13 @@ func (n *neighbours) watchOver(ctx context.Context, member *embed.Etcd, o Option
 	}
 }
 
-// isOnly reports whether a member has the cluster for itself.
+// isOnly reports whether a member is the only one in its cluster.
 func isOnly(server *etcdserver.EtcdServer) bool {
 	members := server.Cluster().Members()
 	return len(members) == 1 && members[0].ID == server.MemberID()
 }
 
-// tellAddress tells the cluster where it reaches the member, where that has changed.
+// tellAddress updates the member's address in the cluster if it has changed.
 func tellAddress(ctx context.Context, member *embed.Etcd, address string) error {
 	for {
 		m := member.Server.Cluster().Member(member.Server.MemberID())
@@ -180,7 +180,7 @@ func tellAddress(ctx context.Context, member *embed.Etcd, address string) error 
 	}
 }
 
-// promote makes a member that learns one that votes, once it has caught up.
+// promote makes a learner a voter once it has caught up.
 func promote(ctx context.Context, member *embed.Etcd) error {
 	id := member.Server.MemberID()
 	for {
@@ -199,7 +199,7 @@ func promote(ctx context.Context, member *embed.Etcd) error {
 	}
 }
 
-// again waits for the next attempt at what failed with an error.
+// again waits before retrying what failed with err.
 func again(ctx context.Context, err error) error {
 	if !backoff.Wait(ctx, 200*time.Millisecond) {
 		return cmp.Or(err, ctx.Err())
@@ -207,8 +207,7 @@ func again(ctx context.Context, err error) error {
 	return nil
 }
 
-// logIdentity reads from the log of a data directory which member of which cluster it
-// is.
+// logIdentity reads the member and cluster IDs from the log of a data directory.
 func logIdentity(dataDir string) (cluster, id types.ID, err error) {
 	segments, err := filepath.Glob(filepath.Join(memberDir(dataDir), "member", "wal", "*.wal"))
 	if err != nil {
@@ -244,8 +243,8 @@ func logIdentity(dataDir string) (cluster, id types.ID, err error) {
 	return 0, 0, fmt.Errorf("%w: the log does not say whose it is", ErrDamaged)
 }
 
-// notedMembers are the members of the cluster that the database of a data directory has
-// noted. One that has not been written out yet has none.
+// notedMembers returns the cluster members recorded in the database of a data directory. Before its
+// first commit there are none.
 func notedMembers(dataDir string) ([]*membership.Member, error) {
 	path := filepath.Join(memberDir(dataDir), "member", "snap", "db")
 	file, err := os.Open(path)
@@ -260,9 +259,9 @@ func notedMembers(dataDir string) ([]*membership.Member, error) {
 	if err != nil || size == 0 {
 		return nil, err
 	}
-	p, err := openPages(file, size, func(uint64, string) {}) // what is damaged is found by others
+	p, err := openPages(file, size, func(uint64, string) {}) // damage is reported elsewhere
 	if err != nil {
-		return nil, nil // likewise
+		return nil, nil // as above
 	}
 	var members []*membership.Member
 	err = p.buckets(func(bucket string) bool { return bucket == "members" }, func(_ string, _ uint64, e element) error {
@@ -276,7 +275,7 @@ func notedMembers(dataDir string) ([]*membership.Member, error) {
 	return members, err
 }
 
-// refuseAlone refuses to be alone with the data directory of one among others.
+// refuseAlone fails if the data directory of a cluster member is opened as a single member.
 func refuseAlone(dataDir string) error {
 	noted, err := notedMembers(dataDir)
 	if err != nil || len(noted) < 2 {
@@ -286,8 +285,8 @@ func refuseAlone(dataDir string) error {
 		ErrForeign, dataDir, len(noted), memberList(noted))
 }
 
-// leaderless says that the cluster of embedded members has no leader now, as a member
-// of an external cluster says that is asked.
+// leaderless returns an error if the cluster of embedded members has no leader, as a member of an
+// external cluster would.
 func (s *Store) leaderless() error {
 	if s.member == nil || s.options.alone() || s.member.Server.Leader() != 0 {
 		return nil

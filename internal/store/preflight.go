@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// preflight reads the files of a member before etcd does, and refuses those on
-// which etcd would panic, die of a fault of the memory, wait for ever, or go on
-// without a part of the data. Damaged objects are left for whoever reads them.
+// preflight reads the files of a member before etcd does, and rejects those on which etcd would
+// panic, crash with a memory fault, hang, or silently lose data. Damaged objects are left to their
+// readers.
 func (s *Store) preflight() error {
 	dir := s.options.DataDir
 	s.options.Doing("checking the files of the store")
@@ -40,13 +40,13 @@ func (s *Store) preflight() error {
 	return fmt.Errorf("%w: %s%s: \"scheduler-server check\" lists what is damaged; %s", ErrDamaged, first, others, adviceRestore)
 }
 
-// inspectMember reads the database and the log of a member. records is how many
-// records the database holds.
+// inspectMember reads the database and the log of a member. records is the number of records in the
+// database.
 func inspectMember(member string) (findings []Finding, records int, err error) {
 	member = filepath.Join(member, "member")
 	path := filepath.Join(member, "snap", "db")
 	var db database
-	// Where the database is not there yet or empty, etcd makes it from the log.
+	// If the database does not exist or is empty, etcd creates it from the log.
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.Size() > 0:

@@ -13,8 +13,8 @@ import (
 // loadPage is how many records Load reads at a time.
 const loadPage = 10_000
 
-// Read returns both parts of an object, linearizably and of one revision. A part
-// that does not exist is nil.
+// Read returns both parts of an object, linearizably and at the same revision. A part that does not
+// exist is nil.
 func (s *Store) Read(ctx context.Context, key api.Key) (spec, status *Record, err error) {
 	if err := checkKey(key); err != nil {
 		return nil, nil, err
@@ -45,8 +45,8 @@ func (s *Store) Read(ctx context.Context, key api.Key) (spec, status *Record, er
 	return parts[0], parts[1], nil
 }
 
-// Load passes every record at one revision to fn, each Spec part before any
-// Status part, and returns that revision. Watch from the next one to go on.
+// Load calls fn with every record at one revision, all Spec parts before any Status part, and
+// returns that revision. Watch from the next revision to continue.
 func (s *Store) Load(ctx context.Context, fn func(Record) error) (int64, error) {
 	rest := newSweep(specPrefix, systemPrefix, 0)
 	for !rest.done() {
@@ -81,12 +81,11 @@ func (s *Store) getRange(ctx context.Context, from, to string, limit int, revisi
 	return resp, s.answered(asked, resp.Header)
 }
 
-// Page returns up to limit objects of a kind, of one namespace or ("") of all,
-// in the order of etcd's keys: the Spec parts, and the Status parts there are.
-// after is "" for the first page, then the next of the page before; an empty
-// next ends the list. at is 0 for the first page, then the revision it returned:
-// all pages show the objects as they were at that revision. ErrCompacted says
-// that this revision is gone and the list has to start over. limit 0 means all.
+// Page returns up to limit objects of a kind in one namespace, or ("") in all, in etcd's key order:
+// the Spec parts, and the existing Status parts. after is "" for the first page, then the next
+// value of the previous page; an empty next ends the list. at is 0 for the first page, then the
+// revision that it returned: all pages show the objects at that revision. ErrCompacted says that
+// this revision is gone and the list must start over. limit 0 means no limit.
 func (s *Store) Page(ctx context.Context, kind api.Kind, namespace, after string, limit int, at int64) (specs []Record, statuses map[api.Key]Record, next string, revision int64, err error) {
 	path := string(kind) + "/"
 	if namespace != "" {

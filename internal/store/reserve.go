@@ -13,34 +13,34 @@ import (
 )
 
 const (
-	// reserveFile takes up room in the data directory for what has to be possible
-	// when there is no other: to delete.
+	// reserveFile reserves space in the data directory so that deletions are possible when the disk
+	// is full.
 	reserveFile = "RESERVE"
-	// logSegment is what etcd sets aside at once when a segment of its log is full.
-	// Where that fails, the process ends with the next one.
+	// logSegment is what etcd allocates at once when a segment of its log is full. If that fails,
+	// the process terminates.
 	logSegment = 64 * mebibyte
 	// deleteBytes is the free space below which not even deletions are accepted.
 	deleteBytes = 16 * mebibyte
 	// reserveBytes is the size of the reserve.
 	reserveBytes = logSegment + deleteBytes
-	// growBytes is the free space, the reserve not counted, below which nothing
-	// may grow: what is under way then may still fill a segment of the log.
+	// growBytes is the free space, without the reserve, below which nothing may grow: writes in
+	// progress may then still fill a segment of the log.
 	growBytes = logSegment + 2*deleteBytes
 )
 
-// reserve is the reserve file. It is part of the free space that the store is told
-// to keep, so it costs nobody anything until the disk is full.
+// reserve is the reserve file. It is part of the free space that the store must keep, so it has no
+// effect until the disk is full.
 type reserve struct {
 	path string
-	size int64 // when it is there
+	size int64 // if it exists
 
-	// mu is held for writing while the file is made or removed: the free space shows
-	// only a part of that then, and held none. Who looks at both holds it for reading.
+	// mu is held for writing while the file is created or removed, because the free space and held
+	// are inconsistent then. Hold it for reading to use both.
 	mu   sync.RWMutex
-	held atomic.Int64 // its size, 0 while it is not there
+	held atomic.Int64 // its size, 0 if it does not exist
 }
 
-// openReserve takes the reserve as the last process left it.
+// openReserve adopts the reserve as the previous process left it.
 func openReserve(dataDir string, minFree int64) *reserve {
 	r := &reserve{path: filepath.Join(dataDir, reserveFile), size: min(reserveBytes, minFree)}
 	if info, err := os.Stat(r.path); err == nil {
@@ -49,7 +49,7 @@ func openReserve(dataDir string, minFree int64) *reserve {
 	return r
 }
 
-// fill makes the reserve. begin is called before anything is taken from the disk.
+// fill creates the reserve. It calls begin before it allocates space.
 func (r *reserve) fill(begin func()) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,7 +68,7 @@ func (r *reserve) fill(begin func()) error {
 	return nil
 }
 
-// release gives the room back to the disk, and reports whether there was any.
+// release returns the space to the disk, and reports whether there was any.
 func (r *reserve) release() (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -19,19 +19,19 @@ import (
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
 )
 
-// ErrBadBackup is returned for an archive that is not a whole, unchanged backup.
+// ErrBadBackup is returned for an archive that is not a complete, unmodified backup.
 var ErrBadBackup = errors.New("not a usable backup")
 
-// revisionBump is added to the revision on restore. Clients hold revisions as
-// compare-and-set tokens and as places in a watch, some of them newer than the
-// backup; after the bump none of those can be mistaken for a new one.
+// revisionBump is added to the revision on restore. Clients hold revisions as compare-and-set
+// tokens and watch positions, some of them newer than the backup; after the bump none of them can
+// be mistaken for a new one.
 const revisionBump = 1_000_000_000
 
-// maxSmallEntry bounds the entries of an archive that are read into memory.
+// maxSmallEntry limits the size of archive entries that are read into memory.
 const maxSmallEntry = 1 << 20
 
-// Restore makes a data directory from a backup. The directory must not hold a
-// store. Nothing is left behind when the archive turns out to be damaged.
+// Restore creates a data directory from a backup. The directory must not contain a store. If the
+// archive is damaged, nothing is left behind.
 func Restore(ctx context.Context, r io.Reader, dataDir string) (err error) {
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
 		return fmt.Errorf("restore: %w", err)
@@ -144,8 +144,7 @@ func (m EtcdMember) restore(ctx context.Context, r io.Reader, dataDir string, pu
 	return syncDir(dataDir)
 }
 
-// extract writes the snapshot of an archive to a file, after every sum has been
-// checked and nothing is missing.
+// extract writes the snapshot of an archive to a file, after checking all sums and completeness.
 func extract(r io.Reader, database string) (BackupMeta, error) {
 	archive := tar.NewReader(r)
 	description, err := smallEntry(archive, metaEntry)
@@ -220,7 +219,7 @@ func writeFile(path string, content io.Reader) (sum string, size int64, err erro
 	return hex.EncodeToString(hash.Sum(nil)), size, errors.Join(err, file.Close())
 }
 
-// contextReader ends a long read when its context ends.
+// contextReader ends a long read when its context is done.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader

@@ -17,21 +17,20 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// ErrWrongKey is returned for a secret that was sealed under another key.
+// ErrWrongKey is returned for a secret that was encrypted with another key.
 var ErrWrongKey = errors.New("the secret was sealed under another key")
 
-// ErrTampered is returned for a secret that does not belong where it is found,
-// or was changed.
+// ErrTampered is returned for a secret that was modified or belongs to another place.
 var ErrTampered = errors.New("the sealed secret was changed or belongs to another object or field")
 
-// keyBytes is the length of a sealing key: AES-256.
+// keyBytes is the length of an encryption key: AES-256.
 const keyBytes = 32
 
-// sealFormat marks a sealed text: format, key id and data, joined by dots.
+// sealFormat is the prefix of an encrypted text: format, key ID and data, joined by dots.
 const sealFormat = "v1"
 
-// sealer encrypts single texts with AES-256-GCM. Each is bound to its place, so
-// that a sealed text moved elsewhere does not open.
+// sealer encrypts single texts with AES-256-GCM. Each is bound to its place, so that a ciphertext
+// that was moved cannot be decrypted.
 type sealer struct {
 	aead cipher.AEAD
 	id   string
@@ -49,18 +48,18 @@ func newSealer(key []byte) (*sealer, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The id tells keys apart and says nothing about the key.
+	// The ID identifies the key without revealing anything about it.
 	sum := sha256.Sum256(append([]byte("scheduler sealing key id\x00"), key...))
 	return &sealer{aead, hex.EncodeToString(sum[:4])}, nil
 }
 
-// place is what a sealed text is bound to.
+// place returns what a ciphertext is bound to.
 func place(key api.Key, field string) []byte {
 	return []byte(strings.Join([]string{string(key.Kind), key.Namespace, key.Name, field}, "\x00"))
 }
 
 func (s *sealer) seal(key api.Key, field, text string) string {
-	data := s.aead.Seal(nil, nil, []byte(text), place(key, field)) //nolint:gosec // this AEAD draws a random nonce itself
+	data := s.aead.Seal(nil, nil, []byte(text), place(key, field)) //nolint:gosec // this AEAD generates a random nonce itself
 	return sealFormat + "." + s.id + "." + base64.RawStdEncoding.EncodeToString(data)
 }
 
@@ -83,9 +82,9 @@ func (s *sealer) open(key api.Key, field, sealed string) (string, error) {
 	return string(text), nil
 }
 
-// ReadKeyFile reads a sealing key: 64 hexadecimal digits. Where there is no such
-// file it makes a new key, for the owner of the file only. Whoever loses the
-// file loses the secrets in the store and in its backups.
+// ReadKeyFile reads an encryption key: 64 hexadecimal digits. If the file does not exist, it
+// generates a new key in a file that only the owner can read. Without this file, the secrets in the
+// store and its backups are lost.
 func ReadKeyFile(path string) ([]byte, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,8 +100,8 @@ func ReadKeyFile(path string) ([]byte, error) {
 	return key, nil
 }
 
-// createKeyFile writes a new key so that after a crash the file is either whole
-// or not there: a secret sealed under a key that was lost is lost as well.
+// createKeyFile writes a new key such that after a crash the file is either complete or absent:
+// secrets encrypted with a lost key are lost too.
 func createKeyFile(path string) (key []byte, err error) {
 	key = make([]byte, keyBytes)
 	_, _ = rand.Read(key)
@@ -119,7 +118,7 @@ func createKeyFile(path string) (key []byte, err error) {
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return nil, fmt.Errorf("create the key file: %w", err)
 	}
-	// Link, unlike rename, fails when somebody else was faster.
+	// Unlike rename, link fails if another process was faster.
 	if err := os.Link(file.Name(), path); err != nil {
 		if errors.Is(err, fs.ErrExist) {
 			return ReadKeyFile(path)

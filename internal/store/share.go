@@ -10,17 +10,17 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// The objects of a large fleet are alike: made from a few templates, and decided in a few
-// passes. What is written alike in many of them is decoded once and shared. It is not
-// to be changed, as nothing is that an object shares with its copies.
+// Objects of a large fleet are similar: they are created from a few templates, and decided in a few
+// passes. Equal parts are decoded once and shared. They must not be modified, like everything that
+// an object shares with its copies.
 const (
-	// maxShared is how many values of a type are known at a time.
+	// maxShared is the maximum number of cached values of a type.
 	maxShared = 4096
-	// maxSharedText is how long what is shared may be as JSON.
+	// maxSharedText is the maximum length of a shared value as JSON.
 	maxSharedText = 1 << 10
 )
 
-// newSharing has values of some types shared by all that is decoded with it.
+// newSharing returns decoding options with which values of some types are shared.
 func newSharing() jsonv2.Options {
 	return jsonv2.WithUnmarshalers(jsonv2.JoinUnmarshalers(
 		sharing[*time.Time](), sharing[map[string]string](), sharing[api.Quantities](),
@@ -28,7 +28,7 @@ func newSharing() jsonv2.Options {
 	))
 }
 
-// shared are the values of a type by their JSON.
+// shared caches the values of a type by their JSON.
 type shared[T any] struct {
 	mu    sync.Mutex
 	known map[string]T

@@ -20,44 +20,44 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Store holds the objects. All methods may be called from many goroutines.
+// Store stores the objects. It is safe for concurrent use.
 type Store struct {
 	options Options
 	client  *clientv3.Client
 	member  *embed.Etcd    // nil with an external cluster
 	lock    *directoryLock // nil with an external cluster
 	disk    *diskWatch     // nil with an external cluster
-	first   bool           // the data directory held no store before
+	first   bool           // the data directory was empty before
 	metrics *storeMetrics
 
 	clusterID uint64
 	envelopes envelopes
 	id        string               // of this process
-	term      atomic.Pointer[Term] // the last; nil before the first
+	term      atomic.Pointer[Term] // the last one; nil before the first
 	candidacy atomic.Pointer[candidacy]
-	revision  atomic.Int64 // highest revision seen in any answer
+	revision  atomic.Int64 // highest revision in any response
 	noSpace   atomic.Bool  // the quota alarm is raised
 	overQuota atomic.Bool  // live data is close to the quota
 	external  atomic.Pointer[externalSize]
 	guard     guard
-	watches   atomic.Int64 // how many there are
-	watched   atomic.Int64 // the revision that the furthest of them has come to
+	watches   atomic.Int64 // number of watches
+	watched   atomic.Int64 // highest revision that any of them has reached
 
-	ctx      context.Context // ends with Close
+	ctx      context.Context // done after Close
 	stop     context.CancelFunc
 	loops    sync.WaitGroup
 	closing  sync.Once
 	closeErr error
 	dying    sync.Once
-	// dead ends when the embedded member has died: it answers nobody any more, and
-	// may not even end what is under way.
+	// dead is done when the embedded member has failed: it no longer responds, and may not even
+	// finish requests in progress.
 	dead context.Context
 	died context.CancelCauseFunc
 }
 
-// Open opens the store: it takes the data directory and starts the embedded
-// member, or connects to the external cluster. It returns a *LockedError at once
-// when another process has the directory. ctx limits the opening only.
+// Open opens the store: it locks the data directory and starts the embedded member, or connects to
+// the external cluster. It returns a *LockedError at once if another process has the directory. ctx
+// only limits opening.
 func Open(ctx context.Context, options Options) (*Store, error) {
 	o := options.withDefaults()
 	if err := o.check(); err != nil {
@@ -107,11 +107,10 @@ func (s *Store) open(ctx context.Context) error {
 	return nil
 }
 
-// keep runs a loop of the store until the store is closed. One that panics is begun
-// again.
+// keep runs a loop of the store until the store is closed. If it panics, it is restarted.
 func (s *Store) keep(loop func()) {
 	s.loops.Go(func() {
-		_ = s.options.Faults.Component("store").Supervise(s.ctx, func(context.Context) error { loop(); return nil }) // has no error of its own
+		_ = s.options.Faults.Component("store").Supervise(s.ctx, func(context.Context) error { loop(); return nil }) // returns no error of its own
 	})
 }
 
@@ -154,7 +153,7 @@ func (s *Store) openMember(ctx context.Context) error {
 	return nil
 }
 
-// fatal reports once that the embedded member is dead.
+// fatal reports once that the embedded member has failed.
 func (s *Store) fatal(err error) {
 	s.dying.Do(func() {
 		s.died(err)
@@ -162,8 +161,8 @@ func (s *Store) fatal(err error) {
 	})
 }
 
-// take makes sure that the store is one that this program knows, and knows it again
-// later. The embedded member begins its term with it.
+// take checks that this program knows the store's format, and records the store's identity. A
+// single embedded member begins its term with it.
 func (s *Store) take(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.options.RequestTimeout)
 	defer cancel()
@@ -182,8 +181,8 @@ func (s *Store) take(ctx context.Context) error {
 	return s.takeIdentity(ctx)
 }
 
-// takeEpoch makes this process the owner of derived writes: every earlier one is
-// fenced from here on.
+// takeEpoch makes this process the owner of derived writes: all earlier owners are fenced from now
+// on.
 func (s *Store) takeEpoch(ctx context.Context, known format) error {
 	begun := known.opened()
 	puts := []clientv3.Op{enclose(epochKey, fmt.Appendf(nil, "pid %d, %s", os.Getpid(), s.options.Now().UTC().Format(time.RFC3339)))}
@@ -209,8 +208,8 @@ func (s *Store) takeEpoch(ctx context.Context, known format) error {
 	return s.takeIdentity(ctx)
 }
 
-// inheritEpoch goes on with the epoch of the process before: a store that is
-// full must open for reading. The directory lock keeps every other process out.
+// inheritEpoch continues the epoch of the previous process: a full store must open for reading. The
+// directory lock excludes all other processes.
 func (s *Store) inheritEpoch(ctx context.Context) error {
 	epoch, err := s.client.Get(ctx, epochKey)
 	if err != nil {
@@ -233,16 +232,15 @@ func (s *Store) inheritEpoch(ctx context.Context) error {
 	return nil
 }
 
-// Close stops the store. Watches end; the embedded member writes out what it
-// has and the data directory becomes free.
+// Close stops the store. Watches end; the embedded member writes out its data and the data
+// directory is released.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.stop()
 		s.loops.Wait()
 		var errs []error
 		if s.client != nil {
-			// The in-process client has no connection, so it reports the end of
-			// its own context.
+			// The in-process client has no connection, so it returns the error of its own context.
 			if err := s.client.Close(); err != nil && !errors.Is(err, context.Canceled) {
 				errs = append(errs, err)
 			}
@@ -259,11 +257,11 @@ func (s *Store) Close() error {
 	return s.closeErr
 }
 
-// Client is the etcd client, for commands that need more than this package
-// offers. Its responses are shared with the server: never change them.
+// Client returns the etcd client, for commands that need more than this package offers. Its
+// responses are shared with the server and must not be modified.
 func (s *Store) Client() *clientv3.Client { return s.client }
 
-// Info describes the store.
+// Info returns the state of the store.
 func (s *Store) Info() api.StoreInfo {
 	size, inUse := s.size()
 	info := api.StoreInfo{
@@ -283,7 +281,7 @@ func (s *Store) Info() api.StoreInfo {
 	return info
 }
 
-// size is the size of the database file and the part of it that holds data.
+// size returns the size of the database file, and how much of it contains data.
 func (s *Store) size() (size, inUse int64) {
 	if s.member != nil {
 		backend := s.member.Server.Backend()
@@ -295,7 +293,7 @@ func (s *Store) size() (size, inUse int64) {
 	return 0, 0
 }
 
-// Revision is the present revision of the store, read linearizably.
+// Revision returns the current revision of the store, read linearizably.
 func (s *Store) Revision(ctx context.Context) (int64, error) {
 	if err := s.answers(); err != nil {
 		return 0, fmt.Errorf("read the revision of the store: %w", err)
@@ -325,9 +323,8 @@ func (s *Store) sawRevision(revision int64) {
 
 func (s *Store) lowSpace() bool { return s.disk != nil && s.disk.low.Load() }
 
-// commit runs one write transaction. Where it returns an error other than
-// ErrUncertain, nothing was written. While the store does not answer it refuses
-// at once: whoever writes then would wait for nothing.
+// commit runs one write transaction. If it returns an error other than ErrUncertain, nothing was
+// written. While the store does not respond, it fails at once, because waiting would be pointless.
 func (s *Store) commit(ctx context.Context, bytes int, grows bool, txn func(clientv3.Txn) clientv3.Txn) (*clientv3.TxnResponse, error) {
 	if err := s.guard.stalled(); err != nil {
 		return nil, err
@@ -342,13 +339,13 @@ func (s *Store) commit(ctx context.Context, bytes int, grows bool, txn func(clie
 	return s.transact(ctx, txn)
 }
 
-// transact runs one write transaction however the ones before it went.
+// transact runs one write transaction regardless of the results of earlier ones.
 func (s *Store) transact(ctx context.Context, txn func(clientv3.Txn) clientv3.Txn) (*clientv3.TxnResponse, error) {
 	return s.transactWithin(ctx, s.options.RequestTimeout, txn)
 }
 
-// transactWithin runs one that is given up after a time limit, which says something
-// about the store.
+// transactWithin runs one write transaction with a timeout. A timeout counts as a failure of the
+// store.
 func (s *Store) transactWithin(ctx context.Context, limit time.Duration, txn func(clientv3.Txn) clientv3.Txn) (*clientv3.TxnResponse, error) {
 	if s.ctx.Err() != nil {
 		return nil, fmt.Errorf("%w: it is closed", ErrUnavailable)
@@ -379,7 +376,7 @@ func (s *Store) transactWithin(ctx context.Context, limit time.Duration, txn fun
 		return nil, err
 	}
 	if how := s.guard.files.changed(); how != "" {
-		return nil, s.isReplaced(how) // what was written is nowhere
+		return nil, s.isReplaced(how) // the write is lost
 	}
 	return resp, s.answered(asked, resp.Header)
 }
@@ -413,10 +410,9 @@ func (t *recordedTxn) Else(ops ...clientv3.Op) clientv3.Txn {
 	return t
 }
 
-// doneThough settles what a transaction did that etcd refused for its quota. Of
-// several that are under way when the quota runs out, etcd carries out the one
-// that exceeds it and says all the same that there is no room: whoever believed
-// that would tell a user that nothing was written.
+// doneThough determines whether a transaction that etcd rejected because of its quota was applied.
+// If several are in progress when the quota is exceeded, etcd applies the one that exceeds it but
+// still returns an error: callers would report that nothing was written.
 func (s *Store) doneThough(ctx context.Context, asked int64, put *clientv3.Op, full error) (*clientv3.TxnResponse, error) {
 	if put == nil {
 		return nil, full
@@ -432,14 +428,14 @@ func (s *Store) doneThough(ctx context.Context, asked int64, put *clientv3.Op, f
 	return &clientv3.TxnResponse{Header: header, Succeeded: true}, nil
 }
 
-// requestContext bounds one request to etcd. A member of an external cluster
-// that has no leader says so at once instead of waiting for one.
+// requestContext limits one request to etcd. A member of an external cluster without a leader fails
+// at once instead of waiting for one.
 func (s *Store) requestContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(s.streamContext(ctx), s.options.RequestTimeout)
 }
 
-// answers is nil while a read of the store has a chance. An embedded member that is
-// alone reads from memory, whatever becomes of its writes.
+// answers returns nil if a read of the store can succeed. A single embedded member reads from
+// memory, regardless of its writes.
 func (s *Store) answers() error {
 	if s.options.alone() {
 		return nil

@@ -7,34 +7,32 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// sweep reads a range of keys in order, a piece at a time. With every answer
-// etcd counts what is left of the range that was asked for, so a million keys
-// read in pages up to the end of the range take a time that grows with the
-// square of their number. A sweep bounds each question instead: by the keys that
-// share a prefix with the next one, a prefix that grows where there are many keys
-// and shrinks where there are few.
+// sweep reads a range of keys in order, in pieces. With every response etcd counts the rest of the
+// requested range, so reading a million keys in pages up to the end of the range takes quadratic
+// time. A sweep limits each request instead to the keys that share a prefix with the next one. The
+// prefix gets longer where there are many keys and shorter where there are few.
 type sweep struct {
-	from, to string // what is left of the range
-	// least is the length of what all keys of the range share; width, at least
-	// that, the length of the prefix of from that bounds the next question.
+	from, to string // the rest of the range
+	// least is the length of what all keys of the range share. width, at least that, is the length
+	// of the prefix of from that limits the next request.
 	least, width int
-	revision     int64 // of all pieces; 0 before the first answer
+	revision     int64 // of all pieces; 0 before the first response
 }
 
-// newSweep begins at the start of a range, where everything is still ahead.
+// newSweep starts at the beginning of a range.
 func newSweep(from, to string, revision int64) *sweep {
 	least := sharedPrefix(from, to)
 	return &sweep{from: from, to: to, least: least, width: least, revision: revision}
 }
 
-// resumeSweep goes on after a key of a range.
+// resumeSweep continues after a key of a range.
 func resumeSweep(root, after string, revision int64) *sweep {
 	s := newSweep(root, clientv3.GetPrefixRangeEnd(root), revision)
 	s.from, s.width = after+"\x00", len(after)
 	return s
 }
 
-// sharedPrefix is the length of what two keys begin with.
+// sharedPrefix returns the length of the common prefix of two keys.
 func sharedPrefix(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -43,11 +41,10 @@ func sharedPrefix(a, b string) int {
 	return n
 }
 
-// done reports that the range is read to its end.
+// done reports whether the whole range has been read.
 func (w *sweep) done() bool { return w.from >= w.to }
 
-// next reads the next keys, limit of them at most. It may find none although
-// there are more.
+// next reads the next keys, at most limit. It may return none although there are more.
 func (w *sweep) next(ctx context.Context, s *Store, limit int) ([]*mvccpb.KeyValue, error) {
 	bound := w.to
 	if w.width > w.least {
@@ -76,8 +73,7 @@ func (w *sweep) next(ctx context.Context, s *Store, limit int) ([]*mvccpb.KeyVal
 	return resp.Kvs, nil
 }
 
-// skipEmpty moves on to the next key that there is; after it, done says whether
-// there is one.
+// skipEmpty advances to the next existing key; afterwards, done reports whether there is one.
 func (w *sweep) skipEmpty(ctx context.Context, s *Store) error {
 	for !w.done() {
 		ahead := *w

@@ -10,13 +10,12 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// A program opens a store of the format of the one before it and goes on writing that
-// format, so that the two can work side by side, and either can follow on the other.
-// The upgrade ends when the store gets the new format: every server reads it, and for a
-// time nobody has gone back, or an operator says so.
+// A program opens a store with the format of the previous version and keeps writing that format, so
+// that both versions can run side by side, and the program can be downgraded. The upgrade ends when
+// the store gets the new format: after all servers have been able to read it for some time, or when
+// an operator requests it.
 
-// OlderServerError says that a server is up whose program does not read the newest
-// format.
+// OlderServerError says that the program of a running server cannot read the newest format.
 type OlderServerError struct{ Server Candidate }
 
 // Error implements error.
@@ -25,9 +24,8 @@ func (e *OlderServerError) Error() string {
 		e.Server.Name, e.Server.URL, e.Server.Version, e.Server.Format, formatVersion)
 }
 
-// FinishUpgrade has the store written in the newest format from now on. Programs that do
-// not know it cannot open it any more. It returns an *OlderServerError where a server is
-// up that does not know it.
+// FinishUpgrade switches the store to the newest format. Programs that do not know it can no longer
+// open the store. It returns an *OlderServerError if such a server is running.
 func (s *Store) FinishUpgrade(ctx context.Context) error {
 	for {
 		if err := s.raiseFormat(ctx); err != nil || s.envelopes.written() == formatVersion {
@@ -36,9 +34,9 @@ func (s *Store) FinishUpgrade(ctx context.Context) error {
 	}
 }
 
-// raiseFormat begins the newest format, unless there is a server that does not read it.
-// It returns nil where another one was faster, or a server has come meanwhile; what
-// further has to hold is compared with it.
+// raiseFormat starts the newest format, unless there is a server that cannot read it. It returns
+// nil if another server was faster, or a server has started in the meantime. further are additional
+// conditions.
 func (s *Store) raiseFormat(ctx context.Context, further ...clientv3.Cmp) error {
 	bounded, cancel := s.requestContext(ctx)
 	defer cancel()
@@ -72,7 +70,7 @@ func (s *Store) raiseFormat(ctx context.Context, further ...clientv3.Cmp) error 
 	return nil
 }
 
-// olderServers are those whose program does not read the newest format.
+// olderServers returns the servers whose program cannot read the newest format.
 func olderServers(list []Candidate) (older []Candidate) {
 	for _, c := range list {
 		if c.Format < formatVersion {
@@ -82,10 +80,10 @@ func olderServers(list []Candidate) (older []Candidate) {
 	return older
 }
 
-// upgradeInterval is the time between two looks at the programs of the servers.
+// upgradeInterval is the interval between checks of the servers' programs.
 const upgradeInterval = 2 * time.Second
 
-// upgrade ends an upgrade whose window is over, while this server leads.
+// upgrade ends an upgrade whose window has passed, while this server leads.
 func (s *Store) upgrade() {
 	ticker := time.NewTicker(upgradeInterval)
 	defer ticker.Stop()
@@ -100,16 +98,16 @@ func (s *Store) upgrade() {
 	}
 }
 
-// window is what is known of the time in which programs of two formats may be up.
+// window tracks the time in which programs of two formats may be running.
 type window struct {
-	// began is when the servers last turned out to be all of the newest format, by the
-	// clock of the guard; 0 while they are not.
+	// began is when all servers were first found to support the newest format, by the clock of the
+	// guard; 0 while they do not.
 	began int64
-	// turnedAway are the servers that came too late, by their ID.
+	// turnedAway are the servers that started too late, by ID.
 	turnedAway map[string]bool
 }
 
-// lookAtPrograms is one look. What fails is tried again with the next.
+// lookAtPrograms is one check. Failures are retried with the next one.
 func (s *Store) lookAtPrograms(w *window) {
 	term := s.term.Load()
 	if term == nil || term.isOver() {
@@ -137,10 +135,9 @@ func (s *Store) lookAtPrograms(w *window) {
 	}
 }
 
-// turnAway ends servers that opened the store just before their program could not any
-// more. They take the store for damaged where it is in the newest format, but end at
-// once where its identity is another one: it gets another ending, which only they look
-// at.
+// turnAway terminates servers that opened the store just before their program no longer could. They
+// take a store in the newest format for damaged, but exit at once if its identity changes: so the
+// identity gets another suffix, which only they check.
 func (s *Store) turnAway(term *Term, w *window, older []Candidate) {
 	fresh := false
 	for _, c := range older {
@@ -165,10 +162,10 @@ func (s *Store) turnAway(term *Term, w *window, older []Candidate) {
 	}
 }
 
-// identityEnding begins what turnAway adds to an identity.
+// identityEnding starts the suffix that turnAway adds to an identity.
 const identityEnding = "/"
 
-// identityIn is the identity in the value of identityKey.
+// identityIn returns the identity in the value of identityKey.
 func identityIn(value []byte) string {
 	identity, _, _ := bytes.Cut(value, []byte(identityEnding))
 	return string(identity)

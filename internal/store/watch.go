@@ -12,13 +12,12 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 )
 
-// watchBuffer is how many batches may wait for the reader before etcd has to
-// hold them.
+// watchBuffer is how many batches are buffered for the reader before etcd must hold them.
 const watchBuffer = 64
 
-// Watch delivers every change from a revision on, whole revisions only and in
-// order. It is one etcd watch: a process needs one, and fans out itself. The
-// channel is closed after a batch with Err, or when ctx ends.
+// Watch delivers all changes from a revision on, in order, complete revisions only. It is a single
+// etcd watch: a process needs only one and distributes the events itself. The channel is closed
+// after a batch with Err, or when ctx is done.
 func (s *Store) Watch(ctx context.Context, from int64) <-chan Batch {
 	out := make(chan Batch, watchBuffer)
 	s.watches.Add(1)
@@ -38,18 +37,18 @@ func (s *Store) Watch(ctx context.Context, from int64) <-chan Batch {
 	return out
 }
 
-// watchAgain is when a watch that broke is taken up again.
+// watchAgain is the backoff for resuming a watch.
 var watchAgain = backoff.Backoff{First: 10 * time.Millisecond, Most: time.Second}
 
-// watch reads until ctx ends (nil) or the reader has to load again. A stream
-// that merely breaks is taken up where it ended.
+// watch reads until ctx is done (nil) or the reader must load again. A broken stream is resumed
+// where it ended.
 func (s *Store) watch(ctx context.Context, next int64, out chan<- Batch) error {
 	for failures := 1; ; failures++ {
 		before := next
 		err := s.watchStream(ctx, &next, out)
 		switch {
 		case ctx.Err() != nil:
-			return nil //nolint:nilerr // the reader has gone, nothing failed
+			return nil //nolint:nilerr // the reader is gone, nothing failed
 		case errors.Is(err, ErrCompacted):
 			return err
 		}
@@ -84,7 +83,7 @@ func (s *Store) watchStream(ctx context.Context, next *int64, out chan<- Batch) 
 			return err
 		}
 		if batch.Revision < *next {
-			// A notification that tells nothing new.
+			// A notification without news.
 			continue
 		}
 		s.sawRevision(batch.Revision)
@@ -99,8 +98,8 @@ func (s *Store) watchStream(ctx context.Context, next *int64, out chan<- Batch) 
 	return errors.New("the stream ended")
 }
 
-// toBatch turns an answer of a watch into a batch. The revision is that of the
-// last event: the header of an answer to a watch that catches up is ahead of it.
+// toBatch converts a watch response to a batch. The revision is that of the last event: the header
+// of a response to a watch that is catching up is ahead of it.
 func (s *Store) toBatch(resp *clientv3.WatchResponse) (Batch, error) {
 	if len(resp.Events) == 0 {
 		if !resp.IsProgressNotify() {
@@ -123,8 +122,8 @@ func (s *Store) toBatch(resp *clientv3.WatchResponse) (Batch, error) {
 	return batch, nil
 }
 
-// streamContext makes a member without a leader end the stream instead of
-// falling silent. The embedded member has nobody to lose.
+// streamContext makes a member without a leader end the stream instead of going silent. This does
+// not apply to a single embedded member.
 func (s *Store) streamContext(ctx context.Context) context.Context {
 	if s.member != nil {
 		return ctx
@@ -132,9 +131,8 @@ func (s *Store) streamContext(ctx context.Context) context.Context {
 	return clientv3.WithRequireLeader(ctx)
 }
 
-// RequestProgress asks for a batch on the watch that says how far it has come.
-// A reader that waits for a revision in which nothing it watches has changed
-// would wait for ever without.
+// RequestProgress requests a batch on the watch that says which revision it has reached. Without
+// it, a reader that waits for a revision in which nothing watched has changed would wait forever.
 func (s *Store) RequestProgress(ctx context.Context) error {
 	if err := s.client.RequestProgress(s.streamContext(ctx)); err != nil {
 		return fmt.Errorf("ask for the progress of the watch: %w", classify(err, false))

@@ -12,9 +12,9 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// newZapLogger gives etcd a logger that passes warnings on to ours. etcd ends
-// the process by logging at level fatal, at some 140 places; onFatal is called
-// there instead, with the reason, so that nothing dies silently.
+// newZapLogger returns a logger for etcd that forwards warnings to logger. etcd terminates the
+// process by logging at level fatal, in about 140 places; onFatal is called there instead, with the
+// reason.
 func newZapLogger(logger *slog.Logger, onFatal func(error)) *zap.Logger {
 	hook := fatalHook{onFatal}
 	return zap.New(&slogCore{logger: logger, fatal: hook}, zap.WithFatalHook(hook), zap.WithPanicHook(hook))
@@ -22,14 +22,14 @@ func newZapLogger(logger *slog.Logger, onFatal func(error)) *zap.Logger {
 
 type fatalHook struct{ onFatal func(error) }
 
-// OnWrite implements zapcore.CheckWriteHook. etcd relies on not returning from
-// here: it may hold a mutex and its state is unknown.
+// OnWrite implements zapcore.CheckWriteHook. It must not return, because etcd relies on that: it
+// may hold a mutex and its state is unknown.
 func (h fatalHook) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
 	h.onFatal(entryError(entry.Message, fields))
 	runtime.Goexit()
 }
 
-// entryError is a log entry as an error: the message and the error it carries.
+// entryError returns a log entry as an error: the message and the error in its fields.
 func entryError(message string, fields []zapcore.Field) error {
 	for _, field := range fields {
 		if err, ok := field.Interface.(error); ok && field.Type == zapcore.ErrorType {
@@ -39,8 +39,7 @@ func entryError(message string, fields []zapcore.Field) error {
 	return errors.New(message)
 }
 
-// slogCore is a zap core that writes entries of level warning and above to a
-// slog logger.
+// slogCore is a zap core that writes entries of level warning and above to a slog logger.
 type slogCore struct {
 	logger *slog.Logger
 	fields []zapcore.Field
@@ -55,23 +54,21 @@ func (c *slogCore) With(fields []zapcore.Field) zapcore.Core {
 	return &slogCore{c.logger, append(c.fields[:len(c.fields):len(c.fields)], fields...), c.fatal}
 }
 
-// groundless are warnings of etcd that are not about anything here.
+// groundless are warnings of etcd that do not apply here.
 var groundless = map[string]bool{
-	// A new member retries by itself until its database has been committed for
-	// the first time.
+	// A new member retries by itself until its database has been committed for the first time.
 	"failed to update storage version": true,
 	"Failed to detect schema version":  true,
-	// The embedded member has no listener, and no users of its own.
+	// The embedded member has no listener, and no users.
 	"Running http and grpc server on single port. This is not recommended for production.": true,
 	"simple token is not cryptographically signed":                                         true,
-	// What follows in a cluster whenever a member stops; that one was lost is said besides.
+	// Consequences of a member stopping; the loss itself is logged separately.
 	"closed TCP streaming connection with remote peer": true,
 	"failed to find remote peer in cluster":            true,
 }
 
-// fatalWarnings are those after which etcd cannot go on and does not notice: its
-// wal.Create then returns neither a log nor an error, and the first use of the log is
-// that of a nil pointer.
+// fatalWarnings are warnings after which etcd cannot continue but does not notice: its wal.Create
+// then returns neither a log nor an error, and the first use of the log dereferences a nil pointer.
 var fatalWarnings = map[string]bool{"failed to fsync the parent data directory file": true}
 
 // Check implements zapcore.Core.
@@ -98,7 +95,7 @@ func (c *slogCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	}
 	for _, field := range fields {
 		if err, ok := field.Interface.(error); ok && (errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled)) {
-			return nil // it was told to stop
+			return nil // it was canceled
 		}
 		field.AddTo(encoder)
 	}
