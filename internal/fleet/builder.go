@@ -15,31 +15,30 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// Change is what happened to one object: Old is nil when it was created, New is
-// nil when it was deleted.
+// Change is the change of one object: Old is nil if it was created, New is nil if it was deleted.
 type Change struct {
 	Key      api.Key
 	Old, New *Entry
-	// Revision is that of the last of what happened; 0 = it is not known.
+	// Revision is that of the object's last change; 0 = unknown.
 	Revision int64
 }
 
-// builder makes the next snapshot from a snapshot and records.
+// builder creates the next snapshot from a snapshot and records.
 type builder struct {
 	codec   Codec
 	objects *btree.BTreeG[*Entry]
 	system  *btree.BTreeG[store.Record]
 	counts  map[api.Kind]int
-	// order and first say which objects were touched, and what they were before;
-	// first is nil where nobody wants to know.
+	// order and first contain the touched objects and their previous state; first is nil if changes
+	// are not needed.
 	order []api.Key
 	first map[api.Key]touched
-	// damaged is a copy of its own once ownDamaged says so.
+	// damaged is a copy that may be modified if ownDamaged is set.
 	damaged    map[api.Key]*Damage
 	ownDamaged bool
 }
 
-// touched is an object before the first record about it, and the revision of the last.
+// touched is an object before its first record, and the revision of its last one.
 type touched struct {
 	before   *Entry
 	revision int64
@@ -56,8 +55,7 @@ func newBuilder(base *Snapshot, codec Codec) *builder {
 	}
 }
 
-// apply takes over one record. Where it returns an error, the object stays as it
-// was.
+// apply applies one record. If it returns an error, the object is unchanged.
 func (b *builder) apply(record store.Record) error {
 	if _, ok := api.LookupKind(record.Key.Kind); !ok {
 		return b.applySystem(record)
@@ -100,8 +98,8 @@ func (b *builder) apply(record store.Record) error {
 	return nil
 }
 
-// load takes over one record of a complete reading. What is the same as before
-// is taken from there instead of being decoded again, secrets and all.
+// load applies one record of a complete load. Unchanged objects are taken from the previous
+// snapshot instead of being decoded and decrypted again.
 func (b *builder) load(before *Snapshot, record store.Record) error {
 	known := before.Get(record.Key)
 	switch {
@@ -118,7 +116,7 @@ func (b *builder) load(before *Snapshot, record store.Record) error {
 	return b.apply(record)
 }
 
-// known is an object as it is so far, nil where there is none.
+// known returns the current state of an object, or nil.
 func (b *builder) known(key api.Key) *Entry {
 	entry, _ := b.objects.Get(&Entry{key: key})
 	return entry
@@ -135,8 +133,8 @@ func (b *builder) remove(entry *Entry) {
 	b.counts[entry.key.Kind]--
 }
 
-// applySystem takes over a record of a kind that is no object. One that is
-// damaged is there without a value: it counts, and is good for nothing.
+// applySystem applies a record of a kind that is not an API object. A damaged record is kept
+// without a value: it counts, but cannot be used.
 func (b *builder) applySystem(record store.Record) error {
 	if b.damaged[record.Key] != nil {
 		b.setDamage(record.Key, nil)
@@ -151,8 +149,8 @@ func (b *builder) applySystem(record store.Record) error {
 	return damageOf(record)
 }
 
-// next is the entry after a record: nil when the object is gone, old itself when
-// the record changes nothing.
+// next returns the entry after a record: nil if the object is gone, old itself if the record
+// changes nothing.
 func (b *builder) next(old *Entry, record store.Record) (*Entry, error) {
 	switch {
 	case record.Part == store.Spec && record.Value == nil:
@@ -160,7 +158,7 @@ func (b *builder) next(old *Entry, record store.Record) (*Entry, error) {
 	case record.Part == store.Spec:
 		return b.withSpec(old, record)
 	case old == nil:
-		// A status without an object: what remains of a deletion.
+		// A status without an object, left over from a deletion.
 		return nil, nil
 	}
 	object := old.Object.Copy()
@@ -193,17 +191,17 @@ func (b *builder) withSpec(old *Entry, record store.Record) (*Entry, error) {
 	return entry.stamp(), nil
 }
 
-// sizeOf is how large a part is where it is stored: far below what an int32 holds.
+// sizeOf returns the size of a stored part, which is far below the limit of int32.
 func sizeOf(record store.Record) int32 { return int32(min(len(record.Value), math.MaxInt32)) }
 
-// stamp writes the revision into the object, which is not shared yet.
+// stamp sets the revision of the object, which must not be shared yet.
 func (e *Entry) stamp() *Entry {
 	e.Object.Meta().ResourceVersion = strconv.FormatInt(e.Revision(), 10)
 	return e
 }
 
-// specsFirst yields records in their order, but within each revision the Spec
-// parts first: a status may be written together with the object it belongs to.
+// specsFirst yields records in order, but within each revision the Spec parts first: a status may
+// be written together with its object.
 func specsFirst(records []store.Record) iter.Seq[store.Record] {
 	return func(yield func(store.Record) bool) {
 		for begin := 0; begin < len(records); {
@@ -223,14 +221,14 @@ func specsFirst(records []store.Record) iter.Seq[store.Record] {
 	}
 }
 
-// snapshot ends the building: nothing changes what it is made of any more.
+// snapshot finishes the builder: what the snapshot consists of is no longer modified.
 func (b *builder) snapshot(revision int64) *Snapshot {
 	return &Snapshot{revision: revision, objects: b.objects, system: b.system, counts: b.counts, damaged: b.damaged}
 }
 
-// changes are the differences between the base and the snapshot, one for each
-// object, in the order in which the objects were first touched. passed says that there
-// are objects among those touched that are as they were: they came and went.
+// changes returns the differences between the base and the snapshot, one for each object, in the
+// order in which the objects were first touched. passed says that some objects were created and
+// deleted again.
 func (b *builder) changes(after *Snapshot) (changes []Change, passed bool) {
 	for _, key := range b.order {
 		t := b.first[key]
@@ -244,8 +242,8 @@ func (b *builder) changes(after *Snapshot) (changes []Change, passed bool) {
 	return changes, passed
 }
 
-// Difference lists what changed between two snapshots, in the order of the keys. The
-// one before may be nil, which is empty.
+// Difference returns the changes between two snapshots in key order. before may be nil, which means
+// empty.
 func Difference(before, after *Snapshot) []Change {
 	if before == after {
 		return nil
@@ -276,7 +274,7 @@ func Difference(before, after *Snapshot) []Change {
 	return changes
 }
 
-// all yields the entries of a tree in the order of their keys.
+// all yields the entries of a tree in key order.
 func all(tree *btree.BTreeG[*Entry]) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) { tree.Ascend(yield) }
 }

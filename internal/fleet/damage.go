@@ -9,18 +9,17 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// Damage says that a stored object, or record, cannot be read back as it was
-// written. It lasts until the damaged parts are written again or deleted. An
-// object of which a sound version is in memory is shown as it was; of any other
-// nothing is shown.
+// Damage says that a stored object or record cannot be read as it was written. It lasts until the
+// damaged parts are rewritten or deleted. If an intact version of the object is in memory, that is
+// shown; otherwise the object is not shown.
 type Damage struct {
 	Key api.Key
-	// Spec and Status say what is the matter with each part; nil: nothing.
+	// Spec and Status describe the damage of each part; nil = intact.
 	Spec, Status error
-	// Lost says that no sound version of the object is in memory.
+	// Lost says that no intact version of the object is in memory.
 	Lost bool
 
-	// What is sound of a lost object: its spec, or its status without one.
+	// The intact part of a lost object: its spec, or its status without a spec.
 	aside  *Entry
 	status *store.Record
 }
@@ -33,10 +32,10 @@ func (d *Damage) set(part store.Part, err error) {
 	}
 }
 
-// Damaged returns the damage of an object or record, nil where there is none.
+// Damaged returns the damage of an object or record, or nil.
 func (s *Snapshot) Damaged(key api.Key) *Damage { return s.damaged[key] }
 
-// AllDamaged lists what is damaged, in the order of the keys.
+// AllDamaged returns all damage in key order.
 func (s *Snapshot) AllDamaged() []*Damage {
 	return slices.SortedFunc(maps.Values(s.damaged), func(a, b *Damage) int { return a.Key.Compare(b.Key) })
 }
@@ -44,7 +43,7 @@ func (s *Snapshot) AllDamaged() []*Damage {
 // SameDamage reports whether the same objects are damaged in both snapshots.
 func (s *Snapshot) SameDamage(other *Snapshot) bool { return maps.Equal(s.damaged, other.damaged) }
 
-// setDamage replaces the damage of a key; nil ends it.
+// setDamage sets the damage of a key; nil removes it.
 func (b *builder) setDamage(key api.Key, d *Damage) {
 	if !b.ownDamaged {
 		b.damaged, b.ownDamaged = maps.Clone(b.damaged), true
@@ -59,8 +58,8 @@ func (b *builder) setDamage(key api.Key, d *Damage) {
 	}
 }
 
-// hurt notes that a part of an object cannot be read. known is the sound version
-// that is in memory, nil where there is none.
+// hurt records that a part of an object cannot be read. known is the intact version in memory, or
+// nil.
 func (b *builder) hurt(known *Entry, record store.Record, cause error) {
 	d := Damage{Key: record.Key}
 	if before := b.damaged[record.Key]; before != nil {
@@ -71,7 +70,7 @@ func (b *builder) hurt(known *Entry, record store.Record, cause error) {
 	case known != nil && !d.Lost:
 		b.insert(known)
 	case visible != nil:
-		// Read in this same reading: its spec is sound, its status is not.
+		// The spec was read in the same load and is intact, the status is not.
 		d.Lost, d.aside = true, visible
 		b.remove(visible)
 	default:
@@ -80,13 +79,13 @@ func (b *builder) hurt(known *Entry, record store.Record, cause error) {
 	b.setDamage(record.Key, &d)
 }
 
-// heal takes over a sound record of an object that is damaged. It reports whether
-// the object can be shown as far as this record goes, and the entry to go on from.
+// heal applies an intact record of a damaged object. It reports whether the object can be shown
+// with this record, and returns the entry to continue with.
 func (b *builder) heal(d *Damage, record store.Record) (base *Entry, show bool, err error) {
 	next := *d
 	next.set(record.Part, nil)
 	if record.Part == store.Spec && record.Value == nil {
-		next.Status = nil // the store deletes it, too
+		next.Status = nil // the store deletes it too
 	}
 	whole := next.Spec == nil && next.Status == nil
 	if !d.Lost {
@@ -100,7 +99,7 @@ func (b *builder) heal(d *Damage, record store.Record) (base *Entry, show bool, 
 	if record.Part == store.Status && next.Spec != nil {
 		next.status = &record
 		b.setDamage(d.Key, &next)
-		return nil, false, nil //nolint:nilerr // the damage of the spec is noted
+		return nil, false, nil //nolint:nilerr // the damage of the spec is recorded
 	}
 	entry, err := b.next(next.aside, record)
 	if err == nil && entry != nil && next.status != nil {
@@ -118,8 +117,7 @@ func (b *builder) heal(d *Damage, record store.Record) (base *Entry, show bool, 
 	return nil, false, nil
 }
 
-// damageOf is why a record cannot be read; nil where it can, as far as the store
-// knows.
+// damageOf returns why a record cannot be read, or nil if the store found no damage.
 func damageOf(record store.Record) error {
 	if record.Damage != nil {
 		return fmt.Errorf("%s: %w", record.Key, record.Damage)

@@ -17,14 +17,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// Store is what the fleet follows; *store.Store is one.
+// Store is the part of *store.Store that the fleet uses.
 type Store interface {
 	Load(ctx context.Context, fn func(store.Record) error) (revision int64, err error)
 	Watch(ctx context.Context, from int64) <-chan store.Batch
 	RequestProgress(ctx context.Context) error
 }
 
-// Codec reads stored values; *store.Codec is one.
+// Codec is the part of *store.Codec that the fleet uses.
 type Codec interface {
 	DecodeSpec(kind api.Kind, value []byte) (api.Object, error)
 	DecodeStatus(object api.Object, value []byte) error
@@ -34,19 +34,17 @@ type Codec interface {
 type Options struct {
 	Store Store
 	Codec Codec
-	// Logger receives what goes wrong. Nil discards it.
+	// Logger receives errors. If nil, they are discarded.
 	Logger *slog.Logger
-	// Backlog is how many batches a subscriber may fall behind. Zero means
-	// 10,000.
+	// Backlog is how many batches a subscriber may fall behind. Zero means 10,000.
 	Backlog int
 }
 
-// progressInterval is how long a reader waits for a revision before the store is
-// asked whether anything is missing.
+// progressInterval is how long a reader waits for a revision before the store is asked for its
+// progress.
 const progressInterval = 20 * time.Millisecond
 
-// Fleet is the live picture of the store. All methods may be called from many
-// goroutines, before Run as well.
+// Fleet is the in-memory copy of the store. It is safe for concurrent use, also before Run.
 type Fleet struct {
 	options Options
 	ready   chan struct{}
@@ -57,12 +55,12 @@ type Fleet struct {
 
 	mu      sync.Mutex
 	backlog *backlog
-	// waiting holds a channel for each object that somebody waits for; it is
-	// closed when the object changes.
+	// waiting holds a channel for each object that somebody waits for; it is closed when the object
+	// changes.
 	waiting map[api.Key]chan struct{}
 }
 
-// New makes an empty fleet; Run fills it.
+// New returns an empty fleet; Run fills it.
 func New(options Options) *Fleet {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
@@ -79,11 +77,11 @@ func New(options Options) *Fleet {
 	return f
 }
 
-// readAgain is when the picture is read anew after it could not be followed.
+// readAgain is the backoff for reloading after the watch failed.
 var readAgain = backoff.Backoff{First: 50 * time.Millisecond, Most: 5 * time.Second}
 
-// Run follows the store until ctx ends. It returns an error when the first load
-// fails, such as for a wrong key; later it goes on by itself, whatever happens.
+// Run follows the store until ctx is done. It fails if the first load fails, for example because of
+// a wrong key; later it retries.
 func (f *Fleet) Run(ctx context.Context) error {
 	loaded := f.isLoaded()
 	for failures := 1; ; failures++ {
@@ -98,7 +96,7 @@ func (f *Fleet) Run(ctx context.Context) error {
 		}
 		switch {
 		case ctx.Err() != nil:
-			return nil //nolint:nilerr // it was told to end, nothing failed
+			return nil //nolint:nilerr // it was canceled
 		case !loaded:
 			return fmt.Errorf("load the fleet: %w", err)
 		}
@@ -110,8 +108,7 @@ func (f *Fleet) Run(ctx context.Context) error {
 	}
 }
 
-// isLoaded reports whether there was a complete picture; Run is begun again where it
-// panicked.
+// isLoaded reports whether the first load is complete. Run is restarted after a panic.
 func (f *Fleet) isLoaded() bool {
 	select {
 	case <-f.ready:
@@ -121,16 +118,15 @@ func (f *Fleet) isLoaded() bool {
 	}
 }
 
-// Ready is closed when the first picture is complete.
+// Ready returns a channel that is closed when the first load is complete.
 func (f *Fleet) Ready() <-chan struct{} { return f.ready }
 
-// Collectors are the metrics of the fleet.
+// Collectors returns the metrics of the fleet.
 func (f *Fleet) Collectors() []prometheus.Collector { return f.metrics.collectors(f) }
 
-// load reads everything and publishes the difference to the present picture,
-// deletions included. An object that cannot be read is as it was before, and
-// damaged. Strict, it fails where the key is not the one of the store: then
-// nothing is damaged, and every secret would be called so.
+// load reads everything and publishes the difference to the current snapshot, including deletions.
+// An object that cannot be read is kept and marked as damaged. With strict, it fails if the key is
+// not that of the store: nothing is damaged then, although no secret can be decrypted.
 func (f *Fleet) load(ctx context.Context, strict bool) error {
 	before := f.Snapshot()
 	b := newBuilder(emptySnapshot(), f.options.Codec)
@@ -165,7 +161,7 @@ func (f *Fleet) follow(ctx context.Context) error {
 	return errors.New("the watch ended")
 }
 
-// apply publishes the picture after a batch of the store.
+// apply publishes a snapshot with a batch of the store applied.
 func (f *Fleet) apply(batch store.Batch) {
 	before := f.Snapshot()
 	b := newBuilder(before, f.options.Codec)
@@ -180,7 +176,7 @@ func (f *Fleet) apply(batch store.Batch) {
 	f.publish(Batch{Revision: batch.Revision, Changes: changes, Snapshot: after, Passed: passed})
 }
 
-// unreadable says once that an object is damaged.
+// unreadable logs once that an object is damaged.
 func (f *Fleet) unreadable(before *Snapshot, record store.Record, err error) {
 	f.metrics.unreadable.Inc()
 	if d := before.Damaged(record.Key); d != nil && (record.Part == store.Spec && d.Spec != nil || record.Part == store.Status && d.Status != nil) {
@@ -190,7 +186,7 @@ func (f *Fleet) unreadable(before *Snapshot, record store.Record, err error) {
 		"object", record.Key.String(), "part", record.Part.String(), "error", err)
 }
 
-// publish makes a batch the newest one and wakes whoever waits for it.
+// publish publishes a batch and wakes everybody who waits for it.
 func (f *Fleet) publish(batch Batch) {
 	n := newNode(batch)
 	f.mu.Lock()
@@ -207,11 +203,10 @@ func (f *Fleet) publish(batch Batch) {
 	}
 }
 
-// Snapshot is the present picture.
+// Snapshot returns the current snapshot.
 func (f *Fleet) Snapshot() *Snapshot { return f.last.Load().batch.Snapshot }
 
-// Subscribe follows the changes after the present picture, which is the
-// subscription's Snapshot.
+// Subscribe follows the changes after the current snapshot, which is the subscription's Snapshot.
 func (f *Fleet) Subscribe(options ...SubscribeOptions) *Subscription {
 	n := f.last.Load()
 	s := &Subscription{fleet: f, at: n, seen: n.batch.Snapshot}
@@ -221,7 +216,7 @@ func (f *Fleet) Subscribe(options ...SubscribeOptions) *Subscription {
 	return s
 }
 
-// WaitRevision waits until the picture shows a revision, and returns it.
+// WaitRevision waits until the snapshot has reached a revision, and returns it.
 func (f *Fleet) WaitRevision(ctx context.Context, revision int64) (*Snapshot, error) {
 	var timer *time.Timer
 	for {
@@ -236,7 +231,7 @@ func (f *Fleet) WaitRevision(ctx context.Context, revision int64) (*Snapshot, er
 		select {
 		case <-n.ready:
 		case <-timer.C:
-			// Perhaps the revision changed nothing that the fleet shows.
+			// The revision may have changed nothing that the fleet contains.
 			if err := f.options.Store.RequestProgress(ctx); err != nil && ctx.Err() == nil {
 				f.options.Logger.Warn("the store does not report its progress", "error", err)
 			}
@@ -247,9 +242,8 @@ func (f *Fleet) WaitRevision(ctx context.Context, revision int64) (*Snapshot, er
 	}
 }
 
-// WaitNewer waits until an object has a higher revision than the one given, and
-// returns it. It returns nil without an error when the object does not exist or
-// is deleted meanwhile.
+// WaitNewer waits until an object has a higher revision than the given one, and returns it. It
+// returns nil without an error if the object does not exist or is deleted.
 func (f *Fleet) WaitNewer(ctx context.Context, key api.Key, revision int64) (*Entry, error) {
 	for {
 		entry, changed := f.watchObject(key)
@@ -264,7 +258,7 @@ func (f *Fleet) WaitNewer(ctx context.Context, key api.Key, revision int64) (*En
 	}
 }
 
-// watchObject returns an object and a channel that is closed when it changes.
+// watchObject returns an object, and a channel that is closed when it changes.
 func (f *Fleet) watchObject(key api.Key) (*Entry, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// fleetMetrics are the figures of one fleet.
+// fleetMetrics are the metrics of one fleet.
 type fleetMetrics struct {
 	relists    prometheus.Counter
 	unreadable prometheus.Counter

@@ -8,28 +8,27 @@ import (
 	"weak"
 )
 
-// ErrTooOld is returned to a subscriber that has fallen too far behind: it has
-// lost changes and has to start over from a new subscription.
+// ErrTooOld is returned to a subscriber that has fallen too far behind: it has lost changes and
+// must start over with a new subscription.
 var ErrTooOld = errors.New("the subscriber is too far behind the changes")
 
-// Batch is what one publication changed: every change of one or more whole
-// revisions, at most one for each object.
+// Batch contains the changes of one publication: all changes of one or more complete revisions, at
+// most one for each object.
 type Batch struct {
 	Revision int64
 	Changes  []Change
-	// Snapshot is the picture after the changes.
+	// Snapshot is the snapshot after the changes.
 	Snapshot *Snapshot
-	// Reset says that the changes are the difference to the picture the
-	// subscriber last saw, without the steps between.
+	// Reset says that the changes are the difference to the snapshot that the subscriber last saw,
+	// without intermediate steps.
 	Reset bool
-	// Passed says that objects came and went: whoever knows some of the revisions of the
-	// batch already may know one of them, and nothing says that it is gone.
+	// Passed says that some objects were created and deleted again. A consumer that already knows
+	// some revisions of the batch may know such an object, and no change says that it is gone.
 	Passed bool
 }
 
-// node is one publication in the list that subscriptions walk. The fleet holds
-// the last node only; a node that no subscription stands on or before is
-// garbage.
+// node is one publication in the list that subscriptions walk. The fleet only holds the last node;
+// nodes before the positions of all subscriptions are garbage.
 type node struct {
 	batch Batch
 	next  atomic.Pointer[node]
@@ -38,20 +37,20 @@ type node struct {
 
 func newNode(batch Batch) *node { return &node{batch: batch, ready: make(chan struct{})} }
 
-// severed ends the list for subscribers that are too far behind, so that they
-// do not hold every batch since.
+// severed ends the list for subscribers that are too far behind, so that they do not retain all
+// batches since.
 var severed = &node{}
 
 // SubscribeOptions configures a subscription.
 type SubscribeOptions struct {
-	// Unbounded subscriptions never get ErrTooOld. One that is too far behind
-	// gets a single batch with Reset set that holds the difference between what
-	// it last saw and the present.
+	// Unbounded subscriptions never get ErrTooOld. One that is too far behind gets a single batch
+	// with Reset set, which contains the difference between what it last saw and the current
+	// snapshot.
 	Unbounded bool
 }
 
-// Subscription follows the changes from a snapshot on. It belongs to one
-// goroutine and needs no closing.
+// Subscription follows the changes after a snapshot. It belongs to one goroutine and need not be
+// closed.
 type Subscription struct {
 	fleet     *Fleet
 	at        *node
@@ -59,12 +58,11 @@ type Subscription struct {
 	unbounded bool
 }
 
-// Snapshot is the picture after the last batch that Next returned; at first the
-// one the subscription started from.
+// Snapshot returns the snapshot after the last batch that Next returned, initially the one that the
+// subscription started with.
 func (s *Subscription) Snapshot() *Snapshot { return s.seen }
 
-// Next waits for the next batch. Batches come in the order of the revisions and
-// without gaps.
+// Next waits for the next batch. Batches are in revision order and without gaps.
 func (s *Subscription) Next(ctx context.Context) (Batch, error) {
 	select {
 	case <-s.at.ready:
@@ -93,8 +91,8 @@ func (s *Subscription) resume() (Batch, error) {
 	return batch, nil
 }
 
-// backlog cuts the list behind the last publications. It refers to them weakly:
-// a list nobody reads is not kept.
+// backlog severs the list after the most recent publications. It uses weak references, so that a
+// list without readers is not retained.
 type backlog struct {
 	ring []weak.Pointer[node]
 	next int
