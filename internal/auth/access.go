@@ -1,16 +1,16 @@
 package auth
 
-// Access is what an operation does to objects, and so whose roles may ask for it.
-// Each operation declares it, and the OpenAPI document shows it. Whether a role may,
-// and for which namespaces, is asked in the operation, once it is known what the
-// request is about; a test asks every operation as everybody.
+// Access is what an operation does to objects, and so which roles may call it. Each operation
+// declares it, and it is shown in the OpenAPI document. Whether a role has access, and in which
+// namespaces, is checked within the operation, once the objects are known; a test calls every
+// operation as every role.
 type Access string
 
-// The kinds of access.
+// Access values.
 const (
 	// AccessRead is for administrators, editors and viewers.
 	AccessRead Access = "read"
-	// AccessReadReports is for those who read, and for agents of the cluster.
+	// AccessReadReports is for administrators, editors, viewers, and agents of the cluster.
 	AccessReadReports Access = "read-reports"
 	// AccessWrite is for administrators and editors.
 	AccessWrite Access = "write"

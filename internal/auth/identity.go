@@ -9,28 +9,28 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Role says what the holder of a token may do.
+// Role determines what a token may do.
 type Role string
 
-// The roles.
+// Roles.
 const (
-	// RoleAdmin may do everything, tokens included.
+	// RoleAdmin may do everything, including managing tokens.
 	RoleAdmin Role = "admin"
 	// RoleEditor may read and write objects.
 	RoleEditor Role = "editor"
 	// RoleViewer may read, explain and simulate.
 	RoleViewer Role = "viewer"
-	// RoleAgent may report heartbeats, the figures of clouds and the health of
-	// workloads, and keep the placement scores of clusters, and nothing else.
+	// RoleAgent may only report heartbeats, data of clouds and the health of workloads, and
+	// maintain the placement scores of clusters.
 	RoleAgent Role = "agent"
 )
 
-// Roles lists every role, the most powerful first.
+// Roles lists all roles, the most powerful first.
 var Roles = []Role{RoleAdmin, RoleEditor, RoleViewer, RoleAgent}
 
 // Identity is who makes a request.
 type Identity struct {
-	TokenID    string // empty where no token was needed
+	TokenID    string // empty if no token was required
 	Role       Role
 	Namespaces []string // empty = all
 	// ExpiresAt is when the token of a trusted issuer expires. Zero for tokens of the
@@ -51,16 +51,16 @@ func IssuedTokenID(issuer, subject string) string {
 // issued reports whether the token is one of a trusted issuer.
 func (who Identity) issued() bool { return !who.ExpiresAt.IsZero() }
 
-// Form is the same for those who see every object alike.
+// Form returns a key that is equal for identities that see every object in the same form.
 func (who Identity) Form() string {
 	return string(who.Role) + " " + strings.Join(slices.Sorted(slices.Values(who.Namespaces)), " ")
 }
 
-// Bound reports whether the token is for some namespaces only.
+// Bound reports whether the token is restricted to some namespaces.
 func (who Identity) Bound() bool { return len(who.Namespaces) > 0 }
 
-// Owners are the namespaces that an object belongs to, none for everybody's. A
-// cluster or a cloud is global but may have owners.
+// Owners returns the namespaces that own an object; none if it is shared by all. A cluster or cloud
+// is global but may have owners.
 func Owners(object api.Object) []string {
 	if o, ok := object.(interface{ Owners() []string }); ok {
 		return o.Owners()
@@ -68,7 +68,7 @@ func Owners(object api.Object) []string {
 	return OwnersIn(object.Meta().Namespace)
 }
 
-// OwnersIn are the owners of what is in a namespace.
+// OwnersIn returns the owners of objects in a namespace.
 func OwnersIn(namespace string) []string {
 	if namespace == "" {
 		return nil
@@ -76,17 +76,17 @@ func OwnersIn(namespace string) []string {
 	return []string{namespace}
 }
 
-// ForbiddenError says that somebody must not do something.
+// ForbiddenError says that an action is not allowed.
 type ForbiddenError struct {
 	Detail string
-	// Fields are those of a document that name what somebody must not read.
+	// Fields are the fields of a document that refer to objects that the identity may not read.
 	Fields api.FieldErrors
 }
 
 // Error implements error.
 func (e *ForbiddenError) Error() string { return e.Detail }
 
-// Forbidden is the error for who must not do something.
+// Forbidden returns the error for an action that is not allowed.
 func (who Identity) Forbidden(doing string) *ForbiddenError {
 	what := "a token with role " + string(who.Role)
 	if who.Bound() {
@@ -95,34 +95,33 @@ func (who Identity) Forbidden(doing string) *ForbiddenError {
 	return &ForbiddenError{Detail: what + " must not " + doing}
 }
 
-// Sees reports whether objects of these owners may be shown: one of them is
+// Sees reports whether objects with these owners may be shown: access to one of the namespaces is
 // enough.
 func (who Identity) Sees(owners ...string) bool {
 	return !who.Bound() || len(owners) == 0 || slices.ContainsFunc(owners, who.isFor)
 }
 
-// isFor reports whether a token that is bound is so to a namespace.
+// isFor reports whether a restricted token includes a namespace.
 func (who Identity) isFor(namespace string) bool { return slices.Contains(who.Namespaces, namespace) }
 
-// actsFor reports whether the token may do something to objects of these owners,
-// which all of them notice: it has to be for every one of them.
+// actsFor reports whether the token may perform an action that affects all owners of an object: it
+// needs access to every one.
 func (who Identity) actsFor(owners []string) bool {
 	return !who.Bound() || len(owners) > 0 && !slices.ContainsFunc(owners, func(owner string) bool { return !who.isFor(owner) })
 }
 
-// SeesWorkload reports whether a workload that a status names, as
-// namespace/name, may be shown.
+// SeesWorkload reports whether a workload named namespace/name in a status may be shown.
 func (who Identity) SeesWorkload(path string) bool {
 	namespace, _, _ := strings.Cut(path, "/")
 	return who.Sees(OwnersIn(namespace)...)
 }
 
-// MayRead is asked for an object.
+// MayRead checks whether an object may be read.
 func (who Identity) MayRead(object api.Object) error {
 	return who.mayReadOwned(Owners(object))
 }
 
-// MayReadNamespace is asked for what is in a namespace; "" = what is in none.
+// MayReadNamespace checks whether the objects in a namespace may be read; "" means global objects.
 func (who Identity) MayReadNamespace(namespace string) error {
 	err := who.mayReadOwned(OwnersIn(namespace))
 	if err != nil && !who.Sees(OwnersIn(namespace)...) {
@@ -131,7 +130,8 @@ func (who Identity) MayReadNamespace(namespace string) error {
 	return err
 }
 
-// mayReadOwned is asked for an object of these owners, whom nobody else learns.
+// mayReadOwned checks whether an object with these owners, which the error does not disclose, may
+// be read.
 func (who Identity) mayReadOwned(owners []string) error {
 	switch {
 	case who.Role != RoleAdmin && who.Role != RoleEditor && who.Role != RoleViewer:
@@ -142,8 +142,8 @@ func (who Identity) mayReadOwned(owners []string) error {
 	return nil
 }
 
-// MayWriteKey is asked before the object is known, so that nobody learns what
-// exists by trying to write it.
+// MayWriteKey is checked before the object is looked up, so that write attempts do not disclose
+// what exists.
 func (who Identity) MayWriteKey(key api.Key) error {
 	if who.Role != RoleAdmin && who.Role != RoleEditor || !who.Sees(OwnersIn(key.Namespace)...) {
 		return who.Forbidden("write " + key.String())
@@ -151,7 +151,8 @@ func (who Identity) MayWriteKey(key api.Key) error {
 	return nil
 }
 
-// MayWrite is asked for an object as it is, and as it is going to be.
+// MayWrite checks whether an object may be written; it is called for the current and for the new
+// version.
 func (who Identity) MayWrite(object api.Object) error {
 	owned := Owners(object)
 	switch {
@@ -167,7 +168,7 @@ func (who Identity) MayWrite(object api.Object) error {
 	return nil
 }
 
-// MayReportAtAll is asked before the cluster is known.
+// MayReportAtAll is checked before the cluster is looked up.
 func (who Identity) MayReportAtAll() error {
 	if who.Role != RoleAdmin && who.Role != RoleEditor && who.Role != RoleAgent {
 		return who.Forbidden("report for clusters")
@@ -175,7 +176,7 @@ func (who Identity) MayReportAtAll() error {
 	return nil
 }
 
-// MayReport is asked for heartbeats, and for what agents write of a cluster.
+// MayReport checks heartbeats and other reports of agents about a cluster.
 func (who Identity) MayReport(cluster api.Object) error {
 	if err := who.MayReportAtAll(); err != nil {
 		return err
@@ -186,9 +187,9 @@ func (who Identity) MayReport(cluster api.Object) error {
 	return nil
 }
 
-// MayReportOn is asked for reports about a workload, before anything is known. A
-// cluster that belongs to a namespace runs workloads of that one only, so an
-// agent of some namespaces has nothing to report about those of others.
+// MayReportOn checks reports about a workload before anything is looked up. A cluster that belongs
+// to a namespace only runs workloads of that namespace, so an agent restricted to some namespaces
+// has nothing to report about others.
 func (who Identity) MayReportOn(workload api.Key) error {
 	if err := who.MayReportAtAll(); err != nil {
 		return err
@@ -199,7 +200,7 @@ func (who Identity) MayReportOn(workload api.Key) error {
 	return nil
 }
 
-// MayAdminister is asked for tokens.
+// MayAdminister checks the management of tokens.
 func (who Identity) MayAdminister() error {
 	if who.Role != RoleAdmin {
 		return who.Forbidden("administer tokens")
@@ -209,13 +210,12 @@ func (who Identity) MayAdminister() error {
 
 type identityKey struct{}
 
-// With is a context of what somebody asks for.
+// With returns a context with the identity of a request.
 func With(ctx context.Context, who Identity) context.Context {
 	return context.WithValue(ctx, identityKey{}, who)
 }
 
-// Of is who makes the request; a context that passed no authentication
-// may do nothing.
+// Of returns the identity of a request. In a context without authentication, nothing is allowed.
 func Of(ctx context.Context) Identity {
 	who, _ := ctx.Value(identityKey{}).(Identity)
 	return who

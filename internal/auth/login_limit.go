@@ -6,7 +6,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// LoginLimit slows down failed logins, by the address of the client.
+// LoginLimit limits the rate of failed logins by client address.
 type LoginLimit struct {
 	rate  rate.Limit
 	burst int
@@ -15,18 +15,16 @@ type LoginLimit struct {
 	byAddress map[string]*rate.Limiter
 }
 
-// maxLimiters bounds the memory that clients with many addresses can take. Where
-// there are more, the record starts anew: that grants a few more guesses at 256
-// random bits.
+// maxLimiters limits the memory that clients with many addresses can use. When it is exceeded, all
+// limits are reset: that only allows a few more guesses at 256 random bits.
 const maxLimiters = 10_000
 
-// NewLoginLimit allows some failed logins at once, and then so many in a second.
+// NewLoginLimit allows burst failed logins at once, and then perSecond.
 func NewLoginLimit(perSecond float64, burst int) *LoginLimit {
 	return &LoginLimit{rate: rate.Limit(perSecond), burst: burst, byAddress: map[string]*rate.Limiter{}}
 }
 
-// Allow counts one failed login and reports whether the client still gets an
-// answer to it.
+// Allow counts one failed login and reports whether it is within the limit.
 func (l *LoginLimit) Allow(address string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

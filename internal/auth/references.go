@@ -7,19 +7,18 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// MayRefer is asked before an object is stored, or anything is decided from it: who
-// names another object in it must be allowed to read that one. Otherwise the status,
-// the decision or the simulation that follows would tell what only others may know.
-// What the object named before, somebody was allowed to, and may stay: before is the
-// object as it is, nil where there is none.
+// MayRefer is checked before an object is stored or used for a decision: its writer must be allowed
+// to read every object that it refers to. Otherwise the status, decision or simulation would
+// disclose information about them. References that the object already had are allowed; before is
+// the current object, or nil.
 //
-// Where nothing is there that a name stands for, the namespace alone decides, so the
-// answer is the same whether an object of a namespace exists or not.
+// If a referenced object does not exist, only the namespace is checked, so that the result does not
+// disclose whether an object in a namespace exists.
 func (r Rights) MayRefer(who Identity, object, before api.Object) error {
 	return r.mayRefer(who, object, before, "")
 }
 
-// mayRefer is MayRefer for an object of which the fields are named with a prefix.
+// mayRefer is MayRefer for an object whose fields are named with a prefix.
 func (r Rights) mayRefer(who Identity, object, before api.Object, prefix string) error {
 	refused := r.refusedReferences(who, object, before)
 	if len(refused) == 0 {
@@ -39,10 +38,10 @@ func (r Rights) mayRefer(who Identity, object, before api.Object, prefix string)
 	return forbidden
 }
 
-// maxRefused is how many references an error names.
+// maxRefused is the number of references that an error names.
 const maxRefused = 3
 
-// named is what a reference names, for messages.
+// named describes a referenced object for messages.
 func named(key api.Key) string {
 	if key.Name == "" {
 		return fmt.Sprintf("every %s of namespace %q", key.Kind, key.Namespace)
@@ -50,7 +49,7 @@ func named(key api.Key) string {
 	return key.String()
 }
 
-// refusedReferences are what an object newly names, and who writes it must not read.
+// refusedReferences returns the new references of an object that its writer may not read.
 func (r Rights) refusedReferences(who Identity, object, before api.Object) []api.Reference {
 	var refused []api.Reference
 	known := map[api.Key]bool{}
@@ -67,8 +66,7 @@ func (r Rights) refusedReferences(who Identity, object, before api.Object) []api
 	return refused
 }
 
-// mayReadNamed is asked for an object by its name: for its namespace, and for the
-// object itself where it exists.
+// mayReadNamed checks the namespace of an object and, if the object exists, the object itself.
 func (r Rights) mayReadNamed(who Identity, key api.Key) error {
 	if err := r.MayReadKey(who, key); err != nil {
 		return err

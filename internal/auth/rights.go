@@ -9,17 +9,16 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
-// Rights answers what depends on other objects, too. What belongs to a cluster has no
-// namespace of its own: who may read or write it depends on the cluster, and its agent
-// may do both.
+// Rights checks access that depends on other objects. Objects that belong to a cluster have no
+// namespace of their own: access depends on the cluster, and its agent may read and write them.
 type Rights struct {
 	fleet *fleet.Fleet
 }
 
-// NewRights are the rights to the objects of a fleet.
+// NewRights returns the Rights for the objects of a fleet.
 func NewRights(objects *fleet.Fleet) Rights { return Rights{objects} }
 
-// ErrNoCluster says that the cluster does not exist which an object would belong to.
+// ErrNoCluster says that the cluster that an object belongs to does not exist.
 var ErrNoCluster = errors.New("the cluster does not exist")
 
 // OfCluster reports whether objects of a kind belong to clusters.
@@ -28,10 +27,10 @@ func OfCluster(kind api.Kind) bool {
 	return info.Scope == api.OfCluster
 }
 
-// ClusterKey is the key of a cluster.
+// ClusterKey returns the key of a cluster.
 func ClusterKey(name string) api.Key { return api.Key{Kind: api.KindCluster, Name: name} }
 
-// cluster is a cluster as the fleet shows it, nil where there is none.
+// cluster returns a cluster of the fleet, or nil.
 func (r Rights) cluster(name string) *api.Cluster {
 	entry := r.fleet.Snapshot().Get(ClusterKey(name))
 	if entry == nil {
@@ -41,7 +40,7 @@ func (r Rights) cluster(name string) *api.Cluster {
 	return cluster
 }
 
-// mayReadOf is asked for what belongs to a cluster, nil where there is none.
+// mayReadOf checks whether objects that belong to a cluster may be read. The cluster may be nil.
 func (who Identity) mayReadOf(cluster *api.Cluster) error {
 	switch {
 	case who.Role == RoleAgent && cluster != nil:
@@ -54,7 +53,7 @@ func (who Identity) mayReadOf(cluster *api.Cluster) error {
 	return who.mayReadOwned(Owners(cluster))
 }
 
-// SeesOf reports whether what belongs to a cluster may be shown.
+// SeesOf reports whether objects that belong to a cluster may be shown.
 func (who Identity) SeesOf(cluster *api.Cluster) bool {
 	if cluster == nil {
 		return !who.Bound()
@@ -62,8 +61,8 @@ func (who Identity) SeesOf(cluster *api.Cluster) bool {
 	return who.mayReadOf(cluster) == nil
 }
 
-// MayReadKey is asked before it is known whether the object exists; without a
-// name it is about the collection.
+// MayReadKey is checked before the object is looked up. Without a name, it checks access to the
+// collection.
 func (r Rights) MayReadKey(who Identity, key api.Key) error {
 	if OfCluster(key.Kind) {
 		return who.mayReadOf(r.cluster(key.Namespace))
@@ -71,7 +70,7 @@ func (r Rights) MayReadKey(who Identity, key api.Key) error {
 	return who.MayReadNamespace(key.Namespace)
 }
 
-// MayRead is asked for an object.
+// MayRead checks whether an object may be read.
 func (r Rights) MayRead(who Identity, object api.Object) error {
 	if OfCluster(object.ObjectKind()) {
 		return who.mayReadOf(r.cluster(api.KeyOf(object).Namespace))
@@ -87,9 +86,9 @@ func (r Rights) Sees(who Identity, object api.Object) bool {
 	return who.Sees(Owners(object)...)
 }
 
-// seesNew reports whether somebody may see an object of a key that does not exist: its
-// namespace decides, its owners where it has some, and of what belongs to a cluster the
-// cluster. object is nil where there is only the key.
+// seesNew reports whether an object with this key would be visible if it existed. That depends on
+// its namespace or owners or, for objects of a cluster, on the cluster. object is nil if only the
+// key is known.
 func (r Rights) seesNew(who Identity, key api.Key, object api.Object) bool {
 	if OfCluster(key.Kind) {
 		cluster := r.cluster(key.Namespace)
@@ -98,7 +97,7 @@ func (r Rights) seesNew(who Identity, key api.Key, object api.Object) bool {
 	return who.Sees(OwnersIn(key.Namespace)...) && (object == nil || who.Sees(Owners(object)...))
 }
 
-// MayRemove is asked before the object is known.
+// MayRemove is checked before the object is looked up.
 func (r Rights) MayRemove(who Identity, key api.Key) error {
 	if !OfCluster(key.Kind) {
 		return who.MayWriteKey(key)
@@ -113,7 +112,7 @@ func (r Rights) MayRemove(who Identity, key api.Key) error {
 	return who.MayReport(cluster)
 }
 
-// MayWrite is asked once the object is known.
+// MayWrite is checked once the object is known.
 func (r Rights) MayWrite(who Identity, object api.Object) error {
 	if OfCluster(object.ObjectKind()) {
 		return r.MayRemove(who, api.KeyOf(object))
@@ -121,8 +120,8 @@ func (r Rights) MayWrite(who Identity, object api.Object) error {
 	return who.MayWrite(object)
 }
 
-// MayReportFrom is asked of agents, who report for clusters. A cluster that does
-// not exist tells an agent of some namespaces no more than one of others.
+// MayReportFrom checks reports about a cluster. To an agent restricted to some namespaces, a
+// missing cluster looks like one of another namespace.
 func (r Rights) MayReportFrom(who Identity, name string) error {
 	if who.Role != RoleAgent {
 		return nil
@@ -132,13 +131,13 @@ func (r Rights) MayReportFrom(who Identity, name string) error {
 		return who.Forbidden("report for " + ClusterKey(name).String())
 	}
 	if cluster == nil {
-		return nil // nothing runs there, which is said later
+		return nil // nothing runs there, which is reported later
 	}
 	return who.MayReport(cluster)
 }
 
-// MayRepair is asked before an object is replaced or deleted that is damaged.
-// Where it says itself whom it belongs to, that is not known any more.
+// MayRepair is checked before a damaged object is replaced or deleted. If its owners are part of
+// the object, they are unknown.
 func (who Identity) MayRepair(key api.Key) error {
 	info, _ := api.LookupKind(key.Kind)
 	if _, own := info.New().(interface{ Owners() []string }); own && who.Bound() {
@@ -147,8 +146,8 @@ func (who Identity) MayRepair(key api.Key) error {
 	return nil
 }
 
-// MaySimulate is asked before a simulation: it must not be about objects which somebody
-// may not see, whether they exist or not, nor may objects in it name such.
+// MaySimulate is checked before a simulation: it must not contain objects that are not visible,
+// whether they exist or not, nor references to them.
 func (r Rights) MaySimulate(who Identity, request api.Simulation) error {
 	if !who.Bound() {
 		return nil
@@ -162,7 +161,7 @@ func (r Rights) MaySimulate(who Identity, request api.Simulation) error {
 	for i, raw := range request.Objects {
 		object, _ := api.Decode(raw)
 		if object == nil {
-			continue // what is wrong with it is said later
+			continue // reported later
 		}
 		key := api.KeyOf(object)
 		var before api.Object
@@ -179,9 +178,8 @@ func (r Rights) MaySimulate(who Identity, request api.Simulation) error {
 	return nil
 }
 
-// Visible is an explanation without the candidates that somebody may not know of,
-// which are not counted, either, and without the values of metrics that are not for
-// them.
+// Visible returns an explanation without candidates that are not visible, which are not counted
+// either, and without the values of metrics that are not visible.
 func (r Rights) Visible(who Identity, explanation *api.Explanation) *api.Explanation {
 	if !who.Bound() {
 		return explanation
@@ -192,7 +190,7 @@ func (r Rights) Visible(who Identity, explanation *api.Explanation) *api.Explana
 	who.discloseValues(shown.Candidates)
 	kind := candidateKind(explanation)
 	if kind == api.KindOpenStackProject {
-		return &shown // of the namespace that may be read
+		return &shown // in the namespace that may be read
 	}
 	shown.Candidates = slices.DeleteFunc(shown.Candidates, func(c api.Candidate) bool {
 		entry := snapshot.Get(api.Key{Kind: kind, Name: c.Cluster})
@@ -205,7 +203,7 @@ func (r Rights) Visible(who Identity, explanation *api.Explanation) *api.Explana
 	return &shown
 }
 
-// candidateKind is what an explanation's candidates are.
+// candidateKind returns the kind of an explanation's candidates.
 func candidateKind(x *api.Explanation) api.Kind {
 	if x.Kind == api.KindCluster {
 		return api.KindCloud
@@ -216,11 +214,10 @@ func candidateKind(x *api.Explanation) api.Kind {
 	return api.KindCluster
 }
 
-// VisibleResult is the result of a simulation without what somebody could not read
-// directly either.
+// VisibleResult returns the result of a simulation without what could not be read directly.
 func (r Rights) VisibleResult(who Identity, result *api.SimulationResult) *api.SimulationResult {
-	// What other servers said was said of what there is, to those who may write that;
-	// what is simulated may name it elsewhere.
+	// Text from other servers is only visible to those who may write the address that it came from,
+	// which a simulated object may change.
 	for i, object := range result.Objects {
 		result.Objects[i] = api.WithoutDetails(object)
 	}
@@ -239,7 +236,7 @@ func (r Rights) VisibleResult(who Identity, result *api.SimulationResult) *api.S
 		}
 		shown.Objects = append(shown.Objects, who.Disclosed(object))
 	}
-	// A cluster has no namespace that would say whose it is.
+	// A cluster's key has no namespace that shows its owners.
 	sees := func(key api.Key) bool { return who.seesKey(key) && !hidden[key] }
 	for i := range result.Explanations {
 		x := &result.Explanations[i]
@@ -251,10 +248,10 @@ func (r Rights) VisibleResult(who Identity, result *api.SimulationResult) *api.S
 	return shown
 }
 
-// WithDetails is an object with the words of other servers where somebody may know
-// them, without them elsewhere. They may be anything that answers at the address that
-// somebody wrote; so they are for those who may write that address. A metric is
-// where its provider is, and who may write the one may write the other.
+// WithDetails returns an object without text from other servers, unless the identity may see it.
+// Such text is the response of whatever server is at the configured address, so it is shown only to
+// those who may write that address. A metric is in the same namespace as its provider, so whoever
+// may write one may write the other.
 func (r Rights) WithDetails(who Identity, object api.Object) api.Object {
 	if !api.HasDetails(object) || r.MayWrite(who, object) == nil {
 		return object

@@ -14,18 +14,17 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
-// sessionCheck is how often the tokens of the requests under way are looked at.
+// sessionCheck is the interval between checks of the tokens of running requests.
 const sessionCheck = 200 * time.Millisecond
 
-// ErrEnded is why a request ends whose token no longer says what it said when the
-// request began.
+// ErrEnded is the cause of the cancellation of a request whose token was revoked, has expired or
+// was changed since the request began.
 var ErrEnded = errors.New("the token has been revoked, has expired, or now has other rights")
 
-// Sessions lets requests in by their tokens, and ends those under way when their token
-// does, however long they would wait or stream. Each token is looked at once for all of
-// its requests. The fleet follows the tokens in the store, so a revoked one stops
-// working within milliseconds, and looking one up costs the store nothing, however many
-// bad tokens somebody tries.
+// Sessions authenticates requests by their tokens, and cancels running requests when their token
+// ends, however long they would wait or stream. Each token is checked once for all of its requests.
+// Tokens come from the fleet, so a revoked token stops working within milliseconds, and a lookup
+// does not access the store, however many invalid tokens are tried.
 type Sessions struct {
 	fleet    *fleet.Fleet
 	required bool
@@ -33,23 +32,22 @@ type Sessions struct {
 	now      func() time.Time
 
 	mu       sync.Mutex
-	requests map[string]map[*session]struct{} // by the token's id, "" for those without
+	requests map[string]map[*session]struct{} // by token ID, "" for requests without token
 }
 
-// session is a request that has been let in.
+// session is an authenticated request.
 type session struct {
 	who Identity
 	end context.CancelCauseFunc
 }
 
-// NewSessions knows the tokens of a fleet. required says that nobody is let in without
-// one, even while there are none; now is the clock by which they expire.
+// NewSessions returns Sessions for the tokens of a fleet. required says that a token is required
+// even if there are none yet; now is the clock for their expiry.
 func NewSessions(tokens *fleet.Fleet, required bool, logger *slog.Logger, now func() time.Time) *Sessions {
 	return &Sessions{fleet: tokens, required: required, logger: logger, now: now, requests: map[string]map[*session]struct{}{}}
 }
 
-// Loaded reports whether the tokens are known: until then a good one must not be called
-// unknown.
+// Loaded reports whether the tokens are loaded: before that, a valid token must not be rejected.
 func (s *Sessions) Loaded() bool {
 	select {
 	case <-s.fleet.Ready():
@@ -59,8 +57,8 @@ func (s *Sessions) Loaded() bool {
 	}
 }
 
-// Required says whether requests need a token. A server that has none yet
-// may leave everybody an administrator, or nobody could create the first.
+// Required reports whether requests need a token. While a server has no tokens, everybody may be an
+// administrator, because otherwise nobody could create the first one.
 func (s *Sessions) Required() bool {
 	if s.required {
 		return true
@@ -71,7 +69,7 @@ func (s *Sessions) Required() bool {
 	return false
 }
 
-// token returns a token by its id.
+// token returns a token by its ID.
 func (s *Sessions) token(id string) (Token, bool) {
 	snapshot := s.fleet.Snapshot()
 	record, ok := snapshot.System(tokenKey(id))
@@ -87,8 +85,8 @@ func (s *Sessions) token(id string) (Token, bool) {
 	return token, !expired
 }
 
-// Verify checks the text of a token. The comparison takes the same time
-// whether the id is known or not.
+// Verify checks the text of a token. The comparison takes the same time whether the ID is known or
+// not.
 func (s *Sessions) Verify(text string) (Identity, bool) {
 	id, secret, _ := strings.Cut(text, ".")
 	token, known := s.token(id)
@@ -103,7 +101,7 @@ func (s *Sessions) Verify(text string) (Identity, bool) {
 	return token.identity(), true
 }
 
-// Tokens returns the tokens that the fleet shows, the oldest first.
+// Tokens returns all tokens, the oldest first.
 func (s *Sessions) Tokens() ([]Token, error) {
 	var list []Token
 	for record := range s.fleet.Snapshot().AllSystem(KindToken) {
@@ -117,8 +115,8 @@ func (s *Sessions) Tokens() ([]Token, error) {
 	return list, nil
 }
 
-// Begin is the context of a request of somebody. It ends with the token; the
-// function returned ends it otherwise.
+// Begin returns the context of a request. It is canceled when the token ends; the returned function
+// ends the session.
 func (s *Sessions) Begin(ctx context.Context, who Identity) (context.Context, func()) {
 	ctx, end := context.WithCancelCause(With(ctx, who))
 	r := &session{who, end}
@@ -139,14 +137,14 @@ func (s *Sessions) Begin(ctx context.Context, who Identity) (context.Context, fu
 	}
 }
 
-// UnderWay is how many requests of a token have begun and not ended.
+// UnderWay returns the number of running requests of a token.
 func (s *Sessions) UnderWay(tokenID string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.requests[tokenID])
 }
 
-// check ends the requests whose token no longer stands for who was let in.
+// check cancels the requests whose token no longer has the identity with which they began.
 func (s *Sessions) check() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +158,7 @@ func (s *Sessions) check() {
 	}
 }
 
-// same reports whether two may do the same.
+// same reports whether two identities have the same rights.
 func (who Identity) same(other Identity) bool {
 	return who.TokenID == other.TokenID && who.Role == other.Role && slices.Equal(who.Namespaces, other.Namespaces)
 }
@@ -177,7 +175,7 @@ func (s *Sessions) stored(tokenID string) (Identity, bool) {
 	return token.identity(), ok
 }
 
-// Watch ends the requests of tokens that have ended, until ctx does.
+// Watch cancels the requests of tokens that have ended, until ctx is done.
 func (s *Sessions) Watch(ctx context.Context) {
 	ticker := time.NewTicker(sessionCheck)
 	defer ticker.Stop()
@@ -191,8 +189,8 @@ func (s *Sessions) Watch(ctx context.Context) {
 	}
 }
 
-// Check is asked after a long wait: who may not do any more what they might when
-// the request began must not be shown anything more. The error is ErrEnded.
+// Check is called after a long wait: if the rights have changed since the request began, nothing
+// more may be shown. The error is ErrEnded.
 func (s *Sessions) Check(ctx context.Context) error {
 	who := Of(ctx)
 	if Ended(ctx) {
@@ -210,5 +208,5 @@ func (s *Sessions) Check(ctx context.Context) error {
 	return nil
 }
 
-// Ended reports whether a request was ended because its token did.
+// Ended reports whether a request was canceled because its token ended.
 func Ended(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrEnded) }

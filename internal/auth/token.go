@@ -23,11 +23,11 @@ import (
 // KindToken is the kind of the system records that hold tokens.
 const KindToken api.Kind = "token"
 
-// Token is the record of a bearer token: everything but its secret.
+// Token is the record of a bearer token, without its secret.
 type Token struct {
 	ID string `json:"id" doc:"ID of the token: the part before the dot. It is not secret."`
-	// Hash is the SHA-256 of the secret. A secret has 256 random bits, so a slow
-	// password hash would add nothing.
+	// Hash is the SHA-256 of the secret. The secret has 256 random bits, so a slow password hash is
+	// not needed.
 	Hash        []byte     `json:"hash,omitempty" hidden:"true"`
 	Role        Role       `json:"role" enum:"admin,editor,viewer,agent"`
 	Namespaces  []string   `json:"namespaces,omitempty" doc:"Namespaces that the token is limited to. If omitted, all."`
@@ -44,7 +44,7 @@ type TokenRequest struct {
 	ExpiresAt   *time.Time `json:"expires_at,omitempty" doc:"When the token expires. If omitted, never."`
 }
 
-// Validate returns every rule the request breaks.
+// Validate returns all validation errors of the request.
 func (r *TokenRequest) Validate(now time.Time) api.FieldErrors {
 	var errs api.FieldErrors
 	if !slices.Contains(Roles, r.Role) {
@@ -76,15 +76,14 @@ type TokenStore interface {
 
 func tokenKey(id string) api.Key { return api.Key{Kind: KindToken, Name: id} }
 
-// CreateToken stores a new token. The text that it returns is the only copy of
-// the secret.
+// CreateToken stores a new token. The returned text is the only copy of the secret.
 func CreateToken(ctx context.Context, tokens TokenStore, request TokenRequest, now time.Time) (text string, token Token, revision int64, err error) {
 	if err := request.Validate(now).Err(); err != nil {
 		return "", Token{}, 0, err
 	}
 	var id [8]byte
 	var secret [32]byte
-	_, _ = rand.Read(id[:]) // never fails: crypto/rand ends the process instead
+	_, _ = rand.Read(id[:]) // never fails: crypto/rand crashes the program instead
 	_, _ = rand.Read(secret[:])
 	encoded := base64.RawURLEncoding.EncodeToString(secret[:])
 	hash := sha256.Sum256([]byte(encoded))
@@ -103,7 +102,7 @@ func CreateToken(ctx context.Context, tokens TokenStore, request TokenRequest, n
 	return token.ID + "." + encoded, token, revision, nil
 }
 
-// ListTokens returns every token, the oldest first.
+// ListTokens returns all tokens, the oldest first.
 func ListTokens(ctx context.Context, tokens TokenStore) ([]Token, error) {
 	var list []Token
 	var after string
@@ -134,7 +133,7 @@ func oldestToken(a, b Token) int {
 	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ID, b.ID))
 }
 
-// identity is the identity that the token proves.
+// identity returns the identity that the token proves.
 func (t Token) identity() Identity {
 	return Identity{TokenID: t.ID, Role: t.Role, Namespaces: t.Namespaces}
 }
@@ -147,10 +146,10 @@ func decodeToken(record store.Record) (Token, error) {
 	return token, nil
 }
 
-// ErrNoToken says that no token has the given ID.
+// ErrNoToken says that there is no token with the given ID.
 var ErrNoToken = errors.New("the token does not exist: give its ID, the part before the dot")
 
-// RevokeToken deletes a token. Running servers stop taking it at once.
+// RevokeToken deletes a token. Running servers reject it at once.
 func RevokeToken(ctx context.Context, tokens TokenStore, id string) (revision int64, err error) {
 	if !tokenIDShape(id) {
 		return 0, ErrNoToken
@@ -169,8 +168,8 @@ func RevokeToken(ctx context.Context, tokens TokenStore, id string) (revision in
 	return revision, nil
 }
 
-// tokenIDShape keeps anything but an id away from the store and the logs; the
-// text could be a whole token.
+// tokenIDShape keeps text that is not an ID away from the store and the logs: it could be a
+// complete token.
 func tokenIDShape(id string) bool {
 	if len(id) != 16 {
 		return false

@@ -6,24 +6,24 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// What is everybody's may tell of what is not: a shared cluster lists metrics of a
-// namespace, and a workload lost its place to one of another. The names that are part
-// of a spec were written by somebody who may read what they stand for, and are shown;
-// the values that follow from them are shown to those who may read these.
+// Shared objects may contain information about others: a shared cluster lists metrics of a
+// namespace, and a workload was displaced by one of another namespace. Names in a spec are shown,
+// because they were written by somebody who may read the referenced object; values derived from
+// them are shown only to those who may read them.
 
-// seesKey reports whether a reader may see what is in the namespace of a key.
+// seesKey reports whether a reader may see objects in the namespace of a key.
 func (who Identity) seesKey(key api.Key) bool { return who.Sees(OwnersIn(key.Namespace)...) }
 
-// SeesDamaged reports whether a reader may know of an object that is damaged. Whom it
-// belongs to is not known any more, where it says so itself or its cluster does.
+// SeesDamaged reports whether a reader may know of a damaged object. If the object itself or its
+// cluster names the owners, they are unknown.
 func (who Identity) SeesDamaged(key api.Key) bool {
 	info, _ := api.LookupKind(key.Kind)
 	_, owned := info.New().(interface{ Owners() []string })
 	return !who.Bound() || !owned && info.Scope != api.OfCluster && who.seesKey(key)
 }
 
-// Disclosed is an object without what its status tells of objects that the reader may
-// not see. It is a copy where there is something to leave out.
+// Disclosed returns an object without information in its status about objects that the reader may
+// not see. It is a copy if something is left out.
 func (who Identity) Disclosed(object api.Object) api.Object {
 	if !who.Bound() {
 		return object
@@ -52,20 +52,19 @@ func (who Identity) Disclosed(object api.Object) api.Object {
 	return object
 }
 
-// disclosedMetric is a metric with a value for each cluster, without their names. Each
-// has its value in its own status.
+// disclosedMetric returns a metric with per-cluster values without the names of clusters. Each
+// cluster has its value in its own status.
 func disclosedMetric(metric *api.Metric) *api.Metric {
 	m := *metric
 	m.Status.Clusters = nil
 	m.Status.Conditions = slices.Clone(m.Status.Conditions)
 	if available := api.FindCondition(m.Status.Conditions, api.ConditionAvailable); available != nil && available.Status == api.ConditionTrue {
-		available.Message = "" // it counts clusters
+		available.Message = "" // it contains numbers of clusters
 	}
 	return &m
 }
 
-// metricsOf are the metrics that the status of an object shows the values of, nil
-// where it shows none.
+// metricsOf returns the metrics whose values the status of an object contains, or nil.
 func metricsOf(object api.Object) *[]api.ClusterMetricStatus {
 	switch o := object.(type) {
 	case *api.Cluster:
@@ -80,8 +79,8 @@ func metricsOf(object api.Object) *[]api.ClusterMetricStatus {
 	return nil
 }
 
-// disclosedPreemptions is a workload without the names and priorities of those that
-// took its place, as far as the reader may not see them.
+// disclosedPreemptions returns a workload without the names and priorities of workloads that
+// displaced it, unless the reader may see them.
 func (who Identity) disclosedPreemptions(workload *api.Workload) *api.Workload {
 	hidden := func(p api.PreemptedBy) bool { return p.Workload != "" && !who.SeesWorkload(p.Workload) }
 	if !slices.ContainsFunc(workload.Status.Preemptions, hidden) {
@@ -97,12 +96,11 @@ func (who Identity) disclosedPreemptions(workload *api.Workload) *api.Workload {
 	return &w
 }
 
-// withheldReason stands where an explanation would tell the value of a metric that the
-// reader may not see.
+// withheldReason replaces a reason that contains the value of a metric that the reader may not see.
 const withheldReason = "withheld: the metric belongs to a namespace that the token must not read"
 
-// discloseValues leaves the values of metrics that the reader may not see out of
-// candidates, which have to be a copy.
+// discloseValues removes the values of metrics that the reader may not see from candidates, which
+// must be a copy.
 func (who Identity) discloseValues(candidates []api.Candidate) {
 	hidden := func(metric *api.Key) bool { return metric != nil && !who.seesKey(*metric) }
 	for i := range candidates {
@@ -122,8 +120,8 @@ func (who Identity) discloseValues(candidates []api.Candidate) {
 	}
 }
 
-// VisibleBindings is a copy of a policy without the bindings of workloads that
-// somebody may not know of.
+// VisibleBindings returns a copy of a policy without the bindings of workloads that are not
+// visible.
 func (who Identity) VisibleBindings(policy *api.PropagationPolicy) *api.PropagationPolicy {
 	shown := *policy
 	if who.Bound() {
