@@ -9,19 +9,19 @@ import (
 	"sync"
 )
 
-// Set has the keys of which there is news, each once, until they are taken.
+// Set collects the keys of changed objects, each once, until they are taken.
 type Set[K comparable] struct {
 	mu    sync.Mutex
 	keys  map[K]struct{}
-	ready chan struct{} // has a token where there are keys
+	ready chan struct{} // holds a token if there are keys
 }
 
-// NewSet returns a set without keys.
+// NewSet returns an empty set.
 func NewSet[K comparable]() *Set[K] {
 	return &Set[K]{keys: map[K]struct{}{}, ready: make(chan struct{}, 1)}
 }
 
-// Add announces news of keys. It does not wait.
+// Add adds keys. It does not block.
 func (s *Set[K]) Add(keys ...K) {
 	if len(keys) == 0 {
 		return
@@ -33,11 +33,11 @@ func (s *Set[K]) Add(keys ...K) {
 	}
 	select {
 	case s.ready <- struct{}{}:
-	default: // announced, and not taken yet
+	default: // already announced
 	}
 }
 
-// Next waits for news and takes the keys, in no order. The error is that of ctx.
+// Next waits for keys and takes them, unordered. The error is that of ctx.
 func (s *Set[K]) Next(ctx context.Context) ([]K, error) {
 	select {
 	case <-s.ready:

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Backoff are the pauses of one sort of work. Who does the work counts its failures,
-// and begins anew after a success.
+// Backoff is an exponential backoff. The caller counts its failures, and resets the count after a
+// success.
 type Backoff struct {
-	// First is the pause after the first failure, Most the longest one.
+	// First is the delay after the first failure, Most the maximum.
 	First, Most time.Duration
 }
 
-// After is the pause after so many failures in a row. Where there was none it is the
-// first: what ends all the time without a failure must not become a busy loop.
+// After returns the delay after a number of consecutive failures. After 0 failures it is First: an
+// operation that keeps ending without failure must not become a busy loop.
 func (b Backoff) After(failures int) time.Duration {
 	pause := b.First
 	for ; failures > 1 && pause < b.Most; failures-- {
@@ -24,7 +24,7 @@ func (b Backoff) After(failures int) time.Duration {
 	return min(pause, b.Most)
 }
 
-// Wait waits for a pause, or until ctx ends. It reports whether ctx goes on.
+// Wait waits for a delay, or until ctx is done. It reports whether ctx is not done.
 func Wait(ctx context.Context, pause time.Duration) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

@@ -1,5 +1,5 @@
-// Package cputime measures benchmarks by the CPU time of the process, garbage
-// collection included: wall time on a shared machine says little. It is test code.
+// Package cputime measures the CPU time of benchmarks, including garbage collection: wall time on a
+// shared machine means little. It is test code.
 package cputime
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Used is the user and system time of the process so far.
+// Used returns the user and system time of the process so far.
 func Used(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage

@@ -1,5 +1,5 @@
-// Package descriptor divides the file descriptors that the process may open, so that
-// no use of them starves another.
+// Package descriptor divides the file descriptors of the process among their uses, so that none
+// starves another.
 package descriptor
 
 import (
@@ -8,24 +8,24 @@ import (
 )
 
 const (
-	// setAside is for the store's files, the log, certificates, backups and the
-	// resolution of names.
+	// setAside is reserved for the store's files, the log, certificates, backups and name
+	// resolution.
 	setAside = 128
-	// least is the limit below which the server does not start.
+	// least is the minimum limit with which the server starts.
 	least = 64
 )
 
-// Budget is how many descriptors each kind of use may have.
+// Budget is the number of descriptors for each use.
 type Budget struct {
-	// Limit is how many the process may have open.
+	// Limit is the limit of the process.
 	Limit int
-	// Inbound is for connections of clients, Outbound for the server's own, to
-	// metrics providers, clusters and clouds.
+	// Inbound is for connections from clients, Outbound for connections to metrics providers,
+	// clusters and clouds.
 	Inbound, Outbound int
 }
 
-// Read shares out what the limit of this process allows. The Go runtime has
-// raised the soft limit to the hard one by then.
+// Read divides the limit of this process. The Go runtime has already raised the soft limit to the
+// hard limit.
 func Read() (Budget, error) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -34,8 +34,8 @@ func Read() (Budget, error) {
 	return Share(int(min(limit.Cur, 1<<30)))
 }
 
-// Share shares out a limit: half of what is not set aside is for connections of
-// clients, half for the server's own.
+// Share divides a limit: half of what is not set aside is for inbound connections, half for
+// outbound ones.
 func Share(limit int) (Budget, error) {
 	if limit < least {
 		return Budget{}, fmt.Errorf("the process may open %d files, which is not enough: at least %d are needed (ulimit -n, LimitNOFILE=)", limit, least)

@@ -19,26 +19,26 @@ import (
 )
 
 const (
-	// notice is how long before its end a certificate is worth a warning: that of
-	// a public authority has been renewed by then.
+	// notice is how long before its expiry a certificate causes a warning: certificates of public
+	// authorities have been renewed by then.
 	notice = 30 * 24 * time.Hour
-	// lookInterval is the time between two looks.
+	// lookInterval is the interval between checks.
 	lookInterval = time.Minute
-	// repeatAfter is when a warning is logged again that still holds.
+	// repeatAfter is when a warning that still applies is logged again.
 	repeatAfter = 24 * time.Hour
 )
 
 // Source is one use of certificates.
 type Source struct {
-	// Use says what they are for, such as "api".
+	// Use names the use, such as "api".
 	Use string
-	// Read returns those in use now.
+	// Read returns the certificates currently in use.
 	Read func() ([]*x509.Certificate, error)
-	// Notice is how long before the end there is a warning. Zero means 30 days.
+	// Notice is how long before the expiry there is a warning. Zero means 30 days.
 	Notice time.Duration
 }
 
-// File reads the certificates of a PEM file as it then is.
+// File returns a function that reads the certificates of a PEM file each time.
 func File(path string) func() ([]*x509.Certificate, error) {
 	return func() ([]*x509.Certificate, error) {
 		data, err := os.ReadFile(path)
@@ -69,16 +69,15 @@ func Parse(data []byte) ([]*x509.Certificate, error) {
 	return list, nil
 }
 
-// Finding is what there is to say about one certificate, or about a use whose
-// certificates cannot be read.
+// Finding is the state of one certificate, or of a use whose certificates cannot be read.
 type Finding struct {
 	Use         string
-	Certificate *x509.Certificate // nil where none can be read
-	// Problem is empty while all is well.
+	Certificate *x509.Certificate // nil if none can be read
+	// Problem is empty if there is none.
 	Problem string
 }
 
-// name tells one certificate from another. A renewed one has another serial number.
+// name identifies a certificate. A renewed one has another serial number.
 func (f Finding) name() string {
 	if f.Certificate == nil {
 		return f.Use
@@ -86,15 +85,14 @@ func (f Finding) name() string {
 	return f.Use + " " + f.Certificate.SerialNumber.Text(16) + " " + f.Certificate.Subject.String()
 }
 
-// Monitor watches over certificates. Its methods may be called from many
-// goroutines.
+// Monitor monitors certificates. It is safe for concurrent use.
 type Monitor struct {
 	sources []Source
 	logger  *slog.Logger
 	now     func() time.Time
 
 	mu sync.Mutex
-	// logged are the problems that the log tells of, by the name of the finding.
+	// logged are the problems that have been logged, by the name of the finding.
 	logged map[string]logged
 }
 
@@ -103,7 +101,7 @@ type logged struct {
 	at   time.Time
 }
 
-// kind is what is the matter with a certificate.
+// kind is the kind of problem with a certificate.
 type kind int
 
 const (
@@ -114,12 +112,12 @@ const (
 	expired
 )
 
-// New makes a monitor of sources; Run makes it log.
+// New returns a monitor of sources; Run makes it log.
 func New(sources []Source, logger *slog.Logger, now func() time.Time) *Monitor {
 	return &Monitor{sources: sources, logger: logger, now: now, logged: map[string]logged{}}
 }
 
-// Run logs what is the matter until ctx ends.
+// Run logs problems until ctx is done.
 func (m *Monitor) Run(ctx context.Context) error {
 	ticker := time.NewTicker(lookInterval)
 	defer ticker.Stop()
@@ -133,7 +131,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 	}
 }
 
-// Findings are all certificates, as of now.
+// Findings returns the current state of all certificates.
 func (m *Monitor) Findings() []Finding {
 	findings, _ := m.look()
 	return findings
@@ -172,7 +170,7 @@ func judge(c *x509.Certificate, notice time.Duration, now time.Time) (kind, stri
 	return sound, ""
 }
 
-// rough is a duration as people say it.
+// rough formats a duration approximately.
 func rough(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
@@ -184,8 +182,7 @@ func rough(d time.Duration) string {
 	return d.Round(time.Minute).String()
 }
 
-// log tells of every problem that is new, or was last told of a day ago, and of
-// those that are over.
+// log logs problems that are new or were last logged a day ago, and problems that are over.
 func (m *Monitor) log(ctx context.Context) {
 	findings, kinds := m.look()
 	m.mu.Lock()

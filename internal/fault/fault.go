@@ -18,24 +18,24 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/announce"
 )
 
-// Recorder logs and counts the panics of a server. A nil Recorder confines them all
-// the same, and tells nobody.
+// Recorder logs and counts the panics of a server. A nil Recorder still recovers from panics but
+// does not record them.
 type Recorder struct {
 	logger *slog.Logger
 	panics *prometheus.CounterVec
 	down   *prometheus.GaugeVec
 
 	mu      sync.Mutex
-	waiting map[string]int // components that wait to be started again, by name
-	// faulted is what work on objects last ended with, by object and component.
+	waiting map[string]int // components that wait to be restarted, by name
+	// faulted holds the panics in which the last work on objects ended, by object and component.
 	faulted map[string]map[string]string
-	// any is whether there is one of those.
+	// any says whether faulted is not empty.
 	any atomic.Bool
-	// changed are the objects of which it says something else.
+	// changed are the objects for which faulted has changed.
 	changed *announce.Set[string]
 }
 
-// New returns a recorder that has seen no panic. A nil logger discards.
+// New returns an empty recorder. If logger is nil, nothing is logged.
 func New(logger *slog.Logger) *Recorder {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -52,12 +52,12 @@ func New(logger *slog.Logger) *Recorder {
 	}
 }
 
-// Collectors are the recorder's metrics.
+// Collectors returns the recorder's metrics.
 func (r *Recorder) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{r.panics, r.down}
 }
 
-// Down names the components that wait to be started again after a panic, in order.
+// Down returns the names of the components that wait to be restarted after a panic, sorted.
 func (r *Recorder) Down() []string {
 	if r == nil {
 		return nil
@@ -72,11 +72,11 @@ func (r *Recorder) Down() []string {
 	return names
 }
 
-// maxFaulted bounds how many objects are remembered.
+// maxFaulted limits the number of objects in faulted.
 const maxFaulted = 10_000
 
-// remember notes how the work of a component on an object ended: with a panic, or
-// well.
+// remember records how the work of a component on an object ended: with a panic, or, if p is nil,
+// without one.
 func (r *Recorder) remember(object, component string, p *Panic) {
 	if r == nil || object == "" || p == nil && !r.any.Load() {
 		return
@@ -101,7 +101,7 @@ func (r *Recorder) remember(object, component string, p *Panic) {
 	}
 }
 
-// Forget tells that an object is gone.
+// Forget removes an object that is gone.
 func (r *Recorder) Forget(object string) {
 	if r == nil || !r.any.Load() {
 		return
@@ -112,11 +112,11 @@ func (r *Recorder) Forget(object string) {
 	r.any.Store(len(r.faulted) > 0)
 }
 
-// Any reports whether the last work on anything ended with a fault.
+// Any reports whether the last work on any object ended with a panic.
 func (r *Recorder) Any() bool { return r != nil && r.any.Load() }
 
-// Faulted says with which faults the last work on an object ended: a clause for each
-// component that panicked, in their order.
+// Faulted describes the panics in which the last work on an object ended: a clause for each
+// component, sorted.
 func (r *Recorder) Faulted(object string) []string {
 	if !r.Any() {
 		return nil
@@ -130,17 +130,17 @@ func (r *Recorder) Faulted(object string) []string {
 	return out
 }
 
-// NextChanged waits until Faulted says something else of objects that are not gone, and
-// returns which these are. The error is that of ctx. It has one caller at a time.
+// NextChanged waits until Faulted changes for objects that are not gone, and returns these objects.
+// The error is that of ctx. It must not be called concurrently.
 func (r *Recorder) NextChanged(ctx context.Context) ([]string, error) {
 	if r == nil {
 		<-ctx.Done()
-		return nil, ctx.Err() //nolint:wrapcheck // it is that of the caller
+		return nil, ctx.Err() //nolint:wrapcheck // the caller's
 	}
-	return r.changed.Next(ctx) //nolint:wrapcheck // it is that of the caller
+	return r.changed.Next(ctx) //nolint:wrapcheck // the caller's
 }
 
-// Note logs and counts a panic that was confined elsewhere.
+// Note logs and counts a panic that was recovered elsewhere.
 func (r *Recorder) Note(p *Panic) {
 	if r == nil {
 		return
@@ -150,19 +150,18 @@ func (r *Recorder) Note(p *Panic) {
 		"panic", p.cause(), "stack", string(p.Stack))
 }
 
-// Component is the part of the server that a panic is counted for.
+// Component returns the component that panics are counted for.
 func (r *Recorder) Component(name string) *Component { return &Component{recorder: r, name: name} }
 
-// Component confines the panics of one part of the server. A nil Component works
-// and tells nobody.
+// Component recovers from the panics of one part of the server. A nil Component does so without
+// recording them.
 type Component struct {
 	recorder *Recorder
 	name     string
 }
 
-// Do runs f for an object; "" stands for none. A panic in it becomes a *Panic, which
-// is logged, counted, and remembered until f ends well for the object. So does one
-// that f has confined and returns.
+// Do runs f for an object; "" means none. A panic in it becomes a *Panic, which is logged, counted,
+// and remembered until f succeeds for the object. The same applies to a *Panic that f returns.
 func (c *Component) Do(object string, f func() error) error {
 	err := Confine(object, f)
 	p, panicked := errors.AsType[*Panic](err)
@@ -175,8 +174,8 @@ func (c *Component) Do(object string, f func() error) error {
 	return err
 }
 
-// Go is Do for what returns nothing, such as the body of a goroutine. It reports
-// whether f came to its end.
+// Go is Do for functions without a result, such as the body of a goroutine. It reports whether f
+// returned normally.
 func (c *Component) Go(object string, f func()) bool {
 	return c.Do(object, func() error { f(); return nil }) == nil
 }
@@ -190,8 +189,7 @@ func (c *Component) Note(p *Panic) {
 	c.recorder.Note(p)
 }
 
-// Confine runs f for an object and turns a panic in it into a *Panic, without
-// telling anybody.
+// Confine runs f for an object and turns a panic in it into a *Panic, without recording it.
 func Confine(object string, f func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -203,22 +201,20 @@ func Confine(object string, f func() error) (err error) {
 
 // Panic is a panic as an error.
 type Panic struct {
-	// Component is the part of the server, and Object what it was working on; "" is
-	// none.
+	// Component is the part of the server, and Object what it was working on, or "".
 	Component, Object string
-	// Cause is what was panicked with.
+	// Cause is the value passed to panic.
 	Cause any
 	Stack []byte
 }
 
-// Error implements error. It is fit for a condition: one short line without the
-// stack.
+// Error implements error. It returns a short line without the stack, suitable for a condition.
 func (p *Panic) Error() string { return "a fault of the server: " + p.cause() }
 
-// maxCause bounds what is told of a cause, in characters.
+// maxCause limits the length of the cause in messages, in characters.
 const maxCause = 200
 
-// cause is what was panicked with, as one short line.
+// cause returns the cause as one short line.
 func (p *Panic) cause() string {
 	text := strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

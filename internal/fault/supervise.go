@@ -8,16 +8,15 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 )
 
-// When a component that a panic has ended is started again: the pause doubles with
-// every panic, and begins anew once the component has worked for a while.
+// Backoff for restarting a component after a panic. It is reset once the component has worked for a
+// while.
 var (
 	pauses  = backoff.Backoff{First: 250 * time.Millisecond, Most: time.Minute}
 	settled = 2 * pauses.Most
 )
 
-// Supervise runs a component until it returns, or ctx ends. After a panic, or an
-// error that wraps one, the component is started again with a back-off; meanwhile
-// it counts as down.
+// Supervise runs a component until it returns or ctx is done. After a panic, or an error that wraps
+// one, the component is restarted with a backoff; meanwhile it counts as down.
 func (c *Component) Supervise(ctx context.Context, run func(context.Context) error) error {
 	return c.repeat(ctx, "", run, func(pause time.Duration) bool {
 		if c != nil && c.recorder != nil {
@@ -29,8 +28,8 @@ func (c *Component) Supervise(ctx context.Context, run func(context.Context) err
 	})
 }
 
-// Keep runs what a component does for one object until it returns, or ctx ends. After
-// a panic, or an error that wraps one, it is begun again with a back-off.
+// Keep runs a component's work for one object until it returns or ctx is done. After a panic, or an
+// error that wraps one, it is restarted with a backoff.
 func (c *Component) Keep(ctx context.Context, object string, run func(context.Context) error) error {
 	return c.repeat(ctx, object, run, func(pause time.Duration) bool { return backoff.Wait(ctx, pause) })
 }
@@ -51,7 +50,7 @@ func (c *Component) repeat(ctx context.Context, object string, run func(context.
 	}
 }
 
-// setDown counts those of a name that wait.
+// setDown counts the waiting components with a name.
 func (r *Recorder) setDown(name string, by int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,29 +11,29 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Beat is when the agent of a cluster was last heard of.
+// Beat is when the agent of a cluster last reported.
 type Beat struct {
 	UID string `json:"uid"`
-	// At is when it last sent a heartbeat, and ReportedAt when one last said how much
-	// is in use; zero = never.
+	// At is when it last sent a heartbeat, and ReportedAt when it last reported how much is in use;
+	// zero = never.
 	At         time.Time `json:"at,omitzero"`
 	ReportedAt time.Time `json:"reported_at,omitzero"`
 }
 
-// Times are the latest beats of clusters. The zero value has none.
+// Times holds the latest beats of clusters. The zero value is empty.
 type Times struct {
 	mu    sync.RWMutex
 	beats map[string]noted // by cluster
 	last  int64            // number of the last note
 }
 
-// noted is a beat, and the number of the note that changed it last.
+// noted is a beat, and the number of the note that last changed it.
 type noted struct {
 	Beat
 	number int64
 }
 
-// Note takes in a beat, unless a later one is known. What it does not say stays as it is.
+// Note records a beat, unless a later one is known. Zero fields leave the known values unchanged.
 func (t *Times) Note(cluster string, beat Beat) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -47,8 +47,7 @@ func (t *Times) Note(cluster string, beat Beat) {
 	t.beats[cluster] = noted{beat, t.last}
 }
 
-// Since are the beats that were noted after a number, by cluster, and the number to ask
-// with next.
+// Since returns the beats noted after a number, by cluster, and the number to pass next.
 func (t *Times) Since(number int64) (beats map[string]Beat, next int64) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -61,8 +60,7 @@ func (t *Times) Since(number int64) (beats map[string]Beat, next int64) {
 	return beats, t.last
 }
 
-// Keep forgets clusters that are gone: those that there are no more, where more are
-// known than there are.
+// Keep forgets clusters that no longer exist. It only looks for them if more are known than exist.
 func (t *Times) Keep(clusters int, exists func(cluster string) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,8 +76,7 @@ func (t *Times) Forget(cluster string) {
 	delete(t.beats, cluster)
 }
 
-// Show is the cluster with the times of its last beat, where they are later than those
-// that are stored.
+// Show returns the cluster with the times of its last beat if they are later than the stored ones.
 func (t *Times) Show(cluster *api.Cluster) *api.Cluster {
 	if beat := t.of(cluster); beat == (Beat{}) {
 		return cluster
@@ -89,15 +86,14 @@ func (t *Times) Show(cluster *api.Cluster) *api.Cluster {
 	return &shown
 }
 
-// Complete puts the times of a cluster's last beat into its status, where they are
-// later than those there.
+// Complete sets the times of a cluster's last beat in its status if they are later.
 func (t *Times) Complete(cluster *api.Cluster) {
 	beat := t.of(cluster)
 	complete(&cluster.Status.LastHeartbeatAt, beat.At)
 	complete(&cluster.Status.CapacityReportedAt, beat.ReportedAt)
 }
 
-// of is the last beat of a cluster, not that of another one of its name.
+// of returns the last beat of a cluster, but not that of an earlier one with its name.
 func (t *Times) of(cluster *api.Cluster) Beat {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -107,8 +103,8 @@ func (t *Times) of(cluster *api.Cluster) Beat {
 	return Beat{}
 }
 
-// complete leaves a time alone that nobody knows yet: that there is one at all says
-// more than when.
+// complete does not set a time that was never stored: whether there is one matters more than its
+// value.
 func complete(stored **time.Time, at time.Time) {
 	if *stored != nil && at.After(**stored) {
 		*stored = &at

@@ -13,40 +13,40 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 )
 
-// Work goes on until it has nothing more to do, or ctx ends. After a panic, or an error
-// that wraps one, it is begun again with a back-off.
+// Work runs until it has nothing more to do, or ctx is done. After a panic, or an error that wraps
+// one, it is restarted with a backoff.
 type Work func(ctx context.Context) error
 
-// Group is work by key. Start and Stop say what there is, at any time; Run does it.
+// Group is a set of work by key. Start and Stop change the set at any time; Run executes it.
 type Group[K comparable] struct {
-	// Faults is told of panics. Nil tells nobody.
+	// Faults records panics. If nil, panics are not recorded.
 	Faults *fault.Component
 
 	object func(K) string
 
 	mu      sync.Mutex
-	ctx     context.Context // of Run; nil = it does not run
-	tasks   map[K]*task     // also those that are on their way out
+	ctx     context.Context // of Run; nil = not running
+	tasks   map[K]*task     // including those that are ending
 	running sync.WaitGroup
 }
 
 // task is the work for one key.
 type task struct {
 	work    Work
-	before  <-chan struct{} // closed when what the key had before has ended
+	before  <-chan struct{} // closed when the key's previous task has ended
 	cancel  context.CancelFunc
 	stopped bool
 	done    chan struct{} // closed when it has ended
 }
 
-// New makes a Group without work. faults is told of panics, with the object that work
-// for a key is about; nil tells nobody.
+// New returns an empty Group. object returns the object that the work for a key is about, for
+// panics recorded in faults, which may be nil.
 func New[K comparable](faults *fault.Component, object func(K) string) *Group[K] {
 	return &Group[K]{Faults: faults, object: object, tasks: map[K]*task{}}
 }
 
-// Start has work done for a key. What is done for it already is stopped, and the new
-// work begins when that has ended.
+// Start starts the work for a key. If there already is work for the key, it is stopped, and the new
+// work begins when it has ended.
 func (g *Group[K]) Start(key K, work Work) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -61,7 +61,7 @@ func (g *Group[K]) Start(key K, work Work) {
 	}
 }
 
-// Stop has the work for a key end, without waiting for it.
+// Stop stops the work for a key without waiting for it.
 func (g *Group[K]) Stop(key K) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -70,12 +70,12 @@ func (g *Group[K]) Stop(key K) {
 		return
 	}
 	if t.cancel == nil {
-		delete(g.tasks, key) // not begun
+		delete(g.tasks, key) // never started
 	}
 	t.stop()
 }
 
-// stop ends a task. One that was never begun ends at once.
+// stop stops a task. A task that was never started ends at once.
 func (t *task) stop() {
 	switch {
 	case t.stopped:
@@ -87,8 +87,8 @@ func (t *task) stop() {
 	t.stopped = true
 }
 
-// Run does the work until ctx ends, and returns when all of it has ended. What has not
-// been stopped is begun again by another Run.
+// Run executes the work until ctx is done, and returns when all of it has ended. A later Run
+// restarts work that has not been stopped.
 func (g *Group[K]) Run(ctx context.Context) error {
 	g.mu.Lock()
 	g.ctx = ctx
@@ -111,7 +111,7 @@ func (g *Group[K]) Run(ctx context.Context) error {
 	return nil
 }
 
-// begin begins a task. The caller holds the lock.
+// begin starts a task. The caller holds the lock.
 func (g *Group[K]) begin(key K, t *task) {
 	ctx, cancel := context.WithCancel(g.ctx)
 	t.cancel = cancel
@@ -122,13 +122,13 @@ func (g *Group[K]) begin(key K, t *task) {
 			<-t.before
 		}
 		if ctx.Err() == nil {
-			// Work has no error of its own but a panic, which is repeated until ctx ends.
+			// Work returns no error except a panic, after which it is restarted until ctx is done.
 			_ = g.Faults.Keep(ctx, g.object(key), t.work)
 		}
 	})
 }
 
-// ended takes in that a task has ended. One that ended by itself has nothing more to do.
+// ended records that a task has ended. A task that ended by itself has nothing more to do.
 func (g *Group[K]) ended(key K, t *task) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
