@@ -31,7 +31,7 @@ of a server or of a member of an external etcd cluster.`,
 		Args: cobra.ExactArgs(1),
 	}
 	from.define(cmd)
-	// again discards what was written, to begin anew; it is nil where that cannot be.
+	// again discards what was written, to start over; nil if that is impossible.
 	backup := func(cmd *cobra.Command, w io.Writer, again func() error) error {
 		return from.act(cmd,
 			func(server *client.Client) error { return server.Backup(cmd.Context(), w, again) },
@@ -52,7 +52,7 @@ of a server or of a member of an external etcd cluster.`,
 	return cmd
 }
 
-// writeWhole makes a file that is there only when it is complete and on disk.
+// writeWhole creates a file atomically: it exists only once it is complete and durable.
 func writeWhole(path string, write func(*os.File) error) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// byteSize is a setting that counts bytes, in Kubernetes' notation: "4Gi".
+// byteSize is a setting in bytes, in Kubernetes notation: "4Gi".
 type byteSize int64
 
 // String implements pflag.Value.

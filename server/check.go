@@ -9,19 +9,19 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// The exit codes of check.
+// Exit codes of check.
 const (
 	exitDamaged    = 1
 	exitUnreadable = 2
 )
 
-// exitError is an error that ends the process with a code of its own.
+// exitError is an error with an exit code.
 type exitError struct {
 	error
 	code int
 }
 
-// Unwrap returns the error itself.
+// Unwrap returns the wrapped error.
 func (e *exitError) Unwrap() error { return e.error }
 
 func newCheckCommand() *cobra.Command {

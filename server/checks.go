@@ -5,8 +5,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
 )
 
-// certificateSources are the certificates of the server's own, and those that it
-// checks others with.
+// certificateSources returns the server's own certificates, and those that it verifies others with.
 func (s *server) certificateSources() []expiry.Source {
 	var sources []expiry.Source
 	if s.tls != nil {
@@ -30,7 +29,7 @@ func (s *server) certificateSources() []expiry.Source {
 	return sources
 }
 
-// checks are what readiness looks at in the parts of the server.
+// checks returns the readiness checks of the server's parts.
 func (s *server) checks() []httpapi.Check {
 	list := []httpapi.Check{{Name: "store", State: httpapi.CheckOK}}
 	if err := s.store.Writable(); err != nil {

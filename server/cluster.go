@@ -7,8 +7,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// cluster is the cluster of embedded stores that this server's is one of, nil where it
-// is alone. What is wrong with the list is left for checkCluster.
+// cluster returns the settings of the cluster of embedded stores, or nil for a single one. Invalid
+// peers are left to checkCluster.
 func (c *config) cluster() *store.Cluster {
 	if len(c.ClusterPeers) == 0 {
 		return nil
@@ -24,16 +24,16 @@ func (c *config) cluster() *store.Cluster {
 	return cluster
 }
 
-// serverName is what people call this server among several.
+// serverName returns the display name of this server.
 func (c *config) serverName() string {
-	host, _ := os.Hostname() // it only says where others reach this one, which has a flag
+	host, _ := os.Hostname() // only used for the address of this server, which has a flag
 	return cmp.Or(c.Name, host)
 }
 
-// severalServers reports whether there may be other servers on the store.
+// severalServers reports whether other servers may share the store.
 func (c *config) severalServers() bool { return len(c.EtcdEndpoints) > 0 || len(c.ClusterPeers) > 0 }
 
-// checkCluster checks the settings of a cluster of embedded stores.
+// checkCluster validates the settings of a cluster of embedded stores.
 func (c *config) checkCluster(wrong func(format string, args ...any)) {
 	files := []struct{ name, value string }{
 		{"cluster-ca-file", c.ClusterCAFile}, {"cluster-cert-file", c.ClusterCertFile}, {"cluster-key-file", c.ClusterKeyFile},

@@ -21,7 +21,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/openstack"
 )
 
-// collectConfig is what collect can be told.
+// collectConfig is the configuration of collect.
 type collectConfig struct {
 	ConfigFile string
 
@@ -52,14 +52,14 @@ type collectConfig struct {
 	LogLevel  string
 	LogFormat string
 
-	// What has no flag: the command line of a process is there for all to read.
+	// Secrets have no flag, because command lines of processes are readable by other users.
 	token    string
 	password string
 	secret   string
 }
 
-// define is the table of settings. There is none for a secret but the file that it
-// is in.
+// define defines the flags, which are the table of settings. For a secret there is only the flag
+// for its file.
 func (c *collectConfig) define(flags *pflag.FlagSet) {
 	flags.StringVar(&c.ConfigFile, configFlag, "", "YAML or JSON file with settings; every other flag is a key in it, with _ for -")
 	defineEndpoints(flags, &c.Servers, "server", "address of the server to push to")
@@ -90,14 +90,14 @@ func (c *collectConfig) define(flags *pflag.FlagSet) {
 	flags.StringVar(&c.LogFormat, "log-format", "text", "text or json")
 }
 
-// minRefresh keeps a collector from doing nothing but pushing everything.
+// minRefresh is the minimum interval between full pushes.
 const minRefresh = time.Second
 
-// The variables of the secrets, in place of the files.
+// Environment variables for the secrets, instead of files.
 const (
 	tokenVariable    = "SCHEDULER_TOKEN"
 	passwordVariable = "SCHEDULER_PASSWORD"
-	secretVariable   = "SCHEDULER_APPLICATION_CREDENTIAL_SECRET" //nolint:gosec // a name, no secret
+	secretVariable   = "SCHEDULER_APPLICATION_CREDENTIAL_SECRET" //nolint:gosec // a name, not a secret
 )
 
 func newCollectCommand() *cobra.Command {
@@ -132,8 +132,7 @@ names, or from ` + tokenVariable + `, ` + passwordVariable + ` or
 	return cmd
 }
 
-// load completes the flags from the environment and the files, and returns the
-// access to the OpenStack.
+// load completes the flags from the environment and the files, and returns the access to OpenStack.
 func (c *collectConfig) load(flags *pflag.FlagSet, getenv func(string) string) (*api.OpenStackSpec, error) {
 	if err := fill(flags, getenv); err != nil {
 		return nil, err
@@ -178,7 +177,7 @@ func (c *collectConfig) load(flags *pflag.FlagSet, getenv func(string) string) (
 	return cloud.Spec.OpenStack, nil
 }
 
-// asSettings names the settings in place of the fields of a cloud.
+// asSettings replaces the fields of a cloud in an error by the names of the settings.
 func asSettings(err error) error {
 	fields, ok := errors.AsType[api.FieldErrors](err)
 	if !ok {
@@ -195,9 +194,10 @@ func asSettings(err error) error {
 	return errors.Join(out...)
 }
 
-// collect collects and pushes until ctx ends.
+// collect collects and pushes until ctx is done.
 func (c *collectConfig) collect(ctx context.Context, access *api.OpenStackSpec, logger *slog.Logger) error {
-	// What was not delivered is pushed again, with what is new by then.
+	// A report that was not delivered is pushed again together with later changes, so requests are
+	// not retried.
 	server, err := client.New(client.Options{
 		MaxRetries: -1,
 		Endpoints:  trimmed(c.Servers), Token: api.NewSecret(c.token), CACertFile: c.ServerCAFile,
@@ -224,14 +224,14 @@ func push(ctx context.Context, server *client.Client, cloud string, report api.C
 		switch {
 		case problem.Type == api.ProblemReportOutOfOrder:
 			return fmt.Errorf("%w: %w", openstack.ErrOutOfOrder, problem)
-		case problem.Status == http.StatusRequestEntityTooLarge: // a proxy may say so, too
+		case problem.Status == http.StatusRequestEntityTooLarge: // a proxy may respond like this too
 			return fmt.Errorf("%w: %w", openstack.ErrTooLarge, problem)
 		}
 	}
 	return err
 }
 
-// collectorName is another one at every start.
+// collectorName returns a name that is different at every start.
 func collectorName() string {
 	host, err := os.Hostname()
 	if err != nil {

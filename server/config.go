@@ -14,7 +14,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
-// config is what serve can be told.
+// config is the configuration of serve.
 type config struct {
 	ConfigFile string
 
@@ -71,7 +71,7 @@ type config struct {
 	DebugListen string
 }
 
-// define is the table of settings: one line each, for flag, variable and key.
+// define defines the flags, one line per setting, from which variables and keys are derived.
 func (c *config) define(flags *pflag.FlagSet) {
 	c.Quota, c.MinFreeSpace, c.MaxBody, c.MaxSimulation = 4<<30, 256<<20, 1<<20, 64<<20
 
@@ -129,8 +129,8 @@ func (c *config) define(flags *pflag.FlagSet) {
 	flags.StringVar(&c.DebugListen, "debug-listen", "", "loopback address to serve pprof profiles on, for debugging")
 }
 
-// load completes the flags from the environment and the configuration file, and
-// checks what can be checked without touching anything.
+// load completes the flags from the environment and the configuration file, and validates them
+// without side effects.
 func (c *config) load(flags *pflag.FlagSet, getenv func(string) string) error {
 	if err := fill(flags, getenv); err != nil {
 		return err
@@ -213,7 +213,7 @@ func (c *config) tls() bool { return c.TLSCertFile != "" }
 
 func (c *config) loopback() bool { return isLoopback(c.Listen) }
 
-// listens are the addresses that the server listens on.
+// listens returns the addresses that the server listens on.
 func (c *config) listens() []string {
 	var all []string
 	for _, address := range []string{c.Listen, c.WebhookListen, c.DebugListen, c.ClusterListen} {
@@ -224,7 +224,7 @@ func (c *config) listens() []string {
 	return all
 }
 
-// network is the policy of what the server connects to.
+// network returns the policy for outbound connections.
 func (c *config) network() (*netpolicy.Policy, error) {
 	return netpolicy.New(netpolicy.Options{
 		Loopback: !slices.ContainsFunc(c.listens(), func(address string) bool { return !isLoopback(address) }),
@@ -232,14 +232,14 @@ func (c *config) network() (*netpolicy.Policy, error) {
 	})
 }
 
-// sealFile is where the sealing key is.
+// sealFile returns the path of the encryption key.
 func (c *config) sealFile() string {
 	return cmp.Or(c.KeyFile, defaultKeyFile(c.DataDir))
 }
 
 func defaultKeyFile(dataDir string) string { return filepath.Join(dataDir, "seal.key") }
 
-// isLoopback reports whether only this machine reaches an address.
+// isLoopback reports whether an address is reachable only from this machine.
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
 
-// connectionLimit is the limit on clients' connections: what the flags say, as far
-// as the process may open that many.
+// connectionLimit returns the limit on client connections: the setting, capped by the file
+// descriptors of the process.
 func (c *config) connectionLimit(budget descriptor.Budget, logger *slog.Logger) *serve.Limit {
 	total := min(c.MaxConnections, budget.Inbound)
 	if total < c.MaxConnections {

@@ -8,9 +8,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
 )
 
-// describe words an error for a terminal: where several fields are wrong, or several
-// errors are joined, each has its own line. What others have put into it, such as the
-// server that answered, is escaped.
+// describe formats an error for a terminal: each field error and each joined error has its own
+// line. Text from others, such as the responding server, is escaped.
 func describe(err error) string {
 	fields, ok := errors.AsType[api.FieldErrors](err)
 	if !ok {
@@ -32,7 +31,7 @@ func describe(err error) string {
 	return b.String()
 }
 
-// linesOf is an error with a line for each of those that are joined in it.
+// linesOf returns an error as one line for each error joined in it.
 func linesOf(err error) []string {
 	var joined interface {
 		error
@@ -52,6 +51,5 @@ func linesOf(err error) []string {
 	return lines
 }
 
-// shown is a text of others on one line, without what looks like a secret in a wrong
-// place.
+// shown returns text from others in one line, with misplaced secrets redacted.
 func shown(text string) string { return printable.Text(api.Redact(text)) }

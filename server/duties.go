@@ -16,10 +16,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// Requests for what only the server that leads can do are passed on to it. Those that
-// come through here while another one leads were under way when that began.
+// Requests that only the leader can execute are forwarded to it. Those that arrive here while
+// another server leads were in progress when the leader changed.
 
-// dutiful answers as the parts of the present term do.
+// dutiful forwards calls to the parts of the current term.
 type dutiful struct{ leadership *leadership }
 
 func (d dutiful) signals() (*signal.Runner, error) {
@@ -74,8 +74,7 @@ func (d dutiful) LiveOpenStack(ctx context.Context, cloud string, options api.Li
 	return signals.LiveOpenStack(ctx, cloud, options)
 }
 
-// bindCluster hands the cloud that was chosen for a cluster to the writer of its
-// status.
+// bindCluster passes the cloud that was chosen for a cluster to the writer of its status.
 func (d dutiful) bindCluster(ctx context.Context, decided *api.Cluster, specRevision int64) (int64, error) {
 	signals, err := d.signals()
 	if err != nil {
@@ -122,9 +121,10 @@ func (d dutiful) Distributions(cluster string) ([]api.DistributedWorkload, error
 	return r.Distributions(cluster)
 }
 
-// cluster is what the webhook asks about a cluster, on every server.
+// cluster returns what the webhook needs to know about a cluster, on every server.
 func (d dutiful) cluster(name string) (webhook.Cluster, bool) {
-	// Before the server begins to lead, it is ready to; so this is the order to look in.
+	// The leader's parts are set before the standby is removed. Reading the standby first finds at
+	// least one of them.
 	admitting := d.leadership.standby.Load()
 	if current := d.leadership.current.Load(); current != nil {
 		return current.spot.Cluster(name)

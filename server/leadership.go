@@ -25,29 +25,28 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// duties are the parts that only the server that leads has: it alone reads metrics,
-// probes clusters and replaces pods. Each term has its own, so that none begins with
-// what was known an hour ago.
+// duties are the parts that only the leader has: it alone reads metrics, probes clusters and
+// replaces pods. Each term has its own, so that none starts with outdated data.
 type duties struct {
 	signals *signal.Runner
 	spot    *runner.Runner
 }
 
-// leadership is the server's place among those on one store. With the embedded store
-// there is no other, and it always leads.
+// leadership is this server's role among those on one store. With a single embedded store, it
+// always leads.
 type leadership struct {
 	server    *server
 	transport http.RoundTripper
 	// current is nil while another server leads.
 	current atomic.Pointer[duties]
-	// standby admits pods meanwhile; nil while this one leads.
+	// standby admits pods in that case; nil while this server leads.
 	standby atomic.Pointer[standby]
-	// led is closed once a server is known to lead, this one or another.
+	// led is closed once some server is known to lead.
 	led     chan struct{}
 	ledOnce sync.Once
 
 	mu      sync.Mutex
-	servers []store.Candidate // guarded by mu, as they were at
+	servers []store.Candidate // guarded by mu; as of at
 	at      time.Time         // guarded by mu
 }
 
@@ -59,10 +58,10 @@ func newLeadership(s *server) (*leadership, error) {
 	return &leadership{server: s, transport: transport, led: make(chan struct{})}, nil
 }
 
-// others reports whether there may be other servers on the store.
+// others reports whether other servers may share the store.
 func (l *leadership) others() bool { return l.server.config.severalServers() }
 
-// name is what people call this server among several.
+// name returns the display name of this server.
 func (l *leadership) name() string {
 	if !l.others() {
 		return ""
@@ -70,7 +69,7 @@ func (l *leadership) name() string {
 	return l.server.candidate().Name
 }
 
-// forAPI is the leadership as the API takes it, nil where there is no other server.
+// forAPI returns the leadership for the API, or nil if there are no other servers.
 func (l *leadership) forAPI() httpapi.Leader {
 	if !l.others() {
 		return nil
@@ -78,7 +77,7 @@ func (l *leadership) forAPI() httpapi.Leader {
 	return l
 }
 
-// run leads whenever it is this server's turn, until ctx ends.
+// run leads whenever it is this server's turn, until ctx is done.
 func (l *leadership) run(ctx context.Context) error {
 	if !l.others() {
 		return l.takeTurns(ctx)
@@ -100,7 +99,7 @@ func (l *leadership) takeTurns(ctx context.Context) error {
 		}
 		admitting.stop()
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // that it was told to stop is no failure
+			return nil //nolint:nilerr // canceled, not failed
 		}
 		if err != nil {
 			return err
@@ -109,8 +108,8 @@ func (l *leadership) takeTurns(ctx context.Context) error {
 	}
 }
 
-// awaitLeader notes when another server leads: from then on requests can be answered.
-// It returns an error where this server must not be one of them.
+// awaitLeader records when another server leads: from then on requests can be answered. It fails if
+// this server must not run along with the others.
 func (l *leadership) awaitLeader(ctx context.Context) error {
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
@@ -119,7 +118,7 @@ func (l *leadership) awaitLeader(ctx context.Context) error {
 			if err := l.sealsAlike(list); err != nil {
 				return err
 			}
-			// Before it stands in the line it would not name itself among the servers.
+			// Until it is a candidate, its own list of servers would not include it.
 			if slices.ContainsFunc(list, l.server.store.Is) && !l.server.store.Is(list[0]) {
 				l.ledOnce.Do(func() { close(l.led) })
 			}
@@ -134,8 +133,8 @@ func (l *leadership) awaitLeader(ctx context.Context) error {
 	}
 }
 
-// sealsAlike returns an error where a server that was there earlier seals secrets with
-// another key: neither could read what the other one writes.
+// sealsAlike fails if an earlier server encrypts secrets with another key: neither could read what
+// the other writes.
 func (l *leadership) sealsAlike(list []store.Candidate) error {
 	own := l.server.candidate().SealKey
 	for _, c := range list {
@@ -150,12 +149,12 @@ func (l *leadership) sealsAlike(list []store.Candidate) error {
 	return nil
 }
 
-// lead does what the server that leads does, for a term.
+// lead performs the leader's duties for a term.
 func (l *leadership) lead(ctx context.Context, term *store.Term) error {
 	defer term.Resign()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(term.Context(), cancel)() //nolint:contextcheck // the term ends it as well
+	defer context.AfterFunc(term.Context(), cancel)() //nolint:contextcheck // the end of the term cancels it as well
 	d := l.server.newDuties()
 	defer l.current.Store(nil)
 	return runInOrder(ctx, []component{
@@ -168,7 +167,7 @@ func (l *leadership) lead(ctx context.Context, term *store.Term) error {
 	})
 }
 
-// begin is called when decisions are about to be made by this server.
+// begin is called before this server starts to make decisions.
 func (l *leadership) begin(d *duties, revision int64) {
 	l.current.Store(d)
 	if admitting := l.standby.Swap(nil); admitting != nil {
@@ -206,8 +205,8 @@ func (l *leadership) URL(ctx context.Context) (*url.URL, error) {
 	return url.Parse(list[0].URL)
 }
 
-// Servers implements httpapi.Leader. While the store does not answer they are as they
-// were last.
+// Servers implements httpapi.Leader. While the store does not respond, it returns the last known
+// servers.
 func (l *leadership) Servers(ctx context.Context) []api.ServerMember {
 	list, _ := l.candidates(ctx)
 	members := make([]api.ServerMember, len(list))
@@ -217,12 +216,12 @@ func (l *leadership) Servers(ctx context.Context) []api.ServerMember {
 	return members
 }
 
-// candidatesFresh is how long it may go unnoticed that another server leads: nobody is
-// asked for each request.
+// candidatesFresh is how long the list of candidates is cached, so that it is not read for every
+// request.
 const candidatesFresh = 250 * time.Millisecond
 
-// candidates are the servers there are; where the error says that they cannot be asked
-// for, those that there were.
+// candidates returns the servers on the store. If they cannot be read, it returns the last known
+// ones with the error.
 func (l *leadership) candidates(ctx context.Context) ([]store.Candidate, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -237,8 +236,8 @@ func (l *leadership) candidates(ctx context.Context) ([]store.Candidate, error) 
 	return list, nil
 }
 
-// Describe implements prometheus.Collector. What there is to collect is another thing
-// in each term, so nothing is promised.
+// Describe implements prometheus.Collector. The metrics differ between terms, so none are
+// described.
 func (l *leadership) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
@@ -252,10 +251,10 @@ func (l *leadership) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// leastLease is how long a lease lasts at least: etcd grants none for less.
+// leastLease is the minimum lease: etcd grants no shorter ones.
 const leastLease = 2 * time.Second
 
-// checkLeadership checks the settings of several servers on one store.
+// checkLeadership validates the settings of several servers on one store.
 func (c *config) checkLeadership(wrong func(format string, args ...any)) {
 	if c.Lease < leastLease {
 		wrong("lease: %s must be at least %s", c.Lease, leastLease)
@@ -268,17 +267,16 @@ func (c *config) checkLeadership(wrong func(format string, args ...any)) {
 	}
 }
 
-// isBaseURL reports whether a text is the address of a server, by one of some schemes,
-// and nothing else.
+// isBaseURL reports whether a text is only the base URL of a server with one of the schemes.
 func isBaseURL(text string, schemes ...string) bool {
 	u, err := url.Parse(text)
 	return err == nil && slices.Contains(schemes, u.Scheme) && u.Hostname() != "" && u.User == nil && u.Path == "" && u.RawQuery == "" && u.Fragment == ""
 }
 
-// candidate is what this server says of itself to the others.
+// candidate returns what this server reports to the others.
 func (s *server) candidate() store.Candidate {
 	c := s.config
-	host, _ := os.Hostname() // it only says where others reach this one, which has a flag
+	host, _ := os.Hostname() // only used for the address of this server, which has a flag
 	address := s.listener.Addr().String()
 	if h, port, err := net.SplitHostPort(address); err == nil {
 		if ip := net.ParseIP(h); ip != nil && ip.IsUnspecified() {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// component is a part of the server that works until its context ends.
+// component is a part of the server that runs until its context is done.
 type component struct {
 	name string
 	run  func(context.Context) error
@@ -17,8 +17,8 @@ type component struct {
 
 var errStopped = errors.New("it stopped by itself")
 
-// runInOrder starts the components in their order and, when ctx ends or one of
-// them fails, stops them in the reverse order, each before the one it rests on.
+// runInOrder starts the components in order and, when ctx is done or one of them fails, stops them
+// in reverse order, each before the ones it depends on.
 func runInOrder(ctx context.Context, components []component) error {
 	group, ending := errgroup.WithContext(ctx)
 	stops := make([]func(), 0, len(components))

@@ -8,7 +8,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// parseLevel takes only the four plain levels; slog would also take "info+3".
+// parseLevel accepts only the four plain levels; slog would also accept "info+3".
 func parseLevel(text string) (slog.Level, error) {
 	switch text {
 	case "debug":
@@ -23,7 +23,7 @@ func parseLevel(text string) (slog.Level, error) {
 	return 0, fmt.Errorf("log-level: %q is not one of debug, info, warn, error", text)
 }
 
-// newLogger makes the logger; the level may be changed while it is used.
+// newLogger returns the logger and its level, which may be changed while it is in use.
 func newLogger(c config, w io.Writer) (*slog.Logger, *slog.LevelVar, error) {
 	parsed, err := parseLevel(c.LogLevel)
 	if err != nil {
@@ -38,8 +38,7 @@ func newLogger(c config, w io.Writer) (*slog.Logger, *slog.LevelVar, error) {
 	return slog.New(slog.NewTextHandler(w, options)), level, nil
 }
 
-// redacted is an attribute of the log without what looks like a secret in a wrong
-// place.
+// redacted returns a log attribute with misplaced secrets redacted.
 func redacted(_ []string, a slog.Attr) slog.Attr {
 	switch a.Value.Kind() {
 	case slog.KindString:

@@ -1,5 +1,5 @@
-// Command scheduler-server is the scheduling server: commands, configuration and
-// wiring. What it does is in the packages that it puts together.
+// Command scheduler-server is the scheduling server: commands, configuration and wiring. Everything
+// else is in the packages that it connects.
 package main
 
 import (
@@ -18,18 +18,17 @@ import (
 var version = "dev"
 
 func main() {
-	// The first signal asks for an orderly end. After it the signals have their
-	// usual effect again, so a second one ends the process at once.
+	// The first signal requests a graceful shutdown. Afterwards signals have their default effect,
+	// so a second one terminates the process at once.
 	ctx, release := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, release)
 	os.Exit(execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// execute runs a command line and returns the exit code: 0, or 1 when it failed;
-// check has a code more.
-// A store that fails later ends the process with store.ExitCode.
+// execute runs a command line and returns the exit code: 0, or 1 on failure; check has an
+// additional one. If the store fails later, the process exits with store.ExitCode.
 func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	root := newRootCommand() //nolint:contextcheck // a command gets the context from cobra
+	root := newRootCommand() //nolint:contextcheck // cobra passes the context to commands
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
@@ -48,7 +47,7 @@ func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "scheduler-server",
 		Short: "Decide on which clusters workloads run, and keep the decisions current",
-		// A mistake gets its own message, not two screens of flags.
+		// An error prints only its message, not the usage.
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

@@ -32,7 +32,7 @@ data directory.`,
 	return cmd
 }
 
-// memberCommand completes a command with the flags that say where the server is.
+// memberCommand adds the flags that address a running server to a command.
 func memberCommand(cmd *cobra.Command, do func(cmd *cobra.Command, server *client.Client, args []string) error) *cobra.Command {
 	var at remote
 	at.defineServer(cmd)

@@ -8,28 +8,26 @@ import (
 	"time"
 )
 
-// A server at rest gives memory back to the system, which the runtime by itself does
-// over many minutes: after the first decisions of a large fleet most of what it holds
-// is free.
+// An idle server returns memory to the operating system, which the runtime itself does only over
+// many minutes: after the first decisions of a large fleet most of the heap is free.
 const (
 	restInterval = 10 * time.Second
-	// restBytes is how much a server at rest allocates in an interval at most.
+	// restBytes is the maximum that an idle server allocates in an interval.
 	restBytes = 16 << 20
-	// leastGiven is how much it has to be worth. Giving back costs a collection, so
-	// half of what is in use has to be allocated since the last time, too: collections of
-	// a server with little to do come at most twice as often then.
+	// leastGiven is the minimum amount that is worth returning. Returning memory costs a garbage
+	// collection, so half of the memory in use must also have been allocated since the last time:
+	// collections of an idle server are then at most twice as frequent.
 	leastGiven = 64 << 20
-	// Garbage may be as much as what is in use, which is the runtime's own rule, until
-	// largeHeap is in use, and half as much from then on: the first decisions of a large
-	// fleet have to fit beside it. That costs collections, which a small server is spared.
-	// GOGC goes before.
+	// Garbage may equal the memory in use, which is the runtime's default, until largeHeap is in
+	// use, and half as much from then on: the first decisions of a large fleet must fit as well.
+	// That costs collections, which small servers are spared. GOGC takes precedence.
 	largeHeap    = 128 << 20
 	usualPercent = 100
 	largePercent = 50
 	heapInterval = time.Second
 )
 
-// garbagePercent is how much garbage there may be beside what is in use.
+// garbagePercent returns the GOGC percentage for an amount of live memory.
 func garbagePercent(live uint64) int {
 	if live >= largeHeap {
 		return largePercent
@@ -37,8 +35,8 @@ func garbagePercent(live uint64) int {
 	return usualPercent
 }
 
-// boundMemory keeps garbage in bounds, and returns what is free to the system whenever
-// the server has come to rest, until ctx ends.
+// boundMemory limits garbage, and returns free memory to the operating system whenever the server
+// becomes idle, until ctx is done.
 func boundMemory(ctx context.Context) error {
 	var r rest
 	percent := usualPercent
@@ -62,11 +60,11 @@ func boundMemory(ctx context.Context) error {
 	}
 }
 
-// memory is what the runtime says of its memory, in bytes.
+// memory holds statistics of the runtime, in bytes.
 type memory struct {
 	allocated uint64 // since the start
-	live      uint64 // by the last collection
-	heap      uint64 // that the process has: in use, dead or free
+	live      uint64 // at the last collection
+	heap      uint64 // in use, garbage or free
 }
 
 func readMemory() memory {
@@ -78,14 +76,14 @@ func readMemory() memory {
 	return memory{samples[0].Value.Uint64(), samples[1].Value.Uint64(), samples[2].Value.Uint64() + samples[3].Value.Uint64()}
 }
 
-// rest tells when the server comes to rest.
+// rest detects when the server becomes idle.
 type rest struct {
-	allocated uint64 // at the last look
-	given     uint64 // how much was allocated when memory was given back last
+	allocated uint64 // at the last check
+	given     uint64 // allocated when memory was last returned
 }
 
-// begins reports, from one look to the next, whether memory is to be given back: little
-// is allocated, and enough was since the last time.
+// begins reports, from one check to the next, whether to return memory: little is being allocated
+// now, and enough was since the last time.
 func (r *rest) begins(now memory) bool {
 	quiet := now.allocated-r.allocated <= restBytes
 	r.allocated = now.allocated

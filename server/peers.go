@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// peerTransport connects to the other servers on the store, at the addresses that
-// their operators have given them.
+// peerTransport connects to the other servers on the store, at the addresses configured by their
+// operators.
 func (c *config) peerTransport() (http.RoundTripper, error) {
 	roots, err := readAuthorities("peer-ca-file", c.PeerCAFile)
 	if err != nil {

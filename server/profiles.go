@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// serveProfiles serves pprof on an address of its own, for whoever has access to
-// this machine.
+// serveProfiles serves pprof on a separate address, for users with access to this machine.
 func (s *server) serveProfiles(ctx context.Context) error {
 	listener, err := listen(ctx, s.config.DebugListen)
 	if err != nil {
@@ -24,7 +23,7 @@ func (s *server) serveProfiles(ctx context.Context) error {
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	profiles := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	s.connections.Watch(profiles)
-	stop := context.AfterFunc(ctx, func() { _ = profiles.Close() }) // a profile under way is of no use any more
+	stop := context.AfterFunc(ctx, func() { _ = profiles.Close() }) // running profiles are no longer needed
 	defer stop()
 	s.logger.Info("serving profiles", "address", listener.Addr().String())
 	if err := profiles.Serve(s.connections.Listen("debug", listener, false)); !errors.Is(err, http.ErrServerClosed) {

@@ -10,9 +10,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// reloadOnHangup reads the log level again at each SIGHUP; certificates are read
-// again whenever they change. A configuration that is wrong by now changes
-// nothing. The function returned ends it.
+// reloadOnHangup reloads the log level at each SIGHUP; certificates are reloaded whenever they
+// change. An invalid configuration changes nothing. The returned function stops it.
 func reloadOnHangup(ctx context.Context, given *pflag.FlagSet, getenv func(string) string, level *slog.LevelVar, logger *slog.Logger) func() {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -51,7 +50,7 @@ func reload(given *pflag.FlagSet, getenv func(string) string, level *slog.LevelV
 	logger.Info("the configuration was reloaded; settings other than the log level require a restart", "log_level", c.LogLevel)
 }
 
-// loadAgain makes the configuration anew from the same command line.
+// loadAgain loads the configuration again with the same command line.
 func loadAgain(given *pflag.FlagSet, getenv func(string) string) (*config, error) {
 	c := &config{}
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)

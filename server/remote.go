@@ -17,9 +17,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// remote says where the commands that administer a server find it: it runs, and
-// is reached like the provider reaches it, or it is stopped, and its data
-// directory is opened.
+// remote says where the administrative commands find the server: a running one is addressed like by
+// the provider; for a stopped one, the data directory is opened.
 type remote struct {
 	DataDir        string
 	Endpoints      []string
@@ -28,12 +27,11 @@ type remote struct {
 	ClientCertFile string
 	ClientKeyFile  string
 
-	// mayMake lets an absent data directory be made.
+	// mayMake allows creating a missing data directory.
 	mayMake bool
 }
 
-// define completes a command that has flags of its own with those for a running or a
-// stopped server.
+// define adds the flags that address a running or stopped server to a command.
 func (r *remote) define(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.DataDir, "data-dir", "", "data directory of a stopped server, instead of a running one")
 	r.defineServer(cmd)
@@ -43,7 +41,7 @@ func (r *remote) define(cmd *cobra.Command) {
 func (r *remote) defineServer(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	defineEndpoints(flags, &r.Endpoints, "endpoint", "address of a running server")
-	// The provider's variable for several servers means the same here.
+	// The provider's variable for several servers has the same meaning here.
 	alsoNamed(flags, "endpoint", "SCHEDULER_ENDPOINTS")
 	flags.StringVar(&r.Token, "token", "", "admin token; set the environment variable instead to keep it out of the process list")
 	flags.StringVar(&r.CACertFile, "ca-cert-file", "", "PEM certificates that the server's certificate must chain to")
@@ -52,7 +50,7 @@ func (r *remote) defineServer(cmd *cobra.Command) {
 	readVariables(cmd)
 }
 
-// act asks the server where it runs, and uses its store where it is stopped.
+// act uses the API of a running server, or the store of a stopped one.
 func (r *remote) act(cmd *cobra.Command, running func(*client.Client) error, stopped func(*store.Store) error) (err error) {
 	if r.DataDir == "" {
 		return r.ask(running)
@@ -65,7 +63,7 @@ func (r *remote) act(cmd *cobra.Command, running func(*client.Client) error, sto
 	return stopped(opened)
 }
 
-// ask asks a running server.
+// ask uses the API of a running server.
 func (r *remote) ask(do func(*client.Client) error) error {
 	server, err := client.New(client.Options{
 		Endpoints: trimmed(r.Endpoints), Token: api.NewSecret(r.Token), CACertFile: r.CACertFile,
@@ -83,7 +81,7 @@ func defineEndpoints(flags *pflag.FlagSet, endpoints *[]string, name, usage stri
 	flags.StringSliceVar(endpoints, name, nil, usage+"; for several servers that share a store, separate addresses by commas or repeat the flag, and the next one is used if one fails (default "+client.DefaultEndpoint+")")
 }
 
-// trimmed leaves out the blanks around what commas separate.
+// trimmed trims whitespace around comma-separated endpoints.
 func trimmed(endpoints []string) []string {
 	out := make([]string, len(endpoints))
 	for i, text := range endpoints {
@@ -92,8 +90,8 @@ func trimmed(endpoints []string) []string {
 	return out
 }
 
-// open opens the store of the stopped server. Unless it may be made, it must
-// exist: a misspelt directory must not become an empty store.
+// open opens the store of the stopped server. Unless mayMake is set, it must exist: a misspelled
+// directory must not become an empty store.
 func (r *remote) open(ctx context.Context, stderr io.Writer) (*store.Store, error) {
 	if _, err := os.Stat(r.DataDir); err != nil && !r.mayMake {
 		return nil, fmt.Errorf("data-dir: %w", err)

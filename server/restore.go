@@ -71,7 +71,7 @@ version 3.7 or later.`,
 	return cmd
 }
 
-// checkEmpty refuses a directory that holds anything a backup does not replace.
+// checkEmpty rejects a directory that contains anything that a backup does not replace.
 func checkEmpty(dataDir string) error {
 	entries, err := os.ReadDir(dataDir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -81,7 +81,7 @@ func checkEmpty(dataDir string) error {
 		return fmt.Errorf("data-dir: %w", err)
 	}
 	for _, entry := range entries {
-		// The lock file and the reserve stay behind wherever a server has been.
+		// The lock file and the reserve are left behind by every server.
 		if name := entry.Name(); name != "seal.key" && name != "LOCK" && name != "RESERVE" {
 			return fmt.Errorf("data-dir: %s is not empty, it holds %s: restore into an empty directory, or move the old data away first", dataDir, name)
 		}

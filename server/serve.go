@@ -46,7 +46,7 @@ starts only with TLS and at least one token, or with --insecure.`,
 	return cmd
 }
 
-// run is the life of a server: open the store, wire, work until ctx ends, close.
+// run runs a server: it opens the store, connects the parts, works until ctx is done, and closes.
 func run(ctx context.Context, c config, logger *slog.Logger, stdout io.Writer) (err error) {
 	logger.Info("the server is starting", "version", version, "pid", os.Getpid())
 	starting := beginStarting(logger)
@@ -66,7 +66,7 @@ func run(ctx context.Context, c config, logger *slog.Logger, stdout io.Writer) (
 	return nil
 }
 
-// announce prints the one line that says where the server is ready.
+// announce prints the line that says where the server is ready.
 func (s *server) announce(ctx context.Context, stdout io.Writer) error {
 	for _, phase := range []struct {
 		doing string
@@ -100,8 +100,7 @@ func (s *server) announce(ctx context.Context, stdout io.Writer) error {
 	return nil
 }
 
-// checkExposure refuses an address that others reach while nobody needs a token
-// there.
+// checkExposure rejects an address that is reachable from other machines without requiring a token.
 func checkExposure(ctx context.Context, c config, tokens auth.TokenStore, logger *slog.Logger) error {
 	if c.loopback() {
 		return nil

@@ -13,37 +13,37 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A setting has one name and three spellings: the flag --data-dir, the variable
-// SCHEDULER_DATA_DIR and the configuration key data_dir. The flags of a command
-// are the table of its settings; the other spellings follow from it. It is our own,
-// because configuration libraries ignore keys that they do not know.
+// A setting has one name and three spellings: the flag --data-dir, the variable SCHEDULER_DATA_DIR
+// and the configuration key data_dir. The flags of a command are the table of its settings, from
+// which the other spellings are derived. It is implemented here because configuration libraries
+// ignore unknown keys.
 
-// configFlag names the configuration file, so it is no key in it.
+// configFlag names the configuration file, so it is not a key in it.
 const configFlag = "config"
 
-// noSetting are the flags that have a meaning on the command line only.
+// noSetting are flags that exist only on the command line.
 var noSetting = []string{"help"}
 
 func variableName(flag string) string {
 	return "SCHEDULER_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// alternativeVariable is where alsoNamed keeps the name.
+// alternativeVariable is the flag annotation in which alsoNamed stores the name.
 const alternativeVariable = "alternative-variable"
 
-// alsoNamed gives a setting a second variable, which is to be there in place of the first.
+// alsoNamed gives a setting a second variable, which can be set instead of the first.
 func alsoNamed(flags *pflag.FlagSet, flag, variable string) {
 	flags.Lookup(flag).Annotations = map[string][]string{alternativeVariable: {variable}}
 }
 
-// variableNames are all the variables of a setting.
+// variableNames returns all variables of a setting.
 func variableNames(f *pflag.Flag) []string {
 	return append([]string{variableName(f.Name)}, f.Annotations[alternativeVariable]...)
 }
 
 func keyName(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
 
-// nameVariables adds the variable to the help of every flag.
+// nameVariables adds the variable to the usage of every flag.
 func nameVariables(flags *pflag.FlagSet) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if !slices.Contains(noSetting, f.Name) {
@@ -52,19 +52,18 @@ func nameVariables(flags *pflag.FlagSet) {
 	})
 }
 
-// readVariables has a command take its flags from their variables as well.
+// readVariables makes a command read its flags from their variables as well.
 func readVariables(cmd *cobra.Command) {
 	nameVariables(cmd.Flags())
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return fill(cmd.Flags(), os.Getenv) }
 }
 
-// fill gives the flags that were not on the command line the value of their
-// variable or, next, of their key in the configuration file. An empty variable
-// counts as absent.
+// fill sets the flags that are not on the command line from their variable or, if that is unset,
+// from the configuration file. An empty variable counts as unset.
 func fill(flags *pflag.FlagSet, getenv func(string) string) error {
 	var errs []error
 	fromVariable := func(f *pflag.Flag) bool {
-		var set string // the name of the variable that is
+		var set string // the name of the variable that is set
 		for _, name := range variableNames(f) {
 			text := getenv(name)
 			if text == "" {
@@ -106,8 +105,8 @@ func fill(flags *pflag.FlagSet, getenv func(string) string) error {
 	return errors.Join(errs...)
 }
 
-// readConfigFile reads a YAML or JSON file. A key that is unknown or given twice
-// is an error: a misspelt setting must not be silently without effect.
+// readConfigFile reads a YAML or JSON file. An unknown or repeated key is an error: a misspelled
+// setting must not be silently ignored.
 func readConfigFile(path string, flags *pflag.FlagSet) (map[string]any, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -132,7 +131,7 @@ func readConfigFile(path string, flags *pflag.FlagSet) (map[string]any, error) {
 	return keys, errors.Join(errs...)
 }
 
-// keepNumbers leaves numbers as they are written.
+// keepNumbers keeps numbers as they are written.
 func keepNumbers(d *json.Decoder) *json.Decoder {
 	d.UseNumber()
 	return d

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// quietStart is how long a start may take before it says what it is doing, and
-// how long until it says so again.
+// quietStart is how long a start may take before it logs what it is doing, and the interval at
+// which it repeats that.
 const quietStart = 3 * time.Second
 
-// starting tells what a start that takes long is doing, so that none is silent.
+// starting logs what a slow start is doing.
 type starting struct {
 	logger *slog.Logger
 	began  time.Time
@@ -21,7 +21,7 @@ type starting struct {
 	ended bool   // guarded by mu
 }
 
-// beginStarting begins a start; ended says when it is over.
+// beginStarting begins a start; end ends it.
 func beginStarting(logger *slog.Logger) *starting {
 	s := &starting{logger: logger, began: time.Now()}
 	s.mu.Lock() // the timer may fire before its field is set
@@ -30,14 +30,14 @@ func beginStarting(logger *slog.Logger) *starting {
 	return s
 }
 
-// doing says what the start does from now on, as in "loading the objects".
+// doing sets what the start is doing now, as in "loading the objects".
 func (s *starting) doing(phase string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.phase = phase
 }
 
-// end ends the start; nothing is said any more.
+// end ends the start; nothing more is logged.
 func (s *starting) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// storeOptions is the store's part of the configuration.
+// storeOptions returns the store's part of the configuration.
 func (c *config) storeOptions(logger *slog.Logger) (store.Options, error) {
 	options := store.Options{
 		DataDir: c.DataDir, Cluster: c.cluster(), Endpoints: c.EtcdEndpoints, QuotaBytes: int64(c.Quota), MinFreeBytes: int64(c.MinFreeSpace),
@@ -32,8 +32,7 @@ func (c *config) storeOptions(logger *slog.Logger) (store.Options, error) {
 	return options, err
 }
 
-// etcdTLS is nil where nothing about TLS is said: the scheme of the endpoints
-// then decides.
+// etcdTLS returns nil if no TLS setting is given: the scheme of the endpoints then decides.
 func (c *config) etcdTLS() (*tls.Config, error) {
 	if c.EtcdCAFile == "" && c.EtcdCertFile == "" {
 		return nil, nil
@@ -50,8 +49,8 @@ func (c *config) etcdTLS() (*tls.Config, error) {
 		}
 		var last atomic.Pointer[tls.Certificate]
 		last.Store(&pair)
-		// Every connection shows the newest one. Files that do not fit together, as
-		// halfway through a renewal, leave the one before in use.
+		// Every connection presents the newest certificate. If the files do not match, as in the
+		// middle of a renewal, the previous one is kept.
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			if pair, err := tls.LoadX509KeyPair(c.EtcdCertFile, c.EtcdKeyFile); err == nil {
 				last.Store(&pair)
@@ -62,8 +61,8 @@ func (c *config) etcdTLS() (*tls.Config, error) {
 	return config, nil
 }
 
-// readAuthorities reads the certificates that those of somebody else must chain to, from
-// the file of a setting. Without one it returns nil: those of the system.
+// readAuthorities reads the certificates of authorities from the file of a setting. Without a file
+// it returns nil, meaning those of the operating system.
 func readAuthorities(setting, file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil

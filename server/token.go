@@ -34,14 +34,14 @@ stopped one. Once there is a token, every request needs one.`,
 	return cmd
 }
 
-// tokens is what the commands do with tokens, wherever the server is.
+// tokens are the operations on tokens, for a running or stopped server.
 type tokens interface {
 	create(ctx context.Context, request auth.TokenRequest) (text string, err error)
 	list(ctx context.Context) ([]auth.Token, error)
 	revoke(ctx context.Context, id string) error
 }
 
-// tokenCommand completes a command with the flags that say where the server is.
+// tokenCommand adds the flags that address the server to a command.
 func tokenCommand(cmd *cobra.Command, mayMake bool, do func(cmd *cobra.Command, at tokens, args []string) error) *cobra.Command {
 	at := remote{mayMake: mayMake}
 	at.define(cmd)
@@ -101,7 +101,7 @@ func newTokenListCommand() *cobra.Command {
 func newTokenRevokeCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "revoke ID", Short: "Revoke a token; it stops working at once", Args: cobra.ExactArgs(1)}
 	return tokenCommand(cmd, false, func(cmd *cobra.Command, at tokens, args []string) error {
-		// The whole text of a token is what people have at hand.
+		// Users often have only the complete text of a token.
 		id, _, _ := strings.Cut(args[0], ".")
 		return at.revoke(cmd.Context(), id)
 	})
@@ -139,7 +139,7 @@ func printJSON(w io.Writer, value any) error {
 	return err
 }
 
-// remoteTokens are those of a running server.
+// remoteTokens are the tokens of a running server.
 type remoteTokens struct{ server *client.Client }
 
 func (r remoteTokens) create(ctx context.Context, request auth.TokenRequest) (string, error) {
@@ -162,7 +162,7 @@ func (r remoteTokens) revoke(ctx context.Context, id string) error {
 	return r.server.Call(ctx, http.MethodDelete, tokensPath+"/"+id, nil, nil)
 }
 
-// storedTokens are those in the data directory of a stopped server.
+// storedTokens are the tokens in the data directory of a stopped server.
 type storedTokens struct{ store auth.TokenStore }
 
 func (s storedTokens) create(ctx context.Context, request auth.TokenRequest) (string, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
 )
 
-// checkWebhook checks how clusters reach the webhook.
+// checkWebhook validates the settings of the webhook.
 func (c *config) checkWebhook(wrong func(format string, args ...any)) {
 	if c.WebhookListen == "" {
 		if c.WebhookURL != "" {
@@ -35,14 +35,14 @@ func (c *config) checkWebhook(wrong func(format string, args ...any)) {
 	}
 }
 
-// standby admits pods while another server leads: it knows what there is in clusters.
+// standby admits pods while another server leads: it watches the clusters.
 type standby struct {
 	spot  *runner.Runner
 	end   context.CancelFunc
 	ended chan struct{}
 }
 
-// standBy begins it; nil where there is no webhook, or no other server.
+// standBy starts a standby. It returns nil if there is no webhook or no other server.
 func (l *leadership) standBy(ctx context.Context) *standby {
 	s := l.server
 	if s.spot.webhook == nil || !l.others() {
@@ -54,13 +54,13 @@ func (l *leadership) standBy(ctx context.Context) *standby {
 	ctx, b.end = context.WithCancel(ctx)
 	go func() {
 		defer close(b.ended)
-		// It ends with ctx only; until then a panic begins it again.
+		// It ends only with ctx; after a panic it is restarted.
 		_ = s.faults.Component("spot").Supervise(ctx, b.spot.Run)
 	}()
 	return b
 }
 
-// stop ends it, and waits until it has ended.
+// stop stops the standby and waits until it has ended.
 func (b *standby) stop() {
 	if b != nil {
 		b.end()
@@ -68,8 +68,8 @@ func (b *standby) stop() {
 	}
 }
 
-// spotParts are what splits pods over the nodes of clusters. Without an address for
-// the webhook there is only the runner, which says so in the status of clusters.
+// spotParts are the parts that split pods between node types. Without an address for the webhook
+// there is only the runner, which reports that in the status of clusters.
 type spotParts struct {
 	authority *certificate.Authority
 	listener  net.Listener
@@ -78,7 +78,7 @@ type spotParts struct {
 	options runner.Options
 }
 
-// openSpot puts them together.
+// openSpot connects them.
 func (s *server) openSpot(ctx context.Context) error {
 	c := s.config
 	s.spot.options = runner.Options{
@@ -115,7 +115,7 @@ func (s *server) openSpot(ctx context.Context) error {
 	return err
 }
 
-// components are the working parts among them, in the order in which they start.
+// components returns the parts to run, in start order.
 func (p *spotParts) components() []component {
 	if p.webhook == nil {
 		return nil

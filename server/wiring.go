@@ -29,7 +29,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// server holds the parts of a running server, in the direction data flows.
+// server holds the parts of a running server, in the direction of the data flow.
 type server struct {
 	config   config
 	logger   *slog.Logger
@@ -45,17 +45,17 @@ type server struct {
 	spot     spotParts
 	api      *httpapi.Server
 	listener net.Listener
-	// connections are those of the API and of the webhook together.
+	// connections limits those of the API and the webhook together.
 	connections *serve.Limit
 	starting    *starting
 	faults      *fault.Recorder
-	// tls is the certificate that the API is served with, nil for plain HTTP.
+	// tls is the certificate of the API, nil for plain HTTP.
 	tls *serve.Certificates
-	// certificates watches over those of the server's own.
+	// certificates monitors the server's certificates.
 	certificates *expiry.Monitor
 }
 
-// openServer opens the store and puts everything together. Nothing works yet.
+// openServer opens the store and connects all parts without starting them.
 func openServer(ctx context.Context, c config, logger *slog.Logger, starting *starting) (_ *server, err error) {
 	s := &server{config: c, logger: logger, starting: starting, faults: fault.New(logger)}
 	defer func() {
@@ -133,7 +133,7 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 	return s, s.register(registry)
 }
 
-// newDuties makes the parts of a term.
+// newDuties creates the parts of a term.
 func (s *server) newDuties() *duties {
 	feeds := feed.NewGroup(s.clusters, s.faults.Component("kubernetes"))
 	signals := signal.New(signal.Options{
@@ -145,14 +145,13 @@ func (s *server) newDuties() *duties {
 	return &duties{signals, runner.New(options)}
 }
 
-// supervised is a component that is started again where it panics.
+// supervised returns a component that is restarted after a panic.
 func (s *server) supervised(name string, run func(context.Context) error) component {
 	return component{name, func(ctx context.Context) error { return s.faults.Component(name).Supervise(ctx, run) }}
 }
 
-// components are the working parts in the order in which they start; they stop
-// the other way round: first nobody asks any more, then nothing is decided any
-// more, then nothing is written any more.
+// components returns the parts to run, in start order; they stop in reverse order: first requests
+// end, then decisions, then writes.
 func (s *server) components() []component {
 	list := []component{
 		{"fleet", s.fleet.Run},
@@ -172,9 +171,9 @@ func (s *server) components() []component {
 	return list
 }
 
-// serve answers requests as soon as there is something to answer from.
+// serve serves requests as soon as they can be answered.
 func (s *server) serve(ctx context.Context) error {
-	for _, ready := range []<-chan struct{}{s.decider.Ready(), s.leading.led} { // the first is after the fleet
+	for _, ready := range []<-chan struct{}{s.decider.Ready(), s.leading.led} { // the first is closed after the fleet is ready
 		select {
 		case <-ready:
 		case <-ctx.Done():
@@ -184,14 +183,13 @@ func (s *server) serve(ctx context.Context) error {
 	return s.api.Run(ctx)
 }
 
-// closeInto closes what runs without a component, and joins what goes wrong
-// into an error.
+// closeInto closes everything that is not a component, and joins errors into err.
 func (s *server) closeInto(err *error) {
 	if s.listener != nil {
-		_ = s.listener.Close() // closed already where requests were served
+		_ = s.listener.Close() // already closed if requests were served
 	}
 	if s.spot.listener != nil {
-		_ = s.spot.listener.Close() // likewise
+		_ = s.spot.listener.Close() // as above
 	}
 	if s.store != nil {
 		if closing := s.store.Close(); closing != nil {
@@ -200,7 +198,7 @@ func (s *server) closeInto(err *error) {
 	}
 }
 
-// register puts the figures of every part under /metrics.
+// register registers the metrics of all parts.
 func (s *server) register(registry *prometheus.Registry) error {
 	build := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "scheduler_build_info", Help: "1; the version is a label.", ConstLabels: prometheus.Labels{"version": version},
