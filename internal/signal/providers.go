@@ -14,8 +14,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/static"
 )
 
-// types are the types of metrics provider. A new one is a package with a
-// source.Type, and a line here.
+// types are the types of metrics providers. To add one, add a package with a source.Type, and a
+// line here.
 var types = []source.Type{
 	static.Type,
 	prometheus.Type,
@@ -24,8 +24,8 @@ var types = []source.Type{
 	http.Type,
 }
 
-// ReadConstant returns the status that a metric has at a provider whose values
-// stand in its spec. ok is false for every other provider.
+// ReadConstant returns the status of a metric whose provider has the values in its spec. ok is
+// false for every other provider.
 func ReadConstant(provider *api.MetricsProvider, metric *api.Metric, now time.Time) (status api.MetricStatus, ok bool) {
 	for _, t := range types {
 		if t.Name == provider.Spec.Type {

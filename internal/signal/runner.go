@@ -1,6 +1,5 @@
-// Package signal brings in what happens outside of the server: the values of
-// metrics, and which clusters are online. It writes them as statuses; what
-// follows from them is the reconciler's business.
+// Package signal reads data from outside the server: the values of metrics, and which clusters are
+// online. It writes them as statuses; the reconciler decides what follows from them.
 package signal
 
 import (
@@ -30,39 +29,40 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 )
 
-// ErrNotFound says that a heartbeat names a cluster that does not exist.
+// ErrNotFound says that a report names a cluster that does not exist.
 var ErrNotFound = health.ErrNotFound
 
-// ErrStale says that what was decided on has changed since.
+// ErrStale says that the object that a decision was based on has changed since.
 var ErrStale = errors.New("the object has changed meanwhile")
 
-// Options of a Runner. All but Network, Beats, Reserved, Kubernetes, Logger and Now are required.
+// Options of a Runner. All except Network, Beats, Reserved, Kubernetes, Logger and Now are
+// required.
 type Options struct {
-	// Fleet tells what there is.
+	// Fleet holds the objects.
 	Fleet *fleet.Fleet
-	// Store takes many statuses at a time, Batcher one.
+	// Store writes many statuses at once, Batcher one.
 	Store   Store
 	Batcher Batcher
 	// Codec encodes statuses.
 	Codec Codec
-	// Network says what may be connected to.
+	// Network is the policy for outbound connections.
 	Network *netpolicy.Policy
-	// Beats learns when clusters were last heard of. Default: this Runner alone does.
+	// Beats records when clusters last reported. Default: private to this Runner.
 	Beats *heartbeat.Times
-	// Reserved reports whether decisions hold amounts on a cluster that its next
-	// capacity report frees. Default: always.
+	// Reserved reports whether decisions hold amounts on a cluster that its next capacity report
+	// releases. Default: always.
 	Reserved func(cluster string) bool
-	// Kubernetes are the feeds of clusters. Default: those of this Runner alone.
+	// Kubernetes are the feeds of clusters. Default: private to this Runner.
 	Kubernetes *feed.Group
-	// Logger receives changes of state and what goes wrong. Nil discards it.
+	// Logger receives changes of state and errors. If nil, they are discarded.
 	Logger *slog.Logger
-	// Faults is told of panics. Nil tells nobody.
+	// Faults records panics. If nil, panics are not recorded.
 	Faults *fault.Recorder
-	// Now is the clock. Nil is time.Now.
+	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 }
 
-// Runner runs everything that listens to the outside.
+// Runner runs all signal sources.
 type Runner struct {
 	fleet     *fleet.Fleet
 	tracker   *settle.Tracker
@@ -74,7 +74,7 @@ type Runner struct {
 	faults    *fault.Component
 }
 
-// New makes a Runner.
+// New returns a Runner.
 func New(o Options) *Runner {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -94,13 +94,13 @@ func New(o Options) *Runner {
 	return r
 }
 
-// Collectors are the runner's own figures.
+// Collectors returns the runner's metrics.
 func (r *Runner) Collectors() []prom.Collector {
 	return slices.Concat(r.collector.Collectors(), r.monitor.Collectors(), r.observer.Collectors(), r.clouds.Collectors())
 }
 
-// Run listens until ctx ends. It begins once the fleet is loaded: before, a
-// metric's provider would seem to be missing.
+// Run runs until ctx is done. It starts once the fleet is loaded: before that, providers would seem
+// to be missing.
 func (r *Runner) Run(ctx context.Context) error {
 	select {
 	case <-r.fleet.Ready():
@@ -122,7 +122,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	return nil
 }
 
-// order is that in which objects are told: a metric's provider before the metric.
+// order is the order in which objects are passed on: a metric's provider before the metric.
 var order = []api.Kind{api.KindMetricsProvider, api.KindMetric, api.KindCloud, api.KindCluster}
 
 func (r *Runner) load(snapshot *fleet.Snapshot) {
@@ -159,17 +159,17 @@ func (r *Runner) follow(ctx context.Context, subscription *fleet.Subscription) e
 func (r *Runner) put(entry *fleet.Entry, since, latest int64) {
 	key := api.KeyOf(entry.Object)
 	if !r.faults.Go(key.String(), func() { r.pass(entry, since, latest) }) {
-		r.tracker.Close(key, latest, 0) // it is not waited for, until it changes again
+		r.tracker.Close(key, latest, 0) // it is not waited for until it changes again
 	}
 }
 
-// pass tells those of an object whom it concerns.
+// pass passes an object on to the parts that use it.
 func (r *Runner) pass(entry *fleet.Entry, since, latest int64) {
 	switch o := entry.Object.(type) {
 	case *api.Cluster:
 		r.monitor.Put(o, entry.SpecRevision, since, latest)
 		r.collector.Put(o, entry.SpecRevision, since, latest)
-		r.observer.Put(o) // after the monitor, which takes what it observes
+		r.observer.Put(o) // after the monitor, which uses its observations
 	case *api.Cloud:
 		r.clouds.Put(o, entry.SpecRevision, since, latest)
 	default:
@@ -195,44 +195,42 @@ func (r *Runner) passGone(key api.Key, since, latest int64) {
 	}
 }
 
-// Settle waits until every provider, metric and cluster that changed in a
-// revision has been read or probed once, with success or without, or until ctx
-// ends. It returns the revision that shows the outcome. What changed in earlier
-// revisions is waited for only briefly, so that a provider that hangs does not
-// hold up those who have nothing to do with it.
+// Settle waits until every provider, metric and cluster that changed in a revision has been read or
+// probed once, successfully or not, or until ctx is done. It returns the revision that shows the
+// result. It waits only briefly for changes in earlier revisions, so that a provider that hangs
+// does not delay unrelated writes.
 func (r *Runner) Settle(ctx context.Context, revision int64) (int64, error) {
-	// The fleet asks the store when nothing shows the revision.
+	// The fleet asks the store if nothing shows the revision.
 	if _, err := r.fleet.WaitRevision(ctx, revision); err != nil {
 		return revision, err
 	}
 	return r.tracker.Wait(ctx, revision)
 }
 
-// Heartbeat takes the report of a cluster's agent. Whatever it says that is new is
-// durable when Heartbeat returns, and the revision shows it, which is 0 where there is
-// nothing of that. ErrNotFound: there is no such cluster.
+// Heartbeat accepts the report of a cluster's agent. If it contains changes, these are durable when
+// Heartbeat returns, and visible at the returned revision, otherwise 0. ErrNotFound: there is no
+// such cluster.
 func (r *Runner) Heartbeat(ctx context.Context, cluster string, hb api.Heartbeat) (revision int64, err error) {
 	return r.known(ctx, cluster, func() (int64, error) { return r.monitor.Heartbeat(ctx, cluster, hb) })
 }
 
-// Report takes amounts that somebody else than its agent reports about a cluster.
-// They are durable when Report returns, and the revision shows them. ErrNotFound:
-// there is no such cluster.
+// Report accepts amounts that somebody other than its agent reports about a cluster. They are
+// durable when Report returns, and visible at the returned revision. ErrNotFound: there is no such
+// cluster.
 func (r *Runner) Report(ctx context.Context, cluster string, amounts health.Amounts) (revision int64, err error) {
 	return r.known(ctx, cluster, func() (int64, error) { return r.monitor.Report(ctx, cluster, amounts) })
 }
 
-// ObservedSpot takes in what is known of the on-demand and spot nodes of a cluster,
-// and of whether its pods are split; see health.Monitor. It does not wait for the
-// write.
+// ObservedSpot accepts observations of the on-demand and spot nodes of a cluster, and of the split
+// of its pods; see health.Monitor. It does not wait for the write.
 func (r *Runner) ObservedSpot(cluster, uid string, status *api.SpotStatus, condition api.Condition) {
 	r.monitor.ObservedSpot(cluster, uid, status, condition)
 }
 
-// Bind stores on which cloud a cluster is to be created, as decided stands in its
-// status. ErrStale: the cluster has changed since, or is gone.
+// Bind stores the cloud that was chosen for a cluster, given in the status of decided. ErrStale:
+// the cluster has changed since, or is gone.
 func (r *Runner) Bind(ctx context.Context, decided *api.Cluster, specRevision int64) (revision int64, err error) {
-	// Who decided may have heard of the spec before the monitor has.
+	// The caller may know the spec before the monitor does.
 	if err := r.tracker.Reach(ctx, specRevision); err != nil {
 		return 0, err
 	}
@@ -243,8 +241,8 @@ func (r *Runner) Bind(ctx context.Context, decided *api.Cluster, specRevision in
 	return revision, err
 }
 
-// known asks the monitor about a cluster, and once more where it was created a
-// moment ago, and the monitor is yet to hear of it.
+// known calls the monitor about a cluster, and once more if the cluster was just created and the
+// monitor does not know it yet.
 func (r *Runner) known(ctx context.Context, cluster string, ask func() (int64, error)) (int64, error) {
 	revision, err := ask()
 	snapshot := r.fleet.Snapshot()
@@ -257,7 +255,7 @@ func (r *Runner) known(ctx context.Context, cluster string, ask func() (int64, e
 	return ask()
 }
 
-// ReportCloud takes what a collector found about a cloud; see openstack.Clouds.
+// ReportCloud accepts the report of a collector about a cloud; see openstack.Clouds.
 func (r *Runner) ReportCloud(ctx context.Context, cloud string, report api.CloudReport) (revision int64, changed bool, err error) {
 	revision, changed, err = r.clouds.Report(ctx, cloud, report)
 	if !errors.Is(err, openstack.ErrNotFound) {
@@ -269,7 +267,7 @@ func (r *Runner) ReportCloud(ctx context.Context, cloud string, report api.Cloud
 	return r.clouds.Report(ctx, cloud, report)
 }
 
-// LiveOpenStack asks the OpenStack of a cloud what it has; see openstack.Clouds.
+// LiveOpenStack queries the OpenStack of a cloud; see openstack.Clouds.
 func (r *Runner) LiveOpenStack(ctx context.Context, cloud string, options api.LiveOptions) (*api.LiveOpenStack, error) {
 	live, err := r.clouds.Live(ctx, cloud, options)
 	if !errors.Is(err, openstack.ErrNotFound) {
@@ -281,8 +279,8 @@ func (r *Runner) LiveOpenStack(ctx context.Context, cloud string, options api.Li
 	return r.clouds.Live(ctx, cloud, options)
 }
 
-// awaitCloud waits until a cloud that was created a moment ago is known; where
-// there is none it returns the given error.
+// awaitCloud waits until a cloud that was just created is known. If there is none, it returns
+// missing.
 func (r *Runner) awaitCloud(ctx context.Context, cloud string, missing error) error {
 	snapshot := r.fleet.Snapshot()
 	if snapshot.Get(api.Key{Kind: api.KindCloud, Name: cloud}) == nil {

@@ -11,12 +11,12 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// Store writes many statuses at a time.
+// Store writes many statuses at once.
 type Store interface {
 	Derive(ctx context.Context, writes []store.StatusWrite) (int64, error)
 }
 
-// Batcher joins single writes of statuses into transactions.
+// Batcher combines single writes of statuses into transactions.
 type Batcher interface {
 	Submit(ctx context.Context, write store.StatusWrite) (int64, error)
 }
@@ -26,7 +26,7 @@ type Codec interface {
 	EncodeStatus(object api.Object) ([]byte, error)
 }
 
-// writer stores what the collector and the monitor observed.
+// writer stores the observations of the collector and the monitor.
 type writer struct {
 	store   Store
 	batcher Batcher
@@ -82,8 +82,8 @@ func (w writer) encode(write status.Write) (store.StatusWrite, error) {
 	return store.StatusWrite{Key: key, Value: value, SpecRevision: write.SpecRevision}, nil
 }
 
-// translate turns the store's refusal into a *status.StaleError, unless
-// something else went wrong as well.
+// translate converts a conflict of the store to a *status.StaleError, unless another error is
+// joined to it.
 func translate(err error) error {
 	stale, other := split(err)
 	if other != nil || stale == nil {
@@ -92,7 +92,7 @@ func translate(err error) error {
 	return &status.StaleError{Keys: stale}
 }
 
-// split takes an error that joins several apart.
+// split splits a joined error.
 func split(err error) (stale []api.Key, other error) {
 	if err == nil {
 		return nil, nil
@@ -107,7 +107,7 @@ func split(err error) (stale []api.Key, other error) {
 		}
 		return stale, other
 	}
-	if conflict, ok := err.(*store.ConflictError); ok { //nolint:errorlint // its siblings in a join count too
+	if conflict, ok := err.(*store.ConflictError); ok { //nolint:errorlint // the other errors in a join count too
 		return conflict.Keys, nil
 	}
 	return nil, err

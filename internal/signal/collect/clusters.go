@@ -11,7 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
-// putCluster takes over a cluster, nil where it is gone. What its metrics ask for may
+// putCluster adds or replaces a cluster, or removes it if o is nil. The queries of its metrics may
 // depend on it.
 func (c *Collector) putCluster(name string, o *api.Cluster, since, latest int64) {
 	before := c.clusters[name]
@@ -44,15 +44,15 @@ func (c *Collector) putCluster(name string, o *api.Cluster, since, latest int64)
 			continue
 		}
 		if _, known := m.written.Clusters[name]; before == nil && known {
-			continue // from before a restart: the provider's next reading includes it
+			continue // after a restart: included in the provider's next reading
 		}
 		c.Tracker.Open(key, since, latest)
 		m.loop.readFor(m, name)
 	}
 }
 
-// asksTheSame reports whether the metrics of a cluster ask for the same as those of
-// another version of it.
+// asksTheSame reports whether the queries of a cluster's metrics are the same in two versions of
+// it.
 func asksTheSame(a, b *api.Cluster) bool {
 	return a.Metadata.UID == b.Metadata.UID && slices.Equal(metricsOf(a), metricsOf(b)) &&
 		maps.Equal(a.Metadata.Labels, b.Metadata.Labels) && maps.Equal(a.Spec.Claims, b.Spec.Claims) &&
@@ -70,17 +70,17 @@ func metricsOf(c *api.Cluster) []api.Key {
 	return keys
 }
 
-// ask is what is asked for a metric, of a cluster where each has a value of its own.
+// ask is the query for a metric, for one cluster if each cluster has its own value.
 type ask struct {
 	cluster string
 	query   string
-	err     error // why nobody is to be asked
+	err     error // why there is no query
 }
 
-// perCluster reports whether each cluster has a value of its own.
+// perCluster reports whether each cluster has its own value.
 func (l *loop) perCluster() bool { return l.provider != nil && l.provider.Spec.PerCluster() }
 
-// readFor has a metric read at once for one cluster.
+// readFor triggers an immediate reading of a metric for one cluster.
 func (l *loop) readFor(m *metric, cluster string) {
 	key := api.KeyOf(m.object)
 	some, pending := l.pending[key]
@@ -93,7 +93,7 @@ func (l *loop) readFor(m *metric, cluster string) {
 	l.notify()
 }
 
-// asks are those for a metric, for all clusters that list it or only for some.
+// asks returns the queries for a metric, for all clusters that list it or only for some.
 func (l *loop) asks(m *metric, only map[string]bool) []ask {
 	name := m.object.Spec.MetricsProvider.Metric
 	if l.provider == nil || l.kind.Query == nil {
@@ -113,7 +113,7 @@ func (l *loop) asks(m *metric, only map[string]bool) []ask {
 	return list
 }
 
-// reading is the answer to an ask.
+// reading returns the reading for an ask.
 func (a ask) reading(readings map[string]source.Reading, err error) source.Reading {
 	if a.err != nil {
 		return source.Reading{Err: source.Invalid("%s", a.err)}
@@ -121,9 +121,8 @@ func (a ask) reading(readings map[string]source.Reading, err error) source.Readi
 	return answerTo(a.query, readings, err)
 }
 
-// observeEach returns the status of a metric after a reading for some of the clusters
-// that list it, and whether it says anything new. What went wrong for one cluster is
-// said of that one alone.
+// observeEach returns the status of a metric after a reading for some of the clusters that list it,
+// and whether it has changed. An error for one cluster affects only that cluster.
 func (l *loop) observeEach(it item, readings map[string]source.Reading, err error, now time.Time) (next api.MetricStatus, changed bool) {
 	m := it.metric
 	next = m.written
@@ -143,7 +142,7 @@ func (l *loop) observeEach(it item, readings map[string]source.Reading, err erro
 		}
 		known := m.each[a.cluster]
 		if known == nil || known.query != "" && known.query != a.query {
-			// The stored value, if there is one, answers another question.
+			// The stored value, if any, belongs to another query.
 			known = &clusterMetric{}
 			delete(next.Clusters, a.cluster)
 		}
@@ -168,13 +167,13 @@ func (l *loop) observeEach(it item, readings map[string]source.Reading, err erro
 		condition.Message = fmt.Sprintf("%d of the %d clusters that list it have no value; the status of each cluster says why", failed, len(next.Clusters))
 	}
 	if len(next.Clusters) == 0 {
-		next.Clusters = nil // the form that it has when it is read back
+		next.Clusters = nil // same as after decoding
 	}
 	api.SetCondition(&next.Conditions, condition, now)
 	return next, !reflect.DeepEqual(next, m.written)
 }
 
-// observeOne is what is stored of one cluster after a reading for it.
+// observeOne returns what is stored for one cluster after a reading.
 func (m *metric) observeOne(known *clusterMetric, old api.MetricReading, reading source.Reading, normalize func(api.MetricSpec, float64) (float64, error), now time.Time) api.MetricReading {
 	err := reading.Err
 	if err == nil {

@@ -1,6 +1,6 @@
-// Package collect keeps the status of metrics and metrics providers: it reads
-// every provider at its interval, and at once when the provider or one of its
-// metrics changes, and stores what differs from what is stored already.
+// Package collect maintains the status of metrics and metrics providers: it reads every provider at
+// its interval, and immediately when the provider or one of its metrics changes, and stores what
+// has changed.
 package collect
 
 import (
@@ -23,33 +23,32 @@ import (
 // Writer stores statuses.
 type Writer interface {
 	// WriteAll stores them and returns the revision. A *status.StaleError and a
-	// *status.FailedError, or both joined, say which ones were left out, and that
-	// all others are stored; any other error that some may not be.
+	// *status.FailedError, or both joined, say which ones were left out; all others are stored.
+	// After any other error, some may not be stored.
 	WriteAll(ctx context.Context, writes []status.Write) (revision int64, err error)
 }
 
 // Options of a Collector.
 type Options struct {
-	// Types are the types of provider.
+	// Types are the provider types.
 	Types []source.Type
-	// Network says what providers may connect to.
+	// Network is the policy for outbound connections.
 	Network *netpolicy.Policy
-	// Writer stores what was observed.
+	// Writer stores the statuses.
 	Writer Writer
-	// Tracker learns which changes are answered.
+	// Tracker is notified when changes have been processed.
 	Tracker *settle.Tracker
-	// Normalize checks a raw value and maps it to 0 ... 1.
+	// Normalize validates a raw value and maps it to 0 ... 1.
 	Normalize func(spec api.MetricSpec, raw float64) (float64, error)
-	// Logger. Default: discards.
+	// Logger. If nil, log messages are discarded.
 	Logger *slog.Logger
-	// Faults is told of panics. Nil tells nobody.
+	// Faults records panics. If nil, panics are not recorded.
 	Faults *fault.Component
-	// Now is the clock of what is written. Default time.Now.
+	// Now is the clock of written times. Default: time.Now.
 	Now func() time.Time
 }
 
-// Collector reads metrics providers. Put and Remove tell it what there is; Run
-// does the work.
+// Collector reads metrics providers. Put and Remove update the objects; Run does the work.
 type Collector struct {
 	Options
 	figures *figures
@@ -57,14 +56,14 @@ type Collector struct {
 	running *keyed.Group[api.Key] // the loops
 
 	mu      sync.Mutex
-	loops   map[api.Key]*loop // by provider, also by one that does not exist but is named
+	loops   map[api.Key]*loop // by provider, including missing providers that metrics name
 	metrics map[api.Key]*metric
 
 	clusters map[string]*api.Cluster
 	listing  map[api.Key]map[string]bool // clusters by metric
 }
 
-// New makes a Collector that knows no objects.
+// New returns a Collector without objects.
 func New(options Options) *Collector {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
@@ -78,7 +77,7 @@ func New(options Options) *Collector {
 	}
 }
 
-// Run reads until ctx ends, and returns when every reading has ended.
+// Run reads until ctx is done, and returns when all readings have ended.
 func (c *Collector) Run(ctx context.Context) error {
 	err := c.running.Run(ctx)
 	c.mu.Lock()
@@ -89,14 +88,14 @@ func (c *Collector) Run(ctx context.Context) error {
 	return err
 }
 
-// Collectors are the collector's own figures.
+// Collectors returns the collector's metrics.
 func (c *Collector) Collectors() []prometheus.Collector {
 	return append(c.figures.collectors(), ages{c})
 }
 
-// Put tells of a metric, a provider or a cluster as it is since a change that happened in
-// the revisions from since to latest. Objects of other kinds, and changes that
-// leave the user-written part alone, do nothing.
+// Put adds or updates a metric, provider or cluster after a change in the revisions since to
+// latest. Objects of other kinds, and changes that do not affect the user-written part, are
+// ignored.
 func (c *Collector) Put(object api.Object, specRevision, since, latest int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +109,7 @@ func (c *Collector) Put(object api.Object, specRevision, since, latest int64) {
 	}
 }
 
-// Remove tells that an object is gone.
+// Remove removes an object.
 func (c *Collector) Remove(key api.Key, since, latest int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,8 +147,8 @@ func (c *Collector) putProvider(p *api.MetricsProvider, revision, since, latest 
 	}
 	l.setProvider(p, revision)
 	if !known && answered(p.Metadata, p.Status.ObservedGeneration, p.Status.Conditions) {
-		// Known from before a restart: the stored statuses hold, and the
-		// providers are read again one after the other, not all at once.
+		// Known from before a restart: the stored statuses are valid, and the providers are read
+		// one after another, not all at once.
 		l.readAllAt(c.Now().Add(l.phase()))
 		return
 	}
@@ -175,7 +174,7 @@ func (c *Collector) putMetric(o *api.Metric, revision, since, latest int64) {
 	same := m.loop != nil && m.object.Metadata.Generation == o.Metadata.Generation
 	m.object, m.revision = o, revision
 	if same {
-		// A write under way is refused because of the new revision.
+		// A write in progress is rejected because of the new revision.
 		m.loop.read(m)
 		return
 	}
@@ -187,7 +186,7 @@ func (c *Collector) putMetric(o *api.Metric, revision, since, latest int64) {
 		l.metrics[key] = m
 	}
 	if answered(o.Metadata, o.Status.ObservedGeneration, o.Status.Conditions) {
-		// As above: the provider's next reading includes it.
+		// As above: included in the provider's next reading.
 		m.loop.readAllAt(c.Now().Add(m.loop.phase()))
 		return
 	}
@@ -195,12 +194,12 @@ func (c *Collector) putMetric(o *api.Metric, revision, since, latest int64) {
 	m.loop.read(m)
 }
 
-// answered reports whether a stored status answers the present generation.
+// answered reports whether a stored status is for the current generation.
 func answered(meta api.Metadata, observed int64, conditions []api.Condition) bool {
 	return observed == meta.Generation && api.FindCondition(conditions, api.ConditionAvailable) != nil
 }
 
-// loop returns the loop of a provider, and makes it when there is none.
+// loop returns the loop of a provider, creating it if necessary.
 func (c *Collector) loop(key api.Key) *loop {
 	l := c.loops[key]
 	if l == nil {

@@ -11,13 +11,12 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
-// leastConcealed is how long a part of a secret is at least that is looked for:
-// shorter ones are in any text.
+// leastConcealed is the minimum length of a part of a secret that is looked for: shorter ones occur
+// in any text.
 const leastConcealed = 4
 
-// conceal takes the secrets of a provider out of what is wrong with its answers. A
-// server, or a proxy in front of it, may repeat what it does not accept, and what
-// is wrong is stored and shown.
+// conceal removes the secrets of a provider from errors, which are stored and shown: a server, or a
+// proxy in front of it, may repeat what it rejects.
 func conceal(provider *api.MetricsProvider, readings map[string]source.Reading, err error) (map[string]source.Reading, error) {
 	replacer := concealer(provider)
 	if replacer == nil {
@@ -35,7 +34,7 @@ func conceal(provider *api.MetricsProvider, readings map[string]source.Reading, 
 	return readings, err
 }
 
-// concealed is an error with the same reason.
+// concealed returns an error with the same reason.
 func concealed(replacer *strings.Replacer, err error) error {
 	if e, ok := errors.AsType[*source.Error](err); ok {
 		return &source.Error{Reason: e.Reason, Message: replacer.Replace(e.Message), Detail: replacer.Replace(e.Detail)}
@@ -43,7 +42,7 @@ func concealed(replacer *strings.Replacer, err error) error {
 	return errors.New(replacer.Replace(err.Error()))
 }
 
-// concealer replaces the secrets of a provider, nil where it has none. A secret
+// concealer returns a replacer for the secrets of a provider, or nil if there are none. A secret
 // may be sent in another form, and be repeated in part: "Bearer …", "user:…".
 func concealer(provider *api.MetricsProvider) *strings.Replacer {
 	if provider == nil {
@@ -56,7 +55,7 @@ func concealer(provider *api.MetricsProvider) *strings.Replacer {
 		forms = append(forms, strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ':' })...)
 	}
 	forms = slices.DeleteFunc(forms, func(form string) bool { return len(form) < leastConcealed })
-	// The longest first: of a secret that holds another, nothing is to be left.
+	// Longest first: if a secret contains another one, nothing of it may remain.
 	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	var pairs []string
 	for _, form := range slices.Compact(forms) {

@@ -6,7 +6,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// figures are what /metrics says about readings.
+// figures are the metrics about readings.
 type figures struct {
 	failures *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
@@ -30,7 +30,7 @@ func (f *figures) collectors() []prometheus.Collector {
 	return []prometheus.Collector{f.failures, f.seconds}
 }
 
-// forget drops the series of a provider that is gone.
+// forget removes the series of a deleted provider.
 func (f *figures) forget(provider api.Key) {
 	f.failures.DeletePartialMatch(prometheus.Labels{"provider": provider.Path()})
 }
@@ -38,7 +38,7 @@ func (f *figures) forget(provider api.Key) {
 var ageDesc = prometheus.NewDesc("scheduler_metrics_provider_age_seconds",
 	"Time since the metrics provider last answered, by provider; those with constant values are left out.", []string{"provider"}, nil)
 
-// ages tells the age of the last good reading of each provider.
+// ages collects the age of the last good reading of each provider.
 type ages struct{ c *Collector }
 
 // Describe implements prometheus.Collector.

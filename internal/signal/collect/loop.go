@@ -17,23 +17,22 @@ import (
 )
 
 const (
-	// startWithin is the time over which the first readings after a restart are
-	// spread.
+	// startWithin is the time over which the first readings after a restart are spread.
 	startWithin = 2 * time.Second
-	// jitter is the part of an interval by which it is shortened at random, so
-	// that providers with the same interval do not stay in step. It is never
-	// lengthened: a change is seen within one interval.
+	// jitter is the fraction by which an interval is randomly shortened, so that providers with the
+	// same interval do not stay in step. It is never lengthened: a change is seen within one
+	// interval.
 	jitter = 0.1
 )
 
-// loop reads one provider, or stands in for one that does not exist but that
-// metrics name. Its goroutine is its own, so that a provider that hangs delays
-// no other. Its fields are guarded by the collector's lock.
+// loop reads one provider, or represents one that does not exist but that metrics name. It has its
+// own goroutine, so that a provider that hangs delays no other. Its fields are guarded by the
+// collector's lock.
 type loop struct {
 	c      *Collector
 	key    api.Key
 	random *rand.Rand
-	wake   chan struct{} // has room for one
+	wake   chan struct{} // capacity of one
 
 	provider  *api.MetricsProvider // nil = does not exist
 	revision  int64
@@ -43,10 +42,10 @@ type loop struct {
 	sourceErr error // why there is no source
 
 	metrics   map[api.Key]*metric
-	pending   map[api.Key]map[string]bool // to be read at once, for which clusters; nil = for all
-	nextAt    time.Time                   // when all are read; zero = not by time
-	interrupt context.CancelFunc          // ends the reading under way
-	goodAt    time.Time                   // when the provider last answered
+	pending   map[api.Key]map[string]bool // to be read immediately, for which clusters; nil = for all
+	nextAt    time.Time                   // when all are read; zero = never
+	interrupt context.CancelFunc          // cancels the current reading
+	goodAt    time.Time                   // when the provider last responded
 	retries   map[api.Key]*retry          // statuses that could not be stored
 }
 
@@ -57,8 +56,8 @@ func newLoop(c *Collector, key api.Key) *loop {
 	}
 }
 
-// setProvider takes over a provider that is new, changed or (nil) gone. A
-// reading under way would answer for the old one, and is ended.
+// setProvider sets a new, changed or (nil) deleted provider. A reading in progress is for the old
+// one and is canceled.
 func (l *loop) setProvider(p *api.MetricsProvider, revision int64) {
 	l.close()
 	l.provider, l.revision, l.kind, l.sourceErr = p, revision, source.Type{}, nil
@@ -86,7 +85,7 @@ func (l *loop) close() {
 	}
 }
 
-// openMetrics has every metric of the provider answer a change of the provider.
+// openMetrics marks every metric of the provider as affected by a change of the provider.
 func (l *loop) openMetrics(since, latest int64) {
 	for key := range l.metrics {
 		l.c.Tracker.Open(key, since, latest)
@@ -94,13 +93,13 @@ func (l *loop) openMetrics(since, latest int64) {
 	l.readAllAt(l.c.Now())
 }
 
-// read has one metric read at once.
+// read triggers an immediate reading of one metric.
 func (l *loop) read(m *metric) {
 	l.pending[api.KeyOf(m.object)] = nil
 	l.notify()
 }
 
-// readAllAt has everything read at a moment, unless it is to be read earlier.
+// readAllAt schedules a reading of everything, unless an earlier one is scheduled.
 func (l *loop) readAllAt(at time.Time) {
 	if l.nextAt.IsZero() || at.Before(l.nextAt) {
 		l.nextAt = at
@@ -115,7 +114,7 @@ func (l *loop) notify() {
 	}
 }
 
-// phase is when, after a restart, this provider is read first.
+// phase returns the delay of the first reading of this provider after a restart.
 func (l *loop) phase() time.Duration {
 	within := startWithin
 	if l.provider != nil {
@@ -124,7 +123,7 @@ func (l *loop) phase() time.Duration {
 	return time.Duration(rand.New(rand.NewPCG(seed(l.key), 1)).Float64() * float64(within))
 }
 
-// seed gives every provider its own times, the same in every run.
+// seed gives every provider its own schedule, the same in every run.
 func seed(key api.Key) uint64 {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(key.Path()))
@@ -135,7 +134,7 @@ func (l *loop) interval() time.Duration {
 	return max(l.provider.Spec.Interval.Or(15*time.Second), 10*time.Millisecond)
 }
 
-// tidy ends the loop when nothing names the provider any more.
+// tidy ends the loop when nothing names the provider anymore.
 func (l *loop) tidy() {
 	for key := range l.retries {
 		if l.metrics[key] == nil && (key != l.key || l.provider == nil) {
@@ -151,7 +150,7 @@ func (l *loop) tidy() {
 	l.c.running.Stop(l.key)
 }
 
-// run reads whenever something is to be read, until ctx ends.
+// run reads whenever a reading is due, until ctx is done.
 func (l *loop) run(ctx context.Context) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -173,7 +172,7 @@ func (l *loop) run(ctx context.Context) error {
 	return nil
 }
 
-// job is one reading: what to read, as it was when the reading began.
+// job is one reading: what to read, as of its start.
 type job struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -190,12 +189,12 @@ type item struct {
 	key      api.Key
 	metric   *metric
 	asks     []ask
-	each     bool // cluster has a value of its own
+	each     bool // each cluster has its own value
 	revision int64
-	latest   int64 // what the tracker is to be told when it is answered
+	latest   int64 // what to pass to the tracker when it is done
 }
 
-// take returns what is to be read now, or how long there is nothing to do.
+// take returns what to read now, or how long there is nothing to do.
 func (l *loop) take(ctx context.Context) (*job, time.Duration) {
 	l.c.mu.Lock()
 	defer l.c.mu.Unlock()
@@ -236,8 +235,8 @@ func (l *loop) take(ctx context.Context) (*job, time.Duration) {
 	return j, 0
 }
 
-// giveUp ends a reading that panicked. Nobody waits for it any longer; what it was to
-// read is read with the next.
+// giveUp ends a reading that panicked. Waiters are released, and the next reading includes what
+// this one was to read.
 func (l *loop) giveUp(j *job) {
 	for _, it := range j.items {
 		l.c.Tracker.Close(it.key, it.latest, 0)
@@ -245,13 +244,13 @@ func (l *loop) giveUp(j *job) {
 	l.c.Tracker.Close(l.key, j.latest, 0)
 }
 
-// perform reads and stores the answers.
+// perform reads and stores the results.
 func (l *loop) perform(ctx context.Context, j *job) {
 	defer j.cancel()
 	began := time.Now()
 	readings, err := j.read(l.key, l.c.Faults)
 	if errors.Is(j.ctx.Err(), context.Canceled) {
-		l.putBack(j) // the provider changed, or the server stops
+		l.putBack(j) // the provider changed, or the server is stopping
 		return
 	}
 	if j.source != nil {
@@ -276,8 +275,8 @@ func (l *loop) perform(ctx context.Context, j *job) {
 	}
 }
 
-// stored takes over what is stored, and returns what could not be: it is not answered,
-// and tried again by itself.
+// stored applies what was stored, and returns what could not be stored, which is retried
+// separately.
 func (l *loop) stored(apply map[api.Key]func()) (unanswered []api.Key) {
 	l.c.mu.Lock()
 	defer l.c.mu.Unlock()
@@ -288,14 +287,13 @@ func (l *loop) stored(apply map[api.Key]func()) (unanswered []api.Key) {
 	return slices.Collect(maps.Keys(l.retries))
 }
 
-// retry is a status that could not be stored: it is tried again at a moment.
+// retry is a status that could not be stored, and when to retry it.
 type retry struct {
 	status.Retry
 	at time.Time
 }
 
-// refused returns which statuses were not stored, and has those tried again that
-// could not be.
+// refused returns which statuses were not stored, and schedules retries.
 func (l *loop) refused(ctx context.Context, writes []status.Write, err error) []api.Key {
 	if err == nil {
 		return nil
@@ -333,14 +331,13 @@ func (l *loop) refused(ctx context.Context, writes []status.Write, err error) []
 	return append(keys, failed...)
 }
 
-// waits reports that the status of an object could not be stored, and is not to be
-// tried again yet.
+// waits reports whether the status of an object could not be stored and its retry is not due yet.
 func (l *loop) waits(key api.Key, now time.Time) bool {
 	r := l.retries[key]
 	return r != nil && now.Before(r.at)
 }
 
-// putBack has the metrics of an interrupted reading read again.
+// putBack schedules the metrics of an interrupted reading again.
 func (l *loop) putBack(j *job) {
 	l.c.mu.Lock()
 	defer l.c.mu.Unlock()
@@ -351,7 +348,7 @@ func (l *loop) putBack(j *job) {
 	}
 }
 
-// read asks the provider. A panic over its answer is a failure like others.
+// read reads the provider. A panic while doing so counts as a failure.
 func (j *job) read(key api.Key, faults *fault.Component) (readings map[string]source.Reading, err error) {
 	switch {
 	case j.provider == nil:
@@ -379,7 +376,7 @@ func (j *job) read(key api.Key, faults *fault.Component) (readings map[string]so
 	return conceal(j.provider, readings, err)
 }
 
-// answerTo picks the answer to one query out of a reading.
+// answerTo returns the reading of one query.
 func answerTo(query string, readings map[string]source.Reading, err error) source.Reading {
 	reading, ok := readings[query]
 	switch {
@@ -392,8 +389,8 @@ func answerTo(query string, readings map[string]source.Reading, err error) sourc
 	return reading
 }
 
-// judge turns answers into statuses. It returns those that say something new,
-// and by key what to do once they are stored.
+// judge converts readings to statuses. It returns those that have changed and, by key, what to do
+// once they are stored.
 func (l *loop) judge(j *job, readings map[string]source.Reading, err error) (writes []status.Write, apply map[api.Key]func()) {
 	l.c.mu.Lock()
 	defer l.c.mu.Unlock()
@@ -405,7 +402,7 @@ func (l *loop) judge(j *job, readings map[string]source.Reading, err error) (wri
 	for _, it := range j.items {
 		m := it.metric
 		if m.loop != l || m.revision != it.revision {
-			continue // changed meanwhile; it is read again
+			continue // changed in the meantime; it is read again
 		}
 		var next api.MetricStatus
 		var changed bool
@@ -456,7 +453,7 @@ func (l *loop) judge(j *job, readings map[string]source.Reading, err error) (wri
 	return writes, apply
 }
 
-// naming says of a reading that failed for the provider's sake which provider that is.
+// naming adds the name of the provider to a reading that failed because of it.
 func (l *loop) naming(reading source.Reading) source.Reading {
 	if e, ok := errors.AsType[*source.Error](reading.Err); ok && e.Reason == api.ReasonUnreachableMetricsProvider {
 		reading.Err = source.Unreachable("%s: %s", l.key, e.Message).Said(e.Detail)

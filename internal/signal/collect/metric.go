@@ -9,27 +9,26 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
-// metric is a metric and what is stored about it.
+// metric is a metric with its stored status.
 type metric struct {
 	loop     *loop
 	object   *api.Metric
 	revision int64
 	written  api.MetricStatus
-	// goodAt is when the value was last good. It is not stored while the metric
-	// stays available with the same value.
+	// goodAt is when the value was last good. It is not stored while the metric stays available
+	// with the same value.
 	goodAt time.Time
 	each   map[string]*clusterMetric
 }
 
-// clusterMetric is what is known of a metric for one cluster, beside what is stored.
+// clusterMetric is the state of a metric for one cluster, besides what is stored.
 type clusterMetric struct {
-	goodAt time.Time // as that of a metric
-	query  string    // what was asked last
+	goodAt time.Time // as for a metric
+	query  string    // last query
 }
 
-// newMetric takes over a metric from the store. One that was available when the
-// server stopped counts as good until now: nobody looked in between, and a
-// restart must not age a value out.
+// newMetric adopts a metric from the store. A metric that was available when the server stopped
+// counts as good until now: a restart must not make a value too old.
 func newMetric(o *api.Metric, now time.Time) *metric {
 	m := &metric{object: o, written: o.Status, each: map[string]*clusterMetric{}}
 	for cluster, reading := range o.Status.Clusters {
@@ -51,7 +50,7 @@ func newMetric(o *api.Metric, now time.Time) *metric {
 	return m
 }
 
-// leave takes the metric out of its loop.
+// leave removes the metric from its loop.
 func (m *metric) leave() {
 	key := api.KeyOf(m.object)
 	if l := m.loop; l != nil && l.metrics[key] == m {
@@ -62,16 +61,15 @@ func (m *metric) leave() {
 	m.loop = nil
 }
 
-// forgetValue drops the stored value because it answers another query. The new
-// generation makes sure that the status is written.
+// forgetValue drops the stored value because it belongs to another query. The new generation
+// ensures that the status is written.
 func (m *metric) forgetValue() {
 	m.written.Value, m.written.Normalized, m.written.ObservedAt, m.written.Clusters = nil, nil, nil, nil
 	m.goodAt = time.Time{}
 }
 
-// observe returns the status after a reading, and whether it says anything new.
-// Only what is not a matter of the clock counts: the same value again changes
-// nothing.
+// observe returns the status after a reading, and whether it has changed. The time alone does not
+// count: the same value again changes nothing.
 func (m *metric) observe(reading source.Reading, normalize func(api.MetricSpec, float64) (float64, error), now time.Time) (next api.MetricStatus, changed bool) {
 	next = m.written
 	next.ObservedGeneration = m.object.Metadata.Generation
@@ -112,7 +110,7 @@ func (m *metric) observe(reading source.Reading, normalize func(api.MetricSpec, 
 	return next, !reflect.DeepEqual(next, m.written)
 }
 
-// unavailable is the condition that an error makes.
+// unavailable returns the condition for an error.
 func unavailable(err error) api.Condition {
 	c := api.Condition{Type: api.ConditionAvailable, Status: api.ConditionFalse, Reason: api.ReasonUnreachableMetricsProvider}
 	if e, ok := errors.AsType[*source.Error](err); ok {

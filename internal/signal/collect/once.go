@@ -8,9 +8,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
-// ReadConstant returns the status that a metric has at a provider of a type
-// whose values are constant. ok is false for every other type: reading those
-// takes time and a network.
+// ReadConstant returns the status of a metric whose provider type has constant values. ok is false
+// for every other type: reading those requires the network.
 func ReadConstant(t source.Type, normalize func(api.MetricSpec, float64) (float64, error), provider *api.MetricsProvider, o *api.Metric, now time.Time) (status api.MetricStatus, ok bool) {
 	if !t.Constant {
 		return api.MetricStatus{}, false

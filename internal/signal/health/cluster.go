@@ -9,40 +9,39 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 )
 
-// The heartbeats expected of a cluster that has no health block but has sent
-// one: an agent reports every 30 seconds and may miss two reports.
+// Expected heartbeats of a cluster without a health block that has sent one: an agent reports every
+// 30 seconds and may miss two reports.
 const (
 	agentInterval         = 30 * time.Second
 	agentFailureThreshold = 3
 	agentSuccessThreshold = api.DefaultSuccessThreshold
 )
 
-// mode is how the state of a cluster is found out.
+// mode is how the state of a cluster is determined.
 type mode int
 
 const (
-	// unwatched: there is no health block and never was a heartbeat.
+	// unwatched: there is no health block, and no heartbeat has ever been received.
 	unwatched mode = iota
 	probed
 	heartbeats
-	// observed: it is a Kubernetes cluster whose kubeconfig is known.
+	// observed: a Kubernetes cluster with a kubeconfig.
 	observed
-	// awaited: it is still to be created.
+	// awaited: the cluster does not exist yet.
 	awaited
 )
 
-// check is how one cluster is watched.
+// check is how one cluster is monitored.
 type check struct {
 	mode     mode
 	url      string
 	interval time.Duration
 	thresholds
-	// kubeconfig is what the cluster is observed with, also where a probe decides
-	// on its state.
+	// kubeconfig is used to observe the cluster, even if a probe determines its state.
 	kubeconfig api.Secret
 }
 
-// checkOf reads the check out of a cluster, of which something is known.
+// checkOf returns the check of a cluster with its known status.
 func checkOf(c *api.Cluster, known *api.ClusterStatus) check {
 	k := check{interval: 10 * time.Second, thresholds: thresholds{api.DefaultFailureThreshold, api.DefaultSuccessThreshold}}
 	if access := c.Spec.Kubernetes; access != nil {
@@ -70,14 +69,14 @@ func checkOf(c *api.Cluster, known *api.ClusterStatus) check {
 	return k
 }
 
-// grace is how long heartbeats may stay away.
+// grace returns how long heartbeats may be missing.
 func (k check) grace() time.Duration { return k.interval * time.Duration(k.failure) }
 
-// timeout is how long a probe may take.
+// timeout returns the timeout of a probe.
 func (k check) timeout() time.Duration { return min(k.interval, maxProbe) }
 
-// cluster is one cluster and what is known of it. Its fields are guarded by the
-// monitor's lock, but for writing.
+// cluster is the state of one cluster. Its fields are guarded by the monitor's lock, except
+// writing.
 type cluster struct {
 	name     string
 	object   *api.Cluster
@@ -85,31 +84,31 @@ type cluster struct {
 	latest   int64 // change that the tracker waits for
 	check    check
 	health   health
-	wanted   api.ClusterStatus // what the status should be
-	written  api.ClusterStatus // what is stored
-	storedAt int64             // revision of that
+	wanted   api.ClusterStatus // the desired status
+	written  api.ClusterStatus // the stored status
+	storedAt int64             // revision of written
 
 	probeAt  time.Time // next probe; zero = none
-	deadline time.Time // when the heartbeats have stayed away too long; zero = never
-	flushAt  time.Time // when to store what is wanted; zero = nothing to store
-	due      time.Time // the earliest of the three when it was put into the queue
-	index    int       // position in the queue; -1 = not in it
-	// unprobed says that the change is answered only by the next probe.
+	deadline time.Time // when heartbeats have been missing for too long; zero = never
+	flushAt  time.Time // when to store wanted; zero = nothing to store
+	due      time.Time // earliest of the three when it was queued
+	index    int       // index in the queue; -1 = not queued
+	// unprobed says that the change is processed only by the next probe.
 	unprobed bool
 	// unobserved says the same of the next observation.
 	unobserved bool
-	pods       uint64 // set of pods that was observed last; 0 = none yet
-	early      bool   // is older than the server's start
-	epoch      int    // counts the changes of the check; an older probe says nothing
+	pods       uint64 // last observed set of pods; 0 = none yet
+	early      bool   // older than the server's start
+	epoch      int    // counts changes of the check; results of older probes are ignored
 	interrupt  context.CancelFunc
 
 	changed chan struct{} // closed at the next change of the user-written part
 	gone    bool
-	writing chan struct{} // held by who writes the status
+	writing chan struct{} // held by the writer of the status
 	retry   status.Retry
 }
 
-// adopt takes over a cluster from the store that is not known yet.
+// adopt returns the state of a cluster from the store.
 func adopt(o *api.Cluster) *cluster {
 	return &cluster{
 		name: o.Metadata.Name, object: o, wanted: o.Status, written: o.Status, health: health{state: o.Status.State}, index: -1,
@@ -117,12 +116,12 @@ func adopt(o *api.Cluster) *cluster {
 	}
 }
 
-// update takes over the user-written part.
+// update applies the user-written part.
 func (c *cluster) update(o *api.Cluster, revision int64, now time.Time) {
 	first := c.revision == 0
 	reported := len(o.Spec.Allocated) > 0
 	if first {
-		// Written while nobody looked, or new.
+		// Written while no server was running, or new.
 		reported = reported && o.Status.ObservedGeneration < o.Metadata.Generation
 	} else {
 		reported = reported && !maps.Equal(c.object.Spec.Allocated, o.Spec.Allocated)
@@ -134,7 +133,7 @@ func (c *cluster) update(o *api.Cluster, revision int64, now time.Time) {
 		}
 		if old := c.wanted.CapacityReportedAt; old == nil || old.Before(at) {
 			c.wanted.CapacityReportedAt = &at
-			c.wanted.Allocated = nil // what a heartbeat gave is older
+			c.wanted.Allocated = nil // values from heartbeats are older
 		}
 	}
 	c.object, c.revision = o, revision
@@ -151,10 +150,10 @@ func (c *cluster) update(o *api.Cluster, revision int64, now time.Time) {
 	}
 }
 
-// watch begins to watch the cluster in another way. What is known of its state
-// holds until the new way proves otherwise.
+// watch changes how the cluster is monitored. Its known state holds until new results contradict
+// it.
 func (c *cluster) watch(next check, now time.Time) {
-	// The same kubeconfig is watched on, and tells when the next probe is due.
+	// With the same kubeconfig, the observer continues and determines when the next probe is due.
 	c.unobserved = !next.kubeconfig.IsZero() && (c.unobserved || next.kubeconfig != c.check.kubeconfig)
 	c.check = next
 	c.health = health{state: c.health.state}
@@ -169,10 +168,10 @@ func (c *cluster) watch(next check, now time.Time) {
 	case observed:
 		c.unprobed = c.unobserved
 	case heartbeats:
-		// A full grace period, also after a restart: nobody was there to listen.
+		// A full grace period, also after a restart: heartbeats could not be received before.
 		c.deadline = now.Add(next.grace())
 	case awaited:
-		// What existed once exists, though nothing looks after it any more.
+		// A cluster that once existed still exists, even if nothing monitors it anymore.
 		if c.health.state != "" && c.health.state != api.StatePending {
 			c.become(health{state: api.StateOnline}, reasonNotChecked, "nothing checks whether it is online any more", now)
 		}
@@ -185,16 +184,14 @@ func (c *cluster) watch(next check, now time.Time) {
 	}
 }
 
-// answered reports whether everything that the user changed is answered.
+// answered reports whether all changes by users have been processed.
 func (c *cluster) answered() bool { return !c.unprobed && !c.unobserved }
 
-// begin gives a cluster whose state is not known yet the one it starts from. A
-// new cluster is pending until it has shown that it is well; one that was there
-// without a health check was online, and stays so until it has failed: what runs
-// on it is not moved because somebody begins to look. That is also so where it had
-// its kubeconfig before the server watched any. One that is still to be created is
-// pending where it is met for the first time: who asks for a cloud later has one that
-// runs.
+// begin sets the initial state of a cluster. A new cluster is pending until it has shown that it is
+// healthy. An existing one without a health check was online, and stays so until it fails: what
+// runs on it is not moved because monitoring starts. That also applies if it had its kubeconfig
+// before the server could observe clusters. A cluster that does not exist yet is pending when it is
+// first seen; if cloud constraints are added later, the cluster exists.
 func (c *cluster) begin(first bool, now time.Time) {
 	switch {
 	case c.check.mode == unwatched || c.health.state != "":
@@ -210,14 +207,14 @@ func (c *cluster) begin(first bool, now time.Time) {
 	}
 }
 
-// reasonNotChecked is that of a state nothing has confirmed yet.
+// reasonNotChecked is the reason of an unconfirmed state.
 const reasonNotChecked = "NotChecked"
 
-// reasonNotCreated is that of a cluster that is still to be created.
+// reasonNotCreated is the reason of a cluster that does not exist yet.
 const reasonNotCreated = "NotCreated"
 
-// become puts the health into the wanted status. The condition says what
-// brought the present state about, so it stays while the state does.
+// become sets the health in the wanted status. The condition describes what caused the current
+// state, so it is kept as long as the state is.
 func (c *cluster) become(h health, reason, message string, now time.Time) {
 	c.health = h
 	if c.wanted.State == h.state {
@@ -240,7 +237,7 @@ func (c *cluster) become(h health, reason, message string, now time.Time) {
 	c.mark(now)
 }
 
-// next is when something is to be done for the cluster; zero = never.
+// next returns when something must be done for the cluster; zero = never.
 func (c *cluster) next() time.Time {
 	var at time.Time
 	for _, t := range []time.Time{c.probeAt, c.deadline, c.flushAt} {

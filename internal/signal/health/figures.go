@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// figures are what /metrics says about the monitor.
+// figures are the monitor's metrics.
 type figures struct {
 	probes     *prometheus.CounterVec
 	seconds    prometheus.Histogram

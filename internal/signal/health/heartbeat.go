@@ -13,10 +13,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 )
 
-// Heartbeat takes the report of a cluster's agent. Where it says anything new, it
-// returns once that is durable, with the revision that shows it. One that only confirms
-// what is stored is not written, and has revision 0; when the cluster was heard of is
-// kept in memory, and written with whatever is written next.
+// Heartbeat accepts the report of a cluster's agent. If it contains changes, it returns once they
+// are durable, with the revision that shows them. A report without changes is not written and has
+// revision 0; its time is kept in memory, and written with the next change.
 func (m *Monitor) Heartbeat(ctx context.Context, name string, hb api.Heartbeat) (int64, error) {
 	c, err := m.takeHeartbeat(name, hb)
 	if err != nil || c == nil {
@@ -25,8 +24,7 @@ func (m *Monitor) Heartbeat(ctx context.Context, name string, hb api.Heartbeat) 
 	return m.flush(ctx, c)
 }
 
-// takeHeartbeat takes in a report. It returns the cluster that it is of, nil where
-// nothing is to be stored.
+// takeHeartbeat applies a report. It returns the cluster, or nil if nothing must be stored.
 func (m *Monitor) takeHeartbeat(name string, hb api.Heartbeat) (*cluster, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -46,8 +44,7 @@ func (m *Monitor) takeHeartbeat(name string, hb api.Heartbeat) (*cluster, error)
 	if hb.Allocated != nil {
 		beat.ReportedAt = at
 		allocated := c.wanted.Allocated.Succeed(hb.Allocated)
-		// The same amounts say something new where they contain a decision that the
-		// last report did not.
+		// Unchanged amounts are news if they contain a decision that the last report did not.
 		if c.wanted.CapacityReportedAt == nil || !maps.Equal(c.wanted.Allocated, allocated) || m.Reserved(name) {
 			c.wanted.Allocated, c.wanted.CapacityReportedAt = allocated, &at
 		}
@@ -64,21 +61,20 @@ func (m *Monitor) takeHeartbeat(name string, hb api.Heartbeat) (*cluster, error)
 		}
 		queued := !c.deadline.IsZero() && c.index >= 0
 		c.deadline = now.Add(c.check.grace())
-		// A deadline that moves out leaves the cluster where it is in the queue;
-		// it finds its new place when the old one comes up.
+		// If a deadline moves later, the cluster keeps its place in the queue and is requeued when
+		// the old deadline comes up.
 		if !queued {
 			m.schedule(c)
 		}
 	}
 	if !c.dirty() {
-		return nil, nil //nolint:nilnil // both say that nothing is to be done
+		return nil, nil //nolint:nilnil // both mean that there is nothing to do
 	}
 	return c, nil
 }
 
-// takeSize takes in what a cluster has, as its agent or the watch over it says: all
-// there is. What was there before and is not among it is gone; amounts that are nil
-// were not said.
+// takeSize applies what a cluster has, as reported completely by its agent or the observer.
+// Resources that are missing are gone; amounts that are nil were not reported.
 func (c *cluster) takeSize(capacity, allocatable api.Quantities, at time.Time) {
 	s := &c.wanted
 	var known, reported []api.Quantities
@@ -95,7 +91,7 @@ func (c *cluster) takeSize(capacity, allocatable api.Quantities, at time.Time) {
 	c.tellGone(at)
 }
 
-// tellGone keeps the condition about what is gone.
+// tellGone updates the condition about what is gone.
 func (c *cluster) tellGone(at time.Time) {
 	s := &c.wanted
 	reason, message := "", ""
@@ -108,11 +104,11 @@ func (c *cluster) tellGone(at time.Time) {
 	s.Conditions = api.WithResourcesGone(s.Conditions, reason, message, &at)
 }
 
-// dirty reports whether the status should be another one than is stored.
+// dirty reports whether the wanted status differs from the stored one.
 func (c *cluster) dirty() bool { return !reflect.DeepEqual(c.wanted, c.written) }
 
-// store writes the status of a cluster for the monitor itself; where that fails
-// it is tried again.
+// store writes the status of a cluster on behalf of the monitor, and schedules a retry if that
+// fails.
 func (m *Monitor) store(ctx context.Context, c *cluster) {
 	_, err := m.flush(ctx, c)
 	if err == nil || errors.Is(err, ErrNotFound) || ctx.Err() != nil {
@@ -125,7 +121,7 @@ func (m *Monitor) store(ctx context.Context, c *cluster) {
 	m.schedule(c)
 }
 
-// flush stores what is wanted and returns the revision that shows it.
+// flush stores the wanted status and returns the revision that shows it.
 func (m *Monitor) flush(ctx context.Context, c *cluster) (int64, error) {
 	var (
 		wanted   api.ClusterStatus

@@ -25,69 +25,67 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 )
 
-// ErrNotFound says that there is no cluster of that name.
+// ErrNotFound says that there is no cluster with this name.
 var ErrNotFound = errors.New("there is no such cluster")
 
 const (
-	// maxProbe is the longest that a probe may take.
+	// maxProbe is the maximum timeout of a probe.
 	maxProbe = 10 * time.Second
-	// startWithin is the time over which the first probes after a restart are
-	// spread.
+	// startWithin is the time over which the first probes after a restart are spread.
 	startWithin = 5 * time.Second
-	// jitter is the part of an interval by which it is shortened at random.
+	// jitter is the fraction by which an interval is randomly shortened.
 	jitter = 0.1
-	// overslept is how late a deadline may be noticed. Beyond it the process was
-	// stopped, heartbeats could not come in, and their absence says nothing.
+	// overslept is the maximum delay with which a deadline is enforced. Beyond it the process was
+	// suspended and could not receive heartbeats, so their absence means nothing.
 	overslept = 5 * time.Second
 )
 
 // Options of a Monitor.
 type Options struct {
-	// Writer stores what was observed.
+	// Writer stores the statuses.
 	Writer status.Writer
-	// Tracker learns which changes are answered.
+	// Tracker is notified when changes have been processed.
 	Tracker *settle.Tracker
-	// Beats learns when clusters were last heard of. Default: the monitor alone does.
+	// Beats records when clusters last reported. Default: private to the monitor.
 	Beats *heartbeat.Times
-	// Reserved reports whether decisions hold amounts on a cluster that its next
-	// capacity report frees. Default: always.
+	// Reserved reports whether decisions hold amounts on a cluster that its next capacity report
+	// releases. Default: always.
 	Reserved func(cluster string) bool
-	// Concurrency is how many probes run at a time. Clusters whose last probe
-	// failed, and that may hang, have as many places of their own, so that they
-	// do not keep others waiting. Default 64.
+	// Concurrency is the number of concurrent probes. Clusters whose last probe failed, which may
+	// time out, have as many of their own, so that they do not delay others. Default: 64.
 	Concurrency int
-	// Network says where probes may go.
+	// Network is the policy for outbound connections.
 	Network *netpolicy.Policy
-	// RoundTripper sends the probes. Default: over the network.
+	// RoundTripper sends the probes. Default: the network.
 	RoundTripper http.RoundTripper
-	// Faults is told of panics. Nil tells nobody.
+	// Faults records panics. If nil, panics are not recorded.
 	Faults *fault.Component
-	// Logger. Default: discards.
+	// Logger. If nil, log messages are discarded.
 	Logger *slog.Logger
-	// Now is the clock. Default time.Now.
+	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 }
 
-// Monitor watches clusters. Put and Remove tell it what there is, Heartbeat
-// that a cluster is alive; Run does the rest.
+// Monitor monitors clusters. Put and Remove update the clusters, Heartbeat reports that one is
+// alive; Run does the rest.
 type Monitor struct {
 	Options
 	client  *http.Client
 	figures *figures
 	started time.Time
-	wake    chan struct{} // has room for one
+	wake    chan struct{} // capacity of one
 
 	mu       sync.Mutex
 	running  sync.WaitGroup
 	clusters map[string]*cluster
 	spots    map[string]spotObservation // by cluster
 	queue    queue
-	fast     lane // probes of clusters that answered
-	slow     lane // probes of clusters that did not
+	fast     lane // probes of clusters that respond
+	slow     lane // probes of clusters that do not
 	writes   lane
 }
 
-// New makes a Monitor that knows no clusters.
+// New returns a Monitor without clusters.
 func New(options Options) *Monitor {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
@@ -114,12 +112,11 @@ func New(options Options) *Monitor {
 	return m
 }
 
-// Collectors are the monitor's own figures.
+// Collectors returns the monitor's metrics.
 func (m *Monitor) Collectors() []prometheus.Collector { return m.figures.collectors() }
 
-// Put tells of a cluster as it is since a change that happened in the revisions
-// from since to latest. Changes that leave the user-written part alone do
-// nothing.
+// Put adds or updates a cluster after a change in the revisions since to latest. Changes that do
+// not affect the user-written part are ignored.
 func (m *Monitor) Put(o *api.Cluster, specRevision, since, latest int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -143,12 +140,12 @@ func (m *Monitor) Put(o *api.Cluster, specRevision, since, latest int64) {
 	loaded := c.revision == 0 && o.Status.ObservedGeneration == o.Metadata.Generation
 	c.update(o, specRevision, now)
 	if !o.SpotEnabled() {
-		delete(m.spots, o.Metadata.Name) // old when it is switched on again
+		delete(m.spots, o.Metadata.Name) // outdated when spot is enabled again
 	}
 	c.takeSpot(m.spots[o.Metadata.Name], now)
 	if loaded && c.unprobed && o.Status.State != "" {
-		// Known from before a restart: its stored state holds, and the probes
-		// come one after the other, not all at once.
+		// Known from before a restart: its stored state is valid, and the probes run one after
+		// another, not all at once.
 		c.unprobed = false
 		if c.check.mode == probed {
 			c.probeAt = now.Add(time.Duration(rand.Float64() * float64(min(startWithin, c.check.interval))))
@@ -158,7 +155,7 @@ func (m *Monitor) Put(o *api.Cluster, specRevision, since, latest int64) {
 		c.unobserved = false
 	}
 	dirty := c.dirty()
-	// What the probe has no say in does not wait for it: it may hang.
+	// What does not depend on the probe does not wait for it, because it may hang.
 	if dirty && (c.answered() || !reflect.DeepEqual(c.wanted.Taints, c.written.Taints)) {
 		c.flushAt = now
 	}
@@ -169,7 +166,7 @@ func (m *Monitor) Put(o *api.Cluster, specRevision, since, latest int64) {
 	m.schedule(c)
 }
 
-// Remove tells that a cluster is gone.
+// Remove removes a cluster.
 func (m *Monitor) Remove(name string, latest int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -193,7 +190,7 @@ func (m *Monitor) drop(c *cluster) {
 	}
 }
 
-// Run watches the clusters until ctx ends.
+// Run monitors the clusters until ctx is done.
 func (m *Monitor) Run(ctx context.Context) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -210,7 +207,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 	return nil
 }
 
-// schedule puts a cluster into the queue, at the time of its next task.
+// schedule queues a cluster at the time of its next task.
 func (m *Monitor) schedule(c *cluster) {
 	if c.gone {
 		return
@@ -234,7 +231,7 @@ func (m *Monitor) schedule(c *cluster) {
 	}
 }
 
-// tend starts every task that is due, and returns how long nothing else is.
+// tend starts all due tasks, and returns how long nothing else is due.
 func (m *Monitor) tend(ctx context.Context) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -245,7 +242,7 @@ func (m *Monitor) tend(ctx context.Context) time.Duration {
 			return wait
 		}
 		heap.Pop(&m.queue)
-		// One that panics is taken up again when it changes.
+		// After a panic, the cluster is handled again when it changes.
 		err := fault.Confine(clusterKey(c.name), func() error { m.handle(ctx, c, now); return nil })
 		if p, ok := errors.AsType[*fault.Panic](err); ok {
 			m.Faults.Note(p)
@@ -286,8 +283,7 @@ func (m *Monitor) handle(ctx context.Context, c *cluster, now time.Time) {
 	m.schedule(c)
 }
 
-// dispatch runs a task as soon as its lane has a place. Only Run's goroutine
-// calls it.
+// dispatch runs a task as soon as its lane has capacity. It is only called by Run's goroutine.
 func (m *Monitor) dispatch(ctx context.Context, l *lane, task func()) {
 	if l.running == l.limit {
 		l.waiting = append(l.waiting, task)
@@ -317,8 +313,8 @@ func (m *Monitor) nextTask(ctx context.Context, l *lane) func() {
 
 func clusterKey(name string) string { return api.Key{Kind: api.KindCluster, Name: name}.String() }
 
-// attempt does something for a cluster. Where that panics it is done again after a
-// pause, at the moment that again says.
+// attempt runs a task for a cluster. After a panic, it is retried after a delay, at the time in
+// again.
 func (m *Monitor) attempt(c *cluster, again *time.Time, task func()) {
 	if m.Faults.Go(clusterKey(c.name), task) {
 		return

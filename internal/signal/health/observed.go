@@ -8,59 +8,60 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Answer is what the API server of a Kubernetes cluster said of itself.
+// Answer is what the API server of a Kubernetes cluster reported about itself.
 type Answer int
 
 const (
-	// AnswerUnasked: it was not asked; something that is watched has changed.
+	// AnswerUnasked: it was not probed; something watched has changed.
 	AnswerUnasked Answer = iota
 	// AnswerReady: it is ready.
 	AnswerReady
-	// AnswerNotReady: it answers, and says that it is not ready.
+	// AnswerNotReady: it responds and reports that it is not ready.
 	AnswerNotReady
-	// AnswerNone: it cannot be reached, or not with the credentials there are.
+	// AnswerNone: it cannot be reached, or rejects the credentials.
 	AnswerNone
 )
 
-// Observation is what was observed in a Kubernetes cluster.
+// Observation is an observation of a Kubernetes cluster.
 type Observation struct {
 	Answer  Answer
-	Message string // that explains the answer
-	// Condition says whether everything is watched; its type is left out. Without
-	// a status it stays as it is.
+	Message string // explains the answer
+	// Condition says whether everything is watched; its type is not set. Without a status, the
+	// condition stays unchanged.
 	Condition api.Condition
 	Facts     Facts
 }
 
-// Facts are what there is in a cluster. What is nil, or empty, is not known.
+// Facts are observed facts about a cluster. Nil or empty values are unknown.
 type Facts struct {
 	Nodes     *NodeFacts
 	Allocated api.Quantities
-	// Pods goes up with every change of the set of pods.
+	// Pods changes with every change of the set of pods.
 	Pods            uint64
 	CustomResources []string
 	APIResources    []string
 	Version         string
 }
 
-// NodeFacts are the nodes of a cluster.
+// NodeFacts are facts about the nodes of a cluster.
 type NodeFacts struct {
-	// Total of them, Ready and not under pressure, NotReady, and under Pressure.
+	// Total is the number of nodes; Ready are those without pressure, NotReady and Pressure the
+	// others.
 	Total, Ready, NotReady, Pressure int64
 	Capacity, Allocatable            api.Quantities
 	Region                           string
 	Zones                            []string
 }
 
-// Up to this share of the nodes may be ill without the cluster being it: the
-// others take the workloads, and what they have room for is observed. When more
-// than half of them are, something is wrong with the cluster.
+// Up to this share of the nodes may be unhealthy without the cluster counting as unhealthy: the
+// others take the workloads, and their capacity is observed. If more than half are, something is
+// wrong with the cluster.
 const (
 	maxNotReady = 0.5
 	maxPressure = 0.5
 )
 
-// The reasons of a cluster's Ready condition where it is observed.
+// Reasons of the Ready condition of an observed cluster.
 const (
 	reasonObserved      = "Observed"
 	reasonUnreachable   = "Unreachable"
@@ -68,8 +69,8 @@ const (
 	reasonNodePressure  = "NodesUnderPressure"
 )
 
-// judge says what an observation means for the state of the cluster. A cluster
-// without nodes is well: it may add them when they are needed.
+// judge derives the state of the cluster from an observation. A cluster without nodes is healthy:
+// it may add nodes when they are needed.
 func (o *Observation) judge() (result outcome, reason, message string) {
 	above := func(n int64, share float64) bool { return float64(n) > share*float64(o.Facts.Nodes.Total) }
 	switch {
@@ -85,11 +86,11 @@ func (o *Observation) judge() (result outcome, reason, message string) {
 	return success, reasonObserved, o.Message
 }
 
-// ObserveInterval is the time between two probes of a cluster with a kubeconfig.
+// ObserveInterval returns the interval between probes of a cluster with a kubeconfig.
 func ObserveInterval(c *api.Cluster) time.Duration { return checkOf(c, &c.Status).interval }
 
-// Observed takes in what was observed in a cluster with a kubeconfig. That of
-// another kubeconfig than the cluster's present one is too late.
+// Observed accepts an observation of a cluster with a kubeconfig. It is ignored if the kubeconfig
+// is not the cluster's current one.
 func (m *Monitor) Observed(name string, kubeconfig api.Secret, o Observation) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -121,7 +122,7 @@ func (m *Monitor) Observed(name string, kubeconfig api.Secret, o Observation) {
 	}
 }
 
-// learn puts what was observed into the wanted status.
+// learn sets observed facts in the wanted status.
 func (c *cluster) learn(f Facts, now time.Time) {
 	s := &c.wanted
 	if n := f.Nodes; n != nil {
@@ -130,8 +131,7 @@ func (c *cluster) learn(f Facts, now time.Time) {
 		s.Region, s.Zones = n.Region, n.Zones
 	}
 	if f.Allocated != nil {
-		// Another set of pods shows decisions made since, also where their sum is
-		// the same.
+		// Another set of pods reflects decisions made since, even if the sum is the same.
 		moved := c.pods != 0 && c.pods != f.Pods
 		allocated := s.Allocated.Succeed(f.Allocated)
 		if moved || !maps.Equal(s.Allocated, allocated) {
@@ -151,7 +151,7 @@ func (c *cluster) learn(f Facts, now time.Time) {
 	}
 }
 
-// orNone gives an empty list the form that it has when it is read back.
+// orNone returns nil for an empty list, as after decoding.
 func orNone(list []string) []string {
 	if len(list) == 0 {
 		return nil
@@ -159,8 +159,8 @@ func orNone(list []string) []string {
 	return slices.Clone(list)
 }
 
-// forget takes out of the wanted status what was observed with a kubeconfig that
-// the cluster has no more.
+// forget removes what was observed with a kubeconfig that the cluster no longer has from the wanted
+// status.
 func (c *cluster) forget() {
 	s := &c.wanted
 	if c.check.kubeconfig != (api.Secret{}) || api.FindCondition(s.Conditions, api.ConditionObserved) == nil {

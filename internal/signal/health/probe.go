@@ -10,7 +10,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
 )
 
-// The reasons of a cluster's Ready condition.
+// Reasons of the Ready condition of a probed cluster.
 const (
 	reasonProbeSucceeded = "ProbeSucceeded"
 	reasonProbeFailed    = "ProbeFailed"
@@ -18,7 +18,7 @@ const (
 	reasonSilent         = "HeartbeatsStopped"
 )
 
-// probe asks a cluster how it is, and stores what follows from the answer.
+// probe probes a cluster and stores the result.
 func (m *Monitor) probe(ctx context.Context, c *cluster) {
 	probing, cancel, k, epoch := m.beginProbe(ctx, c)
 	if probing == nil {
@@ -33,8 +33,8 @@ func (m *Monitor) probe(ctx context.Context, c *cluster) {
 	}
 }
 
-// beginProbe is the context of a probe, nil where there is none to make, with what
-// to ask and the cluster's epoch.
+// beginProbe returns the context of a probe, or nil if none is due, with the check and the
+// cluster's epoch.
 func (m *Monitor) beginProbe(ctx context.Context, c *cluster) (probing context.Context, cancel context.CancelFunc, k check, epoch int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -47,8 +47,8 @@ func (m *Monitor) beginProbe(ctx context.Context, c *cluster) (probing context.C
 	return probing, cancel, k, epoch
 }
 
-// endProbe takes in what a probe found. It reports false where that is of a cluster
-// that is another one by now.
+// endProbe applies the result of a probe. It returns false if the cluster's check has changed
+// since.
 func (m *Monitor) endProbe(c *cluster, k check, epoch int, began time.Time, o outcome, message string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -74,8 +74,7 @@ func (m *Monitor) endProbe(c *cluster, k check, epoch int, began time.Time, o ou
 	return true
 }
 
-// ask sends one probe. Only the status of the answer counts; the body is not
-// read.
+// ask sends one probe. Only the status code of the response counts; the body is not read.
 func (m *Monitor) ask(ctx context.Context, url string) (outcome, string) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

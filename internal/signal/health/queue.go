@@ -1,8 +1,8 @@
 package health
 
-// queue is a heap of clusters, the one that is due first on top. A cluster has no
-// goroutine while nothing is due, as it would in a keyed.Group: of 10,000 clusters those
-// would take 48 MB to wait for a heartbeat. In the queue they take 80 KB.
+// queue is a heap of clusters, the next due one on top. Clusters have no goroutine while nothing is
+// due, as they would in a keyed.Group: 10,000 clusters would need 48 MB while waiting for
+// heartbeats. In the queue they need 80 KB.
 type queue []*cluster
 
 // Len implements heap.Interface.
@@ -20,7 +20,7 @@ func (q *queue) Swap(i, j int) {
 
 // Push implements heap.Interface.
 func (q *queue) Push(x any) {
-	c := x.(*cluster) //nolint:forcetypeassert // heap.Push passes on what schedule gives it
+	c := x.(*cluster) //nolint:forcetypeassert // schedule pushes only clusters
 	c.index = len(*q)
 	*q = append(*q, c)
 }
@@ -35,8 +35,8 @@ func (q *queue) Pop() any {
 	return c
 }
 
-// lane runs tasks, so many at a time; the others wait in the order they came.
-// It is guarded by the monitor's lock.
+// lane runs a limited number of concurrent tasks; others wait in order. It is guarded by the
+// monitor's lock.
 type lane struct {
 	limit, running int
 	waiting        []func()

@@ -9,24 +9,23 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 )
 
-// Amounts are what somebody else than the cluster reports about it: they say
-// nothing about whether it is online.
+// Amounts are reported by somebody other than the cluster: they do not say whether it is online.
 type Amounts struct {
-	// Allocatable and Allocated are merged into those known, name by name.
+	// Allocatable and Allocated are merged into the known amounts by name.
 	Allocatable, Allocated api.Quantities
-	// Complete says that the report contains every decision made so far, so that
-	// reservations end. One about storage alone does not.
+	// Complete says that the report contains every decision made so far, so that reservations end.
+	// A report about storage only does not.
 	Complete bool
 }
 
-// Report takes in amounts. It returns once they are durable, with the revision
-// that shows them.
+// Report accepts amounts. It returns once they are durable, with the revision that shows them.
 func (m *Monitor) Report(ctx context.Context, name string, amounts Amounts) (int64, error) {
 	c, err := m.change(name, func(c *cluster) error {
 		at := m.Now().UTC()
 		c.wanted.Allocatable = api.Overlay(c.wanted.Allocatable, amounts.Allocatable)
 		c.wanted.Allocated = api.Overlay(c.wanted.Allocated, amounts.Allocated)
-		// What such a report leaves out stays as it is. What is in it is there again.
+		// Resources that such a report leaves out stay unchanged. Those that it contains are no
+		// longer gone.
 		c.wanted.GoneResources = slices.DeleteFunc(slices.Clone(c.wanted.GoneResources), func(name string) bool {
 			_, ok := amounts.Allocatable[name]
 			return ok
@@ -39,7 +38,7 @@ func (m *Monitor) Report(ctx context.Context, name string, amounts Amounts) (int
 			c.wanted.CapacityReportedAt = &at
 		}
 		if c.check.mode == awaited {
-			c.watch(checkOf(c.object, &c.wanted), at) // what has amounts exists
+			c.watch(checkOf(c.object, &c.wanted), at) // a cluster with amounts exists
 		}
 		return nil
 	})
@@ -49,9 +48,9 @@ func (m *Monitor) Report(ctx context.Context, name string, amounts Amounts) (int
 	return m.flush(ctx, c)
 }
 
-// Bind takes in on which cloud a cluster is to be created: the cloud, its score
-// and the condition in the status of decided, which is the cluster as it was when
-// that was decided. A *status.StaleError says that it has changed since.
+// Bind sets the cloud chosen for a cluster: the cloud, its score and the condition in the status of
+// decided, which is the cluster that the decision was made for. A *status.StaleError says that it
+// has changed since.
 func (m *Monitor) Bind(ctx context.Context, decided *api.Cluster, specRevision int64) (int64, error) {
 	c, err := m.change(decided.Metadata.Name, func(c *cluster) error {
 		if c.object.Metadata.UID != decided.Metadata.UID || c.revision != specRevision {
@@ -73,7 +72,7 @@ func (m *Monitor) Bind(ctx context.Context, decided *api.Cluster, specRevision i
 	return m.flush(ctx, c)
 }
 
-// change changes what is wanted of a cluster.
+// change modifies the wanted status of a cluster.
 func (m *Monitor) change(name string, f func(c *cluster) error) (*cluster, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -6,24 +6,23 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// spotObservation is what was last said of the spot nodes of a cluster.
+// spotObservation is the last observation of the spot nodes of a cluster.
 type spotObservation struct {
 	uid       string // of the cluster
 	status    *api.SpotStatus
 	condition api.Condition
 }
 
-// The reasons of SpotReady that need nobody to look.
+// Reasons of SpotReady that need no observation.
 const (
 	reasonNoKubeconfig = "NoKubeconfig"
 	reasonNotObserved  = api.ReasonNotObserved
 )
 
-// ObservedSpot takes in what those say who split workloads over the on-demand and
-// spot nodes of a cluster, which its uid tells from another of the name: what there
-// is, and whether everything works; the condition's type is left out. It does not
-// wait for the write. What is said of a cluster that has spot switched off is not
-// shown.
+// ObservedSpot accepts observations of the on-demand and spot nodes of a cluster, whose UID
+// distinguishes it from others of the same name: what exists, and whether everything works; the
+// condition's type is not set. It does not wait for the write. For a cluster with spot disabled,
+// nothing is shown.
 func (m *Monitor) ObservedSpot(name, uid string, status *api.SpotStatus, condition api.Condition) {
 	if status != nil {
 		own := *status
@@ -31,8 +30,8 @@ func (m *Monitor) ObservedSpot(name, uid string, status *api.SpotStatus, conditi
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	// It is kept because who says it may have heard of the cluster, or of its spot
-	// block, before the monitor.
+	// The observation is kept because the observer may know the cluster, or its spot block, before
+	// the monitor does.
 	m.spots[name] = spotObservation{uid, status, condition}
 	c := m.clusters[name]
 	if c == nil {
@@ -46,7 +45,7 @@ func (m *Monitor) ObservedSpot(name, uid string, status *api.SpotStatus, conditi
 	}
 }
 
-// takeSpot puts what is known of the cluster's spot nodes into the wanted status.
+// takeSpot sets what is known of the cluster's spot nodes in the wanted status.
 func (c *cluster) takeSpot(o spotObservation, now time.Time) {
 	s := &c.wanted
 	ready := api.FindCondition(s.Conditions, api.ConditionSpotReady)
@@ -66,7 +65,7 @@ func (c *cluster) takeSpot(o spotObservation, now time.Time) {
 	case o.condition.Status != "" && o.uid == c.object.Metadata.UID:
 		s.Spot = o.status
 	case ready != nil && ready.Reason != reasonNoKubeconfig:
-		return // from before a restart: it holds until somebody says otherwise
+		return // from before a restart: valid until there is a new observation
 	default:
 		o.condition = api.Condition{Status: api.ConditionUnknown, Reason: reasonNotObserved, Message: "the cluster has not been observed yet"}
 	}

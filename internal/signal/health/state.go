@@ -2,23 +2,23 @@ package health
 
 import "github.com/scheduler/terraform-provider-scheduler/internal/api"
 
-// outcome is what one probe, or one heartbeat, says.
+// outcome is the result of a probe or heartbeat.
 type outcome int
 
 const (
-	// success: the cluster is well.
+	// success: the cluster is healthy.
 	success outcome = iota
-	// refused: it answers, but says that it is not well.
+	// refused: it responds, but reports that it is unhealthy.
 	refused
-	// unreachable: it does not answer.
+	// unreachable: it does not respond.
 	unreachable
-	// pressed: it answers, and its nodes are under pressure.
+	// pressed: it responds, and its nodes are under pressure.
 	pressed
-	// notReady: it answers, and its nodes are not ready.
+	// notReady: it responds, and its nodes are not ready.
 	notReady
 )
 
-// state is that of a cluster which a failure has taken out.
+// state returns the state of a cluster after a failure of this kind.
 func (o outcome) state() api.ClusterState {
 	switch o {
 	case refused, pressed:
@@ -30,19 +30,19 @@ func (o outcome) state() api.ClusterState {
 	return api.StateOffline
 }
 
-// thresholds are how many outcomes of one sort in a row change the state.
+// thresholds are the numbers of consecutive results that change the state.
 type thresholds struct{ failure, success int64 }
 
-// health is the state of a cluster with what it takes to change it.
+// health is the state of a cluster, with the counters that determine changes.
 type health struct {
-	state     api.ClusterState // "" = nothing is known yet
-	successes int64            // in a row
-	failures  int64            // in a row
-	last      outcome          // of the latest failure
-	alike     int64            // failures in a row that are like the latest
+	state     api.ClusterState // "" = unknown
+	successes int64            // consecutive
+	failures  int64            // consecutive
+	last      outcome          // of the last failure
+	alike     int64            // consecutive failures of the same kind as the last one
 }
 
-// after returns the health after one more outcome:
+// after returns the health after another result:
 //
 //	pending     one success → online; failures up to the threshold → out
 //	online      failures up to the threshold → out
@@ -50,10 +50,9 @@ type health struct {
 //	connecting  successes up to the threshold → online; a failure → out
 //	unhealthy   successes up to the threshold → online
 //
-// "Out" is offline where the cluster does not answer, unhealthy where it answers
-// with an error or its nodes are under pressure, and notready where its nodes are
-// not ready. A cluster that is out changes from one to the other
-// only after a threshold of failures of the other sort.
+// "Out" is offline if the cluster does not respond, unhealthy if it responds with an error or its
+// nodes are under pressure, and notready if its nodes are not ready. A cluster that is out changes
+// between these states only after a threshold of failures of the other kind.
 func (h health) after(o outcome, t thresholds) health {
 	if o == success {
 		return h.succeed(t)
@@ -72,7 +71,7 @@ func (h health) after(o outcome, t thresholds) health {
 	case api.StateOffline:
 		switch {
 		case o == pressed || o == notReady:
-			h.state = api.StateConnecting // it is there again; the next one says how it is
+			h.state = api.StateConnecting // it is back; the next result determines its health
 		case h.alike >= t.failure:
 			h.state = out
 		}
@@ -112,8 +111,8 @@ func (h health) succeed(t thresholds) health {
 	return h
 }
 
-// silent returns the health once heartbeats have stayed away for too long. A
-// cluster that never sent one stays pending.
+// silent returns the health after heartbeats have been missing for too long. A cluster that never
+// sent one stays pending.
 func (h health) silent() health {
 	if h.state == api.StateOnline || h.state == api.StateConnecting {
 		return health{state: api.StateOffline}

@@ -7,8 +7,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// declare puts the taints that the cluster declares into the wanted status. One
-// that is there already keeps its time, however its effect is spelled now.
+// declare sets the declared taints in the wanted status. A taint that is already there keeps its
+// time, even if its effect is spelled differently.
 func (c *cluster) declare(now time.Time) {
 	var taints []api.ClusterTaint
 	for _, t := range c.object.Spec.Taints {
@@ -26,9 +26,8 @@ func (c *cluster) declare(now time.Time) {
 	c.wanted.Taints = taints
 }
 
-// declaredAt is when a taint that is not in the status yet was declared: by the
-// change that the status does not answer yet, also where that was made while
-// nobody looked.
+// declaredAt returns when a taint that is not in the status yet was declared: with the change that
+// has not been processed yet, even if that was made while no server was running.
 func (c *cluster) declaredAt(now time.Time) time.Time {
 	if m := &c.object.Metadata; m.ModifiedAt != nil && c.wanted.ObservedGeneration < m.Generation {
 		return *m.ModifiedAt
@@ -36,8 +35,8 @@ func (c *cluster) declaredAt(now time.Time) time.Time {
 	return now.UTC()
 }
 
-// automaticTaint is the key of the taint that clusters of a state have; empty =
-// none. A cluster that answers again is not back yet.
+// automaticTaint returns the key of the taint for a state, or "". A cluster that is connecting
+// still has its taint.
 func automaticTaint(state api.ClusterState) string {
 	switch state {
 	case api.StateOffline, api.StateConnecting:
@@ -49,9 +48,8 @@ func automaticTaint(state api.ClusterState) string {
 	return ""
 }
 
-// mark puts the taint that follows from the state into the wanted status, with
-// the moment since when the cluster is not online, and takes away that of
-// another state.
+// mark sets the taint for the state in the wanted status, with the time since when the cluster is
+// not online, and removes those for other states.
 func (c *cluster) mark(now time.Time) {
 	var taints []api.ClusterTaint
 	for _, s := range c.wanted.Taints {

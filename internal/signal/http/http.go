@@ -1,9 +1,9 @@
-// Package http reads metrics from JSON documents over HTTP: carbon-intensity services,
-// price lists, an inventory of machines.
+// Package http reads metrics from JSON documents over HTTP: carbon-intensity services, price lists,
+// machine inventories.
 //
-// The provider's url and value say where the value of a metric is, with placeholders
-// for the metric and for the cluster that it is read for. However many metrics and
-// clusters have their value in one document, it is read once in each reading.
+// The provider's url and value say where the value of a metric is, with placeholders for the metric
+// and the cluster. If several metrics or clusters have their values in one document, it is fetched
+// once per reading.
 package http
 
 import (
@@ -29,7 +29,7 @@ var Type = source.Type{
 	},
 }
 
-// query joins address and pointer. An address holds no space.
+// query joins address and pointer. An address contains no space.
 func query(spec *api.MetricsProviderSpec, metric string, cluster *api.Cluster) (string, error) {
 	address, pointer, err := spec.HTTPJSON.Document(metric, cluster)
 	return address + " " + pointer, err
@@ -42,7 +42,7 @@ type server struct {
 	patience source.Patience
 }
 
-// open makes the source; roundTripper takes the place of the network in tests.
+// open creates the source; roundTripper replaces the network in tests.
 func open(provider *api.MetricsProvider, network *netpolicy.Policy, roundTripper http.RoundTripper) (*server, error) {
 	spec := &provider.Spec
 	if spec.HTTPJSON == nil {
@@ -60,8 +60,8 @@ func open(provider *api.MetricsProvider, network *netpolicy.Policy, roundTripper
 // Close implements source.Source.
 func (s *server) Close() { s.client.CloseIdleConnections() }
 
-// Read implements source.Source. Without queries nobody is asked: what the placeholders
-// stand for is not known.
+// Read implements source.Source. Without queries no request is made: the values of the placeholders
+// are unknown.
 func (s *server) Read(ctx context.Context, queries []string) (map[string]source.Reading, error) {
 	pointers := map[string][]string{} // by address
 	var addresses []string
@@ -72,7 +72,7 @@ func (s *server) Read(ctx context.Context, queries []string) (map[string]source.
 		}
 		pointers[address] = append(pointers[address], pointer)
 	}
-	// What may be slow is a document, not a value in it.
+	// Documents may be slow, single values in them are not.
 	search := source.NewSearch(ctx, string(s.spec.Timeout), &s.patience, addresses)
 	found := make([]map[string]source.Reading, len(addresses))
 	for i, address := range addresses {
@@ -118,8 +118,8 @@ func (s *server) Read(ctx context.Context, queries []string) (map[string]source.
 	return out, err
 }
 
-// fetch reads one document. A *source.Error says that the server answered, though not
-// with a document.
+// fetch reads one document. A *source.Error says that the server responded, but not with a
+// document.
 func (s *server) fetch(ctx context.Context, address string, pointers []string) (map[string]source.Reading, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -159,7 +159,7 @@ func (s *server) fetch(ctx context.Context, address string, pointers []string) (
 	return found, nil
 }
 
-// shown is an address without its query, which may hold a key.
+// shown returns an address without its query, which may contain a key.
 func shown(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

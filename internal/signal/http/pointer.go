@@ -12,16 +12,16 @@ import (
 // errNotJSON says that a document is not JSON.
 var errNotJSON = errors.New("the document is not JSON")
 
-// step is one step of the JSON pointers (RFC 6901) into a document, and what is there. A
-// document itself is never kept: it is larger as values than as text, and whoever sends
-// it says how much.
+// step is one step of the JSON pointers (RFC 6901) into a document, with what is there. The
+// document itself is not kept: decoded values need more memory than text, and the sender determines
+// their number.
 type step struct {
 	next    map[string]*step
-	what    string // is there, in words; "" = nothing
-	literal string // of a number or a text
+	what    string // description of what is there; "" = nothing
+	literal string // of a number or a string
 }
 
-// values reads the values that pointers lead to out of a document, in one pass.
+// values reads the values at pointers from a document, in a single pass.
 func values(document io.Reader, pointers []string) (*step, error) {
 	root := &step{}
 	for _, pointer := range pointers {
@@ -41,7 +41,7 @@ func values(document io.Reader, pointers []string) (*step, error) {
 	err := root.read(decoder)
 	if err == nil {
 		if _, err = decoder.Token(); err == nil {
-			return nil, errNotJSON // something comes after it
+			return nil, errNotJSON // trailing data
 		}
 		if errors.Is(err, io.EOF) {
 			return root, nil
@@ -53,7 +53,7 @@ func values(document io.Reader, pointers []string) (*step, error) {
 	return nil, err
 }
 
-// steps takes a pointer apart.
+// steps splits a pointer.
 func steps(pointer string) []string {
 	if pointer == "" {
 		return nil
@@ -65,7 +65,7 @@ func steps(pointer string) []string {
 	return list
 }
 
-// read takes in what is there, as deep as pointers lead.
+// read reads what is there, as deep as pointers lead.
 func (s *step) read(decoder *json.Decoder) error {
 	token, err := decoder.Token()
 	if err != nil {
@@ -106,12 +106,12 @@ func (s *step) readInside(decoder *json.Decoder, begin json.Delim) error {
 			}
 			continue
 		}
-		next.clear() // of several members of one name the last counts
+		next.clear() // if a name is repeated, the last one counts
 		if err := next.read(decoder); err != nil {
 			return err
 		}
 	}
-	_, err := decoder.Token() // the end, or that the document broke off
+	_, err := decoder.Token() // the end, or a truncated document
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
@@ -125,14 +125,14 @@ func (s *step) clear() {
 	}
 }
 
-// skipped takes in any value, and keeps nothing of it.
+// skipped decodes any value and keeps nothing.
 type skipped struct{}
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (*skipped) UnmarshalJSON([]byte) error { return nil }
 
-// number is the value that a pointer leads to. A text that holds a number counts: many
-// services write prices that way. What the document says itself is not repeated.
+// number returns the value at a pointer. A string that contains a number is accepted, because many
+// services write prices that way. Errors do not repeat text of the document.
 func (s *step) number(pointer string) (float64, error) {
 	at, path := s, ""
 	for _, name := range steps(pointer) {
@@ -152,7 +152,7 @@ func (s *step) number(pointer string) (float64, error) {
 	return value, nil
 }
 
-// isNumber applies the syntax of JSON, which has no NaN and no infinity.
+// isNumber checks JSON syntax, which has no NaN and no infinity.
 func isNumber(text string) bool {
 	return text != "" && strings.ContainsRune("-0123456789", rune(text[0])) && json.Valid([]byte(text))
 }

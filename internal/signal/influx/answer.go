@@ -12,11 +12,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
-// errNotInflux says that the answer is not one that an InfluxDB gives.
+// errNotInflux says that the response is not one of InfluxDB.
 var errNotInflux = errors.New("the answer is not one of an InfluxDB query API: does the url point at InfluxDB?")
 
-// refusal is an answer that says that the query is wrong, or that evaluating it
-// failed. Whose fault that is, the answer does not always say.
+// refusal is a response that says that the query is invalid, or that its evaluation failed. Which
+// of several queries is at fault is not always known.
 type refusal struct {
 	message string
 	said    string // by the server
@@ -25,10 +25,10 @@ type refusal struct {
 // Error implements error.
 func (r *refusal) Error() string { return r.message }
 
-// statusError is an answer with a status other than 200.
+// statusError is a response with a status other than 200.
 type statusError struct {
 	status  int
-	message string // what the server says about it; may be empty
+	message string // the server's message; may be empty
 }
 
 // Error implements error.
@@ -40,8 +40,8 @@ func (e *statusError) Error() string {
 	return text
 }
 
-// failureOf reads an answer whose status is not 200. The bodies of 1.x have
-// "error", those of 2.x "message".
+// failureOf reads a response whose status is not 200. Its body has "error" for 1.x, and "message"
+// for 2.x.
 func failureOf(resp *http.Response) error {
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
@@ -52,7 +52,7 @@ func failureOf(resp *http.Response) error {
 		Message, Error string
 	}
 	if json.Unmarshal(body, &said) != nil && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain") {
-		said.Message = string(body) // as 1.8 says that Flux is switched off; pages of a proxy are HTML
+		said.Message = string(body) // as 1.8 responds if Flux is disabled; pages of a proxy are HTML
 	}
 	e := &statusError{status: resp.StatusCode}
 	for _, text := range []string{said.Message, said.Error, resp.Header.Get("X-Influxdb-Error")} {
@@ -67,17 +67,17 @@ func failureOf(resp *http.Response) error {
 	return e
 }
 
-// doer is what the official library sends its requests with. It keeps answers
-// within our limits and errors in our words.
+// doer sends the requests of the official library. It limits the size of responses, and returns
+// this package's errors.
 type doer struct{ client *http.Client }
 
 // Do implements the library's Doer.
 func (d doer) Do(req *http.Request) (*http.Response, error) {
-	// The library asks for compressed answers and unpacks them without a limit.
-	// The transport does it within the limit.
+	// The library requests compressed responses and decompresses them without a limit. The
+	// transport does it within the limit.
 	req.Header.Del("Accept-Encoding")
 	req.Header.Set("Accept", "application/csv")
-	resp, err := d.client.Do(req) //nolint:gosec // the address is the one that the user writes in spec.influx.url
+	resp, err := d.client.Do(req) //nolint:gosec // the user's address in spec.influx.url
 	if err != nil {
 		return nil, err
 	}
@@ -94,16 +94,16 @@ func (d doer) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// csvBody is the body of an answer in CSV. It remembers why reading it failed,
-// which the library does not always tell.
+// csvBody is the body of a CSV response. It records why reading failed, which the library does not
+// always report.
 type csvBody struct {
 	io.Closer
 	reader *bufio.Reader
 	err    error
 }
 
-// check looks whether the body is empty or begins like annotated CSV: the
-// library takes lines without commas for empty ones.
+// check checks that the body is empty or starts like annotated CSV: the library treats lines
+// without commas as empty.
 func (b *csvBody) check() error {
 	for {
 		c, err := b.reader.ReadByte()

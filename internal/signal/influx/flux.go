@@ -14,14 +14,14 @@ import (
 	"github.com/influxdata/influxdb-client-go/v2/api/query"
 )
 
-// flux asks in Flux, through the API of InfluxDB 2, which 1.8 has too.
+// flux queries in Flux, through the API of InfluxDB 2, which 1.8 has too.
 type flux struct {
 	service     influxhttp.Service
 	org, bucket string
 }
 
 func newFlux(client *http.Client, address, org, bucket string) *flux {
-	// With the slash the library keeps a path that the address has.
+	// With the trailing slash, the library keeps the path of the address.
 	address = strings.TrimSuffix(address, "/") + "/"
 	options := influxhttp.DefaultOptions().SetHTTPDoer(doer{client}).SetApplicationName("scheduler-server")
 	return &flux{influxhttp.NewService(address, "", options), org, bucket}
@@ -29,8 +29,7 @@ func newFlux(client *http.Client, address, org, bucket string) *flux {
 
 // ask implements language.
 func (f *flux) ask(ctx context.Context, batch []term, take func(*series)) error {
-	// An API of its own for each request: the library's is not made for several
-	// at a time.
+	// A new API for each request: the library's is not safe for concurrent use.
 	result, err := influxapi.NewQueryAPI(f.org, f.service).Query(ctx, fluxQuery(f.bucket, batch))
 	if err != nil {
 		return err
@@ -49,20 +48,18 @@ func (f *flux) ask(ctx context.Context, batch []term, take func(*series)) error 
 	return csvFailure(result.Err())
 }
 
-// ping implements language: a query without an answer, to find out whether there
-// would be one.
+// ping implements language: a query without results, to find out whether queries are answered.
 func (f *flux) ping(ctx context.Context) error { return f.ask(ctx, nil, func(*series) {}) }
 
-// fluxQuery asks for the last value of every series that one of the selectors
-// means:
+// fluxQuery queries the last value of every series that matches one of the selectors:
 //
 //	from(bucket: "b")
 //	  |> range(start: -1h)
 //	  |> filter(fn: (r) => r._measurement == "up" or (r._measurement == "heat" and r["zone"] == "a"))
 //	  |> last()
 //
-// One filter over all of them, rather than a result for each, is one pass over
-// the storage, and leaves nothing in which one selector could disturb another.
+// A single filter, rather than a result for each, scans the storage only once, and prevents
+// selectors from affecting each other.
 func fluxQuery(bucket string, batch []term) string {
 	var filter strings.Builder
 	writeFilter(&filter, batch)
@@ -72,7 +69,7 @@ func fluxQuery(bucket string, batch []term) string {
 		"  |> last()"
 }
 
-// writeFilter joins the conditions as a balanced tree: parsers recurse.
+// writeFilter joins the conditions as a balanced tree, because parsers recurse.
 func writeFilter(b *strings.Builder, batch []term) {
 	switch len(batch) {
 	case 0:
@@ -101,8 +98,8 @@ func writeFilter(b *strings.Builder, batch []term) {
 	}
 }
 
-// fluxString writes a string literal. The dollar sign is written as a byte,
-// because ${ would begin an expression.
+// fluxString writes a string literal. The dollar sign is written as a byte, because ${ would start
+// an expression.
 func fluxString(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -121,7 +118,7 @@ func fluxString(text string) string {
 	return b.String()
 }
 
-// seriesOf takes a record apart: what is no column of Flux's own is a tag.
+// seriesOf converts a record: columns that are not Flux's own are tags.
 func seriesOf(record *query.FluxRecord) *series {
 	s := &series{tags: map[string]string{}}
 	for name, value := range record.Values() {
@@ -143,8 +140,8 @@ func seriesOf(record *query.FluxRecord) *series {
 	return s
 }
 
-// csvFailure tells an answer that is no annotated CSV from an error that Flux
-// reports in one.
+// csvFailure distinguishes a response that is not annotated CSV from an error that Flux reports in
+// one.
 func csvFailure(err error) error {
 	var (
 		syntax *csv.ParseError

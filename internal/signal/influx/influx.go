@@ -1,12 +1,10 @@
-// Package influx reads metrics from InfluxDB: from 2.x, and from 1.8 with Flux
-// switched on, in Flux through the official client; from other servers of 1.x
-// in InfluxQL.
+// Package influx reads metrics from InfluxDB: from 2.x, and from 1.8 with Flux enabled, in Flux
+// through the official client; from other servers of 1.x in InfluxQL.
 //
-// A metric's name at the provider is a measurement, optionally with a field and
-// with tags, such as heat_demand.value{zone="a"} (see selector). Its value is
-// the last one of the last hour. Where several series have one, the first in
-// the order of their tags and then of their fields counts: the choice is the
-// same every time, but a metric should rather say which one it means.
+// A metric's name at the provider is a measurement, optionally with a field and tags, such as
+// heat_demand.value{zone="a"} (see selector). Its value is the last one of the last hour. If
+// several series have one, the first by tags and then by field is used: the choice is
+// deterministic, but a metric should specify which one it means.
 package influx
 
 import (
@@ -32,9 +30,9 @@ var Type = source.Type{
 
 // language is one of the two query languages.
 type language interface {
-	// ask takes the last value of every series that one of the terms means.
+	// ask queries the last value of every series that matches one of the terms.
 	ask(ctx context.Context, batch []term, take func(*series)) error
-	// ping finds out whether questions about the bucket are answered at all.
+	// ping checks whether queries about the bucket are answered at all.
 	ping(ctx context.Context) error
 }
 
@@ -47,13 +45,13 @@ type server struct {
 	ql      *influxQL
 
 	mu     sync.Mutex
-	usesQL bool // has turned out to have no Flux
+	usesQL bool // has no Flux
 
 	known    source.Memory[knowledge]
 	patience source.Patience
 }
 
-// open makes the source; roundTripper takes the place of the network in tests.
+// open creates the source; roundTripper replaces the network in tests.
 func open(provider *api.MetricsProvider, network *netpolicy.Policy, roundTripper http.RoundTripper) (*server, error) {
 	spec := &provider.Spec
 	if spec.Influx == nil {
@@ -62,7 +60,7 @@ func open(provider *api.MetricsProvider, network *netpolicy.Policy, roundTripper
 	address := strings.TrimSuffix(spec.Influx.URL, "/")
 	token := spec.Influx.Token.Reveal()
 	s := &server{spec: spec, address: address}
-	// InfluxQL is older than tokens: there, the token is user and password.
+	// InfluxQL is older than tokens: for it, the token contains user and password.
 	for _, authorization := range []string{tokenHeader(token), passwordHeader(token)} {
 		options := source.ClientOptions{Address: address, RoundTripper: roundTripper, MaxConnsPerHost: source.MaxRequests}
 		if token != "" {
@@ -98,9 +96,8 @@ func (s *server) Close() {
 	}
 }
 
-// use calls f with the language that the server speaks. That is Flux until a
-// server says that it has none, and again once it fails: it may have been
-// replaced by a newer one.
+// use calls f with the language that the server supports: Flux until the server turns out not to
+// have it, and again after a failure, because it may have been upgraded.
 func (s *server) use(ctx context.Context, f func(language) error) error {
 	s.mu.Lock()
 	usesQL := s.usesQL
@@ -125,15 +122,14 @@ func (s *server) use(ctx context.Context, f func(language) error) error {
 	return err
 }
 
-// mayLackFlux recognizes how servers of 1.x answer to Flux: without the API, or
-// with the API and Flux switched off.
+// mayLackFlux recognizes responses of 1.x servers to Flux: without the API, or with Flux disabled.
 func mayLackFlux(err error) bool {
 	var e *statusError
 	return errors.As(err, &e) && (e.status == http.StatusNotFound || e.status == http.StatusMethodNotAllowed ||
 		e.status == http.StatusForbidden && strings.Contains(strings.ToLower(e.message), "flux"))
 }
 
-// version is what the server says about itself, such as "1.6.7" or "v2.7.12".
+// version returns the server's version, such as "1.6.7" or "v2.7.12".
 func (s *server) version(ctx context.Context) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.address+"/ping", nil)
 	if err != nil {
@@ -147,7 +143,7 @@ func (s *server) version(ctx context.Context) (string, error) {
 	return strings.TrimPrefix(resp.Header.Get("X-Influxdb-Version"), "v"), nil
 }
 
-// unreachable describes why a request got no usable answer.
+// unreachable describes why a request got no usable response.
 func (s *server) unreachable(err error) *source.Error {
 	var status *statusError
 	var refused *refusal

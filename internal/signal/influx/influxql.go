@@ -11,7 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
-// influxQL asks in InfluxQL, for servers of version 1.x that have no Flux.
+// influxQL queries in InfluxQL, for 1.x servers without Flux.
 type influxQL struct {
 	client          *http.Client
 	address         string
@@ -24,7 +24,7 @@ func newInfluxQL(client *http.Client, address, bucket string) *influxQL {
 	return &influxQL{client: client, address: strings.TrimSuffix(address, "/"), database: database, retentionPolicy: policy}
 }
 
-// statement is the answer to one statement.
+// statement is the result of one statement.
 type statement struct {
 	Series []struct {
 		Name    string
@@ -35,7 +35,7 @@ type statement struct {
 	Error string
 }
 
-// ask implements language: a statement for each term, all in one request.
+// ask implements language: one statement per term, all in one request.
 func (q *influxQL) ask(ctx context.Context, batch []term, take func(*series)) error {
 	statements := make([]string, len(batch))
 	for i := range batch {
@@ -47,8 +47,8 @@ func (q *influxQL) ask(ctx context.Context, batch []term, take func(*series)) er
 	}
 	for _, result := range results {
 		if result.Error != "" {
-			// Of several statements, 1.8 does not say which one failed, and
-			// leaves others undone.
+			// Of several statements, 1.8 does not say which one failed, and does not execute the
+			// rest.
 			return &refusal{"InfluxDB cannot evaluate the query", result.Error}
 		}
 	}
@@ -61,8 +61,8 @@ func (q *influxQL) ask(ctx context.Context, batch []term, take func(*series)) er
 	return nil
 }
 
-// ping implements language: a query without an answer, of which InfluxDB checks
-// database and retention policy all the same.
+// ping implements language: a query without results, for which InfluxDB still checks database and
+// retention policy.
 func (q *influxQL) ping(ctx context.Context) error {
 	results, err := q.query(ctx, "SELECT last(*) FROM /^$/")
 	switch {
@@ -76,11 +76,10 @@ func (q *influxQL) ping(ctx context.Context) error {
 	return nil
 }
 
-// offer hands over the series of an answer: a row per combination of tags, a
-// column per field.
+// offer passes on the series of a result: a row per combination of tags, a column per field.
 func offer(result *statement, take func(*series)) {
 	for _, row := range result.Series {
-		// A tag that a series has not is an empty one here.
+		// A tag that a series does not have is empty here.
 		for name, value := range row.Tags {
 			if value == "" {
 				delete(row.Tags, name)
@@ -91,7 +90,7 @@ func offer(result *statement, take func(*series)) {
 		}
 		for i, column := range row.Columns {
 			if i == 0 || i >= len(row.Values[0]) || row.Values[0][i] == nil {
-				continue // the time, or a field that the series has not
+				continue // the time, or a field that the series does not have
 			}
 			take(&series{measurement: row.Name, field: strings.TrimPrefix(column, "last_"), tags: row.Tags, value: row.Values[0][i]})
 		}
@@ -132,14 +131,14 @@ func (q *influxQL) query(ctx context.Context, text string) ([]statement, error) 
 	return answer.Results, nil
 }
 
-// influxQLQuery asks for the last value of every series that the selector means.
+// influxQLQuery queries the last value of every series that matches the selector.
 func influxQLQuery(s *selector) string {
 	field := "*"
 	if s.field != "" {
 		field = influxQLName(s.field)
 	}
 	var b strings.Builder
-	// The column is named as it is for *, so that both are read alike.
+	// The column is named as for *, so that both are read in the same way.
 	b.WriteString("SELECT last(" + field + ")")
 	if s.field != "" {
 		b.WriteString(" AS " + influxQLName("last_"+s.field))

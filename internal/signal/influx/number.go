@@ -7,9 +7,8 @@ import (
 	"strconv"
 )
 
-// number turns the value of a field into a number. The error says what it is
-// instead. NaN and infinities pass: what to do with them is decided where the
-// range of the metric is known.
+// number converts the value of a field to a number, or returns an error that describes it. NaN and
+// infinities pass: they are handled where the range of the metric is known.
 func number(value any) (float64, error) {
 	switch v := value.(type) {
 	case nil:

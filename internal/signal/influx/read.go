@@ -11,29 +11,28 @@ import (
 )
 
 const (
-	// recheck is for how long a query that fails by itself is kept out of
-	// batches.
+	// recheck is how long a query that fails on its own is kept out of batches.
 	recheck = 5 * time.Minute
-	// The limits of one request.
+	// Limits of one request.
 	batchQueries = 500
 	batchBytes   = 64 << 10
 )
 
-// term is one query. Its number is its position in the list that Read was given.
+// term is one query. Its number is its index in the list passed to Read.
 type term struct {
 	number   int
 	query    string
 	selector selector
 }
 
-// knowledge is what has been learned about a query that fails by itself: until
-// then it is asked alone, or, where rejected is set, not at all.
+// knowledge is what was learned about a query that fails on its own: until then it is sent alone
+// or, if rejected is set, not at all.
 type knowledge struct {
 	until    time.Time
 	rejected *source.Error
 }
 
-// Over reports whether it has to be found out again.
+// Over reports whether it must be checked again.
 func (k knowledge) Over(now time.Time) bool { return !now.Before(k.until) }
 
 // reading is one call of Read.
@@ -91,15 +90,15 @@ func (s *server) Read(ctx context.Context, queries []string) (map[string]source.
 	return r.Answers()
 }
 
-// ping finds out whether any query would be answered.
+// ping checks whether any query would be answered.
 func (r *reading) ping(ctx context.Context, stage source.Stage) error {
 	return r.Request(ctx, stage, func(ctx context.Context) error {
 		return r.server.use(ctx, func(l language) error { return l.ping(ctx) })
 	})
 }
 
-// ask asks for several queries in one request. Where one of them spoils it, or it is
-// not answered in time, the batch is halved until that one stands alone.
+// ask sends several queries in one request. If one of them makes it fail, or it times out, the
+// batch is bisected until that query is alone.
 func (r *reading) ask(ctx context.Context, stage source.Stage, batch []term) {
 	var found *choice
 	err := r.Request(ctx, stage, func(ctx context.Context) error {
@@ -125,7 +124,7 @@ func (r *reading) ask(ctx context.Context, stage source.Stage, batch []term) {
 		r.Fail(batch[0].number, r.server.unreachable(err), queriesOf(batch)...)
 		return
 	default:
-		// Is it the queries, or would any query fail?
+		// Determine whether these queries or all would fail.
 		if err := r.ping(ctx, stage); err != nil {
 			r.Fail(batch[0].number, r.server.unreachable(err), queriesOf(batch)...)
 			return
@@ -149,7 +148,7 @@ func (r *reading) ask(ctx context.Context, stage source.Stage, batch []term) {
 	}
 }
 
-// isGatewayTimeout recognizes how a proxy says that the answer takes too long.
+// isGatewayTimeout recognizes the response of a proxy to a slow server.
 func isGatewayTimeout(err error) bool {
 	e, ok := errors.AsType[*statusError](err)
 	return ok && e.status == http.StatusGatewayTimeout
@@ -163,14 +162,14 @@ func queriesOf(batch []term) []string {
 	return queries
 }
 
-// settle takes over what was found.
+// settle applies the results.
 func (r *reading) settle(found *choice) {
 	for _, c := range found.all {
 		r.Set(c.term.query, c.reading(r.server.spec.Influx.Bucket))
 	}
 }
 
-// blame gives one query the fault, and keeps it out of the next batches.
+// blame reports an error for one query, and keeps it out of the next batches.
 func (r *reading) blame(t term, why *source.Error) {
 	r.server.known.Learn(t.query, knowledge{until: time.Now().Add(recheck)})
 	r.Set(t.query, source.Reading{Err: why})
@@ -183,13 +182,13 @@ func (r *reading) postpone(batch []term) {
 	}
 }
 
-// split cuts terms into batches within the limits; a term too long for them is
-// a batch of its own.
+// split splits terms into batches within the limits; a term that is too long for them is a batch of
+// its own.
 func split(terms []term) [][]term {
 	var batches [][]term
 	start, size := 0, 0
 	for i, t := range terms {
-		// Escaping and what stands around a condition make it longer.
+		// Escaping and the syntax around a condition make it longer.
 		length := 2*len(t.query) + 100
 		if i > start && (i-start == batchQueries || size+length > batchBytes) {
 			batches = append(batches, terms[start:i])

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// selector is what the name of a metric says: a measurement, and optionally one
-// of its fields and the values that tags must have.
+// selector is the parsed name of a metric: a measurement, and optionally one of its fields and
+// required values of tags.
 //
 //	heat_demand
 //	heat_demand.value
@@ -18,19 +18,19 @@ import (
 //	heat_demand.value{zone="a", building="7"}
 //	"heat.demand"."the value"
 //
-// A name that has one of . { } " \ in it stands in double quotes, as tag values
-// always do; in quotes \" is a quote and \\ a backslash.
+// A name that contains one of . { } " \ must be in double quotes, as tag values always are; in
+// quotes \" is a quote and \\ a backslash.
 type selector struct {
 	measurement string
 	field       string // empty = any
-	tags        []tag  // by name, each name once
-	dotted      bool   // the field was split off at a dot, outside quotes
+	tags        []tag  // by name, without duplicates
+	dotted      bool   // the field was split off at an unquoted dot
 }
 
 type tag struct{ name, value string }
 
-// reserved are the columns that an answer has besides tags. A tag of that name
-// cannot be told from them.
+// reserved are the columns that a result has besides tags. A tag with such a name cannot be
+// distinguished from them.
 var reserved = []string{"result", "table", "_start", "_stop", "_time", "_value", "_field", "_measurement", "time"}
 
 // parse reads a selector.
@@ -65,10 +65,10 @@ func parse(text string) (selector, error) {
 	return out, nil
 }
 
-// scanner takes text off its front.
+// scanner consumes text from the front.
 type scanner struct{ rest string }
 
-// take drops a token, and the space before it.
+// take consumes a token, and the space before it.
 func (s *scanner) take(token string) bool {
 	rest, ok := strings.CutPrefix(strings.TrimLeft(s.rest, " "), token)
 	if ok {
@@ -77,7 +77,7 @@ func (s *scanner) take(token string) bool {
 	return ok
 }
 
-// name reads a name, quoted or up to one of the characters in stop.
+// name scans a name, quoted or up to one of the characters in stop.
 func (s *scanner) name(what, stop string) (name string, quoted bool, err error) {
 	if s.take(`"`) {
 		name, err = s.quoted(what)
@@ -95,7 +95,7 @@ func (s *scanner) name(what, stop string) (name string, quoted bool, err error) 
 	return name, false, nil
 }
 
-// quoted reads to the closing quote.
+// quoted scans up to the closing quote.
 func (s *scanner) quoted(what string) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(s.rest); i++ {
@@ -119,7 +119,7 @@ func (s *scanner) quoted(what string) (string, error) {
 	return "", fmt.Errorf("the quote around the %s is not closed", what)
 }
 
-// tags reads tag selections to the closing brace.
+// tags scans tag selections up to the closing brace.
 func (s *scanner) tags() ([]tag, error) {
 	var tags []tag
 	for {
@@ -155,7 +155,7 @@ func (s *scanner) tags() ([]tag, error) {
 	return tags, nil
 }
 
-// String writes the selector so that parse reads the same.
+// String returns the selector in a form that parse accepts.
 func (s selector) String() string {
 	var b strings.Builder
 	b.WriteString(quoteName(s.measurement))
@@ -172,7 +172,7 @@ func (s selector) String() string {
 	return b.String()
 }
 
-// quoteName quotes a name where it could not stand by itself.
+// quoteName quotes a name if necessary.
 func quoteName(name string) string {
 	if strings.ContainsAny(name, `.{}"\,=`) || strings.Trim(name, " ") != name {
 		return quoteText(name)

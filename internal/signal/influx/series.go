@@ -9,7 +9,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
-// series is one series of an answer, with its last value.
+// series is one series of a result, with its last value.
 type series struct {
 	measurement string
 	field       string
@@ -17,8 +17,8 @@ type series struct {
 	value       any // nil, float64, int64, uint64, json.Number, string, bool, ...
 }
 
-// key orders series: by tags, then by field. Names cannot be empty, so that the
-// order is that of the lists of tags.
+// key orders series by tags, then by field. Names cannot be empty, so the order is that of the
+// lists of tags.
 func (s *series) key() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(s.tags)) {
@@ -27,7 +27,7 @@ func (s *series) key() string {
 	return b.String() + "\x00" + s.field
 }
 
-// matches reports whether a selector of the same measurement means the series.
+// matches reports whether a selector of the same measurement matches the series.
 func (s *series) matches(by *selector) bool {
 	if by.field != "" && by.field != s.field {
 		return false
@@ -40,9 +40,8 @@ func (s *series) matches(by *selector) bool {
 	return true
 }
 
-// choice collects, for each of several selectors, the series that counts: the
-// first in the order of their keys. That is the same every time, but a metric
-// should rather say which series it means.
+// choice holds, for each of several selectors, the series to use: the first by key. It is
+// deterministic, but a metric should specify which series it means.
 type choice struct {
 	all           []*chosen
 	byMeasurement map[string][]*chosen
@@ -64,7 +63,7 @@ func newChoice(batch []term) *choice {
 	return c
 }
 
-// offer takes a series into account.
+// offer considers a series.
 func (c *choice) offer(s *series) {
 	key := ""
 	for _, candidate := range c.byMeasurement[s.measurement] {
@@ -80,7 +79,7 @@ func (c *choice) offer(s *series) {
 	}
 }
 
-// reading is the value that counts, or what is wrong with it.
+// reading returns the value, or what is wrong with it.
 func (c *chosen) reading(bucket string) source.Reading {
 	by := &c.term.selector
 	if c.first == nil {

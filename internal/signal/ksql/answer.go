@@ -14,20 +14,20 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
-// errNotKsql says that the answer is not one that a ksqlDB gives.
+// errNotKsql says that the response is not one of ksqlDB.
 var errNotKsql = errors.New("the answer is not one of a ksqlDB: does the url point at its REST API?")
 
-// refusal is an error of the statement: a table or column that is not there, or
-// a kind of query that this server does not take.
+// refusal is an error of the statement: a missing table or column, or a kind of query that the
+// server does not support.
 type refusal struct{ message string }
 
 // Error implements error.
 func (r *refusal) Error() string { return r.message }
 
-// statusError is any other error that the server answers with.
+// statusError is any other error response.
 type statusError struct {
 	status  int
-	message string // what the server says about it; may be empty
+	message string // the server's message; may be empty
 }
 
 // Error implements error.
@@ -42,36 +42,35 @@ func (e *statusError) Error() string {
 	return text
 }
 
-// failure is an error as ksqlDB writes it. error_code is the HTTP status and two
-// more digits.
+// failure is an error in ksqlDB's format. error_code is the HTTP status and two more digits.
 type failure struct {
 	ErrorCode int    `json:"error_code"`
 	Message   string `json:"message"`
 }
 
-// err tells what is wrong with the statement from what is wrong with the server.
+// err distinguishes an error of the statement from an error of the server.
 func (f *failure) err(status int) error {
 	if code := f.ErrorCode / 100; code >= 400 && code <= 599 {
 		status = code
 	}
-	// The only other code of 400 is 40004: this path wants HTTP/2.
+	// The only other code of 400 is 40004: this path requires HTTP/2.
 	if status == http.StatusBadRequest && f.ErrorCode != 40004 && !f.wantsOtherPath() {
 		return &refusal{said(f.Message)}
 	}
 	return &statusError{status: status, message: said(f.Message)}
 }
 
-// wantsOtherPath recognizes a server that says where queries go now.
+// wantsOtherPath recognizes a server that says where to send queries.
 func (f *failure) wantsOtherPath() bool { return strings.Contains(f.Message, "/query-stream") }
 
-// queryName is the name of a query, which is another one each time.
+// queryName matches the name of a query, which is different each time.
 var queryName = regexp.MustCompile(`\btransient_\w+`)
 
-// said is what the server says about an error.
+// said returns the server's message about an error.
 func said(text string) string { return source.OneLine(queryName.ReplaceAllString(text, "transient")) }
 
-// query sends one statement and returns the value column of the first row of
-// each metric. What was found before an error is good all the same.
+// query sends one statement and returns the value column of the first row of each metric. Values
+// found before an error are valid.
 func (s *server) query(ctx context.Context, statement string, metrics []string) (map[string]json.RawMessage, error) {
 	s.mu.Lock()
 	stream := s.stream
@@ -80,7 +79,7 @@ func (s *server) query(ctx context.Context, statement string, metrics []string) 
 	if !gone(err) {
 		return found, err
 	}
-	// Newer servers have only the one path, older ones only the other.
+	// Newer servers have only one of the paths, older ones only the other.
 	found, other := s.post(ctx, !stream, statement, metrics)
 	if gone(other) {
 		return nil, err
@@ -91,7 +90,7 @@ func (s *server) query(ctx context.Context, statement string, metrics []string) 
 	return found, other
 }
 
-// gone recognizes the answer of a server that has not this path for queries.
+// gone recognizes the response of a server that does not have this path.
 func gone(err error) bool {
 	var e *statusError
 	if !errors.As(err, &e) {
@@ -139,21 +138,21 @@ func (s *server) post(ctx context.Context, stream bool, statement string, metric
 	return rows(resp.Body, metrics)
 }
 
-// failureOf reads an answer whose status is not 200.
+// failureOf reads a response whose status is not 200.
 func failureOf(resp *http.Response) error {
-	text, err := io.ReadAll(io.LimitReader(resp.Body, 256<<10)) // older servers add a stack trace
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 256<<10)) // older servers append a stack trace
 	if err != nil {
 		return err
 	}
 	var f failure
 	if json.Unmarshal(text, &f) != nil || f.ErrorCode == 0 {
-		// Not from ksqlDB, but from a proxy, or from something else altogether.
+		// Not from ksqlDB, but from a proxy or another service.
 		return &statusError{status: resp.StatusCode}
 	}
 	return f.err(resp.StatusCode)
 }
 
-// info asks the server for its version, to find out whether it is there.
+// info queries the server's version, to check whether it responds.
 func (s *server) info(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.address+"/info", nil)
 	if err != nil {
@@ -180,7 +179,7 @@ func (s *server) info(ctx context.Context) error {
 	return nil
 }
 
-// notJSON tells what is not JSON from what broke off.
+// notJSON distinguishes invalid JSON from a truncated response.
 func notJSON(err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError

@@ -1,9 +1,8 @@
 // Package ksql reads metrics from a table of ksqlDB, the SQL interface of Kafka.
 //
-// A metric's name at the provider is what the comparison column of the table
-// holds; the value is in the value column of the first row that has it. Several
-// metrics are asked for in one statement, with IN; where a server does not take
-// that, each has a statement of its own.
+// A metric's name at the provider is matched with the comparison column of the table; the value is
+// in the value column of the first matching row. Several metrics are queried with one statement,
+// using IN; if a server does not support that, each has its own statement.
 package ksql
 
 import (
@@ -29,7 +28,7 @@ var Type = source.Type{
 	},
 }
 
-// recheck is after what time a server that did not take IN is asked again.
+// recheck is how long IN is not used with a server that did not support it.
 const recheck = 5 * time.Minute
 
 // server is one ksqlDB server, and what has been learned about it.
@@ -39,13 +38,13 @@ type server struct {
 	address string
 
 	mu     sync.Mutex
-	stream bool      // has /query-stream in place of /query
-	singly time.Time // until then it is not asked with IN
+	stream bool      // has /query-stream instead of /query
+	singly time.Time // until then, IN is not used
 
 	patience source.Patience
 }
 
-// open makes the source; roundTripper takes the place of the network in tests.
+// open creates the source; roundTripper replaces the network in tests.
 func open(provider *api.MetricsProvider, network *netpolicy.Policy, roundTripper http.RoundTripper) (*server, error) {
 	spec := &provider.Spec
 	if spec.Kafka == nil {
@@ -98,14 +97,13 @@ func (s *server) Read(ctx context.Context, metrics []string) (map[string]source.
 	return r.Answers()
 }
 
-// info finds out whether the server answers.
+// info checks whether the server responds.
 func (r *reading) info(ctx context.Context, stage source.Stage) error {
 	return r.Request(ctx, stage, r.server.info)
 }
 
-// ask asks for several metrics in one request. Where it is not answered in time, or
-// cannot be read, what is still missing is halved until the metric to blame stands
-// alone.
+// ask queries several metrics in one request. If it times out or the response cannot be read, the
+// missing ones are bisected until the metric at fault is alone.
 func (r *reading) ask(ctx context.Context, stage source.Stage, number int, batch []string) {
 	kafka := r.server.spec.Kafka
 	var found map[string]json.RawMessage
@@ -135,7 +133,7 @@ func (r *reading) ask(ctx context.Context, stage source.Stage, number int, batch
 			r.Set(metric, source.Reading{Err: source.Invalid("%s has no row whose %s is %q", kafka.Table, kafka.ComparisonColumn, metric)})
 		}
 	case refused != nil && len(batch) > 1:
-		// Either IN or the statement as a whole: one metric alone will show.
+		// Either IN or the statement itself is rejected: querying one metric alone shows which.
 		r.server.learnSingly(time.Now().Add(recheck))
 		for _, metric := range missing {
 			r.ask(ctx, source.Part, number, []string{metric})
@@ -158,7 +156,7 @@ func (r *reading) ask(ctx context.Context, stage source.Stage, number int, batch
 	}
 }
 
-// maxMetrics is how many metrics one statement asks for.
+// maxMetrics returns how many metrics one statement may query.
 func (s *server) maxMetrics(now time.Time) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,8 +172,8 @@ func (s *server) learnSingly(until time.Time) {
 	s.singly = until
 }
 
-// value reads a column as a number. Texts that hold one count: columns are often
-// declared as strings.
+// value converts a column to a number. Strings that contain one are accepted, because columns are
+// often declared as strings.
 func value(column json.RawMessage) source.Reading {
 	number, err := number(column)
 	if err != nil {
@@ -184,7 +182,7 @@ func value(column json.RawMessage) source.Reading {
 	return source.Reading{Value: number}
 }
 
-// unreachable describes why a request got no usable answer.
+// unreachable describes why a request got no usable response.
 func (s *server) unreachable(err error) *source.Error {
 	var status *statusError
 	switch {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// number reads a column. The error says what it holds instead.
+// number parses a column, or returns an error that describes it.
 func number(column json.RawMessage) (float64, error) {
 	column = bytes.TrimSpace(column)
 	literal := string(column)
@@ -40,8 +40,7 @@ func number(column json.RawMessage) (float64, error) {
 	return value, nil
 }
 
-// name reads the comparison column: a text, or what else may be a key as it is
-// written.
+// name returns the comparison column: a string, or the literal of another type.
 func name(column json.RawMessage) string {
 	var text string
 	if json.Unmarshal(column, &text) == nil && len(column) > 0 && column[0] == '"' {

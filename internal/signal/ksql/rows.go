@@ -8,13 +8,11 @@ import (
 	"io"
 )
 
-// rows reads an answer to a query as it arrives: one JSON array of all elements,
-// or, delimited, an element per line. It returns the value column of the first
-// row of each metric.
+// rows reads the response to a query as it arrives: a JSON array of all elements or, in delimited
+// format, one element per line. It returns the value column of the first row of each metric.
 //
-// It reads to the end even when every metric has its row, so that the connection
-// can be used again. An answer that has no end is cut off by the context, and
-// what was found holds.
+// It reads to the end even if every metric has its row, so that the connection can be reused. An
+// endless response is cut off by the context, and what was found is used.
 func rows(body io.Reader, metrics []string) (map[string]json.RawMessage, error) {
 	found := map[string]json.RawMessage{}
 	reader := bufio.NewReader(body)
@@ -31,7 +29,7 @@ func rows(body io.Reader, metrics []string) (map[string]json.RawMessage, error) 
 	}
 	for {
 		if array && !decoder.More() {
-			// The closing bracket, or that the answer broke off.
+			// The closing bracket, or a truncated response.
 			if _, err := decoder.Token(); err != nil {
 				return found, brokenOff(err)
 			}
@@ -71,8 +69,8 @@ func rows(body io.Reader, metrics []string) (map[string]json.RawMessage, error) 
 	}
 }
 
-// beginsArray looks at the first character: an array of everything begins with a
-// bracket, delimited elements with a header.
+// beginsArray checks the first character: an array starts with a bracket, delimited elements start
+// with a header.
 func beginsArray(reader *bufio.Reader) (bool, error) {
 	for {
 		c, err := reader.ReadByte()
@@ -86,8 +84,7 @@ func beginsArray(reader *bufio.Reader) (bool, error) {
 	}
 }
 
-// brokenOff is an error in the middle of an answer. An end there is one that the
-// sender did not mean.
+// brokenOff returns the error for a response that ends unexpectedly.
 func brokenOff(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -95,8 +92,8 @@ func brokenOff(err error) error {
 	return notJSON(err)
 }
 
-// rowOf returns the columns of an element that is a row, and nothing for the
-// header, the final message and deletions.
+// rowOf returns the columns of an element that is a row, and nothing for the header, the final
+// message and deletions.
 func rowOf(element json.RawMessage) ([]json.RawMessage, error) {
 	if element = bytes.TrimSpace(element); element[0] == '[' {
 		var columns []json.RawMessage
@@ -111,7 +108,7 @@ func rowOf(element json.RawMessage) ([]json.RawMessage, error) {
 			Tombstone bool              `json:"tombstone"`
 		} `json:"row"`
 		ErrorMessage *failure `json:"errorMessage"`
-		failure               // delimited answers have it at the top
+		failure               // at the top level in delimited responses
 	}
 	if err := json.Unmarshal(element, &e); err != nil {
 		return nil, errNotKsql
@@ -127,7 +124,7 @@ func rowOf(element json.RawMessage) ([]json.RawMessage, error) {
 	return e.Row.Columns, nil
 }
 
-// isHeader recognizes what delimited answers begin with.
+// isHeader recognizes the first element of delimited responses.
 func isHeader(element json.RawMessage) bool {
 	var header struct {
 		ColumnNames []string `json:"columnNames"`

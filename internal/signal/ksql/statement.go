@@ -7,15 +7,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// The limits of one statement.
+// Limits of one statement.
 const (
 	batchMetrics = 200
 	batchBytes   = 64 << 10
 )
 
-// statement is a pull query for the rows of some metrics. Of one metric it asks
-// for the value only; of several it asks for the name as well, to tell them
-// apart.
+// statement returns a pull query for the rows of some metrics. For a single metric it selects only
+// the value; for several, also the name, to distinguish them.
 func statement(spec *api.KafkaSpec, metrics []string) string {
 	table, key, column := identifier(spec.Table), identifier(spec.ComparisonColumn), identifier(spec.ValueColumn)
 	if len(metrics) == 1 {
@@ -43,10 +42,10 @@ func identifier(name string) string {
 	return "`" + strings.ReplaceAll(name, "`", "``") + "`"
 }
 
-// text writes a string literal.
+// text returns a string literal.
 func text(value string) string { return "'" + strings.ReplaceAll(value, "'", "''") + "'" }
 
-// split cuts metrics into batches within the limits.
+// split splits metrics into batches within the limits.
 func split(metrics []string, most int) [][]string {
 	var batches [][]string
 	start, size := 0, 0

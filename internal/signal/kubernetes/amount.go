@@ -15,8 +15,7 @@ import (
 // totals are sums by resource; CPU in thousandths.
 type totals map[string]int64
 
-// newTotals names what every cluster has, so that zero is told apart from not
-// known.
+// newTotals contains what every cluster has, to distinguish 0 from unknown.
 func newTotals() totals { return totals{api.ResourceCPU: 0, api.ResourceMemory: 0} }
 
 func (t totals) add(a feed.Amount) {
@@ -27,7 +26,7 @@ func (t totals) add(a feed.Amount) {
 	}
 }
 
-// addTo adds, and stays at the largest number where the sum is above it.
+// addTo adds with saturation.
 func (t totals) addTo(name string, n int64) {
 	if sum := t[name] + n; sum >= t[name] {
 		t[name] = sum
@@ -44,7 +43,7 @@ func (t totals) quantities() api.Quantities {
 	return out
 }
 
-// quantity is a sum in the notation that fits its resource.
+// quantity returns a sum in the notation of its resource.
 func quantity(name string, n int64) api.Quantity {
 	switch {
 	case name == api.ResourceCPU && n%1000 != 0:

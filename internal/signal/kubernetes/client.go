@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// requestsPerSecond and requestsAtOnce bound what one cluster is asked,
-	// whatever it answers. The regular course takes a probe per interval.
+	// requestsPerSecond and requestsAtOnce limit the requests to one cluster. Normally there is one
+	// probe per interval.
 	requestsPerSecond = 10
 	requestsAtOnce    = 20
-	// maxAnswer bounds an answer other than a watch: the discovery
-	// document of a cluster with very many types takes a few MiB.
+	// maxAnswer limits the size of a response, except of a watch: the discovery document of a
+	// cluster with very many types is a few MiB.
 	maxAnswer = 64 << 20
 )
 
-// client is the access to one cluster, besides the feed of its nodes and pods.
+// client accesses one cluster, besides the feed of its nodes and pods.
 type client struct {
 	*kube.Connection
 	metadata  metadata.Interface
@@ -44,7 +44,7 @@ func newClient(clusters *kube.Clusters, cluster string, kubeconfig api.Secret) (
 	return c, nil
 }
 
-// equip makes the clients for what is asked.
+// equip creates the clients.
 func (c *client) equip(config *rest.Config) (err error) {
 	if c.metadata, err = metadata.NewForConfigAndClient(config, c.HTTP); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (c *client) equip(config *rest.Config) (err error) {
 	return err
 }
 
-// readyz asks the API server how it is, and returns the status of the answer.
+// readyz queries the API server's readiness, and returns the status code.
 func (c *client) readyz(ctx context.Context) (int, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Base.JoinPath("readyz").String(), nil)
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *client) readyz(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	defer resp.Body.Close()
-	// Read, so that the connection can be used again; not more than it should be.
+	// Read the body so that the connection can be reused, but not more than expected.
 	_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10))
 	return resp.StatusCode, err
 }

@@ -14,9 +14,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
 
-// answerOf says what a probe of readyz tells about a cluster. A proxy in front of
-// an API server that is gone, and an API server that does not take the
-// credentials, are as good as no answer.
+// answerOf interprets a probe of readyz. A proxy in front of a failed API server, and an API server
+// that rejects the credentials, count as no response.
 func answerOf(code int, err error) (answer health.Answer, reason, message string) {
 	switch {
 	case errors.Is(err, kube.ErrKubeconfig):
@@ -28,7 +27,7 @@ func answerOf(code int, err error) (answer health.Answer, reason, message string
 	case code == http.StatusBadGateway, code == http.StatusServiceUnavailable, code == http.StatusGatewayTimeout:
 		return health.AnswerNone, api.ReasonUnreachable, fmt.Sprintf("the API server cannot be reached (%d)", code)
 	case code == http.StatusForbidden, code == http.StatusNotFound:
-		// Who may not ask, or asks a server without readyz, got an answer at least.
+		// A response that forbids access, or from a server without readyz, is still a response.
 		return health.AnswerReady, "", "the API server answers"
 	case code < 200 || code > 299:
 		return health.AnswerNotReady, "", fmt.Sprintf("the API server says that it is not ready (%d)", code)
@@ -36,7 +35,7 @@ func answerOf(code int, err error) (answer health.Answer, reason, message string
 	return health.AnswerReady, "", "the API server is ready"
 }
 
-// unanswered says why nothing is asked of a cluster after a probe, nil where it answers.
+// unanswered returns why a cluster is not queried after a probe, or nil if it responds.
 func unanswered(code int, err error) error {
 	switch answer, _, _ := answerOf(code, err); {
 	case answer != health.AnswerNone:

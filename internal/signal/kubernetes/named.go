@@ -16,8 +16,8 @@ var (
 	serviceResource    = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 )
 
-// named is what counts of an object that only its name is wanted of, and whether
-// it changed: a type becomes available some time after it is defined.
+// named is what is kept of an object of which only the name matters, and whether it changed: a type
+// becomes available some time after it is defined.
 type named struct{ name, version string }
 
 func namedOf(object runtime.Object) (named, bool) {
@@ -32,7 +32,7 @@ func namedTable() *feed.Table[named] {
 	return feed.NewTable(namedOf, func(a, b named) bool { return a == b })
 }
 
-// names are the names of objects, sorted.
+// names returns the sorted names of objects.
 func names(objects map[feed.UID]named) []string {
 	distinct := make(map[string]bool, len(objects))
 	for _, o := range objects {
@@ -40,7 +40,7 @@ func names(objects map[feed.UID]named) []string {
 	}
 	sorted := slices.Sorted(maps.Keys(distinct))
 	if sorted == nil {
-		sorted = []string{} // none, which is known
+		sorted = []string{} // known to be none
 	}
 	return sorted
 }

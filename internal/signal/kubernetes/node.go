@@ -26,7 +26,7 @@ func nodeFacts(nodes map[feed.UID]feed.Node) *health.NodeFacts {
 			f.Pressure++
 		}
 		capacity.add(n.Capacity)
-		// New pods do not come to a node that is cordoned off.
+		// New pods are not scheduled on cordoned nodes.
 		if !n.Unschedulable {
 			allocatable.add(n.Allocatable)
 		}
@@ -38,14 +38,14 @@ func nodeFacts(nodes map[feed.UID]feed.Node) *health.NodeFacts {
 		}
 	}
 	if f.Total == 0 {
-		capacity[string(corev1.ResourcePods)] = 0 // else as many as one likes could run on nothing
+		capacity[string(corev1.ResourcePods)] = 0 // otherwise any number of pods would fit
 	}
-	// What only nodes have that are cordoned off is 0 for new pods, and not unknown.
+	// Resources that only cordoned nodes have are 0 for new pods, not unknown.
 	for name := range capacity {
 		allocatable.addTo(name, 0)
 	}
 	f.Capacity, f.Allocatable = capacity.quantities(), allocatable.quantities()
-	// The region of most nodes; of equal numbers the first by name.
+	// The region of most nodes; ties go to the first by name.
 	for region, count := range regions {
 		if most := regions[f.Region]; count > most || count == most && region < f.Region {
 			f.Region = region

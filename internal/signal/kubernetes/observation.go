@@ -10,14 +10,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
 
-// part is something that is watched in a cluster.
+// part is one thing that is watched in a cluster.
 type part struct {
 	what  string
 	known bool
 	err   error // why it is not current
 }
 
-// parts are what an observation consists of. What only says when to look is none.
+// parts returns the parts of an observation. What is watched only as a trigger is not included.
 func (w *watcher) parts() []part {
 	of := func(what string, version uint64, err error) part { return part{what, version > 0, err} }
 	nodeVersion, nodeErr := w.feed.Nodes.State()
@@ -32,8 +32,8 @@ func (w *watcher) parts() []part {
 	}
 }
 
-// condition says whether everything is watched, and if not what is missing. The
-// first thing that fails gives the reason.
+// condition says whether everything is watched and, if not, what is missing. The first failure
+// determines the reason.
 func condition(parts []part) api.Condition {
 	var reason string
 	var messages []string

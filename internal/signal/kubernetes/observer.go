@@ -1,6 +1,6 @@
-// Package kubernetes watches the clusters that have a kubeconfig: whether their
-// API server is well, their nodes, what their pods take up, which types they
-// serve. It keeps a few numbers of each object and no objects.
+// Package kubernetes observes the clusters that have a kubeconfig: the health of the API server,
+// the nodes, the resources used by pods, and the API resource types. It keeps only a few numbers of
+// each object.
 package kubernetes
 
 import (
@@ -19,28 +19,26 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
 
-// startWithin is the time over which the beginnings after a restart are spread.
+// startWithin is the time over which the first connections after a restart are spread.
 const startWithin = 5 * time.Second
 
-// Sink takes what is observed.
+// Sink receives observations.
 type Sink interface {
-	// Observed takes what was observed in a cluster with a kubeconfig. It must
-	// not keep its caller waiting.
+	// Observed accepts an observation of a cluster with a kubeconfig. It must not block.
 	Observed(cluster string, kubeconfig api.Secret, o health.Observation)
 }
 
 // Options of an Observer.
 type Options struct {
-	// Sink takes what is observed. Required.
+	// Sink receives the observations. Required.
 	Sink Sink
 	// Feeds watch the nodes and pods. Required.
 	Feeds *feed.Group
-	// Faults is told of panics. Nil tells nobody.
+	// Faults records panics. If nil, panics are not recorded.
 	Faults *fault.Component
 }
 
-// Observer watches clusters. Put and Remove tell it what there is; Run does the
-// rest.
+// Observer observes clusters. Put and Remove update the clusters; Run does the rest.
 type Observer struct {
 	Options
 	count    prometheus.Gauge
@@ -50,7 +48,7 @@ type Observer struct {
 	known map[string]target
 }
 
-// New makes an Observer that knows no clusters.
+// New returns an Observer without clusters.
 func New(options Options) *Observer {
 	return &Observer{
 		Options: options, known: map[string]target{},
@@ -61,12 +59,11 @@ func New(options Options) *Observer {
 	}
 }
 
-// Collectors are the observer's own figures.
+// Collectors returns the observer's metrics.
 func (o *Observer) Collectors() []prometheus.Collector { return []prometheus.Collector{o.count} }
 
-// Put tells of a cluster as it is now. Another kubeconfig or interval begins
-// anew, with connections of its own; what was known of the cluster stays until
-// then.
+// Put adds or updates a cluster. With another kubeconfig or interval, its watcher is replaced by a
+// new one with its own connections; what is known of the cluster is kept until then.
 func (o *Observer) Put(c *api.Cluster) {
 	t, ok := targetOf(c)
 	if !ok {
@@ -92,12 +89,12 @@ func (o *Observer) Put(c *api.Cluster) {
 	o.watchers.Start(name, func(ctx context.Context) error {
 		backoff.Wait(ctx, delay)
 		delay = 0
-		// What a watcher knew when it panicked is of no use: the next begins anew.
+		// After a panic, a new watcher starts from scratch.
 		return newWatcher(name, t, o.Sink).run(ctx, o.Feeds)
 	})
 }
 
-// targetOf reads out of a cluster how it is watched.
+// targetOf returns how a cluster is observed.
 func targetOf(c *api.Cluster) (target, bool) {
 	if !c.HasKubeconfig() {
 		return target{}, false
@@ -105,7 +102,7 @@ func targetOf(c *api.Cluster) (target, bool) {
 	return target{c.Metadata.UID, c.Spec.Kubernetes.Kubeconfig, health.ObserveInterval(c)}, true
 }
 
-// Remove tells that a cluster is gone, or has no kubeconfig any more.
+// Remove removes a cluster that is gone or no longer has a kubeconfig.
 func (o *Observer) Remove(name string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -116,5 +113,5 @@ func (o *Observer) Remove(name string) {
 	}
 }
 
-// Run watches the clusters until ctx ends.
+// Run observes the clusters until ctx is done.
 func (o *Observer) Run(ctx context.Context) error { return o.watchers.Run(ctx) }

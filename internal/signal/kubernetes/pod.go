@@ -7,9 +7,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 )
 
-// allocated sums up what pods take up of the nodes that new pods come to. What
-// runs on a node that is cordoned off takes nothing of what is left, as the node
-// itself is not counted either. Where the nodes are not known (nil) all pods count.
+// allocated sums up what pods use of the nodes that accept new pods. Pods on cordoned nodes do not
+// count, because the nodes themselves do not either. If the nodes are unknown (nil), all pods
+// count.
 func allocated(pods map[feed.UID]feed.Pod, nodes map[feed.UID]feed.Node) api.Quantities {
 	counted := make(map[string]bool, len(nodes))
 	for _, n := range nodes {

@@ -16,34 +16,31 @@ import (
 )
 
 const (
-	// typesEvery is how often the types of a cluster are read where nothing says
-	// that they changed: an API server behind the cluster's own may serve others
-	// without a word.
+	// typesEvery is how often the API resource types are read without a trigger: an aggregated API
+	// server may change its types without notice.
 	typesEvery = 10 * time.Minute
-	// typesApart is the least time between two readings.
+	// typesApart is the minimum interval between readings.
 	typesApart = 5 * time.Second
-	// typesSettle is how long after a change they are read: the API server takes a
-	// moment until it serves a type that was defined.
+	// typesSettle is the delay of a reading after a change: the API server needs a moment to serve
+	// a newly defined type.
 	typesSettle = time.Second
-	// typesAgain is how long after a change they are read once more, for where it
-	// takes longer.
+	// typesAgain is when types are read once more after a change, in case it takes longer.
 	typesAgain = 10 * time.Second
-	// maxTypes is how many types a cluster may have.
+	// maxTypes is the maximum number of types of a cluster.
 	maxTypes = 20_000
 )
 
-// served are the types of resources that a cluster serves.
+// served are the API resource types of a cluster.
 type served struct {
-	// byVersion has the kinds by API version.
+	// byVersion holds the kinds by API version.
 	byVersion map[schema.GroupVersion][]string
 	version   string // of Kubernetes
 	err       error  // why they are not current
 	known     bool
 }
 
-// readTypes reads the types that a cluster serves. Those of an API version that
-// cannot be read now are taken over from before: an API server behind the
-// cluster's own is down, and its types are not gone.
+// readTypes reads the API resource types of a cluster. If an API version cannot be read, its
+// previous types are kept: an aggregated API server is down, but its types are not gone.
 func (w *watcher) readTypes(ctx context.Context) error {
 	ctx, leave, err := w.feed.Gate.Enter(ctx)
 	if err != nil {
@@ -84,7 +81,7 @@ func kinds(lists []*metav1.APIResourceList) map[schema.GroupVersion][]string {
 			continue
 		}
 		for _, resource := range list.APIResources {
-			// A subresource is no type of its own.
+			// A subresource is not a type.
 			if strings.Contains(resource.Name, "/") || resource.Kind == "" || len(resource.Kind) > feed.MaxName || count == maxTypes {
 				continue
 			}
@@ -97,7 +94,7 @@ func kinds(lists []*metav1.APIResourceList) map[schema.GroupVersion][]string {
 	return found
 }
 
-// texts are the types as "<api version>/<kind>", sorted.
+// texts returns the types as "<api version>/<kind>", sorted.
 func (t served) texts() []string {
 	out := []string{}
 	for gv, kinds := range maps.All(t.byVersion) {
@@ -109,7 +106,7 @@ func (t served) texts() []string {
 	return out
 }
 
-// followTypes reads the types whenever they may have changed, until ctx ends.
+// followTypes reads the types whenever they may have changed, until ctx is done.
 func (w *watcher) followTypes(ctx context.Context) {
 	failures := 0
 	for ctx.Err() == nil {
@@ -121,7 +118,7 @@ func (w *watcher) followTypes(ctx context.Context) {
 		if err != nil {
 			failures++
 			wait = feed.ReadAgain.After(failures)
-			if !errors.Is(err, context.Canceled) { // otherwise the probes say what is wrong
+			if !errors.Is(err, context.Canceled) { // otherwise the probes report the problem
 				w.failTypes(err)
 			}
 		} else {
@@ -140,7 +137,7 @@ func (w *watcher) failTypes(err error) {
 	w.types.err = err
 }
 
-// awaitTypes waits until the types are to be read again.
+// awaitTypes waits until the types must be read again.
 func (w *watcher) awaitTypes(ctx context.Context, wait time.Duration) error {
 	read := time.Now()
 	if !w.again.IsZero() {
@@ -154,7 +151,7 @@ func (w *watcher) awaitTypes(ctx context.Context, wait time.Duration) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		select { // what came meanwhile is answered as well
+		select { // this also covers triggers that came in the meantime
 		case <-w.typesChanged:
 		default:
 		}
@@ -165,5 +162,5 @@ func (w *watcher) awaitTypes(ctx context.Context, wait time.Duration) error {
 	return ctx.Err()
 }
 
-// clip bounds a text that a cluster gives.
+// clip limits the length of text from a cluster.
 func clip(text string) string { return text[:min(len(text), feed.MaxName)] }

@@ -18,32 +18,32 @@ import (
 )
 
 const (
-	// quiet is how long nothing must change before what changed is told, and
-	// atLatest how long that may take: pods come and go many at a time.
+	// quiet is how long there must be no changes before changes are reported, and atLatest the
+	// maximum delay: pods often change many at a time.
 	quiet    = 250 * time.Millisecond
 	atLatest = time.Second
-	// firstWithin is how long the first report waits for what there is.
+	// firstWithin is how long the first report waits for complete data.
 	firstWithin = 5 * time.Second
-	// maxProbe is the longest that a probe may take.
+	// maxProbe is the maximum timeout of a probe.
 	maxProbe = 10 * time.Second
-	// jitter is the part of an interval by which it is shortened at random.
+	// jitter is the fraction by which an interval is randomly shortened.
 	jitter = 0.1
 )
 
-// target is what is watched.
+// target is what is observed.
 type target struct {
-	uid        string // of the cluster: another of the same name begins anew
+	uid        string // of the cluster: a recreated one starts from scratch
 	kubeconfig api.Secret
 	interval   time.Duration
 }
 
-// watcher watches one cluster.
+// watcher observes one cluster.
 type watcher struct {
 	name   string
 	target target
 	sink   Sink
 	client *client
-	feed   *feed.Feed // one that knows nothing before the cluster's own is opened
+	feed   *feed.Feed // an empty one until the cluster's own is opened
 
 	definitions *feed.Table[named]
 	services    *feed.Table[named]
@@ -52,9 +52,9 @@ type watcher struct {
 	types served
 
 	again        time.Time     // when to read the types once more; zero = not
-	probed       chan struct{} // closed when the first probe has been told
-	wake         chan struct{} // has room for one: something changed
-	typesChanged chan struct{} // has room for one
+	probed       chan struct{} // closed when the first probe has been reported
+	wake         chan struct{} // capacity of one: something changed
+	typesChanged chan struct{} // capacity of one
 }
 
 func newWatcher(name string, t target, sink Sink) *watcher {
@@ -64,10 +64,10 @@ func newWatcher(name string, t target, sink Sink) *watcher {
 	}
 }
 
-// run watches until ctx ends. The error is a *fault.Panic.
+// run observes until ctx is done. The error is a *fault.Panic.
 func (w *watcher) run(ctx context.Context, feeds *feed.Group) error {
 	if err := w.open(feeds); err != nil {
-		// Nothing to do but to say so, at the pace of the probes.
+		// Report only the error, at the interval of probes.
 		for ctx.Err() == nil {
 			w.tell(0, err)
 			backoff.Wait(ctx, w.target.interval)
@@ -77,7 +77,7 @@ func (w *watcher) run(ctx context.Context, feeds *feed.Group) error {
 	defer w.feed.Close()
 	defer w.client.Close()
 	ctx = quietly(ctx)
-	defer w.feed.Follow(feed.Follower{Changed: w.changed, Probes: true})() //nolint:contextcheck // what is watched for others goes on
+	defer w.feed.Follow(feed.Follower{Changed: w.changed, Probes: true})() //nolint:contextcheck // the feed continues for others
 	group, ctx := errgroup.WithContext(ctx)
 	begin := func(task func(context.Context)) {
 		group.Go(func() error { return fault.Confine("", func() error { task(ctx); return nil }) })
@@ -86,10 +86,10 @@ func (w *watcher) run(ctx context.Context, feeds *feed.Group) error {
 	begin(w.report)
 	begin(w.followTypes)
 	begin(feed.Reflect(w.feed, w.definitions, w.client.metadata.Resource(definitionResource), w.changedTypes).Run)
-	// What serves types besides the cluster itself only says when to read them.
+	// Aggregated API servers are watched only as a trigger for reading the types.
 	begin(feed.Reflect(w.feed, w.services, w.client.metadata.Resource(serviceResource), w.changedTypes).Run)
 	<-ctx.Done()
-	// Ends what hangs.
+	// Interrupts requests that hang.
 	w.client.Close()
 	return group.Wait()
 }
@@ -122,7 +122,7 @@ func signal(c chan struct{}) {
 	}
 }
 
-// probe asks the API server how it is, once in each interval.
+// probe probes the API server at each interval.
 func (w *watcher) probe(ctx context.Context) {
 	for first := true; ctx.Err() == nil; first = false {
 		began := time.Now()
@@ -134,7 +134,7 @@ func (w *watcher) probe(ctx context.Context) {
 		}
 		answer, _, _ := answerOf(code, err)
 		if w.feed.Gate.Set(unanswered(code, err)) && !first && answer != health.AnswerNone {
-			signal(w.typesChanged) // it may be another version by now
+			signal(w.typesChanged) // its version may have changed
 		}
 		if first {
 			w.awaitFirst(ctx)
@@ -148,7 +148,7 @@ func (w *watcher) probe(ctx context.Context) {
 	}
 }
 
-// awaitFirst waits a moment for what there is, so that the first report is whole.
+// awaitFirst waits briefly for data, so that the first report is complete.
 func (w *watcher) awaitFirst(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, firstWithin)
 	defer cancel()
@@ -160,7 +160,7 @@ func (w *watcher) awaitFirst(ctx context.Context) {
 	}
 }
 
-// pending reports whether something is neither known nor known to fail.
+// pending reports whether any part is neither known nor known to fail.
 func (w *watcher) pending() bool {
 	for _, p := range w.parts() {
 		if !p.known && p.err == nil {
@@ -170,8 +170,8 @@ func (w *watcher) pending() bool {
 	return false
 }
 
-// report tells what changed, not for each change, until ctx ends. Whether
-// everything is current is told with the probes: they know why it is not.
+// report reports changes, several at a time, until ctx is done. Whether everything is current is
+// reported with the probes, which know the cause.
 func (w *watcher) report(ctx context.Context) {
 	select {
 	case <-w.probed:
@@ -190,7 +190,7 @@ func (w *watcher) report(ctx context.Context) {
 	}
 }
 
-// gather waits until nothing changed for a moment, but not too long.
+// gather waits until there have been no changes for a moment, but not too long.
 func (w *watcher) gather(ctx context.Context) {
 	latest := time.NewTimer(atLatest)
 	defer latest.Stop()
@@ -210,7 +210,7 @@ func (w *watcher) gather(ctx context.Context) {
 	}
 }
 
-// tell tells what a probe found, together with everything else.
+// tell reports the result of a probe together with everything else.
 func (w *watcher) tell(code int, err error) {
 	o := health.Observation{Facts: w.facts(), Condition: condition(w.parts())}
 	var reason string
@@ -221,6 +221,5 @@ func (w *watcher) tell(code int, err error) {
 	w.sink.Observed(w.name, w.target.kubeconfig, o)
 }
 
-// quietly keeps what libraries have to say out of the server's log: what matters
-// of it stands in the status of the cluster.
+// quietly suppresses log messages of libraries: what matters is in the status of the cluster.
 func quietly(ctx context.Context) context.Context { return klog.NewContext(ctx, logr.Discard()) }

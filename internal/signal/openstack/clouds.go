@@ -1,7 +1,7 @@
-// Package openstack finds out what OpenStack clouds have, per region and
-// availability zone, and keeps the status of clouds, which it alone writes. It
-// asks those clouds that it has credentials for, and takes in what is pushed about
-// the others; the same code collects for itself and for a collector that pushes.
+// Package openstack determines the resources of OpenStack clouds per region and availability zone,
+// and maintains the status of clouds, of which it is the only writer. It collects from clouds with
+// credentials, and accepts pushed reports about the others; the same code is used by the external
+// collector.
 package openstack
 
 import (
@@ -26,19 +26,18 @@ import (
 )
 
 var (
-	// ErrNotFound says that there is no cloud of that name.
+	// ErrNotFound says that there is no cloud with this name.
 	ErrNotFound = errors.New("there is no such cloud")
-	// ErrCollected says that the server asks the cloud itself, so that nobody else
-	// reports about it.
+	// ErrCollected says that the server itself collects from the cloud, so that reports are
+	// rejected.
 	ErrCollected = errors.New("the server collects the figures of the cloud itself, because it has its credentials")
-	// ErrNoCredentials says that a cloud cannot be asked.
+	// ErrNoCredentials says that a cloud cannot be queried.
 	ErrNoCredentials = errors.New("the cloud has no credentials")
 )
 
-// SequenceError says that a report does not follow on the last that was taken in.
+// SequenceError says that a report does not follow the last accepted one.
 type SequenceError struct {
-	// Expected is the number that the next report of the collector has to have; 0 =
-	// only a full one will do.
+	// Expected is the number that the collector's next report must have; 0 = it must be full.
 	Expected int64
 }
 
@@ -52,27 +51,27 @@ func (e *SequenceError) Error() string {
 
 // Options of Clouds.
 type Options struct {
-	// Writer stores what was observed.
+	// Writer stores the statuses.
 	Writer status.Writer
-	// Tracker learns which changes are answered.
+	// Tracker is notified when changes have been processed.
 	Tracker *settle.Tracker
-	// Concurrency is how many regions are read at a time; those that failed last
-	// have as many places of their own. Default 16.
+	// Concurrency is the number of regions read concurrently; those that failed last have as many
+	// of their own. Default: 16.
 	Concurrency int
-	// Network says where requests may go.
+	// Network is the policy for outbound connections.
 	Network *netpolicy.Policy
-	// RoundTripper sends the requests. Default: over the network.
+	// RoundTripper sends the requests. Default: the network.
 	RoundTripper http.RoundTripper
-	// Faults is told of panics. Nil tells nobody.
+	// Faults records panics. If nil, panics are not recorded.
 	Faults *fault.Component
-	// Logger. Default: discards.
+	// Logger. If nil, log messages are discarded.
 	Logger *slog.Logger
-	// Now is the clock. Default time.Now.
+	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 }
 
-// Clouds watches clouds. Put and Remove tell it which there are, Report what
-// somebody else found; Run does the rest.
+// Clouds maintains the status of clouds. Put and Remove update the clouds, Report accepts reports;
+// Run does the rest.
 type Clouds struct {
 	Options
 	figures *figures
@@ -83,14 +82,13 @@ type Clouds struct {
 	running *keyed.Group[task]
 }
 
-// task is what goes on for a cloud: its collection, or else a write of its status.
+// task is the work for a cloud: its collection, or a write of its status.
 type task struct {
 	cloud  string
 	writes bool
 }
 
-// cloud is one cloud and what is known of it. Its fields are guarded by the lock
-// of Clouds, but for writing.
+// cloud is the state of one cloud. Its fields are guarded by the lock of Clouds, except writing.
 type cloud struct {
 	name     string
 	object   *api.Cloud
@@ -98,26 +96,26 @@ type cloud struct {
 	latest   int64 // change that the tracker waits for
 	wanted   api.CloudStatus
 	written  api.CloudStatus
-	storedAt int64 // revision of that
-	// unanswered says that the change is answered only by the next collection.
+	storedAt int64 // revision of written
+	// unanswered says that the change is processed only by the next collection.
 	unanswered bool
 	known      bool          // was collected before the server started
 	collected  bool          // by the server itself
 	changed    chan struct{} // closed at the next change of the user-written part
 	gone       bool
-	writing    chan struct{} // held by who writes the status
-	// begun is a report of which not every part is here yet; nil = none.
+	writing    chan struct{} // held by the writer of the status
+	// begun is a report that is not complete yet; nil = none.
 	begun *begun
 }
 
-// begun is the beginning of a report.
+// begun is the first part of a report.
 type begun struct {
-	report api.CloudReport // what is here, with the number of the last part
+	report api.CloudReport // what has arrived, with the number of the last part
 	first  int64           // number of the first part
 	parts  int
 }
 
-// New makes a Clouds that knows none.
+// New returns a Clouds without clouds.
 func New(options Options) *Clouds {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
@@ -131,16 +129,16 @@ func New(options Options) *Clouds {
 	return &Clouds{Options: options, figures: newFigures(), lanes: newLanes(options.Concurrency), running: keyed.New(options.Faults, func(t task) string { return cloudKey(t.cloud) }), clouds: map[string]*cloud{}}
 }
 
-// Collectors are the figures about collections.
+// Collectors returns the metrics about collections.
 func (m *Clouds) Collectors() []prometheus.Collector { return m.figures.collectors() }
 
-// Run collects until ctx ends.
+// Run collects until ctx is done.
 func (m *Clouds) Run(ctx context.Context) error {
 	return m.running.Run(ctx)
 }
 
-// Put tells of a cloud as it is since a change that happened in the revisions from
-// since to latest. Changes that leave the user-written part alone do nothing.
+// Put adds or updates a cloud after a change in the revisions since to latest. Changes that do not
+// affect the user-written part are ignored.
 func (m *Clouds) Put(o *api.Cloud, specRevision, since, latest int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -165,8 +163,8 @@ func (m *Clouds) Put(o *api.Cloud, specRevision, since, latest int64) {
 	c.declare(m.Now())
 	if !sameAccess {
 		m.end(c)
-		// Known from before a restart: the stored figures hold, and the collections
-		// come one after the other, not all at once.
+		// Known from before a restart: the stored data is valid, and the collections run one after
+		// another, not all at once.
 		c.known = first && o.Status.ObservedGeneration == o.Metadata.Generation
 		c.unanswered = o.Spec.OpenStack.HasCredentials() && !c.known
 		if !o.Spec.OpenStack.HasCredentials() {
@@ -180,7 +178,7 @@ func (m *Clouds) Put(o *api.Cloud, specRevision, since, latest int64) {
 	m.begin(c)
 }
 
-// declare takes over what follows from the user-written part alone.
+// declare applies what depends on the user-written part only.
 func (c *cloud) declare(now time.Time) {
 	access := c.object.Spec.OpenStack
 	if access.HasCredentials() {
@@ -197,7 +195,7 @@ func (c *cloud) declare(now time.Time) {
 	}
 }
 
-// Remove tells that a cloud is gone.
+// Remove removes a cloud.
 func (m *Clouds) Remove(name string, latest int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -239,20 +237,19 @@ func (m *Clouds) end(c *cloud) {
 	}
 }
 
-// keep takes in what a collection found, and stores it.
+// keep applies and stores the result of a collection.
 func (m *Clouds) keep(ctx context.Context, c *cloud, change func(api.CloudStatus) api.CloudStatus, answered bool) {
 	if m.change(ctx, c, change, answered) {
 		m.store(ctx, c)
 	}
 }
 
-// change takes in what a collection found, and reports whether there is something to
-// store.
+// change applies the result of a collection, and reports whether there is something to store.
 func (m *Clouds) change(ctx context.Context, c *cloud, change func(api.CloudStatus) api.CloudStatus, answered bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if ctx.Err() != nil || c.gone {
-		return false // of an access that is no longer the present one
+		return false // collected with credentials that are no longer current
 	}
 	before := collectedReason(c.wanted)
 	c.wanted = change(c.wanted)
@@ -273,10 +270,10 @@ func collectedReason(s api.CloudStatus) string {
 	return ""
 }
 
-// Report takes in what somebody else found. It returns once that is durable, with
-// the revision that shows it; changed is false where nothing in it was new.
-// ErrNotFound: there is no such cloud. ErrCollected: the server asks it itself. A
-// *SequenceError: the report does not follow on the last.
+// Report accepts the report of a collector. It returns once the report is durable, with the
+// revision that shows it; changed is false if it contained no changes. ErrNotFound: there is no
+// such cloud. ErrCollected: the server itself collects from it. *SequenceError: the report does not
+// follow the last one.
 func (m *Clouds) Report(ctx context.Context, name string, report api.CloudReport) (revision int64, changed bool, err error) {
 	m.mu.Lock()
 	c := m.clouds[name]
@@ -298,15 +295,15 @@ func (m *Clouds) Report(ctx context.Context, name string, report api.CloudReport
 	follows := same && last.Sequence+1 == first
 	switch {
 	case same && last.Sequence == report.Sequence:
-		// Its answer got lost; what it said is here, and perhaps not stored yet.
+		// The response was lost; the report has been applied, and perhaps not stored yet.
 		changed = c.dirty()
 	case report.Full || report.Error != "" || follows:
 		before := c.wanted
 		before.Collector = nil
 		c.wanted = apply(before, report, m.Now())
 		changed = !reflect.DeepEqual(before, c.wanted)
-		// An error says nothing of the figures: where it does not follow on what is
-		// known, neither does the report after it.
+		// An error contains no data: if it does not follow what is known, neither does the next
+		// report.
 		if c.wanted.Collector = last; report.Full || follows {
 			c.wanted.Collector = &api.CollectorStatus{Name: report.Collector, Sequence: report.Sequence}
 		}
@@ -324,14 +321,14 @@ func (m *Clouds) Report(ctx context.Context, name string, report api.CloudReport
 	return revision, changed, err
 }
 
-// assemble puts the parts of a report together. It returns the report, whole and with
-// the number of its first part, or, where parts are still to come, one that has more.
+// assemble combines the parts of a report. It returns the complete report with the number of its
+// first part or, if parts are missing, one with more set.
 func (c *cloud) assemble(report api.CloudReport) (whole api.CloudReport, first int64, err error) {
 	b := c.begun
 	if b != nil && b.report.Collector == report.Collector {
 		switch {
 		case report.More && report.Sequence == b.report.Sequence:
-			return report, 0, nil // its answer got lost
+			return report, 0, nil // the response was lost
 		case !report.Full && report.Error == "" && report.Sequence == b.report.Sequence+1:
 			c.begun = nil
 			if b.parts++; b.parts > maxParts {
@@ -364,10 +361,10 @@ func (c *cloud) assemble(report api.CloudReport) (whole api.CloudReport, first i
 	return report, report.Sequence, nil
 }
 
-// dirty reports whether the status should be another one than is stored.
+// dirty reports whether the wanted status differs from the stored one.
 func (c *cloud) dirty() bool { return !reflect.DeepEqual(c.wanted, c.written) }
 
-// store writes the status of a cloud; where that fails it is tried again.
+// store writes the status of a cloud, and schedules a retry if that fails.
 func (m *Clouds) store(ctx context.Context, c *cloud) {
 	for retry := (status.Retry{}); ; {
 		_, err := m.flush(ctx, c)
@@ -381,7 +378,7 @@ func (m *Clouds) store(ctx context.Context, c *cloud) {
 	}
 }
 
-// flush stores what is wanted and returns the revision that shows it.
+// flush stores the wanted status and returns the revision that shows it.
 func (m *Clouds) flush(ctx context.Context, c *cloud) (int64, error) {
 	var (
 		wanted   api.CloudStatus

@@ -19,18 +19,16 @@ import (
 )
 
 const (
-	// startWithin is the time over which the first collections after a restart are
-	// spread.
+	// startWithin is the time over which the first collections after a restart are spread.
 	startWithin = 5 * time.Second
-	// jitter is the part of an interval by which it is shortened at random.
+	// jitter is the fraction by which an interval is randomly shortened.
 	jitter = 0.1
-	// loginAgain is after which time the services are asked for again: a new region
-	// shows in a new token only.
+	// loginAgain is how often the catalog is refreshed: a new region appears only in a new token.
 	loginAgain = 30 * time.Minute
 )
 
-// collector reads one OpenStack, each region at its own pace: one that is slow or
-// broken keeps no other waiting.
+// collector reads one OpenStack cloud, each region at its own pace: a slow or broken region delays
+// no other.
 type collector struct {
 	name         string // of the cloud
 	spec         *api.OpenStackSpec
@@ -40,22 +38,22 @@ type collector struct {
 	lanes        *lanes
 	figures      *figures
 	faults       *fault.Component
-	// known says that there are figures from before, so that there is no hurry.
+	// known says that there is data from before, so that there is no hurry.
 	known bool
-	// keep takes in what was found: change makes the new status of the cloud from
-	// the old one. answered says that by now every region has been tried once.
+	// keep accepts results: change returns the new status of the cloud. answered says that every
+	// region has been tried once.
 	keep func(ctx context.Context, change func(api.CloudStatus) api.CloudStatus, answered bool)
 
-	// What belongs to run alone.
+	// Only used by run.
 	refused  bool // the last login failed
 	loggedIn time.Time
 
 	mu      sync.Mutex
 	session *session
-	untried map[string]bool // regions that were not tried yet; nil = not known
+	untried map[string]bool // regions not tried yet; nil = unknown
 }
 
-// run collects until ctx ends.
+// run collects until ctx is done.
 func (c *collector) run(ctx context.Context) {
 	ctx, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -101,8 +99,8 @@ func (c *collector) run(ctx context.Context) {
 	}
 }
 
-// regions lists the regions to collect, by name. It logs in where that was not
-// done lately.
+// regions returns the sorted names of the regions to collect. It logs in if the last login is too
+// old.
 func (c *collector) regions(ctx context.Context) ([]string, error) {
 	if c.current() == nil || c.now().Sub(c.loggedIn) > loginAgain {
 		s, err := c.login(ctx)
@@ -110,7 +108,8 @@ func (c *collector) regions(ctx context.Context) ([]string, error) {
 		if err != nil && c.current() == nil {
 			return nil, err
 		}
-		// While the old token is good it goes on; when it is not, each region says so.
+		// If login fails, continue with the old token while it is valid; after that, each region
+		// reports the failure.
 		if err == nil {
 			c.replace(s)
 		}
@@ -125,7 +124,7 @@ func (c *collector) regions(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// login waits for its turn, and then takes the time that a collection may take.
+// login waits for its turn, and then has the timeout of a collection.
 func (c *collector) login(ctx context.Context) (*session, error) {
 	leave, err := c.lanes.enter(ctx, c.refused)
 	if err != nil {
@@ -154,13 +153,13 @@ func (c *collector) replace(s *session) {
 	}
 }
 
-// unreachable notes that the OpenStack cannot be asked at all.
+// unreachable records that OpenStack cannot be queried at all.
 func (c *collector) unreachable(ctx context.Context, f *Failure) {
 	c.figures.failed(c.name, "")
 	c.keep(ctx, func(old api.CloudStatus) api.CloudStatus {
 		report := api.CloudReport{Error: f.Message, Reason: f.Reason}
 		if len(c.spec.Regions) > 0 {
-			// They are known without asking.
+			// The regions are configured, so they are known without a query.
 			report = api.CloudReport{}
 			for _, name := range c.spec.Regions {
 				report.Regions = append(report.Regions, api.CloudRegionReport{Name: name, Error: f.Message, Reason: f.Reason})
@@ -170,8 +169,8 @@ func (c *collector) unreachable(ctx context.Context, f *Failure) {
 	}, true)
 }
 
-// expect notes which regions there are. Others are gone; those that were not
-// collected yet are pending, so that nobody takes them for gone.
+// expect records which regions exist. Others are gone; those that were not collected yet are
+// pending, to distinguish them from missing ones.
 func (c *collector) expect(ctx context.Context, names []string) {
 	c.mu.Lock()
 	if c.untried == nil {
@@ -217,8 +216,8 @@ func (c *collector) follow(ctx context.Context, name string, interval time.Durat
 	}
 }
 
-// collect reads the region once. Regions that failed wait for their turn among
-// themselves: they may take all the time they are given.
+// collect reads the region once. Failing regions have their own limit, because they may use the
+// whole timeout.
 func (c *collector) collect(ctx context.Context, r *region, failing bool) (*api.CloudRegion, error) {
 	leave, err := c.lanes.enter(ctx, failing)
 	if err != nil {
@@ -236,17 +235,17 @@ func (c *collector) collect(ctx context.Context, r *region, failing bool) (*api.
 	})
 	if p, ok := errors.AsType[*fault.Panic](err); ok {
 		c.faults.Note(p)
-		*r = region{name: r.name} // what it knew may be half changed
+		*r = region{name: r.name} // its cached data may be inconsistent
 	}
 	c.figures.duration.Observe(c.now().Sub(begun).Seconds())
 	if err != nil {
 		return nil, err
 	}
-	found.ObservedAt = &begun // what is decided from now on is in no figure yet
+	found.ObservedAt = &begun // decisions made from now on are not contained in the data
 	return found, nil
 }
 
-// note takes in the outcome of a collection.
+// note applies the result of a collection.
 func (c *collector) note(ctx context.Context, name string, found *api.CloudRegion, err error) {
 	c.mu.Lock()
 	delete(c.untried, name)
@@ -274,14 +273,14 @@ func jittered(interval time.Duration) time.Duration {
 	return time.Duration(float64(interval) * (1 - jitter*rand.Float64()))
 }
 
-// lanes bound how many regions are read at a time.
+// lanes limit how many regions are read concurrently.
 type lanes struct{ well, failing *semaphore.Weighted }
 
 func newLanes(width int) *lanes {
 	return &lanes{well: semaphore.NewWeighted(int64(width)), failing: semaphore.NewWeighted(int64(width))}
 }
 
-// enter waits for a place.
+// enter waits for capacity.
 func (l *lanes) enter(ctx context.Context, failing bool) (leave func(), err error) {
 	lane := l.well
 	if failing {

@@ -17,18 +17,17 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 )
 
-// novaVersions are the versions of Nova's API in the order in which they are
-// tried. From 2.88 on the list of hypervisors has no amounts, and fails as a whole
-// while one host is dead; 2.53 is for an OpenStack that is older than the first,
-// and the last for one that takes neither.
+// novaVersions are the versions of Nova's API in the order in which they are tried. From 2.88 on,
+// the list of hypervisors has no amounts, and fails as a whole while one host is down; 2.53 is for
+// an OpenStack that is older than the first, and the last for one that supports neither.
 var novaVersions = []string{"2.87", "2.53", "latest"}
 
-// placementRequests is how many requests are sent to Placement at a time.
+// placementRequests is the number of concurrent requests to Placement.
 const placementRequests = 8
 
-// shownHypervisor is a hypervisor as Nova shows it.
+// shownHypervisor is a hypervisor as returned by Nova.
 type shownHypervisor struct {
-	ID      json.RawMessage `json:"id"` // a UUID since 2.53, before a number
+	ID      json.RawMessage `json:"id"` // a UUID since 2.53, a number before
 	State   string          `json:"state"`
 	Status  string          `json:"status"`
 	Service struct {
@@ -42,13 +41,13 @@ type shownHypervisor struct {
 
 func (h *shownHypervisor) id() string { return strings.Trim(string(h.ID), `"`) }
 
-// hasAmounts reports whether Nova still says what the hypervisor has.
+// hasAmounts reports whether Nova returned the hypervisor's amounts.
 func (h *shownHypervisor) hasAmounts() bool {
 	return h.VCPUs != nil && h.VCPUsUsed != nil && h.MemoryMB != nil && h.MemoryMBUsed != nil
 }
 
-// hypervisors reads what the hosts of the region have. Nova knows their amounts,
-// Placement how much of them may be given away.
+// hypervisors reads the resources of the region's hosts. Nova knows their totals, Placement how
+// much can be allocated.
 func (r *region) hypervisors(ctx context.Context) ([]hypervisor, error) {
 	shown, err := r.shownHypervisors(ctx)
 	if err != nil {
@@ -74,9 +73,8 @@ func (r *region) hypervisors(ctx context.Context) ([]hypervisor, error) {
 
 func (h *shownHypervisor) isUp() bool { return h.State == "up" && h.Status == "enabled" }
 
-// with joins what Nova and Placement say of a hypervisor. What Nova counts as used
-// includes what is reserved for the host itself, which Placement's allocatable
-// amount already lacks.
+// with combines what Nova and Placement return for a hypervisor. Nova's used amount includes what
+// is reserved for the host itself, which is already subtracted from Placement's allocatable amount.
 func (h *shownHypervisor) with(p *provider) hypervisor {
 	out := hypervisor{id: h.id(), host: h.Service.Host, up: h.isUp()}
 	if h.hasAmounts() {
@@ -98,8 +96,7 @@ func (h *shownHypervisor) with(p *provider) hypervisor {
 	return out
 }
 
-// shownHypervisors lists the hypervisors, with the first version of the API that
-// the OpenStack takes.
+// shownHypervisors lists the hypervisors with the first API version that OpenStack supports.
 func (r *region) shownHypervisors(ctx context.Context) ([]shownHypervisor, error) {
 	nova := r.session.service(r.name, computeTypes)
 	for {
@@ -115,7 +112,7 @@ func (r *region) shownHypervisors(ctx context.Context) ([]shownHypervisor, error
 	}
 }
 
-// aggregates lists the aggregates of hosts.
+// aggregates lists the host aggregates.
 func (r *region) aggregates(ctx context.Context) ([]aggregate, error) {
 	type shown struct {
 		Zone     string            `json:"availability_zone"`
@@ -138,7 +135,7 @@ func (r *region) aggregates(ctx context.Context) ([]aggregate, error) {
 	return out, nil
 }
 
-// flavors lists the sizes of machines, private ones too, by name.
+// flavors lists the flavors, including private ones, by name.
 func (r *region) flavors(ctx context.Context) ([]api.CloudFlavor, error) {
 	type shown struct {
 		ID     string `json:"id"`
@@ -161,27 +158,27 @@ func (r *region) flavors(ctx context.Context) ([]api.CloudFlavor, error) {
 	return out, nil
 }
 
-// provider is what Placement knows of a hypervisor.
+// provider is a resource provider of Placement.
 type provider struct {
 	Generation  int64                `json:"-"`
 	Inventories map[string]inventory `json:"inventories"`
 	Usages      map[string]int64     `json:"usages"`
 }
 
-// inventory is an amount in Placement.
+// inventory is an inventory of Placement.
 type inventory struct {
 	Total           int64   `json:"total"`
 	Reserved        int64   `json:"reserved"`
 	AllocationRatio float64 `json:"allocation_ratio"`
 }
 
-// allocatable is what Placement gives away in all.
+// allocatable returns how much Placement can allocate in total.
 func (i inventory) allocatable() int64 {
 	return int64(min(max((float64(i.Total)-float64(i.Reserved))*i.AllocationRatio, 0), most))
 }
 
-// most is more than a host has of anything; what is above it, or below nothing, is
-// not taken over from an answer, so that sums stay what they are.
+// most exceeds what any host has; larger or negative values in a response are ignored, so that sums
+// stay plausible.
 const most = 1 << 40
 
 func (a amount) sane() amount {
@@ -189,7 +186,7 @@ func (a amount) sane() amount {
 	return amount{total: clamp(a.total), allocatable: clamp(a.allocatable), used: clamp(a.used)}
 }
 
-// cpu adds up shared and dedicated processors.
+// cpu adds up shared and dedicated CPUs.
 func (p *provider) cpu() (sum struct{ total, reserved, allocatable int64 }) {
 	for _, class := range []string{"VCPU", "PCPU"} {
 		i := p.Inventories[class]
@@ -200,9 +197,9 @@ func (p *provider) cpu() (sum struct{ total, reserved, allocatable int64 }) {
 	return sum
 }
 
-// providers reads what Placement knows of the hypervisors that take machines, by
-// their id. A provider's generation grows with every change of it, so one whose
-// generation is known is not asked for again.
+// providers reads Placement's resource providers for the hypervisors that accept machines, by ID. A
+// provider's generation grows with every change, so a provider with a known generation is not read
+// again.
 func (r *region) providers(ctx context.Context, shown []shownHypervisor) (map[string]*provider, error) {
 	placement := r.session.service(r.name, placementTypes)
 	if placement == nil {
@@ -216,7 +213,7 @@ func (r *region) providers(ctx context.Context, shown []shownHypervisor) (map[st
 	if err != nil {
 		return nil, err
 	}
-	usages := map[string]bool{} // those that are wanted, and whether with what is used
+	usages := map[string]bool{} // those needed, and whether their usage is
 	for i := range shown {
 		if h := &shown[i]; h.isUp() {
 			usages[h.id()] = !h.hasAmounts()
@@ -258,7 +255,7 @@ func (r *region) providers(ctx context.Context, shown []shownHypervisor) (map[st
 	return fresh, nil
 }
 
-// provider reads one provider; nil where it went meanwhile.
+// provider reads one provider; nil if it has been deleted.
 func (r *region) provider(ctx context.Context, placement *gophercloud.ServiceClient, uuid string, used bool) (*provider, error) {
 	p := &provider{}
 	parts := []string{"inventories"}

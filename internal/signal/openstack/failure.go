@@ -14,15 +14,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
 )
 
-// Failure says why an OpenStack could not be asked: the reason that the condition
-// Collected gives, and what the person reading it should know. The message is the
-// same every time the same thing is wrong, because a changed message is written to
-// the store; so it has nothing of what the OpenStack wrote, which often numbers
-// its errors.
+// Failure says why OpenStack could not be queried: the reason of the Collected condition, and a
+// message for its reader. The message must be the same every time for the same problem, because a
+// changed message is written to the store; so it contains no text from OpenStack, whose errors
+// often contain IDs.
 type Failure struct {
 	Reason  string
 	Message string
-	status  int // of the answer that says so; 0 = there was none
+	status  int // of the response; 0 = none
 }
 
 // Error implements error.
@@ -32,7 +31,7 @@ func failed(format string, args ...any) *Failure {
 	return &Failure{Reason: api.ReasonRegionFailed, Message: api.Redact(fmt.Sprintf(format, args...))}
 }
 
-// failureOf describes an error in what was being done.
+// failureOf describes an error of an operation.
 func failureOf(doing string, err error) *Failure {
 	if f, ok := errors.AsType[*Failure](err); ok {
 		return f
@@ -53,8 +52,7 @@ func failureOf(doing string, err error) *Failure {
 	return failed("%s: %s", doing, outbound.Describe(err))
 }
 
-// statusOf is the status of the answer that an error is about, 0 where there was
-// none.
+// statusOf returns the status of an error response, or 0 if there was none.
 func statusOf(err error) int {
 	if f, ok := errors.AsType[*Failure](err); ok {
 		return f.status
@@ -68,6 +66,5 @@ func statusOf(err error) int {
 	return 0
 }
 
-// interrupted reports whether an error only says that nobody wants the answer any
-// more.
+// interrupted reports whether the operation was canceled.
 func interrupted(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }

@@ -2,7 +2,7 @@ package openstack
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// figures are what /metrics shows of the collections.
+// figures are the metrics about collections.
 type figures struct {
 	duration prometheus.Histogram
 	failures *prometheus.CounterVec
@@ -26,7 +26,7 @@ func (f *figures) collectors() []prometheus.Collector {
 
 func (f *figures) failed(cloud, region string) { f.failures.WithLabelValues(cloud, region).Inc() }
 
-// forget drops the figures of a cloud that is gone.
+// forget removes the series of a deleted cloud.
 func (f *figures) forget(cloud string) {
 	f.failures.DeletePartialMatch(prometheus.Labels{"cloud": cloud})
 }

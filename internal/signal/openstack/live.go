@@ -15,12 +15,12 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// maxLive is the longest that the live state of an OpenStack is waited for.
+// maxLive is the maximum timeout of live queries.
 const maxLive = 30 * time.Second
 
-// Live asks the OpenStack of a cloud for its projects and cluster templates.
-// ErrNotFound: there is no such cloud. ErrNoCredentials: it cannot be asked. A
-// *Failure: the OpenStack refuses, or does not answer.
+// Live queries the OpenStack of a cloud for its projects and cluster templates. ErrNotFound: there
+// is no such cloud. ErrNoCredentials: it cannot be queried. *Failure: OpenStack rejects the request
+// or does not respond.
 func (m *Clouds) Live(ctx context.Context, name string, options api.LiveOptions) (*api.LiveOpenStack, error) {
 	m.mu.Lock()
 	var spec *api.OpenStackSpec
@@ -72,8 +72,8 @@ func (m *Clouds) Live(ctx context.Context, name string, options api.LiveOptions)
 	return live, nil
 }
 
-// projects lists the projects. Who may not list them all gets those that they have
-// a role in.
+// projects lists the projects. Users without permission to list all get those in which they have a
+// role.
 func (s *session) projects(ctx context.Context, options api.LiveOptions) ([]api.LiveProject, error) {
 	type shown struct {
 		ID          string   `json:"id"`
@@ -143,7 +143,7 @@ func (s *session) templates(ctx context.Context, magnum *gophercloud.ServiceClie
 	return out, nil
 }
 
-// countClusters adds the Magnum clusters of a region to those of their projects.
+// countClusters adds the Magnum clusters of a region to the counts of their projects.
 func (s *session) countClusters(ctx context.Context, magnum *gophercloud.ServiceClient, of map[string]int64) error {
 	type shown struct {
 		ProjectID string `json:"project_id"`

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// addresses are those of a network of one version of IP.
+// addresses are the addresses of a network for one IP version.
 type addresses struct {
 	version     int
 	total, used int64
 }
 
-// floatingIPs adds up the IPv4 addresses of external networks. Those in use
-// include the ones of routers, which no floating IP can get.
+// floatingIPs adds up the IPv4 addresses of external networks. Used addresses include those of
+// routers, which are not available for floating IPs.
 func floatingIPs(external [][]addresses) amount {
 	var sum amount
 	for _, subnets := range external {
@@ -28,8 +28,7 @@ func floatingIPs(external [][]addresses) amount {
 	return sum
 }
 
-// floatingIPs reads how many floating IPs the region has; nil where it does not
-// say.
+// floatingIPs reads how many floating IPs the region has; nil if unknown.
 func (r *region) floatingIPs(ctx context.Context) (*amount, error) {
 	neutron := r.session.service(r.name, networkTypes)
 	if neutron == nil {
@@ -37,7 +36,7 @@ func (r *region) floatingIPs(ctx context.Context) (*amount, error) {
 	}
 	version := "v2.0/"
 	if strings.HasSuffix(neutron.Endpoint, "/"+version) {
-		version = "" // the catalog has it already
+		version = "" // already in the catalog
 	}
 	type network struct {
 		ID string `json:"id"`
@@ -60,7 +59,7 @@ func (r *region) floatingIPs(ctx context.Context) (*amount, error) {
 	}
 	all, err := list[availability](ctx, r.session, neutron, "reading how many addresses are free", version+"network-ip-availabilities", "network_ip_availabilities")
 	if statusOf(err) == http.StatusNotFound {
-		return nil, nil // an extension of Neutron that need not be there
+		return nil, nil // an optional extension of Neutron
 	}
 	if err != nil {
 		return nil, err
@@ -80,7 +79,7 @@ func (r *region) floatingIPs(ctx context.Context) (*amount, error) {
 	return &sum, nil
 }
 
-// count is a number of addresses. Those of IPv6 are above what an int64 holds.
+// count is a number of addresses. For IPv6 it may exceed int64.
 type count int64
 
 // UnmarshalJSON implements json.Unmarshaler.

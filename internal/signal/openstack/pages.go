@@ -11,14 +11,13 @@ import (
 )
 
 const (
-	// maxPages and maxItems are more than any OpenStack has; without them one that
-	// always names a next page would be read for ever.
+	// maxPages and maxItems exceed any real OpenStack; they stop a server that always returns a
+	// next page.
 	maxPages = 1000
 	maxItems = 200_000
 )
 
-// list reads a collection, page by page. key is the name that the answer has the
-// items under.
+// list reads a collection page by page. key is the name of the list in the response.
 func list[T any](ctx context.Context, s *session, service *gophercloud.ServiceClient, doing, path, key string) ([]T, error) {
 	address := service.Endpoint + path
 	var out []T
@@ -48,16 +47,16 @@ func list[T any](ctx context.Context, s *session, service *gophercloud.ServiceCl
 	return nil, failed("%s: the answer has no end", doing)
 }
 
-// get reads one answer.
+// get reads one response.
 func get(ctx context.Context, service *gophercloud.ServiceClient, address string, into any) error {
 	resp, err := service.Get(ctx, address, into, nil)
 	if resp != nil && resp.Body != nil {
-		_ = resp.Body.Close() // read to its end, or of no use
+		_ = resp.Body.Close() // read to its end, or unusable
 	}
 	return err
 }
 
-// nextPage is the address of the next page: the services have it in three places.
+// nextPage returns the address of the next page, for which services use three different places.
 func nextPage(body map[string]json.RawMessage, key string) string {
 	type link struct {
 		Rel  string `json:"rel"`

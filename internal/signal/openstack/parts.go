@@ -8,18 +8,17 @@ import (
 )
 
 const (
-	// maxParts is how many parts one report may have, so that what is kept until the
-	// last of them has a bound.
+	// maxParts is the maximum number of parts of one report, which limits what is buffered until
+	// the last one.
 	maxParts = 64
-	// envelope is more than what stands around the pieces of a report, or of a region
-	// in it, takes up.
+	// envelope is an upper bound on the overhead of a report, or of a region in it.
 	envelope = 256
 )
 
-// divide cuts a report into parts whose JSON is no longer than limit, as far as
-// that goes: what is not cut is a zone, a flavor and a volume type. All parts but the last say
-// that more follows, and the receiver lets nothing count before that one: no part
-// may stand for the whole, or what is in the others would be gone for a while.
+// divide splits a report into parts whose JSON is within limit, as far as possible: a zone, flavor
+// or volume type is not split. All parts except the last say that more follow, and the receiver
+// applies nothing before that one: if a part counted as the whole, the contents of the others would
+// be gone for a while.
 func divide(report api.CloudReport, limit int) []api.CloudReport {
 	if length(report) <= limit {
 		return []api.CloudReport{report}
@@ -55,7 +54,7 @@ func divide(report api.CloudReport, limit int) []api.CloudReport {
 	return d.parts
 }
 
-// divider fills one part after the other.
+// divider fills one part after another.
 type divider struct {
 	limit    int
 	sequence int64
@@ -85,7 +84,7 @@ func holds(report *api.CloudReport, region string) bool {
 	return slices.ContainsFunc(report.Regions, func(r api.CloudRegionReport) bool { return r.Name == region })
 }
 
-// joined is a report with more of its regions.
+// joined returns a report with additional regions.
 func joined(report api.CloudReport, regions []api.CloudRegionReport) api.CloudReport {
 	for i := range regions {
 		piece := &regions[i]
@@ -104,7 +103,7 @@ func joined(report api.CloudReport, regions []api.CloudRegionReport) api.CloudRe
 	return report
 }
 
-// both is one list after the other; nil where there is neither.
+// both concatenates two lists; nil if both are nil.
 func both[T any](a, b *[]T) *[]T {
 	switch {
 	case b == nil:
@@ -116,11 +115,11 @@ func both[T any](a, b *[]T) *[]T {
 	return &list
 }
 
-// length is how long something is as JSON.
+// length returns the length of a value as JSON.
 func length(v any) int {
 	text, err := json.Marshal(v)
 	if err != nil {
-		return 0 // what is reported has nothing that JSON cannot hold
+		return 0 // reports contain nothing that cannot be encoded
 	}
 	return len(text)
 }

@@ -16,75 +16,72 @@ import (
 )
 
 const (
-	// DefaultRefresh is the time between two pushes of everything.
+	// DefaultRefresh is the default interval between full pushes.
 	DefaultRefresh = 10 * time.Minute
-	// The limit of one push at first, which leaves room for what a server adds to
-	// nothing, and the smallest that makes sense.
+	// Initial limit of one push, which leaves space for defaults that the server adds, and the
+	// smallest useful limit.
 	firstLimit = 1 << 20
 	lastLimit  = 4 << 10
 )
 
-// pushAgain is when the next push follows one that failed.
+// pushAgain is the backoff after a failed push.
 var pushAgain = backoff.Backoff{First: time.Second, Most: time.Minute}
 
 var (
-	// ErrOutOfOrder says that the server did not take a report, because it does not
-	// follow on what it knows.
+	// ErrOutOfOrder says that the server rejected a report because it does not follow the last one.
 	ErrOutOfOrder = errors.New("the report does not follow on the last")
-	// ErrTooLarge says that a report is longer than the server reads.
+	// ErrTooLarge says that a report exceeds the server's limit.
 	ErrTooLarge = errors.New("the report is longer than the server reads")
 )
 
-// PushOptions say what is collected, and where it goes.
+// PushOptions configures what is collected and where it is sent.
 type PushOptions struct {
-	// Cloud is the name of the cloud; it is in the logs only.
+	// Cloud is the name of the cloud, used only in logs.
 	Cloud string
-	// Access is how the OpenStack is reached.
+	// Access is the access to OpenStack.
 	Access *api.OpenStackSpec
-	// Collector names this start of the collector. No other start may have the
-	// same name.
+	// Collector names this run of the collector. It must be unique.
 	Collector string
-	// Refresh is the time between two pushes of everything, whatever the server
-	// seems to know. Default DefaultRefresh.
+	// Refresh is the interval between full pushes, whatever the server seems to know. Default:
+	// DefaultRefresh.
 	Refresh time.Duration
-	// Send delivers a report. An error that is ErrOutOfOrder asks for a full one, one
-	// that is ErrTooLarge for shorter ones; after any other error the report may or
-	// may not have arrived.
+	// Send delivers a report. ErrOutOfOrder requests a full one, ErrTooLarge shorter ones; after
+	// any other error the report may or may not have arrived.
 	Send func(ctx context.Context, report api.CloudReport) error
-	// Concurrency is how many regions are read at a time. Default 16.
+	// Concurrency is the number of regions read concurrently. Default: 16.
 	Concurrency int
-	// Network says where requests may go.
+	// Network is the policy for outbound connections.
 	Network *netpolicy.Policy
-	// RoundTripper reaches the OpenStack. Default: over the network.
+	// RoundTripper sends requests to OpenStack. Default: the network.
 	RoundTripper http.RoundTripper
-	// Logger. Default: discards.
+	// Logger. If nil, log messages are discarded.
 	Logger *slog.Logger
-	// Now is the clock. Default time.Now.
+	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 }
 
-// pusher collects one cloud and pushes what changes. It knows what the server
-// has, and sends the difference to what there is; so nothing is lost while the
-// server cannot be reached, and no push holds what the server knows already.
+// pusher collects one cloud and pushes changes. It tracks what the server has, and sends the
+// difference to the current state; so nothing is lost while the server cannot be reached, and
+// nothing is sent twice.
 type pusher struct {
 	PushOptions
-	wake chan struct{} // has room for one
+	wake chan struct{} // capacity of one
 
 	mu       sync.Mutex
 	wanted   api.CloudStatus
 	complete bool     // every region was tried once
-	lost     *Failure // the OpenStack could not be asked at all, and that was not pushed yet
+	lost     *Failure // OpenStack could not be queried at all, and that was not pushed yet
 
-	// The rest belongs to the goroutine that sends.
+	// The remaining fields belong to the goroutine that sends.
 	known      api.CloudStatus // what the server has
 	sequence   int64
-	full       bool      // the next report has to be full
-	fullAt     time.Time // when the last of them was delivered
-	answeredAt time.Time // when the server last had what it should
+	full       bool      // the next report must be full
+	fullAt     time.Time // when the last full report was delivered
+	answeredAt time.Time // when the server was last up to date
 	limit      int       // of one push, in bytes
 }
 
-// Push collects a cloud and pushes what changes until ctx ends.
+// Push collects a cloud and pushes changes until ctx is done.
 func Push(ctx context.Context, options PushOptions) error {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
@@ -106,14 +103,14 @@ func Push(ctx context.Context, options PushOptions) error {
 	faults := fault.New(p.Logger).Component("collector")
 	c.faults = faults
 	collecting.Go(func() {
-		_ = faults.Keep(ctx, cloudKey(p.Cloud), func(ctx context.Context) error { c.run(ctx); return nil }) // has no error of its own
+		_ = faults.Keep(ctx, cloudKey(p.Cloud), func(ctx context.Context) error { c.run(ctx); return nil }) // returns no error of its own
 	})
 	p.send(ctx)
 	collecting.Wait()
 	return nil
 }
 
-// keep takes in what was found.
+// keep accepts results.
 func (p *pusher) keep(ctx context.Context, change func(api.CloudStatus) api.CloudStatus, answered bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,7 +133,7 @@ func (p *pusher) keep(ctx context.Context, change func(api.CloudStatus) api.Clou
 	}
 }
 
-// send pushes until ctx ends.
+// send pushes until ctx is done.
 func (p *pusher) send(ctx context.Context) {
 	failures := 0
 	interval := p.Access.Interval.Or(time.Minute)
@@ -152,7 +149,7 @@ func (p *pusher) send(ctx context.Context) {
 				}
 				continue
 			}
-			// Without figures it asks whether the server still has those that it got.
+			// A report without data asks whether the server still has the previous ones.
 			report, after = &api.CloudReport{Collector: p.Collector, Sequence: p.sequence}, p.known
 		}
 		err := p.deliver(ctx, *report)
@@ -176,7 +173,7 @@ func (p *pusher) send(ctx context.Context) {
 			p.full = true
 			continue
 		}
-		p.full = true // whether it arrived is not known
+		p.full = true // whether it arrived is unknown
 		p.Logger.Warn("the capacity could not be pushed; retrying", "cloud", p.Cloud, "error", err)
 		failures++
 		if !backoff.Wait(ctx, time.Duration(float64(pushAgain.After(failures))*(1-jitter*rand.Float64()))) {
@@ -185,8 +182,8 @@ func (p *pusher) send(ctx context.Context) {
 	}
 }
 
-// pause waits for news, but no longer than until the server is asked whether it has
-// the figures, or gets them all again. It reports false where ctx ended meanwhile.
+// pause waits for changes, but at most until the server must be asked whether it has the data, or a
+// full push is due. It returns false if ctx is done.
 func (p *pusher) pause(ctx context.Context, interval time.Duration) bool {
 	wait := interval
 	if now := p.Now(); !p.full {
@@ -203,7 +200,7 @@ func (p *pusher) pause(ctx context.Context, interval time.Duration) bool {
 	return true
 }
 
-// deliver sends a report in as many parts as it needs.
+// deliver sends a report in as many parts as necessary.
 func (p *pusher) deliver(ctx context.Context, report api.CloudReport) error {
 	for _, part := range divide(report, p.limit) {
 		p.sequence = part.Sequence
@@ -214,8 +211,8 @@ func (p *pusher) deliver(ctx context.Context, report api.CloudReport) error {
 	return nil
 }
 
-// next is the next report, and what the server has once it was taken in; nil
-// where there is nothing to say.
+// next returns the next report, and what the server has after accepting it; nil if there is nothing
+// to send.
 func (p *pusher) next() (*api.CloudReport, api.CloudStatus) {
 	p.mu.Lock()
 	wanted, complete, lost := p.wanted, p.complete, p.lost
@@ -254,7 +251,7 @@ func (p *pusher) next() (*api.CloudReport, api.CloudStatus) {
 	return report, apply(known, *report, p.Now())
 }
 
-// gone reports whether a region that the server knows is no longer there.
+// gone reports whether a region that the server knows no longer exists.
 func gone(known, wanted api.CloudStatus) bool {
 	for i := range known.Regions {
 		if wanted.Region(known.Regions[i].Name) == nil {

@@ -7,24 +7,23 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// sizesEvery is after how many collections the flavors and the volume types are
-// read again: they hardly ever change.
+// sizesEvery is after how many collections flavors and volume types are read again: they hardly
+// ever change.
 const sizesEvery = 10
 
-// region reads one region of an OpenStack. It remembers what need not be read each
-// time.
+// region reads one region of OpenStack. It caches what need not be read each time.
 type region struct {
 	session *session
 	name    string
 
-	novaVersion int // index in novaVersions
+	novaVersion int // index into novaVersions
 	known       map[string]*provider
 	sizesAge    int // collections since flavors and volume types were read
 	flavorList  []api.CloudFlavor
 	volumeList  []api.CloudVolumeType
 }
 
-// collect reads everything there is to know of the region.
+// collect reads everything about the region.
 func (r *region) collect(ctx context.Context) (*api.CloudRegion, error) {
 	if r.session.service(r.name, computeTypes) == nil {
 		return nil, failed("the identity service lists no public compute service in the region %q; it lists one in %s", r.name, listed(r.session.regions()))
@@ -53,7 +52,7 @@ func (r *region) collect(ctx context.Context) (*api.CloudRegion, error) {
 	return &api.CloudRegion{Name: r.name, Zones: zones, Flavors: r.flavorList, VolumeTypes: r.volumeList}, nil
 }
 
-// sizes reads the flavors and the volume types, where it is time to.
+// sizes reads the flavors and volume types if due.
 func (r *region) sizes(ctx context.Context) error {
 	r.sizesAge++
 	if r.flavorList != nil && r.sizesAge <= sizesEvery {

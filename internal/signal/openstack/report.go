@@ -11,8 +11,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// apply lays a report over the status of a cloud. What is the same as before stays
-// as it is, times included, so that a report without news leaves the status equal.
+// apply applies a report to the status of a cloud. Unchanged data keeps its times, so that a report
+// without changes leaves the status equal.
 func apply(old api.CloudStatus, report api.CloudReport, now time.Time) api.CloudStatus {
 	now = now.UTC()
 	regions := map[string]api.CloudRegion{}
@@ -56,7 +56,7 @@ func apply(old api.CloudStatus, report api.CloudReport, now time.Time) api.Cloud
 	return out
 }
 
-// failing is a region after one more collection that failed. Its figures stay.
+// failing returns a region after another failed collection. Its data is kept.
 func failing(r api.CloudRegion, reason, message string, now time.Time) api.CloudRegion {
 	r.Failures = min(r.Failures+1, api.MaxUnreachableFailures)
 	r.Reason, r.Message = reason, message
@@ -69,7 +69,7 @@ func failing(r api.CloudRegion, reason, message string, now time.Time) api.Cloud
 	return r
 }
 
-// observed is a region after a collection.
+// observed returns a region after a collection.
 func observed(r api.CloudRegion, report *api.CloudRegionReport, full bool, now time.Time) api.CloudRegion {
 	r.Failures, r.FailingSince, r.Reason, r.Message = 0, nil, "", ""
 	different := r.ObservedAt == nil
@@ -110,10 +110,10 @@ func observed(r api.CloudRegion, report *api.CloudRegionReport, full bool, now t
 	return r
 }
 
-// succeed is a zone after a report of it, which has all resources of the zone: of
-// those that the zone had before and that are not in it there is 0 from now on.
+// succeed returns a zone after a complete report of it: resources that the zone had before and that
+// are missing in the report become 0.
 func succeed(old, zone api.CloudZone) api.CloudZone {
-	gone := slices.Clone(zone.GoneResources) // as the collector apart knows it
+	gone := slices.Clone(zone.GoneResources) // as reported by an external collector
 	zone.GoneResources = api.Missing(old.GoneResources, []api.Quantities{old.Capacity, old.Allocatable}, []api.Quantities{zone.Capacity, zone.Allocatable})
 	for _, name := range gone {
 		if !slices.Contains(zone.GoneResources, name) {
@@ -132,8 +132,7 @@ func sameFigures(a, b api.CloudZone) bool {
 		maps.Equal(a.Allocated, b.Allocated) && maps.Equal(a.Available, b.Available) && slices.Equal(a.GoneResources, b.GoneResources)
 }
 
-// available is what a zone has left, also where a report leaves that to be
-// computed.
+// available returns what is available in a zone, computing it if the report does not contain it.
 func available(zone api.CloudZone) api.Quantities {
 	var missing []string
 	for name := range zone.Allocatable {
@@ -151,7 +150,7 @@ func available(zone api.CloudZone) api.Quantities {
 	for _, name := range missing {
 		allocatable, err := zone.Allocatable[name].Milli()
 		if err != nil {
-			continue // a validated report has none
+			continue // rejected by validation
 		}
 		var allocated int64
 		if used, ok := zone.Allocated[name]; ok {
@@ -164,11 +163,10 @@ func available(zone api.CloudZone) api.Quantities {
 	return out
 }
 
-// withCollected is the list of conditions with the one that follows from the
-// regions.
+// withCollected returns the conditions with the one that summarizes the regions.
 func withCollected(s api.CloudStatus, report api.CloudReport, now time.Time) []api.Condition {
 	condition := api.Condition{Type: api.ConditionCollected, Status: api.ConditionTrue, Reason: api.ReasonCollected}
-	messages := map[string][]string{} // the names of the regions by what is wrong with them
+	messages := map[string][]string{} // names of regions by problem
 	for i := range s.Regions {
 		r := &s.Regions[i]
 		if r.Pending() {
@@ -208,8 +206,8 @@ func withCollected(s api.CloudStatus, report api.CloudReport, now time.Time) []a
 	return s.Conditions
 }
 
-// difference is what has to be reported of a region to get from one state of it to
-// another; nil where there is nothing. It never holds figures that are the same.
+// difference returns what must be reported of a region to get from one state to another, or nil. It
+// contains no unchanged data.
 func difference(from, to *api.CloudRegion) *api.CloudRegionReport {
 	report := &api.CloudRegionReport{Name: to.Name}
 	if to.Pending() {
@@ -222,8 +220,7 @@ func difference(from, to *api.CloudRegion) *api.CloudRegionReport {
 		report.Error, report.Reason, report.Failures = to.Message, to.Reason, to.Failures
 		return report
 	}
-	// Of a region that was not observed yet it is not known which zones there are
-	// on the other side.
+	// If a region was not observed yet, the receiver does not know its zones.
 	report.Full = from.ObservedAt == nil
 	for _, zone := range to.Zones {
 		zone.ObservedAt = nil

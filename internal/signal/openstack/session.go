@@ -20,19 +20,18 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
-// maxAnswer is the largest answer that is read: a page of a thousand hypervisors
-// is about two megabytes.
+// maxAnswer is the maximum size of a response: a page of a thousand hypervisors is about two
+// megabytes.
 const maxAnswer = 16 << 20
 
-// session is an OpenStack that was logged in to. A token that runs out is replaced
-// by itself.
+// session is a login to OpenStack. An expired token is renewed automatically.
 type session struct {
 	spec     *api.OpenStackSpec
 	provider *gophercloud.ProviderClient
 	hosts    *tokenHosts
 }
 
-// login asks the identity service for a token.
+// login requests a token from the identity service.
 func login(ctx context.Context, spec *api.OpenStackSpec, network *netpolicy.Policy, roundTripper http.RoundTripper) (*session, error) {
 	var roots *x509.CertPool
 	if spec.CACert != "" {
@@ -77,11 +76,11 @@ func login(ctx context.Context, spec *api.OpenStackSpec, network *netpolicy.Poli
 	return s, nil
 }
 
-// close gives back the connections.
+// close closes idle connections.
 func (s *session) close() { s.provider.HTTPClient.CloseIdleConnections() }
 
-// refused describes an error. Where the OpenStack does not let the user in, or do
-// something, it says which field to look at.
+// refused describes an error. If OpenStack rejects the credentials or forbids an operation, it
+// names the relevant field.
 func (s *session) refused(doing string, err error) error {
 	code := statusOf(err)
 	if _, renewed := errors.AsType[*gophercloud.ErrErrorAfterReauthentication](err); renewed && code == http.StatusUnauthorized {
@@ -112,7 +111,7 @@ func (s *session) user() string {
 	return fmt.Sprintf("the user %q of the domain %q", s.spec.Username, s.spec.UserDomainName)
 }
 
-// catalog lists the services, as they were when the token was made.
+// catalog returns the service catalog of the last token.
 func (s *session) catalog() []tokens.CatalogEntry {
 	result, ok := s.provider.GetAuthResult().(tokens.CreateResult)
 	if !ok {
@@ -120,12 +119,12 @@ func (s *session) catalog() []tokens.CatalogEntry {
 	}
 	catalog, err := result.ExtractServiceCatalog()
 	if err != nil {
-		return nil // no services, which is said of each that is needed
+		return nil // no services, which is reported for each one needed
 	}
 	return catalog.Entries
 }
 
-// The types under which the catalog lists a service, older ones last.
+// Catalog types of each service, older ones last.
 var (
 	computeTypes   = []string{"compute"}
 	placementTypes = []string{"placement"}
@@ -134,7 +133,7 @@ var (
 	magnumTypes    = []string{"container-infrastructure-management", "container-infra"}
 )
 
-// regions lists the regions that have a compute service, by name.
+// regions returns the sorted names of the regions with a compute service.
 func (s *session) regions() []string {
 	names := map[string]bool{}
 	for _, entry := range s.catalog() {
@@ -154,8 +153,7 @@ func regionOf(endpoint tokens.Endpoint) string {
 	return endpoint.Region
 }
 
-// service is where a service of a region is reached; nil where the catalog has
-// none.
+// service returns the client of a service in a region, or nil if the catalog has none.
 func (s *session) service(region string, types []string) *gophercloud.ServiceClient {
 	entries := s.catalog()
 	for _, kind := range types {
@@ -170,12 +168,11 @@ func (s *session) service(region string, types []string) *gophercloud.ServiceCli
 	return nil
 }
 
-// errElsewhere says that an answer leads to a host that the catalog does not name.
+// errElsewhere says that a response refers to a host that is not in the catalog.
 const errElsewhere = outbound.Error("the response refers to a host that is not in the catalog")
 
-// tokenHosts sends requests, which carry the token or the password, to the hosts
-// of the catalog only: neither a redirect nor the address of a next page may send
-// them elsewhere.
+// tokenHosts sends requests, which contain the token or password, only to the hosts in the catalog:
+// neither a redirect nor the address of a next page may send them elsewhere.
 type tokenHosts struct {
 	base  http.RoundTripper
 	mu    sync.Mutex

@@ -12,27 +12,27 @@ import (
 // unlimited is the amount of a pool without a limit, in GiB: 8 Pi.
 const unlimited = 8 << 20
 
-// pool is a storage pool as Cinder's scheduler sees it. Sizes are in GiB.
+// pool is a storage pool of Cinder's scheduler. Sizes are in GiB.
 type pool struct {
 	backend string
 	total   size
 	free    size
-	// provisioned is the sum of the sizes of its volumes, where the backend knows.
+	// provisioned is the total size of its volumes, if the backend reports it.
 	provisioned size
-	thin        bool    // volumes take room only as they are filled
-	ratio       float64 // how much more than there is may be provisioned, when thin
+	thin        bool    // volumes use space only as they are filled
+	ratio       float64 // overcommit ratio, if thin
 	reserved    float64 // percentage that is kept free
 }
 
-// size is one of Cinder's sizes: a number, "infinite", or not known.
+// size is one of Cinder's sizes: a number, "infinite", or unknown.
 type size struct {
 	gib      float64
 	known    bool
 	infinite bool
 }
 
-// amount is what a pool counts for; ok is false where that is not known. It
-// follows what Cinder's own scheduler decides by.
+// amount returns the amounts of a pool; ok is false if they are unknown. It is computed as in
+// Cinder's own scheduler.
 func (p pool) amount() (a amount, endless, ok bool) {
 	if p.total.infinite || p.free.infinite && !p.total.known {
 		return amount{}, true, true
@@ -63,12 +63,12 @@ func (p pool) amount() (a amount, endless, ok bool) {
 	}, false, true
 }
 
-// whole is a number of GiB that is not negative, and not above unlimited.
+// whole returns a nonnegative number of GiB, at most unlimited.
 func whole(gib float64) int64 { return int64(min(max(gib, 0), unlimited)) }
 
-// storage adds up the pools of every volume type, by the name of its resource. A
-// type has the pools of the backend that its extra specs name, and a backend that
-// no type names is listed under its own name. What is not known is left out.
+// storage adds up the pools of every volume type, by resource name. A type has the pools of the
+// backend in its extra specs, and a backend without a type is listed under its own name. Unknown
+// amounts are left out.
 func storage(pools []pool, types []api.CloudVolumeType) map[string]amount {
 	backends := map[string]amount{}
 	endless := map[string]bool{}
@@ -111,9 +111,9 @@ func storage(pools []pool, types []api.CloudVolumeType) map[string]amount {
 	return out
 }
 
-// resourceOf is the name of the resource of a volume type. OpenStack takes any
-// text as a name; what no name of a resource has becomes "-", and of types that
-// then have one name the first counts.
+// resourceOf returns the resource name of a volume type. OpenStack accepts any text as a name;
+// characters that are invalid in resource names become "-", and of types that then have the same
+// name the first counts.
 func resourceOf(name string) string {
 	const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	var text strings.Builder
@@ -135,8 +135,7 @@ func resourceOf(name string) string {
 	return api.ResourceStoragePrefix + clean
 }
 
-// regional adds what a region has as a whole to each of its zones, whose maps take
-// it.
+// regional adds the resources of a whole region to each of its zones, modifying their maps.
 func regional(zones []api.CloudZone, pools map[string]amount, floatingIPs *amount) {
 	for _, zone := range zones {
 		for name, a := range pools {

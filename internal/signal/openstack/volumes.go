@@ -10,8 +10,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// UnmarshalJSON implements json.Unmarshaler. Drivers write sizes as a number, as a
-// text with a number, as "infinite" or as "unknown".
+// UnmarshalJSON implements json.Unmarshaler. Drivers write sizes as a number, as a string with a
+// number, as "infinite" or as "unknown".
 func (s *size) UnmarshalJSON(data []byte) error {
 	*s = size{}
 	var text string
@@ -42,7 +42,7 @@ func (r *region) pools(ctx context.Context) ([]pool, error) {
 			Free        size   `json:"free_capacity_gb"`
 			Provisioned size   `json:"provisioned_capacity_gb"`
 			Thin        bool   `json:"thin_provisioning_support"`
-			// Ratio is a number written as a text, absent on pools that are not thin.
+			// Ratio is a number written as a string, absent on pools that are not thin.
 			Ratio    size `json:"max_over_subscription_ratio"`
 			Reserved size `json:"reserved_percentage"`
 		} `json:"capabilities"`
@@ -62,7 +62,7 @@ func (r *region) pools(ctx context.Context) ([]pool, error) {
 	return out, nil
 }
 
-// volumeTypes lists the types of volumes, private ones too, by name.
+// volumeTypes lists the volume types, including private ones, by name.
 func (r *region) volumeTypes(ctx context.Context) ([]api.CloudVolumeType, error) {
 	cinder := r.session.service(r.name, volumeTypes)
 	if cinder == nil {

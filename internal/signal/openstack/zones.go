@@ -8,15 +8,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// defaultZone is the availability zone of hosts that no aggregate puts into
-// another.
+// defaultZone is the availability zone of hosts that are in no aggregate with a zone.
 const defaultZone = "nova"
 
-// hypervisor is what one compute node has. Several may be of one host.
+// hypervisor holds the resources of one compute node. A host may have several.
 type hypervisor struct {
 	id   string
-	host string // name of the compute service, by which aggregates name it
-	up   bool   // runs, and takes machines
+	host string // name of the compute service, as used by aggregates
+	up   bool   // running, and accepts machines
 	cpu  amount
 	// memory is in MiB.
 	memory amount
@@ -24,7 +23,7 @@ type hypervisor struct {
 
 // amount is an amount of one resource, in whole units.
 type amount struct {
-	total       int64 // as the host has it
+	total       int64 // physical
 	allocatable int64 // with the allocation ratio, less what is reserved
 	used        int64
 }
@@ -33,16 +32,14 @@ func (a amount) plus(b amount) amount {
 	return amount{total: a.total + b.total, allocatable: a.allocatable + b.allocatable, used: a.used + b.used}
 }
 
-// aggregate is a set of hosts. With a zone it makes an availability zone, or part
-// of one.
+// aggregate is a host aggregate. With a zone, it is an availability zone or part of one.
 type aggregate struct {
 	zone  string
 	hosts []string
 }
 
-// zoneOf says for every host that an aggregate names in which zone it is. Nova
-// allows a host in one zone only; should an answer have it in several, it is
-// counted in the first by name.
+// zoneOf returns the zone of every host in an aggregate. Nova allows a host in one zone only; if a
+// response has several, the first by name is used.
 func zoneOf(aggregates []aggregate) map[string]string {
 	zones := map[string]string{}
 	for _, a := range aggregates {
@@ -55,9 +52,8 @@ func zoneOf(aggregates []aggregate) map[string]string {
 	return zones
 }
 
-// compute adds up what the hypervisors of every availability zone have, by the
-// name of the zone. Those that are down or disabled count for nothing; a zone that
-// has no others is listed with nothing.
+// compute adds up the resources of the hypervisors of every availability zone, by name. Hypervisors
+// that are down or disabled do not count; a zone that only has such is listed with zero amounts.
 func compute(hypervisors []hypervisor, aggregates []aggregate) []api.CloudZone {
 	zones := zoneOf(aggregates)
 	type sum struct {
@@ -68,7 +64,7 @@ func compute(hypervisors []hypervisor, aggregates []aggregate) []api.CloudZone {
 	seen := map[string]bool{}
 	for _, h := range hypervisors {
 		if seen[h.id] {
-			continue // on two pages, because one was added meanwhile
+			continue // on two pages, because one was added in between
 		}
 		seen[h.id] = true
 		name, ok := zones[h.host]
@@ -99,9 +95,8 @@ func compute(hypervisors []hypervisor, aggregates []aggregate) []api.CloudZone {
 	return out
 }
 
-// into writes an amount into a zone. Too much in use leaves nothing available: it
-// is clamped here, after everything was added up, so that one host that is full
-// beyond its measure counts against the others.
+// into adds an amount to a zone. An overcommitted resource has nothing available: this is clamped
+// here, after adding everything up, so that an overcommitted host counts against the others.
 func (a amount) into(zone api.CloudZone, resource, unit string) {
 	zone.Capacity[resource] = quantity(a.total, unit)
 	zone.Allocatable[resource] = quantity(a.allocatable, unit)

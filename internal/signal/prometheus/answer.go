@@ -17,26 +17,25 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
-// result is what came back to one request. It tells apart what Prometheus says about
-// the expression (refused), an answer above the limit, one that does not come in time,
-// and everything else.
+// result is the result of one request. It distinguishes an error in the expression (refused), a
+// response above the size limit, a timeout, and everything else.
 type result struct {
 	kind     model.ValueType
-	series   []series // of a scalar just one
+	series   []series // a single one for a scalar
 	refused  *promv1.Error
 	tooLarge bool
 	late     bool
 	err      error
 }
 
-// series is one series of an answer, with its value or what is wrong with it.
+// series is one series of a response, with its value or what is wrong with it.
 type series struct {
 	labels  model.Metric
 	reading source.Reading
 }
 
-// recorder keeps the body of the last answer. The client library takes an answer
-// in which one value is not a number for none at all, and null for 0.
+// recorder keeps the body of the last response. The client library rejects a whole response if one
+// value is not a number, and reads null as 0.
 type recorder struct {
 	promapi.Client
 	body []byte
@@ -72,21 +71,20 @@ func (s *server) query(ctx context.Context, expression string) result {
 	case err != nil:
 		return result{tooLarge: errors.Is(err, outbound.ErrTooLarge), err: err}
 	case value == nil || value.Type() == model.ValScalar || value.Type() == model.ValVector:
-		// The library does not insist on a status: decode would have read these.
+		// The library does not check the status; decode would have read valid results.
 		return result{err: &promv1.Error{Type: promv1.ErrBadResponse, Msg: "no result"}}
 	}
 	return result{kind: value.Type()}
 }
 
-// saysLate recognizes how Prometheus, and a gateway in front of it, say that the
-// evaluation took too long.
+// saysLate recognizes timeouts reported by Prometheus or a gateway in front of it.
 func saysLate(e *promv1.Error) bool {
 	var said struct{ ErrorType promv1.ErrorType }
 	return strings.HasSuffix(e.Msg, " "+strconv.Itoa(http.StatusGatewayTimeout)) ||
 		json.Unmarshal([]byte(e.Detail), &said) == nil && said.ErrorType == promv1.ErrTimeout
 }
 
-// decode reads the answers that have numbers: vectors and scalars.
+// decode decodes responses with numbers: vectors and scalars.
 func decode(body []byte) (result, bool) {
 	var said struct {
 		Status string
@@ -119,7 +117,7 @@ func decode(body []byte) (result, bool) {
 	return result{}, false
 }
 
-// decodeSeries reads one series. One whose labels are not readable belongs to nobody.
+// decodeSeries decodes one series. One with unreadable labels is ignored.
 func decodeSeries(text json.RawMessage) (series, bool) {
 	var said *struct {
 		Metric    model.Metric
@@ -137,7 +135,7 @@ func decodeSeries(text json.RawMessage) (series, bool) {
 	return series{said.Metric, readingOf(said.Value)}, true
 }
 
-// readingOf reads a pair of time and value.
+// readingOf decodes a pair of time and value.
 func readingOf(pair json.RawMessage) source.Reading {
 	var parts []json.RawMessage
 	if json.Unmarshal(pair, &parts) != nil || len(parts) != 2 {
@@ -155,8 +153,7 @@ func readingOf(pair json.RawMessage) source.Reading {
 	return source.Reading{Value: value}
 }
 
-// first picks the series that counts among several: the first in the order of their
-// labels.
+// first returns the reading of the first of several series by labels.
 func first(all []series) source.Reading {
 	if len(all) == 0 {
 		return source.Reading{Err: source.Invalid("the expression has no result: no series matches it at present")}

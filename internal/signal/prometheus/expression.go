@@ -5,36 +5,33 @@ import (
 	"strings"
 )
 
-// mark is the label that says which query a series answers.
+// mark is the label that says which query a series belongs to.
 const mark = "scheduler_query"
 
-// The limits of one request. Prometheus takes far more; these keep one slow
-// request from being the only one.
+// Limits of one request. Prometheus accepts far more; these prevent one slow request from
+// containing everything.
 const (
 	batchQueries = 500
 	batchBytes   = 64 << 10
 )
 
-// term is one query as it stands in a batch. Its number is its position in the
-// list of queries that Read was given.
+// term is one query in a batch. Its number is its index in the list passed to Read.
 type term struct {
 	number int
 	query  string
 	scalar bool
 }
 
-// expression joins terms to one PromQL expression whose series carry the number
-// of their query:
+// expression combines terms into one PromQL expression whose series have the number of their query:
 //
 //	label_replace((up
 //	), "scheduler_query", "0", "", "") or label_replace((heat
 //	), "scheduler_query", "1", "", "")
 //
-// `or` drops a series of its right side that has a twin on the left; the number
-// makes twins impossible. The line breaks end a comment that a query may end
-// with. Pairs are joined as a balanced tree, because `or` compares each side
-// with the other: a chain would take quadratic time in Prometheus. A single term
-// is asked as the user wrote it.
+// `or` drops series on its right side that also occur on the left; the number prevents that. The
+// line breaks end a comment at the end of a query. Pairs are joined as a balanced tree, because
+// `or` compares both sides: a chain would take quadratic time in Prometheus. A single term is sent
+// as the user wrote it.
 func expression(terms []term) string {
 	if len(terms) == 1 {
 		return terms[0].query
@@ -62,13 +59,13 @@ func join(b *strings.Builder, terms []term) {
 	b.WriteByte(')')
 }
 
-// split cuts terms into batches within the limits; a term too long for them is
-// a batch of its own.
+// split splits terms into batches within the limits; a term that is too long for them is a batch of
+// its own.
 func split(terms []term) [][]term {
 	var batches [][]term
 	start, size := 0, 0
 	for i, t := range terms {
-		// 80 covers what expression wraps around a query.
+		// 80 covers what expression adds to a query.
 		length := len(t.query) + 80
 		if i > start && (i-start == batchQueries || size+length > batchBytes) {
 			batches = append(batches, terms[start:i])
@@ -82,10 +79,9 @@ func split(terms []term) [][]term {
 	return batches
 }
 
-// enclosed reports whether every bracket and quote that the query opens is
-// closed in it, and none else is. A query that is not could end the term it
-// stands in and answer for another metric; it is asked alone, and Prometheus
-// says what is wrong with it.
+// enclosed reports whether all brackets and quotes in the query are balanced. Otherwise the query
+// could end its term and return values for another metric; it is sent alone, and Prometheus reports
+// what is wrong with it.
 func enclosed(query string) bool {
 	var stack []byte
 	for i := 0; i < len(query); i++ {

@@ -1,12 +1,9 @@
-// Package prometheus reads metrics through the query API of Prometheus, or of
-// anything that speaks it.
+// Package prometheus reads metrics through the query API of Prometheus, or of compatible servers.
 //
-// A metric's name at the provider is any PromQL expression: a metric name, a
-// selector or a computation. All expressions of a provider are asked for in one
-// request, joined by `or` (see expression). Where an expression gives several
-// series, the first in the order of their labels counts: the choice is the same
-// every time, but a metric should rather say which one it means, for instance
-// with max(...).
+// A metric's name at the provider is any PromQL expression: a metric name, a selector or a
+// computation. All expressions of a provider are sent in one request, joined by `or` (see
+// expression). If an expression returns several series, the first by labels is used: the choice is
+// deterministic, but a metric should specify which one it means, for instance with max(...).
 package prometheus
 
 import (
@@ -30,9 +27,8 @@ var Type = source.Type{
 	},
 }
 
-// recheck is for how long a query that cannot be part of a batch is remembered.
-// Its text will not get better, but the server may: a newer Prometheus knows
-// more functions.
+// recheck is how long a query that cannot be part of a batch is remembered. Its text does not
+// change, but the server may: a newer Prometheus knows more functions.
 const recheck = 5 * time.Minute
 
 // server is one Prometheus server, and what has been learned about queries.
@@ -41,23 +37,22 @@ type server struct {
 	api     promapi.Client
 	timeout api.Duration
 
-	known    source.Memory[knowledge] // plain queries are not in it
+	known    source.Memory[knowledge] // ordinary queries are not in it
 	patience source.Patience
 }
 
-// knowledge is how a query that is not an instant vector has to be asked.
+// knowledge is how to send a query that is not an instant vector.
 type knowledge struct {
-	scalar bool // wants vector() around it
-	// Until then the query is asked alone, or, where rejected is set, not at
-	// all.
+	scalar bool // must be wrapped in vector()
+	// Until then the query is sent alone or, if rejected is set, not at all.
 	until    time.Time
 	rejected *source.Error
 }
 
-// Over reports whether it has to be found out again.
+// Over reports whether it must be checked again.
 func (k knowledge) Over(now time.Time) bool { return !k.scalar && !now.Before(k.until) }
 
-// open makes the source; roundTripper takes the place of the network in tests.
+// open creates the source; roundTripper replaces the network in tests.
 func open(provider *api.MetricsProvider, network *netpolicy.Policy, roundTripper http.RoundTripper) (*server, error) {
 	spec := &provider.Spec
 	if spec.Prometheus == nil {

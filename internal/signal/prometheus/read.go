@@ -44,7 +44,7 @@ func (s *server) Read(ctx context.Context, queries []string) (map[string]source.
 		}
 	}
 	if len(together)+len(alone) == 0 {
-		// Does the server answer at all?
+		// Check whether the server responds.
 		r.Go(r.ping)
 	}
 	for _, batch := range split(together) {
@@ -59,7 +59,7 @@ func (s *server) Read(ctx context.Context, queries []string) (map[string]source.
 	return r.Answers()
 }
 
-// ping finds out whether the server answers at all.
+// ping checks whether the server responds.
 func (r *reading) ping(ctx context.Context) {
 	if a := r.query(ctx, source.Alone, "vector(1)"); a.err != nil {
 		r.Fail(-1, r.server.unreachable(a.err))
@@ -68,8 +68,8 @@ func (r *reading) ping(ctx context.Context) {
 	}
 }
 
-// ask asks for several queries in one request. Where Prometheus refuses it, or does
-// not answer in time, the batch is halved until the query to blame stands alone.
+// ask sends several queries in one request. If Prometheus rejects it or it times out, the batch is
+// bisected until the query at fault is alone.
 func (r *reading) ask(ctx context.Context, stage source.Stage, batch []term) {
 	a := r.query(ctx, stage, expression(batch))
 	switch {
@@ -106,8 +106,7 @@ func queriesOf(batch []term) []string {
 	return queries
 }
 
-// askAlone asks for one query as the user wrote it, and learns why it could not
-// be part of a batch.
+// askAlone sends one query as the user wrote it, and learns why it could not be part of a batch.
 func (r *reading) askAlone(ctx context.Context, stage source.Stage, t term) {
 	a := r.query(ctx, stage, t.query)
 	until := time.Now().Add(recheck)
@@ -141,7 +140,7 @@ func (r *reading) askAlone(ctx context.Context, stage source.Stage, t term) {
 		r.server.known.Learn(t.query, knowledge{until: until})
 		r.Set(t.query, first(a.series))
 	case model.ValScalar:
-		// A query whose brackets do not match only looks like a number here.
+		// A query with unbalanced brackets only looks like a number here.
 		if enclosed(t.query) {
 			r.server.known.Learn(t.query, knowledge{scalar: true})
 		}
@@ -151,8 +150,7 @@ func (r *reading) askAlone(ctx context.Context, stage source.Stage, t term) {
 	}
 }
 
-// isTypeError recognizes the client library's complaint about a result type it
-// does not know; text is one.
+// isTypeError recognizes the client library's error for an unknown result type, such as a string.
 func isTypeError(err error) bool {
 	var e *promv1.Error
 	return errors.As(err, &e) && e.Type == promv1.ErrBadResponse && strings.HasPrefix(e.Msg, "unexpected value type")
@@ -172,7 +170,7 @@ func (r *reading) query(ctx context.Context, stage source.Stage, expression stri
 	return a
 }
 
-// takeOne reads the answer to a query that was asked as the user wrote it.
+// takeOne reads the response to a query that was sent as the user wrote it.
 func (r *reading) takeOne(ctx context.Context, stage source.Stage, t term, a result) {
 	switch a.kind {
 	case model.ValVector:
@@ -181,11 +179,11 @@ func (r *reading) takeOne(ctx context.Context, stage source.Stage, t term, a res
 		r.server.known.Learn(t.query, knowledge{scalar: true})
 		r.Set(t.query, a.series[0].reading)
 	default:
-		r.askAlone(ctx, stage, t) // says what is wrong with it
+		r.askAlone(ctx, stage, t) // reports what is wrong with it
 	}
 }
 
-// takeBatch hands the series of a batch to their queries.
+// takeBatch assigns the series of a batch to their queries.
 func (r *reading) takeBatch(batch []term, a result) {
 	if a.kind != model.ValVector {
 		r.Fail(batch[0].number, source.Unreachable("the answer is not the kind of result that the query API gives"), queriesOf(batch)...)
@@ -205,7 +203,7 @@ func (r *reading) takeBatch(batch []term, a result) {
 	}
 }
 
-// unreachable describes why a request got no usable answer.
+// unreachable describes why a request got no usable response.
 func (s *server) unreachable(err error) *source.Error {
 	var e *promv1.Error
 	switch {
@@ -215,7 +213,7 @@ func (s *server) unreachable(err error) *source.Error {
 		return source.Unreachable("%s", outbound.Describe(err))
 	case e.Type == promv1.ErrBadResponse:
 		return source.Unreachable("the answer is not one of a Prometheus query API: does the url point at Prometheus?")
-	case e.Type == promv1.ErrClient: // the message is the library's
+	case e.Type == promv1.ErrClient: // the library's message
 		return source.Unreachable("Prometheus answers with a %s: are url and credentials right?", e.Msg)
 	case e.Type == promv1.ErrServer:
 		return source.Unreachable("Prometheus answers with a %s", e.Msg)

@@ -1,5 +1,5 @@
-// Package settle lets a writer wait until the signals have answered a change:
-// every changed object has been read or probed once.
+// Package settle lets a writer wait until the signals have processed a change: every changed object
+// has been read or probed once.
 package settle
 
 import (
@@ -10,34 +10,33 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// courtesy is how long a change holds up writers of other objects. Without a
-// limit one provider that hangs would slow down every write; without any wait a
-// burst of related writes would be decided before its metrics are read.
+// courtesy is how long a change delays writers of other objects. Without a limit, one provider that
+// hangs would slow down every write; without any delay, a burst of related writes would be decided
+// before their metrics are read.
 const courtesy = time.Second
 
-// Tracker knows which changes have not been answered yet.
+// Tracker tracks which changes have not been processed yet.
 type Tracker struct {
 	mu      sync.Mutex
-	seen    int64 // every change up to here has been opened
-	written int64 // newest revision of a status write that answered a change
+	seen    int64 // all changes up to this revision have been opened
+	written int64 // newest revision of a status write that processed a change
 	open    map[api.Key]change
-	moved   chan struct{} // closed and replaced whenever something above changes
+	moved   chan struct{} // closed and replaced whenever one of the above changes
 }
 
-// change is an unanswered change: the object changed in since, for the last
-// time in latest, and this was noticed at the moment noticed.
+// change is an unprocessed change: the object changed in since and last in latest, which was
+// noticed at noticed.
 type change struct {
 	since, latest int64
 	noticed       time.Time
 }
 
-// New makes an empty Tracker.
+// New returns an empty Tracker.
 func New() *Tracker {
 	return &Tracker{open: map[api.Key]change{}, moved: make(chan struct{})}
 }
 
-// Open notes that the object changed between two revisions, both included, and
-// has to be answered.
+// Open records that the object changed between two revisions, both included.
 func (t *Tracker) Open(key api.Key, since, latest int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -48,16 +47,16 @@ func (t *Tracker) Open(key api.Key, since, latest int64) {
 	t.open[key] = change{since: since, latest: latest, noticed: time.Now()}
 }
 
-// Latest is the revision to give to Close once everything known of the object
-// so far is answered; 0 when nothing is open.
+// Latest returns the revision to pass to Close once everything known of the object so far is
+// processed; 0 if nothing is open.
 func (t *Tracker) Latest(key api.Key) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.open[key].latest
 }
 
-// Close notes that the object is answered up to a revision, by a status write
-// that has the revision written, 0 for none.
+// Close records that the object is processed up to a revision, by a status write with the revision
+// written, or 0.
 func (t *Tracker) Close(key api.Key, latest, written int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,7 +69,7 @@ func (t *Tracker) Close(key api.Key, latest, written int64) {
 	t.wake()
 }
 
-// Advance notes that every change up to a revision has been opened.
+// Advance records that all changes up to a revision have been opened.
 func (t *Tracker) Advance(revision int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,7 +79,7 @@ func (t *Tracker) Advance(revision int64) {
 	}
 }
 
-// Reach waits until every change up to a revision has been opened.
+// Reach waits until all changes up to a revision have been opened.
 func (t *Tracker) Reach(ctx context.Context, revision int64) error {
 	for {
 		t.mu.Lock()
@@ -102,10 +101,9 @@ func (t *Tracker) wake() {
 	t.moved = make(chan struct{})
 }
 
-// Wait returns once the changes up to a revision are answered, or ctx ends. It
-// waits without limit for the objects that changed in that very revision, and
-// for those that changed earlier only in their first second. It returns the
-// revision that shows the answers.
+// Wait returns once the changes up to a revision are processed, or ctx is done. It waits without a
+// limit for objects that changed in exactly this revision, and for those that changed earlier only
+// during their first second. It returns the revision that shows the results.
 func (t *Tracker) Wait(ctx context.Context, revision int64) (int64, error) {
 	for {
 		written, pause, moved := t.look(revision)
@@ -134,8 +132,8 @@ func (t *Tracker) Wait(ctx context.Context, revision int64) (int64, error) {
 	}
 }
 
-// look returns a nil channel when nothing holds the revision up; otherwise the
-// channel, and the pause after which time alone may have changed that.
+// look returns a nil channel if nothing delays the revision; otherwise the channel, and the time
+// after which that may have changed by itself.
 func (t *Tracker) look(revision int64) (written int64, pause time.Duration, moved <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -13,24 +13,24 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
-// MaxBody is the largest answer to one request, in bytes.
+// MaxBody is the maximum size of a response in bytes.
 const MaxBody = 16 << 20
 
-// ClientOptions are what a type of provider adds to what every provider's spec
-// says about connections.
+// ClientOptions are the options of a provider type, in addition to the connection settings in the
+// spec.
 type ClientOptions struct {
-	// Address is the provider's base address; only its host gets the headers.
+	// Address is the provider's base address; headers are sent only to its host.
 	Address string
-	// Headers come before those of the spec, which may replace them.
+	// Headers are defaults that the spec's headers override.
 	Headers map[string]string
-	// MaxConnsPerHost bounds the connections. Default no limit.
+	// MaxConnsPerHost limits the number of connections. Default: no limit.
 	MaxConnsPerHost int
-	// RoundTripper takes the place of the network in tests.
+	// RoundTripper replaces the network in tests.
 	RoundTripper http.RoundTripper
 }
 
-// NewClient makes the HTTP client of a provider: with its headers, its token and
-// its certificates, and with limits on where it connects to and on what comes back.
+// NewClient returns the HTTP client of a provider: with its headers, token and certificates, and
+// with limits on where it connects and on response sizes.
 func NewClient(spec *api.MetricsProviderSpec, network *netpolicy.Policy, options ClientOptions) (*http.Client, error) {
 	origin, err := url.Parse(options.Address)
 	if err != nil {

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Memory is what a source has learned about queries, so that one which spoils a
-// request is not part of the next. The zero value knows nothing.
+// Memory is what a source has learned about queries, so that one that makes a request fail is not
+// part of the next. The zero value is empty.
 type Memory[K interface{ Over(now time.Time) bool }] struct {
 	mu    sync.Mutex
 	known map[string]K
 }
 
-// Recall is what is known about a query at a moment; the zero value where that is
-// nothing, or is over.
+// Recall returns what is known about a query, or the zero value if nothing is known or it has
+// expired.
 func (m *Memory[K]) Recall(query string, now time.Time) K {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -26,7 +26,7 @@ func (m *Memory[K]) Recall(query string, now time.Time) K {
 	return k
 }
 
-// Learn notes what is known about a query from now on.
+// Learn records what is known about a query.
 func (m *Memory[K]) Learn(query string, k K) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -36,8 +36,7 @@ func (m *Memory[K]) Learn(query string, k K) {
 	m.known[query] = k
 }
 
-// Forget drops what is known about queries that nobody asks any more, once there
-// are many.
+// Forget removes queries that are no longer asked once there are many.
 func (m *Memory[K]) Forget(asked []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -5,11 +5,11 @@ import (
 	"unicode"
 )
 
-// maxLine is how much of what a provider says goes into a status, in characters.
+// maxLine is how much of a provider's message is stored in a status, in characters.
 const maxLine = 200
 
-// OneLine keeps the first line of what a provider says about an error, within
-// limits: it is shown to users, and stored.
+// OneLine returns the first line of a provider's error message, limited in length: it is stored and
+// shown to users.
 func OneLine(text string) string {
 	text, _, _ = strings.Cut(strings.TrimSpace(strings.ToValidUTF8(text, "?")), "\n")
 	text = strings.TrimSpace(text)

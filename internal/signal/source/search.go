@@ -13,39 +13,37 @@ import (
 )
 
 const (
-	// parallel is how many requests one reading has under way at a time.
+	// parallel is the number of concurrent requests of one reading.
 	parallel = 4
-	// parallelApart is how many more it has under way for queries that are slow, or
-	// among which one is looked for.
+	// parallelApart is the number of additional requests for queries that are slow, or for
+	// bisection.
 	parallelApart = 8
-	// MaxRequests is how many that are together.
+	// MaxRequests is the sum of both.
 	MaxRequests = parallel + parallelApart
-	// divisions is how often one reading divides a batch to find out which of its
-	// queries are to blame. What it learns stays learned, so that the next reading
-	// goes on from there.
+	// divisions is how often one reading bisects a batch to find the queries at fault. What it
+	// learns is kept, so the next reading continues from there.
 	divisions = 200
-	// longestPause is after which time at most a slow query is asked again.
+	// longestPause is the maximum delay before a slow query is retried.
 	longestPause = 5 * time.Minute
 )
 
-// Stage says for what a request is, and so which part of the time of a reading it may
-// take.
+// Stage is the purpose of a request, which determines its share of the timeout.
 type Stage int
 
 const (
-	// Alone is for a query that is asked alone: all the time that is left.
+	// Alone is for a single query: all the remaining time.
 	Alone Stage = iota
-	// Batch is for several queries: half of the time, so that the other half is left
-	// to find the one that is slow.
+	// Batch is for several queries: half of the time, so that the other half is left to find the
+	// slow one.
 	Batch
-	// Part is for a part of a batch that was divided: an equal share for each
-	// division, down to a single query.
+	// Part is for a part of a bisected batch: an equal share for each level, down to a single
+	// query.
 	Part
 	// Slow is for a query that is known to be slow.
 	Slow
 )
 
-// StageOf is the first stage of a request for a number of queries.
+// StageOf returns the first stage of a request for a number of queries.
 func StageOf(queries int) Stage {
 	if queries == 1 {
 		return Alone
@@ -53,32 +51,32 @@ func StageOf(queries int) Stage {
 	return Batch
 }
 
-// Search is one reading of many queries in few requests. It bounds how many requests
-// are under way and how long each may take, and keeps the answers. It divides a batch
-// that failed, so that one query which spoils a request costs no other its value.
+// Search is one reading of many queries in few requests. It limits the number of concurrent
+// requests and their duration, and collects the results. It bisects a batch that failed, so that
+// one bad query affects no other.
 type Search struct {
 	ctx      context.Context
 	patience *Patience
-	timeout  string // as the spec writes it, for messages
+	timeout  string // as in the spec, for messages
 	lanes    *semaphore.Weighted
 	apart    *semaphore.Weighted
 	running  sync.WaitGroup
-	half     time.Time     // when half of the time is over; zero where it has no bound
+	half     time.Time     // when half of the time has passed; zero if there is no timeout
 	part     time.Duration // the share of a part
-	several  int           // how many slow queries share the time
+	several  int           // number of slow queries that share the time
 
 	mu        sync.Mutex
 	out       map[string]Reading
 	divisions int
 	answered  bool     // the provider answered some request
-	late      []string // queries that got no answer in time, though asked alone
-	unread    []string // queries that there was no time for
+	late      []string // queries that timed out although sent alone
+	unread    []string // queries for which there was no time
 	failed    *Error   // the provider did not answer some request
 	failedAt  int      // number of the first query of that request
 	panicked  error    // a *fault.Panic of some request
 }
 
-// NewSearch begins a reading of queries. timeout is the provider's, as its spec writes it.
+// NewSearch starts a reading of queries. timeout is the provider's, as in the spec.
 func NewSearch(ctx context.Context, timeout string, patience *Patience, queries []string) *Search {
 	patience.forget(queries)
 	s := &Search{
@@ -93,7 +91,7 @@ func NewSearch(ctx context.Context, timeout string, patience *Patience, queries 
 	return s
 }
 
-// Go runs f beside the others. A panic in it is the error of the whole reading.
+// Go runs f concurrently. A panic in it fails the whole reading.
 func (s *Search) Go(f func(ctx context.Context)) {
 	s.running.Go(func() {
 		if err := fault.Confine("", func() error { f(s.ctx); return nil }); err != nil {
@@ -104,8 +102,8 @@ func (s *Search) Go(f func(ctx context.Context)) {
 	})
 }
 
-// Request waits for a lane and calls send with the time that there is for it. The
-// error is context.DeadlineExceeded where that is over.
+// Request waits for a lane and calls send with the time available. The error is
+// context.DeadlineExceeded if there is none.
 func (s *Search) Request(ctx context.Context, stage Stage, send func(ctx context.Context) error) error {
 	lanes := s.lanes
 	if stage == Part || stage == Slow {
@@ -121,7 +119,7 @@ func (s *Search) Request(ctx context.Context, stage Stage, send func(ctx context
 		case Batch:
 			within = max(time.Until(s.half), s.part)
 		case Slow:
-			// They take turns.
+			// Slow queries take turns.
 			within = time.Until(deadline) / time.Duration((s.several+parallelApart-1)/parallelApart)
 		case Part, Alone:
 		}
@@ -142,8 +140,7 @@ func (s *Search) Over() bool {
 	return s.ctx.Err() != nil || ok && time.Until(deadline) < s.part
 }
 
-// Sort tells whether a query is asked at all in this reading, and whether apart from
-// the others because it is slow.
+// Sort reports whether a query is sent in this reading, and whether separately because it is slow.
 func (s *Search) Sort(query string) (asked, slow bool) {
 	slow, pausing := s.patience.recall(query, time.Now())
 	if pausing != nil {
@@ -156,7 +153,7 @@ func (s *Search) Sort(query string) (asked, slow bool) {
 	return true, slow
 }
 
-// Set notes the answer to one query.
+// Set records the reading of one query.
 func (s *Search) Set(query string, reading Reading) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,23 +162,22 @@ func (s *Search) Set(query string, reading Reading) {
 	s.patience.answered(query)
 }
 
-// Answered notes that the provider answers.
+// Answered records that the provider responds.
 func (s *Search) Answered() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answered = true
 }
 
-// Known notes the answer to a query that nobody has to be asked about.
+// Known records the result of a query that need not be sent.
 func (s *Search) Known(query string, err *Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.out[query] = Reading{Err: err}
 }
 
-// Fail gives the queries of a request that got no usable answer the reason. number is
-// that of the first of them: of several failed requests always the same one speaks for
-// the provider.
+// Fail records the reason for the queries of a failed request. number is that of the first of them,
+// so that of several failed requests the same one always determines the provider's error.
 func (s *Search) Fail(number int, e *Error, queries ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,8 +189,8 @@ func (s *Search) Fail(number int, e *Error, queries ...string) {
 	}
 }
 
-// Late notes that queries got no answer in time. One alone is slow, unless nothing is
-// answered at all; of several it is not known which.
+// Late records that queries timed out. A single one is slow, unless nothing is answered at all; of
+// several it is unknown which.
 func (s *Search) Late(queries ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,7 +201,7 @@ func (s *Search) Late(queries ...string) {
 	s.unread = append(s.unread, queries...)
 }
 
-// MayDivide reports whether this reading may divide one more batch.
+// MayDivide reports whether this reading may bisect one more batch.
 func (s *Search) MayDivide() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,7 +209,7 @@ func (s *Search) MayDivide() bool {
 	return s.divisions >= 0
 }
 
-// Answers waits for all requests, and returns what Source.Read does.
+// Answers waits for all requests, and returns the result of Source.Read.
 func (s *Search) Answers() (map[string]Reading, error) {
 	s.running.Wait()
 	s.mu.Lock()
@@ -246,22 +242,21 @@ func (s *Search) Answers() (map[string]Reading, error) {
 	return s.out, nil
 }
 
-// Patience remembers queries that are slow by themselves. They are asked apart from
-// the others, and after a second time without an answer more and more rarely: all that
-// is read waits for the slowest. The zero value knows none.
+// Patience tracks queries that are slow by themselves. They are sent separately and, after a second
+// timeout, less and less often: a reading takes as long as its slowest query. The zero value is
+// empty.
 type Patience struct{ known Memory[slowness] }
 
 type slowness struct {
 	times int
-	until time.Time // not asked before
+	until time.Time // not sent before
 	err   *Error
 }
 
-// Over implements the bound of Memory: only an answer ends it.
+// Over implements the constraint of Memory: only an answer ends it.
 func (slowness) Over(time.Time) bool { return false }
 
-// recall reports whether a query is slow, and, where it is not to be asked now, what
-// is wrong with it.
+// recall reports whether a query is slow and, if it must not be sent now, the error.
 func (p *Patience) recall(query string, now time.Time) (slow bool, pausing *Error) {
 	k := p.known.Recall(query, now)
 	if now.Before(k.until) {
@@ -272,14 +267,14 @@ func (p *Patience) recall(query string, now time.Time) (slow bool, pausing *Erro
 
 func (p *Patience) forget(asked []string) { p.known.Forget(asked) }
 
-// answered notes that a query is slow no more.
+// answered records that a query is no longer slow.
 func (p *Patience) answered(query string) {
 	if slow, _ := p.recall(query, time.Time{}); slow {
 		p.known.Learn(query, slowness{})
 	}
 }
 
-// learn notes that a query was slow once more, and says so.
+// learn records that a query was slow again, and returns the error.
 func (p *Patience) learn(query, timeout string) *Error {
 	now := time.Now()
 	k := p.known.Recall(query, now)

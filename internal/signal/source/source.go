@@ -1,6 +1,5 @@
-// Package source is the plug-in interface of metrics providers: one type of
-// provider is one package that has a Type, and one line in the list of package
-// signal.
+// Package source is the plug-in interface of metrics providers: a provider type is a package with a
+// Type, and a line in the list of package signal.
 package source
 
 import (
@@ -11,19 +10,18 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
-// Source reads one metrics provider. A Source belongs to one version of the
-// provider's spec; a changed spec gets a new one.
+// Source reads one metrics provider. A Source belongs to one version of the provider's spec; a
+// changed spec gets a new one.
 type Source interface {
-	// Read asks for the present value of every query, in as few requests as
-	// the protocol allows, and within ctx. Without queries it only finds out
-	// whether the provider answers. A query that the map lacks failed with the
-	// error, or, without one, has no value.
+	// Read reads the current value of every query, with as few requests as the protocol allows,
+	// within ctx. Without queries it only checks whether the provider responds. A query missing in
+	// the map failed with the error or, if that is nil, has no value.
 	Read(ctx context.Context, queries []string) (map[string]Reading, error)
-	// Close gives back connections. It may be called while Read runs.
+	// Close releases connections. It may be called while Read is running.
 	Close()
 }
 
-// Reading is the answer to one query: a value, or what is wrong.
+// Reading is the result of one query: a value, or an error.
 type Reading struct {
 	Value float64
 	Err   error
@@ -31,27 +29,25 @@ type Reading struct {
 
 // Type is one type of metrics provider.
 type Type struct {
-	// Name is what spec.type says.
+	// Name is the value of spec.type.
 	Name api.ProviderType
-	// Constant says that values change only with the spec, so that there is
-	// nothing to ask for at intervals.
+	// Constant says that values change only with the spec, so that periodic reading is not needed.
 	Constant bool
-	// Query is what a metric asks for; cluster is the one that it is read for, nil
-	// unless spec.PerCluster. The error says why nobody is to be asked. Nil: metric is
-	// the query.
+	// Query returns the query of a metric; cluster is the cluster that it is read for, nil unless
+	// spec.PerCluster. The error says why there is none. If nil, metric is the query.
 	Query func(spec *api.MetricsProviderSpec, metric string, cluster *api.Cluster) (string, error)
-	// New makes the source of a provider, which connects to what the policy allows.
+	// New creates the source of a provider, which connects to what the policy allows.
 	New func(provider *api.MetricsProvider, network *netpolicy.Policy) (Source, error)
 }
 
-// Error is a failed reading: the reason that the metric's condition gives, and
-// what the person reading it should know. The message is the same every time
-// the same thing is wrong, because a changed message is written to the store.
+// Error is a failed reading: the reason of the metric's condition, and a message for its reader.
+// The message must be the same every time for the same problem, because a changed message is
+// written to the store.
 type Error struct {
 	Reason  string
 	Message string
-	// Detail is what the provider says about it. Nothing that comes from there belongs
-	// into the message: only those who may write the provider see its words.
+	// Detail is the provider's message. Text from the provider must not be in the main message:
+	// only those who may write the provider may see it.
 	Detail string
 }
 
@@ -63,18 +59,18 @@ func (e *Error) Error() string {
 	return e.Message + ": " + e.Detail
 }
 
-// Said adds what the provider says about it.
+// Said adds the provider's message.
 func (e *Error) Said(text string) *Error {
 	e.Detail = OneLine(text)
 	return e
 }
 
-// Invalid says that the provider answered, but not with a usable value.
+// Invalid returns an error for a provider that responded, but not with a usable value.
 func Invalid(format string, args ...any) *Error {
 	return &Error{Reason: api.ReasonInvalidMetric, Message: fmt.Sprintf(format, args...)}
 }
 
-// Unreachable says that the provider did not answer the question at all.
+// Unreachable returns an error for a provider that did not answer the query at all.
 func Unreachable(format string, args ...any) *Error {
 	return &Error{Reason: api.ReasonUnreachableMetricsProvider, Message: fmt.Sprintf(format, args...)}
 }

@@ -1,4 +1,4 @@
-// Package static is the metrics provider whose values stand in its own spec.
+// Package static implements the metrics provider whose values are in its own spec.
 package static
 
 import (
@@ -16,7 +16,7 @@ import (
 // Type is the provider type "static".
 var Type = source.Type{Name: api.ProviderStatic, Constant: true, New: open}
 
-// shownNames is how many names a message lists before it only counts the rest.
+// shownNames is how many names a message lists; further ones are only counted.
 const shownNames = 10
 
 type table struct{ values map[string]float64 }
@@ -28,7 +28,7 @@ func open(provider *api.MetricsProvider, _ *netpolicy.Policy) (source.Source, er
 	return table{provider.Spec.Static.Metrics}, nil
 }
 
-// Read looks the names up.
+// Read looks up the names.
 func (t table) Read(_ context.Context, queries []string) (map[string]source.Reading, error) {
 	out := make(map[string]source.Reading, len(queries))
 	for _, query := range queries {

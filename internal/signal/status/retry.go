@@ -6,18 +6,18 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 )
 
-// writeAgain is how long after a failed write of a status the next try comes.
+// writeAgain is the backoff after a failed write of a status.
 var writeAgain = backoff.Backoff{First: time.Second, Most: 16 * time.Second}
 
-// Retry is the back-off of one object whose status could not be written. The zero
-// value has no failure behind it.
+// Retry tracks the backoff of one object whose status could not be written. The zero value has no
+// failures.
 type Retry struct {
 	failures int
 	until    time.Time
 }
 
-// Failed notes a failure, and returns when to try again. An attempt that was made
-// during the pause, because there was something new to write, does not double it.
+// Failed records a failure, and returns when to retry. A failed attempt during the delay, because
+// of a new change, does not double it.
 func (r *Retry) Failed(now time.Time) time.Time {
 	if !now.Before(r.until) {
 		r.failures++
@@ -26,5 +26,5 @@ func (r *Retry) Failed(now time.Time) time.Time {
 	return r.until
 }
 
-// Reset forgets the failures.
+// Reset resets the backoff.
 func (r *Retry) Reset() { *r = Retry{} }

@@ -1,5 +1,4 @@
-// Package status is what the signal packages have in common when they write
-// what they observed.
+// Package status contains what the signal packages share for writing statuses.
 package status
 
 import (
@@ -11,19 +10,19 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Write asks for the status of an object to be stored, on the condition that
-// the object's user-written part still has the revision that was observed.
+// Write is a write of the status of an object, on the condition that the user-written part still
+// has the revision that was observed.
 type Write struct {
 	Object       api.Object
 	SpecRevision int64
 }
 
-// StaleError lists the objects whose user-written part changed or went
-// meanwhile; the other objects of the same call are written.
+// StaleError lists the objects whose user-written part was changed or deleted in the meantime; the
+// others of the call are written.
 type StaleError struct{ Keys []api.Key }
 
-// FailedError lists the objects whose status could not be written, each with the
-// reason; the other objects of the same call are written.
+// FailedError lists the objects whose status could not be written, with reasons; the others of the
+// call are written.
 type FailedError struct{ Failed map[api.Key]error }
 
 // Error implements error.

@@ -9,30 +9,27 @@ import (
 
 // Writer stores the status of one object.
 type Writer interface {
-	// WriteOne stores it and returns the revision. A *StaleError says that the
-	// object changed meanwhile or is gone.
+	// WriteOne stores it and returns the revision. A *StaleError says that the object was changed
+	// or deleted in the meantime.
 	WriteOne(ctx context.Context, write Write) (revision int64, err error)
 }
 
-// Due is what is to be stored of an object at a moment.
+// Due is what is to be stored of an object.
 type Due struct {
 	Write Write
-	// Differs says that it is not what is stored, and StoredAt is the revision of
-	// that.
+	// Differs says whether it differs from what is stored, and StoredAt is the revision of that.
 	Differs  bool
 	StoredAt int64
 	// Changed is closed at the next change of the user-written part.
 	Changed <-chan struct{}
 }
 
-// patience is how long a change of the user-written part that refused a write may
-// take to arrive.
+// patience is how long to wait for the change that made a write fail.
 const patience = time.Second
 
-// Store stores what look says is due of an object, and returns the revision that
-// shows it; written takes over that it is stored. One write per object is under way
-// at a time, which turn, a channel with room for one, sees to: an older status never
-// overtakes a newer one.
+// Store stores what look returns for an object, and returns the revision that shows it; written is
+// called after it was stored. Only one write per object is in progress at a time, which turn, a
+// channel with a capacity of one, ensures: an older status never overtakes a newer one.
 func Store(ctx context.Context, w Writer, turn chan struct{}, look func() (Due, error), written func(revision int64)) (int64, error) {
 	select {
 	case turn <- struct{}{}:
@@ -60,8 +57,8 @@ func Store(ctx context.Context, w Writer, turn chan struct{}, look func() (Due, 
 	}
 }
 
-// awaitChange waits for the change that refused a write, but not for ever: it may be
-// older than what made us write.
+// awaitChange waits for the change that made a write fail, for a limited time: it may be older than
+// the reason for the write.
 func awaitChange(ctx context.Context, changed <-chan struct{}, stale *StaleError) error {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
