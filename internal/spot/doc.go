@@ -1,5 +1,4 @@
-// Package spot reads what clusters, workloads and nodes say about on-demand and spot
-// nodes: settings, labels, and the notice that a node ends. It does no I/O. The rules
-// by which pods are split are those of engine/split; the packages below carry them
-// out in clusters.
+// Package spot interprets settings, labels and termination notices of clusters, workloads and nodes
+// with regard to on-demand and spot nodes. It does no I/O. The rules for splitting pods are in
+// engine/split; the packages below apply them in clusters.
 package spot

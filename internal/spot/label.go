@@ -7,27 +7,25 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 )
 
-// Label is how nodes say of which type they are.
+// Label is a node label that says which type nodes have.
 type Label struct {
 	Key string
-	// onDemand and spot are the values; without one for on-demand nodes, every node
-	// that is not spot is on-demand.
+	// onDemand and spot are the values. Without values for on-demand, every node that is not spot
+	// is on-demand.
 	onDemand, spot []string
 }
 
-// labels are the known ones. Where only spot nodes have the label, the rest is
-// on-demand.
+// labels are the known ones. If only spot nodes have the label, all others are on-demand.
 var labels = []Label{
 	{Key: api.DefaultNodeTypeKey, onDemand: []string{"on-demand"}, spot: []string{"spot"}},
-	// Karpenter calls capacity that was paid for in advance reserved: it stays.
+	// Karpenter's reserved capacity is paid in advance and not interrupted.
 	{Key: "karpenter.sh/capacity-type", onDemand: []string{"on-demand", "reserved"}, spot: []string{"spot"}},
 	{Key: "eks.amazonaws.com/capacityType", onDemand: []string{"ON_DEMAND", "CAPACITY_BLOCK"}, spot: []string{"SPOT"}},
 	{Key: "cloud.google.com/gke-spot", spot: []string{"true"}},
 	{Key: "kubernetes.azure.com/scalesetpriority", spot: []string{"spot"}},
 }
 
-// LabelOf is the label with a key. A key that is not known has the values on-demand
-// and spot.
+// LabelOf returns the label with a key. An unknown key has the values on-demand and spot.
 func LabelOf(key string) Label {
 	if i := slices.IndexFunc(labels, func(l Label) bool { return l.Key == key }); i >= 0 {
 		return labels[i]
@@ -35,7 +33,7 @@ func LabelOf(key string) Label {
 	return Label{Key: key, onDemand: []string{"on-demand"}, spot: []string{"spot"}}
 }
 
-// TypeOf is the type of a node with some labels.
+// TypeOf returns the type of a node with the given labels.
 func (l Label) TypeOf(nodeLabels map[string]string) split.NodeType {
 	value, ok := nodeLabels[l.Key]
 	switch {
@@ -47,14 +45,14 @@ func (l Label) TypeOf(nodeLabels map[string]string) split.NodeType {
 	return split.Unset
 }
 
-// Requirement is a rule about a label of nodes, in the words of Kubernetes.
+// Requirement is a Kubernetes node selector requirement.
 type Requirement struct {
 	Key      string
-	Operator string // In or NotIn; NotIn also takes nodes without the label
+	Operator string // In or NotIn; NotIn also matches nodes without the label
 	Values   []string
 }
 
-// Requirement is the rule that only nodes of a type follow.
+// Requirement returns the requirement that only nodes of a type meet.
 func (l Label) Requirement(t split.NodeType) Requirement {
 	switch {
 	case t == split.Spot:
@@ -65,6 +63,6 @@ func (l Label) Requirement(t split.NodeType) Requirement {
 	return Requirement{l.Key, "In", l.onDemand}
 }
 
-// Taint is what providers, or the owners of a cluster, keep other pods off spot nodes
-// with: pods that are for these have to tolerate it.
+// Taint returns the taint with which providers, or owners of clusters, keep other pods off spot
+// nodes. Pods for spot nodes must tolerate it.
 func (l Label) Taint() (key, value string) { return l.Key, l.spot[0] }

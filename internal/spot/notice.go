@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// TaintInterruption is the taint by which this server marks a node that ends; its
-// value is the moment, in seconds since 1970.
+// TaintInterruption is the taint with which this server marks a node that will be terminated; its
+// value is the time as a Unix timestamp.
 const TaintInterruption = "vacant.io/interruption"
 
-// NoticeTime is how long before their end spot nodes announce it.
+// NoticeTime is how long in advance the termination of spot nodes is announced.
 const NoticeTime = 2 * time.Minute
 
 // Taint is a taint of a node.
 type Taint struct {
 	Key, Value string
-	Added      time.Time // zero where the node does not say
+	Added      time.Time // zero if unknown
 }
 
 // NodeCondition is a condition of a node that is true.
@@ -25,30 +25,30 @@ type NodeCondition struct {
 	Since time.Time
 }
 
-// endingTaints are the taints by which providers, or what they install in clusters,
-// announce that a node ends.
+// endingTaints are the taints with which providers, or their components in clusters, announce that
+// a node will be terminated.
 var endingTaints = []string{
 	TaintInterruption,
 	// AWS node termination handler.
 	"aws-node-termination-handler/spot-itn",
 	"aws-node-termination-handler/asg-lifecycle-termination",
 	"aws-node-termination-handler/scheduled-maintenance",
-	// Karpenter, since its version 1, and before.
+	// Karpenter since version 1, and before.
 	"karpenter.sh/disrupted",
 	"karpenter.sh/disruption",
 	// GKE.
 	"cloud.google.com/impending-node-termination",
 	// Cluster autoscaler.
 	"ToBeDeletedByClusterAutoscaler",
-	// Cloud controller managers, where the machine is shut down.
+	// Cloud controller managers, if the machine is shut down.
 	"node.cloudprovider.kubernetes.io/shutdown",
 }
 
-// endingConditions are the conditions of nodes that say the same: those of AKS.
+// endingConditions are the node conditions with the same meaning: those of AKS.
 var endingConditions = []string{"PreemptScheduled", "TerminateScheduled", "RedeployScheduled"}
 
-// Ending reads out of a node's taints and true conditions whether it has announced
-// its end: by what, and when that is. seen is when the node was first seen with it.
+// Ending determines from a node's taints and true conditions whether its termination has been
+// announced, by what, and for when. seen is when the announcement was first seen.
 func Ending(taints []Taint, conditions []NodeCondition, seen time.Time) (by string, ends time.Time, ending bool) {
 	take := func(name string, at time.Time) {
 		if !ending || at.Before(ends) {

@@ -11,26 +11,26 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 )
 
-// The names that pods of a split get.
+// Names set on pods of a split.
 const (
-	// LabelAffinity says what a pod is for.
+	// LabelAffinity is the node type that a pod is meant for.
 	LabelAffinity = "vacant.io/affinity"
-	// AnnotationAdmission has the request with which it was admitted.
+	// AnnotationAdmission is the UID of the request that admitted the pod.
 	AnnotationAdmission = "vacant.io/admission"
 )
 
-// LabelProbe is the label of the ConfigMap with which it is tried whether the API
-// server of a cluster reaches the webhook. The ConfigMap is never stored; it comes
-// back with an annotation of the same name and value.
+// LabelProbe is the label of the ConfigMap that checks whether the API server of a cluster reaches
+// the webhook. The ConfigMap is never stored; it is returned with an annotation of the same name
+// and value.
 const LabelProbe = "vacant.io/webhook-probe"
 
-// LabelsEnabled are the labels that switch a split on or off, in both spellings.
+// LabelsEnabled are the labels that enable or disable a split, with both prefixes.
 var LabelsEnabled = []string{prefixes[0] + nameEnabled, prefixes[1] + nameEnabled}
 
-// LabelsAffinity are the labels that say what a pod is for, LabelAffinity first.
+// LabelsAffinity are the labels with the node type that a pod is meant for, LabelAffinity first.
 var LabelsAffinity = []string{LabelAffinity, prefixes[1] + nameAffinity}
 
-// The prefixes of labels, the canonical one first, and their names.
+// Prefixes of labels, the canonical one first, and their names.
 var prefixes = []string{"vacant.io/", "vacant.sh/"}
 
 const (
@@ -41,9 +41,9 @@ const (
 	nameOnDemandTail = "-custom-on-demand"
 )
 
-// Settings are what the labels and annotations of a Deployment or StatefulSet ask for.
+// Settings are requested by the labels and annotations of a Deployment or StatefulSet.
 type Settings struct {
-	// Enabled is nil where nothing is said.
+	// Enabled is nil if not set.
 	Enabled      *bool
 	Distribution api.DistributionSpec
 }
@@ -54,7 +54,7 @@ type SettingsError struct{ Key, Message string }
 // Error implements error.
 func (e *SettingsError) Error() string { return e.Key + ": " + e.Message }
 
-// modes are the modes as labels spell them.
+// modes are the modes by their spelling in labels.
 var modes = func() map[string]api.DistributionMode {
 	m := map[string]api.DistributionMode{}
 	for _, mode := range api.DistributionModes {
@@ -63,8 +63,7 @@ var modes = func() map[string]api.DistributionMode {
 	return m
 }()
 
-// ParseMode reads a mode as it is spelled in labels, with hyphens, or in Terraform,
-// with underscores.
+// ParseMode parses a mode as spelled in labels, with hyphens, or in Terraform, with underscores.
 func ParseMode(text string) (api.DistributionMode, error) {
 	mode, ok := modes[strings.ReplaceAll(text, "_", "-")]
 	if !ok {
@@ -73,11 +72,10 @@ func ParseMode(text string) (api.DistributionMode, error) {
 	return mode, nil
 }
 
-// ParseSettings reads the labels and annotations of a Deployment or StatefulSet. Both
-// prefixes and both names of the mode are taken. The amount on on-demand nodes is a
-// number in a label; as a percentage, which a label cannot hold, it stands in an
-// annotation of the same name, which goes before the label. The error joins a
-// *SettingsError for each thing that is wrong.
+// ParseSettings parses the labels and annotations of a Deployment or StatefulSet. Both prefixes and
+// both names of the mode are accepted. The number of on-demand replicas is a label; a percentage,
+// which is not a valid label value, is an annotation of the same name, which takes precedence. The
+// error joins a *SettingsError for each problem.
 func ParseSettings(labels, annotations map[string]string) (Settings, error) {
 	r := settingsReader{labels: labels, annotations: annotations}
 	var s Settings
@@ -113,8 +111,7 @@ func (r *settingsReader) fail(key, format string, args ...any) {
 	r.errs = append(r.errs, &SettingsError{key, fmt.Sprintf(format, args...)})
 }
 
-// label finds what is spelled in one of several ways. Two that say different things
-// are an error.
+// label finds a label under one of several names. Two with different values are an error.
 func (r *settingsReader) label(names ...string) (key, value string, ok bool) {
 	return r.find(r.labels, names)
 }
@@ -152,7 +149,7 @@ func (r *settingsReader) amount() api.OnDemandAmount {
 	return api.OnDemandAmount(value)
 }
 
-// unknown finds labels that begin like ours and are none: most likely misspelled.
+// unknown finds labels that have our prefix but are unknown, and so probably misspelled.
 func (r *settingsReader) unknown() {
 	known := []string{nameEnabled, nameMode, nameModeAlias, nameMode + nameOnDemandTail, nameModeAlias + nameOnDemandTail}
 	for _, key := range slices.Sorted(maps.Keys(r.labels)) {
@@ -171,10 +168,10 @@ func cutPrefix(key string) (name string, ours bool) {
 	return "", false
 }
 
-// IsAffinity reports whether a label says what a pod is for, in either spelling.
+// IsAffinity reports whether a label is the node type that a pod is meant for, with either prefix.
 func IsAffinity(key string) bool { return slices.Contains(LabelsAffinity, key) }
 
-// AffinityOf is what the labels of a pod say it is for.
+// AffinityOf returns the node type that a pod is meant for, according to its labels.
 func AffinityOf(podLabels map[string]string) split.NodeType {
 	for _, key := range LabelsAffinity {
 		switch t := split.NodeType(podLabels[key]); t {

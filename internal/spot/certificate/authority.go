@@ -1,15 +1,14 @@
-// Package certificate keeps the certificate authority of the admission webhook:
-// it is made on first use, kept in the store with its private keys sealed, and
-// replaced long before it ends. The certificate that the webhook serves is made
-// by every server for itself, signed by that authority, and stays in memory.
+// Package certificate manages the certificate authority of the admission webhook: it is created on
+// first use, stored with its private keys encrypted, and replaced long before it expires. The
+// serving certificate of the webhook is issued by every server for itself, signed by that
+// authority, and kept in memory.
 //
-// A new authority is announced before it signs: clusters get it with the bundle
-// a day ahead, and keep the old one until no certificate of it can be in use. So
-// a cluster that fetches the bundle at least once a day never meets a
-// certificate that it does not trust.
+// A new authority is announced before it signs: clusters get it with the bundle a day in advance,
+// and keep the old one until no certificate of it can be in use. So a cluster that fetches the
+// bundle at least once a day always trusts the certificate.
 //
-// It is our own, because certificate managers keep a certificate in files or in a cluster:
-// the authority has to be the same for all servers, which share nothing but the store.
+// It is implemented here because certificate managers keep certificates in files or in a cluster,
+// but the authority must be the same for all servers, which share only the store.
 package certificate
 
 import (
@@ -37,13 +36,13 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// Store is what an authority needs of the store; *store.Store is one.
+// Store is the part of *store.Store that an authority needs.
 type Store interface {
 	Read(ctx context.Context, key api.Key) (spec, status *store.Record, err error)
 	Commit(ctx context.Context, writes ...store.Write) (int64, error)
 }
 
-// Sealer encrypts what must not be read in the store; *store.Codec is one.
+// Sealer encrypts secrets in the store; *store.Codec implements it.
 type Sealer interface {
 	Seal(key api.Key, field, text string) string
 	Unseal(key api.Key, field, sealed string) (string, error)
@@ -55,15 +54,14 @@ type Options struct {
 	Sealer Sealer
 	// Hosts are the addresses and names at which clusters reach the webhook.
 	Hosts []string
-	// Logger receives what is made and renewed. Nil discards it.
+	// Logger receives what is issued and renewed. If nil, log messages are discarded.
 	Logger *slog.Logger
-	// Now is the clock. Nil means time.Now.
+	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 }
 
-// Authority is the certificate authority of the webhook, and the certificate
-// that this server shows to clusters. Its methods may be called from many
-// goroutines, apart from Open and Run.
+// Authority is the certificate authority of the webhook, with the serving certificate of this
+// server. It is safe for concurrent use, except Open and Run.
 type Authority struct {
 	options Options
 
@@ -72,10 +70,10 @@ type Authority struct {
 	revision int64 // of the record that ring was read from
 	serving  *servingCertificate
 	bundle   []byte
-	changed  chan struct{} // closed and replaced when bundle changes
+	changed  chan struct{} // closed and replaced when the bundle changes
 }
 
-// New makes an authority. It has to be opened before it is of use.
+// New returns an authority, which must be opened before use.
 func New(o Options) (*Authority, error) {
 	if o.Store == nil || o.Sealer == nil {
 		return nil, errors.New("certificate: Store and Sealer are required")
@@ -94,25 +92,24 @@ func New(o Options) (*Authority, error) {
 		o.Now = time.Now
 	}
 	a := &Authority{options: o, changed: make(chan struct{})}
-	// Until the authority is open, secrets are such that nobody knows them.
+	// Until the authority is open, secrets are random, so that nobody knows them.
 	a.ring.secret = newSecret()
 	return a, nil
 }
 
-// Open loads the authority from the store, or makes it where there is none. Of
-// servers that do so at once, all end up with the same.
+// Open loads the authority from the store, or creates it. If several servers do so at once, all end
+// up with the same one.
 func (a *Authority) Open(ctx context.Context) error { return a.refresh(ctx) }
 
-// Bundle is the PEM of every certificate authority that clusters have to trust
-// now, and a channel that is closed when that changes.
+// Bundle returns the PEM of all authorities that clusters must currently trust, and a channel that
+// is closed when that changes.
 func (a *Authority) Bundle() (bundle []byte, changed <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.bundle), a.changed
 }
 
-// TLSConfig is the configuration to listen with: every handshake takes the
-// certificate of that moment.
+// TLSConfig returns the server configuration: every handshake uses the current certificate.
 func (a *Authority) TLSConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
@@ -128,12 +125,11 @@ func (a *Authority) TLSConfig() *tls.Config {
 	}
 }
 
-// renewalLate is the time before its end at which a certificate should have been
-// replaced long since.
+// renewalLate is the remaining validity below which renewal is long overdue.
 const renewalLate = 20 * day
 
-// CertificateSources are the certificate that the webhook serves and the
-// authorities that clusters trust.
+// CertificateSources returns the serving certificate of the webhook and the authorities that
+// clusters trust.
 func (a *Authority) CertificateSources() []expiry.Source {
 	return []expiry.Source{
 		{Use: "webhook", Notice: renewalLate, Read: func() ([]*x509.Certificate, error) {
@@ -156,13 +152,11 @@ func (a *Authority) CertificateSources() []expiry.Source {
 	}
 }
 
-// secretDigits is the length of the part of an address that only the server and
-// one cluster know.
+// secretDigits is the length of the part of an address that only the server and one cluster know.
 const secretDigits = 32
 
-// Secret is the part of the webhook's address that only the server and the
-// cluster with this uid know: 32 hexadecimal digits, the same for as long as the
-// store lives.
+// Secret returns the part of the webhook's address that only the server and the cluster with this
+// UID know: 32 hexadecimal digits, unchanged for the lifetime of the store.
 func (a *Authority) Secret(clusterUID string) string {
 	a.mu.Lock()
 	key := a.ring.secret
@@ -172,7 +166,7 @@ func (a *Authority) Secret(clusterUID string) string {
 	return hex.EncodeToString(mac.Sum(nil))[:secretDigits]
 }
 
-// Collectors are the metrics of the authority.
+// Collectors returns the metrics of the authority.
 func (a *Authority) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "scheduler_webhook_certificate_remaining_seconds",
@@ -189,6 +183,6 @@ func (a *Authority) Collectors() []prometheus.Collector {
 
 func newSecret() []byte {
 	secret := make([]byte, sha256.Size)
-	_, _ = rand.Read(secret) // never fails: crypto/rand ends the process instead
+	_, _ = rand.Read(secret) // never fails: crypto/rand crashes the program instead
 	return secret
 }

@@ -15,39 +15,38 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// recordKey is the record of the store that holds the authority: one for all servers.
+// recordKey is the key of the record that holds the authority, shared by all servers.
 var recordKey = api.Key{Kind: "webhook_authority", Name: "distribution"}
 
-// documentFormat is the form that this program writes.
+// documentFormat is the format that this program writes.
 const documentFormat = 1
 
-// maxAuthorities bounds what is taken from the store. There are two around a
-// change, and one else.
+// maxAuthorities limits how many authorities are read from the store. There are two around a
+// rotation, otherwise one.
 const maxAuthorities = 8
 
-// document is the keyring as it is stored.
+// document is the stored form of the keyring.
 type document struct {
 	Format int `json:"format"`
-	// Secret is sealed.
+	// Secret is encrypted.
 	Secret      string              `json:"secret"`
 	Authorities []authorityDocument `json:"authorities"`
 }
 
 type authorityDocument struct {
 	Certificate string `json:"certificate"` // PEM
-	// PrivateKey is PKCS #8 in base64, sealed.
+	// PrivateKey is PKCS #8 in base64, encrypted.
 	PrivateKey string    `json:"private_key"`
 	SignsFrom  time.Time `json:"signs_from"`
 }
 
-// secretField is the place of the sealed secret.
+// secretField is the place that the encrypted secret is bound to.
 const secretField = "secret"
 
-// privateKeyField is the place of a sealed key: one cannot be put in the place
-// of another.
+// privateKeyField is the place that an encrypted key is bound to, so that keys cannot be exchanged.
 func privateKeyField(serial string) string { return "authorities." + serial + ".private_key" }
 
-// encode is the value of the record.
+// encode returns the value of the record.
 func (k keyring) encode(sealer Sealer) ([]byte, error) {
 	d := document{Format: documentFormat, Secret: sealer.Seal(recordKey, secretField, hex.EncodeToString(k.secret))}
 	for _, a := range k.authorities {
@@ -61,10 +60,10 @@ func (k keyring) encode(sealer Sealer) ([]byte, error) {
 			SignsFrom:   a.signsFrom.UTC(),
 		})
 	}
-	return json.Marshal(d) //nolint:gosec // what is secret is sealed
+	return json.Marshal(d) //nolint:gosec // secrets are encrypted
 }
 
-// decode reads the value of the record.
+// decode decodes the value of the record.
 func decode(value []byte, sealer Sealer) (keyring, error) {
 	k, err := decodeDocument(value, sealer)
 	if err != nil {
@@ -126,7 +125,7 @@ func (d authorityDocument) decode(sealer Sealer) (authority, error) {
 	if err != nil {
 		return authority{}, err
 	}
-	// What the text is must not show in an error.
+	// The text must not appear in an error.
 	errKey := errors.New("private_key must be an ECDSA key in PKCS #8 that belongs to the certificate")
 	der, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {

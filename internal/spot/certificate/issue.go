@@ -15,21 +15,20 @@ import (
 
 const (
 	day = 24 * time.Hour
-	// authorityLife is how long an authority is valid; it is replaced when a
-	// third of that is left.
+	// authorityLife is the validity of an authority; it is replaced when a third of that is left.
 	authorityLife = 10 * 365 * day
-	// servingLife is how long a certificate of the webhook is valid; it is
-	// renewed when two thirds of that are over.
+	// servingLife is the validity of a serving certificate; it is renewed when two thirds of that
+	// have passed.
 	servingLife = 90 * day
-	// announcement is how long clusters have to fetch a new authority before it
-	// signs, and margin how long an old one stays beyond its last certificate.
+	// announcement is how long clusters have to fetch a new authority before it signs, and margin
+	// how long an old one is kept after its last certificate.
 	announcement = day
 	margin       = day
 	// skew is how far the clock of a cluster may be behind.
 	skew = time.Hour
 )
 
-// issueAuthority makes a certificate authority.
+// issueAuthority creates a certificate authority.
 func issueAuthority(now, signsFrom time.Time) (authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -46,14 +45,13 @@ func issueAuthority(now, signsFrom time.Time) (authority, error) {
 	return authority{certificate: certificate, key: key, signsFrom: signsFrom}, err
 }
 
-// servingCertificate is what the webhook shows to clusters.
+// servingCertificate is the certificate that the webhook presents to clusters.
 type servingCertificate struct {
 	pair   tls.Certificate
 	signer string // serial number of the authority
 }
 
-// issueServing makes a certificate of the webhook, which does not outlive its
-// authority.
+// issueServing issues a serving certificate, which does not outlive its authority.
 func issueServing(by authority, hosts []string, now time.Time) (*servingCertificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -85,7 +83,7 @@ func issueServing(by authority, hosts []string, now time.Time) (*servingCertific
 	return &servingCertificate{pair: pair, signer: by.serial()}, nil
 }
 
-// renewAt is when two thirds of the certificate's life are over.
+// renewAt returns when two thirds of the certificate's validity have passed.
 func (s *servingCertificate) renewAt() time.Time {
 	leaf := s.pair.Leaf
 	return leaf.NotBefore.Add(leaf.NotAfter.Sub(leaf.NotBefore) / 3 * 2)
@@ -99,11 +97,11 @@ func sign(template, parent *x509.Certificate, key, by *ecdsa.PrivateKey) (*x509.
 	return x509.ParseCertificate(der)
 }
 
-// newSerial is a random number of 127 bits: certificates of one authority must
-// differ in it, whichever server makes them.
+// newSerial returns a random 127-bit number: serial numbers of one authority must be unique,
+// whichever server issues the certificate.
 func newSerial() *big.Int {
 	var bytes [16]byte
-	_, _ = rand.Read(bytes[:]) // never fails: crypto/rand ends the process instead
+	_, _ = rand.Read(bytes[:]) // never fails: crypto/rand crashes the program instead
 	bytes[0] &= 0x7f
 	bytes[15] |= 1
 	return new(big.Int).SetBytes(bytes[:])

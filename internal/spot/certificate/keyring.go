@@ -13,19 +13,19 @@ import (
 type authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
-	// signsFrom is when it takes over from the one before.
+	// signsFrom is when it takes over from the previous one.
 	signsFrom time.Time
 }
 
 func (a authority) serial() string { return a.certificate.SerialNumber.Text(16) }
 
-// keyring is what all servers of a store share. It is not changed in place.
+// keyring is what all servers of a store share. It is not modified in place.
 type keyring struct {
 	secret      []byte
 	authorities []authority // in the order in which they sign
 }
 
-// newKeyring is the keyring of a store that has none.
+// newKeyring returns the keyring for a store that has none.
 func newKeyring(now time.Time) (keyring, error) {
 	first, err := issueAuthority(now, now)
 	if err != nil {
@@ -34,8 +34,7 @@ func newKeyring(now time.Time) (keyring, error) {
 	return keyring{secret: newSecret(), authorities: []authority{first}}, nil
 }
 
-// rotated is the keyring that there should be at a time, and whether it is
-// another one.
+// rotated returns the keyring that should be in use at a time, and whether it has changed.
 func (k keyring) rotated(now time.Time) (next keyring, changed bool, err error) {
 	next = keyring{secret: k.secret}
 	for i, a := range k.authorities {
@@ -65,7 +64,7 @@ func (k keyring) rotated(now time.Time) (next keyring, changed bool, err error) 
 	return next, true, nil
 }
 
-// gone reports that no certificate of an authority can be in use any more.
+// gone reports whether no certificate of an authority can be in use anymore.
 func gone(a, successor authority, now time.Time) bool {
 	lastServed := successor.signsFrom.Add(servingLife)
 	if a.certificate.NotAfter.Before(lastServed) {
@@ -74,8 +73,8 @@ func gone(a, successor authority, now time.Time) bool {
 	return !now.Before(lastServed.Add(margin))
 }
 
-// signer is the authority that signs at a time. Before the first one's turn, when
-// the clock was set back, it is the first.
+// signer returns the authority that signs at a time. Before the first one's time, if the clock was
+// set back, it is the first.
 func (k keyring) signer(now time.Time) authority {
 	signer := k.authorities[0]
 	for _, a := range k.authorities[1:] {
@@ -91,7 +90,7 @@ func (k keyring) has(serial string) bool {
 	return slices.ContainsFunc(k.authorities, func(a authority) bool { return a.serial() == serial })
 }
 
-// bundle is the PEM of all authorities.
+// bundle returns the PEM of all authorities.
 func (k keyring) bundle() []byte {
 	var out bytes.Buffer
 	for _, a := range k.authorities {

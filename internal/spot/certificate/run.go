@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// checkInterval is the time between two looks at the store and the clock. It
-	// is far shorter than what clusters are given to fetch a new authority.
+	// checkInterval is the interval between checks of the store and the clock. It is far shorter
+	// than the time that clusters have to fetch a new authority.
 	checkInterval = time.Hour
-	// retryInterval is the time to the next look after one that failed.
+	// retryInterval is the delay after a failed check.
 	retryInterval = time.Minute
-	// maxAttempts bounds how often other servers may be faster.
+	// maxAttempts limits how often other servers may be faster.
 	maxAttempts = 10
 )
 
-// Run renews the certificate, rotates the authority and takes over what another
-// server has rotated, until ctx ends. The authority must be open.
+// Run renews the certificate, rotates the authority and adopts rotations by other servers, until
+// ctx is done. The authority must be open.
 func (a *Authority) Run(ctx context.Context) error {
 	failing := false
 	for wait := checkInterval; ; {
@@ -31,7 +31,7 @@ func (a *Authority) Run(ctx context.Context) error {
 		}
 		err := a.refresh(ctx)
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // it was told to end
+			return nil //nolint:nilerr // canceled, not failed
 		}
 		wait = checkInterval
 		if err != nil {
@@ -47,16 +47,15 @@ func (a *Authority) Run(ctx context.Context) error {
 	}
 }
 
-// refresh brings this server and the store to where they should be now. The
-// certificate is renewed even where the store cannot be reached: that needs only
-// what is in memory.
+// refresh brings this server and the store up to date. The certificate is renewed even if the store
+// cannot be reached, because that only needs data in memory.
 func (a *Authority) refresh(ctx context.Context) error {
 	err := a.agree(ctx)
 	return errors.Join(err, a.renew())
 }
 
-// agree reads the keyring from the store, and makes or rotates it where it is
-// time to. When another server was faster, what that one wrote counts.
+// agree reads the keyring from the store, and creates or rotates it if due. If another server was
+// faster, its result is used.
 func (a *Authority) agree(ctx context.Context) error {
 	for range maxAttempts {
 		ring, revision, err := a.read(ctx)
@@ -98,9 +97,9 @@ func (a *Authority) agree(ctx context.Context) error {
 	return fmt.Errorf("store the certificate authority of the webhook: it was changed by other servers %d times in a row", maxAttempts)
 }
 
-// read is the keyring in the store and its revision. Where there is none, it is
-// the one in use, which a deleted record must not replace by another; that is
-// empty when the authority was never open.
+// read returns the keyring in the store and its revision. If there is none, it returns the one in
+// use, so that a deleted record is not replaced by a different keyring; that is empty if the
+// authority was never open.
 func (a *Authority) read(ctx context.Context) (keyring, int64, error) {
 	record, _, err := a.options.Store.Read(ctx, recordKey)
 	if err != nil {
@@ -119,7 +118,7 @@ func (a *Authority) read(ctx context.Context) (keyring, int64, error) {
 	return ring, record.ModRevision, err
 }
 
-// adopt takes over a keyring that is in the store.
+// adopt adopts a keyring from the store.
 func (a *Authority) adopt(ring keyring, revision int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -131,14 +130,14 @@ func (a *Authority) adopt(ring keyring, revision int64) {
 	}
 }
 
-// renew makes another certificate for this server where it is time to.
+// renew issues another certificate for this server if due.
 func (a *Authority) renew() error {
 	now := a.now()
 	a.mu.Lock()
 	ring, serving := a.ring, a.serving
 	a.mu.Unlock()
 	if len(ring.authorities) == 0 {
-		return nil // why it is so has been returned already
+		return nil // the error has already been returned
 	}
 	if serving != nil && now.Before(serving.renewAt()) && ring.has(serving.signer) {
 		return nil
@@ -154,6 +153,5 @@ func (a *Authority) renew() error {
 	return nil
 }
 
-// now is the time without the monotonic clock, which stops while a machine
-// sleeps.
+// now returns the time without the monotonic clock, which stops while a machine sleeps.
 func (a *Authority) now() time.Time { return a.options.Now().UTC().Round(0) }

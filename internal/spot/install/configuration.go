@@ -9,7 +9,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
-// The names in a cluster.
+// Names in a cluster.
 const (
 	// ConfigurationName is the name of both configurations.
 	ConfigurationName = "scheduler-distribution"
@@ -23,11 +23,11 @@ const (
 	namespaceName = "kubernetes.io/metadata.name"
 )
 
-// timeoutSeconds is how long an API server waits for an answer.
+// timeoutSeconds is the timeout of calls from API servers.
 const timeoutSeconds = 3
 
-// The conditions under which the API server calls at all. It evaluates them
-// itself, so that what does not concern the webhook costs no call.
+// Conditions under which the API server calls the webhook at all. The API server evaluates them
+// itself, so that irrelevant objects cause no call.
 var (
 	controlled = admissionv1.MatchCondition{
 		Name: "controlled-by-a-workload",
@@ -53,19 +53,19 @@ var (
 	}
 )
 
-// metadata is what both configurations have.
+// metadata returns the metadata of both configurations.
 func metadata() metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name:   ConfigurationName,
 		Labels: map[string]string{"app.kubernetes.io/managed-by": "scheduler-server"},
-		// Azure rewrites the selectors of webhooks to spare the system's namespaces,
-		// unless it is told that this is done already; the two would never agree.
+		// Azure rewrites the selectors of webhooks to exclude the system's namespaces, unless told
+		// that this has been done; otherwise both would keep rewriting them.
 		Annotations: map[string]string{"admissions.enforcer/disabled": "true"},
 	}
 }
 
-// mutating is the configuration of what changes objects. Every field is given,
-// defaults too, so that it can be compared with what there is.
+// mutating returns the mutating configuration. Every field is set, including defaults, so that it
+// can be compared with the existing one.
 func (i *Installer) mutating(bundle []byte) *admissionv1.MutatingWebhookConfiguration {
 	return &admissionv1.MutatingWebhookConfiguration{
 		ObjectMeta: metadata(),
@@ -88,8 +88,8 @@ func (i *Installer) mutating(bundle []byte) *admissionv1.MutatingWebhookConfigur
 				Name:         probeWebhook,
 				ClientConfig: i.address("/probe", bundle),
 				Rules:        rules("", []string{"configmaps"}, admissionv1.Create),
-				// Nothing but the probe can fail by this, and it shall: the API server
-				// then says why.
+				// Only the probe can fail because of this, which is intended: the API server then
+				// reports why.
 				FailurePolicy: new(admissionv1.Fail),
 				MatchPolicy:   new(admissionv1.Equivalent),
 				NamespaceSelector: selector(metav1.LabelSelectorRequirement{
@@ -106,7 +106,7 @@ func (i *Installer) mutating(bundle []byte) *admissionv1.MutatingWebhookConfigur
 	}
 }
 
-// validating is the configuration of what only looks at objects.
+// validating returns the validating configuration.
 func (i *Installer) validating(bundle []byte) *admissionv1.ValidatingWebhookConfiguration {
 	webhook := func(name, path string, condition admissionv1.MatchCondition, on []admissionv1.RuleWithOperations) admissionv1.ValidatingWebhook {
 		return admissionv1.ValidatingWebhook{
@@ -137,7 +137,7 @@ func (i *Installer) address(path string, bundle []byte) admissionv1.WebhookClien
 	return admissionv1.WebhookClientConfig{URL: new(i.options.BaseURL + path), CABundle: bundle}
 }
 
-// rules are operations on objects of namespaces, in version v1 of a group.
+// rules returns rules for operations on namespaced objects in version v1 of a group.
 func rules(group string, resources []string, operations ...admissionv1.OperationType) []admissionv1.RuleWithOperations {
 	return []admissionv1.RuleWithOperations{{
 		Operations: operations,
@@ -151,14 +151,14 @@ func selector(requirements ...metav1.LabelSelectorRequirement) *metav1.LabelSele
 	return &metav1.LabelSelector{MatchExpressions: requirements}
 }
 
-// namespaces leaves out those of the system, and those that are to be excluded.
+// namespaces excludes the system's namespaces and those in the options.
 func (i *Installer) namespaces() metav1.LabelSelectorRequirement {
 	excluded := slices.Concat(spot.SystemNamespaces, i.options.ExcludeNamespaces)
 	slices.Sort(excluded)
 	return metav1.LabelSelectorRequirement{Key: namespaceName, Operator: metav1.LabelSelectorOpNotIn, Values: slices.Compact(excluded)}
 }
 
-// notOptedOut leaves out what has the split switched off by label.
+// notOptedOut excludes objects that have splitting disabled by label.
 func notOptedOut() []metav1.LabelSelectorRequirement {
 	out := make([]metav1.LabelSelectorRequirement, len(spot.LabelsEnabled))
 	for n, key := range spot.LabelsEnabled {

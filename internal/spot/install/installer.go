@@ -1,6 +1,6 @@
-// Package install puts the admission webhook into a cluster: it writes the two
-// webhook configurations, keeps them as they should be, and tries whether the API
-// server of the cluster reaches the webhook.
+// Package install installs the admission webhook in a cluster: it writes the two webhook
+// configurations, keeps them up to date, and checks whether the API server of the cluster reaches
+// the webhook.
 package install
 
 import (
@@ -23,80 +23,79 @@ import (
 )
 
 const (
-	// callTimeout bounds every request; a call of the webhook is part of one.
+	// callTimeout is the timeout of every request; a webhook call is part of one.
 	callTimeout = 10 * time.Second
-	// probeInterval is the time between two tries while all is well.
+	// probeInterval is the interval between probes while they succeed.
 	probeInterval = time.Minute
-	// settleTime is what an API server is given to notice a configuration.
+	// settleTime is how long an API server may take to notice a configuration.
 	settleTime = 10 * time.Second
-	// defaultInterval is the time between two looks at the configurations.
+	// defaultInterval is the default interval between checks of the configurations.
 	defaultInterval = 15 * time.Second
-	// maxRepairs is how many times in a row the configurations are put right before it
-	// is said that somebody else has other ideas.
+	// maxRepairs is how many consecutive repairs are made before another party is reported to be
+	// changing the configurations.
 	maxRepairs = 3
-	// quietFor is how long nobody has to change them for that to be over.
+	// quietFor is how long they must be unchanged for that to be over.
 	quietFor = 45 * time.Second
-	// mostContested is the longest pause between two looks while somebody else does.
+	// mostContested is the maximum interval between checks in that case.
 	mostContested = 2 * time.Minute
 	// fieldManager owns the fields of the configurations.
 	fieldManager = "scheduler-server"
 )
 
-// installAgain is when the next try follows one that failed.
+// installAgain is the backoff after a failure.
 var installAgain = backoff.Backoff{First: time.Second, Most: 30 * time.Second}
 
 // Options configures an Installer. Client, BaseURL and Bundle are required.
 type Options struct {
-	// Client is the access to the cluster.
+	// Client is the client of the cluster.
 	Client kubernetes.Interface
-	// Cluster is the name of the cluster, for the log.
+	// Cluster is the name of the cluster, for logs.
 	Cluster string
-	// BaseURL is where the cluster reaches the webhook:
-	// https://host:port/clusters/<name>/<secret>. The last part is never shown.
+	// BaseURL is where the cluster reaches the webhook: https://host:port/clusters/<name>/<secret>.
+	// The last part is never shown.
 	BaseURL string
-	// Bundle is the PEM of the authorities that the cluster has to trust, and a
-	// channel that is closed when that changes.
+	// Bundle returns the PEM of the authorities that the cluster must trust, and a channel that is
+	// closed when that changes.
 	Bundle func() (bundle []byte, changed <-chan struct{})
-	// ExcludeNamespaces are left alone, besides those of the system.
+	// ExcludeNamespaces are excluded, in addition to the system's namespaces.
 	ExcludeNamespaces []string
-	// Interval is the time between two looks at the configurations. Zero means 15
-	// seconds.
+	// Interval is the interval between checks of the configurations. Zero means 15 seconds.
 	Interval time.Duration
-	// Logger receives every change of the state. Nil discards it.
+	// Logger receives every change of the state. If nil, log messages are discarded.
 	Logger *slog.Logger
-	// Now is the clock. Nil means time.Now.
+	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 }
 
-// Installer keeps the webhook installed in one cluster. Run and Remove must not
-// run at the same time.
+// Installer keeps the webhook installed in one cluster. Run and Remove must not be called
+// concurrently.
 type Installer struct {
 	options Options
-	host    string // of the webhook, with scheme: what may be shown of its address
-	path    string // of its address, which no other cluster has
-	secret  string // the last part of that
+	host    string // of the webhook, with scheme: the part of its address that may be shown
+	path    string // of its address, unique to the cluster
+	secret  string // the last part of the path
 
 	mutatingKeeper   *keeper[admissionv1.MutatingWebhookConfiguration]
 	validatingKeeper *keeper[admissionv1.ValidatingWebhookConfiguration]
-	writtenAt        time.Time // a configuration
-	probedAt         time.Time // with success
-	failures         int       // in a row
-	repairs          int       // likewise, one soon after the other
-	repairedAt       time.Time // the last of them
+	writtenAt        time.Time // when a configuration was last written
+	probedAt         time.Time // when a probe last succeeded
+	failures         int       // consecutive
+	repairs          int       // consecutive, in quick succession
+	repairedAt       time.Time // time of the last one
 
 	mu      sync.Mutex
 	state   State
 	changed chan struct{} // closed and replaced when state changes
 }
 
-// New makes an installer, which does nothing until Run.
+// New returns an installer, which does nothing until Run.
 func New(o Options) (*Installer, error) {
 	if o.Client == nil || o.Bundle == nil {
 		return nil, errors.New("install: Client and Bundle are required")
 	}
 	base, err := url.Parse(o.BaseURL)
 	if err != nil {
-		return nil, errors.New("install: the address of the webhook is no URL") // which would show it
+		return nil, errors.New("install: the address of the webhook is no URL") // the cause would contain it
 	}
 	secret := base.Path[strings.LastIndexByte(base.Path, '/')+1:]
 	if base.Scheme != "https" || base.Host == "" || base.User != nil || base.RawQuery != "" || base.Fragment != "" || secret == "" {
@@ -119,28 +118,28 @@ func New(o Options) (*Installer, error) {
 	return i, nil
 }
 
-// State is what was last found.
+// State returns the last state.
 func (i *Installer) State() State {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.state
 }
 
-// Changed is closed at the next change of the state. Ask for it before State, or
-// a change between the two is missed.
+// Changed returns a channel that is closed at the next change of the state. Call it before State,
+// or a change in between is missed.
 func (i *Installer) Changed() <-chan struct{} {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.changed
 }
 
-// Run keeps the webhook installed until ctx ends. What is installed then stays.
+// Run keeps the webhook installed until ctx is done. It does not uninstall it.
 func (i *Installer) Run(ctx context.Context) error {
 	for {
 		bundle, changed := i.options.Bundle()
 		wait := i.pass(ctx, bundle)
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // it was told to end
+			return nil //nolint:nilerr // canceled, not failed
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -152,7 +151,7 @@ func (i *Installer) Run(ctx context.Context) error {
 	}
 }
 
-// pass looks at everything once and returns when to do so again.
+// pass checks everything once and returns when to do so again.
 func (i *Installer) pass(ctx context.Context, bundle []byte) time.Duration {
 	if len(bundle) == 0 {
 		return i.failed(ctx, State{Reason: ReasonInstalling, Message: "there is no certificate authority yet that the cluster could trust"})
@@ -165,7 +164,7 @@ func (i *Installer) pass(ctx context.Context, bundle []byte) time.Duration {
 		i.failures = max(i.failures, 1) // so that it is probed when that is over
 		i.put(ctx, State{Reason: ReasonContested, Message: "something else keeps changing the webhook configurations " + ConfigurationName +
 			": is the cluster registered a second time, here or with another server?"})
-		// No race: the other one does not give in either.
+		// Do not race: the other party does not give in either.
 		return min(i.options.Interval<<min(i.repairs-maxRepairs+1, 10), mostContested)
 	}
 	if changed || i.failures > 0 || i.options.Now().Sub(i.probedAt) >= probeInterval-i.options.Interval/2 {
@@ -181,9 +180,8 @@ func (i *Installer) pass(ctx context.Context, bundle []byte) time.Duration {
 	return i.options.Interval - rand.N(i.options.Interval/10+1)
 }
 
-// keep brings both configurations to what they should be, and reports whether
-// one was not. Both are tried, so that the state can name all permissions that
-// are missing.
+// keep updates both configurations, and reports whether one was different. Both are tried, so that
+// the state can name all missing permissions.
 func (i *Installer) keep(ctx context.Context, bundle []byte) (changed bool, errs []error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -198,7 +196,7 @@ func (i *Installer) keep(ctx context.Context, bundle []byte) (changed bool, errs
 		i.repairs++
 		i.repairedAt = now
 		if i.repairs > maxRepairs {
-			break // it has been said
+			break // already reported
 		}
 		i.options.Logger.Warn("the webhook configuration was changed or deleted by something else; restoring it",
 			"cluster", i.options.Cluster, "name", ConfigurationName)
@@ -214,8 +212,8 @@ func (i *Installer) keep(ctx context.Context, bundle []byte) (changed bool, errs
 	return changed, errs
 }
 
-// failed takes in a try that failed and returns how long to wait for the next.
-// One failure that may pass says little while all has been well.
+// failed records a failed attempt and returns the delay before the next. While the state is good, a
+// single failure that may be temporary does not change it.
 func (i *Installer) failed(ctx context.Context, found State) time.Duration {
 	i.failures++
 	if !i.State().Ready || i.failures > 1 || !found.passing() {
@@ -224,10 +222,10 @@ func (i *Installer) failed(ctx context.Context, found State) time.Duration {
 	return installAgain.After(i.failures)
 }
 
-// put sets the state, and logs it if it is another one.
+// put sets the state, and logs it if it has changed.
 func (i *Installer) put(ctx context.Context, s State) {
 	if ctx.Err() != nil {
-		return // what fails because it was told to end says nothing
+		return // failures because of cancellation mean nothing
 	}
 	i.mu.Lock()
 	old := i.state
@@ -246,9 +244,9 @@ func (i *Installer) put(ctx context.Context, s State) {
 	}
 }
 
-// Remove takes the webhook out of the cluster; pods are then created as if this
-// server had never been. It is no error when there is nothing to remove. What another
-// entry of the same cluster has put in the place of ours stays.
+// Remove uninstalls the webhook; pods are then created unchanged. It succeeds if nothing is
+// installed. If another registration of the same cluster has replaced our configurations, they
+// stay.
 func (i *Installer) Remove(ctx context.Context) error {
 	callCtx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

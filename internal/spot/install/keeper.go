@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// configurations is the access to one kind of webhook configurations.
+// configurations is the client of one kind of webhook configurations.
 type configurations[T any] interface {
 	Get(ctx context.Context, name string, options metav1.GetOptions) (*T, error)
 	Create(ctx context.Context, configuration *T, options metav1.CreateOptions) (*T, error)
@@ -19,17 +19,17 @@ type configurations[T any] interface {
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
-// keeper keeps one configuration as it is wanted.
+// keeper keeps one configuration up to date.
 type keeper[T any] struct {
-	resource string // in the words of permissions
+	resource string // as in permissions
 	client   configurations[T]
 	meta     func(*T) *metav1.ObjectMeta
 	webhooks func(*T) any
 	urls     func(*T) []string
-	replace  func(configuration, by *T) // the webhooks
+	replace  func(configuration, by *T) // replaces the webhooks
 
-	// wanted is what was last written, and kept what the cluster made of it: one
-	// that is older drops fields, and some add to them.
+	// wanted is what was last written, and kept what the cluster stored: older clusters drop
+	// fields, and some add to them.
 	wanted, kept *T
 }
 
@@ -65,7 +65,7 @@ func newValidating(client configurations[admissionv1.ValidatingWebhookConfigurat
 	}
 }
 
-// urlOf is the address of a webhook, "" where it is a service of the cluster.
+// urlOf returns the address of a webhook, or "" if it is a service in the cluster.
 func urlOf(c admissionv1.WebhookClientConfig) string {
 	if c.URL == nil {
 		return ""
@@ -73,19 +73,19 @@ func urlOf(c admissionv1.WebhookClientConfig) string {
 	return *c.URL
 }
 
-// outcome is what keeping a configuration came to.
+// outcome is the result of updating a configuration.
 type outcome int
 
 const (
-	// asWanted says that nothing had to be done.
+	// asWanted: nothing had to be done.
 	asWanted outcome = iota
-	// written says that the configuration is new or follows what is wanted now.
+	// written: the configuration is new or the wanted one has changed.
 	written
-	// repaired says that somebody had changed or deleted it.
+	// repaired: somebody had changed or deleted it.
 	repaired
 )
 
-// keep makes the configuration what is wanted, if it is not.
+// keep updates the configuration if necessary.
 func (k *keeper[T]) keep(ctx context.Context, want *T) (outcome, error) {
 	became := written
 	if k.wanted != nil && equality.Semantic.DeepEqual(k.wanted, want) {
@@ -110,8 +110,7 @@ func (k *keeper[T]) keep(ctx context.Context, want *T) (outcome, error) {
 	ours, meta := k.meta(want), k.meta(live)
 	meta.Labels = with(meta.Labels, ours.Labels)
 	meta.Annotations = with(meta.Annotations, ours.Annotations)
-	// With the resource version that was read, so that nothing is lost that
-	// somebody else writes at the same time.
+	// Use the resource version that was read, so that concurrent changes are not lost.
 	kept, err := k.client.Update(ctx, live, metav1.UpdateOptions{FieldManager: fieldManager})
 	if err != nil {
 		return asWanted, &callError{"update", k.resource, err}
@@ -120,8 +119,8 @@ func (k *keeper[T]) keep(ctx context.Context, want *T) (outcome, error) {
 	return became, nil
 }
 
-// satisfied reports whether a configuration is as wanted, or as the cluster
-// answered when that was last written.
+// satisfied reports whether a configuration is as wanted, or as the cluster stored it when it was
+// last written.
 func (k *keeper[T]) satisfied(live, want *T) bool {
 	ours, meta := k.meta(want), k.meta(live)
 	if !contains(meta.Labels, ours.Labels) || !contains(meta.Annotations, ours.Annotations) {
@@ -134,8 +133,8 @@ func (k *keeper[T]) satisfied(live, want *T) bool {
 		equality.Semantic.DeepEqual(k.webhooks(live), k.webhooks(k.kept))
 }
 
-// remove deletes the configuration, if there is one and it is ours: that of a cluster
-// which is registered under another name by now has another address.
+// remove deletes the configuration if it exists and is ours: a configuration for the same cluster
+// under another name has another address.
 func (k *keeper[T]) remove(ctx context.Context, path string) error {
 	live, err := k.client.Get(ctx, ConfigurationName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

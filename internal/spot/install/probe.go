@@ -19,11 +19,11 @@ const (
 	probeName      = "scheduler-webhook-probe"
 )
 
-// probe tries whether the API server reaches the webhook and the answer comes
-// back. Nothing is stored. Ready says that it does.
+// probe checks whether the API server reaches the webhook and gets its response. Nothing is stored.
+// On success, the state is ready.
 func (i *Installer) probe(ctx context.Context) State {
 	var random [16]byte
-	_, _ = rand.Read(random[:]) // never fails: crypto/rand ends the process instead
+	_, _ = rand.Read(random[:]) // never fails: crypto/rand crashes the program instead
 	nonce := hex.EncodeToString(random[:])
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -45,7 +45,7 @@ func (i *Installer) probe(ctx context.Context) State {
 	return State{Reason: ReasonNotReached, Message: "the webhook at " + i.host + " returned an unexpected answer: does it belong to another server?"}
 }
 
-// probeFailed says what kept the probe from coming back.
+// probeFailed says why the probe failed.
 func (i *Installer) probeFailed(err error) State {
 	if apierrors.IsAlreadyExists(err) {
 		return State{Reason: ReasonProbeRejected, Message: "there is a ConfigMap " + probeName + " in namespace " + probeNamespace +
@@ -56,7 +56,7 @@ func (i *Installer) probeFailed(err error) State {
 		if _, cause, ok := strings.Cut(seen, "failed to call webhook: "); ok {
 			seen = cause
 		}
-		// The address comes first already, without its secret part.
+		// The message already starts with the address, without its secret part.
 		if method, rest, ok := strings.Cut(seen, `": `); ok && strings.HasPrefix(method, `Post "`) {
 			seen = rest
 		}

@@ -13,74 +13,72 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
 )
 
-// The reasons of a State.
+// Reasons of a State.
 const (
-	// ReasonInstalled says that the API server calls the webhook.
+	// ReasonInstalled: the API server calls the webhook.
 	ReasonInstalled = "Installed"
-	// ReasonInstalling says that the API server has not begun yet to call it.
+	// ReasonInstalling: the API server does not call it yet.
 	ReasonInstalling = "Installing"
-	// ReasonUnauthorized says that the API server does not know the credentials.
+	// ReasonUnauthorized: the API server rejects the credentials.
 	ReasonUnauthorized = api.ReasonUnauthorized
-	// ReasonForbidden says that the credentials lack a permission.
+	// ReasonForbidden: the credentials lack a permission.
 	ReasonForbidden = api.ReasonForbidden
-	// ReasonRejected says that the cluster refuses the configurations.
+	// ReasonRejected: the cluster rejects the configurations.
 	ReasonRejected = "Rejected"
-	// ReasonProbeRejected says that the cluster refuses the probe, so that nobody
-	// knows whether the webhook is called.
+	// ReasonProbeRejected: the cluster rejects the probe, so it is unknown whether the webhook is
+	// called.
 	ReasonProbeRejected = "ProbeRejected"
-	// ReasonContested says that somebody else keeps changing the configurations.
+	// ReasonContested: another party keeps changing the configurations.
 	ReasonContested = "Contested"
-	// ReasonNotReached says that the API server does not get through to the webhook.
+	// ReasonNotReached: the API server does not reach the webhook.
 	ReasonNotReached = "NotReached"
-	// ReasonUnreachable says that the API server gives no answer.
+	// ReasonUnreachable: the API server does not respond.
 	ReasonUnreachable = api.ReasonUnreachable
-	// ReasonRemoved says that the configurations were removed.
+	// ReasonRemoved: the configurations were removed.
 	ReasonRemoved = "Removed"
 )
 
-// State says whether new pods of a cluster pass through the webhook, and if not,
-// why.
+// State says whether new pods of a cluster pass through the webhook and, if not, why.
 type State struct {
 	Ready   bool
 	Reason  string
 	Message string
-	// Detail is what the cluster says about it, in its own words.
+	// Detail is the cluster's message.
 	Detail string
 }
 
-// passing reports that the cause may be gone at the next try.
+// passing reports whether the cause may be temporary.
 func (s State) passing() bool {
 	return s.Reason == ReasonUnreachable || s.Reason == ReasonNotReached || s.Reason == ReasonInstalling
 }
 
-// callError is a request to the API server that failed.
+// callError is a failed request to the API server.
 type callError struct {
 	verb, resource string
 	err            error
 }
 
-// Error says what was not possible.
+// Error says what failed.
 func (e *callError) Error() string { return fmt.Sprintf("%s %s: %v", e.verb, e.resource, e.err) }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *callError) Unwrap() error { return e.err }
 
-// groups are the API groups of the resources that installing takes.
+// groups are the API groups of the resources needed for installation.
 var groups = map[string]string{
 	"mutatingwebhookconfigurations":   "admissionregistration.k8s.io",
 	"validatingwebhookconfigurations": "admissionregistration.k8s.io",
 	"configmaps":                      "",
 }
 
-// denied recognises what the authorizer says, and not an admission plugin or
-// another webhook, which answer with the same code.
+// denied recognizes errors of the authorizer, as opposed to those of an admission plugin or another
+// webhook with the same code.
 func (e *callError) denied() bool {
 	return apierrors.IsForbidden(e.err) && strings.Contains(e.err.Error(), "cannot "+e.verb+" resource")
 }
 
-// stateOf describes why a request failed, in words that stay the same while the
-// cause does. rejected is the reason where the API server understood the request
-// and refused it.
+// stateOf describes why a request failed, in text that is stable while the cause is. rejected is
+// the reason if the API server understood the request and rejected it.
 func (i *Installer) stateOf(err error, rejected string) State {
 	call, ok := errors.AsType[*callError](err)
 	if !ok {
@@ -108,7 +106,7 @@ func (i *Installer) stateOf(err error, rejected string) State {
 	return State{Reason: ReasonUnreachable, Message: what + ": " + outbound.Describe(err)}
 }
 
-// stateOfAll describes why one or both configurations are not as they should be.
+// stateOfAll describes why one or both configurations are not as wanted.
 func (i *Installer) stateOfAll(errs []error) State {
 	all := i.stateOf(errs[0], ReasonRejected)
 	for _, err := range errs[1:] {
@@ -122,17 +120,17 @@ func (i *Installer) stateOfAll(errs []error) State {
 	return all
 }
 
-// maxMessage bounds what is repeated of others' words.
+// maxMessage limits how much of a foreign message is repeated.
 const maxMessage = 500
 
-// What differs from try to try although the cause is the same.
+// Parts that differ between attempts although the cause is the same.
 var (
 	ownPort     = regexp.MustCompile(`tcp \S+->`)
 	currentTime = regexp.MustCompile(`current time \S+ is`)
 )
 
-// clean makes words of a cluster fit to be shown and logged: without the secret
-// part of the webhook's address, and the same while the cause is.
+// clean makes a cluster's message suitable for display and logs: without the secret part of the
+// webhook's address, and stable while the cause is.
 func (i *Installer) clean(text string) string {
 	text = strings.ReplaceAll(text, i.secret, "...")
 	text = ownPort.ReplaceAllString(text, "tcp ")

@@ -13,15 +13,15 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
 )
 
-// reservedFor is how long a place is kept for a pod that was admitted and is not seen:
-// the API server may still refuse it, for a quota, say, and does not tell.
+// reservedFor is how long a place is kept for a pod that was admitted but has not been seen: the
+// API server may still reject it, for example because of a quota, without notice.
 const reservedFor = 10 * time.Second
 
-// createdWithin is how long after its admission a pod shows in a list, if it does.
+// createdWithin is how long after its admission a created pod appears in lists.
 const createdWithin = 3 * time.Second
 
-// reservation is the place of a pod that was admitted and is not seen yet. Many pods
-// are admitted at a time, and none of them shows in a list before it is created.
+// reservation is the place of a pod that was admitted but has not been seen yet. Many pods are
+// admitted at the same time, and none of them is in a list before it is created.
 type reservation struct {
 	admission types.UID
 	name      string // of a StatefulSet's pod
@@ -29,9 +29,8 @@ type reservation struct {
 	at        time.Time
 }
 
-// Assign says which nodes a new pod is for, and keeps its place. One that belongs to
-// no workload that is split gets no type. Where the picture of the cluster seems to
-// be behind, the cluster itself is asked.
+// Assign returns the node type of a new pod, and reserves its place. A pod that belongs to no split
+// workload gets no type. If the inventory seems to be behind, it queries the cluster.
 func (i *Inventory) Assign(ctx context.Context, c webhook.Creation) webhook.Assignment {
 	a := webhook.Assignment{Label: i.Label}
 	w, ok := i.owner(ctx, c)
@@ -47,8 +46,7 @@ func (i *Inventory) Assign(ctx context.Context, c webhook.Creation) webhook.Assi
 	}
 	live := i.live(c, now)
 	if live.Total() >= target.Total() {
-		// A pod more than there should be: most likely one that is gone, or a change of
-		// size, has not been heard of yet.
+		// More pods than there should be: most likely a deletion or scaling has not been seen yet.
 		target, live = i.ask(ctx, w, c, target, now)
 	}
 	if a.Type = c.Pinned(i.Label); a.Type == split.Unset {
@@ -69,12 +67,11 @@ func (i *Inventory) target(w *workload) (split.Target, bool) {
 	return split.Targets(w.key.Kind, w.replicas, d), managed
 }
 
-// live are the pods of the controller of a new pod, those among them that are about to
-// come. A pod with the name of the new one, or of one that is about to come, must be on
-// its way out.
+// live returns the pods of the new pod's controller, including those about to be created. A pod
+// with the name of the new one, or of one about to be created, must be terminating.
 func (i *Inventory) live(c webhook.Creation, now time.Time) split.Split {
 	var s split.Split
-	replaced := map[string]bool{c.Name: true} // of no pod where that is ""
+	replaced := map[string]bool{c.Name: true} // matches no pod if the name is ""
 	for _, r := range i.unmet(c, now) {
 		s = s.Plus(r.kind)
 		replaced[r.name] = true
@@ -87,7 +84,7 @@ func (i *Inventory) live(c webhook.Creation, now time.Time) split.Split {
 	return s
 }
 
-// typeOfPod is what a pod counts as.
+// typeOfPod returns the type that a pod counts as.
 func (i *Inventory) typeOfPod(p *pod) split.NodeType {
 	if p.kind != split.Unset {
 		return p.kind
@@ -95,8 +92,8 @@ func (i *Inventory) typeOfPod(p *pod) split.NodeType {
 	return i.typeOf(p.node)
 }
 
-// unmet are the reservations of the controller of a new pod that still hold. A second
-// attempt to create a pod of the same name takes the place of the first.
+// unmet returns the valid reservations of the new pod's controller. A second attempt to create a
+// pod with the same name replaces the first.
 func (i *Inventory) unmet(c webhook.Creation, now time.Time) []reservation {
 	kept := i.reservations[c.Owner.UID][:0:0]
 	for _, r := range i.reservations[c.Owner.UID] {
@@ -107,8 +104,8 @@ func (i *Inventory) unmet(c webhook.Creation, now time.Time) []reservation {
 	return kept
 }
 
-// kept counts the places that are kept for pods of a controller, and says when the last
-// of them is not any more.
+// kept returns the number of places reserved for pods of a controller, and when the last of them
+// expires.
 func (i *Inventory) kept(controller types.UID) (n int, until time.Time) {
 	now := i.Now()
 	for _, r := range i.reservations[controller] {
@@ -122,7 +119,7 @@ func (i *Inventory) kept(controller types.UID) (n int, until time.Time) {
 	return n, until
 }
 
-// fulfil ends the reservation of a pod that is there.
+// fulfil ends the reservation of a pod that has been seen.
 func (i *Inventory) fulfil(controller, admission types.UID) {
 	list := i.reservations[controller]
 	for n, r := range list {
@@ -136,8 +133,8 @@ func (i *Inventory) fulfil(controller, admission types.UID) {
 	}
 }
 
-// owner finds the workload that a new pod belongs to. A workload and its first pods
-// are created within moments: what is not known is asked for.
+// owner returns the workload that a new pod belongs to. A workload and its first pods are created
+// within moments, so an unknown workload is read from the cluster.
 func (i *Inventory) owner(ctx context.Context, c webhook.Creation) (*workload, bool) {
 	key := Key{c.Owner.Kind, c.Namespace, c.Owner.Name}
 	uid := c.Owner.UID
@@ -173,7 +170,7 @@ func (i *Inventory) owner(ctx context.Context, c webhook.Creation) (*workload, b
 	return w, true
 }
 
-// get asks the cluster for a workload.
+// get reads a workload from the cluster.
 func (i *Inventory) get(ctx context.Context, key Key) (*workload, error) {
 	switch key.Kind {
 	case kindDeployment:
@@ -192,13 +189,12 @@ func (i *Inventory) get(ctx context.Context, key Key) (*workload, error) {
 	return nil, fmt.Errorf("%s is no kind of workload", key.Kind)
 }
 
-// podTemplateHash is the label that the pods of one ReplicaSet have in common.
+// podTemplateHash is the label that the pods of one ReplicaSet share.
 const podTemplateHash = "pod-template-hash"
 
-// ask are the target and the live pods of the workload of a new pod by what the cluster
-// itself says, as far as it does: how large the workload is to be, and, where the new pod
-// is one too many all the same, which pods there are. The caller holds the lock, which is
-// given up meanwhile.
+// ask returns the target and the live pods of the new pod's workload according to the cluster
+// itself, as far as it responds: the size of the workload and, if the new pod is still one too
+// many, the existing pods. The caller holds the lock, which is released during requests.
 func (i *Inventory) ask(ctx context.Context, w *workload, c webhook.Creation, target split.Target, now time.Time) (split.Target, split.Split) {
 	i.mu.Unlock()
 	told, err := i.get(ctx, w.key)
@@ -224,8 +220,8 @@ func (i *Inventory) ask(ctx context.Context, w *workload, c webhook.Creation, ta
 	return target, i.liveOf(list, asked, c, now)
 }
 
-// liveOf are the live pods of the controller of a new pod by a list. Pods that came after
-// it was asked for are known from the watch.
+// liveOf returns the live pods of the new pod's controller from a list. Pods created after the list
+// was requested are known from the watch.
 func (i *Inventory) liveOf(list *corev1.PodList, asked uint64, c webhook.Creation, now time.Time) split.Split {
 	var live split.Split
 	listed, admitted := map[types.UID]bool{}, map[types.UID]bool{}

@@ -13,17 +13,17 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 )
 
-// sort is one sort of objects that the inventory follows.
+// sort is one sort of objects in the inventory.
 type sort struct {
-	what    string // in the words of an error
+	what    string // for errors
 	table   interface{ Failure(gate *feed.Gate) error }
-	run     func(context.Context) // nil for what the feed of the cluster has
+	run     func(context.Context) // nil for what the cluster's feed has
 	listed  chan struct{}         // closed after the first list
 	ofFirst sync.Once
 }
 
-// told is what a table tells of a sort of objects: take is given each change, under the
-// lock of the inventory. A panic ends the inventory, and nobody else who follows the cluster.
+// told returns the callback of a table: take is called with each change, holding the lock of the
+// inventory. A panic ends only the inventory, and does not affect others that follow the cluster.
 func told[V any](i *Inventory, s *sort, take func(feed.Change[V])) func(iter.Seq[feed.Change[V]]) {
 	return func(changes iter.Seq[feed.Change[V]]) {
 		err := fault.Confine("", func() error {
@@ -42,8 +42,8 @@ func told[V any](i *Inventory, s *sort, take func(feed.Change[V])) func(iter.Seq
 	}
 }
 
-// follow adds a sort of objects, of each of which reduce keeps something. take is given
-// what is new, nil where that is nothing.
+// follow adds a sort of objects; reduce returns what to keep of each. take is called with the new
+// value, or nil if there is none.
 func follow[V any, L runtime.Object](i *Inventory, what string, source feed.Source[L], reduce func(runtime.Object) (*V, bool), take func(feed.Change[*V])) {
 	table := feed.NewTable(reduce, func(a, b *V) bool { return a == b })
 	s := &sort{what: what, table: table, listed: make(chan struct{})}
@@ -52,7 +52,7 @@ func follow[V any, L runtime.Object](i *Inventory, what string, source feed.Sour
 	i.sorts = append(i.sorts, s)
 }
 
-// followNodesAndPods adds those that others follow, too.
+// followNodesAndPods adds nodes and pods, whose feed is shared.
 func (i *Inventory) followNodesAndPods() {
 	nodes := &sort{what: "nodes", table: i.Feed.Nodes, listed: make(chan struct{})}
 	pods := &sort{what: "pods", table: i.Feed.Pods, listed: make(chan struct{})}
@@ -62,12 +62,12 @@ func (i *Inventory) followNodesAndPods() {
 	}
 }
 
-// Run keeps the inventory current until ctx ends. It ends with a *fault.Panic where it
-// panics; it is of no use any more then.
+// Run keeps the inventory current until ctx is done. It returns a *fault.Panic after a panic; the
+// inventory must not be used then.
 func (i *Inventory) Run(ctx context.Context) error {
 	ctx, i.end = context.WithCancelCause(ctx)
 	defer i.end(nil)
-	defer i.Feed.Follow(feed.Follower{Details: &i.details})() //nolint:contextcheck // what is watched for others goes on
+	defer i.Feed.Follow(feed.Follower{Details: &i.details})() //nolint:contextcheck // the feed continues for others
 	group, ctx := errgroup.WithContext(ctx)
 	for _, s := range i.sorts {
 		if s.run != nil {
@@ -96,10 +96,10 @@ func (i *Inventory) awaitLists(ctx context.Context) error {
 	return nil
 }
 
-// Synced is closed when everything has been listed once.
+// Synced returns a channel that is closed when everything has been listed once.
 func (i *Inventory) Synced() <-chan struct{} { return i.synced }
 
-// Failures says what cannot be listed and watched, and why; it is empty where all can.
+// Failures returns the sorts of objects that cannot be listed and watched, with the errors.
 func (i *Inventory) Failures() map[string]error {
 	failures := map[string]error{}
 	for _, s := range i.sorts {

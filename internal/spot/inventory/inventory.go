@@ -1,6 +1,6 @@
-// Package inventory knows what there is in one Kubernetes cluster, as far as the split
-// over on-demand and spot nodes needs it: nodes, workloads, and a few numbers of each
-// pod. It says which nodes a new pod is for.
+// Package inventory maintains what the split between on-demand and spot nodes needs to know about
+// one Kubernetes cluster: nodes, workloads, and a few numbers of each pod. It assigns node types to
+// new pods.
 package inventory
 
 import (
@@ -16,29 +16,29 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
-// Key names a Deployment or StatefulSet of the cluster.
+// Key identifies a Deployment or StatefulSet in the cluster.
 type Key struct{ Kind, Namespace, Name string }
 
-// Options of an Inventory. All are required but the functions that have a default.
+// Options of an Inventory. All are required except functions that have a default.
 type Options struct {
 	// Client lists, watches and gets what Feed does not have.
 	Client kubernetes.Interface
 	// Feed has the nodes and pods.
 	Feed *feed.Feed
-	// Label is how nodes say of which type they are.
+	// Label is the node label for types.
 	Label spot.Label
-	// Exclude are namespaces in which nothing is split, besides those of the system.
+	// Exclude are namespaces in which nothing is split, in addition to the system's.
 	Exclude []string
-	// Off says that no workload is split any more.
+	// Off says that spot is disabled.
 	Off bool
-	// ReturnAfter is how long there have to be spot nodes again before pods return.
+	// ReturnAfter is how long spot nodes must have been available again before pods return.
 	ReturnAfter time.Duration
-	// Changed is told of each workload about which something is new. It is called
-	// under the lock of the inventory: it must be quick and not ask back.
+	// Changed is called for each workload with changes. It is called with the lock of the inventory
+	// held: it must be quick and must not call back.
 	Changed func(Key)
-	// NodeEnds is told of each node that announced its end, likewise.
+	// NodeEnds is called in the same way for each node whose termination was announced.
 	NodeEnds func(node string)
-	// Now is the clock. Default time.Now.
+	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 }
 
@@ -50,30 +50,30 @@ type Inventory struct {
 	synced  chan struct{} // closed when everything has been listed once
 	end     context.CancelCauseFunc
 
-	// mu guards all that follows. Nothing is asked of the cluster under it.
+	// mu guards the fields below. No requests are made while it is held.
 	mu           sync.Mutex
 	asked        map[Key]Asked
-	leftOut      map[string]struct{} // namespaces, by their labels
+	leftOut      map[string]struct{} // namespaces excluded by their labels
 	workloads    map[Key]*workload
 	replicaSets  map[types.UID]*replicaSet
-	setsOf       map[types.UID]map[types.UID]*replicaSet // by the Deployment
+	setsOf       map[types.UID]map[types.UID]*replicaSet // by Deployment
 	pods         map[types.UID]*pod
-	podsOf       map[types.UID]map[types.UID]*pod // by the controller
+	podsOf       map[types.UID]map[types.UID]*pod // by controller
 	nodes        map[string]*node
-	tainted      map[types.UID]map[string]time.Time // when taints of nodes were first seen that do not say when
+	tainted      map[types.UID]map[string]time.Time // when taints without a time were first seen
 	podsOn       map[string]map[types.UID]*pod
-	used         map[string]amount           // what those of podsOn take
-	seen         uint64                      // counts the pods that came
-	reservations map[types.UID][]reservation // by the controller
-	spotGrown    time.Time                   // when the last of the spot nodes came that take pods
+	used         map[string]amount           // amounts used by podsOn
+	seen         uint64                      // number of pods seen
+	reservations map[types.UID][]reservation // by controller
+	spotGrown    time.Time                   // when the last usable spot node was added
 }
 
-// Asked is what a workload object of the server asks for a workload of the cluster.
+// Asked is what a workload object of the server requests for a workload in the cluster.
 type Asked struct {
 	Distribution api.DistributionSpec
 }
 
-// New makes an Inventory that knows nothing yet.
+// New returns an empty Inventory.
 func New(o Options) *Inventory {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -90,7 +90,7 @@ func New(o Options) *Inventory {
 	return i
 }
 
-// Ask tells what the server's workload objects ask for in this cluster, all of them.
+// Ask sets the requests of all workload objects of the server for this cluster.
 func (i *Inventory) Ask(asked map[Key]Asked) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -108,7 +108,7 @@ func (i *Inventory) Ask(asked map[Key]Asked) {
 	}
 }
 
-// add puts a value into a map of maps.
+// add adds a value to a map of maps.
 func add[A, B comparable, V any](m map[A]map[B]V, a A, b B, v V) {
 	if m[a] == nil {
 		m[a] = map[B]V{}
@@ -116,7 +116,7 @@ func add[A, B comparable, V any](m map[A]map[B]V, a A, b B, v V) {
 	m[a][b] = v
 }
 
-// drop takes it out.
+// drop removes a value from a map of maps.
 func drop[A, B comparable, V any](m map[A]map[B]V, a A, b B) {
 	delete(m[a], b)
 	if len(m[a]) == 0 {

@@ -9,16 +9,16 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
-// namespace is what counts of a namespace.
+// namespace is what is kept of a namespace.
 type namespace struct {
 	name string
-	out  bool // left out by its labels
+	out  bool // excluded by its labels
 }
 
 func namespaceOf(o *corev1.Namespace) *namespace { return &namespace{o.Name, spot.OptedOut(o.Labels)} }
 
-// followNamespaces knows the namespaces that are left out by their labels: new pods there
-// do not pass through the webhook, so that replacing one would change nothing.
+// followNamespaces tracks the namespaces that are excluded by their labels: new pods there do not
+// pass through the webhook, so replacing one would change nothing.
 func (i *Inventory) followNamespaces() {
 	follow(i, "namespaces", i.Client.CoreV1().Namespaces(), reduced(namespaceOf), func(c feed.Change[*namespace]) {
 		if c.New != nil {
@@ -29,7 +29,7 @@ func (i *Inventory) followNamespaces() {
 	})
 }
 
-// leaveOut takes in whether a namespace is left out by its labels.
+// leaveOut records whether a namespace is excluded by its labels.
 func (i *Inventory) leaveOut(namespace string, out bool) {
 	if _, before := i.leftOut[namespace]; before == out {
 		return
@@ -46,7 +46,7 @@ func (i *Inventory) leaveOut(namespace string, out bool) {
 	}
 }
 
-// excluded says why nothing is split in a namespace, "" where something may be.
+// excluded says why nothing is split in a namespace, or returns "".
 func (i *Inventory) excluded(namespace string) string {
 	if slices.Contains(spot.SystemNamespaces, namespace) || slices.Contains(i.Exclude, namespace) {
 		return "namespace " + namespace + " is excluded"

@@ -12,22 +12,22 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
-// node is what counts of a node.
+// node is what is kept of a node.
 type node struct {
 	uid    types.UID
 	name   string
 	kind   split.NodeType
-	usable bool // it takes new pods
-	// fenced says that no new pod comes to it.
+	usable bool // accepts new pods
+	// fenced says that no new pods are scheduled on it.
 	fenced      bool
 	allocatable amount
-	by          string    // what announced its end, "" for nothing
-	others      bool      // somebody besides us announces it
-	ends        time.Time // when
-	since       time.Time // when it last began to take pods
+	by          string    // what announced its termination, or ""
+	others      bool      // announced by somebody other than this server
+	ends        time.Time // when it will be terminated
+	since       time.Time // when it last became usable
 }
 
-// amount is what a node has, or a pod takes, of what most pods ask for.
+// amount is what a node has, or a pod requests, of the most common resources.
 type amount struct{ milliCPU, memory, pods int64 }
 
 func amountOf(list corev1.ResourceList) amount {
@@ -63,7 +63,7 @@ func (i *Inventory) removeNode(name string, uid types.UID) {
 	}
 }
 
-// trimNode takes out of a node what is large and does not count.
+// trimNode removes large unneeded parts of a node.
 func trimNode(o *corev1.Node) any {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: o.Name, UID: o.UID, Labels: o.Labels, CreationTimestamp: o.CreationTimestamp},
@@ -87,7 +87,7 @@ func (i *Inventory) reduceNode(o *corev1.Node) *node {
 		if t.TimeAdded != nil {
 			taint.Added = t.TimeAdded.Time
 		} else {
-			// Its own moment for each: a second announcement may be of an earlier end.
+			// Each taint has its own time: a second announcement may be for an earlier termination.
 			if taint.Added = i.tainted[o.UID][t.Key]; taint.Added.IsZero() {
 				taint.Added = i.Now()
 			}
@@ -105,7 +105,7 @@ func (i *Inventory) reduceNode(o *corev1.Node) *node {
 	if delete(i.tainted, o.UID); len(tainted) > 0 {
 		i.tainted[o.UID] = tainted
 	}
-	ready := true // one that has not said yet was just created
+	ready := true // a node without the condition was just created
 	n.since = o.CreationTimestamp.Time
 	var conditions []spot.NodeCondition
 	for _, c := range o.Status.Conditions {
@@ -123,7 +123,7 @@ func (i *Inventory) reduceNode(o *corev1.Node) *node {
 	return n
 }
 
-// putNode takes in a node. Heartbeats of nodes change nothing that counts.
+// putNode adds or updates a node. Heartbeats of nodes change nothing that is kept.
 func (i *Inventory) putNode(n *node) {
 	before := i.nodes[n.name]
 	switch {
@@ -144,7 +144,7 @@ func (i *Inventory) putNode(n *node) {
 	i.changedOn(n.name)
 }
 
-// lookAtSpot takes in that other spot nodes may take pods than before.
+// lookAtSpot updates when spot nodes became usable.
 func (i *Inventory) lookAtSpot() {
 	if grown := i.spotSince(); !grown.Equal(i.spotGrown) {
 		i.spotGrown = grown
@@ -152,8 +152,7 @@ func (i *Inventory) lookAtSpot() {
 	}
 }
 
-// spotSince is when the last of the spot nodes that take pods came, zero where there
-// is none.
+// spotSince returns when the last usable spot node was added, or zero.
 func (i *Inventory) spotSince() (since time.Time) {
 	for _, n := range i.nodes {
 		if n.kind == split.Spot && n.usable && n.since.After(since) {
@@ -163,14 +162,14 @@ func (i *Inventory) spotSince() (since time.Time) {
 	return since
 }
 
-// changedOn tells of the workloads that have pods on a node.
+// changedOn reports changes of the workloads that have pods on a node.
 func (i *Inventory) changedOn(name string) {
 	for _, p := range i.podsOn[name] {
 		i.changedPod(p)
 	}
 }
 
-// changedFallen tells of those that have pods for spot nodes on others.
+// changedFallen reports changes of the workloads that have pods for spot nodes on other nodes.
 func (i *Inventory) changedFallen() {
 	for _, p := range i.pods {
 		if p.kind == split.Spot && i.typeOf(p.node) == split.OnDemand {

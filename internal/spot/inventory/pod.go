@@ -16,24 +16,24 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
-// pod is what counts of a pod.
+// pod is what is kept of a pod.
 type pod struct {
 	uid             types.UID
 	namespace, name string
-	owner           types.UID // its ReplicaSet or StatefulSet; "" for others, which only take room
-	set             string    // the name of the StatefulSet
+	owner           types.UID // its ReplicaSet or StatefulSet; "" for others, of which only the size matters
+	set             string    // name of the StatefulSet
 	kind            split.NodeType
 	node            string
-	admission       types.UID // the request that it was created with
+	admission       types.UID // UID of the request that admitted it
 	revision        string    // of a StatefulSet
-	cost            string    // of its deletion, "" for none
+	cost            string    // its deletion cost, or ""
 	ready           bool
 	terminating     bool
-	ended           bool // it has run to its end, whatever that was
+	ended           bool // it has completed or failed
 	created         time.Time
 	ordinal         int
 	requests        amount
-	seen            uint64 // when it was first seen, in steps of the inventory's count
+	seen            uint64 // value of the inventory's count when it was first seen
 }
 
 func (i *Inventory) takePod(c feed.Change[feed.Pod]) {
@@ -44,7 +44,7 @@ func (i *Inventory) takePod(c feed.Change[feed.Pod]) {
 	}
 }
 
-// controllerOf is the ReplicaSet or StatefulSet that a pod belongs to.
+// controllerOf returns the ReplicaSet or StatefulSet that a pod belongs to.
 func controllerOf(o metav1.Object) *metav1.OwnerReference {
 	owner := metav1.GetControllerOf(o)
 	if owner == nil || (owner.Kind != kindReplicaSet && owner.Kind != kindStatefulSet) || !strings.HasPrefix(owner.APIVersion, "apps/") {
@@ -53,7 +53,7 @@ func controllerOf(o metav1.Object) *metav1.OwnerReference {
 	return owner
 }
 
-// detailOf is what the inventory keeps of a pod that asks for something.
+// detailOf returns what is kept of a pod with requests.
 func detailOf(o *corev1.Pod, requests feed.Amount) any {
 	p := podOf(o)
 	if !p.ended && p.node != "" {
@@ -62,7 +62,7 @@ func detailOf(o *corev1.Pod, requests feed.Amount) any {
 	return p
 }
 
-// podOf reduces a pod, without what it asks for.
+// podOf returns what is kept of a pod, without its requests.
 func podOf(o *corev1.Pod) *pod {
 	p := &pod{
 		uid: o.UID, name: o.Name, node: unique.Make(o.Spec.NodeName).Value(),
@@ -86,7 +86,7 @@ func podOf(o *corev1.Pod) *pod {
 	return p
 }
 
-// putPod takes in a pod. What was reserved for it is no longer needed.
+// putPod adds or updates a pod. Its reservation ends.
 func (i *Inventory) putPod(p *pod) {
 	before := i.pods[p.uid]
 	if before == nil {
@@ -113,7 +113,7 @@ func (i *Inventory) putPod(p *pod) {
 	i.changedPod(p)
 }
 
-// unplace takes a pod off its node.
+// unplace removes a pod from its node.
 func (i *Inventory) unplace(p *pod) {
 	if p.node == "" {
 		return
@@ -137,14 +137,14 @@ func (i *Inventory) removePod(uid types.UID) {
 	}
 }
 
-// changedPod tells of the workload that a pod belongs to.
+// changedPod reports a change of the workload that a pod belongs to.
 func (i *Inventory) changedPod(p *pod) {
 	if key, ok := i.workloadOf(p); ok {
 		i.Changed(key)
 	}
 }
 
-// workloadOf is the workload that a pod belongs to.
+// workloadOf returns the workload that a pod belongs to.
 func (i *Inventory) workloadOf(p *pod) (Key, bool) {
 	if p.set != "" {
 		return Key{kindStatefulSet, p.namespace, p.set}, true
@@ -156,8 +156,8 @@ func (i *Inventory) workloadOf(p *pod) (Key, bool) {
 	return rs.owner, true
 }
 
-// roomOnSpot reports whether a spot node that takes pods has room for one more of
-// the size of a pod, as far as requests tell.
+// roomOnSpot reports whether a usable spot node has room for another pod of this size, according to
+// requests.
 func (i *Inventory) roomOnSpot(p *pod) bool {
 	for name, n := range i.nodes {
 		if n.kind != split.Spot || !n.usable {

@@ -14,31 +14,30 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
-// retryReturn is how long a pod that found no spot node stays where it is before it is
-// tried again although no spot node has come since.
+// retryReturn is how long a pod that found no spot node stays where it is before it is retried
+// although no spot node was added.
 const retryReturn = 2 * time.Hour
 
-// View is a workload as the rules look at it.
+// View is a workload for the rules.
 type View struct {
 	split.Workload
 	UID    types.UID
 	Source api.DistributionSource
-	// Invalid says what is wrong with the labels of the workload, Barred why it is not
-	// split whoever asks for it.
+	// Invalid says what is wrong with the labels of the workload, Barred why it is never split.
 	Invalid, Barred string
-	// Wanted says that somebody asks for a split, whether there is one or not.
+	// Wanted says that a split was requested, whether or not it is possible.
 	Wanted bool
-	// Until is when a place is no longer kept for a pod that was admitted and is not
-	// seen, zero where none is.
+	// Until is when the last reservation of an admitted pod that has not been seen expires; zero if
+	// there is none.
 	Until time.Time
-	// CostsOwn says that the pods bring a deletion cost of their own.
+	// CostsOwn says that the pods have their own deletion cost.
 	CostsOwn bool
-	// Costs are the deletion costs of the pods, by name, "" for none.
+	// Costs are the deletion costs of the pods by name, "" for none.
 	Costs map[string]string
 }
 
-// View shows a workload as it is now; false where the cluster has none. recreate says
-// that pods which are not to be split any more are replaced.
+// View returns the current state of a workload; false if the cluster has none. recreate says that
+// pods are replaced when they are no longer split.
 func (i *Inventory) View(key Key, recreate bool) (View, bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -81,7 +80,7 @@ func (i *Inventory) View(key Key, recreate bool) (View, bool) {
 	}
 	slices.SortFunc(v.Pods, func(a, b split.Pod) int { return a.Created.Compare(b.Created) })
 	if v.Unsettled = unsettled(w, len(v.Pods), old); v.Unsettled == "" {
-		// The place is counted when the next pod is given its type.
+		// The place is counted when the next pod is assigned a type.
 		var kept int
 		if kept, v.Until = i.kept(controller); kept > 0 {
 			v.Unsettled = fmt.Sprintf("%d pods were admitted and have not appeared yet", kept)
@@ -110,7 +109,7 @@ func (i *Inventory) show(p *pod, w *workload) split.Pod {
 	return out
 }
 
-// unsettled says what goes on with a workload besides the state of its pods.
+// unsettled describes an ongoing operation on a workload, apart from the state of its pods.
 func unsettled(w *workload, pods, old int) string {
 	switch {
 	case w.paused:
@@ -131,10 +130,10 @@ func unsettled(w *workload, pods, old int) string {
 	return ""
 }
 
-// MayReturn reports whether a pod that is for spot nodes, and runs on an on-demand one,
-// is worth another try now; at is when it may be, zero for as soon as something changes.
-// There has to be room for it; and a spot node has to have come since it was created, a
-// while ago, or it has to have stayed for long.
+// MayReturn reports whether a pod for spot nodes that runs on an on-demand node should be retried
+// now; at is when it may be, zero for as soon as something changes. There must be room for it, and
+// either a spot node must have been added some time ago after the pod was created, or the pod must
+// have been there for a long time.
 func (i *Inventory) MayReturn(uid string) (may bool, at time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -152,8 +151,8 @@ func (i *Inventory) MayReturn(uid string) (may bool, at time.Time) {
 	return i.roomOnSpot(p), time.Time{}
 }
 
-// Keys are the workloads about which there may be something to do: those that are
-// split, asked for, or have pods that were.
+// Keys returns the workloads that may need work: those that are split or requested, or have pods
+// that were split.
 func (i *Inventory) Keys() []Key {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -177,7 +176,7 @@ func (i *Inventory) Keys() []Key {
 	return slices.Collect(maps.Keys(keys))
 }
 
-// Nodes counts the nodes that take pods by their types, and those that end.
+// Nodes counts the usable nodes by type, and those that will be terminated.
 func (i *Inventory) Nodes() (usable split.Split, ending int64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -192,7 +191,7 @@ func (i *Inventory) Nodes() (usable split.Split, ending int64) {
 	return usable, ending
 }
 
-// Unfenced are the nodes that have announced their end and still take pods.
+// Unfenced returns the nodes whose termination was announced and that still accept pods.
 func (i *Inventory) Unfenced() map[string]time.Time {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -205,17 +204,17 @@ func (i *Inventory) Unfenced() map[string]time.Time {
 	return out
 }
 
-// CostOf is a deletion cost as its annotation has it.
+// CostOf returns a deletion cost in the form of its annotation.
 func CostOf(cost int32) string {
 	if cost == 0 {
-		return "" // what none means
+		return "" // the default
 	}
 	return strconv.FormatInt(int64(cost), 10)
 }
 
-// Outlived are the nodes that carry our mark, and are still there some time after their
-// announced end. While somebody else announces it too, the mark stays: it would be put
-// back at once.
+// Outlived returns the nodes that have our taint and still exist some time after their announced
+// termination. If somebody else announces it too, our taint stays, because it would be added again
+// at once.
 func (i *Inventory) Outlived(by time.Duration) (names []string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -227,7 +226,7 @@ func (i *Inventory) Outlived(by time.Duration) (names []string) {
 	return names
 }
 
-// IsAsked reports whether a workload object of the server asks for a split.
+// IsAsked reports whether a workload object of the server requests a split.
 func (i *Inventory) IsAsked(key Key) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -235,7 +234,7 @@ func (i *Inventory) IsAsked(key Key) bool {
 	return ok
 }
 
-// Labelled reports whether there are pods that were created for a type of nodes.
+// Labelled reports whether there are pods that were created for a node type.
 func (i *Inventory) Labelled() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()

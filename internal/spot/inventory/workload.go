@@ -23,33 +23,32 @@ const (
 	kindDeployment  = api.KindDeployment
 )
 
-// workload is what counts of a Deployment or StatefulSet.
+// workload is what is kept of a Deployment or StatefulSet.
 type workload struct {
 	key Key
 	uid types.UID
-	// generation counts the changes of the spec.
+	// generation counts changes of the spec.
 	generation int64
 	replicas   int64
 	settings   spot.Settings
 	invalid    string // what is wrong with the labels
-	// circular says that the selector names the label by which pods are split: pods that
-	// got another value would not be found by their controller, which would make more
-	// of them without end.
+	// circular says that the selector contains the label by which pods are split: pods with another
+	// value would not match, so their controller would create more of them endlessly.
 	circular bool
 	pinned   split.NodeType
-	ownCost  bool // its pods bring a deletion cost of their own
-	optedOut bool // its pods are labelled to be left alone
+	ownCost  bool // its pods have their own deletion cost
+	optedOut bool // its pods are excluded by label
 	deleting bool
 	paused   bool
-	observed bool // its controller has seen the present spec
-	// revision is that of a StatefulSet's new pods; partial says that some of them may
-	// keep the one before for good.
+	observed bool // its controller has seen the current spec
+	// revision is that of a StatefulSet's new pods; partial says that some of them may keep the
+	// previous one permanently.
 	revision           string
 	partial            bool
 	updated, available int64
 }
 
-// replicaSet is what counts of a ReplicaSet of a Deployment.
+// replicaSet is what is kept of a Deployment's ReplicaSet.
 type replicaSet struct {
 	uid        types.UID
 	deployment types.UID
@@ -70,7 +69,7 @@ func (i *Inventory) followWorkloads() {
 	})
 }
 
-// reduced is what keep keeps of objects of one sort.
+// reduced adapts keep, which returns what to keep of an object.
 func reduced[O runtime.Object, V any](keep func(O) *V) func(runtime.Object) (*V, bool) {
 	return func(object runtime.Object) (*V, bool) {
 		o, ok := object.(O)
@@ -139,7 +138,7 @@ func (i *Inventory) statefulSetOf(o *appsv1.StatefulSet) *workload {
 
 func (i *Inventory) putWorkload(w *workload) {
 	before := i.workloads[w.key]
-	// What was asked for may be ahead of what is heard.
+	// The cluster's response may be ahead of the watch.
 	behind := before != nil && before.uid == w.uid && before.generation > w.generation
 	if behind || before != nil && same(before, w) {
 		return
@@ -148,8 +147,8 @@ func (i *Inventory) putWorkload(w *workload) {
 	i.Changed(w.key)
 }
 
-// learn takes in what the cluster was asked about a workload that is known, if that is
-// newer: the other pods of a burst need not ask again.
+// learn updates a known workload from the cluster's response if it is newer, so that other pods of
+// a burst cause no further requests.
 func (i *Inventory) learn(w *workload) {
 	if before := i.workloads[w.key]; before != nil && before.uid == w.uid && before.generation < w.generation {
 		i.workloads[w.key] = w
@@ -177,13 +176,13 @@ func (i *Inventory) removeWorkload(key Key, uid types.UID) {
 	delete(i.reservations, uid)
 }
 
-// replicaSetOf reads a ReplicaSet; one that belongs to no Deployment has no owner.
+// replicaSetOf returns what is kept of a ReplicaSet; one without a Deployment has no owner.
 func replicaSetOf(o *appsv1.ReplicaSet) *replicaSet {
 	rs := &replicaSet{uid: o.UID}
 	if owner := metav1.GetControllerOf(o); owner != nil && owner.Kind == kindDeployment {
 		rs.deployment, rs.owner = owner.UID, Key{kindDeployment, o.Namespace, owner.Name}
 	}
-	// The Deployment's controller counts its ReplicaSets up.
+	// The Deployment's controller numbers its ReplicaSets.
 	rs.revision, _ = strconv.ParseInt(o.Annotations["deployment.kubernetes.io/revision"], 10, 64)
 	return rs
 }
@@ -212,7 +211,7 @@ func (i *Inventory) removeReplicaSet(uid types.UID) {
 	}
 }
 
-// current is the ReplicaSet that a Deployment gives its new pods to.
+// current returns the ReplicaSet of a Deployment's new pods.
 func (i *Inventory) current(w *workload) *replicaSet {
 	var newest *replicaSet
 	for _, rs := range i.setsOf[w.uid] {
@@ -223,8 +222,8 @@ func (i *Inventory) current(w *workload) *replicaSet {
 	return newest
 }
 
-// rule is how the pods of a workload are to be split, and who says so. managed is
-// false where nobody does, or a label says that the workload is to be left alone.
+// rule returns how the pods of a workload should be split, and who requested it. managed is false
+// if nobody did, or if a label excludes the workload.
 func (i *Inventory) rule(w *workload) (d api.DistributionSpec, source api.DistributionSource, managed bool) {
 	if i.barred(w) != "" {
 		return d, "", false
@@ -238,7 +237,7 @@ func (i *Inventory) rule(w *workload) (d api.DistributionSpec, source api.Distri
 	return d, "", false
 }
 
-// barred says why a workload is not split whoever asks for it, "" where it may be.
+// barred says why a workload is never split, or returns "".
 func (i *Inventory) barred(w *workload) string {
 	switch on := w.settings.Enabled; {
 	case i.Off:

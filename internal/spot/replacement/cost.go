@@ -14,8 +14,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
 )
 
-// setCosts has the pods of a Deployment say in which order they go when it gets
-// smaller. Costs that the pods brought along are left alone.
+// setCosts sets the deletion costs of a Deployment's pods, which determine the order of scaling
+// down. Costs that pods had when they were created are not changed.
 func (r *Replacement) setCosts(ctx context.Context, key Key, v *inventory.View) error {
 	if key.Kind != api.KindDeployment || !v.Managed || v.CostsOwn {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// startEvents has events written into the cluster until ctx ends, or stop is called.
+// startEvents writes events to the cluster until ctx is done, or stop is called.
 func (r *Replacement) startEvents(ctx context.Context) (stop func()) {
 	broadcaster := record.NewBroadcaster(record.WithContext(klog.NewContext(ctx, logr.Discard())))
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: r.Client.CoreV1().Events("")})
@@ -20,7 +20,7 @@ func (r *Replacement) startEvents(ctx context.Context) (stop func()) {
 	return broadcaster.Shutdown
 }
 
-// event leaves a note at a workload.
+// event creates an event for a workload.
 func (r *Replacement) event(key Key, uid types.UID, reason, message string) {
 	r.events.Event(&corev1.ObjectReference{
 		APIVersion: "apps/v1", Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, UID: uid,

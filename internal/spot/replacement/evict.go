@@ -15,20 +15,20 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
 )
 
-// errBusy says that enough pods of the cluster are being replaced.
+// errBusy says that too many pods of the cluster are being replaced.
 var errBusy = errors.New("pods of other workloads are being replaced first")
 
-// lostFor is how long a pod counts as going whose eviction got no answer: if it does
-// go, that shows by then.
+// lostFor is how long a pod counts as terminating after an eviction without a response: if it is
+// evicted, that is visible by then.
 const lostFor = 10 * time.Second
 
-// errUnanswered says that nobody knows whether a pod goes.
+// errUnanswered says that it is unknown whether a pod is being evicted.
 var errUnanswered = errors.New("there is no answer")
 
-// errGone says that a pod is gone already, or another has its name. The watch will tell.
+// errGone says that a pod is gone, or another one has its name. The watch will report it.
 var errGone = errors.New("it is gone already")
 
-// replace takes the pod of a plan away.
+// replace evicts the pod of a plan.
 func (r *Replacement) replace(ctx context.Context, key Key, v *inventory.View, plan *split.Plan) error {
 	pod := plan.Replace
 	now := r.Now()
@@ -37,7 +37,7 @@ func (r *Replacement) replace(ctx context.Context, key Key, v *inventory.View, p
 		r.mu.Unlock()
 		return errBusy
 	}
-	// Before it is asked for: the answer may be lost, and the pod go all the same.
+	// Before the request: the response may be lost although the pod is evicted.
 	r.going[key] = going{types.UID(pod.UID), now}
 	r.mu.Unlock()
 	switch err := r.evict(ctx, key.Namespace, pod); {
@@ -65,8 +65,8 @@ func (r *Replacement) replace(ctx context.Context, key Key, v *inventory.View, p
 	return nil
 }
 
-// evict asks for the eviction of a pod, which the disruption budgets of its owner may
-// refuse for now. A cluster that has no evictions is told to delete it.
+// evict requests the eviction of a pod, which disruption budgets may temporarily prevent. If a
+// cluster does not support evictions, it deletes the pod.
 func (r *Replacement) evict(ctx context.Context, namespace string, pod *split.Pod) error {
 	uid := types.UID(pod.UID)
 	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}

@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// fenceAgain is how often nodes are looked at although none has changed.
+	// fenceAgain is how often nodes are checked without a change.
 	fenceAgain = 30 * time.Second
-	// outlived is how long after its announced end a node that is still there takes pods
+	// outlived is how long after its announced termination a node that still exists accepts pods
 	// again.
 	outlived = 10 * time.Minute
 )
 
-// followNodes keeps new pods off nodes that have announced their end, until ctx ends:
-// the pod that takes the place of one there must not come back to it.
+// followNodes keeps new pods off nodes whose termination was announced, until ctx is done: the
+// replacement of a pod must not return to its node.
 func (r *Replacement) followNodes(ctx context.Context) {
 	ticker := time.NewTicker(fenceAgain)
 	defer ticker.Stop()
@@ -49,20 +49,19 @@ func (r *Replacement) tryFence(ctx context.Context, node string, try func() erro
 	}
 }
 
-// Interrupt marks a node as one that ends at a moment. spot.ErrNoNode: there is no
-// such node.
+// Interrupt marks a node that will be terminated at a time. spot.ErrNoNode: there is no such node.
 func (r *Replacement) Interrupt(ctx context.Context, node string, ends time.Time) error {
 	return r.taint(ctx, node, &corev1.Taint{
 		Key: spot.TaintInterruption, Value: strconv.FormatInt(ends.Unix(), 10), Effect: corev1.TaintEffectNoSchedule,
 	})
 }
 
-// Withdraw takes the mark off a node. spot.ErrNoNode: there is no such node.
+// Withdraw removes the mark from a node. spot.ErrNoNode: there is no such node.
 func (r *Replacement) Withdraw(ctx context.Context, node string) error {
 	return r.taint(ctx, node, nil)
 }
 
-// taint gives a node our taint, in the place of one that it has; nil is none.
+// taint sets our taint on a node, replacing an existing one; nil removes it.
 func (r *Replacement) taint(ctx context.Context, name string, taint *corev1.Taint) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		node, err := r.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})

@@ -12,11 +12,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
 )
 
-// forgetAfter is how long a pod may take to go before it is not waited for any more.
+// forgetAfter is how long to wait for a pod to terminate.
 const forgetAfter = 10 * time.Minute
 
-// look looks at one workload and does what is to be done about it now. again is when
-// to look once more although nothing changed, 0 for not.
+// look checks one workload and does what is due. again is when to check again without a change, 0
+// for never.
 func (r *Replacement) look(ctx context.Context, key Key) (again time.Duration, err error) {
 	v, ok := r.inventory.View(key, r.Recreate)
 	if !ok {
@@ -60,7 +60,7 @@ func (r *Replacement) look(ctx context.Context, key Key) (again time.Duration, e
 	return again, err
 }
 
-// gone are pods with one of them marked as going.
+// gone returns the pods with one of them marked as terminating.
 func gone(pods []split.Pod, uid string) []split.Pod {
 	for i := range pods {
 		if pods[i].UID == uid {
@@ -70,7 +70,7 @@ func gone(pods []split.Pod, uid string) []split.Pod {
 	return pods
 }
 
-// sooner is the shorter of a pause, where 0 is none, and the one until a moment.
+// sooner returns the shorter of a delay, where 0 means none, and the time until at.
 func sooner(pause time.Duration, at, now time.Time) time.Duration {
 	wait := at.Sub(now)
 	if at.IsZero() || wait <= 0 || pause > 0 && pause < wait {
@@ -86,7 +86,7 @@ func joined(a, b string) string {
 	return a + "; " + b
 }
 
-// missing reports on a workload that the cluster does not have.
+// missing reports a workload that the cluster does not have.
 func (r *Replacement) missing(key Key) {
 	r.mu.Lock()
 	delete(r.going, key)
@@ -100,7 +100,7 @@ func (r *Replacement) missing(key Key) {
 	r.tell(Report{Key: key, Gone: true})
 }
 
-// markGoing has a pod whose end was asked for count as going until it is gone.
+// markGoing makes a pod whose eviction was requested count as terminating until it is gone.
 func (r *Replacement) markGoing(key Key, v *inventory.View, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -117,7 +117,7 @@ func (r *Replacement) markGoing(key Key, v *inventory.View, now time.Time) {
 	delete(r.going, key)
 }
 
-// tellOf reports on a workload that there is.
+// tellOf reports an existing workload.
 func (r *Replacement) tellOf(key Key, v *inventory.View, plan split.Plan) {
 	isSplit := false
 	live := split.Live(v.Pods)

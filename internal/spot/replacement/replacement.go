@@ -1,7 +1,6 @@
-// Package replacement brings the pods of workloads in one cluster to their split, one
-// pod of a workload at a time: it asks for the eviction of a pod that should not be what
-// it is, and the workload's controller makes another. It does the same, ahead, for the
-// pods of nodes that have announced their end.
+// Package replacement moves the pods of workloads in one cluster to their split, one pod of a
+// workload at a time: it evicts a pod of the wrong type, and the workload's controller creates
+// another. It does the same in advance for the pods of nodes whose termination was announced.
 package replacement
 
 import (
@@ -25,43 +24,42 @@ import (
 )
 
 const (
-	// workers is how many workloads are looked at at a time.
+	// workers is how many workloads are processed concurrently.
 	workers = 4
-	// maxGoing is how many pods of a cluster are being replaced at a time, each of
-	// another workload: when everything changes at once, the cluster has to find room
-	// for that many.
+	// maxGoing is how many pods of a cluster are replaced at the same time, each of another
+	// workload: when everything changes at once, the cluster must find room for that many.
 	maxGoing = 50
-	// lookAgain is how often every workload is looked at although nothing changed.
+	// lookAgain is how often every workload is checked without a change.
 	lookAgain = 30 * time.Second
-	// busyPause is how long a workload waits when others are being replaced.
+	// busyPause is how long a workload waits while others are being replaced.
 	busyPause = time.Second
 )
 
-// Key names a Deployment or StatefulSet of the cluster.
+// Key identifies a Deployment or StatefulSet in the cluster.
 type Key = inventory.Key
 
-// Report is what became of a workload's split.
+// Report is the state of a workload's split.
 type Report struct {
 	Key    Key
 	Source api.DistributionSource
-	// Distribution is without the name of the cluster.
+	// Distribution does not contain the name of the cluster.
 	Distribution api.ClusterDistribution
-	// Gone says that there is nothing to report of the workload any more.
+	// Gone says that there is nothing left to report about the workload.
 	Gone bool
 }
 
 // Options of a Replacement. All are required.
 type Options struct {
 	Client kubernetes.Interface
-	// Recreate says that pods which are not to be split any more are replaced.
+	// Recreate says that pods are replaced when they are no longer split.
 	Recreate bool
-	// Hold says why new pods would not be split, "" where they would.
+	// Hold says why new pods would not be split, or returns "".
 	Hold func() string
-	// Report is told what is new of a workload.
+	// Report is called with changes of a workload.
 	Report func(Report)
-	// Replaced counts a pod that was replaced, by reason.
+	// Replaced counts a replaced pod by reason.
 	Replaced func(split.Reason)
-	// Faults is told of panics; nil tells nobody.
+	// Faults records panics. If nil, panics are not recorded.
 	Faults *fault.Component
 	Logger *slog.Logger
 	Now    func() time.Time
@@ -72,25 +70,24 @@ type Replacement struct {
 	Options
 	inventory *inventory.Inventory
 	queue     workqueue.TypedRateLimitingInterface[Key]
-	fence     chan struct{} // has room for one: a node may have to be fenced
+	fence     chan struct{} // capacity of one: a node may have to be fenced
 	events    record.EventRecorder
 
 	mu    sync.Mutex
 	going map[Key]going
 	tries map[Key]tries
-	done  map[Key]int64 // pods replaced
+	done  map[Key]int64 // number of pods replaced
 	told  map[Key]Report
 }
 
-// going is a pod whose end was asked for. Until it is gone, no other of the workload
-// is touched, whatever the picture of the cluster says.
+// going is a pod whose eviction was requested. Until it is gone, no other pod of the workload is
+// touched, whatever the inventory shows.
 type going struct {
 	pod types.UID
 	at  time.Time
 }
 
-// New makes a Replacement. Its inventory is given to it afterwards, which needs
-// Changed and NodeEnds.
+// New returns a Replacement. Its inventory, which needs Changed and NodeEnds, is passed to Run.
 func New(o Options) *Replacement {
 	return &Replacement{
 		Options: o, fence: make(chan struct{}, 1),
@@ -99,13 +96,13 @@ func New(o Options) *Replacement {
 	}
 }
 
-// Close ends what New has started, for one that may not have run.
+// Close stops what New has started, for a Replacement that may not have run.
 func (r *Replacement) Close() { r.queue.ShutDown() }
 
-// Changed tells that something is new about a workload.
+// Changed queues a workload that has changed.
 func (r *Replacement) Changed(key Key) { r.queue.Add(key) }
 
-// NodeEnds tells that a node has announced its end and still takes pods.
+// NodeEnds notifies that a node's termination was announced and it still accepts pods.
 func (r *Replacement) NodeEnds(string) {
 	select {
 	case r.fence <- struct{}{}:
@@ -113,7 +110,7 @@ func (r *Replacement) NodeEnds(string) {
 	}
 }
 
-// Run works on what i has until ctx ends.
+// Run processes the workloads in i until ctx is done.
 func (r *Replacement) Run(ctx context.Context, i *inventory.Inventory) error {
 	r.inventory = i
 	defer r.queue.ShutDown()
@@ -131,7 +128,7 @@ func (r *Replacement) Run(ctx context.Context, i *inventory.Inventory) error {
 	return group.Wait()
 }
 
-// LookAtAll has every workload looked at again.
+// LookAtAll queues every workload.
 func (r *Replacement) LookAtAll() {
 	for _, key := range r.inventory.Keys() {
 		r.queue.Add(key)
@@ -146,7 +143,7 @@ func (r *Replacement) LookAtAll() {
 func (r *Replacement) lookAtAll(ctx context.Context) {
 	ticker := time.NewTicker(lookAgain)
 	defer ticker.Stop()
-	defer r.queue.ShutDown() // which ends the workers
+	defer r.queue.ShutDown() // stops the workers
 	for {
 		r.LookAtAll()
 		select {
@@ -181,7 +178,7 @@ func (r *Replacement) work(ctx context.Context) {
 	}
 }
 
-// tell reports on a workload if that says anything new.
+// tell reports a workload if its report has changed.
 func (r *Replacement) tell(report Report) {
 	r.mu.Lock()
 	before, known := r.told[report.Key]
@@ -201,5 +198,5 @@ func (r *Replacement) tell(report Report) {
 	r.Report(report)
 }
 
-// name is how a workload is named in logs.
+// name returns the name of a workload for logs.
 func name(key Key) string { return fmt.Sprintf("%s %s/%s", key.Kind, key.Namespace, key.Name) }

@@ -26,18 +26,17 @@ import (
 )
 
 const (
-	// maxAnswer bounds what a cluster answers to one request that is no watch.
+	// maxAnswer limits the size of a cluster's response, except of a watch.
 	maxAnswer = 512 << 20
-	// removeWithin is how long the removal of what was installed may take.
+	// removeWithin is the timeout of uninstalling.
 	removeWithin = 10 * time.Second
-	// drainedAfter is how often an agent that splits nothing any more looks whether it
-	// is done.
+	// drainedAfter is how often an agent of a cluster with spot disabled checks whether it is done.
 	drainedAfter = 5 * time.Second
-	// statusEvery is how often the status of the cluster is looked at.
+	// statusEvery is how often the status of the cluster is checked.
 	statusEvery = time.Second
 )
 
-// removeAgain is when what was installed is removed after a removal that failed.
+// removeAgain is the backoff after a failed uninstallation.
 var removeAgain = backoff.Backoff{First: time.Second, Most: 5 * time.Minute}
 
 // agent splits the workloads of one cluster.
@@ -48,10 +47,10 @@ type agent struct {
 	secret string
 	figure *clusterFigures
 	end    sync.Once
-	done   chan struct{} // closed when it has come to its end
+	done   chan struct{} // closed when it has ended
 
 	mu        sync.Mutex
-	remove    bool // what was installed, at the end
+	remove    bool // uninstall at the end
 	asked     map[inventory.Key]inventory.Asked
 	inventory *inventory.Inventory // nil before it is connected
 	replaces  *replacement.Replacement
@@ -71,14 +70,14 @@ func newAgent(r *Runner, name string, t target, asked map[inventory.Key]inventor
 	return a
 }
 
-// leave says before the agent is stopped whether what it installed is removed.
+// leave says, before the agent is stopped, whether to uninstall.
 func (a *agent) leave(remove bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.remove = remove
 }
 
-// ask tells what workloads ask for in the cluster.
+// ask sets the requests of workloads for the cluster.
 func (a *agent) ask(asked map[inventory.Key]inventory.Asked) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -86,7 +85,7 @@ func (a *agent) ask(asked map[inventory.Key]inventory.Asked) {
 	if a.inventory != nil {
 		a.inventory.Ask(asked)
 	}
-	// A workload that is back before anybody looked has nothing new to tell.
+	// A workload that was removed and came back before it was checked has no changes to report.
 	for key := range asked {
 		if report, ok := a.told[key]; ok {
 			a.pass(report)
@@ -97,8 +96,7 @@ func (a *agent) ask(asked map[inventory.Key]inventory.Asked) {
 // Secret implements webhook.Cluster.
 func (a *agent) Secret() string { return a.secret }
 
-// Assign implements webhook.Cluster. Before everything was listed once, counts would
-// be wrong.
+// Assign implements webhook.Cluster. Before everything has been listed once, counts would be wrong.
 func (a *agent) Assign(ctx context.Context, c webhook.Creation) webhook.Assignment {
 	a.mu.Lock()
 	i := a.inventory
@@ -114,8 +112,8 @@ func (a *agent) Assign(ctx context.Context, c webhook.Creation) webhook.Assignme
 	}
 }
 
-// run works on the cluster until ctx ends, or nothing is left to do. The error is a
-// *fault.Panic: what an agent knew when it panicked is of no use, and it begins anew.
+// run works on the cluster until ctx is done, or there is nothing left to do. The error is a
+// *fault.Panic: after a panic the agent's state is unusable, and it is restarted from scratch.
 func (a *agent) run(ctx context.Context) error {
 	err := fault.Confine("", func() error { return a.attend(ctx) })
 	if err == nil {
@@ -124,7 +122,7 @@ func (a *agent) run(ctx context.Context) error {
 	return err
 }
 
-// attend works on the cluster until ctx ends. The error is a *fault.Panic.
+// attend works on the cluster until ctx is done. The error is a *fault.Panic.
 func (a *agent) attend(ctx context.Context) error {
 	closeAll, err := a.connect()
 	if err != nil {
@@ -157,7 +155,7 @@ func (a *agent) attend(ctx context.Context) error {
 	return nil
 }
 
-// connect prepares the access to the cluster, and what works on it.
+// connect prepares the access to the cluster and creates the agent's parts.
 func (a *agent) connect() (closeAll func(), err error) {
 	config, connection, err := a.runner.Kubernetes.Clusters.Open(a.name, a.target.kubeconfig, maxAnswer)
 	if err != nil {
@@ -176,7 +174,7 @@ func (a *agent) connect() (closeAll func(), err error) {
 	return closeAll, nil
 }
 
-// equip makes what works on the cluster.
+// equip creates the agent's parts.
 func (a *agent) equip(config *rest.Config, connection *kube.Connection, shared *feed.Feed) error {
 	clients := func(perSecond float32) (*kubernetes.Clientset, error) {
 		c := rest.CopyConfig(config)
@@ -185,7 +183,7 @@ func (a *agent) equip(config *rest.Config, connection *kube.Connection, shared *
 		c.QPS, c.Burst = perSecond, int(2*perSecond)
 		return kubernetes.NewForConfigAndClient(c, connection.HTTP)
 	}
-	// Pods that wait for their admission go before what is being corrected.
+	// Pods waiting for admission take priority over replacements.
 	reading, err := clients(500)
 	if err != nil {
 		return kube.Incomplete()
@@ -219,7 +217,7 @@ func (a *agent) equip(config *rest.Config, connection *kube.Connection, shared *
 	return nil
 }
 
-// newInstaller is nil where the server has no webhook.
+// newInstaller returns nil if the server has no webhook.
 func (a *agent) newInstaller(client kubernetes.Interface, logger *slog.Logger) (*install.Installer, error) {
 	if a.runner.Authority == nil {
 		return nil, nil
@@ -230,7 +228,7 @@ func (a *agent) newInstaller(client kubernetes.Interface, logger *slog.Logger) (
 	})
 }
 
-// begin runs a task beside the others of a group. One that panics ends all of them.
+// begin runs a task in a group. If it panics, the whole group ends.
 func (a *agent) begin(ctx context.Context, group *errgroup.Group, task func(context.Context) error) {
 	group.Go(func() error {
 		err := fault.Confine("", func() error { return task(ctx) })
@@ -244,14 +242,14 @@ func (a *agent) begin(ctx context.Context, group *errgroup.Group, task func(cont
 	})
 }
 
-// know keeps knowing what there is in the cluster, and changes nothing there.
+// know maintains the inventory of the cluster without changing anything there.
 func (a *agent) know(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	a.begin(ctx, group, a.inventory.Run)
 	return group.Wait()
 }
 
-// split works on a cluster that has spot enabled. The error is a *fault.Panic.
+// split works on a cluster with spot enabled. The error is a *fault.Panic.
 func (a *agent) split(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	a.begin(ctx, group, a.inventory.Run)
@@ -269,9 +267,8 @@ func (a *agent) followInstallation(ctx context.Context) error {
 	return a.installer.Run(ctx)
 }
 
-// undo works on a cluster that has spot switched off: what may have been installed goes,
-// and pods that are to be recreated are replaced until none is left. The error is a
-// *fault.Panic.
+// undo works on a cluster with spot disabled: it uninstalls the webhook, and replaces pods that
+// must be recreated until none is left. The error is a *fault.Panic.
 func (a *agent) undo(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	a.begin(ctx, group, func(ctx context.Context) error { a.uninstallAtLast(ctx); return nil })
@@ -281,8 +278,8 @@ func (a *agent) undo(ctx context.Context) error {
 	return group.Wait()
 }
 
-// drain replaces pods until none is left that was created for a type of nodes. The
-// error is a *fault.Panic.
+// drain replaces pods until none is left that was created for a node type. The error is a
+// *fault.Panic.
 func (a *agent) drain(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -305,13 +302,13 @@ func (a *agent) drain(ctx context.Context) error {
 	return group.Wait()
 }
 
-// uninstallAtLast removes what was installed as soon as the cluster can be reached.
+// uninstallAtLast uninstalls the webhook as soon as the cluster can be reached.
 func (a *agent) uninstallAtLast(ctx context.Context) {
 	for failures := 1; !a.uninstall(ctx) && backoff.Wait(ctx, removeAgain.After(failures)); failures++ {
 	}
 }
 
-// uninstall removes what was installed, and reports whether it is gone.
+// uninstall uninstalls the webhook, and reports whether that succeeded.
 func (a *agent) uninstall(ctx context.Context) bool {
 	if a.installer == nil {
 		return true
@@ -337,7 +334,7 @@ func (a *agent) hold() string {
 	return condition.Message
 }
 
-// take takes in what was observed of a workload.
+// take accepts the report about a workload in the cluster.
 func (a *agent) take(report replacement.Report) {
 	a.mu.Lock()
 	if report.Gone {
@@ -349,7 +346,7 @@ func (a *agent) take(report replacement.Report) {
 	a.pass(report)
 }
 
-// pass passes a report on to the workload that it is about, if there is one.
+// pass forwards a report to the workload object that it belongs to, if any.
 func (a *agent) pass(report replacement.Report) {
 	if !a.target.enabled {
 		return
@@ -364,7 +361,7 @@ func (a *agent) pass(report replacement.Report) {
 	a.runner.reports.tell(key, d)
 }
 
-// reported is what was observed of all workloads.
+// reported returns the last reports about all workloads.
 func (a *agent) reported() map[inventory.Key]replacement.Report {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/replacement"
 )
 
-// connected is the agent of a cluster that knows what there is in it. The error wraps
+// connected returns the agent of a cluster whose inventory is complete. The error wraps
 // spot.ErrNotEnabled or spot.ErrNotConnected.
 func (r *Runner) connected(cluster string) (*agent, error) {
 	a := r.agent(cluster)
@@ -32,13 +32,13 @@ func (r *Runner) connected(cluster string) (*agent, error) {
 	return nil, fmt.Errorf("%s: %w", cluster, spot.ErrNotConnected)
 }
 
-// Interrupt announces that a node of a cluster ends. The errors wrap spot.ErrNotEnabled,
+// Interrupt announces that a node of a cluster will be terminated. Errors wrap spot.ErrNotEnabled,
 // spot.ErrNotConnected or spot.ErrNoNode.
 func (r *Runner) Interrupt(ctx context.Context, cluster, node string, deadline time.Time) error {
 	return r.mark(cluster, node, func(p *replacement.Replacement) error { return p.Interrupt(ctx, node, deadline) })
 }
 
-// Withdraw takes that back.
+// Withdraw withdraws the announcement.
 func (r *Runner) Withdraw(ctx context.Context, cluster, node string) error {
 	return r.mark(cluster, node, func(p *replacement.Replacement) error { return p.Withdraw(ctx, node) })
 }
@@ -59,7 +59,7 @@ func (r *Runner) mark(cluster, node string, do func(*replacement.Replacement) er
 	return fmt.Errorf("%s: %w: %s", cluster, spot.ErrNotConnected, message)
 }
 
-// Distributions are the workloads whose pods are split in a cluster. The errors wrap
+// Distributions returns the workloads whose pods are split in a cluster. Errors wrap
 // spot.ErrNotEnabled or spot.ErrNotConnected.
 func (r *Runner) Distributions(cluster string) ([]api.DistributedWorkload, error) {
 	a, err := r.connected(cluster)

@@ -15,26 +15,25 @@ import (
 )
 
 const (
-	// reportEvery is how often what is new of workloads is passed on, all at once.
+	// reportEvery is the interval at which changes of workloads are written, in batches.
 	reportEvery = 250 * time.Millisecond
-	// reportAgain is the pause after a failure.
+	// reportAgain is the delay after a failure.
 	reportAgain = 2 * time.Second
-	// maxMessage bounds what is said of a workload, in bytes.
+	// maxMessage limits the length of a message about a workload, in bytes.
 	maxMessage = 512
 )
 
-// reports are what is observed of the workloads of this server, on its way to their
-// status. What the status says is compared with what was observed: what was lost on
-// the way, or taken out of it, is told again.
+// reports are the observations of workloads on the way to their status. The status is compared with
+// the observations, so that what was lost or removed is written again.
 type reports struct {
 	workloads Workloads
 	logger    *slog.Logger
-	wake      chan struct{} // has room for one
+	wake      chan struct{} // capacity of one
 
 	mu       sync.Mutex
 	observed map[subject]api.ClusterDistribution
 	stored   map[api.Key][]api.ClusterDistribution // of workloads with a distribution
-	runs     map[api.Key]map[string]struct{}       // the clusters that each runs on
+	runs     map[api.Key]map[string]struct{}       // clusters of each workload
 	due      map[subject]struct{}
 }
 
@@ -51,7 +50,7 @@ func newReports(w Workloads, logger *slog.Logger) *reports {
 	}
 }
 
-// tell takes in what is observed of a workload in a cluster.
+// tell accepts an observation of a workload in a cluster.
 func (r *reports) tell(key api.Key, d api.ClusterDistribution) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,21 +62,20 @@ func (r *reports) tell(key api.Key, d api.ClusterDistribution) {
 	r.check(at)
 }
 
-// forget takes in that nothing is observed any more.
+// forget removes the observation of a workload in a cluster.
 func (r *reports) forget(key api.Key, cluster string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.drop(subject{key, cluster})
 }
 
-// drop forgets what was observed, and what of it was to be told. The caller holds the
-// lock.
+// drop removes an observation and its pending report. The caller holds the lock.
 func (r *reports) drop(at subject) {
 	delete(r.observed, at)
 	delete(r.due, at)
 }
 
-// put takes in a workload as it is stored.
+// put updates a workload from the store.
 func (r *reports) put(w *api.Workload) {
 	key := api.KeyOf(w)
 	if w.Spec.Distribution == nil {
@@ -114,8 +112,7 @@ func (r *reports) remove(key api.Key) {
 	delete(r.runs, key)
 }
 
-// check has what is observed told where the workload runs there and its status says
-// something else.
+// check queues an observation if the workload runs in the cluster and its status differs.
 func (r *reports) check(at subject) {
 	d, observed := r.observed[at]
 	_, runs := r.runs[at.key][at.cluster]
@@ -131,7 +128,7 @@ func (r *reports) check(at subject) {
 	}
 }
 
-// run passes reports on until ctx ends.
+// run writes reports until ctx is done.
 func (r *reports) run(ctx context.Context) error {
 	for {
 		select {
@@ -151,7 +148,7 @@ func (r *reports) run(ctx context.Context) error {
 	}
 }
 
-// take are the reports that are due, in a fixed order.
+// take returns the pending reports in a fixed order.
 func (r *reports) take() []reconcile.DistributionReport {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package runner splits workloads over the on-demand and spot nodes of every cluster
-// that has spot enabled: it follows what the server knows of clusters and workloads,
-// has one agent for each such cluster, and passes on what these observe.
+// Package runner splits workloads between the on-demand and spot nodes of every cluster with spot
+// enabled: it follows the server's clusters and workloads, runs one agent for each such cluster,
+// and forwards their observations.
 package runner
 
 import (
@@ -22,17 +22,17 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
 )
 
-// Clusters takes what is observed of clusters; *signal.Runner does.
+// Clusters accepts observations of clusters; *signal.Runner implements it.
 type Clusters interface {
 	ObservedSpot(cluster, uid string, status *api.SpotStatus, condition api.Condition)
 }
 
-// Workloads takes what is observed of workloads; *reconcile.Reconciler does.
+// Workloads accepts observations of workloads; *reconcile.Reconciler implements it.
 type Workloads interface {
 	ReportDistributions(ctx context.Context, reports []reconcile.DistributionReport) error
 }
 
-// Authority is what makes clusters trust the webhook; *certificate.Authority does.
+// Authority provides the certificates that clusters trust; *certificate.Authority implements it.
 type Authority interface {
 	Bundle() (bundle []byte, changed <-chan struct{})
 	Secret(clusterUID string) string
@@ -40,32 +40,30 @@ type Authority interface {
 
 // Options of a Runner.
 type Options struct {
-	// Fleet tells what there is. Clusters and Workloads take what is observed. All
-	// three are required.
+	// Fleet holds the objects. Clusters and Workloads accept observations. All three are required.
 	Fleet     *fleet.Fleet
 	Clusters  Clusters
 	Workloads Workloads
-	// Authority and WebhookURL say how clusters reach the webhook. Without them nothing
-	// is split.
+	// Authority and WebhookURL determine how clusters reach the webhook. Without them nothing is
+	// split.
 	Authority  Authority
 	WebhookURL string
-	// ExcludeNamespaces are those, besides the system's, whose pods are left alone.
+	// ExcludeNamespaces are excluded, in addition to the system's.
 	ExcludeNamespaces []string
-	// Gone is told of clusters in which nothing is split any more. Default: nobody is.
+	// Gone is called for clusters in which nothing is split anymore. It may be nil.
 	Gone func(cluster string)
-	// ReturnAfter is how long there have to be spot nodes again before pods return.
+	// ReturnAfter is how long spot nodes must have been available again before pods return.
 	ReturnAfter time.Duration
-	// AdmitOnly says that another server does everything but the admission of pods:
-	// here is only known what there is in the clusters. Clusters, Workloads and
-	// Authority.Bundle are then not used.
+	// AdmitOnly says that another server does everything except the admission of pods: this one
+	// only maintains inventories. Clusters, Workloads and Authority.Bundle are then not used.
 	AdmitOnly bool
 	// Kubernetes are the feeds of clusters. Required.
 	Kubernetes *feed.Group
-	// Faults is told of panics. Nil tells nobody.
+	// Faults records panics. If nil, panics are not recorded.
 	Faults *fault.Recorder
-	// Logger. Default: discards.
+	// Logger. If nil, log messages are discarded.
 	Logger *slog.Logger
-	// Now is the clock. Default time.Now.
+	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 }
 
@@ -82,7 +80,7 @@ type Runner struct {
 	agents map[string]*agent // by cluster
 }
 
-// New makes a Runner without agents.
+// New returns a Runner without agents.
 func New(o Options) *Runner {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -99,10 +97,10 @@ func New(o Options) *Runner {
 	return r
 }
 
-// Collectors are the runner's own figures.
+// Collectors returns the runner's metrics.
 func (r *Runner) Collectors() []prometheus.Collector { return r.figures.collectors() }
 
-// Run splits until ctx ends.
+// Run runs until ctx is done.
 func (r *Runner) Run(ctx context.Context) error {
 	select {
 	case <-r.Fleet.Ready():
@@ -142,9 +140,9 @@ func (r *Runner) follow(ctx context.Context, subscription *fleet.Subscription) e
 	}
 }
 
-// take takes in an object as it is now; nil says that it is gone.
+// take updates an object; nil means that it is gone.
 func (r *Runner) take(key api.Key, now *fleet.Entry) {
-	// The agent of a cluster remembers what it ends with by the cluster's key.
+	// The agent of a cluster records panics by the cluster's key.
 	err := fault.Confine(key.String(), func() error {
 		switch {
 		case key.Kind == api.KindWorkload && now != nil:
@@ -173,7 +171,7 @@ func (r *Runner) putWorkload(object api.Object) {
 	}
 }
 
-// deliver tells the agents what is asked for in their clusters by now.
+// deliver passes changed requests to the agents of their clusters.
 func (r *Runner) deliver() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -185,8 +183,7 @@ func (r *Runner) deliver() {
 	}
 }
 
-// reportUnsplit reports on the workloads of a cluster that has no agent to do so. The
-// caller holds the lock.
+// reportUnsplit reports the workloads of a cluster without an agent. The caller holds the lock.
 func (r *Runner) reportUnsplit(cluster string) {
 	if a := r.agents[cluster]; r.AdmitOnly || a != nil && a.target.splits() {
 		return
@@ -214,7 +211,7 @@ func (r *Runner) putCluster(object api.Object) {
 	}
 }
 
-// putTarget has a cluster treated in another way than before, if it is another.
+// putTarget replaces the agent of a cluster if its target has changed.
 func (r *Runner) putTarget(name string, t target) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -223,7 +220,7 @@ func (r *Runner) putTarget(name string, t target) {
 		return
 	}
 	if old != nil {
-		// What a new agent of the same cluster is going to install needs no removal.
+		// What a new agent of the same cluster installs again need not be uninstalled.
 		old.leave(!t.splits() || t.uid != old.target.uid)
 		delete(r.agents, name)
 		r.running.Stop(name)
@@ -246,7 +243,7 @@ func (r *Runner) agent(name string) *agent {
 	return r.agents[name]
 }
 
-// Cluster is what the webhook asks about a cluster; false where nothing is split.
+// Cluster returns what the webhook needs to know about a cluster; false if nothing is split.
 func (r *Runner) Cluster(name string) (webhook.Cluster, bool) {
 	a := r.agent(name)
 	if a == nil || !a.target.splits() {

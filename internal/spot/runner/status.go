@@ -11,13 +11,13 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 )
 
-// The reasons of SpotReady besides those of the installation.
+// Reasons of SpotReady, besides those of the installation.
 const (
 	reasonNoWebhook  = "NoWebhook"
 	reasonConnecting = "Connecting"
 )
 
-// followStatus reports on the cluster until ctx ends.
+// followStatus reports the cluster's status until ctx is done.
 func (a *agent) followStatus(ctx context.Context) {
 	ticker := time.NewTicker(statusEvery)
 	defer ticker.Stop()
@@ -25,13 +25,13 @@ func (a *agent) followStatus(ctx context.Context) {
 	for {
 		var changed <-chan struct{}
 		if a.installer != nil {
-			changed = a.installer.Changed() // before it is looked at
+			changed = a.installer.Changed() // before the state is read
 		}
 		condition := a.reportStatus(ctx)
 		if now := condition.Status == api.ConditionTrue; now != ready {
 			ready = now
 			if now {
-				a.replaces.LookAtAll() // what was held back is not any more
+				a.replaces.LookAtAll() // held-back workloads can continue
 			}
 		}
 		select {
@@ -43,8 +43,7 @@ func (a *agent) followStatus(ctx context.Context) {
 	}
 }
 
-// reportStatus tells what is observed of the cluster. The one who takes it leaves out
-// what is not new.
+// reportStatus reports the observed state of the cluster. The receiver ignores unchanged states.
 func (a *agent) reportStatus(ctx context.Context) api.Condition {
 	condition := a.condition()
 	condition.Type = api.ConditionSpotReady
@@ -54,7 +53,7 @@ func (a *agent) reportStatus(ctx context.Context) api.Condition {
 	return condition
 }
 
-// status counts what is split in the cluster, nil where that is not known.
+// status counts what is split in the cluster; nil if unknown.
 func (a *agent) status() *api.SpotStatus {
 	a.mu.Lock()
 	i := a.inventory
@@ -84,7 +83,7 @@ func (a *agent) status() *api.SpotStatus {
 	return s
 }
 
-// isSplit reports whether somebody splits the pods of a workload.
+// isSplit reports whether the pods of a workload are being split.
 func isSplit(d *api.ClusterDistribution) bool {
 	return d.State != api.DistributionUnmanaged && d.State != api.DistributionAbsent
 }

@@ -8,16 +8,16 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
 )
 
-// wishes are what workloads ask for, by cluster. One goroutine writes them; the maps
-// that of returns are never changed afterwards.
+// wishes are the requests of workloads by cluster. A single goroutine modifies them; maps returned
+// by of are never modified afterwards.
 type wishes struct {
 	clusters map[string]map[inventory.Key]inventory.Asked
 	names    map[api.Key]wish
 	touched  map[string]struct{} // since the last call of changed
-	own      map[string]struct{} // clusters whose map nobody else has
+	own      map[string]struct{} // clusters whose map has not been shared
 }
 
-// wish is what one workload asks for.
+// wish is the request of one workload.
 type wish struct {
 	key      inventory.Key
 	clusters map[string]inventory.Asked
@@ -27,7 +27,7 @@ func newWishes() wishes {
 	return wishes{map[string]map[inventory.Key]inventory.Asked{}, map[api.Key]wish{}, map[string]struct{}{}, map[string]struct{}{}}
 }
 
-// put takes in a workload as it is now.
+// put updates a workload.
 func (w *wishes) put(object *api.Workload) {
 	key := api.KeyOf(object)
 	before := w.names[key]
@@ -53,7 +53,7 @@ func (w *wishes) replace(before, now wish) {
 		list := w.clusters[cluster]
 		w.touched[cluster] = struct{}{}
 		if _, own := w.own[cluster]; !own {
-			// What was given away stays as it is.
+			// Shared maps must not be modified.
 			if list = maps.Clone(list); list == nil {
 				list = map[inventory.Key]inventory.Asked{}
 			}
@@ -70,7 +70,7 @@ func (w *wishes) replace(before, now wish) {
 	}
 }
 
-// changed are the clusters for which something else is asked than at the last call.
+// changed returns the clusters whose requests have changed since the last call.
 func (w *wishes) changed() []string {
 	names := make([]string, 0, len(w.touched))
 	for name := range w.touched {
@@ -84,14 +84,14 @@ func (w *wishes) changed() []string {
 	return names
 }
 
-// of is what is asked for in a cluster.
+// of returns the requests for a cluster.
 func (w *wishes) of(cluster string) map[inventory.Key]inventory.Asked {
 	delete(w.own, cluster)
 	return w.clusters[cluster]
 }
 
-// wishOf is what a workload asks for, in each cluster that it runs on. On one that it is
-// leaving the part of a count stays that it had there, as far as that is known.
+// wishOf returns the request of a workload for each cluster that it runs on. In a cluster that it
+// is leaving, its previous part of a count is kept, if known.
 func wishOf(w *api.Workload, before wish) wish {
 	d := w.Spec.Distribution
 	if d == nil || !w.Spec.Distributable() {
@@ -107,7 +107,7 @@ func wishOf(w *api.Workload, before wish) wish {
 	}
 	for _, c := range w.Status.Clusters {
 		own := *d
-		// A count holds over all clusters: this is the part of it that was given to one.
+		// A count applies to all clusters together: this is the part of this cluster.
 		if counted(d) && c.OnDemand != nil && *c.OnDemand < c.Replicas {
 			own.CustomOnDemand = api.OnDemandAmount(strconv.FormatInt(*c.OnDemand, 10))
 		}
@@ -116,14 +116,13 @@ func wishOf(w *api.Workload, before wish) wish {
 	return out
 }
 
-// counted reports whether a distribution has a number of replicas on on-demand nodes.
+// counted reports whether a distribution has a number of on-demand replicas.
 func counted(d *api.DistributionSpec) bool {
 	_, percent, err := d.CustomOnDemand.Parse()
 	return d.Mode == api.ModeCustom && err == nil && !percent
 }
 
-// workloadKey is the workload that asks for something by the name that it has in
-// clusters.
+// workloadKey returns the key of the workload object for a workload in a cluster.
 func workloadKey(key inventory.Key) api.Key {
 	return api.Key{Kind: api.KindWorkload, Namespace: key.Namespace, Name: key.Name}
 }

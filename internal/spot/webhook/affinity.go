@@ -2,11 +2,10 @@ package webhook
 
 import "strconv"
 
-// preferenceWeight is how much running on a spot node counts for the scheduler,
-// beside what the user prefers.
+// preferenceWeight is the weight of running on a spot node, next to the user's preferences.
 const preferenceWeight = 10
 
-// affinity is what is read of a pod's affinity.
+// affinity is the part of a pod's affinity that is read.
 type affinity struct {
 	NodeAffinity *nodeAffinity `json:"nodeAffinity"`
 }
@@ -16,19 +15,18 @@ type nodeAffinity struct {
 	Preferred []struct{}    `json:"preferredDuringSchedulingIgnoredDuringExecution,omitempty"`
 }
 
-// nodeSelector takes the nodes that one of its terms takes.
+// nodeSelector matches the nodes that one of its terms matches.
 type nodeSelector struct {
 	Terms []nodeSelectorTerm `json:"nodeSelectorTerms"`
 }
 
-// nodeSelectorTerm takes the nodes that all of its rules take, and none where it has
-// no rules.
+// nodeSelectorTerm matches the nodes that meet all of its requirements, and none if it is empty.
 type nodeSelectorTerm struct {
 	Expressions []requirement `json:"matchExpressions,omitempty"`
 	Fields      []struct{}    `json:"matchFields,omitempty"`
 }
 
-// requirement is a rule about one label of a node.
+// requirement is a requirement on one label of a node.
 type requirement struct {
 	Key      string   `json:"key"`
 	Operator string   `json:"operator"`
@@ -40,7 +38,7 @@ type preference struct {
 	Preference nodeSelectorTerm `json:"preference"`
 }
 
-// The places in a pod.
+// Paths in a pod.
 const (
 	pathAffinity     = "/spec/affinity"
 	pathNodeAffinity = pathAffinity + "/nodeAffinity"
@@ -49,7 +47,7 @@ const (
 	pathTolerations  = "/spec/tolerations"
 )
 
-// empty reports whether the term takes no node.
+// empty reports whether the term matches no node.
 func (t *nodeSelectorTerm) empty() bool { return len(t.Expressions) == 0 && len(t.Fields) == 0 }
 
 func (s *podSpec) nodeAffinity() *nodeAffinity {
@@ -59,8 +57,8 @@ func (s *podSpec) nodeAffinity() *nodeAffinity {
 	return s.Affinity.NodeAffinity
 }
 
-// required are the terms of which a node has to fulfil one; ok is false where the pod
-// asks for nothing.
+// required returns the terms of which a node must meet one; ok is false if the pod requires
+// nothing.
 func (s *podSpec) required() (terms []nodeSelectorTerm, ok bool) {
 	if n := s.nodeAffinity(); n != nil && n.Required != nil {
 		return n.Required.Terms, true
@@ -78,8 +76,8 @@ func (s *podSpec) makeNodeAffinity(out *patch) {
 	}
 }
 
-// require adds a rule that every node has to follow. Terms are alternatives, so it
-// goes into each of them: a term of its own would be one more way out.
+// require adds a requirement for every node. Terms are alternatives, so it is added to each of
+// them: a separate term would be a further alternative.
 func (s *podSpec) require(out *patch, rule requirement) {
 	terms, ok := s.required()
 	if !ok {
@@ -89,14 +87,14 @@ func (s *podSpec) require(out *patch, rule requirement) {
 	}
 	for i := range terms {
 		if terms[i].empty() {
-			continue // takes no node, and would take some with a rule in it
+			continue // matches no node, but would match some with a requirement in it
 		}
 		path := pathRequired + "/nodeSelectorTerms/" + strconv.Itoa(i) + "/matchExpressions"
 		out.addElement(path, len(terms[i].Expressions) > 0, rule)
 	}
 }
 
-// prefer adds a rule that nodes should follow, where there are such.
+// prefer adds a preference for nodes.
 func (s *podSpec) prefer(out *patch, rule requirement) {
 	s.makeNodeAffinity(out)
 	n := s.nodeAffinity()

@@ -10,39 +10,39 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
-// Cluster is what the webhook needs to know of one cluster.
+// Cluster is what the webhook needs to know about a cluster.
 type Cluster interface {
-	// Secret is the part of the address that only the cluster knows. Nobody is
-	// answered while it is empty.
+	// Secret returns the part of the address that only the cluster knows. While it is empty, all
+	// requests are ignored.
 	Secret() string
-	// Assign says which nodes a new pod is for. It may wait for the cluster's caches,
-	// never past ctx.
+	// Assign returns the node type of a new pod. It may wait for the cluster's caches, until ctx is
+	// done.
 	Assign(ctx context.Context, c Creation) Assignment
 }
 
 // Creation is a pod that is about to be created.
 type Creation struct {
-	// UID is that of the request: each attempt to create a pod has another.
+	// UID is that of the request: each attempt to create a pod has another one.
 	UID types.UID
-	// Name is empty where the API server is going to make one from GenerateName.
+	// Name is empty if the API server will generate one from GenerateName.
 	Name, GenerateName, Namespace string
 	// Owner is the ReplicaSet or StatefulSet that controls the pod.
 	Owner metav1.OwnerReference
 	// Labels are those of the pod, before any change.
 	Labels map[string]string
-	// Pinned is the one type of nodes that the pod's own rules allow, and Unset where
-	// they allow both or none.
+	// Pinned returns the only node type that the pod's own rules allow, or Unset if they allow both
+	// or none.
 	Pinned func(spot.Label) split.NodeType
-	// DryRun says that the pod is not going to be: nothing must be remembered of it.
+	// DryRun says that the pod will not be created: nothing must be recorded.
 	DryRun bool
 }
 
-// Assignment is what a new pod is for.
+// Assignment is the result for a new pod.
 type Assignment struct {
-	// Type is Unset for a pod that is to be left alone.
+	// Type is Unset for a pod that must not be changed.
 	Type split.NodeType
-	// Label is how the nodes of the cluster say of which type they are.
+	// Label is the cluster's node label for types.
 	Label spot.Label
-	// Cost is what the deletion of the pod costs. Nil leaves that open.
+	// Cost is the deletion cost of the pod, or nil.
 	Cost *int32
 }

@@ -1,8 +1,7 @@
-// Package webhook is the HTTPS server that the API servers of clusters ask about
-// pods, Deployments and StatefulSets while these are created or changed. New pods
-// get the affinity that steers them to the nodes they are for; labels that would not
-// be understood are refused where they are written.
+// Package webhook is the HTTPS server that the API servers of clusters call when pods, Deployments
+// and StatefulSets are created or changed. New pods get an affinity for the right nodes; invalid
+// labels are rejected.
 //
-// Clusters are told to go on without an answer. So is this package: whatever it
-// cannot read or decide in time is allowed as it is, and corrected later.
+// Clusters are configured to continue if the webhook does not respond. This package does the same:
+// whatever it cannot read or decide in time is allowed unchanged, and corrected later.
 package webhook

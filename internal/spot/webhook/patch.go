@@ -2,22 +2,22 @@ package webhook
 
 import "strings"
 
-// patch is a JSON patch (RFC 6902): changes of a document, in order.
+// patch is a JSON patch (RFC 6902).
 type patch []operation
 
-// operation is one change. Adding a member that exists replaces it.
+// operation is one change. Adding an existing member replaces it.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value"`
 }
 
-// add puts a value at a path.
+// add adds a value at a path.
 func (p *patch) add(path string, value any) {
 	*p = append(*p, operation{"add", path, value})
 }
 
-// addEntries puts entries into a map, which the document may not have yet.
+// addEntries adds entries to a map, which may not exist yet.
 func (p *patch) addEntries(path string, exists bool, entries ...entry) {
 	if len(entries) == 0 {
 		return
@@ -35,8 +35,7 @@ func (p *patch) addEntries(path string, exists bool, entries ...entry) {
 	p.add(path, values)
 }
 
-// addElement puts an element at the end of a list, which the document may not have
-// yet.
+// addElement appends an element to a list, which may not exist yet.
 func (p *patch) addElement(path string, exists bool, value any) {
 	if exists {
 		p.add(path+"/-", value)
@@ -50,5 +49,5 @@ type entry struct{ key, value string }
 
 var escaper = strings.NewReplacer("~", "~0", "/", "~1")
 
-// escape writes a key as a part of a path.
+// escape escapes a key for a path.
 func escape(key string) string { return escaper.Replace(key) }

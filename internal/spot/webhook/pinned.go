@@ -8,8 +8,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
-// pinned is the one type of nodes that the pod's own rules allow, and Unset where
-// they allow both or none.
+// pinned returns the only node type that the pod's own rules allow, or Unset if they allow both or
+// none.
 func (s *podSpec) pinned(label spot.Label) split.NodeType {
 	onDemand, spots := s.allows(label)
 	switch {
@@ -21,12 +21,12 @@ func (s *podSpec) pinned(label spot.Label) split.NodeType {
 	return split.Unset
 }
 
-// maxValues is how many values of a label are tried: more than any pod names, and
-// few enough for one that is made to take long.
+// maxValues is the number of label values that are tried: more than real pods name, but few enough
+// for one that is crafted to be slow.
 const maxValues = 32
 
-// allows reports which types of nodes the pod's own rules leave to it, as far as
-// they are about the label that tells the types apart.
+// allows reports which node types the pod's own rules allow, as far as they concern the label for
+// types.
 func (s *podSpec) allows(label spot.Label) (onDemand, spots bool) {
 	try := func(value string, has bool) {
 		var labels map[string]string
@@ -47,8 +47,8 @@ func (s *podSpec) allows(label spot.Label) (onDemand, spots bool) {
 	return onDemand, spots
 }
 
-// values are those that the label may have on a node: the ones that it is known
-// for, and those that the pod names.
+// values returns the values that the label may have on a node: the known ones, and those that the
+// pod names.
 func (s *podSpec) values(label spot.Label) []string {
 	values := slices.Concat(label.Requirement(split.OnDemand).Values, label.Requirement(split.Spot).Values)
 	if value, ok := s.NodeSelector[label.Key]; ok {
@@ -70,7 +70,7 @@ func (s *podSpec) values(label spot.Label) []string {
 	return values
 }
 
-// takes reports whether a node whose label has a value may take the pod.
+// takes reports whether a node with a label value may run the pod.
 func (s *podSpec) takes(key, value string, has bool) bool {
 	if wanted, selects := s.NodeSelector[key]; selects && (!has || wanted != value) {
 		return false
@@ -79,8 +79,8 @@ func (s *podSpec) takes(key, value string, has bool) bool {
 	return !limited || slices.ContainsFunc(terms, func(t nodeSelectorTerm) bool { return t.takes(key, value, has) })
 }
 
-// takes reports whether a node whose label has a value may be taken by the term: what
-// the term says about other labels is taken to be fulfilled.
+// takes reports whether a node with a label value may match the term, assuming that requirements on
+// other labels are met.
 func (t *nodeSelectorTerm) takes(key, value string, has bool) bool {
 	if t.empty() {
 		return false
@@ -114,5 +114,5 @@ func (r *requirement) takes(value string, has bool) bool {
 		limit, err := strconv.ParseInt(r.Values[0], 10, 64)
 		return err == nil && (r.Operator == "Gt" && have > limit || r.Operator == "Lt" && have < limit)
 	}
-	return true // the API server is going to refuse it
+	return true // the API server will reject it
 }

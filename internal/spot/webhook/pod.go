@@ -16,7 +16,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
-// pod is what is read of a pod. Its containers, most of its text, are skipped.
+// pod is the part of a pod that is read. Containers, which are most of it, are skipped.
 type pod struct {
 	Metadata podMetadata `json:"metadata"`
 	Spec     *podSpec    `json:"spec"`
@@ -45,7 +45,7 @@ type podSpec struct {
 	Tolerations  []toleration      `json:"tolerations"`
 }
 
-// controller is the ReplicaSet or StatefulSet that controls the pod.
+// controller returns the ReplicaSet or StatefulSet that controls the pod.
 func (p *pod) controller() (metav1.OwnerReference, bool) {
 	for _, o := range p.Metadata.OwnerReferences {
 		if !o.Controller {
@@ -60,7 +60,7 @@ func (p *pod) controller() (metav1.OwnerReference, bool) {
 	return metav1.OwnerReference{}, false
 }
 
-// admitPod steers a new pod to the nodes that it is for.
+// admitPod steers a new pod to the right nodes.
 func admitPod(ctx context.Context, cluster Cluster, r *request) answer {
 	if r.Operation != admissionv1.Create || !r.isObject("", "Pod") {
 		return allowed(resultUnchanged)
@@ -90,7 +90,7 @@ func admitPod(ctx context.Context, cluster Cluster, r *request) answer {
 	return allowed(resultUnchanged)
 }
 
-// patch makes the pod one for nodes of a type.
+// patch makes the pod run on nodes of a type.
 func (p *pod) patch(uid types.UID, a Assignment) patch {
 	var out patch
 	out.addEntries("/metadata/labels", p.Metadata.Labels != nil, entry{spot.LabelAffinity, string(a.Type)})
@@ -99,8 +99,8 @@ func (p *pod) patch(uid types.UID, a Assignment) patch {
 		annotations = append(annotations, entry{split.AnnotationDeletionCost, strconv.FormatInt(int64(*a.Cost), 10)})
 	}
 	out.addEntries("/metadata/annotations", p.Metadata.Annotations != nil, annotations...)
-	// A pod whose own rules settle it needs none of ours. One that they bar from all
-	// nodes of the type would never run.
+	// If the pod's own rules already determine the type, nothing is added. If they exclude all
+	// nodes of the type, the pod would never run.
 	if onDemand, spots := p.Spec.allows(a.Label); !onDemand || !spots {
 		return out
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
-// checkPodLabels refuses to let a running pod be called something else than what it
-// was created for: its affinity cannot change with the label.
+// checkPodLabels rejects changing the type label of a running pod, because its affinity cannot
+// change with it.
 func checkPodLabels(_ context.Context, _ Cluster, r *request) answer {
 	if r.Operation != admissionv1.Update || !r.isObject("", "Pod") {
 		return allowed(resultUnchanged)

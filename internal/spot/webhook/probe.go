@@ -8,7 +8,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
-// answerProbe proves that a request came here and its answer back.
+// answerProbe proves that a request arrived here and its response arrived back.
 func answerProbe(_ context.Context, _ Cluster, r *request) answer {
 	if !r.dryRun() || r.Operation != admissionv1.Create || !r.isObject("", "ConfigMap") {
 		return allowed(resultUnchanged)

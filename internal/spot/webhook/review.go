@@ -14,33 +14,33 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// reviewVersion is the only one that the webhook is installed for.
+// reviewVersion is the only version that the webhook is registered for.
 var reviewVersion = admissionv1.SchemeGroupVersion.String()
 
 const (
 	reviewKind = "AdmissionReview"
 
-	// maxUID is how long the UID of a request may be: it becomes an annotation.
+	// maxUID is the maximum length of a request's UID, which becomes an annotation.
 	maxUID = 256
-	// maxWarning is how long a warning may be: the API server cuts longer ones.
+	// maxWarning is the maximum length of a warning: the API server truncates longer ones.
 	maxWarning = 256
-	// maxWarnings is how many there may be of them.
+	// maxWarnings is the maximum number of warnings.
 	maxWarnings = 8
 )
 
 // request is an AdmissionRequest.
 type request admissionv1.AdmissionRequest
 
-// isObject reports whether the request is about a whole object, not about a part of
-// it such as its scale.
+// isObject reports whether the request is about a whole object rather than a subresource such as
+// its scale.
 func (r *request) isObject(group, kind string) bool {
 	return r.SubResource == "" && r.Kind.Group == group && r.Kind.Kind == kind
 }
 
-// dryRun reports whether the object is not going to be.
+// dryRun reports whether the object will not be stored.
 func (r *request) dryRun() bool { return r.DryRun != nil && *r.DryRun }
 
-// read reads an object of a request. One that is null has nothing in it.
+// read decodes an object of a request. A null object is empty.
 func read(object runtime.RawExtension, into any) error {
 	if object.Raw == nil {
 		return nil
@@ -48,13 +48,13 @@ func read(object runtime.RawExtension, into any) error {
 	return json.Unmarshal(object.Raw, into)
 }
 
-// decodeRequest reads an AdmissionReview. Where it fails, the request has its UID, so
-// that it can be answered, or none where there is nothing that could be answered.
+// decodeRequest decodes an AdmissionReview. If that fails, the request has its UID, so that it can
+// be answered, or none if it cannot be answered.
 func decodeRequest(body []byte) (request, error) {
 	var review admissionv1.AdmissionReview
 	err := json.Unmarshal(body, &review)
 	if err != nil {
-		// The UID may come after what cannot be read.
+		// The UID may come after what cannot be decoded.
 		var known struct {
 			Request *struct {
 				UID types.UID `json:"uid"`
@@ -78,7 +78,7 @@ func decodeRequest(body []byte) (request, error) {
 	return request(*review.Request), err
 }
 
-// answer is what is said to a request. The zero value allows it as it is.
+// answer is the response to a request. The zero value allows it unchanged.
 type answer struct {
 	result   result
 	denied   *metav1.Status
@@ -86,16 +86,16 @@ type answer struct {
 	warnings []string
 }
 
-// allowed lets a request pass as it is.
+// allowed allows a request unchanged.
 func allowed(r result) answer { return answer{result: r} }
 
-// unread lets a request pass that could not be understood. It is no fault of who
-// sent it, or none that should keep a pod from running.
+// unread allows a request that could not be decoded. That is not the user's fault, and must not
+// prevent a pod from running.
 func unread(err error) answer {
 	return answer{result: resultUnread, warnings: []string{"not looked at by the scheduler: " + err.Error()}}
 }
 
-// invalid refuses an object for what its fields say.
+// invalid rejects an object because of its fields.
 func invalid(r *request, causes []metav1.StatusCause) answer {
 	messages := make([]string, len(causes))
 	for i, cause := range causes {
@@ -108,7 +108,7 @@ func invalid(r *request, causes []metav1.StatusCause) answer {
 	}}
 }
 
-// encode is the AdmissionReview that answers a request.
+// encode returns the AdmissionReview that answers a request.
 func (a answer) encode(uid types.UID) ([]byte, error) {
 	response := &admissionv1.AdmissionResponse{UID: uid, Allowed: a.denied == nil, Result: a.denied, Warnings: shorten(a.warnings)}
 	if len(a.patch) > 0 {
@@ -119,10 +119,10 @@ func (a answer) encode(uid types.UID) ([]byte, error) {
 		response.Patch, response.PatchType = encoded, new(admissionv1.PatchTypeJSONPatch)
 	}
 	review := admissionv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: reviewVersion, Kind: reviewKind}, Response: response}
-	return json.Marshal(review, jsonv1.DefaultOptionsV1()) // what the tags of Kubernetes are written for
+	return json.Marshal(review, jsonv1.DefaultOptionsV1()) // the tags of Kubernetes types require v1 semantics
 }
 
-// shorten keeps warnings within what the API server passes on.
+// shorten limits warnings to what the API server forwards.
 func shorten(warnings []string) []string {
 	if len(warnings) > maxWarnings {
 		warnings = warnings[:maxWarnings]

@@ -29,16 +29,16 @@ func (s *Server) routes() http.Handler {
 	return mux
 }
 
-// handle answers the requests of one path. Addresses hold secrets and are not logged.
+// handle answers the requests of one path. Addresses contain secrets and are not logged.
 func (s *Server) handle(path string, review reviewer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := s.now()
 		name := r.PathValue("cluster")
 		cluster, ok := s.options.Clusters(name)
 		if !ok || !knows(cluster, r.PathValue("secret")) {
-			// The name is made up, maybe: it must not become a metric.
+			// The name may be invented: it must not become a metric label.
 			s.metrics.requests.WithLabelValues("", path, string(resultNotFound)).Inc()
-			w.Header().Set("Connection", "close") // strangers keep no connection from clusters
+			w.Header().Set("Connection", "close") // unknown clients keep no connections from clusters
 			http.NotFound(w, r)
 			return
 		}
@@ -49,15 +49,14 @@ func (s *Server) handle(path string, review reviewer) http.Handler {
 	})
 }
 
-// knows compares a secret without saying by the time it takes how much of it is
-// right.
+// knows compares a secret in constant time.
 func knows(cluster Cluster, given string) bool {
 	want := cluster.Secret()
 	a, b := sha256.Sum256([]byte(want)), sha256.Sum256([]byte(given))
 	return subtle.ConstantTimeCompare(a[:], b[:]) == 1 && want != ""
 }
 
-// serve answers one request of a cluster that is known.
+// serve answers one request of a known cluster.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, cluster, path string, review func(context.Context, *request) answer) (became result) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -109,12 +108,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, cluster, path str
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(encoded)))
-	_, _ = w.Write(encoded) // fails where nobody waits for it any more
+	_, _ = w.Write(encoded) // fails if the client has given up
 	return a.result
 }
 
-// patience is how long a request may take: less than the cluster waits for it, which
-// it says as timeout=3s, so that the answer arrives in time.
+// patience returns the timeout of a request: less than the cluster's own, which it sends as
+// timeout=3s, so that the response arrives in time.
 func patience(r *http.Request) time.Duration {
 	timeout, err := time.ParseDuration(r.URL.Query().Get("timeout"))
 	if err != nil || timeout <= 0 {

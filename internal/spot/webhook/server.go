@@ -17,16 +17,16 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
 
-// What comes from outside is bounded.
+// Limits on input.
 const (
-	// maxBody is how large a request may be: the API server takes objects up to
-	// 3 MiB, and an update brings the object as it was, too.
+	// maxBody is the maximum size of a request: the API server accepts objects up to 3 MiB, and an
+	// update contains the old object too.
 	maxBody = 2*3<<20 + 256<<10
-	// maxOfCluster is how much of the requests of one cluster is in memory at a time,
-	// so that none takes it from the others.
+	// maxOfCluster limits the memory used by the requests of one cluster, so that it does not
+	// affect others.
 	maxOfCluster = 64 << 20
-	// weightOfRequest is what a request counts for at least. With maxOfCluster it
-	// limits how many of one cluster there are at a time.
+	// weightOfRequest is the minimum size that a request counts as. With maxOfCluster it limits the
+	// number of concurrent requests of one cluster.
 	weightOfRequest = 128 << 10
 
 	headerTimeout = 5 * time.Second
@@ -35,28 +35,27 @@ const (
 	answerTimeout = 15 * time.Second
 	drainTime     = 5 * time.Second
 
-	// assignWithin is how long a pod waits for what it is for, and answerMargin what
-	// is left of the cluster's patience by then for the answer to arrive.
+	// assignWithin is how long a pod waits for its assignment, and answerMargin the part of the
+	// cluster's timeout that is reserved for the response.
 	assignWithin = 2 * time.Second
 	answerMargin = 500 * time.Millisecond
 )
 
 // Options configures a server. Listener, TLS and Clusters are required.
 type Options struct {
-	// Listener is where clusters reach the server. Run closes it.
+	// Listener is where clusters connect. Run closes it.
 	Listener net.Listener
-	// Connections limits the open connections. Nil means a limit of this server's
-	// own.
+	// Connections limits the open connections. Default: a limit of this server's own.
 	Connections *serve.Limit
-	// TLS has the certificate.
+	// TLS contains the certificate.
 	TLS *tls.Config
-	// Clusters finds a cluster by its name.
+	// Clusters returns a cluster by its name.
 	Clusters func(name string) (Cluster, bool)
-	// Faults is told of panics. Nil tells nobody.
+	// Faults records panics. If nil, panics are not recorded.
 	Faults *fault.Recorder
-	// Logger receives what goes wrong. Nil discards it.
+	// Logger receives errors. If nil, log messages are discarded.
 	Logger *slog.Logger
-	// Now is the clock of the metrics. Nil means time.Now.
+	// Now is the clock of the metrics. Default: time.Now.
 	Now func() time.Time
 }
 
@@ -72,7 +71,7 @@ type Server struct {
 	places map[string]*semaphore.Weighted // by cluster
 }
 
-// New makes a server; Run serves.
+// New returns a server; Run serves.
 func New(options Options) (*Server, error) {
 	switch {
 	case options.Listener == nil, options.Clusters == nil:
@@ -97,8 +96,7 @@ func New(options Options) (*Server, error) {
 	return s, nil
 }
 
-// Run serves until ctx ends, and then finishes what is under way. A server runs
-// once.
+// Run serves until ctx is done, and then finishes running requests. A server runs once.
 func (s *Server) Run(ctx context.Context) error {
 	return serve.Run(ctx, serve.Options{
 		Name: "webhook", Listener: s.options.Listener, Handler: s.handler, TLS: s.options.TLS, Connections: s.options.Connections,
@@ -107,7 +105,7 @@ func (s *Server) Run(ctx context.Context) error {
 	})
 }
 
-// placesOf limits the requests of one cluster.
+// placesOf returns the limit on the requests of one cluster.
 func (s *Server) placesOf(cluster string) *semaphore.Weighted {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +117,7 @@ func (s *Server) placesOf(cluster string) *semaphore.Weighted {
 	return places
 }
 
-// Forget drops what is kept about a cluster that is gone, its metrics included.
+// Forget drops everything about a deleted cluster, including its metrics.
 func (s *Server) Forget(cluster string) {
 	s.mu.Lock()
 	delete(s.places, cluster)

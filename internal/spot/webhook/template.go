@@ -9,9 +9,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
-// Pinned is the one type of nodes that the rules of a workload's pods allow, and Unset
-// where they allow both or none. It looks at a template, to which nothing of ours was
-// added.
+// Pinned returns the only node type that the rules of a workload's pods allow, or Unset if they
+// allow both or none. It examines a template, which the webhook does not change.
 func Pinned(template *corev1.PodSpec, label spot.Label) split.NodeType {
 	if template.NodeSelector == nil && template.Affinity == nil {
 		return split.Unset

@@ -12,8 +12,7 @@ type toleration struct {
 
 const effectNoSchedule = "NoSchedule"
 
-// covers reports whether the toleration admits the pod to nodes with a taint that
-// keeps new pods away.
+// covers reports whether the toleration matches a taint that keeps new pods away.
 func (t toleration) covers(key, value string) bool {
 	if t.Effect != "" && t.Effect != effectNoSchedule {
 		return false
@@ -27,7 +26,7 @@ func (t toleration) covers(key, value string) bool {
 	return false
 }
 
-// tolerate admits the pod to spot nodes that others are kept off by a taint.
+// tolerate adds a toleration for the taint of spot nodes.
 func (s *podSpec) tolerate(out *patch, label spot.Label) {
 	key, value := label.Taint()
 	for _, t := range s.Tolerations {

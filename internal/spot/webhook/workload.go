@@ -13,7 +13,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
-// workload is what is read of a Deployment or StatefulSet.
+// workload is the part of a Deployment or StatefulSet that is read.
 type workload struct {
 	Metadata marks `json:"metadata"`
 	Spec     struct {
@@ -33,8 +33,7 @@ type marks struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// replicas are those that the workload asks for; Kubernetes takes one where nothing
-// is said.
+// replicas returns the requested replicas; the default of Kubernetes is one.
 func (w *workload) replicas() int64 {
 	if w.Spec.Replicas == nil {
 		return 1
@@ -43,11 +42,11 @@ func (w *workload) replicas() int64 {
 }
 
 func isSetting(key string) bool {
-	// The names of all settings begin with that of the first.
+	// The names of all settings start with that of the first.
 	return strings.HasPrefix(key, spot.LabelsEnabled[0]) || strings.HasPrefix(key, spot.LabelsEnabled[1])
 }
 
-// settings are the labels or annotations that may be settings.
+// settings returns the labels or annotations that may be settings.
 func settings(all map[string]string) map[string]string {
 	some := map[string]string{}
 	for key, value := range all {
@@ -63,8 +62,7 @@ func (m *marks) sameSettings(other *marks) bool {
 		maps.Equal(settings(m.Annotations), settings(other.Annotations))
 }
 
-// checkWorkload refuses a Deployment or StatefulSet whose labels ask for a split in
-// words that nobody would understand.
+// checkWorkload rejects a Deployment or StatefulSet with invalid labels for a split.
 func checkWorkload(_ context.Context, _ Cluster, r *request) answer {
 	create, update := r.Operation == admissionv1.Create, r.Operation == admissionv1.Update
 	if !create && !update || !r.isObject("apps", api.KindDeployment) && !r.isObject("apps", api.KindStatefulSet) {
@@ -84,7 +82,7 @@ func checkWorkload(_ context.Context, _ Cluster, r *request) answer {
 	parsed, err := spot.ParseSettings(w.Metadata.Labels, w.Metadata.Annotations)
 	switch {
 	case err != nil && same:
-		// Wrong since before anybody looked: it must still be possible to scale it.
+		// It was invalid before the webhook existed: it must still be possible to scale it.
 		return allowed(resultUnchanged)
 	case err != nil:
 		return invalid(r, settingsCauses(&w.Metadata, err))
@@ -94,7 +92,7 @@ func checkWorkload(_ context.Context, _ Cluster, r *request) answer {
 	return answer{result: resultUnchanged, warnings: w.warnings(r.Kind.Kind, parsed)}
 }
 
-// settingsCauses are what is wrong with the settings, each with its field.
+// settingsCauses returns what is wrong with the settings, each with its field.
 func settingsCauses(m *marks, err error) []metav1.StatusCause {
 	all := []error{err}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
@@ -112,8 +110,8 @@ func settingsCauses(m *marks, err error) []metav1.StatusCause {
 	return causes
 }
 
-// field is where a setting stands. An amount that both a label and an annotation give
-// is taken from the annotation.
+// field returns the field of a setting. If both a label and an annotation set an amount, the
+// annotation is used.
 func (m *marks) field(key string) string {
 	where := "labels"
 	if _, annotated := m.Annotations[key]; annotated {

@@ -11,8 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
-// warnings say what of the settings of a workload is valid and yet not what was
-// meant, most likely.
+// warnings returns warnings about settings that are valid but probably not intended.
 func (w *workload) warnings(kind string, s spot.Settings) []string {
 	var out []string
 	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -44,7 +43,7 @@ func (w *workload) warnings(kind string, s spot.Settings) []string {
 	return out
 }
 
-// The canonical names of two settings.
+// Canonical names of two settings.
 const (
 	modeName     = "vacant.io/optimize-scheduling-mode"
 	onDemandName = modeName + "-custom-on-demand"
