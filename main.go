@@ -1,5 +1,5 @@
-// Command terraform-provider-scheduler is the Terraform provider. Terraform
-// starts it; it is not for the command line.
+// Command terraform-provider-scheduler is the Terraform provider. It is started by Terraform, not
+// from the command line.
 package main
 
 import (
@@ -32,9 +32,9 @@ func main() {
 	}
 }
 
-// quietUnlessAsked turns the plugin libraries' own logging off when no TF_LOG
-// variable asks for a log. They otherwise write a trace of every call, which
-// Terraform reads and throws away: more than a third of the time of a plan.
+// quietUnlessAsked disables the plugin libraries' own logging unless a TF_LOG variable is set.
+// Otherwise they write a trace of every call, which Terraform reads and discards: more than a third
+// of the time of a plan.
 func quietUnlessAsked() {
 	for _, variable := range os.Environ() {
 		if strings.HasPrefix(variable, "TF_LOG") {
@@ -48,9 +48,9 @@ func quietUnlessAsked() {
 	}
 }
 
-// Terraform starts the provider for one run, in which nearly all that it allocates is
-// garbage at once: memory for collecting it less often is well spent, up to a limit.
-// GOGC and GOMEMLIMIT go before.
+// Terraform starts the provider for one run, in which nearly all allocations are short-lived: up to
+// a limit, memory is better spent on collecting garbage less often. GOGC and GOMEMLIMIT take
+// precedence.
 const (
 	garbagePercent = 400
 	memoryLimit    = 256 << 20

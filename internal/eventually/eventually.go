@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// Limit is when a test gives up: at a load of 60 on two processors, what takes a
-// tenth of a second takes several.
+// Limit is when a test fails: at a load of 60 on two processors, what takes a tenth of a second
+// takes several seconds.
 const Limit = 3 * time.Minute
 
-// pause is the time between two looks.
+// pause is the polling interval.
 const pause = 5 * time.Millisecond
 
-// True waits until a condition holds, and returns how long that took. It ends the
-// test if it does not hold within Limit.
+// True waits until a condition holds, and returns how long that took. It fails the test if that
+// takes longer than Limit.
 func True(t testing.TB, what string, holds func() bool) time.Duration {
 	t.Helper()
 	return Within(t, Limit, what, holds)
 }
 
-// Within is True with a limit that says something about the server, such as how
-// many readings a decision takes, or with one that is longer still.
+// Within is True with a different limit: one that is a property of the server, such as how many
+// readings a decision takes, or a longer one.
 func Within(t testing.TB, limit time.Duration, what string, holds func() bool) time.Duration {
 	t.Helper()
 	began := time.Now()

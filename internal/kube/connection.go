@@ -16,7 +16,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
-// Clusters are the connections to clusters: one for each, whoever works on it.
+// Clusters manages the connections to clusters: one for each, shared by all users.
 type Clusters struct {
 	network *netpolicy.Policy
 	dial    outbound.Dial
@@ -25,22 +25,22 @@ type Clusters struct {
 	open map[access]*network
 }
 
-// access is whose connection it is. Two clusters with the same kubeconfig share nothing,
-// and neither do an old and a new kubeconfig of one.
+// access identifies a connection. Clusters with the same kubeconfig do not share a connection, and
+// neither do an old and a new kubeconfig of one cluster.
 type access struct {
 	cluster    string
 	kubeconfig api.Secret
 }
 
-// network are the network connections of a cluster, and how many use them.
+// network holds the network connections of a cluster, and the number of users.
 type network struct {
 	transport *http.Transport
 	conns     *connections
 	users     int
 }
 
-// New makes Clusters without a connection. Connections are made by dial, to what the
-// policy allows; nil = over the network.
+// New returns Clusters without connections. Connections are made by dial to what the policy allows;
+// nil means the network.
 func New(policy *netpolicy.Policy, dial outbound.Dial) *Clusters {
 	if dial == nil {
 		dial = outbound.Dialer(policy)
@@ -56,8 +56,8 @@ type Connection struct {
 	close func()
 }
 
-// Open prepares the access to a cluster that a kubeconfig describes; nothing is asked
-// yet. maxAnswer bounds the answers that are not watches, in bytes.
+// Open prepares the access to a cluster with a kubeconfig, without making a request. maxAnswer
+// limits the size of responses other than watches, in bytes.
 func (c *Clusters) Open(cluster string, kubeconfig api.Secret, maxAnswer int64) (*rest.Config, *Connection, error) {
 	config, err := Load(kubeconfig)
 	if err != nil {
@@ -83,12 +83,12 @@ func (c *Clusters) Open(cluster string, kubeconfig api.Secret, maxAnswer int64) 
 	}
 	return config, &Connection{Base: base, close: leave, HTTP: &http.Client{
 		Transport: authorized,
-		// A redirect would carry the credentials to wherever it points.
+		// A redirect would send the credentials elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
 
-// enter returns the network connections of a cluster with one more user.
+// enter returns the network connections of a cluster after adding a user.
 func (c *Clusters) enter(key access, config *rest.Config) (*network, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,13 +105,12 @@ func (c *Clusters) enter(key access, config *rest.Config) (*network, error) {
 			TLSClientConfig:     trusted,
 			ForceAttemptHTTP2:   true,
 			TLSHandshakeTimeout: 10 * time.Second,
-			// Of a server without HTTP/2 each watch takes one.
+			// Without HTTP/2, each watch needs its own connection.
 			MaxConnsPerHost:        32,
 			MaxIdleConnsPerHost:    4,
 			IdleConnTimeout:        90 * time.Second,
 			MaxResponseHeaderBytes: 64 << 10,
-			// A connection whose other end is gone without a word ends by itself,
-			// and the watches on it with it.
+			// A connection whose peer is gone silently is closed, together with its watches.
 			HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 		}}
 		c.open[key] = n
@@ -120,7 +119,7 @@ func (c *Clusters) enter(key access, config *rest.Config) (*network, error) {
 	return n, nil
 }
 
-// leave takes a user away, and the connections with the last.
+// leave removes a user, and closes the connections with the last one.
 func (c *Clusters) leave(key access, n *network) {
 	c.mu.Lock()
 	n.users--
@@ -135,7 +134,7 @@ func (c *Clusters) leave(key access, n *network) {
 	}
 }
 
-// proxyOf is the proxy that the config names, else that of the environment.
+// proxyOf returns the proxy of the config or, by default, that of the environment.
 func proxyOf(config *rest.Config) func(*http.Request) (*url.URL, error) {
 	if config.Proxy != nil {
 		return config.Proxy
@@ -143,10 +142,10 @@ func proxyOf(config *rest.Config) func(*http.Request) (*url.URL, error) {
 	return http.ProxyFromEnvironment
 }
 
-// Incomplete is the error about a config from which no client can be made.
+// Incomplete returns the error about a config from which no client can be created.
 func Incomplete() error { return invalid("it describes no access to a cluster") }
 
-// Close ends what is under way on this connection, whatever it is, and nobody else's.
+// Close cancels all requests of this connection, and nobody else's.
 func (c *Connection) Close() { c.close() }
 
 // connections are the open network connections.
@@ -165,7 +164,7 @@ func (c *connections) connect(ctx context.Context, network, address string) (net
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		_ = conn.Close() // nobody uses it
+		_ = conn.Close() // not in use
 		return nil, net.ErrClosed
 	}
 	tracked := &connection{Conn: conn, of: c}
@@ -180,11 +179,11 @@ func (c *connections) close() {
 	c.open = map[net.Conn]struct{}{}
 	c.mu.Unlock()
 	for conn := range open {
-		_ = conn.Close() // whatever was under way on it has ended
+		_ = conn.Close() // all requests on it have ended
 	}
 }
 
-// connection leaves the open ones when it is closed.
+// connection removes itself from the open connections when it is closed.
 type connection struct {
 	net.Conn
 	of *connections
@@ -198,8 +197,7 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// boundedTransport bounds the bodies of answers other than watches, which have a
-// bound per event.
+// boundedTransport limits the size of responses other than watches, which have a limit per event.
 type boundedTransport struct {
 	base http.RoundTripper
 	max  int64
@@ -214,7 +212,7 @@ func (t boundedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// endingTransport ends requests, and the reading of their answers, when its context ends.
+// endingTransport cancels requests, including reading their responses, when its context is done.
 type endingTransport struct {
 	base http.RoundTripper
 	open context.Context
@@ -224,12 +222,12 @@ type endingTransport struct {
 func (t endingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if t.open.Err() != nil {
 		if req.Body != nil {
-			_ = req.Body.Close() // nobody reads it
+			_ = req.Body.Close() // not read
 		}
 		return nil, net.ErrClosed
 	}
 	ctx, cancel := context.WithCancel(req.Context())
-	stop := context.AfterFunc(t.open, cancel) //nolint:contextcheck // the life of the transport, which ends its requests
+	stop := context.AfterFunc(t.open, cancel) //nolint:contextcheck // the transport's lifetime, which ends its requests
 	resp, err := t.base.RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		stop()
@@ -240,7 +238,7 @@ func (t endingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// endingBody is a body whose request ends with it.
+// endingBody is a body that ends its request when it is closed.
 type endingBody struct {
 	io.ReadCloser
 	end func()

@@ -13,12 +13,12 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
 )
 
-// TornWatch is the cause that client-go gives when it cannot read on in a watch,
-// most often because the connection broke.
+// TornWatch is the cause that client-go gives if it cannot continue reading a watch, usually
+// because the connection broke.
 const TornWatch metav1.CauseType = "ClientWatchDecoding"
 
-// Describe says why something of a cluster is not current, in words that stay the
-// same while the cause does.
+// Describe says why something about a cluster is not current, in text that is stable while the
+// cause is.
 func Describe(what string, err error) (reason, message string) {
 	status, answered := errors.AsType[*apierrors.StatusError](err)
 	switch {
@@ -31,7 +31,7 @@ func Describe(what string, err error) (reason, message string) {
 	case answered && status.Status().Code >= http.StatusBadRequest:
 		return api.ReasonIncomplete, fmt.Sprintf("%s: the API server returned %d", what, status.Status().Code)
 	case answered, runtime.IsMissingKind(err), runtime.IsMissingVersion(err), runtime.IsNotRegisteredError(err):
-		// These errors hold the whole answer.
+		// These errors contain the whole response.
 		return api.ReasonIncomplete, what + ": the answer cannot be read"
 	}
 	return api.ReasonIncomplete, what + ": " + outbound.Describe(err)

@@ -11,12 +11,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// ErrKubeconfig begins every error about a kubeconfig. What follows never repeats
-// a part of it.
+// ErrKubeconfig is wrapped by every error about a kubeconfig, none of which repeats a part of it.
 var ErrKubeconfig = errors.New("the kubeconfig cannot be used")
 
-// Load reads a kubeconfig. Only what stands in it is used: it is what a user of
-// the server wrote, who must not have the server read its files or run programs.
+// Load parses a kubeconfig. It must be self-contained: users must not be able to make the server
+// read its own files or run programs.
 func Load(kubeconfig api.Secret) (*rest.Config, error) {
 	config, err := clientcmd.Load([]byte(kubeconfig.Reveal()))
 	if err != nil {
@@ -57,5 +56,5 @@ type kubeconfigError struct{ reason string }
 // Error implements error.
 func (e *kubeconfigError) Error() string { return ErrKubeconfig.Error() + ": " + e.reason }
 
-// Unwrap makes errors.Is find ErrKubeconfig.
+// Unwrap returns ErrKubeconfig.
 func (e *kubeconfigError) Unwrap() error { return ErrKubeconfig }

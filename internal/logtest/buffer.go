@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Buffer keeps what many goroutines, or a process, write. The zero value is empty.
+// Buffer collects what goroutines or a process write. The zero value is empty.
 type Buffer struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -19,17 +19,17 @@ func (b *Buffer) Write(data []byte) (int, error) {
 	return b.text.Write(data)
 }
 
-// String is what has been written so far.
+// String returns what has been written so far.
 func (b *Buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text.String()
 }
 
-// Contains reports whether a text has been written so far.
+// Contains reports whether a text has been written.
 func (b *Buffer) Contains(text string) bool { return strings.Contains(b.String(), text) }
 
-// Tail is the end of what has been written so far.
+// Tail returns the end of what has been written so far.
 func (b *Buffer) Tail() string {
 	text := b.String()
 	return text[max(0, len(text)-4000):]

@@ -15,48 +15,47 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
-// MaxRedirects is how many redirects a request follows.
+// MaxRedirects is the maximum number of redirects.
 const MaxRedirects = 3
 
-// Error is an error in words of this server.
+// Error is an error with a text of this server.
 type Error string
 
 // Error implements error.
 func (e Error) Error() string { return string(e) }
 
 const (
-	// ErrTooLarge says that the body of an answer is above its limit.
+	// ErrTooLarge says that the body of a response exceeds its limit.
 	ErrTooLarge = Error("the answer is too large")
-	// ErrRedirects says that an answer redirects too often.
+	// ErrRedirects says that there were too many redirects.
 	ErrRedirects = Error("redirected more than 3 times")
-	// ErrRedirectedAway says that an answer redirects to another host, port or scheme.
+	// ErrRedirectedAway says that a response redirects to another host, port or scheme.
 	ErrRedirectedAway = Error("redirected to another host, port or scheme, which is not followed: write the address where it answers")
 )
 
 // Options of a client.
 type Options struct {
-	// Origin is the address whose host gets the headers. Nil = no headers are sent.
+	// Origin is the address to whose host headers are sent. If nil, no headers are sent.
 	Origin *url.URL
 	// Headers are sent with every request to the origin.
 	Headers map[string]string
-	// MaxBody is the largest body of an answer in bytes, after decompression.
-	// Default 1 MiB.
+	// MaxBody is the maximum size of a response body in bytes, after decompression. Default: 1 MiB.
 	MaxBody int64
-	// RootCAs are trusted in place of the system's certificates. Nil = those.
+	// RootCAs are trusted instead of the system's certificates, unless nil.
 	RootCAs *x509.CertPool
 	// InsecureSkipVerify trusts any certificate.
 	InsecureSkipVerify bool
-	// MaxConnsPerHost bounds the connections to one host. Default no limit.
+	// MaxConnsPerHost limits the connections to one host. Default: no limit.
 	MaxConnsPerHost int
-	// DisableKeepAlives closes every connection after its answer, for callers
-	// with very many hosts that are each asked rarely.
+	// DisableKeepAlives closes every connection after its response, for callers with very many
+	// hosts that are each contacted rarely.
 	DisableKeepAlives bool
-	// RoundTripper takes the place of the network in tests.
+	// RoundTripper replaces the network in tests.
 	RoundTripper http.RoundTripper
 }
 
-// New makes a client that connects to what the policy allows. Its requests end with
-// their context; it has no timeout of its own.
+// New returns a client that connects to what the policy allows. Requests are limited by their
+// context only; the client has no timeout.
 func New(p *netpolicy.Policy, o Options) *http.Client {
 	base := o.RoundTripper
 	if base == nil {
@@ -73,7 +72,7 @@ func New(p *netpolicy.Policy, o Options) *http.Client {
 			TLSClientConfig: &tls.Config{
 				MinVersion:         tls.VersionTLS12,
 				RootCAs:            o.RootCAs,
-				InsecureSkipVerify: o.InsecureSkipVerify, //nolint:gosec // the user asks for it by name
+				InsecureSkipVerify: o.InsecureSkipVerify, //nolint:gosec // explicitly requested by the user
 			},
 		}
 		base = t
@@ -88,9 +87,9 @@ func New(p *netpolicy.Policy, o Options) *http.Client {
 	}
 }
 
-// checkRedirect follows a few redirects, and none that leads elsewhere: to another
-// host, port or scheme. What is there was not asked for, must not get the user's
-// secrets, and might be what only the server can reach.
+// checkRedirect follows a limited number of redirects, and none to another host, port or scheme:
+// that server was not configured, must not get the user's secrets, and might be reachable only from
+// this server.
 func checkRedirect(r *http.Request, via []*http.Request) error {
 	switch from := via[0].URL; {
 	case !sameOrigin(from, r.URL):
@@ -115,7 +114,7 @@ func portOf(u *url.URL) string {
 	return "80"
 }
 
-// limits is a RoundTripper that adds headers and bounds the body.
+// limits is a RoundTripper that adds headers and limits the body.
 type limits struct {
 	base    http.RoundTripper
 	origin  *url.URL
@@ -125,7 +124,7 @@ type limits struct {
 
 // RoundTrip implements http.RoundTripper.
 func (l *limits) RoundTrip(req *http.Request) (*http.Response, error) {
-	// Whatever leads to another host must not carry the user's secrets there.
+	// Requests to another host must not contain the user's secrets.
 	if l.origin != nil && sameOrigin(l.origin, req.URL) {
 		req = req.Clone(req.Context())
 		for name, value := range l.headers {
@@ -150,13 +149,13 @@ func (l *limits) CloseIdleConnections() {
 	}
 }
 
-// Bounded is a body whose reading fails with ErrTooLarge beyond a number of bytes.
+// Bounded returns a body whose reads fail with ErrTooLarge beyond a limit in bytes.
 func Bounded(body io.ReadCloser, limit int64) io.ReadCloser {
 	return &boundedBody{ReadCloser: body, left: limit}
 }
 
-// boundedBody fails where the limit is passed, instead of cutting the body off:
-// half an answer must not be taken for a whole one.
+// boundedBody fails when the limit is exceeded instead of truncating the body: a partial response
+// must not be taken for a complete one.
 type boundedBody struct {
 	io.ReadCloser
 	left int64

@@ -16,11 +16,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
-// Describe says why a request got no answer, in words that are the same every
-// time: without local ports, times, addresses of name servers, and without anything
-// that the other side has sent, be it in a certificate or in an answer that is no
-// HTTP. What is described ends up in a status, which readers see, and which is
-// written when it changes.
+// Describe says why a request got no response, in text that is the same every time: without local
+// ports, times, addresses of name servers, and without anything sent by the other side, be it in a
+// certificate or in a response that is not HTTP. The text is stored in a status whenever it
+// changes, and shown to users.
 func Describe(err error) string {
 	var (
 		dns     *net.DNSError

@@ -17,9 +17,9 @@ import (
 // Dial opens network connections.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Dialer returns a Dial that connects to what a policy allows. The addresses of a
-// name are judged one by one when a connection to them is about to be made, so that
-// a name cannot lead elsewhere afterwards, and no packet goes to one that is refused.
+// Dialer returns a Dial that connects to what a policy allows. The addresses of a name are checked
+// individually when a connection to them is about to be made, so that a name cannot be changed
+// after the check, and no packet is sent to a rejected address.
 func Dialer(p *netpolicy.Policy) Dial {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		host, _, err := net.SplitHostPort(address)
@@ -46,7 +46,7 @@ func Dialer(p *netpolicy.Policy) Dial {
 	}
 }
 
-// gate judges the addresses of one host. Several may be tried at a time.
+// gate checks the addresses of one host. Several may be tried concurrently.
 type gate struct {
 	policy *netpolicy.Policy
 	host   string
@@ -55,12 +55,12 @@ type gate struct {
 	refused *netpolicy.Refusal
 }
 
-// control is called before every attempt to connect, with the address that the
-// operating system is going to be given.
+// control is called before every attempt to connect, with the address passed to the operating
+// system.
 func (g *gate) control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return errNoAddress // nothing can be said about it
+		return errNoAddress // it cannot be checked
 	}
 	err = g.policy.Check(g.host, to.Addr())
 	if refused, ok := errors.AsType[*netpolicy.Refusal](err); ok {
@@ -75,8 +75,8 @@ func (g *gate) control(_ context.Context, _, address string, _ syscall.RawConn) 
 
 const errNoAddress = Error("this is not an address of the internet")
 
-// describe is the error of a name of which no address could be connected to. Among
-// several that were refused it is the same one every time, whatever their order.
+// describe returns the error for a name of which no address could be connected to. If several were
+// rejected, it is the same one every time, whatever their order.
 func (g *gate) describe(err error) error {
 	if _, ok := errors.AsType[*netpolicy.Refusal](err); !ok {
 		return err
@@ -86,10 +86,9 @@ func (g *gate) describe(err error) error {
 	return g.refused
 }
 
-// Proxied applies a policy to requests that a proxy sends on: the connection to the
-// proxy is judged like every other, and here is judged what the proxy is asked for.
-// The proxy looks the name up itself; so where it cannot be looked up here, only the
-// names in the lists count.
+// Proxied applies a policy to requests that a proxy forwards: the connection to the proxy is
+// checked like every other, and the requested address is checked here. The proxy resolves the name
+// itself; so if it cannot be resolved here, only the names in the lists apply.
 func Proxied(p *netpolicy.Policy, choose func(*http.Request) (*url.URL, error)) func(*http.Request) (*url.URL, error) {
 	return func(r *http.Request) (*url.URL, error) {
 		proxy, err := choose(r)

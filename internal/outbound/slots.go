@@ -12,31 +12,29 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// dialTimeout is how long connecting may take, the wait for a slot included.
+// dialTimeout is the timeout of connecting, including the wait for a slot.
 const dialTimeout = 10 * time.Second
 
-// slots are the connections that all Dialers of the process may have open at once.
-// There is one number of them for the process, as there is for the file descriptors
-// that they take.
+// slots limits the open connections of all Dialers. There is one limit for the process, as for the
+// file descriptors that they use.
 type slots struct {
-	free  *semaphore.Weighted // nil = there is no limit
+	free  *semaphore.Weighted // nil = no limit
 	total int
 	taken atomic.Int64
 }
 
-// process are the slots of this process. There is no limit until one is set.
+// process holds the slots of this process. There is no limit until one is set.
 var process atomic.Pointer[slots]
 
 func init() { process.Store(&slots{}) }
 
-// LimitConnections bounds how many connections all Dialers of this process may have
-// open at once, from now on. Who wants one more waits until one is closed, and fails
-// when that takes too long.
+// LimitConnections limits the number of open connections of all Dialers in this process from now
+// on. Further ones wait until a connection is closed, and fail if that takes too long.
 func LimitConnections(n int) {
 	process.Store(&slots{free: semaphore.NewWeighted(int64(n)), total: n})
 }
 
-// Collectors are the metrics of the connections of the process.
+// Collectors returns the metrics of the process's connections.
 func Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -48,16 +46,16 @@ func Collectors() []prometheus.Collector {
 	}
 }
 
-// errNoSlot is the error of who waited for a slot in vain.
+// errNoSlot is returned if no slot became free in time.
 const errNoSlot = Error("the server has as many connections of its own open as its limit of open files allows: raise it (ulimit -n, LimitNOFILE=)")
 
-// held is a slot that is taken.
+// held is an acquired slot.
 type held struct {
 	of   *slots
 	once sync.Once
 }
 
-// take takes a slot, waiting until ctx ends.
+// take acquires a slot, waiting until ctx is done.
 func take(ctx context.Context) (*held, error) {
 	s := process.Load()
 	if s.free != nil {
@@ -69,7 +67,7 @@ func take(ctx context.Context) (*held, error) {
 	return &held{of: s}, nil
 }
 
-// release gives the slot back, once.
+// release releases the slot once.
 func (h *held) release() {
 	h.once.Do(func() {
 		h.of.taken.Add(-1)
@@ -79,7 +77,7 @@ func (h *held) release() {
 	})
 }
 
-// slotted is a connection that gives its slot back when it is closed.
+// slotted is a connection that releases its slot when it is closed.
 type slotted struct {
 	net.Conn
 	slot *held

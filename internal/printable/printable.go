@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// Text is a text on one line, as Go writes it in a string: a line break becomes \n,
-// an escape \x1b, an override of the direction \u202e.
+// Text returns text on one line, escaped as in a Go string: a line break becomes \n, an escape
+// \x1b, a direction override \u202e.
 func Text(text string) string { return escape(text, unicode.IsPrint) }
 
 // Lines is Text, except that line breaks stay.
@@ -39,8 +39,8 @@ func escape(text string, stays func(rune) bool) string {
 	return b.String()
 }
 
-// JSON is a JSON document that says the same and shows nothing that Text would
-// escape. Line breaks between its parts stay.
+// JSON returns an equivalent JSON document without characters that Text would escape. Line breaks
+// between tokens stay.
 func JSON(document []byte) []byte {
 	var b bytes.Buffer
 	for _, r := range string(document) {

@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// given are the addresses that FreeAddress has given away.
+// given are the addresses that FreeAddress has returned.
 var given sync.Map
 
-// FreeAddress is an address on which nothing listens, and which nobody else gets:
-// its port is below those that the kernel gives to whoever asks for none.
+// FreeAddress returns an address on which nothing listens, and which nobody else gets: its port is
+// below the kernel's range of ephemeral ports.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 1000 {

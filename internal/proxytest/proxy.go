@@ -11,16 +11,16 @@ import (
 	"testing"
 )
 
-// Direction is where bytes go.
+// Direction is the direction of data.
 type Direction int
 
-// The directions.
+// Directions.
 const (
 	ToServer Direction = iota
 	ToClient
 )
 
-// Proxy passes on connections to a server.
+// Proxy forwards connections to a server.
 type Proxy struct {
 	address string
 	target  string
@@ -32,11 +32,11 @@ type Proxy struct {
 
 	mu       sync.Mutex
 	listener net.Listener     // nil while the proxy is down
-	gates    [2]chan struct{} // nil = open; else closed when bytes may pass again
+	gates    [2]chan struct{} // nil = open; otherwise closed when data may pass again
 	conns    map[net.Conn]bool
 }
 
-// Start starts a proxy to an address; it ends with the test.
+// Start starts a proxy for an address; it is stopped when the test ends.
 func Start(t testing.TB, target string) *Proxy {
 	t.Helper()
 	p := &Proxy{target: target, conns: map[net.Conn]bool{}}
@@ -53,7 +53,7 @@ func Start(t testing.TB, target string) *Proxy {
 	return p
 }
 
-// listen takes connections at an address, chosen by the system the first time.
+// listen listens at an address, chosen by the system the first time.
 func (p *Proxy) listen(address string) error {
 	listener, err := new(net.ListenConfig).Listen(p.ctx, "tcp", address)
 	if err != nil {
@@ -74,13 +74,13 @@ func (p *Proxy) listen(address string) error {
 	return nil
 }
 
-// Address is where clients connect.
+// Address returns the address for clients.
 func (p *Proxy) Address() string { return p.address }
 
-// Held is how many pieces of data have been held back so far.
+// Held returns how many pieces of data have been held back so far.
 func (p *Proxy) Held() int64 { return p.held.Load() }
 
-// Stall holds back what goes in the directions, without closing anything.
+// Stall holds back data in the given directions, without closing connections.
 func (p *Proxy) Stall(directions ...Direction) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,7 +91,7 @@ func (p *Proxy) Stall(directions ...Direction) {
 	}
 }
 
-// Pass lets through what goes in the directions, and what was held back.
+// Pass lets data in the given directions through again, including what was held back.
 func (p *Proxy) Pass(directions ...Direction) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,20 +103,20 @@ func (p *Proxy) Pass(directions ...Direction) {
 	}
 }
 
-// Reset breaks off every connection, as a firewall that was restarted does.
+// Reset resets all connections, like a restarted firewall.
 func (p *Proxy) Reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for conn := range p.conns {
 		if tcp, ok := conn.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0) // closing then resets
+			_ = tcp.SetLinger(0) // makes Close send a reset
 		}
 		_ = conn.Close()
 	}
 	clear(p.conns)
 }
 
-// Down breaks off every connection and refuses new ones, until Up.
+// Down resets all connections and rejects new ones until Up.
 func (p *Proxy) Down(t testing.TB) {
 	t.Helper()
 	p.mu.Lock()
@@ -130,7 +130,7 @@ func (p *Proxy) Down(t testing.TB) {
 	p.Reset()
 }
 
-// Up takes connections again, at the same address.
+// Up accepts connections again at the same address.
 func (p *Proxy) Up(t testing.TB) {
 	t.Helper()
 	if err := p.listen(p.address); err != nil {

@@ -16,12 +16,11 @@ import (
 type Files struct {
 	// CertFile and KeyFile are PEM files. They are read again when they change.
 	CertFile, KeyFile string
-	// ClientCAFile holds the certificates that clients' certificates must chain
-	// to. Empty = clients need none.
+	// ClientCAFile holds the authorities for client certificates. If empty, clients need none.
 	ClientCAFile string
 }
 
-// Certificates keeps a TLS configuration current with its files.
+// Certificates keeps a TLS configuration up to date with its files.
 type Certificates struct {
 	files  Files
 	logger *slog.Logger
@@ -29,22 +28,22 @@ type Certificates struct {
 
 	mu       sync.Mutex
 	config   *tls.Config
-	own      []*x509.Certificate // of config: what is shown,
-	clientCA []*x509.Certificate // and what clients are checked with
+	own      []*x509.Certificate // of config: the server's certificate,
+	clientCA []*x509.Certificate // and the authorities for client certificates
 	stamp    [3]fileStamp
 	lookedAt time.Time
 }
 
-// fileStamp tells versions of a file apart.
+// fileStamp identifies a version of a file.
 type fileStamp struct {
 	modified time.Time
 	size     int64
 }
 
-// certificateCheck is the time between two looks at the files.
+// certificateCheck is the interval between checks of the files.
 const certificateCheck = time.Second
 
-// LoadCertificates reads the files. now is the clock of the looks at them.
+// LoadCertificates reads the files. now is the clock for checks.
 func LoadCertificates(files Files, logger *slog.Logger, now func() time.Time) (*Certificates, error) {
 	c := &Certificates{files: files, logger: logger, now: now}
 	stamp, err := c.stamps()
@@ -58,7 +57,7 @@ func LoadCertificates(files Files, logger *slog.Logger, now func() time.Time) (*
 	return c, nil
 }
 
-// TLS is the configuration to listen with: every handshake takes the newest files.
+// TLS returns the server configuration: every handshake uses the newest files.
 func (c *Certificates) TLS() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
@@ -66,15 +65,15 @@ func (c *Certificates) TLS() *tls.Config {
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 			return c.current(), nil
 		},
-		// net/http wants to see where certificates come from.
+		// Required by net/http.
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			return &c.current().Certificates[0], nil
 		},
 	}
 }
 
-// current reads the files again if they changed. Files that do not fit together,
-// as halfway through a renewal, leave the previous ones in use.
+// current reads the files again if they changed. If they do not match, as in the middle of a
+// renewal, the previous ones are kept.
 func (c *Certificates) current() *tls.Config {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,7 +98,7 @@ func (c *Certificates) current() *tls.Config {
 	return c.config
 }
 
-// Sources are the certificates in use, for warnings about those that expire.
+// Sources returns the certificates in use, for expiry warnings.
 func (c *Certificates) Sources() []expiry.Source {
 	inUse := func(list *[]*x509.Certificate) func() ([]*x509.Certificate, error) {
 		return func() ([]*x509.Certificate, error) {
@@ -126,7 +125,7 @@ func (c *Certificates) stamps() (stamp [3]fileStamp, err error) {
 	return stamp, nil
 }
 
-// read takes the files into use, all of them or none.
+// read loads all files or none.
 func (c *Certificates) read() error {
 	certificate, err := tls.LoadX509KeyPair(c.files.CertFile, c.files.KeyFile)
 	if err != nil {

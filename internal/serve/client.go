@@ -5,8 +5,8 @@ import (
 	"net/netip"
 )
 
-// ClientOf is whose connections and requests are counted together: the host of an IPv4 client, the
-// /64 network of an IPv6 client, which can choose any address in it.
+// ClientOf returns the key by which connections and requests of a client are counted: the host of
+// an IPv4 client, or the /64 network of an IPv6 client, which can use any address in it.
 func ClientOf(remoteAddress string) string {
 	host, _, err := net.SplitHostPort(remoteAddress)
 	if err != nil {

@@ -9,13 +9,12 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 )
 
-// leastCompressed is the size below which compressing an answer costs more than it
-// saves.
+// leastCompressed is the size below which compressing a response costs more than it saves.
 const leastCompressed = 2048
 
-// Compress answers JSON documents of some size in gzip where the client asks for it.
-// Streams are paths that it leaves alone: it holds back the beginning of an answer, and
-// reports no error of a flush.
+// Compress compresses larger JSON responses with gzip if the client accepts it. Streams are paths
+// that are never compressed: compression buffers the beginning of a response, and hides flush
+// errors.
 func Compress(next http.Handler, streams ...string) (http.Handler, error) {
 	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(leastCompressed), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.EnableZstd(false),
 		gzhttp.ContentTypeFilter(func(mediaType string) bool { return strings.Contains(mediaType, "json") }))

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Watch lets the limit see what the connections of a server do. It wraps the
-// server's handler, which has to be set already.
+// Watch tracks the connections of a server. It wraps the server's handler, which must already be
+// set.
 func (l *Limit) Watch(server *http.Server) {
 	handler := server.Handler
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -35,14 +35,14 @@ func (l *Limit) Watch(server *http.Server) {
 			c.change(func() { c.between = false })
 		case http.StateIdle:
 			c.change(func() { c.between = true })
-		default: // new ones are known already, closed ones are gone
+		default: // new ones are already known, closed ones are gone
 		}
 	}
 }
 
 type connKey struct{}
 
-// tracked is the connection of a Listener below TLS; nil for others.
+// tracked returns the connection of a Listener below TLS, or nil.
 func tracked(nc net.Conn) *conn {
 	if secured, ok := nc.(*tls.Conn); ok {
 		nc = secured.NetConn()
@@ -51,7 +51,7 @@ func tracked(nc net.Conn) *conn {
 	return c
 }
 
-// conn is a connection that gives its place back when it is closed.
+// conn is a connection that releases its place when it is closed.
 type conn struct {
 	net.Conn
 	listener *Listener
@@ -63,11 +63,11 @@ type conn struct {
 	// Guarded by the mutex of the limit.
 	client               *client
 	silence              *time.Timer
-	between              bool // no request is under way
-	waiting              bool // the server waits for the client to send something
-	requests, bodies     int  // being answered, and those whose body is incomplete
+	between              bool // no request is in progress
+	waiting              bool // the server waits for data from the client
+	requests, bodies     int  // requests in progress, and those of them with an incomplete body
 	phase                phase
-	since                time.Time // in this phase
+	since                time.Time // start of the current phase
 	inListener, inClient *list.Element
 	gone                 bool
 }
@@ -78,7 +78,7 @@ func newConn(inner net.Conn, at *Listener) *conn {
 	return c
 }
 
-// change notes what happens on the connection, and queues it accordingly.
+// change records an event on the connection, and queues it accordingly.
 func (c *conn) change(note func()) {
 	l := c.listener.limit
 	l.mu.Lock()
@@ -90,7 +90,7 @@ func (c *conn) change(note func()) {
 	phase := answering
 	switch {
 	case c.between && (c.phase == silent || c.phase == speaking):
-		return // still
+		return // unchanged
 	case c.between:
 		phase = idle
 	case c.requests > 0 && c.bodies == c.requests:
@@ -102,7 +102,7 @@ func (c *conn) change(note func()) {
 	l.enter(c, phase)
 }
 
-// begin notes a request; what it returns has to be called when it is answered.
+// begin records a request; the returned function must be called when it has been answered.
 func (c *conn) begin(r *http.Request) (end func()) {
 	hasBody := r.Body != nil && r.Body != http.NoBody
 	c.change(func() {
@@ -122,7 +122,7 @@ func (c *conn) begin(r *http.Request) (end func()) {
 	}
 	return func() {
 		if r.ProtoMajor == 1 {
-			return // the server takes the rest of the body before the connection is idle
+			return // the server reads the rest of the body before the connection is idle
 		}
 		received()
 		c.change(func() { c.requests = max(0, c.requests-1) })
@@ -152,7 +152,7 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// release gives the place back; false where that has been done.
+// release releases the place; it returns false if that has been done.
 func (c *conn) release() bool {
 	l := c.listener.limit
 	l.mu.Lock()
@@ -167,13 +167,13 @@ func (c *conn) timeOut() {
 	}
 }
 
-// evict closes the connection, which has given its place back.
+// evict closes the connection, whose place has been released.
 func (c *conn) evict(why string) {
 	c.listener.limit.metrics.evicted.WithLabelValues(c.listener.name, why).Inc()
-	_ = c.Conn.Close() // nobody is served on it; its server notices by the next read
+	_ = c.Conn.Close() // not in use; the server notices at the next read
 }
 
-// body is the body of a request that tells when it has arrived as a whole.
+// body is a request body that reports when it has arrived completely.
 type body struct {
 	io.ReadCloser
 	received func()
@@ -188,15 +188,14 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// LimitUnread bounds how many bytes the system keeps of what was sent on the
-// connection of a request and not read by the client yet. Left alone, it takes
-// megabytes for a client that does not read.
+// LimitUnread limits how many bytes the operating system buffers for a client that does not read
+// its response. By default, it buffers megabytes.
 func LimitUnread(ctx context.Context, bytes int) {
 	c, _ := ctx.Value(connKey{}).(*conn)
 	if c == nil {
 		return
 	}
 	if tcp, ok := c.Conn.(*net.TCPConn); ok {
-		_ = tcp.SetWriteBuffer(bytes) // on a closed connection nothing is sent any more
+		_ = tcp.SetWriteBuffer(bytes) // nothing more is sent on a closed connection
 	}
 }

@@ -5,25 +5,24 @@ import (
 	"time"
 )
 
-// readTime is how long a client may take to read an answer.
+// readTime is how long a client may take to read a response.
 const readTime = 60 * time.Second
 
-// LimitTime bounds what a slow client can hold: how long its body may take, and how
-// long it may take to read the answer once that begins, which is within work. The
-// deadline of a body that is not read to its end stays, so that discarding the rest is
-// bounded, too.
+// LimitTime limits slow clients: how long the body may take, and how long the client may take to
+// read the response once it begins, which is within work. If a body is not read to its end, its
+// deadline stays, so that discarding the rest is limited too.
 func LimitTime(next http.Handler, body, work time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
 		if r.ContentLength != 0 {
-			_ = control.SetReadDeadline(time.Now().Add(body)) // not possible on a test recorder only
+			_ = control.SetReadDeadline(time.Now().Add(body)) // fails only on a test recorder
 		}
-		_ = control.SetWriteDeadline(time.Now().Add(work + readTime)) // a nearer one when the answer begins
+		_ = control.SetWriteDeadline(time.Now().Add(work + readTime)) // replaced by an earlier one when the response begins
 		next.ServeHTTP(&timedAnswer{ResponseWriter: w}, r)
 	})
 }
 
-// timedAnswer gives the client a bounded time to take the answer.
+// timedAnswer limits how long the client may take to read the response.
 type timedAnswer struct {
 	http.ResponseWriter
 	begun bool
@@ -33,7 +32,7 @@ type timedAnswer struct {
 func (w *timedAnswer) WriteHeader(status int) {
 	if !w.begun && status >= http.StatusOK {
 		w.begun = true
-		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(readTime)) // not possible on a test recorder only
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(readTime)) // fails only on a test recorder
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
@@ -46,5 +45,5 @@ func (w *timedAnswer) Write(data []byte) (int, error) {
 	return w.ResponseWriter.Write(data)
 }
 
-// Unwrap serves http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (w *timedAnswer) Unwrap() http.ResponseWriter { return w.ResponseWriter }

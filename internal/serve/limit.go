@@ -13,21 +13,20 @@ import (
 
 // LimitOptions configures a Limit.
 type LimitOptions struct {
-	// Total bounds the open connections of all listeners together, PerClient those
-	// of one client address to one listener. Zero means 4096 and 256.
+	// Total limits the open connections of all listeners together, PerClient those of one client
+	// address to one listener. Zero means 4096 and 256.
 	Total, PerClient int
-	// RequestWithin is how long a connection may stay open without a whole header
-	// of a request. Zero means 10 seconds.
+	// RequestWithin is how long a connection may stay open without a complete request header. Zero
+	// means 10 seconds.
 	RequestWithin time.Duration
-	// Grace is how long a connection that does not ask for anything stays open at
-	// least: clients are busy, too. Zero means 250 milliseconds.
+	// Grace is the minimum time for which a connection without a request stays open, because
+	// clients may be busy. Zero means 250 milliseconds.
 	Grace time.Duration
-	// Logger receives what goes wrong. Nil discards it.
+	// Logger receives errors. If nil, log messages are discarded.
 	Logger *slog.Logger
 }
 
-// Limit bounds the open connections of a process. Every listener is sure of a
-// part of them, so that none of them takes the places of another.
+// Limit limits the open connections of a process. A part of them is reserved for every listener.
 type Limit struct {
 	options LimitOptions
 	metrics *metrics
@@ -37,7 +36,7 @@ type Limit struct {
 	open      int
 }
 
-// NewLimit makes a limit without listeners.
+// NewLimit returns a limit without listeners.
 func NewLimit(o LimitOptions) *Limit {
 	if o.Total == 0 {
 		o.Total = 4096
@@ -57,35 +56,34 @@ func NewLimit(o LimitOptions) *Limit {
 	return &Limit{options: o, metrics: newMetrics()}
 }
 
-// Collectors are the metrics of all listeners.
+// Collectors returns the metrics of all listeners.
 func (l *Limit) Collectors() []prometheus.Collector { return l.metrics.collectors() }
 
-// reserved is how many connections every listener may have whatever the others
-// have: half of an equal share.
+// reserved returns how many connections every listener may have regardless of the others: half of
+// an equal share.
 func (l *Limit) reserved() int { return l.options.Total / len(l.listeners) / 2 }
 
-// phase is what a connection does, as far as that tells who makes room for whom.
+// phase is the state of a connection, which determines which one is closed to make room.
 type phase int
 
 const (
-	// silent is a new connection from which nothing has come.
+	// silent is a new connection that has received nothing.
 	silent phase = iota
-	// idle is a connection between two requests.
+	// idle is a connection between requests.
 	idle
-	// speaking is one on which a request, or the TLS handshake before the first
-	// one, has begun to arrive.
+	// speaking is a connection on which a request, or the TLS handshake before the first one, has
+	// begun to arrive.
 	speaking
-	// receiving is one whose request has a body that has not arrived as a whole.
+	// receiving is a connection with a request whose body is incomplete.
 	receiving
-	// answering is one whose request is being worked on. It never makes room.
+	// answering is a connection with a request in progress. It is never closed to make room.
 	answering
 )
 
-// queues holds connections by phase, the one that has been in it for longest
-// first.
+// queues holds connections by phase, the oldest in the phase first.
 type queues [answering]list.List
 
-// crowd is how many connections there are in the phase that has most of them.
+// crowd returns the number of connections in the largest phase.
 func (q *queues) crowd() int {
 	most := 0
 	for in := range q {
@@ -94,12 +92,10 @@ func (q *queues) crowd() int {
 	return most
 }
 
-// next is the connection that makes room first: of the phase that has most of
-// them, the one that has been in it for longest. Who floods the server with one
-// kind of connection thereby pushes out those of this kind: whoever has got
-// further, or not yet as far, stays. Without such a connection, pending says
-// whether there will be one in a moment: it has to have been in its phase since
-// before a time.
+// next returns the connection to close first: in the largest phase, the oldest. A client that
+// floods the server with one kind of connection thereby displaces its own kind: connections in
+// other phases stay. If there is none, pending says whether there will be one in a moment: it must
+// have been in its phase since before the given time.
 func (q *queues) next(before time.Time) (c *conn, pending bool) {
 	for most := q.crowd(); most > 0; {
 		less := 0
@@ -112,7 +108,7 @@ func (q *queues) next(before time.Time) (c *conn, pending bool) {
 				if c != nil {
 					return c, false
 				}
-				if young || phase(in) != receiving { // who reads a body may take a break
+				if young || phase(in) != receiving { // a handler may pause reading a body
 					return nil, true
 				}
 			}
@@ -122,14 +118,14 @@ func (q *queues) next(before time.Time) (c *conn, pending bool) {
 	return nil, false
 }
 
-// firstWaiting is the first connection on which it has been the client's turn for
-// long enough; young says that there are those whose time has yet to come.
+// firstWaiting returns the first connection that has waited for the client long enough; young says
+// that there are others whose time has not come.
 func firstWaiting(queue *list.List, before time.Time) (c *conn, young bool) {
 	for element := queue.Front(); element != nil; element = element.Next() {
 		switch c, _ := element.Value.(*conn); {
 		case c == nil:
 		case c.since.After(before):
-			return nil, true // like those behind it
+			return nil, true // so are those after it
 		case c.waiting && !hasUnread(c.Conn):
 			return c, false
 		}
@@ -137,8 +133,7 @@ func firstWaiting(queue *list.List, before time.Time) (c *conn, young bool) {
 	return nil, false
 }
 
-// hasUnread reports whether something has come on a connection that the server has
-// not got round to reading.
+// hasUnread reports whether data has arrived on a connection that the server has not read yet.
 func hasUnread(c net.Conn) bool {
 	raw, ok := c.(syscall.Conn)
 	if !ok {
@@ -149,7 +144,7 @@ func hasUnread(c net.Conn) bool {
 		return false
 	}
 	var n int
-	_ = control.Control(func(fd uintptr) { // fails on a closed connection only
+	_ = control.Control(func(fd uintptr) { // fails only on a closed connection
 		n, _, _ = syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 	})
 	return n > 0
@@ -161,13 +156,13 @@ type client struct {
 	queues queues
 }
 
-// patience is how long a new connection waits for one that makes room.
+// patience is how long a new connection waits for another one to be closed.
 const patience = 2 * time.Second
 
-// admit counts a connection in, and names the limit that it would break. Where
-// another connection makes room it is returned, for the caller to close. It waits
-// while none has had the time that every connection gets: a flood is slowed down
-// rather than let one fall victim that is about to ask.
+// admit counts a connection, or returns the name of the limit that it would exceed. If another
+// connection must make room, it is returned for the caller to close. It waits while every
+// connection is within its grace period: slowing down a flood is better than closing a connection
+// that is about to send a request.
 func (l *Limit) admit(at *Listener, c *conn) (evicted *conn, limit string) {
 	for began := time.Now(); ; {
 		now := time.Now()
@@ -229,8 +224,8 @@ func (l *Limit) makeRoom(at *Listener) {
 	}
 }
 
-// room reports whether a listener may have another connection, with what is
-// reserved for the others.
+// room reports whether a listener may have another connection, given the reservations of the
+// others.
 func (l *Limit) room(at *Listener) bool {
 	taken := l.open
 	for _, other := range l.listeners {
@@ -241,8 +236,8 @@ func (l *Limit) room(at *Listener) bool {
 	return taken < l.options.Total
 }
 
-// nextFor is the connection that makes room for a listener: one of its own, or of
-// another that has more than what is reserved for it.
+// nextFor returns the connection to close for a listener: one of its own, or of another that
+// exceeds its reservation.
 func (l *Limit) nextFor(at *Listener, before time.Time) (c *conn, pending bool) {
 	from := at
 	for _, other := range l.listeners {
@@ -253,7 +248,7 @@ func (l *Limit) nextFor(at *Listener, before time.Time) (c *conn, pending bool) 
 	return from.queues.next(before)
 }
 
-// enter puts a connection at the end of the queue of a phase.
+// enter appends a connection to the queue of a phase.
 func (l *Limit) enter(c *conn, in phase) {
 	l.leave(c)
 	c.phase, c.since = in, time.Now()
@@ -271,7 +266,7 @@ func (l *Limit) leave(c *conn) {
 	}
 }
 
-// remove counts a connection out; false where that has been done.
+// remove uncounts a connection; it returns false if that has been done.
 func (l *Limit) remove(c *conn) bool {
 	if c.gone {
 		return false

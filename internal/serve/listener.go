@@ -22,8 +22,8 @@ type Listener struct {
 	close   func()
 }
 
-// Listen puts a listener under the limit. The name stands in metrics. The server
-// that serves on it has to be given to Watch before.
+// Listen adds a listener to the limit. The name is used in metrics. The server must have been
+// passed to Watch before.
 func (l *Limit) Listen(name string, inner net.Listener, tls bool) *Listener {
 	at := &Listener{Listener: inner, name: name, tls: tls, limit: l, clients: map[string]*client{}, closed: make(chan struct{})}
 	at.close = sync.OnceFunc(func() { close(at.closed) })
@@ -54,23 +54,21 @@ func (at *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// await waits until the server has closed a connection that was evicted: its file
-// descriptor is in use until then. Whoever opens connections faster than others
-// can be closed is slowed down.
+// await waits until the server has closed an evicted connection, because its file descriptor is in
+// use until then. This slows down clients that open connections faster than others can be closed.
 func (at *Listener) await(evicted *conn) {
 	select {
 	case <-evicted.closed:
 	case <-at.closed:
-	case <-time.After(time.Second): // its server has something else to do
+	case <-time.After(time.Second): // the server is busy
 	}
 }
 
-// acceptAgain is when a connection is accepted after it could not be.
+// acceptAgain is the backoff after a failed accept.
 var acceptAgain = backoff.Backoff{First: 5 * time.Millisecond, Most: time.Second}
 
-// accept waits for a connection. Only a listener that was closed has none any
-// more: everything else, such as a lack of file descriptors or memory, passes, and
-// is tried again after a pause.
+// accept waits for a connection. Only a closed listener returns an error: other failures, such as a
+// lack of file descriptors or memory, are temporary and retried.
 func (at *Listener) accept() (net.Conn, error) {
 	for failures := 1; ; failures++ {
 		inner, err := at.Listener.Accept()
@@ -94,13 +92,13 @@ func (at *Listener) Close() error {
 	return at.Listener.Close()
 }
 
-// tooMany fits the send buffer of a new connection, so writing it does not
-// block. Under TLS nothing can be said before the handshake.
+// tooMany fits into the send buffer of a new connection, so writing it does not block. Under TLS
+// nothing can be sent before the handshake.
 var tooMany = []byte("HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n")
 
 func (at *Listener) reject(inner net.Conn) {
 	if !at.tls {
-		_ = inner.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)) // fails on a broken connection only
+		_ = inner.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)) // fails only on a broken connection
 		_, _ = inner.Write(tooMany)
 	}
 	_ = inner.Close()

@@ -16,7 +16,7 @@ const idleTimeout = 2 * time.Minute
 
 // Options configures Run. Name, Listener, Handler, Connections and Logger are required.
 type Options struct {
-	// Name is what is served: it stands in metrics and errors.
+	// Name is used in metrics and errors.
 	Name string
 	// Listener is where clients connect. Run closes it.
 	Listener net.Listener
@@ -25,30 +25,29 @@ type Options struct {
 	TLS *tls.Config
 	// Connections limits the open connections.
 	Connections *Limit
-	// HeaderTimeout limits how long the header of a request may take, and the TLS
-	// handshake before it.
+	// HeaderTimeout limits reading the header of a request, and the TLS handshake.
 	HeaderTimeout time.Duration
-	// ReadTimeout and WriteTimeout limit how long requests and answers may take. Zero
-	// means that the handler sees to that.
+	// ReadTimeout and WriteTimeout limit requests and responses. If zero, the handler must limit
+	// them.
 	ReadTimeout, WriteTimeout time.Duration
 	MaxHeaderBytes            int
-	// DrainTime is how long requests may go on when ctx has ended.
+	// DrainTime is how long running requests may continue after ctx is done.
 	DrainTime time.Duration
-	// Stopping is called when ctx has ended, before requests are waited for. It should
-	// wake those that wait. Nil does nothing.
+	// Stopping is called when ctx is done, before waiting for requests. It should wake those that
+	// wait. It may be nil.
 	Stopping func()
 	Logger   *slog.Logger
 }
 
-// Run serves until ctx ends, and then gives the requests under way DrainTime to finish.
+// Run serves until ctx is done, and then gives running requests DrainTime to finish.
 func Run(ctx context.Context, o Options) error {
-	defer o.Listener.Close() // closed already, unless serving fails
+	defer o.Listener.Close() // already closed, unless serving fails
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	server := &http.Server{
 		Handler:           o.Handler,
 		BaseContext:       func(net.Listener) context.Context { return base },
-		ReadHeaderTimeout: o.HeaderTimeout, // net/http bounds the TLS handshake by it, too
+		ReadHeaderTimeout: o.HeaderTimeout, // net/http also applies it to the TLS handshake
 		ReadTimeout:       o.ReadTimeout,
 		WriteTimeout:      o.WriteTimeout,
 		IdleTimeout:       idleTimeout,

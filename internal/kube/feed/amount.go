@@ -11,20 +11,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Amount is how much of each resource a pod asks for or a node has. It is small,
-// as there is one for each pod of each cluster: what is neither CPU nor memory
-// is a text that equal amounts share.
+// Amount holds the resources that a pod requests or a node has. It is small, because there is one
+// for each pod of each cluster: resources other than CPU and memory are a string that equal amounts
+// share.
 type Amount struct {
 	MilliCPU int64
 	Memory   int64                 // in bytes
-	more     unique.Handle[string] // "name=number,…", by name; zero for none
+	more     unique.Handle[string] // "name=number,…", by name; zero if none
 }
 
-// MaxName is the longest name that Kubernetes gives a resource, label or type;
-// a longer one is no cluster's.
+// MaxName is the maximum length of a resource, label or type name in Kubernetes; longer ones are
+// invalid.
 const MaxName = 317
 
-// AmountOf reduces amounts of resources.
+// AmountOf converts a resource list.
 func AmountOf(list corev1.ResourceList) Amount {
 	var a Amount
 	var more []string
@@ -45,7 +45,7 @@ func AmountOf(list corev1.ResourceList) Amount {
 	return a
 }
 
-// More are the resources besides CPU and memory, by name.
+// More yields the resources other than CPU and memory, by name.
 func (a Amount) More() iter.Seq2[string, int64] {
 	return func(yield func(string, int64) bool) {
 		if a.more == (unique.Handle[string]{}) {

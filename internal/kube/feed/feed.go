@@ -1,6 +1,6 @@
-// Package feed watches the nodes and pods of Kubernetes clusters, once for all of its
-// users, and keeps only a few values of each object. To watch other objects in the same
-// way, use a Reflector of a feed.
+// Package feed watches the nodes and pods of Kubernetes clusters, once for all of its users, and
+// keeps only a few values of each object. To watch other objects in the same way, use a Reflector
+// of a feed.
 package feed
 
 import (
@@ -19,18 +19,18 @@ import (
 )
 
 const (
-	// ListsAtOnce is how many pages of lists are read at a time, over all
-	// clusters. It bounds the memory that they take while they are read.
+	// ListsAtOnce is the number of list pages read concurrently, over all clusters. It limits the
+	// memory that they use.
 	ListsAtOnce = 8
-	// requestsPerSecond and requestsAtOnce bound what one cluster is asked for its
-	// nodes and pods, whatever it answers: only the pages of a list come in a row.
+	// requestsPerSecond and requestsAtOnce limit the requests to one cluster for nodes and pods:
+	// only the pages of a list come in quick succession.
 	requestsPerSecond = 50
 	requestsAtOnce    = 100
-	// maxAnswer bounds a page: one of pods takes a few MiB.
+	// maxAnswer limits the size of a page: a page of pods is a few MiB.
 	maxAnswer = 64 << 20
 )
 
-// Group are the feeds of clusters: one for each, whoever follows it.
+// Group manages the feeds of clusters: one for each, shared by all followers.
 type Group struct {
 	// Clusters are the connections.
 	Clusters *kube.Clusters
@@ -42,20 +42,20 @@ type Group struct {
 	open map[access]*Feed
 }
 
-// access is whose feed it is: as for connections, other credentials are another one.
+// access identifies a feed: as for connections, other credentials mean another feed.
 type access struct {
 	cluster    string
 	kubeconfig api.Secret
 }
 
-// NewGroup makes a Group without feeds. faults is told of panics over objects of
-// clusters; nil tells nobody.
+// NewGroup returns a Group without feeds. faults records panics caused by objects of clusters; if
+// nil, they are not recorded.
 func NewGroup(clusters *kube.Clusters, faults *fault.Component) *Group {
 	return &Group{Clusters: clusters, faults: faults, places: semaphore.NewWeighted(ListsAtOnce), open: map[access]*Feed{}}
 }
 
-// Open returns the feed of the cluster that a kubeconfig describes. Nothing is asked
-// before somebody follows it. The caller closes it in the end.
+// Open returns the feed of the cluster with a kubeconfig. No requests are made until somebody
+// follows it. The caller must close it.
 func (g *Group) Open(cluster string, kubeconfig api.Secret) (*Feed, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -82,19 +82,19 @@ func (g *Group) Open(cluster string, kubeconfig api.Secret) (*Feed, error) {
 	return f, nil
 }
 
-// leave takes a user of a feed away, and the feed with the last.
+// leave removes a user of a feed, and closes the feed with the last one.
 func (g *Group) leave(key access, f *Feed, connection *kube.Connection) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if f.users--; f.users == 0 {
 		delete(g.open, key)
-		connection.Close() // ends what hangs
+		connection.Close() // cancels requests that hang
 	}
 }
 
-// Feed is what is known of the nodes and pods of one cluster, while somebody follows it.
+// Feed maintains the nodes and pods of one cluster while somebody follows it.
 type Feed struct {
-	// Gate holds back requests while the cluster does not answer.
+	// Gate holds back requests while the cluster does not respond.
 	Gate  *Gate
 	Nodes *Table[Node]
 	Pods  *Table[Pod]
@@ -107,11 +107,11 @@ type Feed struct {
 
 	mu        sync.Mutex
 	followers []*Follower
-	stop      context.CancelFunc // of what runs
+	stop      context.CancelFunc // stops what is running
 	ended     <-chan struct{}    // closed when it has ended
 }
 
-// New makes a feed outside of a Group, of what a client lists and watches.
+// New returns a feed outside a Group, using the given client.
 func New(cluster string, core typedcorev1.CoreV1Interface, faults *fault.Component) *Feed {
 	return newFeed(cluster, core, semaphore.NewWeighted(ListsAtOnce), faults)
 }
@@ -126,32 +126,31 @@ func newFeed(cluster string, core typedcorev1.CoreV1Interface, places *semaphore
 // Close ends the use of a feed.
 func (f *Feed) Close() { f.close() }
 
-// Follower is told what is new of nodes and pods.
+// Follower receives changes of nodes and pods.
 type Follower struct {
-	// Changed is told that nodes or pods, or what goes wrong with them, are other than
-	// before. It must be quick. Nil tells nobody.
+	// Changed is called when nodes, pods, or errors about them have changed. It must be quick. It
+	// may be nil.
 	Changed func()
-	// Probes says that the follower tells the Gate how the cluster is, and that nothing
-	// is asked before it has.
+	// Probes says that the follower reports the state of the cluster to the Gate, and that no
+	// requests are made before it does.
 	Probes bool
-	// Details are nil for who needs sums only. Without them the pods that take up no
-	// room are left out. One follower at a time has them.
+	// Details is nil for followers that only need sums. Without details, pods that use no resources
+	// are left out. Only one follower may have details.
 	Details *Details
 }
 
-// Details are for who needs to know more of each node and pod. Nodes and Pods are
-// called first with all there are, and then with what changes; they must be quick and
-// not ask the feed.
+// Details is for followers that need individual nodes and pods. Nodes and Pods are called first
+// with everything, and then with changes; they must be quick and must not call the feed.
 type Details struct {
-	// NodeOf and PodOf make what is kept of an object; a pod is given with its requests.
+	// NodeOf and PodOf return what is kept of an object; PodOf also gets the pod's requests.
 	NodeOf func(*corev1.Node) any
 	PodOf  func(*corev1.Pod, Amount) any
 	Nodes  func(iter.Seq[Change[Node]])
 	Pods   func(iter.Seq[Change[Pod]])
 }
 
-// Follow has somebody follow the cluster until leave is called, which returns when
-// nothing is told any more.
+// Follow follows the cluster until leave is called. After leave has returned, the follower is not
+// called anymore.
 func (f *Feed) Follow(follower Follower) (leave func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -179,7 +178,7 @@ func (f *Feed) leave(follower *Follower) {
 		f.Pods.Tell(nil)
 	}
 	if follower.Probes && len(kept) > 0 {
-		f.Gate.Set(nil) // nobody says any more how the cluster is
+		f.Gate.Set(nil) // nobody reports the cluster's state anymore
 	}
 	if len(kept) == 0 || follower.Details != nil {
 		f.restart()
@@ -191,8 +190,7 @@ func (f *Feed) leave(follower *Follower) {
 	}
 }
 
-// restart has what those who follow need listed and watched, from the beginning. The
-// caller holds the lock.
+// restart lists and watches what the followers need from scratch. The caller holds the lock.
 func (f *Feed) restart() {
 	before := f.ended
 	if f.stop != nil {
@@ -215,7 +213,7 @@ func (f *Feed) restart() {
 	}()
 }
 
-// forget gives up what is known where nobody follows it.
+// forget drops the data when nobody follows the cluster.
 func (f *Feed) forget() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -225,10 +223,10 @@ func (f *Feed) forget() {
 	}
 }
 
-// run lists and watches until ctx ends.
+// run lists and watches until ctx is done.
 func (f *Feed) run(ctx context.Context) {
 	f.mu.Lock()
-	if ctx.Err() != nil { // somebody has left or come meanwhile
+	if ctx.Err() != nil { // the followers have changed in the meantime
 		f.mu.Unlock()
 		return
 	}
@@ -243,8 +241,8 @@ func (f *Feed) run(ctx context.Context) {
 	}
 }
 
-// become has the tables keep what those who follow need, and returns what selects the
-// pods for them. The caller holds the lock.
+// become makes the tables keep what the followers need, and returns the pod selector for that. The
+// caller holds the lock.
 func (f *Feed) become() (selector string) {
 	for _, follower := range f.followers {
 		if d := follower.Details; d != nil {
@@ -257,8 +255,8 @@ func (f *Feed) become() (selector string) {
 	return placedPods
 }
 
-// Attach has the tables keep details, and tells of them. Follow does it for who needs
-// them.
+// Attach makes the tables keep details and report them. Follow does this for followers with
+// details.
 func (f *Feed) Attach(d Details) {
 	f.Nodes.become(nodeWith(d.NodeOf))
 	f.Pods.become(podWith(d.PodOf))
@@ -266,10 +264,10 @@ func (f *Feed) Attach(d Details) {
 	f.Pods.Tell(d.Pods)
 }
 
-// key is how the cluster is named in the log.
+// key returns the cluster's key for logs.
 func (f *Feed) key() string { return api.Key{Kind: api.KindCluster, Name: f.cluster}.String() }
 
-// changed tells everybody that something is new.
+// changed notifies all followers.
 func (f *Feed) changed() {
 	f.mu.Lock()
 	followers := f.followers

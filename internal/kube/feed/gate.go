@@ -7,26 +7,26 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Gate holds back requests to a cluster that did not answer the last probe: they
-// would only wait, in places that other clusters need.
+// Gate holds back requests to a cluster that failed the last probe: they would only time out, using
+// capacity that other clusters need.
 type Gate struct {
 	places *semaphore.Weighted
 
 	mu     sync.Mutex
-	probed bool            // somebody has said how the cluster is
-	why    error           // the gate is shut
+	probed bool            // somebody has reported the cluster's state
+	why    error           // why the gate is shut
 	opened chan struct{}   // closed while the gate is open
-	open   context.Context // ends when the gate is shut
+	open   context.Context // done when the gate is shut
 	shut   context.CancelFunc
 }
 
-// newGate makes a gate that is shut until a probe is told, or presumed to succeed.
+// newGate returns a gate that is shut until a probe is reported, or presumed to succeed.
 func newGate(places *semaphore.Weighted) *Gate {
 	return &Gate{places: places, opened: make(chan struct{})}
 }
 
-// Set takes in what a probe of the cluster found, nil where it answers, and reports
-// whether that opened or shut the gate.
+// Set records the result of a probe of the cluster, nil if it responds, and reports whether that
+// opened or shut the gate.
 func (g *Gate) Set(err error) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -34,7 +34,7 @@ func (g *Gate) Set(err error) bool {
 	return g.set(err == nil)
 }
 
-// presume opens a gate that no probe has been told of.
+// presume opens a gate for which no probe has been reported.
 func (g *Gate) presume() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -65,7 +65,7 @@ func (g *Gate) IsOpen() bool {
 	return g.open != nil
 }
 
-// reason is what shut the gate, nil where it is open.
+// reason returns why the gate is shut, or nil.
 func (g *Gate) reason() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -85,8 +85,8 @@ func (g *Gate) wait(ctx context.Context) error {
 	}
 }
 
-// Enter waits until the gate is open and few enough others read something large. It
-// returns a context that ends when the gate is shut again.
+// Enter waits until the gate is open and there is capacity for another large read. The returned
+// context is done when the gate is shut again.
 func (g *Gate) Enter(ctx context.Context) (context.Context, context.CancelFunc, error) {
 	for {
 		if err := g.wait(ctx); err != nil {
@@ -96,7 +96,7 @@ func (g *Gate) Enter(ctx context.Context) (context.Context, context.CancelFunc, 
 		open := g.open
 		g.mu.Unlock()
 		if open == nil {
-			continue // shut again meanwhile
+			continue // shut again in the meantime
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		stop := context.AfterFunc(open, cancel)

@@ -8,18 +8,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Node is what counts of a node.
+// Node is what is kept of a node.
 type Node struct {
 	Name                           string
 	Ready, Pressure, Unschedulable bool
 	Region, Zone                   string
 	Capacity, Allocatable          Amount
-	// Detail is what a Follower keeps besides.
+	// Detail is what a Follower keeps in addition.
 	Detail any
 }
 
-// NodeOf reduces a node. One that has not said yet whether it is ready counts as
-// ready: it was just created, and there may be nobody to say it.
+// NodeOf returns what is kept of a node. A node without a Ready condition counts as ready: it was
+// just created, and there may be no controller to set it.
 func NodeOf(object runtime.Object) (Node, bool) { return nodeWith(nil)(object) }
 
 func nodeWith(detail func(*corev1.Node) any) func(runtime.Object) (Node, bool) {
@@ -53,7 +53,7 @@ func sameNode(a, b Node) bool {
 	return a == b
 }
 
-// label is the value of a label, one copy for all nodes that share it.
+// label returns the value of a label, interned.
 func label(labels map[string]string, key string) string {
 	if value := labels[key]; value != "" && len(value) <= MaxName {
 		return unique.Make(value).Value()

@@ -8,20 +8,19 @@ import (
 	podresource "k8s.io/component-helpers/resource"
 )
 
-// placedPods selects the pods that take up room: on a node, and not at their end.
+// placedPods selects the pods that use resources: scheduled, and not completed.
 const placedPods = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 
-// Pod is what counts of a pod.
+// Pod is what is kept of a pod.
 type Pod struct {
-	node     unique.Handle[string] // zero where it takes up no room
+	node     unique.Handle[string] // zero if it uses no resources
 	Requests Amount
-	// Detail is what a Follower keeps besides.
+	// Detail is what a Follower keeps in addition.
 	Detail any
 }
 
-// PodOf reduces a pod to what it takes up, by the rule of the scheduler of
-// Kubernetes: init containers, sidecars, overhead, and requests of the whole pod.
-// It is false where that is nothing.
+// PodOf returns what a pod uses, computed as in the Kubernetes scheduler: with init containers,
+// sidecars, overhead, and pod-level requests. It returns false if it uses nothing.
 func PodOf(object runtime.Object) (Pod, bool) {
 	o, ok := object.(*corev1.Pod)
 	if !ok || o.Spec.NodeName == "" || o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed {
@@ -31,7 +30,7 @@ func PodOf(object runtime.Object) (Pod, bool) {
 	return Pod{node: unique.Make(o.Spec.NodeName), Requests: AmountOf(requests)}, true
 }
 
-// podWith reduces all pods, also those that take up nothing.
+// podWith reduces all pods, including those that use nothing.
 func podWith(detail func(*corev1.Pod, Amount) any) func(runtime.Object) (Pod, bool) {
 	return func(object runtime.Object) (Pod, bool) {
 		o, ok := object.(*corev1.Pod)
@@ -44,7 +43,7 @@ func podWith(detail func(*corev1.Pod, Amount) any) func(runtime.Object) (Pod, bo
 	}
 }
 
-// Node is where the pod takes up room, "" where it takes up none.
+// Node returns the node whose resources the pod uses, or "".
 func (p Pod) Node() string {
 	if p.node == (unique.Handle[string]{}) {
 		return ""

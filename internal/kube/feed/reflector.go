@@ -21,35 +21,35 @@ import (
 )
 
 const (
-	// PageSize is how many objects one answer has. A page exists as a whole only
-	// until it is reduced.
+	// PageSize is the number of objects in one response. A page is in memory only until it is
+	// reduced.
 	PageSize = 250
-	// AnswerWithin is how long a page, or the beginning of a watch, may take.
+	// AnswerWithin is the timeout of a page, or of starting a watch.
 	AnswerWithin = 30 * time.Second
-	// watchFor is how long a watch lasts at least; twice that at most, so that
-	// those of many clusters do not end together.
+	// watchFor is the minimum duration of a watch; the maximum is twice that, so that the watches
+	// of many clusters do not end at the same time.
 	watchFor = 5 * time.Minute
-	// watchSlack is how much longer than agreed a watch may last.
+	// watchSlack is how much longer than requested a watch may last.
 	watchSlack = 30 * time.Second
 )
 
-// ReadAgain is when something is read again after a failure.
+// ReadAgain is the backoff after a failure.
 var ReadAgain = backoff.Backoff{First: time.Second, Most: 15 * time.Second}
 
-// Reflector keeps a table like the objects of a cluster. Unlike the one of client-go it
-// never holds more of them than a page, goes on where it was when the network was away,
-// says what goes wrong, and gives up its place while the cluster does not answer.
+// Reflector keeps a table in sync with the objects of a cluster. Unlike client-go's, it holds at
+// most one page of objects, resumes where it was after a network failure, reports errors, and
+// releases its capacity while the cluster does not respond.
 type Reflector[V any] struct {
 	table   *Table[V]
 	source  source
 	gate    *Gate
 	changed func()
 	faults  *fault.Component
-	object  string // in the log
+	object  string // for logs
 }
 
-// Reflect makes a Reflector of other objects of the cluster of a feed. changed is told
-// that something in the table is new.
+// Reflect returns a Reflector of other objects in the cluster of a feed. changed is called when the
+// table has changed.
 func Reflect[V any, L runtime.Object](f *Feed, t *Table[V], s Source[L], changed func()) *Reflector[V] {
 	return reflect(f, t, sourceOf(s, ""), changed)
 }
@@ -58,17 +58,17 @@ func reflect[V any](f *Feed, t *Table[V], s source, changed func()) *Reflector[V
 	return &Reflector[V]{table: t, source: s, gate: f.Gate, changed: changed, faults: f.faults, object: f.key()}
 }
 
-// errExpired says that what the watch begins at is too old: list again.
+// errExpired says that the watch position is too old: list again.
 var errExpired = errors.New("the resource version is too old")
 
-// Run keeps the table current until ctx ends.
+// Run keeps the table current until ctx is done.
 func (r *Reflector[V]) Run(ctx context.Context) {
-	ctx = klog.NewContext(ctx, logr.Discard()) // what matters of it stands in the status of the cluster
+	ctx = klog.NewContext(ctx, logr.Discard()) // what matters is in the status of the cluster
 	defer r.table.watch(false)
 	position, tornAt := "", ""
 	failures := 0
 	for ctx.Err() == nil {
-		// A panic over an object is a failure like others: everything is listed again.
+		// A panic caused by an object counts as a failure: everything is listed again.
 		err := fault.Confine(r.object, func() error { return r.step(ctx, &position) })
 		if p, ok := errors.AsType[*fault.Panic](err); ok {
 			r.faults.Note(p)
@@ -77,8 +77,8 @@ func (r *Reflector[V]) Run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		// What the API server refuses to watch from does not become better, nor does
-		// what cannot be read a second time.
+		// If the API server rejects a position, or the same event cannot be decoded twice, retrying
+		// does not help.
 		torn := apierrors.HasStatusCause(err, kube.TornWatch)
 		_, answered := errors.AsType[*apierrors.StatusError](err)
 		if errors.Is(err, errExpired) || answered && (!torn || position == tornAt) {
@@ -91,19 +91,18 @@ func (r *Reflector[V]) Run(ctx context.Context) {
 			failures = 0
 		} else {
 			failures++
-			// Otherwise the probes say what is wrong.
+			// Otherwise the probes report the problem.
 			if !errors.Is(err, context.Canceled) && r.gate.IsOpen() && r.table.fail(err) {
 				r.changed()
 			}
 		}
-		// Also after a watch that ended well: one that ends at once all the time must not
+		// Also after a watch that ended normally: if watches keep ending at once, this must not
 		// become a busy loop.
 		backoff.Wait(ctx, time.Duration(float64(ReadAgain.After(failures))*(0.5+rand.Float64()/2)))
 	}
 }
 
-// step lists where there is no position to watch from, and watches until the
-// watch ends.
+// step lists if there is no position to watch from, and watches until the watch ends.
 func (r *Reflector[V]) step(ctx context.Context, position *string) error {
 	if *position == "" {
 		version, err := r.list(ctx)
@@ -116,7 +115,7 @@ func (r *Reflector[V]) step(ctx context.Context, position *string) error {
 	return r.follow(ctx, position)
 }
 
-// list reads all objects, page by page.
+// list reads all objects page by page.
 func (r *Reflector[V]) list(ctx context.Context) (version string, err error) {
 	rows := map[UID]V{}
 	for next := ""; ; {
@@ -152,10 +151,9 @@ func (r *Reflector[V]) page(ctx context.Context, next string) (runtime.Object, e
 	return r.source.list(ctx, metav1.ListOptions{Limit: PageSize, Continue: next})
 }
 
-// follow takes in what changes after a position, until the watch ends. The
-// position moves on with it.
+// follow applies the changes after a position until the watch ends, advancing the position.
 func (r *Reflector[V]) follow(ctx context.Context, position *string) error {
-	// A watch that is open survives a probe that fails: it may have missed nothing.
+	// An open watch continues if a probe fails: it may have missed nothing.
 	if err := r.gate.wait(ctx); err != nil {
 		return err
 	}
@@ -191,7 +189,7 @@ func (r *Reflector[V]) follow(ctx context.Context, position *string) error {
 	return nil
 }
 
-// take takes in one event of a watch.
+// take applies one event of a watch.
 func (r *Reflector[V]) take(event watch.Event, position *string) error {
 	var changed bool
 	var err error
@@ -222,7 +220,7 @@ func (r *Reflector[V]) take(event watch.Event, position *string) error {
 	return nil
 }
 
-// expired tells errors after which only a new list helps from others.
+// expired converts errors after which only a new list helps to errExpired.
 func expired(err error) error {
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return errExpired

@@ -8,13 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Source lists and watches the objects of one sort, as the clients of client-go do.
+// Source lists and watches objects of one type, like the clients of client-go.
 type Source[L runtime.Object] interface {
 	List(ctx context.Context, options metav1.ListOptions) (L, error)
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// source is a Source, restricted to what a field selector selects.
+// source is a Source restricted by a field selector.
 type source struct {
 	list  func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
 	watch func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)

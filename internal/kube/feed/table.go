@@ -13,54 +13,54 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 )
 
-// maxObjects is how many objects of one sort a cluster may have: more than three
-// times as many as Kubernetes is made for.
+// maxObjects is the maximum number of objects of one type: more than three times what Kubernetes
+// supports.
 const maxObjects = 500_000
 
-// UID stands for the UID of an object, at half of its size.
+// UID is the UID of an object in binary form, which needs half the space.
 type UID [16]byte
 
-// Change is what became of one object: Old is the zero value of one that is new, New
-// of one that is gone.
+// Change is the change of one object: Old is the zero value if it was created, New if it was
+// deleted.
 type Change[V any] struct{ Old, New V }
 
-// Table is what counts of the objects of one sort, without the objects.
+// Table holds what is kept of the objects of one type.
 type Table[V any] struct {
 	same func(a, b V) bool
 
 	mu      sync.Mutex
 	reduce  func(runtime.Object) (V, bool)
-	told    func(iter.Seq[Change[V]]) // of every change; nil = nobody
-	fresh   bool                      // who is told knows nothing yet
+	told    func(iter.Seq[Change[V]]) // called with every change; may be nil
+	fresh   bool                      // told has not been called yet
 	rows    map[UID]V
-	version uint64 // goes up when a row changes; 0 = never listed
+	version uint64 // grows when a row changes; 0 = never listed
 	err     error  // why the rows are not current
 	watched bool
 }
 
-// NewTable makes a table of what reduce leaves of an object, of nothing where it says
-// false. same compares two of them, of which the zero value stands for none; a change
-// between equal ones does not count.
+// NewTable returns a table of the results of reduce; objects for which it returns false are left
+// out. same compares two results, where the zero value stands for none; changes between equal
+// results are ignored.
 func NewTable[V any](reduce func(runtime.Object) (V, bool), same func(a, b V) bool) *Table[V] {
 	return &Table[V]{reduce: reduce, same: same}
 }
 
-// Tell has f told of the objects from now on, and first of all there are, in one call.
-// It is called under the lock of the table: it must be quick and not ask back.
+// Tell calls f with all objects at once, and then with each change. It is called with the lock of
+// the table held: it must be quick and must not call back.
 func (t *Table[V]) Tell(f func(iter.Seq[Change[V]])) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.told, t.fresh = f, true
 }
 
-// forget has nothing known of the objects.
+// forget removes all rows.
 func (t *Table[V]) forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.rows, t.version, t.err = nil, 0, nil
 }
 
-// become has the table keep something else of objects.
+// become changes what the table keeps of objects.
 func (t *Table[V]) become(reduce func(runtime.Object) (V, bool)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,14 +74,14 @@ func keyOf(object runtime.Object) (UID, error) {
 	}
 	id := string(accessor.GetUID())
 	if id == "" {
-		// Every API server gives one; should one not, names tell objects apart.
+		// Every API server sets one; if not, names identify objects.
 		id = accessor.GetNamespace() + "/" + accessor.GetName()
 	}
 	sum := sha256.Sum256([]byte(id))
 	return UID(sum[:16]), nil
 }
 
-// read takes a page of a list into rows that are not the table's yet.
+// read adds a page of a list to rows that do not belong to the table yet.
 func (t *Table[V]) read(page runtime.Object, rows map[UID]V) error {
 	err := meta.EachListItem(page, func(object runtime.Object) error {
 		key, err := keyOf(object)
@@ -99,7 +99,7 @@ func (t *Table[V]) read(page runtime.Object, rows map[UID]V) error {
 	return err
 }
 
-// replace makes the rows of a whole list the table's.
+// replace replaces the table's rows by those of a complete list.
 func (t *Table[V]) replace(rows map[UID]V) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -121,7 +121,7 @@ func (t *Table[V]) replace(rows map[UID]V) {
 	t.tell(changes(before, rows))
 }
 
-// changes are those from some rows to others.
+// changes yields the differences between two sets of rows.
 func changes[V any](before, now map[UID]V) iter.Seq[Change[V]] {
 	return func(yield func(Change[V]) bool) {
 		for key, v := range now {
@@ -137,20 +137,19 @@ func changes[V any](before, now map[UID]V) iter.Seq[Change[V]] {
 	}
 }
 
-// tell tells of changes. The caller holds the lock.
+// tell reports changes. The caller holds the lock.
 func (t *Table[V]) tell(changes iter.Seq[Change[V]]) {
 	if t.fresh = false; t.told != nil {
 		t.told(changes)
 	}
 }
 
-// one is one change.
+// one yields one change.
 func one[V any](old, v V) iter.Seq[Change[V]] {
 	return func(yield func(Change[V]) bool) { yield(Change[V]{old, v}) }
 }
 
-// Put takes in an object that is new or different, and reports whether that
-// changed anything that counts.
+// Put adds or updates an object, and reports whether that changed anything.
 func (t *Table[V]) Put(object runtime.Object) (bool, error) {
 	key, err := keyOf(object)
 	if err != nil {
@@ -178,7 +177,7 @@ func (t *Table[V]) Put(object runtime.Object) (bool, error) {
 	return true, nil
 }
 
-// Remove takes out an object, and reports whether it was there.
+// Remove removes an object, and reports whether it was there.
 func (t *Table[V]) Remove(object runtime.Object) (bool, error) {
 	key, err := keyOf(object)
 	if err != nil {
@@ -199,8 +198,8 @@ func (t *Table[V]) Remove(object runtime.Object) (bool, error) {
 	return true, nil
 }
 
-// fail notes why the rows are not current; nil = they are again. It reports
-// whether that is news.
+// fail records why the rows are not current; nil = they are again. It reports whether that is a
+// change.
 func (t *Table[V]) fail(err error) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -209,14 +208,14 @@ func (t *Table[V]) fail(err error) bool {
 	return news
 }
 
-// watch notes whether changes are heard of.
+// watch records whether changes are being received.
 func (t *Table[V]) watch(watched bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.watched = watched
 }
 
-// Failure says why changes are not heard of, nil where they are or will be in a moment.
+// Failure returns why changes are not being received, or nil if they are or will be in a moment.
 func (t *Table[V]) Failure(g *Gate) error {
 	t.mu.Lock()
 	err, watched := t.err, t.watched
@@ -230,21 +229,21 @@ func (t *Table[V]) Failure(g *Gate) error {
 	return err
 }
 
-// State is how current the rows are.
+// State returns the version of the rows, and why they are not current.
 func (t *Table[V]) State() (version uint64, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.version, t.err
 }
 
-// View calls f with the rows, which it must not keep.
+// View calls f with the rows, which it must not retain.
 func (t *Table[V]) View(f func(rows map[UID]V)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f(t.rows)
 }
 
-// Len is how many objects there are of which something is kept.
+// Len returns the number of objects in the table.
 func (t *Table[V]) Len() (n int) {
 	t.View(func(rows map[UID]V) { n = len(rows) })
 	return n

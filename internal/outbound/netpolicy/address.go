@@ -5,7 +5,7 @@ import "net/netip"
 // class is a range of addresses with one meaning.
 type class struct {
 	prefix netip.Prefix
-	// what it is, as a part of a sentence.
+	// Description, as a part of a sentence.
 	what string
 }
 
@@ -17,9 +17,8 @@ const (
 	broadcast   = "the broadcast address"
 )
 
-// never are the addresses that no setting opens. Link-local addresses are where
-// clouds answer with the credentials of the machine that asks; some clouds have
-// further ones for that.
+// never are the addresses that no setting allows. Clouds serve the credentials of the requesting
+// machine at link-local addresses; some clouds use additional ones for that.
 var never = []class{
 	{netip.MustParsePrefix("169.254.0.0/16"), linkLocal},
 	{netip.MustParsePrefix("fe80::/10"), linkLocal},
@@ -39,7 +38,7 @@ var never = []class{
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 
-// neverOf says what an address is that nothing opens, "" for every other.
+// neverOf describes an address that is never allowed, or returns "".
 func neverOf(address netip.Addr) string {
 	for _, c := range never {
 		if c.prefix.Contains(address) {
@@ -49,11 +48,10 @@ func neverOf(address netip.Addr) string {
 	return ""
 }
 
-// plain is an address without what does not belong to it: the interface that it is
-// reached through, and the form of IPv6 in which some systems write IPv4.
+// plain returns an address without its zone, and with IPv4-mapped IPv6 addresses converted to IPv4.
 func plain(address netip.Addr) netip.Addr { return address.WithZone("").Unmap() }
 
-// The forms of IPv6 addresses that stand for one of IPv4.
+// Forms of IPv6 addresses that embed an IPv4 address.
 var (
 	nat64       = netip.MustParsePrefix("64:ff9b::/96")    // RFC 6052
 	localNAT64  = netip.MustParsePrefix("64:ff9b:1::/48")  // RFC 8215
@@ -63,7 +61,7 @@ var (
 	translation = netip.MustParsePrefix("::ffff:0:0:0/96") // RFC 2765
 )
 
-// meanings are an address and every one of IPv4 that the network may take it for.
+// meanings returns an address and all IPv4 addresses that the network may translate it to.
 func meanings(address netip.Addr) []netip.Addr {
 	address = plain(address)
 	all := []netip.Addr{address}

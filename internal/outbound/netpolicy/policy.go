@@ -1,6 +1,6 @@
-// Package netpolicy decides which addresses the server may connect to for objects that
-// users write: metrics providers, probes, clouds, kubeconfigs. Package outbound enforces
-// the policy on every connection, when it is made and after the name was resolved.
+// Package netpolicy decides which addresses the server may connect to because of objects that users
+// write: metrics providers, probes, clouds, kubeconfigs. Package outbound enforces the policy on
+// every connection, when it is made and after the name was resolved.
 package netpolicy
 
 import (
@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Policy judges addresses. A nil one, and the zero value, are the strictest: no
-// loopback, and nothing is listed.
+// Policy decides which addresses are allowed. The nil Policy and the zero value are the strictest:
+// loopback is blocked, and the lists are empty.
 type Policy struct {
 	loopback    bool
 	allow, deny rules
@@ -20,19 +20,17 @@ type Policy struct {
 
 // Options of a Policy.
 type Options struct {
-	// Loopback says that loopback addresses may be connected to. That is so while the
-	// server itself listens on loopback alone: whoever may write to it can connect to
-	// them anyway.
+	// Loopback allows loopback addresses. It is set while the server itself listens on loopback
+	// only: whoever can write to it can connect to them anyway.
 	Loopback bool
-	// Allow lists names, addresses and ranges. Where it is given, nothing else may be
-	// connected to. A range of loopback addresses opens these.
+	// Allow lists names, addresses and ranges. If it is set, nothing else is allowed. A range of
+	// loopback addresses allows these.
 	Allow []string
-	// Deny lists names, addresses and ranges that may not be connected to. It goes
-	// before Allow.
+	// Deny lists names, addresses and ranges that are blocked. It takes precedence over Allow.
 	Deny []string
 }
 
-// New makes a Policy. Its error names every entry that is wrong.
+// New returns a Policy. Its error names every invalid entry.
 func New(o Options) (*Policy, error) {
 	p := &Policy{loopback: o.Loopback}
 	var errs [2]error
@@ -51,28 +49,26 @@ func New(o Options) (*Policy, error) {
 	return p, nil
 }
 
-// OnLoopback is the policy of a process that serves nobody but its own machine, and
-// was told nothing else.
+// OnLoopback returns the policy of a process that only serves its own machine and has no lists.
 func OnLoopback() *Policy { return &Policy{loopback: true} }
 
-// The settings that a refusal names.
+// Settings that a refusal names.
 const (
 	AllowFlag = "outbound-allow"
 	DenyFlag  = "outbound-deny"
 )
 
-// Refusal is the error about an address that must not be connected to.
+// Refusal is the error about an address that is blocked.
 type Refusal struct {
-	// Host is the name or the address as it was written, "" where only the address is
-	// known.
+	// Host is the name or address as written, "" if only the address is known.
 	Host string
-	// Address is what the name leads to; the zero value where it was not looked up.
+	// Address is what the name resolves to; the zero value if it was not resolved.
 	Address netip.Addr
-	// Why is the rule, and what would allow it, without the address.
+	// Why is the rule, and what would allow the address, without the address itself.
 	Why string
 }
 
-// Error says which address, by which rule, and what would allow it.
+// Error says which address is blocked, by which rule, and what would allow it.
 func (r *Refusal) Error() string {
 	what := r.Host
 	literal, err := netip.ParseAddr(strings.Trim(r.Host, "[]"))
@@ -86,8 +82,8 @@ func (r *Refusal) Error() string {
 	return "the server must not connect to " + what + ": " + r.Why
 }
 
-// CheckHost judges a host as it stands in a URL, before it is looked up: a name by
-// the lists, an address as Check does.
+// CheckHost checks a host as written in a URL, before it is resolved: a name by the lists, an
+// address as Check does.
 func (p *Policy) CheckHost(host string) error {
 	if refusal := p.Judge(host); refusal != nil {
 		return refusal
@@ -95,7 +91,7 @@ func (p *Policy) CheckHost(host string) error {
 	return nil
 }
 
-// Judge is CheckHost; nil where nothing is refused.
+// Judge is CheckHost; it returns nil if the host is allowed.
 func (p *Policy) Judge(host string) *Refusal {
 	if p == nil {
 		p = &Policy{}
@@ -112,8 +108,8 @@ func (p *Policy) Judge(host string) *Refusal {
 	return nil
 }
 
-// looksNumeric recognizes names that some systems take for addresses, such as 127.1
-// or 0x7f000001: the last label is a number.
+// looksNumeric recognizes names that some systems treat as addresses, such as 127.1 or 0x7f000001:
+// the last label is a number.
 func looksNumeric(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	last := host[strings.LastIndexByte(host, '.')+1:]
@@ -124,8 +120,8 @@ func looksNumeric(host string) bool {
 	return strings.Trim(last, digits) == ""
 }
 
-// CheckUnresolved judges a name of which nobody here knows the addresses, because
-// somebody else is going to look it up.
+// CheckUnresolved checks a name whose addresses are unknown here, because somebody else will
+// resolve it.
 func (p *Policy) CheckUnresolved(host string) error {
 	if err := p.CheckHost(host); err != nil {
 		return err
@@ -136,7 +132,7 @@ func (p *Policy) CheckUnresolved(host string) error {
 	return nil
 }
 
-// Check judges an address that a host leads to; the host may be the address itself.
+// Check checks an address that a host resolves to; the host may be the address itself.
 func (p *Policy) Check(host string, address netip.Addr) error {
 	if refusal := p.judge(host, address); refusal != nil {
 		return refusal

@@ -11,11 +11,11 @@ import (
 // rules are a list of names, addresses and ranges.
 type rules struct {
 	prefixes []netip.Prefix
-	names    []string // in lower case; one that begins with a dot stands for what ends in it
+	names    []string // in lower case; one that starts with a dot matches its subdomains
 }
 
-// hostName is the form of an entry that is a name. The last label of a name is no
-// number: some systems would take the whole for an address.
+// hostName is the form of a name in a list. The last label must not be a number: some systems would
+// treat the name as an address.
 var hostName = regexp.MustCompile(`^(\*\.)?([a-z0-9_]([a-z0-9_-]*[a-z0-9_])?\.)*[a-z_]([a-z0-9_-]*[a-z0-9_])?$`)
 
 func parseRules(setting string, entries []string) (rules, error) {
@@ -46,7 +46,7 @@ func parseRules(setting string, entries []string) (rules, error) {
 
 func (r rules) given() bool { return len(r.prefixes)+len(r.names) > 0 }
 
-// name is the entry that lists a name, "" where none does.
+// name returns the entry that matches a name, or "".
 func (r rules) name(host string) string {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	for _, name := range r.names {
@@ -60,7 +60,7 @@ func (r rules) name(host string) string {
 	return ""
 }
 
-// prefix is the entry that lists an address, "" where none does.
+// prefix returns the entry that matches an address, or "".
 func (r rules) prefix(address netip.Addr) string {
 	for _, prefix := range r.prefixes {
 		if prefix.Contains(address) {
@@ -70,8 +70,8 @@ func (r rules) prefix(address netip.Addr) string {
 	return ""
 }
 
-// opensLoopback reports whether an entry that is about loopback addresses lists this
-// one. A name, or a range of everything, does not mean them.
+// opensLoopback reports whether an entry for loopback addresses matches. Names, and ranges of
+// everything, do not count.
 func (r rules) opensLoopback(address netip.Addr) bool {
 	for _, prefix := range r.prefixes {
 		for _, all := range loopback {

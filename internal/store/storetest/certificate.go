@@ -11,8 +11,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/certtest"
 )
 
-// Addresses reserves addresses for n members of a cluster, for as long as this process runs and nobody else takes
-// them: each has an IP address that others do not use, from which no connection goes out.
+// Addresses returns addresses for n members of a cluster: each has an IP address that no other test
+// uses, and from which no connections are made, for the lifetime of this process.
 func Addresses(t testing.TB, n int) []string {
 	t.Helper()
 	list := make([]string, n)
@@ -30,11 +30,10 @@ func Addresses(t testing.TB, n int) []string {
 	return list
 }
 
-// Certificate is a certificate with its key and the authority that issued it, in files.
+// Certificate is a certificate with its key and its authority, in files.
 type Certificate struct{ CertFile, KeyFile, CAFile string }
 
-// NewCertificate issues a certificate, by an authority of its own, with which the servers at some loopback addresses
-// know each other.
+// NewCertificate issues a certificate, with its own authority, for servers at loopback addresses.
 func NewCertificate(t testing.TB, addresses ...string) Certificate {
 	t.Helper()
 	template := certtest.Loopback("scheduler-server")

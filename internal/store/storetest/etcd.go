@@ -9,8 +9,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Etcd runs an etcd in this process that listens, as one outside of it does, and
-// returns its host and port. It ends with the test, or before with stop.
+// Etcd runs an etcd with a listener in this process and returns its host and port. It ends with the
+// test, or when stop is called.
 func Etcd(t testing.TB) (address string, stop func()) {
 	t.Helper()
 	c := etcdConfig(t.TempDir())

@@ -7,8 +7,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// VerifyMain runs the tests of a package and fails where they leave goroutines behind. A member of a cluster that stops
-// while another one connects to it leaves the connection to its time limit, which is five seconds.
+// VerifyMain runs the tests of a package and fails if they leak goroutines. A cluster member that
+// stops while another one connects to it leaves the connection until its timeout of five seconds.
 func VerifyMain(m *testing.M) { goleak.VerifyTestMain(patient{m}) }
 
 type patient struct{ *testing.M }

@@ -1,13 +1,13 @@
-// Package storetest is test code: it makes stores cheap that live for a second, and runs
-// an etcd for those that need one.
+// Package storetest is test code: it makes short-lived stores cheap, and runs an etcd for tests
+// that need one.
 package storetest
 
 import "go.etcd.io/etcd/server/v3/storage/wal"
 
-// segment is the size of a file of the log. Most tests write less, and a few begin another one.
+// segment is the size of a log file. Most tests write less, and a few start another file.
 const segment = 4 << 20
 
-// SmallLogs makes the files of the logs that this process writes small. etcd allocates two for every store, 64 MB
-// each, and every start reads them: for a store with ten objects that is most of the work. Call it in TestMain,
-// before the first store is opened.
+// SmallLogs makes the log files of this process small. etcd allocates two for every store, 64 MB
+// each, and reads them at every start: for a store with ten objects that is most of the work. Call
+// it in TestMain, before the first store is opened.
 func SmallLogs() { wal.SegmentSizeBytes = segment }

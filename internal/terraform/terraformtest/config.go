@@ -1,5 +1,4 @@
-// Package terraformtest is test code: values of Terraform, written as the JSON that
-// they stand for.
+// Package terraformtest is test code: Terraform values, written as JSON.
 package terraformtest
 
 import (
@@ -11,7 +10,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-// ConfigValue makes a configuration of a document.
+// ConfigValue returns a configuration from a document.
 func ConfigValue(t testing.TB, typ tftypes.Type, document map[string]any) tftypes.Value {
 	t.Helper()
 	data, err := json.Marshal(document)
