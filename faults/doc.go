@@ -12,7 +12,7 @@
 //   - f: the decisions are those of a fresh server with the same objects
 //
 // make test-faults runs the short round, make test-faults ROUND=long the long
-// one. They need Linux, root, strace and e2fsprogs, and leave nothing behind: the
+// one. They need Linux, root, strace, e2fsprogs and util-linux, and leave nothing behind: the
 // tests run in a process and a mount namespace of their own. A row in which the
 // fault did not happen fails.
 //
@@ -50,4 +50,5 @@
 //	31 | three servers on three members of etcd: the leader killed in the middle of a pass, stopped for longer than its lease, cut off from etcd both ways and one way, a follower cut off, etcd's leader killed and stopped, history compacted under a slow follower | signals, a proxy for each server and member; between them and etcd it is noted who decides in which term; others read, write, delete and preview the same few objects through all servers, and porcupine judges | 11 / 220 | a b c d e f | TestFaultSeveralServers
 //	32 | clocks of three servers an hour apart, and the leader stops | a clock built into the server for the test (go build -overlay) | 1 / 20 | a b c d e f | TestFaultClocksApart
 //	33 | three servers exchanged for newer ones one after the other, and back, twice, one of them with kill -9; then the upgrade is finished | the earlier program is this one with the format of the store that it had (go build -overlay) | 12 / 240 | a b c d e f | TestFaultRollingUpgrade
+//	34 | three servers whose stores are the cluster: the same to the leader and to a follower, each cut off from the others by a proxy for each link; the leader of the stores killed and stopped, a follower that needs a copy of the database, a disk lost, members removed and added | as above; what is decided is noted between a server and its own store, and the log is kept short (go build -overlay) | 15 / 300 | a b c d e f | TestFaultServersAreTheCluster
 package faults

@@ -382,6 +382,9 @@ func (w *world) compare(there map[api.Key]api.Object) {
 		if err != nil {
 			return err
 		}
+		if w.first != nil {
+			reference = *w.first
+		}
 		return oracleLeaks(now, reference)
 	})
 }

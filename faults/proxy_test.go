@@ -40,7 +40,13 @@ type proxy struct {
 
 func startProxy(t testing.TB, target string) *proxy {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	return startProxyAt(t, "127.0.0.1:0", target)
+}
+
+// startProxyAt starts one that listens at an address.
+func startProxyAt(t testing.TB, address, target string) *proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}

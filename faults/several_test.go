@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -23,8 +24,7 @@ import (
 // lease of the servers of these tests.
 const lease = 3 * time.Second
 
-// replica is one of several servers on one etcd cluster, at an address that stays the
-// same.
+// replica is one of several servers on one store, at an address that stays the same.
 type replica struct {
 	*process
 	name, address string
@@ -33,39 +33,58 @@ type replica struct {
 	binary    string
 	args      []string
 	wrap      []string
-	// links are between it and each member of etcd.
-	links []*proxy
+	// links are between it and each member of etcd, or each of the others, to and fro.
+	links []link
+	// peer is its member, where its store is one: name=https://host:port.
+	peer string
 }
 
-// ensemble is a world with three servers on an etcd cluster of three.
+// link is a proxy at a server.
+type link struct {
+	*proxy
+	inward bool // others come to the server through it
+}
+
+// set changes what becomes of the bytes that the server sends and gets.
+func (l link) set(there, back weather) {
+	if l.inward {
+		there, back = back, there
+	}
+	l.proxy.set(there, back)
+}
+
+// ensemble is a world with three servers on an etcd cluster of three, or whose stores are
+// the cluster.
 type ensemble struct {
 	*world
-	members  []*member
+	members  []*member // of etcd
 	replicas []*replica
 	record   *record
 }
 
-// newEnsemble starts one. wrap is what runs the nth server.
-func newEnsemble(t testing.TB, f *fault, binary string, wrap func(n int) []string) *ensemble {
+// newEnsemble starts one. on gives the servers their store; wrap is what runs the nth
+// server.
+func newEnsemble(t testing.TB, f *fault, binary string, on func(*ensemble), wrap func(n int) []string) *ensemble {
 	t.Helper()
 	e := &ensemble{
-		world:   &world{t: t, fault: f, binary: binary, ledger: newLedger(), seen: newHistory(), random: random(t)},
-		members: startEtcd(t, 3), record: &record{},
+		world:  &world{t: t, fault: f, binary: binary, ledger: newLedger(), seen: newHistory(), random: random(t)},
+		record: &record{},
 	}
-	key := filepath.Join(t.TempDir(), "seal.key")
 	var addresses []string
 	for n := range 3 {
 		r := &replica{name: fmt.Sprint("s", n), address: proxytest.FreeAddress(t), binary: binary, wrap: wrap(n)}
-		var etcd []string
-		for _, m := range e.members {
-			link := startProxy(t, startTap(t, r.name, m.client, e.record).address)
-			r.links, etcd = append(r.links, link), append(etcd, link.address())
-		}
-		r.args = external(t, etcd, "--lease", lease.String(), "--name", r.name, "--listen", r.address, "--store-timeout", "2s")
-		r.args[3] = key // the same for all of them
 		r.contender = newClient(t, client.Options{Endpoint: "http://" + r.address, MaxRetries: -1, RequestTimeout: contenderTimeout})
 		e.replicas, addresses = append(e.replicas, r), append(addresses, "http://"+r.address)
-		e.launch(r)
+	}
+	on(e)
+	key := filepath.Join(t.TempDir(), "seal.key") // the same for all of them
+	for _, r := range e.replicas {
+		r.args = append(r.args, "--key-file", key, "--lease", lease.String(), "--name", r.name, "--listen", r.address, "--store-timeout", "2s")
+		r.process = launch(t, r.wrap, r.binary, r.args...)
+	}
+	for _, r := range e.replicas {
+		r.awaitReady()
+		e.follow(r.process)
 	}
 	var clients []*client.Client
 	for n := range writers {
@@ -77,6 +96,23 @@ func newEnsemble(t testing.TB, f *fault, binary string, wrap func(n int) []strin
 	t.Cleanup(e.stopWriting)
 	return e
 }
+
+// onEtcd has an etcd cluster of three be the store.
+func onEtcd(e *ensemble) {
+	e.t.Helper()
+	e.members = startEtcd(e.t, 3)
+	for _, r := range e.replicas {
+		var etcd []string
+		for _, m := range e.members {
+			x := startProxy(e.t, startTap(e.t, r.name, m.client, e.record).address)
+			r.links, etcd = append(r.links, link{x, false}), append(etcd, x.address())
+		}
+		r.args = []string{"--etcd-endpoints", strings.Join(etcd, ",")}
+	}
+}
+
+// unwrapped is a server that runs by itself.
+func unwrapped(int) []string { return nil }
 
 func newClient(t testing.TB, options client.Options) *client.Client {
 	t.Helper()
@@ -123,7 +159,7 @@ func (e *ensemble) leader(without ...*replica) *replica {
 func (e *ensemble) toMember(m *member, do func(*proxy)) {
 	n := slices.Index(e.members, m)
 	for _, r := range e.replicas {
-		do(r.links[n])
+		do(r.links[n].proxy)
 	}
 }
 
@@ -171,7 +207,7 @@ type ensembleFault struct {
 	happens func(e *ensemble)
 }
 
-// linkWeather are the ways in which a server loses etcd.
+// linkWeather are the ways in which a server loses etcd, or the others.
 var linkWeather = []struct{ there, back weather }{{stalled, stalled}, {stalled, fine}, {fine, stalled}}
 
 func (r *replica) set(there, back weather) {
@@ -189,7 +225,8 @@ func (r *replica) held() (n int64) {
 	return n
 }
 
-var ensembleFaults = []ensembleFault{
+// serverFaults are those of servers on whatever store.
+var serverFaults = []ensembleFault{
 	{"kill -9 of the leader in the middle of a pass", func(e *ensemble) {
 		r := e.leader()
 		since := len(e.record.all())
@@ -209,7 +246,7 @@ var ensembleFaults = []ensembleFault{
 		r.signal(syscall.SIGCONT)
 		e.awaitWrites(20)
 	}},
-	{"the leader is cut off from etcd", func(e *ensemble) {
+	{"the leader is cut off", func(e *ensemble) {
 		for _, w := range linkWeather {
 			r := e.leader()
 			since := len(e.record.all())
@@ -224,7 +261,7 @@ var ensembleFaults = []ensembleFault{
 			e.awaitWrites(20)
 		}
 	}},
-	{"a server that follows is cut off from etcd", func(e *ensemble) {
+	{"a server that follows is cut off", func(e *ensemble) {
 		for _, w := range linkWeather {
 			r := e.follower()
 			held := r.held()
@@ -239,6 +276,10 @@ var ensembleFaults = []ensembleFault{
 			eventually.True(e.t, "it is ready again", func() bool { return r.readiness().status == 200 })
 		}
 	}},
+}
+
+// etcdFaults are those of an etcd cluster.
+var etcdFaults = []ensembleFault{
 	{"etcd loses its leader", func(e *ensemble) {
 		m := etcdLeader(e.t, e.members)
 		m.kill()
@@ -298,9 +339,15 @@ func versionShown(r *replica) int64 {
 func TestFaultSeveralServers(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	f := begin(t, 31)
-	e := newEnsemble(t, f, serverBinary, func(int) []string { return nil })
+	newEnsemble(t, f, serverBinary, onEtcd, unwrapped).suffer(slices.Concat(serverFaults, etcdFaults))
+}
+
+// suffer has the servers go through faults, each of them in every round, and judges at
+// the end.
+func (e *ensemble) suffer(faults []ensembleFault) {
+	e.t.Helper()
 	for round := range rounds(1, 20) {
-		for _, fault := range ensembleFaults {
+		for _, fault := range faults {
 			e.round(fmt.Sprintf("%s, round %d", fault.name, round), func() {
 				e.awaitWrites(20)
 				fault.happens(e)
@@ -394,7 +441,7 @@ func TestFaultClocksApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := newEnsemble(t, f, binary, func(n int) []string {
+	e := newEnsemble(t, f, binary, onEtcd, func(n int) []string {
 		file := filepath.Join(t.TempDir(), fmt.Sprint("clock", n))
 		if err := os.WriteFile(file, []byte([]string{"-3600", "0", "3600"}[n]), 0o600); err != nil {
 			t.Fatal(err)
@@ -455,7 +502,7 @@ func TestFaultRollingUpgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := newEnsemble(t, f, old, func(int) []string { return nil })
+	e := newEnsemble(t, f, old, onEtcd, unwrapped)
 	formats := func() (written, newest int) {
 		info, err := e.leader().client.Server(t.Context())
 		if err != nil {

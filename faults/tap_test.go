@@ -45,6 +45,22 @@ func (r *record) ask(sending func(server string)) {
 	r.sending = sending
 }
 
+// send is called when a server sends derived state, before anybody has it.
+func (r *record) send(server string) {
+	r.mu.Lock()
+	sending := r.sending
+	r.mu.Unlock()
+	if sending != nil {
+		sending(server)
+	}
+}
+
+func (r *record) note(d decided) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.decided = append(r.decided, d)
+}
+
 func (r *record) all() []decided {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,12 +122,7 @@ func (x *tap) carry(_ any, in grpc.ServerStream) error {
 			}
 			if method == "/etcdserverpb.KV/Txn" {
 				if term = termOf(f); term > 0 {
-					x.record.mu.Lock()
-					sending := x.record.sending
-					x.record.mu.Unlock()
-					if sending != nil {
-						sending(x.server)
-					}
+					x.record.send(x.server)
 				}
 			}
 			once.Do(func() { close(requested) })
@@ -145,9 +156,7 @@ func (x *tap) note(term int64, f frame) {
 	if proto.Unmarshal(f.bytes, &answer) != nil || !answer.Succeeded {
 		return
 	}
-	x.record.mu.Lock()
-	defer x.record.mu.Unlock()
-	x.record.decided = append(x.record.decided, decided{x.server, term, answer.Header.Revision})
+	x.record.note(decided{x.server, term, answer.Header.Revision})
 }
 
 // termOf is the term in which a transaction writes derived state, 0 where it writes none.

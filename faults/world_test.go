@@ -75,6 +75,9 @@ type world struct {
 
 	writing sync.WaitGroup
 	halt    chan struct{}
+	// first are the figures of a server of this world before any fault, where a fresh one
+	// by itself is no measure for it; nil = there is no such difference.
+	first *figures
 	// freshArgs are for the server that the world is compared with, where it
 	// differs; nil = a data directory of its own, and nothing else.
 	freshArgs []string
