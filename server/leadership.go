@@ -51,7 +51,7 @@ type leadership struct {
 }
 
 func newLeadership(s *server) (*leadership, error) {
-	transport, err := s.config.peerTransport()
+	transport, err := s.config.peerTransport(s.tls)
 	if err != nil {
 		return nil, err
 	}

@@ -115,6 +115,27 @@ func TestReportsReachTheServerThatLeads(t *testing.T) {
 	}
 }
 
+// TestServersThatDemandCertificatesReachEachOther: each shows the others the certificate
+// that it listens with.
+func TestServersThatDemandCertificatesReachEachOther(t *testing.T) {
+	t.Parallel()
+	c := testConfig("")
+	c.EtcdEndpoints, c.KeyFile, c.Lease = []string{externalEtcd(t)}, filepath.Join(t.TempDir(), "seal.key"), 3*time.Second
+	c.TLSCertFile, c.TLSKeyFile = selfSigned(t)
+	c.ClientCAFile, c.PeerCAFile = c.TLSCertFile, c.TLSCertFile
+	known := func(o *client.Options) {
+		o.CACertFile, o.ClientCertFile, o.ClientKeyFile = c.TLSCertFile, c.TLSCertFile, c.TLSKeyFile
+	}
+	leader, other := start(t, c, known), start(t, c, known)
+	leader.leads()
+	if web := fillFleet(other, 90, 10); !slices.Equal(web.Status.Clusters, []string{"berlin"}) {
+		t.Fatalf("decided %v", web.Status.Clusters)
+	}
+	if got, err := other.client.Heartbeat(t.Context(), "berlin", api.Heartbeat{}); err != nil || got.Status.LastHeartbeatAt == nil {
+		t.Fatalf("a heartbeat: %+v, %v", got, err)
+	}
+}
+
 // writes counts the writes of objects that etcd has had.
 func writes(t *testing.T, etcd *clientv3.Client) (n int64) {
 	t.Helper()

@@ -71,6 +71,9 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 	if s.network, err = c.network(); err != nil {
 		return nil, err
 	}
+	if s.tls, err = c.loadCertificates(logger); err != nil {
+		return nil, err
+	}
 	if s.leading, err = newLeadership(s); err != nil {
 		return nil, err
 	}
@@ -105,9 +108,6 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 		return nil, err
 	}
 	var tlsConfig *tls.Config
-	if s.tls, err = c.loadCertificates(logger); err != nil {
-		return nil, err
-	}
 	if s.tls != nil {
 		tlsConfig = s.tls.TLS()
 	}

@@ -245,6 +245,25 @@ func TestAllServersGone(t *testing.T) {
 	}
 }
 
+// A caller that gives up before an attempt ends is not held by a server that says
+// nothing: its next call goes to another one.
+func TestImpatientCallerLeavesASilentServer(t *testing.T) {
+	silent := endpointOf(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	c, err := client.New(client.Options{Endpoints: []string{silent, endpointOf(t, &store{cluster: east()})}, RequestTimeout: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := c.Get(ctx, api.KeyOf(east())); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("the silent server: %v", err)
+	}
+	if err := get(c); err != nil {
+		t.Errorf("the next call: %v", err)
+	}
+}
+
 // A server that is found busy is asked again itself, after the pause it asks for.
 func TestBusyServerOfSeveralIsAskedAgain(t *testing.T) {
 	var asked []string

@@ -61,10 +61,15 @@ func attemptsOf(ctx context.Context) *attempts {
 
 // checkRetry decides whether to retry.
 func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, error) {
+	a := attemptsOf(ctx)
 	if ctx.Err() != nil {
+		if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			// A caller whose time is shorter than that of an attempt would wait for this
+			// server for ever: the next call goes to another one.
+			a.endpoints.leave(a.at)
+		}
 		return false, ctx.Err()
 	}
-	a := attemptsOf(ctx)
 	if err == nil {
 		return a.afterAnswer(resp), nil
 	}
