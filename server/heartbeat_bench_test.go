@@ -2,10 +2,15 @@ package main
 
 import (
 	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,8 +26,8 @@ import (
 // keep to the rate.
 const beatEvery = 15 * time.Second / 10_000
 
-// BenchmarkHeartbeats is what a heartbeat costs that says nothing new. The figures
-// include the agents, which do next to nothing, and every server, in the same process.
+// BenchmarkHeartbeats is what a heartbeat costs that says nothing new. The agents are
+// another process, so the figures are those of the servers, all in this one.
 func BenchmarkHeartbeats(b *testing.B) {
 	amounts := `{"capacity":{"cpu":"64","memory":"256Gi"},"allocatable":{"cpu":"62","memory":"250Gi"},"allocated":{"cpu":"20","memory":"100Gi"}}`
 	alone := func(b *testing.B) (_, _ *runningServer) { s := benchmarkServer(b, 0); return s, s }
@@ -38,66 +43,104 @@ func BenchmarkHeartbeats(b *testing.B) {
 			for i := range clusters {
 				put(leader, &api.Cluster{Metadata: api.Metadata{Name: fmt.Sprint("c", i)}})
 			}
-			beats := newAgents(b, s.url, agents)
-			send := func(n int, every time.Duration) {
-				beats.send(n, every, func(i int) string { return fmt.Sprint("c", i%clusters) }, c.body)
-			}
-			send(2*clusters, time.Microsecond)
+			beats := orders{URL: s.url, Agents: agents, Clusters: clusters, Body: c.body}
+			beats.carryOut(b, 2*clusters, time.Microsecond)
 			cpu := cputime.Used(b)
 			b.ReportAllocs()
 			b.ResetTimer()
-			send(b.N, beatEvery)
+			theirs := beats.carryOut(b, b.N, beatEvery)
 			b.StopTimer()
 			perBeat := (cputime.Used(b) - cpu).Seconds() / float64(b.N)
 			b.ReportMetric(perBeat*1e6, "cpu-µs/op")
 			b.ReportMetric(perBeat/beatEvery.Seconds(), "cores/10k-agents")
+			b.ReportMetric(theirs.Seconds()/float64(b.N)*1e6, "agent-cpu-µs/op")
 		})
 	}
 }
 
-// agents send heartbeats over connections that stay open.
-type agents struct {
-	tb          testing.TB
-	connections []net.Conn
+// agentsVariable has this program send heartbeats in place of testing anything.
+const agentsVariable = "SCHEDULER_TEST_AGENTS"
+
+// orders say what agents send.
+type orders struct {
+	URL              string
+	Agents, Clusters int
+	Body             string
+	N                int
+	Every            time.Duration
 }
 
-func newAgents(tb testing.TB, url string, n int) *agents {
-	tb.Helper()
-	a := &agents{tb: tb}
-	for range n {
-		c, err := (&net.Dialer{}).DialContext(tb.Context(), "tcp", strings.TrimPrefix(url, "http://"))
-		if err != nil {
-			tb.Fatal(err)
-		}
-		tb.Cleanup(func() { _ = c.Close() })
-		a.connections = append(a.connections, c)
+// carryOut sends n heartbeats from a process of its own, one every so often, and returns
+// the CPU time of that.
+func (o orders) carryOut(b *testing.B, n int, every time.Duration) time.Duration {
+	b.Helper()
+	o.N, o.Every = n, every
+	text, err := json.Marshal(o)
+	if err != nil {
+		b.Fatal(err)
 	}
-	return a
+	process := exec.CommandContext(b.Context(), os.Args[0])
+	process.Env = append(os.Environ(), agentsVariable+"="+string(text))
+	process.Stderr = os.Stderr
+	if err := process.Run(); err != nil {
+		b.Fatal(err)
+	}
+	return process.ProcessState.UserTime() + process.ProcessState.SystemTime()
 }
 
-// send sends n heartbeats, one every so often, and waits for their answers.
-func (a *agents) send(n int, every time.Duration, cluster func(i int) string, body string) {
-	a.tb.Helper()
+// runAgents sends heartbeats over connections that stay open, and returns the status of
+// the process.
+func runAgents(text string) int {
+	var o orders
+	err := json.Unmarshal([]byte(text), &o)
+	if err == nil {
+		err = o.send()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func (o orders) send() error {
 	turns := make(chan int)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
 	var all sync.WaitGroup
-	for _, c := range a.connections {
+	for range o.Agents {
 		all.Go(func() {
-			in := bufio.NewReader(c)
-			for i := range turns {
-				if err := beat(c, in, cluster(i), body); err != nil {
-					a.tb.Error(err)
-				}
+			if err := o.agent(ctx, turns); err != nil {
+				cancel(err)
 			}
 		})
 	}
-	pace := time.NewTicker(every)
+	pace := time.NewTicker(o.Every)
 	defer pace.Stop()
-	for i := range n {
+	for i := 0; i < o.N && ctx.Err() == nil; i++ {
 		<-pace.C
-		turns <- i
+		select {
+		case turns <- i:
+		case <-ctx.Done():
+		}
 	}
 	close(turns)
 	all.Wait()
+	return context.Cause(ctx)
+}
+
+func (o orders) agent(ctx context.Context, turns <-chan int) error {
+	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", strings.TrimPrefix(o.URL, "http://"))
+	if err != nil {
+		return err
+	}
+	in := bufio.NewReader(c)
+	for i := range turns {
+		if err = beat(c, in, fmt.Sprint("c", i%o.Clusters), o.Body); err != nil {
+			break
+		}
+	}
+	return errors.Join(err, c.Close())
 }
 
 func beat(c net.Conn, in *bufio.Reader, cluster, body string) error {

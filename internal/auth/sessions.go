@@ -31,8 +31,18 @@ type Sessions struct {
 	logger   *slog.Logger
 	now      func() time.Time
 
+	// decoded has the tokens that were used, by their ids: each is read once.
+	decoded sync.Map // of string to decoded
+
 	mu       sync.Mutex
 	requests map[string]map[*session]struct{} // by token ID, "" for requests without token
+}
+
+// decoded is a token as it was stored at a revision.
+type decoded struct {
+	Token
+
+	revision int64
 }
 
 // session is an authenticated request.
@@ -74,15 +84,22 @@ func (s *Sessions) token(id string) (Token, bool) {
 	snapshot := s.fleet.Snapshot()
 	record, ok := snapshot.System(tokenKey(id))
 	if !ok || snapshot.Damaged(tokenKey(id)) != nil {
+		s.decoded.Delete(id)
 		return Token{}, false
 	}
-	token, err := decodeToken(record)
-	if err != nil {
-		s.logger.Error("a token cannot be read and is rejected", "error", err)
-		return Token{}, false
+	known, _ := s.decoded.Load(id)
+	token, ok := known.(decoded)
+	if !ok || token.revision != record.ModRevision {
+		read, err := decodeToken(record)
+		if err != nil {
+			s.logger.Error("a token cannot be read and is rejected", "error", err)
+			return Token{}, false
+		}
+		token = decoded{read, record.ModRevision}
+		s.decoded.Store(id, token)
 	}
 	expired := token.ExpiresAt != nil && !s.now().Before(*token.ExpiresAt)
-	return token, !expired
+	return token.Token, !expired
 }
 
 // Verify checks the text of a token. The comparison takes the same time whether the ID is known or

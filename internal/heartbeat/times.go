@@ -1,6 +1,6 @@
 // Package heartbeat keeps in memory when each cluster last sent a heartbeat. A heartbeat
 // that reports no change is not written to the store: with 10,000 agents, that would
-// cost a third of a core.
+// cost a third of a core (without, it is about an eighth; see BenchmarkHeartbeats).
 package heartbeat
 
 import (

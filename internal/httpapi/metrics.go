@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,6 +29,22 @@ type httpMetrics struct {
 	watchersCut  prometheus.Counter
 	authFailures prometheus.Counter
 	panics       prometheus.Counter
+
+	// known has the series of requests that there were, by what their labels say: to look
+	// them up by the labels takes longer.
+	known sync.Map // of answered to *series
+}
+
+// answered is what the labels of requests say.
+type answered struct {
+	route, method string
+	status        int
+}
+
+// series are those that a request counts in.
+type series struct {
+	requests prometheus.Counter
+	seconds  prometheus.Observer
 }
 
 func newHTTPMetrics() *httpMetrics {
@@ -64,8 +81,15 @@ func (s *Server) Collectors() []prometheus.Collector {
 }
 
 func (m *httpMetrics) observe(route, method string, status int, took time.Duration) {
-	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Inc()
-	m.seconds.WithLabelValues(route, method).Observe(took.Seconds())
+	labels := answered{route, method, status}
+	known, ok := m.known.Load(labels)
+	if !ok {
+		known, _ = m.known.LoadOrStore(labels, &series{m.requests.WithLabelValues(route, method, strconv.Itoa(status)), m.seconds.WithLabelValues(route, method)})
+	}
+	if s, ok := known.(*series); ok { // nothing else is stored
+		s.requests.Inc()
+		s.seconds.Observe(took.Seconds())
+	}
 }
 
 // metricsPage shows the figures of all parts of the server to whoever may read objects.

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
 // samples has a document of each kind; a kind without one fails the tests that
@@ -159,7 +161,7 @@ func TestPutRejects(t *testing.T) {
 		{"other charset", placement, `{}`, 415, nil, []string{"Content-Type", "application/json; charset=latin1"}},
 		{"compressed", placement, `{}`, 415, nil, []string{"Content-Encoding", "gzip"}},
 		{"too large", placement, `{"spec":{"strategy":"` + strings.Repeat("x", 1<<20) + `"}}`, 413, nil, nil},
-		{"too large once escaped", "/v1/clusters/a", `{"spec":{"region":"` + strings.Repeat("<", 1000_000) + `"}}`, 413, nil, nil},
+		{"too large once escaped", "/v1/clusters/a", `{"spec":{"region":"` + strings.Repeat("\u2028", 340_000) + `"}}`, 413, nil, nil},
 		{"bad wait", placement + "?wait=soon", `{"spec":{}}`, 422, []string{"wait"}, nil},
 		{"negative wait", placement + "?wait=-1s", `{"spec":{}}`, 422, []string{"wait"}, nil},
 		{"unknown parameter", placement + "?wiat=1s", `{"spec":{}}`, 422, []string{"wiat"}, nil},
@@ -263,6 +265,62 @@ func TestHeartbeat(t *testing.T) {
 	}
 	if a := s.do(http.MethodPost, "/v1/clusters/us-1/heartbeat", ""); a.StatusCode != 404 {
 		t.Errorf("unknown cluster: %d", a.StatusCode)
+	}
+}
+
+// A heartbeat is answered alike whether huma reads it or not: one with a parameter it
+// reads.
+func TestHeartbeatsAreAnsweredAlike(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, authenticated, func(o *Options) { o.MaxBodyBytes = 1000 })
+	admin, viewer, bound := s.addToken(auth.RoleAdmin), s.addToken(auth.RoleViewer), s.addToken(auth.RoleAgent, "other")
+	s.token = admin
+	s.mustPut("/v1/clusters/eu-1", `{"spec":{"namespace":"shop"}}`)
+	s.do(http.MethodPost, "/v1/clusters/eu-1/heartbeat", `{"allocated":{"cpu":"3"}}`)
+	for name, test := range map[string]struct {
+		token, cluster, body string
+		header               []string
+	}{
+		"alive":            {admin, "eu-1", "", nil},
+		"the same amounts": {admin, "eu-1", `{"allocated":{"cpu":"3"}}`, nil},
+		"other amounts":    {admin, "eu-1", `{"allocated":{"cpu":"4"}}`, nil},
+		"any answer":       {admin, "eu-1", "", []string{"Accept", "*/*"}},
+		"compressed":       {admin, "eu-1", "", []string{"Accept-Encoding", "gzip"}},
+		"no JSON":          {admin, "eu-1", "{", nil},
+		"unknown field":    {admin, "eu-1", `{"x":1}`, nil},
+		"negative":         {admin, "eu-1", `{"allocated":{"cpu":"-3"}}`, nil},
+		"too long":         {admin, "eu-1", `{"allocated":{"cpu":"` + strings.Repeat("1", 1000) + `"}}`, nil},
+		"other media type": {admin, "eu-1", "{}", []string{"Content-Type", "text/plain"}},
+		"compressed body":  {admin, "eu-1", "{}", []string{"Content-Encoding", "gzip"}},
+		"unknown cluster":  {admin, "us-1", "", nil},
+		"no cluster":       {admin, "..", "", nil},
+		"escaped":          {admin, "eu%2D1", "", nil},
+		"no name":          {admin, "", "", nil},
+		"viewer":           {viewer, "eu-1", "", nil},
+		"other namespace":  {bound, "eu-1", "", nil},
+		"no token":         {"", "eu-1", "", nil},
+		"other answer":     {admin, "eu-1", "", []string{"Accept", "text/html"}},
+	} {
+		s.token = test.token
+		var shown [2]string
+		for i, query := range []string{"", "?wait=10s"} {
+			a := s.do(http.MethodPost, "/v1/clusters/"+test.cluster+"/heartbeat"+query, test.body, test.header...)
+			for _, name := range []string{"Date", "X-Request-Id", lastContactHeader, "Vary", "Content-Length", "ETag"} {
+				if name == "ETag" && (a.Header.Get(name) != "") != (a.StatusCode == http.StatusOK) {
+					t.Errorf("%s%s: ETag %q", test.cluster, query, a.Header.Get(name))
+				}
+				a.Header.Del(name)
+			}
+			text := string(a.body)
+			if a.StatusCode == http.StatusOK { // times go on
+				cluster := decodeAs[api.Cluster](t, a)
+				text = fmt.Sprint(cluster.Metadata.Name, cluster.Status.Allocated, cluster.Status.State, cluster.Status.LastHeartbeatAt != nil)
+			}
+			shown[i] = fmt.Sprint(a.StatusCode, " ", a.Header, " ", text)
+		}
+		if shown[0] != shown[1] {
+			t.Errorf("%s: answered with\n%s, in place of\n%s", name, shown[0], shown[1])
+		}
 	}
 }
 

@@ -109,6 +109,9 @@ func newRelay(l *leading, o Options, problemOf func(context.Context, error) *pro
 	return r
 }
 
+// takes reports whether heartbeats are taken here, to be handed over or not.
+func (r *relay) takes() bool { return r.leading.leads() || r.reaches.Load() }
+
 // heartbeat takes the report in the body of a heartbeat, on whichever server.
 func (r *relay) heartbeat(ctx context.Context, cluster string, body []byte) (int64, error) {
 	report, err := decodeReport(body)

@@ -1,7 +1,10 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
@@ -19,6 +22,10 @@ type reports struct {
 	relay     *relay
 	view      *view
 	changes   *changes
+
+	// beats is the operation of heartbeats, and beat what it does.
+	beats huma.Operation
+	beat  func(context.Context, *heartbeatInput) (*objectOutput, error)
 }
 
 // routes adds the ways in which agents report.
@@ -26,7 +33,7 @@ func (r *reports) routes() {
 	clusters, _ := api.LookupKind(api.KindCluster)
 	heartbeat := r.api.OfKind(clusters, http.MethodPost, collectionPath(clusters, false)+"/{name}/heartbeat", "report", "Report that a cluster is alive, and its amounts", r.api.Schema(&api.Cluster{}))
 	heartbeat.MaxBodyBytes = r.api.MaxBody
-	operation.Register(r.api, operation.AtLeader(heartbeat), r.heartbeat)
+	r.beats, r.beat = heartbeat, operation.Register(r.api, operation.AtLeader(heartbeat), r.heartbeat)
 	r.api.DescribeBody(heartbeat, r.api.Schema(api.Heartbeat{}), false)
 
 	workloads, _ := api.LookupKind(api.KindWorkload)

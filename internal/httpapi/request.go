@@ -47,7 +47,7 @@ var requestIDShape = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 // requestID takes the client's id, so that both logs have the same, or makes
 // one.
 func requestID(r *http.Request) string {
-	if id := r.Header.Get("X-Request-Id"); requestIDShape.MatchString(id) {
+	if id := r.Header.Get("X-Request-Id"); id != "" && requestIDShape.MatchString(id) {
 		return id
 	}
 	var id [8]byte
@@ -84,6 +84,9 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		level := slog.LevelDebug
 		if status >= http.StatusBadRequest {
 			level = slog.LevelInfo
+		}
+		if !s.logger.Enabled(r.Context(), level) {
+			return
 		}
 		s.logger.LogAttrs(r.Context(), level, "request",
 			slog.String("request_id", note.id), slog.String("method", method), slog.String("route", note.route),

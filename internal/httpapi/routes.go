@@ -42,6 +42,7 @@ func (s *Server) routes() http.Handler {
 		events: newEventLog(watchBacklog), heartbeat: o.WatchHeartbeat, writeTimeout: o.WatchWriteTimeout,
 	}
 	s.pictures = &pictures{now: o.Now}
+	s.reports = &reports{api: s.api, fleet: o.Fleet, rights: rights, decisions: o.Decisions, signals: o.Signals, relay: s.relay, view: v, changes: c}
 	s.status = &status{
 		api: s.api, store: o.Store, fleet: o.Fleet, sessions: s.sessions, faults: o.Faults, version: o.Version, name: o.Name, leading: s.waits.leading,
 		more: o.Checks, now: o.Now, logger: o.Logger, stopping: s.waits.stopping,
@@ -51,7 +52,7 @@ func (s *Server) routes() http.Handler {
 			api: s.api, store: o.Store, codec: o.Codec, fleet: o.Fleet, rights: rights, sessions: s.sessions, decisions: o.Decisions,
 			view: v, waits: s.waits, events: s.watches.events, changes: c, previews: s.previews, pictures: s.pictures, network: o.Network, now: o.Now,
 		},
-		&reports{api: s.api, fleet: o.Fleet, rights: rights, decisions: o.Decisions, signals: o.Signals, relay: s.relay, view: v, changes: c},
+		s.reports,
 		&nodes{api: s.api, rights: rights, view: v, spot: o.Spot, now: o.Now},
 		s.previews,
 		&simulations{api: s.api, rights: rights, decisions: o.Decisions, maxBody: o.MaxSimulationBytes, slots: semaphore.NewWeighted(simulationSlots)},

@@ -232,6 +232,7 @@ type Server struct {
 	watches  *watches
 	previews *previews
 	pictures *pictures
+	reports  *reports
 	status   *status
 	relay    *relay
 
@@ -259,7 +260,7 @@ func New(options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	guarded := s.survive(limitWork(sameSite(s.authenticate(s.waits.leading.keepCredentials(s.waits.leading.current(answers))))))
+	guarded := s.survive(limitWork(sameSite(s.authenticate(s.waits.leading.keepCredentials(s.waits.leading.current(s.reports.direct(answers)))))))
 	s.handler = serve.LimitTime(s.observe(guarded), o.BodyTimeout, operation.MaxWait+simulationTime)
 	return s, nil
 }

@@ -78,11 +78,12 @@ func MayEndToken(op huma.Operation) huma.Operation {
 	return mark(op, mayEndToken)
 }
 
-// Register adds an operation whose errors all pass through the API's answer.
-func Register[I, O any](a *API, op huma.Operation, handle func(context.Context, *I) (*O, error)) {
+// Register adds an operation whose errors all pass through the API's answer. It returns
+// what the operation does, for requests that are read without huma.
+func Register[I, O any](a *API, op huma.Operation, handle func(context.Context, *I) (*O, error)) func(context.Context, *I) (*O, error) {
 	op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden, http.StatusServiceUnavailable)
 	own := op.Metadata[mayEndToken] == true || op.Method == http.MethodDelete
-	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
+	guarded := func(ctx context.Context, in *I) (*O, error) {
 		if err := mayAsk(ctx, &op); err != nil {
 			return nil, a.answer(ctx, err)
 		}
@@ -95,7 +96,9 @@ func Register[I, O any](a *API, op huma.Operation, handle func(context.Context, 
 			return nil, a.answer(ctx, err)
 		}
 		return out, nil
-	})
+	}
+	huma.Register(a.huma, op, guarded)
+	return guarded
 }
 
 // Target is the object or collection that the path of a request names. Its
