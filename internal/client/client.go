@@ -310,7 +310,7 @@ func (c *Client) answer(ctx context.Context, q *call) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		data, err := readLimited(resp.Body, c.opts.MaxResponseBytes)
+		data, err := readLimited(resp, c.opts.MaxResponseBytes)
 		_ = resp.Body.Close() // everything has been read
 		if err == nil {
 			return data, nil
@@ -330,12 +330,15 @@ type tooLongError struct{ limit int64 }
 // Error names the limit.
 func (e *tooLongError) Error() string { return fmt.Sprintf("it has more than %d bytes", e.limit) }
 
-func readLimited(r io.Reader, limit int64) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, limit+1))
-	if err == nil && int64(len(data)) > limit {
+// readLimited reads an answer. How long it is mostly stands in its header.
+func readLimited(resp *http.Response, limit int64) ([]byte, error) {
+	var buffer bytes.Buffer
+	buffer.Grow(int(min(max(resp.ContentLength, 0), limit, 1<<20)) + bytes.MinRead)
+	_, err := buffer.ReadFrom(io.LimitReader(resp.Body, limit+1))
+	if err == nil && int64(buffer.Len()) > limit {
 		err = &tooLongError{limit}
 	}
-	return data, err
+	return buffer.Bytes(), err
 }
 
 // LoginError says that the server rejects the token or requires one. Retrying does not help.

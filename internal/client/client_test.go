@@ -140,6 +140,30 @@ func TestEncodeClusterSecret(t *testing.T) {
 }
 
 // The document of a write has every number of the object, to the last digit.
+// What is sent of an object without secrets is what is sent of one with them.
+func TestEncodeWithoutSecrets(t *testing.T) {
+	for _, info := range api.Kinds {
+		object := info.New()
+		*object.Meta() = api.Metadata{Name: "web", Namespace: "shop", Labels: map[string]string{"a": "<b>"}, ResourceVersion: "12"}
+		object.SetDefaults()
+		short, err := client.Encode(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		long, err := client.EncodeSecrets(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got, want any
+		if err := errors.Join(json.Unmarshal(short, &got), json.Unmarshal(long, &want)); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %s is sent in place of %s", info.Kind, short, long)
+		}
+	}
+}
+
 func TestEncodeKeepsNumbers(t *testing.T) {
 	for _, info := range api.Kinds {
 		object := info.New()

@@ -27,3 +27,6 @@ func Events(r io.Reader) iter.Seq2[api.Event, error] {
 func Pause(servers, attempt int, answer *http.Response) time.Duration {
 	return (&endpoints{bases: make([]*url.URL, servers)}).backoff(firstRetryDelay, maxRetryDelay, attempt, answer)
 }
+
+// EncodeSecrets is how objects with secrets are sent.
+func EncodeSecrets(object api.Object) ([]byte, error) { return encodeSecrets(object, nil) }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/jsontext"
 )
 
 // PutOptions are the options of a Put.
@@ -229,6 +230,24 @@ func decodeObject(data []byte) (api.Object, error) {
 func Encode(object api.Object) ([]byte, error) { return encode(object, nil) }
 
 func encode(object api.Object, takeAway []string) ([]byte, error) {
+	if len(object.Secrets()) == 0 && len(takeAway) == 0 { // mostly
+		body, err := jsontext.Append(nil, document{object.ObjectKind(), object.Meta(), object.SpecPart()})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", api.KeyOf(object), err)
+		}
+		return body, nil
+	}
+	return encodeSecrets(object, takeAway)
+}
+
+// document is what is sent of an object: all but its status.
+type document struct {
+	Kind     api.Kind      `json:"kind"`
+	Metadata *api.Metadata `json:"metadata"`
+	Spec     any           `json:"spec"`
+}
+
+func encodeSecrets(object api.Object, takeAway []string) ([]byte, error) {
 	data, err := json.Marshal(object)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", api.KeyOf(object), err)

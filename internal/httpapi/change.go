@@ -135,46 +135,75 @@ func (c *changes) changeLoaded(ctx context.Context, key api.Key, load func(conte
 		if err != nil {
 			return nil, err
 		}
-		if err := pre.check(current); err != nil {
-			return nil, err
-		}
-		follows, err := next(current)
-		if err != nil || follows == nil {
-			return current, err
-		}
-		object := follows.object
-		var before api.Object
-		if current != nil {
-			before = current.object
-		}
-		if err := c.rights.MayRefer(auth.Of(ctx), object, before); err != nil {
-			return nil, err
-		}
-		if follows.decide != nil {
-			if err := follows.decide(follows); err != nil {
-				return nil, err
-			}
-		}
-		value, err := c.codec.EncodeSpec(object)
-		if err != nil {
-			return nil, fmt.Errorf("encode %s: %w", key, err)
-		}
-		var expect int64 // the object must not exist
-		if current != nil {
-			expect = current.specRevision
-		}
-		writes := append([]store.Write{{Key: key, Part: store.Spec, Value: value, Expect: expect}}, follows.also...)
-		revision, err := c.store.Commit(ctx, writes...)
-		if _, conflict := errors.AsType[*store.ConflictError](err); conflict {
+		result, asked, err := c.attempt(ctx, key, current, pre, next)
+		if asked && isConflict(err) {
 			continue
 		}
-		if err != nil {
-			return nil, fmt.Errorf("write %s: %w", key, err)
-		}
-		object.Meta().ResourceVersion = strconv.FormatInt(revision, 10)
-		return &stored{object: object, specRevision: revision, revision: revision}, nil
+		return result, err
 	}
 	return nil, problem.New(api.ProblemConflict, "%s is being changed by too many others: repeat the request", key)
+}
+
+// replace is change for who does not touch the present object, and can do with a damaged
+// one. It begins with the object as the fleet shows it: mostly that is how it is, and
+// where it is not, the write fails. Whatever else comes of it is found out once more with
+// what the store has.
+func (c *changes) replace(ctx context.Context, key api.Key, pre precondition, next func(current *stored) (*successor, error)) (*stored, error) {
+	if snapshot := c.fleet.Snapshot(); snapshot.Damaged(key) == nil {
+		var current *stored
+		if entry := snapshot.Get(key); entry != nil {
+			current = &stored{object: entry.Object, specRevision: entry.SpecRevision, statusRevision: entry.StatusRevision, revision: entry.Revision()}
+		}
+		if result, asked, err := c.attempt(ctx, key, current, pre, next); asked && !isConflict(err) {
+			return result, err
+		}
+	}
+	return c.changeLoaded(ctx, key, c.loadAnyhow, pre, next)
+}
+
+func isConflict(err error) bool {
+	_, conflict := errors.AsType[*store.ConflictError](err)
+	return conflict
+}
+
+// attempt changes an object as it is said to be. asked says that the store was asked to
+// write it; the error is a *store.ConflictError where the object is another one by then.
+func (c *changes) attempt(ctx context.Context, key api.Key, current *stored, pre precondition, next func(current *stored) (*successor, error)) (result *stored, asked bool, err error) {
+	if err := pre.check(current); err != nil {
+		return nil, false, err
+	}
+	follows, err := next(current)
+	if err != nil || follows == nil {
+		return current, false, err
+	}
+	object := follows.object
+	var before api.Object
+	if current != nil {
+		before = current.object
+	}
+	if err := c.rights.MayRefer(auth.Of(ctx), object, before); err != nil {
+		return nil, false, err
+	}
+	if follows.decide != nil {
+		if err := follows.decide(follows); err != nil {
+			return nil, false, err
+		}
+	}
+	value, err := c.codec.EncodeSpec(object)
+	if err != nil {
+		return nil, false, fmt.Errorf("encode %s: %w", key, err)
+	}
+	var expect int64 // the object must not exist
+	if current != nil {
+		expect = current.specRevision
+	}
+	writes := append([]store.Write{{Key: key, Part: store.Spec, Value: value, Expect: expect}}, follows.also...)
+	revision, err := c.store.Commit(ctx, writes...)
+	if err != nil {
+		return nil, true, fmt.Errorf("write %s: %w", key, err)
+	}
+	object.Meta().ResourceVersion = strconv.FormatInt(revision, 10)
+	return &stored{object: object, specRevision: revision, revision: revision}, true, nil
 }
 
 // created fills in what the server keeps of a new object.
@@ -224,7 +253,7 @@ func (c *changes) remove(ctx context.Context, key api.Key, pre precondition) (in
 		}
 		// The store deletes the status along with it.
 		revision, err := c.store.Commit(ctx, store.Write{Key: key, Part: store.Spec, Expect: current.specRevision})
-		if _, conflict := errors.AsType[*store.ConflictError](err); conflict {
+		if isConflict(err) {
 			continue
 		}
 		if err != nil {

@@ -53,9 +53,13 @@ func (o *objects) put(ctx context.Context, info api.KindInfo, in *PutInput, prev
 	if err := api.CheckOutbound(intent, o.network).Err(); err != nil {
 		return nil, err
 	}
-	result, err := o.changes.changeLoaded(ctx, key, o.changes.loadAnyhow, pre, func(current *stored) (*successor, error) {
-		return r.next(ctx, current)
-	})
+	next := func(current *stored) (*successor, error) { return r.next(ctx, current) }
+	var result *stored
+	if previewToken == "" {
+		result, err = o.changes.replace(ctx, key, pre, next)
+	} else {
+		result, err = o.changes.changeLoaded(ctx, key, o.changes.loadAnyhow, pre, next)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +92,7 @@ func (r *replacement) next(ctx context.Context, current *stored) (*successor, er
 			return nil, err
 		}
 	}
-	r.tried = true
+	r.tried, r.quiet = true, false
 	now := r.now().UTC()
 	if current != nil && current.damage != nil {
 		return r.repaired(ctx, current.damage, now)

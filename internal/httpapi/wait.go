@@ -47,6 +47,9 @@ func (w *waits) await(ctx context.Context, revision int64, wait time.Duration) {
 		}
 	}
 	defer w.freshen(ctx)
+	if w.fleet.Snapshot().Revision() >= revision {
+		return // as it is after a decision
+	}
 	bounded, cancel := w.bounded(ctx, pictureWait)
 	defer cancel()
 	if _, err := w.fleet.WaitRevision(bounded, revision); err != nil && bounded.Err() == nil {

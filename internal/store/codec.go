@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/jsontext"
 )
 
 // ErrDamaged is returned for a stored value that cannot be decoded.
@@ -63,7 +63,7 @@ func (c *Codec) EncodeSpec(object api.Object) ([]byte, error) {
 			document.Sealed[field] = c.sealer.seal(key, field, secret.Reveal())
 		}
 	}
-	value, err := json.Marshal(document)
+	value, err := jsontext.Append(nil, document)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", key, err)
 	}
@@ -118,7 +118,7 @@ const compressAbove = 64 << 10
 // EncodeStatus returns the value of the derived part of an object: JSON, compressed with gzip if it
 // is large.
 func (c *Codec) EncodeStatus(object api.Object) ([]byte, error) {
-	value, err := json.Marshal(object.StatusPart())
+	value, err := jsontext.Append(nil, object.StatusPart())
 	if err != nil {
 		return nil, fmt.Errorf("encode the status of %s: %w", api.KeyOf(object), err)
 	}
