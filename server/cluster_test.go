@@ -44,16 +44,7 @@ func clusterConfigs(t *testing.T, n int) []config {
 // startAll starts servers at once.
 func startAll(t *testing.T, all []config) []*runningServer {
 	t.Helper()
-	servers := make([]*runningServer, len(all))
-	var starting sync.WaitGroup
-	for i, c := range all {
-		starting.Go(func() { servers[i] = start(t, c) })
-	}
-	starting.Wait()
-	if t.Failed() {
-		t.FailNow()
-	}
-	return servers
+	return storetest.AtOnce(t, all, func(c config) *runningServer { return start(t, c) })
 }
 
 // leaderOf returns which of some servers leads.

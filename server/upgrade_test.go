@@ -1,7 +1,6 @@
 package main
 
 import (
-	"compress/gzip"
 	"errors"
 	"io"
 	"os"
@@ -11,25 +10,17 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
 // ofFormatTwo is a data directory that a program of format 2 has made.
 func ofFormatTwo(t *testing.T) (dir string) {
 	t.Helper()
-	zipped, err := os.Open(filepath.Join("..", "internal", "store", "testdata", "format-2.tar.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer zipped.Close()
-	content, err := gzip.NewReader(zipped)
-	if err != nil {
-		t.Fatal(err)
-	}
 	backup, err := os.Create(filepath.Join(t.TempDir(), "backup.tar"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = io.Copy(backup, content)
+	_, err = io.Copy(backup, storetest.Backup(t, filepath.Join("..", "internal", "store", "testdata", "format-2.tar.gz")))
 	if err := errors.Join(err, backup.Close()); err != nil {
 		t.Fatal(err)
 	}

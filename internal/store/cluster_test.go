@@ -45,20 +45,10 @@ func openPeer(t *testing.T, o Options) *Store {
 	})
 }
 
-// openPeers opens the stores of several at once: none is ready before the others are
-// there.
+// openPeers opens the stores of several at once.
 func openPeers(t *testing.T, all []Options) []*Store {
 	t.Helper()
-	stores := make([]*Store, len(all))
-	var opening sync.WaitGroup
-	for i, o := range all {
-		opening.Go(func() { stores[i] = openPeer(t, o) })
-	}
-	opening.Wait()
-	if t.Failed() {
-		t.FailNow()
-	}
-	return stores
+	return storetest.AtOnce(t, all, func(o Options) *Store { return openPeer(t, o) })
 }
 
 // closeStore closes a store that the test goes on without.

@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -158,19 +157,7 @@ func TestEveryKeyHasAnEnvelope(t *testing.T) {
 // its envelope.
 func TestStoreOfFormatOneIsBroughtToFormatTwo(t *testing.T) {
 	t.Parallel()
-	file, err := os.Open("testdata/format-1.tar.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	backup, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	if err := Restore(t.Context(), backup, dir); err != nil {
-		t.Fatal(err)
-	}
+	dir := restored(t, "format-1.tar.gz")
 	for round := range 2 {
 		s, err := Open(t.Context(), Options{DataDir: dir, NoFsync: true, MinFreeBytes: 1})
 		if err != nil {

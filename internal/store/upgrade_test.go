@@ -2,10 +2,8 @@ package store
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
-	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -15,22 +13,14 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
 // restored makes a data directory from a backup in testdata.
 func restored(t *testing.T, archive string) (dir string) {
 	t.Helper()
-	file, err := os.Open("testdata/" + archive)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	backup, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir = t.TempDir()
-	if err := Restore(t.Context(), backup, dir); err != nil {
+	if err := Restore(t.Context(), storetest.Backup(t, "testdata/"+archive), dir); err != nil {
 		t.Fatal(err)
 	}
 	return dir
