@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
@@ -102,10 +104,16 @@ func start(t testing.TB, c config, options ...func(*client.Options)) *runningSer
 	return s
 }
 
+// put writes an object, again while the server asks for it: on a busy machine its store may be slow.
 func put[T api.Object](s *runningServer, object T) T {
 	s.t.Helper()
 	object.SetDefaults()
-	stored, err := s.client.Put(context.Background(), object, client.PutOptions{})
+	var stored api.Object
+	var err error
+	eventually.True(s.t, "a write is answered", func() bool {
+		stored, err = s.client.Put(context.Background(), object, client.PutOptions{})
+		return client.StatusOf(err) != http.StatusServiceUnavailable
+	})
 	if err != nil {
 		s.t.Fatalf("put %s: %v", api.KeyOf(object), err)
 	}

@@ -98,7 +98,11 @@ func TestStoreIsAway(t *testing.T) {
 			for i := range 4 {
 				put(s, placement("shop", fmt.Sprint("more-", i)))
 			}
-			preview := s.ask(http.MethodPost, "/v1/previews", `{"metadata":{"namespace":"shop","name":"new"},"spec":{}}`, "")
+			var preview asked
+			eventually.True(t, "a preview is answered", func() bool {
+				preview = s.ask(http.MethodPost, "/v1/previews", `{"metadata":{"namespace":"shop","name":"new"},"spec":{}}`, "")
+				return preview.status != http.StatusServiceUnavailable
+			})
 			var previewed struct {
 				ID string `json:"id"`
 			}

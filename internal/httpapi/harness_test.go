@@ -19,6 +19,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/announce"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
@@ -55,6 +56,8 @@ func startServerOn(t testing.TB, storeOptions store.Options, adjust ...func(*Opt
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	storeOptions.MinFreeBytes = 1 << 20
+	// A store that is slow because the machine is busy is not one that has failed.
+	storeOptions.RequestTimeout, storeOptions.Patience = eventually.Limit, eventually.Limit
 	storeOptions.Fatal = func(err error) { t.Errorf("store failed: %v", err) }
 	opened, err := store.Open(ctx, storeOptions)
 	if err != nil {

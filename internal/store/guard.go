@@ -22,12 +22,8 @@ import (
 // anymore and the process exits, so that the next start reads the actual data.
 var ErrReplaced = errors.New("the store was replaced under the running server")
 
-const (
-	// probeInterval is the interval between probes of the store.
-	probeInterval = time.Second
-	// patience is how long writes may fail or take before Writable returns an error.
-	patience = 3 * time.Second
-)
+// probeInterval is the interval between probes of the store.
+const probeInterval = time.Second
 
 // guard tracks whether the store is still the one that was opened, and whether writes work.
 type guard struct {
@@ -41,6 +37,7 @@ type guard struct {
 	// probing when the current probe began, and worked when the last successful write began: in
 	// nanoseconds of the clock, 0 if there is none.
 	clock                         clock
+	patience                      time.Duration // that writes may fail or take
 	troubleSince, probing, worked atomic.Int64
 	cause                         atomic.Pointer[error]
 
@@ -167,7 +164,7 @@ func (s *Store) probe() {
 	if !s.options.alone() {
 		// A write that etcd has lost together with its leader is answered only at its timeout, when
 		// others have long succeeded.
-		limit = patience
+		limit = s.options.Patience
 	}
 	resp, err := s.transactWithin(s.ctx, limit, func(t clientv3.Txn) clientv3.Txn {
 		return t.If(clientv3.Compare(clientv3.CreateRevision(identityKey), "<", 0)).
@@ -281,7 +278,7 @@ func (g *guard) stalled() error {
 		return time.Duration(now - since)
 	}
 	d := max(lasted(g.troubleSince.Load()), lasted(g.probing.Load()))
-	if d <= patience {
+	if d <= g.patience {
 		return nil
 	}
 	stalled := &StalledError{For: d}

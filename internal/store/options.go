@@ -65,6 +65,9 @@ type Options struct {
 
 	// RequestTimeout is the timeout of every request to etcd. Zero means 10 seconds.
 	RequestTimeout time.Duration
+	// Patience is how long writes may fail or take before Writable says so. Zero means
+	// 3 seconds.
+	Patience time.Duration
 
 	// Faults records panics. If nil, panics are not recorded.
 	Faults *fault.Recorder
@@ -95,6 +98,7 @@ func (o Options) withDefaults() Options {
 	o.MarkInterval = cmp.Or(o.MarkInterval, 10*time.Second)
 	o.LeaseTTL = cmp.Or(o.LeaseTTL, 10*time.Second)
 	o.RequestTimeout = cmp.Or(o.RequestTimeout, 10*time.Second)
+	o.Patience = cmp.Or(o.Patience, 3*time.Second)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

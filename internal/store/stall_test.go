@@ -52,7 +52,7 @@ func TestWritesAreRefusedWhileTheStoreDoesNotAnswer(t *testing.T) {
 				t.Fatal("nothing was held back")
 			}
 			var stalled *StalledError
-			if err := s.Writable(); !errors.As(err, &stalled) || stalled.For < patience {
+			if err := s.Writable(); !errors.As(err, &stalled) || stalled.For < s.options.Patience {
 				t.Errorf("Writable: %v", err)
 			}
 			eventually.True(t, "the cause", func() bool { return strings.Contains(fmt.Sprint(s.Writable()), c.cause) })

@@ -64,7 +64,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{options: o, metrics: newStoreMetrics(), id: rand.Text()}
-	s.guard.clock.start = time.Now()
+	s.guard.clock.start, s.guard.patience = time.Now(), o.Patience
 	s.guard.currency.current = s.guard.clock.now()
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.dead, s.died = context.WithCancelCause(context.Background())

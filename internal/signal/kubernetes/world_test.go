@@ -255,6 +255,7 @@ func (w *world) expect(name string, state api.ClusterState, observed api.Conditi
 // steady checks that nothing is written while nothing changes.
 func (w *world) steady(d time.Duration) {
 	w.t.Helper()
+	synctest.Wait() // for what is due at this moment
 	before := w.count()
 	time.Sleep(d)
 	synctest.Wait()
