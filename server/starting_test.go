@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 )
 
@@ -17,20 +18,20 @@ func TestLongStartSaysWhatItIsDoing(t *testing.T) {
 		var out logtest.Buffer
 		s := beginStarting(slog.New(slog.NewTextHandler(&out, nil)))
 		s.doing("opening the store")
-		time.Sleep(quietStart - time.Second)
+		faketime.Sleep(quietStart - time.Second)
 		s.doing("loading the objects")
 		synctest.Wait()
 		if out.String() != "" {
 			t.Errorf("said too early: %s", out.String())
 		}
-		time.Sleep(2*quietStart + 1)
+		faketime.Sleep(2*quietStart + 1)
 		synctest.Wait()
 		if text := out.String(); strings.Count(text, "\n") != 2 || !strings.Contains(text, `doing="loading the objects" seconds=3`) || !strings.Contains(text, "seconds=6") {
 			t.Errorf("said %q", text)
 		}
 		s.end()
 		said := out.String()
-		time.Sleep(3 * quietStart)
+		faketime.Sleep(3 * quietStart)
 		synctest.Wait()
 		if out.String() != said {
 			t.Errorf("said after the start: %s", out.String())

@@ -12,6 +12,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 )
 
 func countOf(t *testing.T, c prometheus.Collector) float64 {
@@ -86,7 +88,7 @@ func TestAComponentIsStartedAgain(t *testing.T) {
 				panic("again")
 			})
 		}()
-		time.Sleep(pauses.First / 2)
+		faketime.Sleep(pauses.First / 2)
 		synctest.Wait()
 		if down := r.Down(); len(down) != 1 || down[0] != "signals" || countOf(t, r.down) != 1 {
 			t.Errorf("down: %v", down)

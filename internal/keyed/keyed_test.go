@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 )
 
@@ -36,7 +37,7 @@ func (l *log) until(name string) Work {
 	return func(ctx context.Context) error {
 		l.say("%s begins", name)
 		<-ctx.Done()
-		time.Sleep(time.Second)
+		faketime.Sleep(time.Second)
 		l.say("%s ends", name)
 		return nil
 	}
@@ -79,12 +80,12 @@ func TestReplaced(t *testing.T) {
 		g.Start("a", l.until("skipped"))
 		g.Start("a", l.until("second"))
 		l.expect(t)
-		time.Sleep(time.Second)
+		faketime.Sleep(time.Second)
 		l.expect(t, "first ends", "second begins")
 		g.Stop("a")
 		g.Start("a", l.until("third"))
 		l.expect(t)
-		time.Sleep(time.Second)
+		faketime.Sleep(time.Second)
 		l.expect(t, "second ends", "third begins")
 		stop()
 		l.expect(t, "third ends")
@@ -117,7 +118,7 @@ func TestPanic(t *testing.T) {
 		if len(recorder.Faulted("bad")) != 1 || len(recorder.Faulted("good")) != 0 {
 			t.Errorf("faults of bad are %q, of good %q", recorder.Faulted("bad"), recorder.Faulted("good"))
 		}
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		l.expect(t, "third time begins")
 	})
 }
@@ -147,7 +148,7 @@ func TestOneAtATime(t *testing.T) {
 						working[key] = i + 1
 						mu.Unlock()
 						<-ctx.Done()
-						time.Sleep(time.Millisecond)
+						faketime.Sleep(time.Millisecond)
 						mu.Lock()
 						defer mu.Unlock()
 						delete(working, key)
@@ -167,7 +168,7 @@ func TestOneAtATime(t *testing.T) {
 			if !ran {
 				stop = run(g)
 			}
-			time.Sleep(time.Second)
+			faketime.Sleep(time.Second)
 			synctest.Wait()
 			mu.Lock()
 			if fmt.Sprint(working) != fmt.Sprint(wanted) {

@@ -15,6 +15,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
@@ -181,7 +182,7 @@ func TestUnwritten(t *testing.T) {
 			if !next.After(time.Now()) {
 				t.Fatal("it does not wait")
 			}
-			time.Sleep(time.Until(next))
+			faketime.Sleep(time.Until(next))
 		}
 		if held < 0 || held > 2*time.Second {
 			t.Errorf("those who wait were held up for %s", held)
@@ -225,7 +226,7 @@ func TestUnwrittenWhileTheStoreIsAway(t *testing.T) {
 			if pause := time.Until(u.next(time.Now())); pause > 2*time.Second {
 				t.Fatalf("the next attempt is in %s", pause)
 			}
-			time.Sleep(time.Until(u.next(time.Now())))
+			faketime.Sleep(time.Until(u.next(time.Now())))
 		}
 		u.done(placed)
 		u.add(write{decision: placed, specRevision: 1})

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 )
 
 // A decision waits for what is written beside it, and for nothing else.
@@ -12,7 +14,7 @@ func TestChangesBesideADecision(t *testing.T) {
 		session := &Session{}
 		c := &session.changes
 		c.begin()()
-		time.Sleep(time.Second)
+		faketime.Sleep(time.Second)
 		start := time.Now()
 		if c.settled(t.Context(), c.mark()) || time.Since(start) != 0 {
 			t.Errorf("what was written before is waited for, %s", time.Since(start))
@@ -25,10 +27,10 @@ func TestChangesBesideADecision(t *testing.T) {
 		}
 		first, second := c.begin(), func() {}
 		go func() {
-			time.Sleep(2 * time.Second)
+			faketime.Sleep(2 * time.Second)
 			first()
 			second = c.begin()
-			time.Sleep(2 * time.Second)
+			faketime.Sleep(2 * time.Second)
 			second()
 		}()
 		start = time.Now()

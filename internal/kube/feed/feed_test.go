@@ -21,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -191,7 +193,7 @@ func TestOneWatchForAll(t *testing.T) {
 		if _, err := c.CoreV1().Pods("shop").Create(t.Context(), podNamed("late", "n1"), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Hour)
+		faketime.Sleep(time.Hour)
 		if got := c.lists(); got != "" || f.Nodes.Len() > 0 || f.Pods.Len() > 0 {
 			t.Errorf("nobody follows it: lists of %q, %d nodes, %d pods", got, f.Nodes.Len(), f.Pods.Len())
 		}
@@ -214,7 +216,7 @@ func TestProbesSayWhy(t *testing.T) {
 		leaveProbes := f.Follow(Follower{Probes: true})
 		f.Gate.Set(errors.New("no answer"))
 		leave := f.Follow(Follower{}) // presumes nothing about what was probed
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		if got := c.lists(); got != "" {
 			t.Errorf("it is asked for %s", got)
 		}

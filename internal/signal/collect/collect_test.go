@@ -14,6 +14,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
@@ -299,7 +300,7 @@ func TestStaticSettlesAtOnce(t *testing.T) {
 			t.Errorf("took %s, want nothing", took)
 		}
 		before := w.count()
-		time.Sleep(time.Hour)
+		faketime.Sleep(time.Hour)
 		if n := w.count() - before; n != 0 {
 			t.Errorf("%d writes in an hour without change", n)
 		}
@@ -331,7 +332,7 @@ func TestValuesFollowWithinAnInterval(t *testing.T) {
 		// Unchanged values write nothing, however often they are read.
 		before := w.count()
 		reads, _ := b.seen()
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		if n := w.count() - before; n != 0 {
 			t.Errorf("%d writes without change", n)
 		}
@@ -344,7 +345,7 @@ func TestValuesFollowWithinAnInterval(t *testing.T) {
 		}
 		// A changed value writes one status.
 		b.set(func() { b.values["q"] = 7 })
-		time.Sleep(10 * time.Second)
+		faketime.Sleep(10 * time.Second)
 		w.expect("a", 7.0, api.ReasonAvailable)
 		if n := w.count() - before; n != 1 {
 			t.Errorf("%d writes for one changed value", n)
@@ -363,10 +364,10 @@ func TestFailureKeepsTheLastValueAndItsTime(t *testing.T) {
 		defer w.run()()
 		w.settle(w.put(liveProvider("prom")))
 		w.settle(w.put(metricOf("a", "prom", "q")))
-		time.Sleep(time.Hour)
+		faketime.Sleep(time.Hour)
 		down := time.Now()
 		b.set(func() { b.err = source.Unreachable("connection refused") })
-		time.Sleep(time.Hour)
+		faketime.Sleep(time.Hour)
 		w.expect("a", 1.0, api.ReasonUnreachableMetricsProvider)
 		s := w.status("a")
 		if age := down.Sub(*s.ObservedAt); age < 0 || age > 10*time.Second {
@@ -380,19 +381,19 @@ func TestFailureKeepsTheLastValueAndItsTime(t *testing.T) {
 		}
 		// One write for the metric and one for the provider in all that time.
 		before := w.count()
-		time.Sleep(time.Hour)
+		faketime.Sleep(time.Hour)
 		if n := w.count() - before; n != 0 {
 			t.Errorf("%d writes without change", n)
 		}
 		b.set(func() { b.err = nil })
-		time.Sleep(10 * time.Second)
+		faketime.Sleep(10 * time.Second)
 		w.expect("a", 1.0, api.ReasonAvailable)
 		if n := w.count() - before; n != 2 {
 			t.Errorf("recovery took %d writes, want 2", n)
 		}
 		// A provider that answers without the metric is well; the metric is not.
 		b.set(func() { b.values = nil })
-		time.Sleep(10 * time.Second)
+		faketime.Sleep(10 * time.Second)
 		w.expect("a", 1.0, api.ReasonInvalidMetric)
 		if c := w.providerCondition("prom"); c.Status != api.ConditionTrue {
 			t.Errorf("provider: %+v", c)
@@ -423,7 +424,7 @@ func TestSecretsThatAProviderRepeats(t *testing.T) {
 				provider.Spec.Headers = map[string]api.Secret{"X-Credentials": api.NewSecret(c.secret)}
 				w.settle(w.put(provider))
 				w.settle(w.put(metricOf("a", "prom", "q")))
-				time.Sleep(time.Hour)
+				faketime.Sleep(time.Hour)
 				if got := w.providerCondition("prom").Message; got != c.want {
 					t.Errorf("the provider's message is %q, want %q", got, c.want)
 				}
@@ -451,7 +452,7 @@ func TestHangingProviderDelaysNoOther(t *testing.T) {
 		}
 		for i := range 10 {
 			good.set(func() { good.values["q"] = float64(i) })
-			time.Sleep(10 * time.Second)
+			faketime.Sleep(10 * time.Second)
 			w.expect("a", float64(i), api.ReasonAvailable)
 		}
 		w.expect("x", nil, api.ReasonUnreachableMetricsProvider)
@@ -509,14 +510,14 @@ func TestRestartWritesNothingAndAgesNothing(t *testing.T) {
 		w.settle(w.put(staticProvider("table", map[string]float64{"load": 4})))
 		w.settle(w.put(metricOf("a", "prom", "q")))
 		w.settle(w.put(metricOf("load", "table", "load")))
-		time.Sleep(time.Hour)
+		faketime.Sleep(time.Hour)
 		stop()
 
 		w = w.restart()
 		stop = w.run()
 		w.tracker.Advance(w.revision)
 		w.settle(w.revision)
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		stop()
 		if w.count() != 0 {
 			t.Errorf("%d writes after a restart without change", w.count())
@@ -528,7 +529,7 @@ func TestRestartWritesNothingAndAgesNothing(t *testing.T) {
 		up := time.Now()
 		w = w.restart()
 		defer w.run()()
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		w.expect("a", 1.0, api.ReasonUnreachableMetricsProvider)
 		if at := *w.status("a").ObservedAt; at.Before(up) {
 			t.Errorf("observed_at is %s before the restart", up.Sub(at))
@@ -556,7 +557,7 @@ func TestFailedWriteIsRepeated(t *testing.T) {
 		defer w.run()()
 		w.put(staticProvider("table", map[string]float64{"load": 4}))
 		revision := w.put(metricOf("load", "table", "load"))
-		time.Sleep(10 * time.Second)
+		faketime.Sleep(10 * time.Second)
 		w.mu.Lock()
 		w.broken = nil
 		w.mu.Unlock()
@@ -578,9 +579,9 @@ func TestOneStatusThatCannotBeStored(t *testing.T) {
 		w.put(metricOf("bad", "prom", "q"))
 		w.settle(w.put(metricOf("good", "prom", "q")))
 		w.expect("good", 1.0, api.ReasonAvailable)
-		time.Sleep(20 * time.Second)
+		faketime.Sleep(20 * time.Second)
 		before := w.count()
-		time.Sleep(10 * time.Minute)
+		faketime.Sleep(10 * time.Minute)
 		if n := w.count(); n != before {
 			t.Errorf("%d writes where nothing changed", n-before)
 		}
@@ -592,7 +593,7 @@ func TestOneStatusThatCannotBeStored(t *testing.T) {
 			t.Errorf("tried %d times in 10 minutes", tried)
 		}
 		b.set(func() { b.values["q"] = 2 })
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		w.expect("good", 2.0, api.ReasonAvailable)
 		w.expect("bad", 2.0, api.ReasonAvailable)
 	})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
@@ -70,7 +71,7 @@ func TestAPanicOverAnAnswerCostsOneProvider(t *testing.T) {
 				}
 				w.put(metricOf("m", "good", "q"))
 				w.settle(w.put(metricOf("poison", "bad", "poison")))
-				time.Sleep(time.Minute)
+				faketime.Sleep(time.Minute)
 				synctest.Wait()
 				w.expect("m", 0.5, api.ReasonAvailable)
 				if c.normalize {
@@ -84,7 +85,7 @@ func TestAPanicOverAnAnswerCostsOneProvider(t *testing.T) {
 				w.settle(w.put(metricOf("other", "bad", "q")))
 				w.expect("other", 0.5, api.ReasonAvailable)
 				if condition := w.providerCondition("bad"); condition == nil || condition.Status != api.ConditionTrue {
-					time.Sleep(time.Minute)
+					faketime.Sleep(time.Minute)
 					synctest.Wait()
 					if condition = w.providerCondition("bad"); condition.Status != api.ConditionTrue {
 						t.Errorf("afterwards the provider is %+v", condition)

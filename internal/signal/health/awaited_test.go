@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 )
 
 // toCreate is a cluster that asks for a cloud to be created on.
@@ -65,7 +66,7 @@ func TestAwaitedCluster(t *testing.T) {
 				stop()
 				again := w.restart()
 				defer again.run()()
-				time.Sleep(time.Second)
+				faketime.Sleep(time.Second)
 				again.expect("a", c.want)
 				if c.want != api.StatePending {
 					w := again

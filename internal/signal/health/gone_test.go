@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 )
 
 // expectGone checks what a cluster has no more.
@@ -60,7 +61,7 @@ func TestWatchedClusterLosesNodes(t *testing.T) {
 		w.put(withKubeconfig("a", "k"))
 		observe := func(nodes int64, amounts api.Quantities) {
 			t.Helper()
-			time.Sleep(time.Minute)
+			faketime.Sleep(time.Minute)
 			w.Observed("a", api.NewSecret("k"), Observation{Answer: AnswerReady, Message: "well", Condition: seen, Facts: Facts{
 				Nodes: &NodeFacts{Total: nodes, Ready: nodes, Capacity: amounts, Allocatable: amounts},
 			}})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 )
 
 // TestAHeartbeatThatConfirmsIsNotWritten: it counts all the same, and readers see when it
@@ -25,7 +26,7 @@ func TestAHeartbeatThatConfirmsIsNotWritten(t *testing.T) {
 		w.beat("edge", report())
 		stored, writes := w.status("edge"), w.count()
 		for range 100 {
-			time.Sleep(15 * time.Second)
+			faketime.Sleep(15 * time.Second)
 			for _, beat := range []api.Heartbeat{report(), {}} {
 				if revision := w.beat("edge", beat); revision != 0 {
 					t.Fatalf("a heartbeat that says nothing new has revision %d", revision)
@@ -50,7 +51,7 @@ func TestAHeartbeatThatConfirmsIsNotWritten(t *testing.T) {
 			{"a decision was made since the last report", true, inUse, true},
 			{"less is allocatable", false, api.Heartbeat{Allocatable: api.Quantities{"cpu": "6"}}, false},
 		} {
-			time.Sleep(10 * time.Second)
+			faketime.Sleep(10 * time.Second)
 			writes, reserved = w.count(), news.reserved
 			before := w.status("edge").CapacityReportedAt
 			revision := w.beat("edge", news.beat)
@@ -63,7 +64,7 @@ func TestAHeartbeatThatConfirmsIsNotWritten(t *testing.T) {
 			}
 		}
 		last := time.Now()
-		time.Sleep(31 * time.Second)
+		faketime.Sleep(31 * time.Second)
 		if s := w.status("edge"); s.State != api.StateOffline || !s.LastHeartbeatAt.Equal(last) {
 			t.Errorf("stored are %s and %s, want offline and %s", s.State, s.LastHeartbeatAt, last)
 		}

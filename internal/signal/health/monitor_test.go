@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
@@ -116,7 +117,7 @@ func (w *world) restart() *world {
 
 func (w *world) WriteOne(ctx context.Context, write status.Write) (int64, error) {
 	if w.delay > 0 {
-		time.Sleep(w.delay)
+		faketime.Sleep(w.delay)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -230,7 +231,7 @@ func TestProbe(t *testing.T) {
 		if took := time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)); took != 0 {
 			t.Errorf("took %s", took)
 		}
-		time.Sleep(21 * time.Second)
+		faketime.Sleep(21 * time.Second)
 		w.expect("sick", api.StateUnhealthy)
 		w.expect("down", api.StateOffline)
 		if c := api.FindCondition(w.status("sick").Conditions, api.ConditionReady); !strings.Contains(c.Message, "503 Service Unavailable") {
@@ -238,7 +239,7 @@ func TestProbe(t *testing.T) {
 		}
 		// An hour without change writes nothing.
 		before := w.count()
-		time.Sleep(time.Hour)
+		faketime.Sleep(time.Hour)
 		if n := w.count() - before; n != 0 {
 			t.Errorf("%d writes without change", n)
 		}
@@ -261,7 +262,7 @@ func (w *world) nextProbe(host string) {
 	w.t.Helper()
 	before, _ := w.site.seen(host)
 	for range 200 {
-		time.Sleep(100 * time.Millisecond)
+		faketime.Sleep(100 * time.Millisecond)
 		if n, _ := w.site.seen(host); n > before {
 			synctest.Wait()
 			return
@@ -275,7 +276,7 @@ func TestUnwatchedClusterHasNoStatus(t *testing.T) {
 		w := newWorld(t, newSite())
 		defer w.run()()
 		w.settle(w.put(named("plain")))
-		time.Sleep(time.Hour)
+		faketime.Sleep(time.Hour)
 		if w.count() != 0 {
 			t.Errorf("%d writes", w.count())
 		}
@@ -283,7 +284,7 @@ func TestUnwatchedClusterHasNoStatus(t *testing.T) {
 		// before the check has failed as often as it must.
 		w.settle(w.put(probedCluster("plain")))
 		w.expect("plain", api.StateOnline)
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		w.expect("plain", api.StateOffline)
 		w.settle(w.put(named("plain")))
 		w.expect("plain", "")
@@ -301,7 +302,7 @@ func TestHangingProbesDelayNoOther(t *testing.T) {
 			w.put(probedCluster(name))
 		}
 		// The first probes share the places of the sound clusters ...
-		time.Sleep(5 * time.Minute)
+		faketime.Sleep(5 * time.Minute)
 		// ... but after that they have their own.
 		for i := range 50 {
 			name := fmt.Sprint("good-", i)
@@ -327,20 +328,20 @@ func TestHeartbeats(t *testing.T) {
 		c := named("edge")
 		c.Spec.Health = &api.HealthSpec{Interval: "10s"}
 		w.settle(w.put(c))
-		time.Sleep(time.Hour)
+		faketime.Sleep(time.Hour)
 		w.expect("edge", api.StatePending)
 		w.beat("edge", api.Heartbeat{})
 		w.expect("edge", api.StateOnline)
 		for range 10 {
-			time.Sleep(29 * time.Second)
+			faketime.Sleep(29 * time.Second)
 			w.beat("edge", api.Heartbeat{})
 			w.expect("edge", api.StateOnline)
 		}
-		time.Sleep(31 * time.Second)
+		faketime.Sleep(31 * time.Second)
 		w.expect("edge", api.StateOffline)
 		w.beat("edge", api.Heartbeat{})
 		w.expect("edge", api.StateConnecting)
-		time.Sleep(31 * time.Second)
+		faketime.Sleep(31 * time.Second)
 		w.expect("edge", api.StateOffline)
 		w.beat("edge", api.Heartbeat{})
 		w.beat("edge", api.Heartbeat{})
@@ -355,16 +356,16 @@ func TestHeartbeatOfAClusterWithoutHealthBlock(t *testing.T) {
 		w.settle(w.put(named("edge")))
 		w.beat("edge", api.Heartbeat{})
 		w.expect("edge", api.StateOnline)
-		time.Sleep(89 * time.Second)
+		faketime.Sleep(89 * time.Second)
 		w.expect("edge", api.StateOnline)
 		stop()
 		// The restart gives a full grace period, whatever went before.
-		time.Sleep(time.Hour)
+		faketime.Sleep(time.Hour)
 		w = w.restart()
 		defer w.run()()
-		time.Sleep(89 * time.Second)
+		faketime.Sleep(89 * time.Second)
 		w.expect("edge", api.StateOnline)
-		time.Sleep(2 * time.Second)
+		faketime.Sleep(2 * time.Second)
 		w.expect("edge", api.StateOffline)
 	})
 }
@@ -376,7 +377,7 @@ func TestHeartbeatReport(t *testing.T) {
 		w.settle(w.put(named("edge")))
 		w.beat("edge", api.Heartbeat{Capacity: api.Quantities{"cpu": "8"}, Allocatable: api.Quantities{"cpu": "7"}, Allocated: api.Quantities{"cpu": "1"}})
 		reported := time.Now().UTC()
-		time.Sleep(10 * time.Second)
+		faketime.Sleep(10 * time.Second)
 		writes := w.count()
 		revision := w.beat("edge", api.Heartbeat{})
 		s := w.shown("edge")
@@ -400,7 +401,7 @@ func TestHeartbeatOfAProbedClusterLeavesTheState(t *testing.T) {
 		w := newWorld(t, newSite())
 		defer w.run()()
 		w.settle(w.put(probedCluster("down")))
-		time.Sleep(30 * time.Second)
+		faketime.Sleep(30 * time.Second)
 		w.beat("down", api.Heartbeat{})
 		w.beat("down", api.Heartbeat{})
 		w.expect("down", api.StateOffline)
@@ -450,7 +451,7 @@ func TestHeartbeatDuringAChange(t *testing.T) {
 		w.specs["edge"] = 50 // committed, and not seen yet
 		w.mu.Unlock()
 		go func() {
-			time.Sleep(20 * time.Millisecond)
+			faketime.Sleep(20 * time.Millisecond)
 			w.Put(c, 50, 50, 50)
 		}()
 		w.beat("edge", api.Heartbeat{})
@@ -466,19 +467,19 @@ func TestRestartKeepsStates(t *testing.T) {
 		stop := w.run()
 		w.settle(w.put(probedCluster("good")))
 		w.put(probedCluster("down"))
-		time.Sleep(30 * time.Second)
+		faketime.Sleep(30 * time.Second)
 		w.expect("down", api.StateOffline)
 		stop()
 		s.set("good", 0)
 		w = w.restart()
 		defer w.run()()
-		time.Sleep(14 * time.Second)
+		faketime.Sleep(14 * time.Second)
 		w.expect("good", api.StateOnline) // two failures, the threshold is three
 		w.expect("down", api.StateOffline)
 		if w.count() != 0 {
 			t.Errorf("%d writes", w.count())
 		}
-		time.Sleep(16 * time.Second)
+		faketime.Sleep(16 * time.Second)
 		w.expect("good", api.StateOffline)
 	})
 }
@@ -502,9 +503,9 @@ func TestStoppedProcess(t *testing.T) {
 		mu.Lock()
 		slept = time.Hour
 		mu.Unlock()
-		time.Sleep(91 * time.Second)
+		faketime.Sleep(91 * time.Second)
 		w.expect("edge", api.StateOnline)
-		time.Sleep(91 * time.Second)
+		faketime.Sleep(91 * time.Second)
 		w.expect("edge", api.StateOffline)
 	})
 }
@@ -521,7 +522,7 @@ func TestCapacityReportBySpec(t *testing.T) {
 			t.Fatalf("reported at %v, modified at %s", first, c.Metadata.ModifiedAt)
 		}
 		w.expect("a", "")
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		labelled := named("a")
 		labelled.Spec.Allocated = api.Quantities{"cpu": "1"}
 		labelled.Metadata.Labels = map[string]string{"x": "y"}
@@ -540,13 +541,13 @@ func TestCapacityReportBySpec(t *testing.T) {
 		// A restart reports nothing again.
 		w = w.restart()
 		stop = w.run()
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		if w.count() != 0 {
 			t.Errorf("%d writes after a restart", w.count())
 		}
 		stop()
 		// A change that the stopped server has not answered is a report.
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		missed := named("a")
 		missed.Spec.Allocated = api.Quantities{"cpu": "3"}
 		revision := w.put(missed)
@@ -567,14 +568,14 @@ func TestDeclaredReportReplacesTheHeartbeats(t *testing.T) {
 		defer w.run()()
 		w.settle(w.put(named("edge")))
 		w.beat("edge", api.Heartbeat{Allocated: api.Quantities{"cpu": "1"}})
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		declared := named("edge")
 		declared.Spec.Allocated = api.Quantities{"cpu": "3"}
 		w.settle(w.put(declared))
 		if s := w.status("edge"); s.Allocated != nil || !s.CapacityReportedAt.Equal(*declared.Metadata.ModifiedAt) {
 			t.Errorf("allocated %v, reported at %s", s.Allocated, s.CapacityReportedAt)
 		}
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		w.beat("edge", api.Heartbeat{Allocated: api.Quantities{"cpu": "2"}})
 		if s := w.status("edge"); s.Allocated["cpu"] != "2" {
 			t.Errorf("allocated %v after another heartbeat", s.Allocated)
@@ -590,7 +591,7 @@ func TestFailedWriteIsRepeated(t *testing.T) {
 		w.broken = errors.New("store is not available")
 		defer w.run()()
 		revision := w.put(probedCluster("good"))
-		time.Sleep(5 * time.Second)
+		faketime.Sleep(5 * time.Second)
 		w.mu.Lock()
 		w.broken = nil
 		w.mu.Unlock()
@@ -607,7 +608,7 @@ func TestChangedURLIsProbedAtOnce(t *testing.T) {
 		w := newWorld(t, s)
 		defer w.run()()
 		w.put(probedCluster("hangs"))
-		time.Sleep(time.Second) // the first probe is under way
+		faketime.Sleep(time.Second) // the first probe is under way
 		c := probedCluster("hangs")
 		c.Spec.Health.URL = "http://good/"
 		began := time.Now()
@@ -629,7 +630,7 @@ func TestChangeWhileAProbeHangs(t *testing.T) {
 		defer w.run()()
 		w.settle(w.put(probedCluster("a")))
 		s.set("a", -1)
-		time.Sleep(11 * time.Second)
+		faketime.Sleep(11 * time.Second)
 		labelled := probedCluster("a")
 		labelled.Metadata.Labels = map[string]string{"x": "y"}
 		began := time.Now()
@@ -647,10 +648,10 @@ func TestRemovedClusterIsForgotten(t *testing.T) {
 		w := newWorld(t, s)
 		defer w.run()()
 		w.put(probedCluster("a"))
-		time.Sleep(time.Second)
+		faketime.Sleep(time.Second)
 		w.Remove("a", 2)
 		synctest.Wait()
-		time.Sleep(time.Hour)
+		faketime.Sleep(time.Hour)
 		if n, _ := s.seen("a"); n != 1 || len(w.Monitor.clusters) != 0 || len(w.queue) != 0 {
 			t.Errorf("%d probes, %d clusters, %d in the queue", n, len(w.Monitor.clusters), len(w.queue))
 		}
@@ -671,9 +672,9 @@ func TestHeartbeatsAskedForLater(t *testing.T) {
 		watched.Spec.Health = &api.HealthSpec{Interval: "10s"}
 		w.settle(w.put(watched))
 		w.expect("edge", api.StateOnline)
-		time.Sleep(29 * time.Second)
+		faketime.Sleep(29 * time.Second)
 		w.expect("edge", api.StateOnline)
-		time.Sleep(2 * time.Second)
+		faketime.Sleep(2 * time.Second)
 		w.expect("edge", api.StateOffline)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 )
 
 // TestJudge: one ill node of many never takes a cluster out; more than half do.
@@ -54,9 +55,9 @@ func withKubeconfig(name, text string) *api.Cluster {
 func TestKubeconfigFromBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before := time.Now()
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		w := newWorld(t, newSite())
-		time.Sleep(time.Second)
+		faketime.Sleep(time.Second)
 		defer w.run()()
 		old, fresh := withKubeconfig("old", "k"), withKubeconfig("fresh", "k")
 		now := time.Now()
@@ -67,7 +68,7 @@ func TestKubeconfigFromBefore(t *testing.T) {
 			for _, name := range []string{"old", "fresh"} {
 				w.Observed(name, api.NewSecret("k"), Observation{Answer: AnswerNone, Message: "gone", Condition: seen})
 			}
-			time.Sleep(10 * time.Second)
+			faketime.Sleep(10 * time.Second)
 		}
 		fail()
 		w.expect("old", api.StateOnline)
@@ -105,7 +106,7 @@ func TestCapacityReportFromPods(t *testing.T) {
 		defer w.run()()
 		observe := func(cpu api.Quantity, pods uint64) time.Time {
 			t.Helper()
-			time.Sleep(time.Minute)
+			faketime.Sleep(time.Minute)
 			w.Observed("a", api.NewSecret("k"), Observation{
 				Answer: AnswerReady, Message: "well", Condition: seen,
 				Facts: Facts{Allocated: api.Quantities{"cpu": cpu}, Pods: pods},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 )
@@ -68,7 +69,7 @@ func TestAPanicOverAClusterCostsThatOne(t *testing.T) {
 				good.Spec.Health.URL = "http://good"
 				w.put(poison)
 				w.put(good)
-				time.Sleep(5 * time.Minute)
+				faketime.Sleep(5 * time.Minute)
 				synctest.Wait()
 				w.expect("good", api.StateOnline)
 				text := recorder.Faulted(clusterKey("poison"))
@@ -79,7 +80,7 @@ func TestAPanicOverAClusterCostsThatOne(t *testing.T) {
 					t.Errorf("%d probes in 5 minutes", probes)
 				}
 				p.set(false, false)
-				time.Sleep(5 * time.Minute)
+				faketime.Sleep(5 * time.Minute)
 				synctest.Wait()
 				w.expect("poison", api.StateOnline)
 				if text := recorder.Faulted(clusterKey("poison")); len(text) != 0 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 )
 
 // splitting is a cluster with a kubeconfig and spot switched on.
@@ -52,7 +53,7 @@ func TestSpotStatus(t *testing.T) {
 		since := *api.FindCondition(w.status("a").Conditions, api.ConditionSpotReady).LastTransitionAt
 
 		writes := w.count()
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		w.ObservedSpot("a", "uid", &api.SpotStatus{SpotNodes: 3, OnDemandNodes: 2}, works)
 		synctest.Wait()
 		if n := w.count(); n != writes {
@@ -183,7 +184,7 @@ func TestSpotIsWrittenOnceTheStoreWorks(t *testing.T) {
 		synctest.Wait()
 		w.expectSpot("a", nil, api.ConditionUnknown, api.ReasonNotObserved)
 		fail(nil)
-		time.Sleep(2 * time.Second)
+		faketime.Sleep(2 * time.Second)
 		w.expectSpot("a", count(100), api.ConditionTrue, "Ready")
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 )
 
 // shown renders the taints of a status, with the seconds since the test began.
@@ -87,7 +88,7 @@ func TestDeclaredTaints(t *testing.T) {
 						t.Errorf("step %d: observed generation %d", i, s.ObservedGeneration)
 					}
 					writes := w.count()
-					time.Sleep(10 * time.Second)
+					faketime.Sleep(10 * time.Second)
 					if w.count() != writes {
 						t.Errorf("step %d: %d writes without change", i, w.count()-writes)
 					}
@@ -109,17 +110,17 @@ func TestTaintsOverARestart(t *testing.T) {
 		down := probedCluster("down")
 		down.Spec.Taints = []api.Taint{gpu}
 		w.settle(w.put(down))
-		time.Sleep(30 * time.Second)
+		faketime.Sleep(30 * time.Second)
 		w.expect("down", api.StateOffline)
 		before := shown(w.status("down").Taints, began)
 		if !strings.HasPrefix(before, "gpu:NoSelect@0 scheduler/unreachable:NoSelect@") {
 			t.Fatalf("taints %q", before)
 		}
 		stop()
-		time.Sleep(time.Hour)
+		faketime.Sleep(time.Hour)
 		w = w.restart()
 		stop = w.run()
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		w.expectTaints("a", began, "gpu:NoSelect@0")
 		w.expectTaints("down", began, before)
 		if w.count() != 0 {
@@ -130,7 +131,7 @@ func TestTaintsOverARestart(t *testing.T) {
 		disk := api.Taint{Key: "disk", Effect: api.EffectNoSelect}
 		at := int(time.Since(began).Seconds())
 		revision := w.put(tainted("a", disk, gpu))
-		time.Sleep(time.Hour)
+		faketime.Sleep(time.Hour)
 		w = w.restart()
 		defer w.run()()
 		w.settle(revision)
@@ -146,7 +147,7 @@ func TestTaintMissingInAnAnsweredStatus(t *testing.T) {
 		began := time.Now()
 		revision := w.put(tainted("a", api.Taint{Key: "gpu", Effect: api.EffectNoSelect}))
 		w.clusters["a"].Status.ObservedGeneration = 1
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		w = w.restart()
 		defer w.run()()
 		w.settle(revision)
@@ -167,7 +168,7 @@ func TestTaintOfSilentCluster(t *testing.T) {
 		w.expectTaints("edge", began, "gpu:NoSelect@0")
 		w.beat("edge", api.Heartbeat{})
 		w.expectTaints("edge", began, "gpu:NoSelect@0")
-		time.Sleep(40 * time.Second)
+		faketime.Sleep(40 * time.Second)
 		w.expect("edge", api.StateOffline)
 		w.expectTaints("edge", began, "gpu:NoSelect@0 scheduler/unreachable:NoSelect@30")
 		// Other taints come and go meanwhile.
@@ -183,13 +184,13 @@ func TestTaintOfSilentCluster(t *testing.T) {
 		w.expect("edge", api.StateOnline)
 		w.expectTaints("edge", began, "")
 		// Out again: a new time.
-		time.Sleep(40 * time.Second)
+		faketime.Sleep(40 * time.Second)
 		w.expectTaints("edge", began, "scheduler/unreachable:NoSelect@70")
 		// Not watched any more, it counts as online.
 		c = probedCluster("edge")
 		w.site.set("edge", 200)
 		w.settle(w.put(c))
-		time.Sleep(20 * time.Second)
+		faketime.Sleep(20 * time.Second)
 		w.expectTaints("edge", began, "")
 	})
 }
@@ -216,7 +217,7 @@ func TestTaintOfFailedProbes(t *testing.T) {
 				w.settle(w.put(probedCluster("a")))
 				w.expectTaints("a", time.Now(), "")
 				s.set("a", c.first)
-				time.Sleep(time.Minute)
+				faketime.Sleep(time.Minute)
 				w.expect("a", c.states[0])
 				taints := w.status("a").Taints
 				ready := api.FindCondition(w.status("a").Conditions, api.ConditionReady)
@@ -225,11 +226,11 @@ func TestTaintOfFailedProbes(t *testing.T) {
 				}
 				since := *taints[0].TimeAdded
 				s.set("a", c.then)
-				time.Sleep(time.Minute)
+				faketime.Sleep(time.Minute)
 				w.expect("a", c.states[1])
 				w.expectTaints("a", since, c.want[1]+":NoSelect@0")
 				s.set("a", 200)
-				time.Sleep(time.Minute)
+				faketime.Sleep(time.Minute)
 				w.expectTaints("a", since, "")
 			})
 		})
@@ -260,7 +261,7 @@ func TestTaintsDoNotWaitForAProbe(t *testing.T) {
 		c := probedCluster("a")
 		c.Spec.Taints = []api.Taint{{Key: "gpu", Effect: api.EffectNoSelect}}
 		revision := w.put(c)
-		time.Sleep(time.Second)
+		faketime.Sleep(time.Second)
 		w.expectTaints("a", began, "gpu:NoSelect@0")
 		w.settle(revision)
 		w.expect("a", api.StatePending)
@@ -276,7 +277,7 @@ func TestTaintAfterAFailedWrite(t *testing.T) {
 		defer w.run()()
 		began := time.Now()
 		revision := w.put(tainted("a", api.Taint{Key: "gpu", Effect: api.EffectNoSelect}))
-		time.Sleep(5 * time.Second)
+		faketime.Sleep(5 * time.Second)
 		w.mu.Lock()
 		w.broken = nil
 		w.mu.Unlock()

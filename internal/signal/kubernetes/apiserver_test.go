@@ -22,6 +22,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 )
 
 // object is what the API server of the tests stores.
@@ -289,7 +291,7 @@ func (s *apiServer) list(w http.ResponseWriter, r *http.Request, c *collection) 
 	s.most = max(s.most, s.listing)
 	slow := s.slow
 	s.mu.Unlock()
-	time.Sleep(slow)
+	faketime.Sleep(slow)
 	s.mu.Lock()
 	s.listing--
 	if c.status != 0 {

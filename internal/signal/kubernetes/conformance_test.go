@@ -10,6 +10,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 )
 
 // lookIn is one look of Krake's observer at a cluster.
@@ -42,7 +43,7 @@ func playLook(t *conformance.T, in *lookIn, out *lookOut) {
 		s := w.server("eu")
 		s.put(machine("n1"))
 		const interval = 10 * time.Second
-		look := func() { time.Sleep(interval) }
+		look := func() { faketime.Sleep(interval) }
 		cluster := on("eu", "eu")
 		cluster.Spec.Health = &api.HealthSpec{Interval: api.Duration(interval.String()), FailureThreshold: 1, SuccessThreshold: 2}
 		present := func() {

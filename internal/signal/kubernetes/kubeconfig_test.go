@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
@@ -51,7 +52,7 @@ func TestCertificates(t *testing.T) {
 				if text := asJSON(t, w.status("eu").Conditions); !strings.Contains(text, c.message) {
 					t.Errorf("conditions %s", text)
 				}
-				time.Sleep(time.Minute)
+				faketime.Sleep(time.Minute)
 				w.steady(10 * time.Minute)
 			})
 		})

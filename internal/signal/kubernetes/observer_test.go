@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 )
 
@@ -61,7 +62,7 @@ func TestObserve(t *testing.T) {
 		s.put(definition("b.example.com"))
 		s.remove(definition("a.example.com"))
 		s.do(func() { s.types["example.com/v1"] = []string{"Thing"} })
-		time.Sleep(15 * time.Second)
+		faketime.Sleep(15 * time.Second)
 		got = w.status("eu")
 		for what, pair := range map[string][2]string{
 			"capacity":    {asJSON(t, got.Capacity), `{"cpu":"20","memory":"80Gi","pods":"550"}`},
@@ -97,9 +98,9 @@ func TestChurn(t *testing.T) {
 		const pods = 1000
 		for i := range pods {
 			s.put(running(fmt.Sprint("p", i), "n1", "cpu", "10m"))
-			time.Sleep(5 * time.Millisecond)
+			faketime.Sleep(5 * time.Millisecond)
 		}
-		time.Sleep(time.Second)
+		faketime.Sleep(time.Second)
 		if got := asJSON(t, w.status("eu").Allocated); got != `{"cpu":"10","memory":"0","pods":"1000"}` {
 			t.Errorf("allocated %s", got)
 		}
@@ -109,10 +110,10 @@ func TestChurn(t *testing.T) {
 		// One pod in the place of another leaves the sums as they are, and shows a
 		// later decision all the same.
 		reported := *w.status("eu").CapacityReportedAt
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		s.remove(running("p1", "n1", "cpu", "10m"))
 		s.put(running("new", "n1", "cpu", "10m"))
-		time.Sleep(2 * time.Second)
+		faketime.Sleep(2 * time.Second)
 		if at := *w.status("eu").CapacityReportedAt; at.Sub(reported) < time.Minute {
 			t.Errorf("capacity reported at %s, before at %s", at, reported)
 		}
@@ -153,7 +154,7 @@ func TestFailures(t *testing.T) {
 				before := w.status("eu")
 				c.broken(s)
 				s.cutWatches()
-				time.Sleep(2 * time.Minute)
+				faketime.Sleep(2 * time.Minute)
 				if c.reason == "" {
 					// What a redirect leads to, and readyz, leave the watches alone.
 					if c.name != "redirects" {
@@ -218,7 +219,7 @@ func TestFirstObservationFails(t *testing.T) {
 						c.status, c.hang = 0, false
 					}
 				})
-				time.Sleep(2 * time.Minute)
+				faketime.Sleep(2 * time.Minute)
 				w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
 			})
 		})
@@ -240,7 +241,7 @@ func TestUnusableKubeconfig(t *testing.T) {
 		w.mu.Unlock()
 		w.monitor.Put(c, revision, revision, revision)
 		w.observer.Put(c)
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		w.expect("eu", api.StateOffline, api.ConditionFalse, api.ReasonInvalidKubeconfig)
 		w.steady(10 * time.Minute)
 	})
@@ -265,9 +266,9 @@ func TestRotation(t *testing.T) {
 		s.mu.Lock()
 		old := s.tokens["hush-hush"]
 		s.mu.Unlock()
-		time.Sleep(10 * time.Minute)
+		faketime.Sleep(10 * time.Minute)
 		s.put(machine("n3"))
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		s.mu.Lock()
 		again := s.tokens["hush-hush"]
 		s.mu.Unlock()
@@ -310,7 +311,7 @@ func TestOtherThresholds(t *testing.T) {
 			t.Errorf("another interval took %s", took)
 		}
 		s.refuse(true)
-		time.Sleep(11 * time.Second)
+		faketime.Sleep(11 * time.Second)
 		w.expect("eu", api.StateOffline, api.ConditionFalse, api.ReasonUnreachable)
 	})
 }
@@ -339,7 +340,7 @@ func TestKubeconfigTakenBack(t *testing.T) {
 		w.observer.Remove("eu")
 		w.monitor.Remove("eu", 1000)
 		asked = s.asked("/readyz")
-		time.Sleep(10 * time.Minute)
+		faketime.Sleep(10 * time.Minute)
 		if s.asked("/readyz") != asked {
 			t.Error("the API server of a removed cluster is still asked")
 		}
@@ -362,14 +363,14 @@ func TestHealthURLDecides(t *testing.T) {
 		w.probe = http.StatusInternalServerError
 		w.mu.Unlock()
 		s.put(machine("n1"), machine("n2"))
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		w.expect("eu", api.StateUnhealthy, api.ConditionTrue, api.ReasonObserved)
 		if got := asJSON(t, w.status("eu").Nodes); got != `{"total":2,"ready":2}` {
 			t.Errorf("nodes %s", got)
 		}
 		// Without the address the nodes decide.
 		w.put(on("eu", "eu"))
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
 	})
 }
@@ -408,7 +409,7 @@ func TestListsAtOnce(t *testing.T) {
 		for i := range clusters {
 			w.write(on(fmt.Sprint("c", i), "eu"))
 		}
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		for i := range clusters {
 			w.expect(fmt.Sprint("c", i), api.StateOnline, api.ConditionTrue, api.ReasonObserved)
 		}
@@ -432,27 +433,27 @@ func TestStates(t *testing.T) {
 			s.put(machine(fmt.Sprint("n", i)))
 		}
 		s.put(machine("n0", notReady), machine("n1", disk))
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
 		if got := asJSON(t, w.status("eu").Nodes); got != `{"total":5,"ready":3,"pressure":1}` {
 			t.Errorf("nodes %s", got)
 		}
 		s.put(machine("n1", notReady), machine("n2", notReady))
-		time.Sleep(5 * time.Second)
+		faketime.Sleep(5 * time.Second)
 		w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved) // not often enough yet
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		w.expect("eu", api.StateNotReady, api.ConditionTrue, api.ReasonObserved)
 		s.put(machine("n0", disk), machine("n1", disk), machine("n2", disk))
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		w.expect("eu", api.StateUnhealthy, api.ConditionTrue, api.ReasonObserved)
 		s.put(machine("n0"), machine("n1"), machine("n2"))
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
 		s.do(func() { s.hangAll = true })
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		w.expect("eu", api.StateOffline, api.ConditionFalse, api.ReasonUnreachable)
 		s.do(func() { s.hangAll = false })
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
 		synctest.Wait()
 		if got := w.history("eu"); got != "online notready unhealthy online offline connecting online" {

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
@@ -43,7 +44,7 @@ func TestAPanicOverAClusterCostsThatOne(t *testing.T) {
 		w.observer.Sink, w.observer.watchers.Faults = sink, recorder.Component("kubernetes")
 		w.write(on("poison", "bad0"))
 		w.put(on("good", "good"))
-		time.Sleep(5 * time.Minute)
+		faketime.Sleep(5 * time.Minute)
 		synctest.Wait()
 		w.expect("good", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
 		key := api.Key{Kind: api.KindCluster, Name: "poison"}.String()
@@ -51,7 +52,7 @@ func TestAPanicOverAClusterCostsThatOne(t *testing.T) {
 			t.Errorf("the cluster is said to be %v", text)
 		}
 		sink.broken.Store(false)
-		time.Sleep(5 * time.Minute)
+		faketime.Sleep(5 * time.Minute)
 		synctest.Wait()
 		w.expect("poison", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
 	})
@@ -80,7 +81,7 @@ func TestAPanicOverANodeIsAFailure(t *testing.T) {
 		done := make(chan error, 1)
 		ctx := t.Context()
 		go func() { done <- watcher.run(ctx, feeds) }()
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		synctest.Wait()
 		select {
 		case err := <-done:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 )
 
@@ -30,14 +31,14 @@ func TestWatchesResume(t *testing.T) {
 		}, 1},
 		{"the history is gone, a bookmark is newer", func(s *apiServer) {
 			s.bookmark(podsPath)
-			time.Sleep(time.Second)
+			faketime.Sleep(time.Second)
 			s.compact()
 			s.cutWatches()
 		}, 0},
 		{"answered with an error", func(s *apiServer) {
 			s.do(func() { s.collections[podsPath].status = 500 })
 			s.cutWatches()
-			time.Sleep(5 * time.Second)
+			faketime.Sleep(5 * time.Second)
 			s.do(func() { s.collections[podsPath].status = 0 })
 		}, 1},
 	} {
@@ -47,13 +48,13 @@ func TestWatchesResume(t *testing.T) {
 				s.put(machine("n1"), running("p0", "n1"))
 				w.put(on("eu", "eu"))
 				s.put(running("p1", "n1"), running("p2", "n1"))
-				time.Sleep(2 * time.Second)
+				faketime.Sleep(2 * time.Second)
 				first, _, _ := s.counted(podsPath)
 				c.broken(s)
 				s.put(running("p3", "n1"), running("p4", "n1"))
 				s.remove(running("p1", "n1"))
 				s.refuse(false)
-				time.Sleep(time.Minute)
+				faketime.Sleep(time.Minute)
 				if got := w.pods("eu"); got != "4" {
 					t.Errorf("%s pods, want 4", got)
 				}
@@ -79,7 +80,7 @@ func TestWatchesEnd(t *testing.T) {
 			t.Errorf("%d lists, %d watches in two hours", lists, watches)
 		}
 		s.put(running("p1", "n1"))
-		time.Sleep(2 * time.Second)
+		faketime.Sleep(2 * time.Second)
 		if got := w.pods("eu"); got != "2" {
 			t.Errorf("%s pods, want 2", got)
 		}
@@ -97,7 +98,7 @@ func TestPages(t *testing.T) {
 		}
 		s.do(func() { s.collections[podsPath].expirePages = 2 })
 		w.put(on("eu", "eu"))
-		time.Sleep(10 * time.Second)
+		faketime.Sleep(10 * time.Second)
 		if got := w.pods("eu"); got != fmt.Sprint(pods) {
 			t.Errorf("%s pods, want %d", got, pods)
 		}
@@ -125,7 +126,7 @@ func TestTypesInPart(t *testing.T) {
 				w.steady(time.Hour)
 				// It is taken away.
 				s.do(func() { s.stale = nil; delete(s.types, "metrics.k8s.io/v1") })
-				time.Sleep(typesEvery + time.Minute)
+				faketime.Sleep(typesEvery + time.Minute)
 				if got := asJSON(t, w.status("eu").APIResources); got != `["apps/v1/Deployment","v1/Node","v1/Pod"]` {
 					t.Errorf("types %s", got)
 				}
@@ -143,9 +144,9 @@ func TestManyDefinitions(t *testing.T) {
 		before := s.asked("/apis")
 		for i := range 300 {
 			s.put(definition(fmt.Sprintf("things.g%d.example.com", i)))
-			time.Sleep(100 * time.Millisecond)
+			faketime.Sleep(100 * time.Millisecond)
 		}
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		if reads := s.asked("/apis") - before; reads < 2 || reads > 10 {
 			t.Errorf("the types were read %d times within 30 s", reads)
 		}

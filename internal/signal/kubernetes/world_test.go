@@ -25,6 +25,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/certtest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
@@ -257,7 +258,7 @@ func (w *world) steady(d time.Duration) {
 	w.t.Helper()
 	synctest.Wait() // for what is due at this moment
 	before := w.count()
-	time.Sleep(d)
+	faketime.Sleep(d)
 	synctest.Wait()
 	if after := w.count(); after != before {
 		w.t.Errorf("%d writes in %s without a change", after-before, d)

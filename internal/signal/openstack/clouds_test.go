@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
@@ -180,7 +181,7 @@ func TestPutSettles(t *testing.T) {
 		}
 		// Figures that stay are not written again.
 		writes := w.count()
-		time.Sleep(time.Hour)
+		faketime.Sleep(time.Hour)
 		if w.count() != writes {
 			t.Errorf("%d writes in an hour without news", w.count()-writes)
 		}
@@ -202,7 +203,7 @@ func TestOtherPartsChange(t *testing.T) {
 		if s := w.status("paris"); s.ObservedGeneration != 2 || len(s.Regions) != 1 {
 			t.Errorf("got %+v", s)
 		}
-		time.Sleep(10 * time.Minute)
+		faketime.Sleep(10 * time.Minute)
 		if n := w.stack.requests(hypervisors); n < 10 || n > 13 {
 			t.Errorf("collected %d times in ten minutes", n)
 		}
@@ -218,7 +219,7 @@ func TestChangeShows(t *testing.T) {
 		before := w.status("paris").Regions[0]
 		c := loadCapture(t, "nova-hypervisors-detail-2.87")
 		w.stack.reply(hypervisors, says(200, strings.Replace(string(c.Body), `"vcpus_used": 16`, `"vcpus_used": 20`, 1)))
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		synctest.Wait()
 		after := w.status("paris").Regions[0]
 		if got := after.Zone("az-b").Available["cpu"]; got != "492" {
@@ -239,7 +240,7 @@ func TestFailures(t *testing.T) {
 		before := w.status("paris")
 		w.stack.reply(aggregates, says(500, ""))
 		for i := int64(1); i <= 7; i++ {
-			time.Sleep(time.Minute)
+			faketime.Sleep(time.Minute)
 			synctest.Wait()
 			r := w.status("paris").Regions[0]
 			if i <= 4 && (r.Failures < i || r.Unreachable() != (r.Failures >= 5)) || r.FailingSince == nil || r.Message == "" || len(r.Zones) != 2 {
@@ -251,13 +252,13 @@ func TestFailures(t *testing.T) {
 			t.Error("not unreachable after 7 failures")
 		}
 		writes := w.count()
-		time.Sleep(time.Hour)
+		faketime.Sleep(time.Hour)
 		synctest.Wait()
 		if w.count() != writes {
 			t.Errorf("%d writes in an hour of the same failure", w.count()-writes)
 		}
 		w.stack.reply(aggregates, nil)
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		synctest.Wait()
 		w.expectCollected("paris", isCurrent)
 		after := w.status("paris").Regions[0]
@@ -288,12 +289,12 @@ func TestOtherRegions(t *testing.T) {
 			one := s.Region("RegionOne")
 			expectZones(t, one, recordedZones())
 			begun := stack.requests(hypervisors)
-			time.Sleep(10 * time.Minute)
+			faketime.Sleep(10 * time.Minute)
 			if n := stack.requests(hypervisors) - begun; n < 19 {
 				t.Errorf("%d collections of two regions in ten minutes", n)
 			}
 			stack.reply("regiontwo"+aggregates, nil)
-			time.Sleep(time.Minute + 10*time.Second)
+			faketime.Sleep(time.Minute + 10*time.Second)
 			synctest.Wait()
 			w.expectCollected("paris", isCurrent)
 		})
@@ -320,7 +321,7 @@ func TestWrongPassword(t *testing.T) {
 			// Changed on the other side, the token may hold on for a while.
 			w.stack.setPassword("another")
 			w.stack.expire()
-			time.Sleep(time.Minute)
+			faketime.Sleep(time.Minute)
 			synctest.Wait()
 			if got := w.collected("paris"); !strings.HasPrefix(got, "False Unauthorized: ") || !strings.Contains(got, ": correct openstack.password") {
 				t.Errorf("got %s", got)
@@ -372,9 +373,9 @@ func TestHangingClouds(t *testing.T) {
 			w.put(fmt.Sprint("hanging-", i), hanging)
 			w.put(fmt.Sprint("silent-", i), silent)
 		}
-		time.Sleep(10 * time.Minute)
+		faketime.Sleep(10 * time.Minute)
 		before := stack.requests("regiontwo" + aggregates)
-		time.Sleep(10 * time.Minute)
+		faketime.Sleep(10 * time.Minute)
 		if n := stack.requests("regiontwo"+aggregates) - before; n < 9 {
 			t.Errorf("collected %d times in ten minutes, want every minute", n)
 		}
@@ -401,7 +402,7 @@ func TestRegionsFollow(t *testing.T) {
 		stack.mu.Lock()
 		stack.regions = nil
 		stack.mu.Unlock()
-		time.Sleep(2 * loginAgain)
+		faketime.Sleep(2 * loginAgain)
 		synctest.Wait()
 		if r := w.status("paris").Regions; len(r) != 1 || r[0].Name != "RegionOne" {
 			t.Errorf("got %+v", r)
@@ -424,7 +425,7 @@ func TestRestart(t *testing.T) {
 		n.settle(n.revision)
 		synctest.Wait()
 		at := n.stack.requests(hypervisors)
-		time.Sleep(startWithin + time.Second)
+		faketime.Sleep(startWithin + time.Second)
 		if got := n.stack.requests(hypervisors) - at; got < 15 {
 			t.Errorf("%d of 20 clouds were not collected at once but within %s", got, startWithin)
 		}
@@ -440,10 +441,10 @@ func TestStoreBreaks(t *testing.T) {
 		w := newWorld(t, newRecorded(t)).start()
 		w.breakStore(errors.New("the store is full"))
 		revision := w.put("paris", access())
-		time.Sleep(10 * time.Minute)
+		faketime.Sleep(10 * time.Minute)
 		w.breakStore(nil)
 		w.settle(revision)
-		time.Sleep(2 * time.Second)
+		faketime.Sleep(2 * time.Second)
 		synctest.Wait()
 		w.expectCollected("paris", isCurrent)
 	})
@@ -455,11 +456,11 @@ func TestRemove(t *testing.T) {
 		w := newWorld(t, newRecorded(t)).start()
 		w.stack.reply(aggregates, hangs)
 		w.put("paris", access())
-		time.Sleep(time.Second)
+		faketime.Sleep(time.Second)
 		w.settle(w.remove("paris"))
 		synctest.Wait()
 		asked := w.stack.requests(hypervisors)
-		time.Sleep(time.Hour)
+		faketime.Sleep(time.Hour)
 		if n := w.stack.requests(hypervisors); n != asked {
 			t.Errorf("asked %d times after it was removed", n-asked)
 		}
@@ -583,7 +584,7 @@ func TestRegionThatWasNotCollectedYet(t *testing.T) {
 		stack.reply("regiontwo"+hypervisors, hangs)
 		w := newWorld(t, stack).start()
 		answered := w.put("paris", access())
-		time.Sleep(time.Second)
+		faketime.Sleep(time.Second)
 		synctest.Wait()
 		s := w.status("paris")
 		one, two := s.Region("RegionOne"), s.Region("RegionTwo")

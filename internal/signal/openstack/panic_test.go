@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 )
 
@@ -39,7 +40,7 @@ func TestAPanicOverADocumentCostsOneCloud(t *testing.T) {
 				w.running.Faults = w.Faults
 				w.start()
 				w.put("paris", access())
-				time.Sleep(3 * time.Minute)
+				faketime.Sleep(3 * time.Minute)
 				synctest.Wait()
 				condition := api.FindCondition(w.status("paris").Conditions, api.ConditionCollected)
 				faulted := recorder.Faulted(cloudKey("paris"))
@@ -47,7 +48,7 @@ func TestAPanicOverADocumentCostsOneCloud(t *testing.T) {
 					t.Errorf("the cloud is %+v, said to be %v", condition, faulted)
 				}
 				stack.broken.Store(false)
-				time.Sleep(5 * time.Minute)
+				faketime.Sleep(5 * time.Minute)
 				synctest.Wait()
 				w.expectCollected("paris", isCurrent)
 			})

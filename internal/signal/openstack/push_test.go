@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
@@ -121,7 +122,7 @@ func TestPush(t *testing.T) {
 		r, stack := newReceiver(t), newRecorded(t)
 		stack.regions = []string{"RegionTwo"}
 		defer r.collect(t, "c", stack, access())()
-		time.Sleep(time.Hour)
+		faketime.Sleep(time.Hour)
 		first := r.since(0)
 		if len(first) != 1 || !first[0].Full || first[0].Sequence != 1 || zonesIn(first[0]) != "RegionOne/az-a RegionOne/az-b RegionTwo/az-a RegionTwo/az-b" {
 			t.Fatalf("pushed in an hour without news: %d reports, %s", len(first), zonesIn(first[0]))
@@ -132,7 +133,7 @@ func TestPush(t *testing.T) {
 
 		c := loadCapture(t, "nova-hypervisors-detail-2.87")
 		stack.reply("regiontwo"+hypervisors, says(200, strings.Replace(string(c.Body), `"vcpus_used": 5`, `"vcpus_used": 9`, 1)))
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		synctest.Wait()
 		second := r.since(1)
 		if len(second) != 1 || second[0].Full || second[0].Sequence != 2 || zonesIn(second[0]) != "RegionTwo/az-a" {
@@ -160,14 +161,14 @@ func TestPushRegionGoes(t *testing.T) {
 		r, stack := newReceiver(t), newRecorded(t)
 		stack.regions = []string{"RegionTwo"}
 		defer r.collect(t, "c", stack, access())()
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		stack.mu.Lock()
 		stack.regions = nil
 		stack.mu.Unlock()
-		time.Sleep(2 * loginAgain)
+		faketime.Sleep(2 * loginAgain)
 		synctest.Wait()
 		moreUsed(t, stack, 4)
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		synctest.Wait()
 		if s := r.status("paris"); len(s.Regions) != 1 || s.Regions[0].Name != "RegionOne" {
 			t.Errorf("the server has %d regions", len(s.Regions))
@@ -185,15 +186,15 @@ func TestPushOutage(t *testing.T) {
 		inBubble(t, name, func(t *testing.T) {
 			r, stack := newReceiver(t), newRecorded(t)
 			defer r.collect(t, "c", stack, access())()
-			time.Sleep(5 * time.Minute)
+			faketime.Sleep(5 * time.Minute)
 			r.set(!mute, mute)
 			moreUsed(t, stack, 4)
-			time.Sleep(5 * time.Minute)
+			faketime.Sleep(5 * time.Minute)
 			moreUsed(t, stack, 8)
-			time.Sleep(5 * time.Minute)
+			faketime.Sleep(5 * time.Minute)
 			n := len(r.since(0))
 			r.set(false, false)
-			time.Sleep(pushAgain.Most + time.Second)
+			faketime.Sleep(pushAgain.Most + time.Second)
 			synctest.Wait()
 			s := r.status("paris")
 			if got := s.Region("RegionOne").Zone("az-b").Available["cpu"]; got != "488" {
@@ -212,14 +213,14 @@ func TestPushServerForgot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, stack := newReceiver(t), newRecorded(t)
 		defer r.collect(t, "c", stack, access())()
-		time.Sleep(5*time.Minute + 30*time.Second) // between two looks
+		faketime.Sleep(5*time.Minute + 30*time.Second) // between two looks
 		synctest.Wait()
 		if _, _, err := r.Report(t.Context(), "paris", api.CloudReport{Collector: "intruder", Sequence: 7, Full: true}); err != nil {
 			t.Fatal(err)
 		}
 		n := len(r.since(0))
 		moreUsed(t, stack, 4)
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		synctest.Wait()
 		after := r.since(n)
 		// Whether it asks first or has news first is a matter of a moment.
@@ -238,24 +239,24 @@ func TestPushFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, stack := newReceiver(t), newRecorded(t)
 		stop := r.collect(t, "c", stack, access())
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		stack.reply(aggregates, says(500, ""))
-		time.Sleep(2 * time.Minute)
+		faketime.Sleep(2 * time.Minute)
 		synctest.Wait()
 		r.expectCollected("paris", isFailing)
 		if got := r.status("paris").Regions[0]; got.Failures < 2 || got.Failures > 3 || len(got.Zones) != 2 {
 			t.Errorf("after two minutes: %+v", got)
 		}
 		r.set(true, false)
-		time.Sleep(10 * time.Minute)
+		faketime.Sleep(10 * time.Minute)
 		r.set(false, false)
-		time.Sleep(2 * time.Minute)
+		faketime.Sleep(2 * time.Minute)
 		synctest.Wait()
 		if got := r.status("paris").Regions[0]; !got.Unreachable() || len(got.Zones) != 2 {
 			t.Errorf("after twelve minutes: %+v", got)
 		}
 		n := len(r.since(0))
-		time.Sleep(time.Hour)
+		faketime.Sleep(time.Hour)
 		if more := r.since(n); len(more) != 0 {
 			t.Errorf("%d reports in an hour of the same failure", len(more))
 		}
@@ -263,13 +264,13 @@ func TestPushFailures(t *testing.T) {
 		// Another start knows nothing of the figures, and what it does not know does
 		// not make them go.
 		defer r.collect(t, "d", stack, access())()
-		time.Sleep(2 * time.Minute)
+		faketime.Sleep(2 * time.Minute)
 		synctest.Wait()
 		if got := r.status("paris").Regions[0]; len(got.Zones) != 2 || got.Failures == 0 {
 			t.Errorf("after another start: %+v", got)
 		}
 		stack.reply(aggregates, says(200, `{"aggregates":[]}`))
-		time.Sleep(2 * time.Minute)
+		faketime.Sleep(2 * time.Minute)
 		synctest.Wait()
 		r.expectCollected("paris", isCurrent)
 		if got := r.status("paris").Regions[0]; len(got.Zones) != 1 || got.Zones[0].Name != defaultZone {
@@ -283,18 +284,18 @@ func TestPushWrongPassword(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, stack := newReceiver(t), newRecorded(t)
 		stop := r.collect(t, "c", stack, access())
-		time.Sleep(time.Minute)
+		faketime.Sleep(time.Minute)
 		stop()
 		stack.setPassword("another")
 		defer r.collect(t, "d", stack, access())()
-		time.Sleep(10 * time.Minute)
+		faketime.Sleep(10 * time.Minute)
 		synctest.Wait()
 		r.expectCollected("paris", isRefused)
 		if got := r.status("paris").Regions[0]; !got.Unreachable() || len(got.Zones) != 2 {
 			t.Errorf("got %+v", got)
 		}
 		stack.setPassword("right")
-		time.Sleep(2 * time.Minute)
+		faketime.Sleep(2 * time.Minute)
 		synctest.Wait()
 		r.expectCollected("paris", isCurrent)
 	})
@@ -311,21 +312,21 @@ func TestPushAfterTheServerLostTheFigures(t *testing.T) {
 		},
 		"deleted, and created later": func(r *receiver) {
 			r.remove("paris")
-			time.Sleep(20 * time.Minute)
+			faketime.Sleep(20 * time.Minute)
 			r.settle(r.put("paris", &api.OpenStackSpec{AuthURL: keystoneURL}))
 		},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			r, stack := newReceiver(t), newRecorded(t)
 			defer r.collect(t, "c", stack, access())()
-			time.Sleep(5 * time.Minute)
+			faketime.Sleep(5 * time.Minute)
 			n, writes := len(r.since(0)), r.count()
-			time.Sleep(5 * time.Minute)
+			faketime.Sleep(5 * time.Minute)
 			if got := r.count(); got != writes {
 				t.Errorf("asking whether the figures are there wrote %d times", got-writes)
 			}
 			lose(r)
-			time.Sleep(2 * time.Minute)
+			faketime.Sleep(2 * time.Minute)
 			synctest.Wait()
 			r.expectCollected("paris", isCurrent)
 			s := r.status("paris")
@@ -347,7 +348,7 @@ func TestPushEverythingAtIntervals(t *testing.T) {
 		r, stack := newReceiver(t), newRecorded(t)
 		r.refresh = 0 // the default
 		defer r.collect(t, "c", stack, access())()
-		time.Sleep(time.Hour + time.Minute)
+		faketime.Sleep(time.Hour + time.Minute)
 		synctest.Wait()
 		reports := r.since(0)
 		if len(reports) < 6 || len(reports) > 7 {
@@ -367,7 +368,7 @@ func TestPushKeepsToTheLimitOfTheServer(t *testing.T) {
 		r, stack := newReceiver(t), newRecorded(t)
 		r.limit = 5 << 10
 		defer r.collect(t, "c", stack, access())()
-		time.Sleep(2 * time.Minute)
+		faketime.Sleep(2 * time.Minute)
 		synctest.Wait()
 		r.expectCollected("paris", isCurrent)
 		s := r.status("paris")

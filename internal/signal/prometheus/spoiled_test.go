@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
@@ -194,11 +195,11 @@ func TestSlowExpressionThatGetsQuick(t *testing.T) {
 			if got := readWithin(t, src, []string{"a", "b"}); got["a"].Err != nil || got["b"].Err == nil {
 				t.Fatalf("got %+v", got)
 			}
-			time.Sleep(15 * time.Second)
+			faketime.Sleep(15 * time.Second)
 		}
 		quick = true
 		for range 2 {
-			time.Sleep(5 * time.Minute)
+			faketime.Sleep(5 * time.Minute)
 			if got := readWithin(t, src, []string{"a", "b"}); got["b"].Err != nil || got["b"].Value != 2 {
 				t.Fatalf("got %+v", got)
 			}

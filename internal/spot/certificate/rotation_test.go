@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -98,7 +99,7 @@ func TestServedCertificateIsAlwaysTrusted(t *testing.T) {
 		most := 0
 		begin := time.Now()
 		for n := 0; time.Since(begin) < years*365*day; n++ {
-			time.Sleep(step)
+			faketime.Sleep(step)
 			synctest.Wait()
 			if n%637 == 636 { // a restart every 290 days
 				stops[n%2]()
@@ -168,7 +169,7 @@ func TestAfterALongStop(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &memory{}
 				secret := opened(t, s).Secret("uid")
-				time.Sleep(time.Duration(days) * day)
+				faketime.Sleep(time.Duration(days) * day)
 				a := opened(t, s)
 				if a.Secret("uid") != secret {
 					t.Error("the secret of a cluster changed")
@@ -180,7 +181,7 @@ func TestAfterALongStop(t *testing.T) {
 					h := newHistory()
 					h.note(t, a, "", now)
 					h.trusted(t, a, now, 0)
-					time.Sleep(day)
+					faketime.Sleep(day)
 					synctest.Wait()
 				}
 				cancel()
@@ -198,7 +199,7 @@ func TestCertificateIsRenewedWithoutTheStore(t *testing.T) {
 		go func() { _ = a.Run(ctx) }()
 		s.do(func() { s.fail = store.ErrUnavailable })
 		for range 130 {
-			time.Sleep(day)
+			faketime.Sleep(day)
 			synctest.Wait()
 			now := time.Now()
 			h := newHistory()

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
@@ -139,7 +140,7 @@ func (w *world) start() {
 
 // pass lets time go by.
 func pass(d time.Duration) {
-	time.Sleep(d)
+	faketime.Sleep(d)
 	synctest.Wait()
 }
 

@@ -24,6 +24,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
@@ -92,7 +93,7 @@ func followCluster(t *testing.T, verb, resource string) {
 	mu.Lock()
 	refusal = nil
 	mu.Unlock()
-	time.Sleep(10 * time.Second)
+	faketime.Sleep(10 * time.Second)
 	synctest.Wait()
 	if len(i.Failures()) != 0 {
 		t.Errorf("after it works again: %v", i.Failures())
@@ -141,7 +142,7 @@ func TestListedAgain(t *testing.T) {
 			lost := watches[resource]
 			mu.Unlock()
 			lost.Error(&apierrors.NewResourceExpired("too old").ErrStatus)
-			time.Sleep(10 * time.Second)
+			faketime.Sleep(10 * time.Second)
 			synctest.Wait()
 		}
 		shows := &world{Inventory: i}
@@ -354,7 +355,7 @@ func TestAPanicEndsTheInventoryOnly(t *testing.T) {
 		if _, err := clients.CoreV1().Nodes().Create(t.Context(), nodeOf("n2", "spot"), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(10 * time.Second)
+		faketime.Sleep(10 * time.Second)
 		synctest.Wait()
 		if n := shared.Nodes.Len(); n != 2 {
 			t.Errorf("%d nodes are known to others", n)

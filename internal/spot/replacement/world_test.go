@@ -25,6 +25,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
@@ -131,7 +132,7 @@ func (w *world) run() {
 
 // pass lets time go by.
 func pass(d time.Duration) {
-	time.Sleep(d)
+	faketime.Sleep(d)
 	synctest.Wait()
 }
 
