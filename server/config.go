@@ -73,7 +73,7 @@ type config struct {
 
 // define defines the flags, one line per setting, from which variables and keys are derived.
 func (c *config) define(flags *pflag.FlagSet) {
-	c.Quota, c.MinFreeSpace, c.MaxBody, c.MaxSimulation = 4<<30, 256<<20, 1<<20, 64<<20
+	c.MinFreeSpace, c.MaxBody, c.MaxSimulation = 256<<20, 1<<20, 64<<20
 
 	flags.StringVar(&c.ConfigFile, configFlag, "", "YAML or JSON file with settings; every other flag is a key in it, with _ for -")
 	flags.StringVar(&c.DataDir, "data-dir", "", "directory of the embedded store; created if it does not exist")
@@ -95,7 +95,7 @@ func (c *config) define(flags *pflag.FlagSet) {
 	flags.DurationVar(&c.Lease, "lease", 10*time.Second, "how long the other servers wait for a leader that does not respond before one of them takes over")
 	flags.DurationVar(&c.UpgradeWindow, "upgrade-window", 24*time.Hour, "how long the store stays readable for the previous version once all servers run a new one; \"upgrade finish\" ends this earlier, 0 = only that ends it")
 	flags.StringVar(&c.KeyFile, "key-file", "", "file with the key that encrypts stored secrets; created on first use (default seal.key in the data directory)")
-	flags.Var(&c.Quota, "quota", "largest size of the embedded store's database")
+	flags.Var(&c.Quota, "quota", "largest size of the embedded store's database (default half of the disk, at least 4Gi and at most 8Gi)")
 	flags.Var(&c.MinFreeSpace, "min-free-space", "free space on the disk below which the embedded store refuses writes")
 	flags.DurationVar(&c.KeepHistory, "keep-history", 10*time.Minute, "how long old revisions are kept for clients that page through lists or resume watches")
 	flags.DurationVar(&c.StoreTimeout, "store-timeout", 10*time.Second, "time limit for one request to the store")

@@ -183,7 +183,7 @@ func TestDefaultsAreComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Listen != "127.0.0.1:8665" || c.Quota != 4<<30 || c.DrainTime != 10*time.Second || c.sealFile() != filepath.Join("d", "seal.key") {
+	if c.Listen != "127.0.0.1:8665" || c.Quota != 0 || c.DrainTime != 10*time.Second || c.sealFile() != filepath.Join("d", "seal.key") {
 		t.Fatalf("%+v", c)
 	}
 }

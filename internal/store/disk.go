@@ -20,6 +20,26 @@ const startBytes = 145 * mebibyte
 // writeOverhead is the maximum overhead of a write besides its keys and values.
 const writeOverhead = 512
 
+// Bounds of the default quota, which is half of the disk: a copy of the database must fit, too.
+// etcd recommends at most mostQuota. On a disk too small for leastQuota, the free space limits
+// writes first.
+const (
+	leastQuota = 4096 * mebibyte
+	mostQuota  = 8192 * mebibyte
+)
+
+// defaultQuota returns the quota of a store in dir if none is configured.
+func defaultQuota(dir string) (int64, error) {
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(dir, &stat); err != nil {
+		return 0, fmt.Errorf("size of the file system of %s: %w", dir, err)
+	}
+	return quotaOf(int64(stat.Blocks) * int64(stat.Bsize)), nil //nolint:unconvert // their types differ by system
+}
+
+// quotaOf returns the default quota for a file system of the given size.
+func quotaOf(disk int64) int64 { return min(max(disk/2, leastQuota), mostQuota) }
+
 // freeSpace returns the space available to unprivileged processes in the file system of dir.
 func freeSpace(dir string) (int64, error) {
 	var stat syscall.Statfs_t

@@ -230,7 +230,7 @@ func TestInfoAndMetrics(t *testing.T) {
 	s := open(t)
 	revision := put(t, s, placement(1), "v")
 	info := s.Info()
-	if info.Mode != "embedded" || info.ClusterID == "" || info.Revision != revision || info.SizeBytes == 0 || info.InUseBytes == 0 || info.QuotaBytes != 4<<30 {
+	if info.Mode != "embedded" || info.ClusterID == "" || info.Revision != revision || info.SizeBytes == 0 || info.InUseBytes == 0 || info.QuotaBytes < leastQuota || info.QuotaBytes > mostQuota {
 		t.Fatalf("info %+v", info)
 	}
 	registry := prometheus.NewRegistry()
@@ -269,5 +269,14 @@ func TestDefragmentingGoesThroughTheServer(t *testing.T) {
 	alarms, err := s.client.AlarmList(t.Context())
 	if err != nil || len(alarms.Alarms) != 0 {
 		t.Fatalf("alarms %v, %v", alarms, err)
+	}
+}
+
+func TestDefaultQuota(t *testing.T) {
+	const gibi = 1 << 30
+	for disk, want := range map[int64]int64{200 * mebibyte: 4 * gibi, 8 * gibi: 4 * gibi, 12 * gibi: 6 * gibi, 16 * gibi: 8 * gibi, 4096 * gibi: 8 * gibi} {
+		if got := quotaOf(disk); got != want {
+			t.Errorf("on a disk of %d MiB the quota is %d MiB, want %d", disk/mebibyte, got/mebibyte, want/mebibyte)
+		}
 	}
 }

@@ -40,7 +40,8 @@ type Options struct {
 	// every server on it can read the new one. Zero means until FinishUpgrade.
 	UpgradeWindow time.Duration
 
-	// QuotaBytes limits the embedded member's database. Zero means 4 GiB.
+	// QuotaBytes limits the embedded member's database. Zero means half of the file
+	// system of DataDir, but at least 4 GiB and at most 8 GiB.
 	QuotaBytes int64
 	// MinFreeBytes is the free space of the file system below which writes are rejected. A part of
 	// it is reserved in a file for deletions, which continue to work. Zero means 256 MiB.
@@ -88,7 +89,6 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.QuotaBytes = cmp.Or(o.QuotaBytes, 4096*mebibyte)
 	o.MinFreeBytes = cmp.Or(o.MinFreeBytes, 256*mebibyte)
 	o.ResumeFreeBytes = cmp.Or(o.ResumeFreeBytes, o.MinFreeBytes+o.MinFreeBytes/16)
 	o.WatchdogInterval = cmp.Or(o.WatchdogInterval, 2*time.Second)

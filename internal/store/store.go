@@ -123,6 +123,11 @@ func (s *Store) openMember(ctx context.Context) error {
 	if s.lock, err = lockDirectory(dir); err != nil {
 		return err
 	}
+	if s.options.QuotaBytes == 0 {
+		if s.options.QuotaBytes, err = defaultQuota(dir); err != nil {
+			return err
+		}
+	}
 	s.disk = newDiskWatch(s.options)
 	if err := checkStartSpace(dir); err != nil {
 		return err
