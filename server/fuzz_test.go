@@ -37,7 +37,7 @@ func FuzzConfigFile(f *testing.F) {
 			}
 			return
 		}
-		if c.Quota <= 0 || c.MaxBody <= 0 || c.DataDir == "" && len(c.EtcdEndpoints) == 0 {
+		if c.Quota < 0 || c.MinFreeSpace <= 0 || c.MaxBody <= 0 || c.DataDir == "" && len(c.EtcdEndpoints) == 0 {
 			t.Fatalf("accepted %q as %+v", text, c)
 		}
 	})

@@ -33,6 +33,8 @@ type builder struct {
 	// are not needed.
 	order []api.Key
 	first map[api.Key]touched
+	// own is an object that is not shared yet: its status is read into it, not into a copy.
+	own *Entry
 	// damaged is a copy that may be modified if ownDamaged is set.
 	damaged    map[api.Key]*Damage
 	ownDamaged bool
@@ -79,7 +81,7 @@ func (b *builder) apply(record store.Record) error {
 		return err
 	})
 	if err != nil || healed && !show || entry == old {
-		return err
+		return err // what was read into an object of its own stands there already
 	}
 	if b.first != nil {
 		t, again := b.first[record.Key]
@@ -113,6 +115,10 @@ func (b *builder) load(before *Snapshot, record store.Record) error {
 			return nil
 		}
 	}
+	if now := b.known(record.Key); now != known {
+		b.own = now
+	}
+	defer func() { b.own = nil }()
 	return b.apply(record)
 }
 
@@ -161,16 +167,21 @@ func (b *builder) next(old *Entry, record store.Record) (*Entry, error) {
 		// A status without an object, left over from a deletion.
 		return nil, nil
 	}
-	object := old.Object.Copy()
-	entry := &Entry{
-		key: old.key, Object: object, SpecRevision: old.SpecRevision, StatusRevision: record.ModRevision,
-		specBytes: old.specBytes, statusBytes: sizeOf(record),
+	entry := old
+	if old != b.own {
+		copied := *old
+		entry, entry.Object = &copied, old.Object.Copy()
 	}
+	status := reflect.ValueOf(entry.Object.StatusPart()).Elem()
 	if record.Value == nil {
-		reflect.ValueOf(object.StatusPart()).Elem().SetZero()
-	} else if err := b.codec.DecodeStatus(object, record.Value); err != nil {
+		status.SetZero()
+	} else if err := b.codec.DecodeStatus(entry.Object, record.Value); err != nil {
+		if old == b.own {
+			status.SetZero()
+		}
 		return old, err
 	}
+	entry.StatusRevision, entry.statusBytes = record.ModRevision, sizeOf(record)
 	return entry.stamp(), nil
 }
 
@@ -252,6 +263,9 @@ func Difference(before, after *Snapshot) []Change {
 		before = emptySnapshot()
 	}
 	var changes []Change
+	if before.objects.Len() == 0 { // as at the start, of millions
+		changes = make([]Change, 0, after.objects.Len())
+	}
 	next, stop := iter.Pull(all(before.objects))
 	defer stop()
 	old, more := next()

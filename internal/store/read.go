@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -67,11 +68,21 @@ func (s *Store) Load(ctx context.Context, fn func(Record) error) (int64, error) 
 	return rest.revision, nil
 }
 
+// rangeTimeout limits one read of a range. A member that is alone reads from its own
+// memory, so whoever waits for it waits for nothing but the machine: with millions of
+// records on a busy one, for longer than a request may take.
+func (s *Store) rangeTimeout() time.Duration {
+	if s.options.alone() {
+		return max(s.options.RequestTimeout, time.Minute)
+	}
+	return s.options.RequestTimeout
+}
+
 func (s *Store) getRange(ctx context.Context, from, to string, limit int, revision int64) (*clientv3.GetResponse, error) {
 	if err := s.answers(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := s.requestContext(ctx)
+	ctx, cancel := context.WithTimeout(s.streamContext(ctx), s.rangeTimeout())
 	defer cancel()
 	asked := s.revision.Load()
 	resp, err := s.client.Get(ctx, from, clientv3.WithRange(to), clientv3.WithLimit(int64(limit)), clientv3.WithRev(revision))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
@@ -190,6 +191,26 @@ func TestKeysSurviveTheLayout(t *testing.T) {
 	for _, text := range []string{"", "/v1/spec/", "/v1/spec/a/b", "/v1/spec/a/b/", "/v1/spec/a//c", "/v1/sys/epoch", "/v1/status/a/b/c/d"} {
 		if key, part, err := parseKey([]byte(text)); err == nil {
 			t.Errorf("%q was read as the %s of %s", text, part, key)
+		}
+	}
+}
+
+// A busy machine may take longer to find millions of records than a request may take, and
+// a server that gave up then could not start.
+func TestReadsOfARangeHaveMoreTimeThanARequest(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		options Options
+		want    time.Duration
+	}{
+		"alone":                   {Options{RequestTimeout: 10 * time.Second}, time.Minute},
+		"alone, and told to wait": {Options{RequestTimeout: 2 * time.Minute}, 2 * time.Minute},
+		"on a cluster":            {Options{RequestTimeout: 10 * time.Second, Endpoints: []string{"http://127.0.0.1:1"}}, 10 * time.Second},
+		"a member of a cluster":   {Options{RequestTimeout: 10 * time.Second, Cluster: &Cluster{}}, 10 * time.Second},
+	} {
+		s := &Store{options: tt.options}
+		if got := s.rangeTimeout(); got != tt.want {
+			t.Errorf("%s: a read of a range ends after %s, want %s", name, got, tt.want)
 		}
 	}
 }
