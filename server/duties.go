@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
@@ -72,19 +69,6 @@ func (d dutiful) LiveOpenStack(ctx context.Context, cloud string, options api.Li
 		return nil, err
 	}
 	return signals.LiveOpenStack(ctx, cloud, options)
-}
-
-// bindCluster passes the cloud that was chosen for a cluster to the writer of its status.
-func (d dutiful) bindCluster(ctx context.Context, decided *api.Cluster, specRevision int64) (int64, error) {
-	signals, err := d.signals()
-	if err != nil {
-		return 0, err
-	}
-	revision, err := signals.Bind(ctx, decided, specRevision)
-	if errors.Is(err, signal.ErrStale) {
-		return 0, fmt.Errorf("%w: %w", reconcile.ErrConflict, err)
-	}
-	return revision, err
 }
 
 func (d dutiful) spot() (*runner.Runner, error) {

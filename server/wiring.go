@@ -100,7 +100,7 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 	s.clusters = kube.New(s.network, nil)
 	parts := dutiful{s.leading}
 	s.decider = reconcile.New(reconcile.Options{
-		Store: s.store, Fleet: s.fleet, Codec: s.codec, ReadConstant: signal.ReadConstant, BindCluster: parts.bindCluster, Standby: true,
+		Store: s.store, Fleet: s.fleet, Codec: s.codec, ReadConstant: signal.ReadConstant, Standby: true,
 		Logger: logger, Faults: s.faults, Now: time.Now,
 	})
 	s.connections = c.connectionLimit(budget, logger)

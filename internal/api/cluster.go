@@ -210,6 +210,25 @@ func (s *ClusterSpec) Awaited(known *ClusterStatus) bool {
 		known.LastHeartbeatAt == nil && !s.HasAmounts(known)
 }
 
+// TakeDecided takes over what is decided of a cluster, and keeps what was observed of it.
+// Each of the two has one writer, and the observed generation is that of whichever has
+// answered a later one.
+func (s *ClusterStatus) TakeDecided(from *ClusterStatus) {
+	s.Cloud, s.CloudScore, s.ObservedZone = from.Cloud, from.CloudScore, from.ObservedZone
+	s.ObservedGeneration = max(s.ObservedGeneration, from.ObservedGeneration)
+	RemoveCondition(&s.Conditions, ConditionBound)
+	if bound := FindCondition(from.Conditions, ConditionBound); bound != nil {
+		s.Conditions = append(slices.Clip(s.Conditions), *bound)
+	}
+}
+
+// TakeObserved takes over what was observed of a cluster, and keeps what is decided of it.
+func (s *ClusterStatus) TakeObserved(from *ClusterStatus) {
+	decided := *s
+	*s = *from
+	s.TakeDecided(&decided)
+}
+
 // ObjectKind implements Object.
 func (c *Cluster) ObjectKind() Kind { return KindCluster }
 

@@ -26,14 +26,7 @@ func startEndToEnd(t testing.TB, storeOptions store.Options, adjust ...func(*Opt
 		codec := o.Codec.(*store.Codec)
 		batcher := store.NewBatcher(opened)
 		signals := signal.New(signal.Options{Network: netpolicy.OnLoopback(), Fleet: o.Fleet, Store: opened, Codec: codec, Batcher: batcher})
-		bind := func(ctx context.Context, decided *api.Cluster, specRevision int64) (int64, error) {
-			revision, err := signals.Bind(ctx, decided, specRevision)
-			if errors.Is(err, signal.ErrStale) {
-				err = reconcile.ErrConflict
-			}
-			return revision, err
-		}
-		decisions := reconcile.New(reconcile.Options{Store: opened, Fleet: o.Fleet, Codec: codec, ReadConstant: signal.ReadConstant, BindCluster: bind})
+		decisions := reconcile.New(reconcile.Options{Store: opened, Fleet: o.Fleet, Codec: codec, ReadConstant: signal.ReadConstant})
 		o.Decisions, o.Signals = decisions, signals
 		runs = []func(context.Context) error{batcher.Run, decisions.Run, signals.Run}
 	})...)

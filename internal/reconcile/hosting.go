@@ -58,6 +58,9 @@ type role struct {
 	again func(g *guest) bool
 	// result is the guest with the decision in its status.
 	result func(g *guest, now time.Time) api.Object
+	// lay lays what is decided over the status as it is stored, where others write the rest
+	// of it; nil where nobody does.
+	lay func(stored, decided api.Object)
 }
 
 // wish is how much a guest wants a host.
@@ -97,7 +100,14 @@ func (g *guest) key() api.Key       { return api.KeyOf(g.object) }
 func (g *guest) stored() api.Object { return g.object }
 func (g *guest) result() api.Object { return g.outcome }
 func (g *guest) revision() int64    { return g.specRevision }
-func (g *guest) wants() bool        { return g.wish == statedWish && g.host == "" }
+func (g *guest) part() func(stored api.Object) {
+	if g.hosting.lay == nil {
+		return nil
+	}
+	decided := g.outcome
+	return func(stored api.Object) { g.hosting.lay(stored, decided) }
+}
+func (g *guest) wants() bool { return g.wish == statedWish && g.host == "" }
 
 func newHosting(kind decidedKind, r role, p *picture, figures figures) *hosts {
 	return &hosts{

@@ -68,6 +68,14 @@ var clustersOnClouds = role{
 		return "", nil
 	},
 	again: func(*guest) bool { return false },
+	lay: func(stored, decided api.Object) {
+		c, ok := stored.(*api.Cluster)
+		if from := as[*api.Cluster](decided); ok && from != nil {
+			part := from.Status
+			part.ObservedGeneration = from.Metadata.Generation
+			c.Status.TakeDecided(&part)
+		}
+	},
 	result: func(g *guest, now time.Time) api.Object {
 		c, ok := g.object.Copy().(*api.Cluster)
 		if !ok {

@@ -115,5 +115,7 @@ func (p *placementDecision) stored() api.Object { return p.object }
 func (p *placementDecision) wants() bool        { return p.wanting }
 func (p *placementDecision) revision() int64    { return p.specRevision }
 
+func (p *placementDecision) part() func(api.Object) { return nil }
+
 // result is the placement with its status as last decided.
 func (p *placementDecision) result() api.Object { return withStatus(p.object, p.status) }

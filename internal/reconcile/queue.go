@@ -19,6 +19,9 @@ type decision interface {
 	stored() api.Object
 	result() api.Object
 	revision() int64
+	// part lays the decision over the status as it is stored, where others write the rest of
+	// it; nil where all of it is decided.
+	part() func(stored api.Object)
 	// wants reports whether it did not get what it wants.
 	wants() bool
 	queued() *turn

@@ -36,11 +36,6 @@ type Options struct {
 	// ReadConstant lets simulations know the values of static metrics. Nil knows
 	// none.
 	ReadConstant ReadConstant
-	// BindCluster stores the cloud that was chosen for a cluster, as it stands in
-	// the status of the given copy. It is asked because the rest of that status
-	// is not decided here but observed. ErrConflict says that the cluster has
-	// changed since. Nil writes the status like every other.
-	BindCluster func(ctx context.Context, decided *api.Cluster, specRevision int64) (revision int64, err error)
 	// Logger receives what goes wrong. Nil discards it.
 	Logger *slog.Logger
 	// Faults is told of panics. Nil tells nobody.
@@ -132,9 +127,6 @@ func (r *Reconciler) NextUnstored(ctx context.Context) ([]api.Key, error) {
 
 // ErrNotFound says that there is nothing of the name that is decided.
 var ErrNotFound = errors.New("no such placement or workload")
-
-// ErrConflict says that an object has changed since it was decided.
-var ErrConflict = errors.New("the object has changed since it was decided")
 
 // Explain says why the decision of a placement, or the binding of a workload, is
 // what it is, as of now.

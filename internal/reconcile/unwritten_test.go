@@ -39,40 +39,50 @@ func (y *system) restart(options Options) {
 	y.t.Cleanup(y.stop)
 }
 
-// poisonedBinder binds clusters, except for one.
-type poisonedBinder struct {
-	y      *system
+// poisonedStore writes statuses, except for that of one cluster.
+type poisonedStore struct {
+	Store
+
 	poison string
 	mu     sync.Mutex
 	err    error // nil once it is mended
 	asked  map[string]int
 }
 
-func (b *poisonedBinder) bind(ctx context.Context, decided *api.Cluster, specRevision int64) (int64, error) {
-	b.mu.Lock()
-	b.asked[decided.Metadata.Name]++
-	err := b.err
-	b.mu.Unlock()
-	if decided.Metadata.Name == b.poison && err != nil {
-		return 0, err
+func (s *poisonedStore) Derive(ctx context.Context, writes []store.StatusWrite) (int64, error) {
+	s.mu.Lock()
+	err := s.err
+	for _, w := range writes {
+		s.asked[w.Key.Name]++
 	}
-	value, err := b.y.codec.EncodeStatus(decided)
-	if err != nil {
-		return 0, err
+	s.mu.Unlock()
+	at := slices.IndexFunc(writes, func(w store.StatusWrite) bool { return w.Key.Kind == api.KindCluster && w.Key.Name == s.poison })
+	if at < 0 || err == nil {
+		return s.Store.Derive(ctx, writes)
 	}
-	return b.y.store.Derive(ctx, []store.StatusWrite{{Key: api.KeyOf(decided), Value: value, SpecRevision: specRevision}})
+	failure := error(&store.DeriveError{Failed: map[api.Key]error{writes[at].Key: err}})
+	var conflict *store.ConflictError
+	if errors.As(err, &conflict) {
+		failure = conflict
+	}
+	writes = slices.Delete(slices.Clone(writes), at, at+1)
+	if len(writes) == 0 {
+		return 0, failure
+	}
+	revision, err := s.Store.Derive(ctx, writes)
+	return revision, errors.Join(failure, err)
 }
 
-func (b *poisonedBinder) count(name string) int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.asked[name]
+func (s *poisonedStore) count(name string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked[name]
 }
 
-func (b *poisonedBinder) mend() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.err = nil
+func (s *poisonedStore) mend() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = nil
 }
 
 func (y *system) cloudOf(name string) string {
@@ -97,15 +107,16 @@ func countOf(c prometheus.Collector) int {
 	return len(series)
 }
 
-func TestAClusterThatCannotBeBoundHoldsUpNoOther(t *testing.T) {
+func TestAClusterThatCannotBeWrittenHoldsUpNoOther(t *testing.T) {
+	changed := &store.ConflictError{Conflicts: []store.Conflict{{Key: key(api.KindCluster, "", "poison"), Part: store.Spec, Expected: 1, Actual: 2}}}
 	for name, failure := range map[string]error{
-		"refused": errors.New("the status cannot be written"), "uncertain": fmt.Errorf("bind: %w", store.ErrUncertain), "conflict": ErrConflict,
+		"refused": errors.New("the status cannot be written"), "uncertain": fmt.Errorf("write: %w", store.ErrUncertain), "conflict": changed,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			y, faulty := start(t)
-			b := &poisonedBinder{y: y, poison: "poison", err: failure, asked: map[string]int{}}
-			y.restart(Options{Store: faulty, BindCluster: b.bind})
+			b := &poisonedStore{Store: faulty, poison: "poison", err: failure, asked: map[string]int{}}
+			y.restart(Options{Store: b})
 			y.put(&api.Cloud{Metadata: api.Metadata{Name: "cloud"}})
 			y.twoClusters()
 			names := []string{"a", "b", "poison", "x", "y"}
@@ -127,7 +138,7 @@ func TestAClusterThatCannotBeBoundHoldsUpNoOther(t *testing.T) {
 					t.Fatalf("placement later%d has %v", i, got)
 				}
 			}
-			eventually.True(t, "two attempts, unless it changed", func() bool { return b.count("poison") >= 2 || errors.Is(failure, ErrConflict) })
+			eventually.True(t, "two attempts, unless it changed", func() bool { return b.count("poison") >= 2 || errors.Is(failure, changed) })
 			for _, name := range names {
 				if n := b.count(name); n > 8 || name != "poison" && n > 2 {
 					t.Errorf("%s was written %d times", name, n)
@@ -138,7 +149,7 @@ func TestAClusterThatCannotBeBoundHoldsUpNoOther(t *testing.T) {
 					t.Error("a write of nothing")
 				}
 			}
-			if errors.Is(failure, ErrConflict) {
+			if errors.Is(failure, changed) {
 				return // whoever changed it is heard of
 			}
 			b.mend()

@@ -79,6 +79,8 @@ func (w *workloadBinding) stored() api.Object { return w.object }
 func (w *workloadBinding) wants() bool        { return w.pending }
 func (w *workloadBinding) revision() int64    { return w.specRevision }
 
+func (w *workloadBinding) part() func(api.Object) { return nil }
+
 // result is the workload with its status as last decided.
 func (w *workloadBinding) result() api.Object {
 	object := *w.object

@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
-	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -25,17 +24,13 @@ func (r *loop) write(ctx context.Context, unwritten *unwritten) (revision int64,
 	begin := time.Now()
 	failed := map[api.Key]error{}
 	derived := make([]store.StatusWrite, 0, len(batch))
-	var hosted []write
+	var parts []fleet.PartWrite
 	for _, w := range batch {
-		if w.key().Kind == api.KindCluster && r.options.BindCluster != nil {
-			hosted = append(hosted, w)
+		if lay := w.part(); lay != nil {
+			parts = append(parts, fleet.PartWrite{Key: w.key(), SpecRevision: w.specRevision, Lay: lay})
 			continue
 		}
-		var value []byte
-		err := r.faults.Do(w.key().String(), func() (err error) {
-			value, err = r.options.Codec.EncodeStatus(w.result())
-			return err
-		})
+		value, err := r.encode(w.result())
 		if err != nil {
 			failed[w.key()] = err
 			continue
@@ -45,7 +40,7 @@ func (r *loop) write(ctx context.Context, unwritten *unwritten) (revision int64,
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(r.command.ctx, cancel)() //nolint:contextcheck // the term ends it as well
-	revision, err = r.derive(ctx, derived, failed)
+	revision, err = r.derive(ctx, derived, parts, failed)
 	if err != nil && r.options.Standby {
 		r.standDown()
 		return 0, errStoodDown
@@ -53,7 +48,6 @@ func (r *loop) write(ctx context.Context, unwritten *unwritten) (revision int64,
 	if err != nil {
 		return 0, fmt.Errorf("stop deciding: %w", err)
 	}
-	revision = max(revision, r.bind(ctx, hosted, failed))
 	if ctx.Err() != nil { // stopping: what was not written is decided again after the start
 		return 0, nil
 	}
@@ -88,60 +82,58 @@ func (r *loop) write(ctx context.Context, unwritten *unwritten) (revision int64,
 // maxNamed is how many objects are named that cannot be written.
 const maxNamed = 20
 
-// derive writes statuses, and notes those that failed. A conflict is no failure:
-// the spec has changed or gone, and that change is on its way here and leads to
-// another decision. The error is that of a store that belongs to somebody else.
-func (r *loop) derive(ctx context.Context, writes []store.StatusWrite, failed map[api.Key]error) (int64, error) {
-	if len(writes) == 0 {
-		return 0, nil
+// derive writes statuses, and parts of statuses that others write as well, and notes those
+// that failed. A conflict is no failure: the spec has changed or gone, and that change is
+// on its way here and leads to another decision. The error is that of a store that belongs
+// to somebody else.
+func (r *loop) derive(ctx context.Context, writes []store.StatusWrite, parts []fleet.PartWrite, failed map[api.Key]error) (latest int64, err error) {
+	note := func(revision int64, err error, keys iter.Seq[api.Key]) error {
+		latest = max(latest, revision)
+		var some *store.DeriveError
+		var conflict *store.ConflictError
+		switch {
+		case errors.Is(err, store.ErrFenced):
+			// It is true of every write, whichever of them met it first.
+			return store.ErrFenced
+		case errors.As(err, &some):
+			maps.Copy(failed, some.Failed)
+		case err != nil && !errors.As(err, &conflict):
+			for key := range keys {
+				failed[key] = err
+			}
+		}
+		return nil
 	}
-	revision, err := r.options.Store.Derive(ctx, writes)
-	var some *store.DeriveError
-	var conflict *store.ConflictError
-	switch {
-	case errors.Is(err, store.ErrFenced):
-		// It is true of every write, whichever of them met it first.
-		return 0, store.ErrFenced
-	case errors.As(err, &some):
-		maps.Copy(failed, some.Failed)
-	case err != nil && !errors.As(err, &conflict):
-		for _, w := range writes {
-			failed[w.Key] = err
+	if len(writes) > 0 {
+		revision, err := r.options.Store.Derive(ctx, writes)
+		if err := note(revision, err, keysOf(writes, func(w store.StatusWrite) api.Key { return w.Key })); err != nil {
+			return 0, err
 		}
 	}
-	return revision, nil
+	if len(parts) > 0 {
+		revision, err := r.options.Fleet.PutParts(ctx, parts, r.encode, r.options.Store.Derive)
+		if err := note(revision, err, keysOf(parts, func(w fleet.PartWrite) api.Key { return w.Key })); err != nil {
+			return 0, err
+		}
+	}
+	return latest, nil
 }
 
-// maxBinds is how many clusters are told of their cloud at a time.
-const maxBinds = 64
+// encode is the value of the status of an object. The error may be a *fault.Panic.
+func (r *loop) encode(object api.Object) (value []byte, err error) {
+	err = r.faults.Do(api.KeyOf(object).String(), func() (err error) {
+		value, err = r.options.Codec.EncodeStatus(object)
+		return err
+	})
+	return value, err
+}
 
-// bind stores the clouds that were chosen for clusters, each by itself, and notes
-// those that failed.
-func (r *loop) bind(ctx context.Context, writes []write, failed map[api.Key]error) int64 {
-	var mu sync.Mutex
-	latest := int64(0)
-	var group errgroup.Group
-	group.SetLimit(maxBinds)
-	for _, w := range writes {
-		group.Go(func() error {
-			decided, ok := w.result().(*api.Cluster)
-			if !ok {
-				return nil
+func keysOf[W any](writes []W, key func(W) api.Key) iter.Seq[api.Key] {
+	return func(yield func(api.Key) bool) {
+		for _, w := range writes {
+			if !yield(key(w)) {
+				return
 			}
-			var revision int64
-			err := r.faults.Do(w.key().String(), func() (err error) {
-				revision, err = r.options.BindCluster(ctx, decided, w.specRevision)
-				return err
-			})
-			mu.Lock()
-			defer mu.Unlock()
-			latest = max(latest, revision)
-			if err != nil && !errors.Is(err, ErrConflict) { // a conflict: as in derive
-				failed[w.key()] = err
-			}
-			return nil
-		})
+		}
 	}
-	_ = group.Wait() // has no errors
-	return latest
 }

@@ -5,7 +5,6 @@ package signal
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -26,14 +25,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/openstack"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 )
 
 // ErrNotFound says that a report names a cluster that does not exist.
 var ErrNotFound = health.ErrNotFound
-
-// ErrStale says that the object that a decision was based on has changed since.
-var ErrStale = errors.New("the object has changed meanwhile")
 
 // Options of a Runner. All except Network, Beats, Reserved, Kubernetes, Logger and Now are
 // required.
@@ -83,7 +78,7 @@ func New(o Options) *Runner {
 		o.Now = time.Now
 	}
 	r := &Runner{fleet: o.Fleet, tracker: settle.New(), recorder: o.Faults, faults: o.Faults.Component("signals")}
-	w := writer{store: o.Store, batcher: o.Batcher, codec: o.Codec}
+	w := writer{fleet: o.Fleet, store: o.Store, batcher: o.Batcher, codec: o.Codec}
 	if o.Kubernetes == nil {
 		o.Kubernetes = feed.NewGroup(kube.New(o.Network, nil), o.Faults.Component("kubernetes"))
 	}
@@ -225,20 +220,6 @@ func (r *Runner) Report(ctx context.Context, cluster string, amounts health.Amou
 // of its pods; see health.Monitor. It does not wait for the write.
 func (r *Runner) ObservedSpot(cluster, uid string, status *api.SpotStatus, condition api.Condition) {
 	r.monitor.ObservedSpot(cluster, uid, status, condition)
-}
-
-// Bind stores the cloud that was chosen for a cluster, given in the status of decided. ErrStale:
-// the cluster has changed since, or is gone.
-func (r *Runner) Bind(ctx context.Context, decided *api.Cluster, specRevision int64) (revision int64, err error) {
-	// The caller may know the spec before the monitor does.
-	if err := r.tracker.Reach(ctx, specRevision); err != nil {
-		return 0, err
-	}
-	revision, err = r.monitor.Bind(ctx, decided, specRevision)
-	if _, stale := errors.AsType[*status.StaleError](err); stale || errors.Is(err, ErrNotFound) {
-		return 0, fmt.Errorf("%w: %w", ErrStale, err)
-	}
-	return revision, err
 }
 
 // known calls the monitor about a cluster, and once more if the cluster was just created and the

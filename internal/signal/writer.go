@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
@@ -28,6 +29,7 @@ type Codec interface {
 
 // writer stores the observations of the collector and the monitor.
 type writer struct {
+	fleet   *fleet.Fleet
 	store   Store
 	batcher Batcher
 	codec   Codec
@@ -65,11 +67,28 @@ func (w writer) WriteAll(ctx context.Context, writes []status.Write) (int64, err
 
 // WriteOne implements status.Writer.
 func (w writer) WriteOne(ctx context.Context, write status.Write) (int64, error) {
+	if observed, ok := write.Object.(*api.Cluster); ok {
+		return w.writeObserved(ctx, observed, write.SpecRevision)
+	}
 	encoded, err := w.encode(write)
 	if err != nil {
 		return 0, err
 	}
 	revision, err := w.batcher.Submit(ctx, encoded)
+	return revision, translate(err)
+}
+
+// writeObserved stores what was observed of a cluster. The rest of its status is decided,
+// and not for the signals to write.
+func (w writer) writeObserved(ctx context.Context, observed *api.Cluster, specRevision int64) (int64, error) {
+	part := fleet.PartWrite{Key: api.KeyOf(observed), SpecRevision: specRevision, Lay: func(stored api.Object) {
+		if c, ok := stored.(*api.Cluster); ok {
+			c.Status.TakeObserved(&observed.Status)
+		}
+	}}
+	revision, err := w.fleet.PutParts(ctx, []fleet.PartWrite{part}, w.codec.EncodeStatus, func(ctx context.Context, writes []store.StatusWrite) (int64, error) {
+		return w.batcher.Submit(ctx, writes[0])
+	})
 	return revision, translate(err)
 }
 

@@ -26,19 +26,30 @@ type StatusWrite struct {
 	Key          api.Key
 	Value        []byte // nil deletes the part
 	SpecRevision int64
+	// Over is the revision of the Status part that it was made from, 0 where there was
+	// none: it is written only while that one is there. Nil replaces any.
+	Over *int64
+}
+
+// compares is how many comparisons the write takes.
+func (w *StatusWrite) compares() int {
+	if w.Over != nil {
+		return 2
+	}
+	return 1
 }
 
 // outcome is the result of one status write.
 type outcome struct {
 	revision int64     // > 0: written
-	conflict *Conflict // the Spec part changed
+	conflict *Conflict // the Spec part changed, or the Status part that it was made from
 	err      error     // any other error
 }
 
 // Derive writes status parts in transactions of up to 100 objects, and returns the highest revision
-// written, or 0. A *ConflictError lists the objects whose Spec part was changed or deleted in the
-// meantime, a *DeriveError those that could not be written; all others are written. After
-// ErrFenced, this process must not make any more decisions. A key may occur only once.
+// written, or 0. A *ConflictError lists the objects of which a part that is compared was changed or
+// deleted in the meantime, a *DeriveError those that could not be written; all others are written.
+// After ErrFenced, this process must not make any more decisions. A key may occur only once.
 func (s *Store) Derive(ctx context.Context, writes []StatusWrite) (int64, error) {
 	failed := map[api.Key]error{}
 	seen := make(map[api.Key]bool, len(writes))
@@ -97,8 +108,9 @@ func (s *Store) derive(ctx context.Context, writes []StatusWrite) []outcome {
 	var group errgroup.Group
 	group.SetLimit(maxDeriveConcurrent)
 	for begin := 0; begin < len(writes); {
-		end, bytes := begin, 0
-		for end < len(writes) && end-begin < maxDeriveWrites {
+		end, bytes, compares := begin, 0, 0
+		for end < len(writes) && compares+writes[end].compares() <= maxDeriveWrites {
+			compares += writes[end].compares()
 			bytes += len(writes[end].Value) + len(writes[end].Key.Name) + 64
 			if end > begin && bytes > maxDeriveBytes {
 				break
@@ -179,16 +191,20 @@ func (s *Store) deriveChunk(ctx context.Context, writes []StatusWrite, outcomes 
 			term.doubts(at) // an earlier attempt to write the order was applied late
 			continue
 		}
-		present, err := s.specRevisions(ctx, writes, pending)
+		present, err := s.partRevisions(ctx, writes, pending)
 		if err != nil {
 			fail(fmt.Errorf("write the status: %w", err))
 			return
 		}
 		var rest []int
 		for n, i := range pending {
-			if actual := present[n]; actual != writes[i].SpecRevision {
-				outcomes[i].conflict = &Conflict{writes[i].Key, Spec, writes[i].SpecRevision, actual}
-			} else {
+			w := &writes[i]
+			switch actual := present[n]; {
+			case actual.spec != w.SpecRevision:
+				outcomes[i].conflict = &Conflict{w.Key, Spec, w.SpecRevision, actual.spec}
+			case w.Over != nil && actual.status != *w.Over:
+				outcomes[i].conflict = &Conflict{w.Key, Status, *w.Over, actual.status}
+			default:
 				rest = append(rest, i)
 			}
 		}
@@ -216,6 +232,9 @@ func (s *Store) deriveTxn(ctx context.Context, fence fence, at int64, writes []S
 		w := writes[i]
 		spec, status := etcdKey(w.Key, Spec), etcdKey(w.Key, Status)
 		ifs = append(ifs, clientv3.Compare(clientv3.ModRevision(spec), "=", w.SpecRevision))
+		if w.Over != nil {
+			ifs = append(ifs, clientv3.Compare(clientv3.ModRevision(status), "=", *w.Over))
+		}
 		if w.Value == nil {
 			thens = append(thens, clientv3.OpDelete(status))
 			continue
@@ -228,28 +247,39 @@ func (s *Store) deriveTxn(ctx context.Context, fence fence, at int64, writes []S
 	})
 }
 
-// specRevisions are the revisions of the Spec parts of those that are pending, 0 for one
-// that is gone. They are asked for only where a comparison failed: a transaction that
+// partRevisions are the revisions of the two parts of an object, 0 for one that is not
+// there.
+type partRevisions struct{ spec, status int64 }
+
+// partRevisions are those of the objects that are pending; of the Status part where it is
+// compared. They are asked for only where a comparison failed: a transaction that
 // carried the questions would cost half as much again. One that failed then differs still,
 // as no revision comes back.
-func (s *Store) specRevisions(ctx context.Context, writes []StatusWrite, pending []int) ([]int64, error) {
-	gets := make([]clientv3.Op, len(pending))
-	for n, i := range pending {
-		gets[n] = clientv3.OpGet(etcdKey(writes[i].Key, Spec), clientv3.WithKeysOnly())
+func (s *Store) partRevisions(ctx context.Context, writes []StatusWrite, pending []int) ([]partRevisions, error) {
+	gets := make([]clientv3.Op, 0, len(pending))
+	for _, i := range pending {
+		gets = append(gets, clientv3.OpGet(etcdKey(writes[i].Key, Spec), clientv3.WithKeysOnly()))
+		if writes[i].Over != nil {
+			gets = append(gets, clientv3.OpGet(etcdKey(writes[i].Key, Status), clientv3.WithKeysOnly()))
+		}
 	}
 	ctx, cancel := s.requestContext(ctx)
 	defer cancel()
 	asked := s.revision.Load()
 	resp, err := s.client.Txn(ctx).Then(gets...).Commit()
 	if err != nil {
-		return nil, fmt.Errorf("read the revisions of the specs: %w", classify(err, false))
+		return nil, fmt.Errorf("read the revisions of the objects: %w", classify(err, false))
 	}
 	if err := s.answered(asked, resp.Header); err != nil {
 		return nil, err
 	}
-	revisions := make([]int64, len(pending))
-	for n := range pending {
-		revisions[n] = found(resp, n)
+	revisions, next := make([]partRevisions, len(pending)), 0
+	read := func() int64 { next++; return found(resp, next-1) }
+	for n, i := range pending {
+		revisions[n].spec = read()
+		if writes[i].Over != nil {
+			revisions[n].status = read()
+		}
 	}
 	return revisions, nil
 }

@@ -62,6 +62,20 @@ func newConflictError(conflicts []Conflict) *ConflictError {
 	return e
 }
 
+// Of returns the conflicts over one part, nil where there are none.
+func (e *ConflictError) Of(part Part) *ConflictError {
+	var of []Conflict
+	for _, c := range e.Conflicts {
+		if c.Part == part {
+			of = append(of, c)
+		}
+	}
+	if of == nil {
+		return nil
+	}
+	return newConflictError(of)
+}
+
 // Error says for each object what was expected and what was found.
 func (e *ConflictError) Error() string {
 	lines := make([]string, 0, len(e.Conflicts))

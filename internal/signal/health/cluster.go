@@ -145,7 +145,7 @@ func (c *cluster) update(o *api.Cluster, revision int64, now time.Time) {
 	}
 	c.forget()
 	c.mark(now)
-	if c.check.mode != unwatched || c.wanted.CapacityReportedAt != nil || len(c.wanted.Taints) > 0 || o.SpotEnabled() || c.written.ObservedGeneration != 0 {
+	if c.check.mode != unwatched || c.wanted.CapacityReportedAt != nil || len(c.wanted.Taints) > 0 || o.SpotEnabled() || c.written.ObservedGeneration != 0 || o.Status.ObservedGeneration != 0 {
 		c.wanted.ObservedGeneration = o.Metadata.Generation
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 )
 
 // Amounts are reported by somebody other than the cluster: they do not say whether it is online.
@@ -39,30 +38,6 @@ func (m *Monitor) Report(ctx context.Context, name string, amounts Amounts) (int
 		}
 		if c.check.mode == awaited {
 			c.watch(checkOf(c.object, &c.wanted), at) // a cluster with amounts exists
-		}
-		return nil
-	})
-	if err != nil {
-		return 0, err
-	}
-	return m.flush(ctx, c)
-}
-
-// Bind sets the cloud chosen for a cluster: the cloud, its score and the condition in the status of
-// decided, which is the cluster that the decision was made for. A *status.StaleError says that it
-// has changed since.
-func (m *Monitor) Bind(ctx context.Context, decided *api.Cluster, specRevision int64) (int64, error) {
-	c, err := m.change(decided.Metadata.Name, func(c *cluster) error {
-		if c.object.Metadata.UID != decided.Metadata.UID || c.revision != specRevision {
-			return &status.StaleError{Keys: []api.Key{api.KeyOf(decided)}}
-		}
-		c.wanted.Cloud, c.wanted.CloudScore = decided.Status.Cloud, decided.Status.CloudScore
-		if decided.Status.ObservedZone != nil {
-			c.wanted.ObservedZone = decided.Status.ObservedZone
-		}
-		api.RemoveCondition(&c.wanted.Conditions, api.ConditionBound)
-		if bound := api.FindCondition(decided.Status.Conditions, api.ConditionBound); bound != nil {
-			c.wanted.Conditions = append(slices.Clip(c.wanted.Conditions), *bound)
 		}
 		return nil
 	})

@@ -1,0 +1,109 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// PartWrite is what one of several writers has to say in the status of an object. It is
+// stored only while the Spec part has a revision.
+type PartWrite struct {
+	Key          api.Key
+	SpecRevision int64
+	// Lay lays the part over the status of an object as it is stored, which is a copy.
+	Lay func(stored api.Object)
+}
+
+// Derive writes statuses; see store.Store.Derive.
+type Derive func(ctx context.Context, writes []store.StatusWrite) (revision int64, err error)
+
+// PutParts writes parts of statuses that have several writers. Each is laid over the
+// status that the fleet shows, and written only over that one, so that no writer undoes
+// what another one has written meanwhile: it is laid over that then. It returns what Derive
+// returns. A key may occur only once.
+func (f *Fleet) PutParts(ctx context.Context, writes []PartWrite, encode func(api.Object) ([]byte, error), derive Derive) (latest int64, err error) {
+	failed := map[api.Key]error{}
+	var conflicts []error
+	for len(writes) > 0 {
+		laid := f.lay(writes, encode, failed)
+		if len(laid) == 0 {
+			break
+		}
+		revision, err := derive(ctx, laid)
+		latest = max(latest, revision)
+		var some *store.DeriveError
+		var conflict, overtaken *store.ConflictError
+		if errors.As(err, &some) {
+			maps.Copy(failed, some.Failed)
+		}
+		if errors.As(err, &conflict) {
+			overtaken = conflict.Of(store.Status)
+			if of := conflict.Of(store.Spec); of != nil {
+				conflicts = append(conflicts, of)
+			}
+		}
+		if err != nil && some == nil && conflict == nil || errors.Is(err, store.ErrFenced) {
+			return latest, err
+		}
+		if overtaken == nil {
+			break
+		}
+		if writes, err = f.awaitOvertaken(ctx, writes, overtaken); err != nil {
+			return latest, err
+		}
+	}
+	if len(failed) > 0 {
+		conflicts = append(conflicts, &store.DeriveError{Failed: failed})
+	}
+	return latest, errors.Join(conflicts...)
+}
+
+// lay lays parts over the statuses that the fleet shows. Those that fail are noted.
+func (f *Fleet) lay(writes []PartWrite, encode func(api.Object) ([]byte, error), failed map[api.Key]error) []store.StatusWrite {
+	at, laid := f.Snapshot(), make([]store.StatusWrite, 0, len(writes))
+	for _, w := range writes {
+		one := store.StatusWrite{Key: w.Key, SpecRevision: w.SpecRevision}
+		var object api.Object
+		if entry := at.Get(w.Key); entry != nil {
+			object = entry.Object.Copy()
+			one.Over = &entry.StatusRevision
+		} else if info, ok := api.LookupKind(w.Key.Kind); ok {
+			object = info.New() // it is gone, which the comparison of the Spec part tells
+		} else {
+			failed[w.Key] = fmt.Errorf("%w: %q is not a kind of object", store.ErrInvalid, w.Key.Kind)
+			continue
+		}
+		if d := at.Damaged(w.Key); d != nil && d.Status != nil {
+			one.Over = nil // there is nothing in it that could be kept
+		}
+		w.Lay(object)
+		var err error
+		if one.Value, err = encode(object); err != nil {
+			failed[w.Key] = err
+			continue
+		}
+		laid = append(laid, one)
+	}
+	return laid
+}
+
+// awaitOvertaken waits until the fleet shows the statuses that were written meanwhile, and
+// returns the writes that are to be laid over those.
+func (f *Fleet) awaitOvertaken(ctx context.Context, writes []PartWrite, overtaken *store.ConflictError) (again []PartWrite, err error) {
+	until, of := int64(0), make(map[api.Key]bool, len(overtaken.Conflicts))
+	for _, c := range overtaken.Conflicts {
+		until, of[c.Key] = max(until, c.Actual), true
+	}
+	for _, w := range writes {
+		if of[w.Key] {
+			again = append(again, w)
+		}
+	}
+	_, err = f.WaitRevision(ctx, until)
+	return again, err
+}
