@@ -182,7 +182,7 @@ func TestSteadyReadsAreTheFrameworks(t *testing.T) {
 				if !exact && rapid.Bool().Draw(rt, "drifted") {
 					state = drift(rt, "state", state)
 				}
-				if limit := rapid.SampledFrom([]string{"", "", "", "30s", "soon"}).Draw(rt, "timeouts.read"); limit != "" && !(exact && limit == "soon") {
+				if limit := rapid.SampledFrom([]string{"", "", "", "30s", "soon"}).Draw(rt, "timeouts.read"); limit != "" && (!exact || limit != "soon") {
 					limits, _ := typ.AttributeTypes["timeouts"].(tftypes.Object)
 					of := nullAttributes(limits)
 					of["read"] = tftypes.NewValue(tftypes.String, limit)
