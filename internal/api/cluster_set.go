@@ -23,8 +23,8 @@ type ClusterSetStatus struct {
 	Conditions []Condition `json:"conditions,omitempty" doc:"'ReferencesResolved', if a cluster does not exist."`
 }
 
-// AllNamespaces stands for every namespace in a cluster set.
-const AllNamespaces = "*"
+// allNamespaces stands for every namespace in a cluster set.
+const allNamespaces = "*"
 
 // ObjectKind implements Object.
 func (s *ClusterSet) ObjectKind() Kind { return KindClusterSet }
@@ -56,7 +56,7 @@ func (s *ClusterSet) SetDefaults() {
 
 // Admits reports whether placements in a namespace may use the set.
 func (s *ClusterSet) Admits(namespace string) bool {
-	return slices.Contains(s.Spec.Namespaces, AllNamespaces) || slices.Contains(s.Spec.Namespaces, namespace)
+	return slices.Contains(s.Spec.Namespaces, allNamespaces) || slices.Contains(s.Spec.Namespaces, namespace)
 }
 
 // Validate implements Object.
@@ -74,7 +74,7 @@ func (s *ClusterSet) Validate() FieldErrors {
 	checkNames(&errs, "spec.clusters", s.Spec.Clusters)
 	checkUnique(&errs, "spec.namespaces", s.Spec.Namespaces)
 	for i, name := range s.Spec.Namespaces {
-		if name != AllNamespaces {
+		if name != allNamespaces {
 			errs.check(index("spec.namespaces", i), checkName(name))
 		}
 	}

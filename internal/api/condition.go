@@ -30,8 +30,8 @@ const (
 	// ConditionScoresValid of a placement that uses placement scores: none of the scores of the
 	// clusters that fit has expired.
 	ConditionScoresValid = "ScoresValid"
-	// ConditionValid of a placement score: it has not expired.
-	ConditionValid = "Valid"
+	// conditionValid of a placement score: it has not expired.
+	conditionValid = "Valid"
 	// ConditionFailoverHeld of a workload: it stays on clusters that are not online, because too
 	// large a share of the fleet was lost at once.
 	ConditionFailoverHeld = "FailoverHeld"

@@ -10,8 +10,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
-// OutboundHost is a host that the server connects to because an object refers to it.
-type OutboundHost struct {
+// outboundHost is a host that the server connects to because an object refers to it.
+type outboundHost struct {
 	// Field is the field that names the host.
 	Field string
 	// Host is a name or an IP address.
@@ -20,13 +20,13 @@ type OutboundHost struct {
 	Secret bool
 }
 
-// OutboundHosts returns the hosts that the server connects to because of an object. Invalid
+// outboundHostsOf returns the hosts that the server connects to because of an object. Invalid
 // addresses are skipped: validation reports them.
-func OutboundHosts(object Object) []OutboundHost {
-	var hosts []OutboundHost
+func outboundHostsOf(object Object) []outboundHost {
+	var hosts []outboundHost
 	add := func(field, address string, secret bool) {
 		if u, err := url.Parse(address); err == nil && u.Hostname() != "" {
-			hosts = append(hosts, OutboundHost{field, u.Hostname(), secret})
+			hosts = append(hosts, outboundHost{field, u.Hostname(), secret})
 		}
 	}
 	switch o := object.(type) {
@@ -64,7 +64,7 @@ func OutboundHosts(object Object) []OutboundHost {
 // one per field. What names resolve to is checked only when connecting.
 func CheckOutbound(object Object, policy *netpolicy.Policy) FieldErrors {
 	var errs FieldErrors
-	for _, h := range OutboundHosts(object) {
+	for _, h := range outboundHostsOf(object) {
 		refusal := policy.Judge(h.Host)
 		switch {
 		case refusal == nil || len(errs) > 0 && errs[len(errs)-1].Field == h.Field:

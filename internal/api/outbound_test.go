@@ -18,7 +18,7 @@ func TestOutboundHosts(t *testing.T) {
 		var want []string
 		fillAddresses(reflect.ValueOf(object.SpecPart()).Elem(), "spec", &want)
 		known := map[string]bool{}
-		for _, h := range OutboundHosts(object) {
+		for _, h := range outboundHostsOf(object) {
 			if h.Host != strings.ReplaceAll(h.Field, "_", "-")+".example" {
 				t.Errorf("%s: %s has the host %q", info.Kind, h.Field, h.Host)
 			}

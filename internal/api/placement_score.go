@@ -74,7 +74,7 @@ func (p *PlacementScore) Expired(now time.Time) bool {
 // Observed returns a copy with its status at the given time.
 func (p *PlacementScore) Observed(now time.Time) *PlacementScore {
 	c := *p
-	valid := Condition{Type: ConditionValid, Status: ConditionTrue, Reason: ReasonValid, LastTransitionAt: p.Metadata.ModifiedAt}
+	valid := Condition{Type: conditionValid, Status: ConditionTrue, Reason: ReasonValid, LastTransitionAt: p.Metadata.ModifiedAt}
 	if p.Expired(now) {
 		valid.Status, valid.Reason, valid.LastTransitionAt = ConditionFalse, ReasonExpired, p.Spec.ValidUntil
 		valid.Message = "the scores expired at " + p.Spec.ValidUntil.UTC().Format(time.RFC3339) + " and count as 0"

@@ -45,8 +45,8 @@ var BuiltinPrioritizers = []string{
 	PrioritizerAvailableCPU, PrioritizerAvailableMemory, PrioritizerSpread,
 }
 
-// MaxPrioritizerWeight is the maximum weight; its negative is the minimum.
-const MaxPrioritizerWeight = 10
+// maxPrioritizerWeight is the maximum weight; its negative is the minimum.
+const maxPrioritizerWeight = 10
 
 // PrioritizerPolicy configures which prioritizers add up to the score of a cluster.
 type PrioritizerPolicy struct {

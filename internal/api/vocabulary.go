@@ -181,8 +181,8 @@ func join(sentences []string) string {
 // apostrophe.
 var quoted = regexp.MustCompile(`(^|[^\pL\pN])'([^']+)'`)
 
-// Markdown converts the text of a doc tag, which cannot contain backquotes, to Markdown.
-func Markdown(doc string) string { return quoted.ReplaceAllString(doc, "$1`$2`") }
+// markdown converts the text of a doc tag, which cannot contain backquotes, to Markdown.
+func markdown(doc string) string { return quoted.ReplaceAllString(doc, "$1`$2`") }
 
 // Fields returns the fields of an API struct in order, including those of embedded structs.
 func Fields(t reflect.Type) []Field { return structureOf(t).fields }
@@ -230,7 +230,7 @@ func structureOf(t reflect.Type) *structure {
 func parseField(of reflect.Type, f reflect.StructField, name, options string) (Field, error) {
 	to, _, _ := strings.Cut(f.Tag.Get("ref"), ",")
 	field := Field{
-		Name: name, Index: f.Index, Of: of, Type: f.Type, Doc: Markdown(f.Tag.Get("doc")),
+		Name: name, Index: f.Index, Of: of, Type: f.Type, Doc: markdown(f.Tag.Get("doc")),
 		Required: f.Tag.Get("required") == "true" || !strings.Contains(options, "omit"),
 		Secret:   f.Tag.Get("writeOnly") == "true",
 		Default:  f.Tag.Get("default"),

@@ -237,7 +237,7 @@ func TestDefaultConstantsMatchTags(t *testing.T) {
 		{reflect.TypeFor[OpenStackSpec](), "project_domain_name", DefaultOpenStackDomain},
 		{reflect.TypeFor[ClusterFailover](), "grace_period", DefaultGracePeriod},
 		{reflect.TypeFor[SpotSpec](), "node_type_key", DefaultNodeTypeKey},
-		{reflect.TypeFor[ClusterSetSpec](), "namespaces", `["` + AllNamespaces + `"]`},
+		{reflect.TypeFor[ClusterSetSpec](), "namespaces", `["` + allNamespaces + `"]`},
 	} {
 		f := fieldNamed(t, tt.of, tt.name)
 		got := f.Default
@@ -248,7 +248,7 @@ func TestDefaultConstantsMatchTags(t *testing.T) {
 			t.Errorf("%s.%s defaults to %q, and the code says %q", tt.of.Name(), tt.name, got, want)
 		}
 	}
-	for name, want := range map[string][2]float64{"weight": {-MaxPrioritizerWeight, MaxPrioritizerWeight}} {
+	for name, want := range map[string][2]float64{"weight": {-maxPrioritizerWeight, maxPrioritizerWeight}} {
 		if f := fieldNamed(t, reflect.TypeFor[PrioritizerConfig](), name); *f.Minimum != want[0] || *f.Maximum != want[1] {
 			t.Errorf("%s is from %v to %v, and the code says %v", name, *f.Minimum, *f.Maximum, want)
 		}
@@ -415,7 +415,7 @@ func TestDescriptions(t *testing.T) {
 		"'a': the cluster's own. 'b' (or 'c'): the clusters' claim 'd'.": "`a`: the cluster's own. `b` (or `c`): the clusters' claim `d`.",
 		"A number ('\"3\"') of it's own":                                 "A number (`\"3\"`) of it's own",
 	} {
-		if got := Markdown(doc); got != want {
+		if got := markdown(doc); got != want {
 			t.Errorf("%s is %s, want %s", doc, got, want)
 		}
 	}

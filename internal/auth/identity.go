@@ -59,10 +59,13 @@ func (who Identity) Form() string {
 // Bound reports whether the token is restricted to some namespaces.
 func (who Identity) Bound() bool { return len(who.Namespaces) > 0 }
 
+// owned is an object that is global but may have owners.
+type owned interface{ Owners() []string }
+
 // Owners returns the namespaces that own an object; none if it is shared by all. A cluster or cloud
 // is global but may have owners.
 func Owners(object api.Object) []string {
-	if o, ok := object.(interface{ Owners() []string }); ok {
+	if o, ok := object.(owned); ok {
 		return o.Owners()
 	}
 	return OwnersIn(object.Meta().Namespace)
@@ -210,8 +213,8 @@ func (who Identity) MayAdminister() error {
 
 type identityKey struct{}
 
-// With returns a context with the identity of a request.
-func With(ctx context.Context, who Identity) context.Context {
+// with returns a context with the identity of a request.
+func with(ctx context.Context, who Identity) context.Context {
 	return context.WithValue(ctx, identityKey{}, who)
 }
 

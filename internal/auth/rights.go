@@ -140,7 +140,7 @@ func (r Rights) MayReportFrom(who Identity, name string) error {
 // the object, they are unknown.
 func (who Identity) MayRepair(key api.Key) error {
 	info, _ := api.LookupKind(key.Kind)
-	if _, own := info.New().(interface{ Owners() []string }); own && who.Bound() {
+	if _, own := info.New().(owned); own && who.Bound() {
 		return who.Forbidden("write " + key.String() + ", which is damaged, so that nobody knows whom it belongs to")
 	}
 	return nil

@@ -135,7 +135,7 @@ func (s *Sessions) Tokens() ([]Token, error) {
 // Begin returns the context of a request. It is canceled when the token ends; the returned function
 // ends the session.
 func (s *Sessions) Begin(ctx context.Context, who Identity) (context.Context, func()) {
-	ctx, end := context.WithCancelCause(With(ctx, who))
+	ctx, end := context.WithCancelCause(with(ctx, who))
 	r := &session{who, end}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,7 +18,7 @@ func (who Identity) seesKey(key api.Key) bool { return who.Sees(OwnersIn(key.Nam
 // cluster names the owners, they are unknown.
 func (who Identity) SeesDamaged(key api.Key) bool {
 	info, _ := api.LookupKind(key.Kind)
-	_, owned := info.New().(interface{ Owners() []string })
+	_, owned := info.New().(owned)
 	return !who.Bound() || !owned && info.Scope != api.OfCluster && who.seesKey(key)
 }
 

@@ -38,7 +38,7 @@ const (
 	DefaultEndpoint         = "http://127.0.0.1:8665"
 	DefaultRequestTimeout   = 30 * time.Second
 	DefaultMaxRetries       = 4
-	DefaultMaxResponseBytes = 64 << 20
+	defaultMaxResponseBytes = 64 << 20
 )
 
 const (
@@ -73,7 +73,7 @@ type Options struct {
 	// MaxRetries is how often a request is retried, with several servers at each of them. 0 =
 	// DefaultMaxRetries, negative = never.
 	MaxRetries int
-	// MaxResponseBytes is the maximum size of a response. 0 = DefaultMaxResponseBytes.
+	// MaxResponseBytes is the maximum size of a response. 0 = defaultMaxResponseBytes.
 	MaxResponseBytes int64
 	// UserAgent names the program. "" = Go's default.
 	UserAgent string
@@ -118,7 +118,7 @@ func New(opts Options) (*Client, error) {
 		opts.MaxRetries = DefaultMaxRetries
 	}
 	if opts.MaxResponseBytes == 0 {
-		opts.MaxResponseBytes = DefaultMaxResponseBytes
+		opts.MaxResponseBytes = defaultMaxResponseBytes
 	}
 	endpoints, err := newEndpoints(opts)
 	if err != nil {

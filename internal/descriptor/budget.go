@@ -31,12 +31,12 @@ func Read() (Budget, error) {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return Budget{}, fmt.Errorf("read the limit of open files: %w", err)
 	}
-	return Share(int(min(limit.Cur, 1<<30)))
+	return share(int(min(limit.Cur, 1<<30)))
 }
 
-// Share divides a limit: half of what is not set aside is for inbound connections, half for
+// share divides a limit: half of what is not set aside is for inbound connections, half for
 // outbound ones.
-func Share(limit int) (Budget, error) {
+func share(limit int) (Budget, error) {
 	if limit < least {
 		return Budget{}, fmt.Errorf("the process may open %d files, which is not enough: at least %d are needed (ulimit -n, LimitNOFILE=)", limit, least)
 	}

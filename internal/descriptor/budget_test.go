@@ -4,7 +4,7 @@ import "testing"
 
 func TestShare(t *testing.T) {
 	for _, test := range []struct{ limit, inbound int }{{64, 16}, {256, 64}, {1024, 448}, {20_000, 9936}, {1 << 20, 524_224}} {
-		got, err := Share(test.limit)
+		got, err := share(test.limit)
 		if err != nil || got.Limit != test.limit || got.Inbound != test.inbound || got.Outbound != test.inbound {
 			t.Errorf("Share(%d) = %+v, %v; want %d each", test.limit, got, err, test.inbound)
 		}
@@ -12,7 +12,7 @@ func TestShare(t *testing.T) {
 			t.Errorf("of %d, %d are left for the store", test.limit, aside)
 		}
 	}
-	if got, err := Share(63); err == nil {
+	if got, err := share(63); err == nil {
 		t.Errorf("Share(63) = %+v", got)
 	}
 }

@@ -140,8 +140,8 @@ func (r *Recorder) NextChanged(ctx context.Context) ([]string, error) {
 	return r.changed.Next(ctx) //nolint:wrapcheck // the caller's
 }
 
-// Note logs and counts a panic that was recovered elsewhere.
-func (r *Recorder) Note(p *Panic) {
+// note logs and counts a panic that was recovered elsewhere.
+func (r *Recorder) note(p *Panic) {
 	if r == nil {
 		return
 	}
@@ -186,7 +186,7 @@ func (c *Component) Note(p *Panic) {
 		return
 	}
 	p.Component = c.name
-	c.recorder.Note(p)
+	c.recorder.note(p)
 }
 
 // Confine runs f for an object and turns a panic in it into a *Panic, without recording it.

@@ -197,7 +197,7 @@ func TestSlowSubscribers(t *testing.T) {
 	}
 	b.wait(b.delete(api.Key{Kind: api.KindPlacement, Namespace: "n", Name: "gone"}))
 	write(9)
-	if _, err := slow.Next(b.ctx); !errors.Is(err, ErrTooOld) {
+	if _, err := slow.Next(b.ctx); !errors.Is(err, errTooOld) {
 		t.Fatalf("error %v", err)
 	}
 	batch, err := patient.Next(b.ctx)

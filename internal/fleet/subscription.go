@@ -8,9 +8,9 @@ import (
 	"weak"
 )
 
-// ErrTooOld is returned to a subscriber that has fallen too far behind: it has lost changes and
+// errTooOld is returned to a subscriber that has fallen too far behind: it has lost changes and
 // must start over with a new subscription.
-var ErrTooOld = errors.New("the subscriber is too far behind the changes")
+var errTooOld = errors.New("the subscriber is too far behind the changes")
 
 // Batch contains the changes of one publication: all changes of one or more complete revisions, at
 // most one for each object.
@@ -83,7 +83,7 @@ func (s *Subscription) Next(ctx context.Context) (Batch, error) {
 
 func (s *Subscription) resume() (Batch, error) {
 	if !s.unbounded {
-		return Batch{}, fmt.Errorf("%w: its last revision was %d", ErrTooOld, s.seen.Revision())
+		return Batch{}, fmt.Errorf("%w: its last revision was %d", errTooOld, s.seen.Revision())
 	}
 	now := s.fleet.Subscribe(SubscribeOptions{})
 	batch := Batch{Revision: now.seen.Revision(), Changes: Difference(s.seen, now.seen), Snapshot: now.seen, Reset: true}

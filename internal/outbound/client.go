@@ -15,8 +15,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
-// MaxRedirects is the maximum number of redirects.
-const MaxRedirects = 3
+// maxRedirects is the maximum number of redirects.
+const maxRedirects = 3
 
 // Error is an error with a text of this server.
 type Error string
@@ -94,7 +94,7 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 	switch from := via[0].URL; {
 	case !sameOrigin(from, r.URL):
 		return ErrRedirectedAway
-	case len(via) > MaxRedirects:
+	case len(via) > maxRedirects:
 		return ErrRedirects
 	}
 	return nil

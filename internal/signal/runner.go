@@ -27,8 +27,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
 )
 
-// ErrNotFound says that a report names a cluster that does not exist.
-var ErrNotFound = health.ErrNotFound
+// errNotFound says that a report names a cluster that does not exist.
+var errNotFound = health.ErrNotFound
 
 // Options of a Runner. All except Network, Beats, Reserved, Kubernetes, Logger and Now are
 // required.
@@ -227,7 +227,7 @@ func (r *Runner) ObservedSpot(cluster, uid string, status *api.SpotStatus, condi
 func (r *Runner) known(ctx context.Context, cluster string, ask func() (int64, error)) (int64, error) {
 	revision, err := ask()
 	snapshot := r.fleet.Snapshot()
-	if !errors.Is(err, ErrNotFound) || snapshot.Get(api.Key{Kind: api.KindCluster, Name: cluster}) == nil {
+	if !errors.Is(err, errNotFound) || snapshot.Get(api.Key{Kind: api.KindCluster, Name: cluster}) == nil {
 		return revision, err
 	}
 	if err := r.tracker.Reach(ctx, snapshot.Revision()); err != nil {

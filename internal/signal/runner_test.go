@@ -256,7 +256,7 @@ func TestHeartbeatsOfManyAgents(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if _, err := b.Heartbeat(t.Context(), "nobody", api.Heartbeat{}); !errors.Is(err, ErrNotFound) {
+	if _, err := b.Heartbeat(t.Context(), "nobody", api.Heartbeat{}); !errors.Is(err, errNotFound) {
 		t.Errorf("got %v, want ErrNotFound", err)
 	}
 }

@@ -146,7 +146,7 @@ func TestDamagedBackupIsRefused(t *testing.T) {
 	for name, content := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := Restore(timeout(t), bytes.NewReader(content), dir); !errors.Is(err, ErrBadBackup) {
+			if err := Restore(timeout(t), bytes.NewReader(content), dir); !errors.Is(err, errBadBackup) {
 				t.Fatalf("error %v", err)
 			}
 			entries, err := os.ReadDir(dir)

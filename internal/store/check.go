@@ -23,8 +23,8 @@ type Report struct {
 	Records int
 }
 
-// ErrNothingToCheck is returned for a path that is neither a data directory nor a backup.
-var ErrNothingToCheck = errors.New("it is neither a data directory nor a backup")
+// errNothingToCheck is returned for a path that is neither a data directory nor a backup.
+var errNothingToCheck = errors.New("it is neither a data directory nor a backup")
 
 // Check reads a data directory that no server has open, or a backup, completely and without
 // modifying it. It returns an error if it cannot check; damage is reported as findings. Encrypted
@@ -42,10 +42,10 @@ func Check(path string) (Report, error) {
 
 func checkDirectory(dir string) (Report, error) {
 	if firstStartInterrupted(dir) {
-		return Report{}, fmt.Errorf("%s was being set up for the first time when the server stopped, and holds nothing yet: %w", dir, ErrNothingToCheck)
+		return Report{}, fmt.Errorf("%s was being set up for the first time when the server stopped, and holds nothing yet: %w", dir, errNothingToCheck)
 	}
 	if !existingStore(dir) {
-		return Report{}, fmt.Errorf("%s holds no store: %w", dir, ErrNothingToCheck)
+		return Report{}, fmt.Errorf("%s holds no store: %w", dir, errNothingToCheck)
 	}
 	release, err := shareDirectory(dir)
 	if err != nil {
@@ -107,7 +107,7 @@ func checkFile(path string) (Report, error) {
 	}
 	header, err := tar.NewReader(file).Next()
 	if err != nil || header.Name != metaEntry {
-		return Report{}, fmt.Errorf("%s: %w", path, ErrNothingToCheck)
+		return Report{}, fmt.Errorf("%s: %w", path, errNothingToCheck)
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return Report{}, err
@@ -118,7 +118,7 @@ func checkFile(path string) (Report, error) {
 	}
 	defer os.RemoveAll(work)
 	database := filepath.Join(work, snapshotEntry)
-	if _, err := extract(file, database); errors.Is(err, ErrBadBackup) {
+	if _, err := extract(file, database); errors.Is(err, errBadBackup) {
 		return Report{Findings: []Finding{{File: path, What: err.Error(), Fatal: true}}}, nil
 	} else if err != nil {
 		return Report{}, err
@@ -145,7 +145,7 @@ func refuseDamaged(database string) error {
 	}
 	for _, f := range db.findings {
 		if f.Fatal {
-			return fmt.Errorf("%w: its %s is damaged: %s", ErrBadBackup, snapshotEntry, f.What)
+			return fmt.Errorf("%w: its %s is damaged: %s", errBadBackup, snapshotEntry, f.What)
 		}
 	}
 	return nil

@@ -318,15 +318,15 @@ func (c *Cluster) refuse(dataDir string, cluster, id types.ID, views []*view) er
 	for _, v := range views {
 		if v.cluster != cluster {
 			return fmt.Errorf("%w: the data directory %s belongs to the cluster %s, and %s to the cluster %s (%s): check --cluster-peers and --data-dir; %s",
-				ErrForeign, dataDir, cluster, v.from, v.cluster, v.list(), c.adviceReplace())
+				errForeign, dataDir, cluster, v.from, v.cluster, v.list(), c.adviceReplace())
 		}
 		m := v.byID(id)
 		switch other := v.member(own.URL); {
 		case m == nil:
-			return fmt.Errorf("%w: %s was removed from the cluster, as %s says: %s", ErrRemoved, own.Name, v.from, c.adviceReplace())
+			return fmt.Errorf("%w: %s was removed from the cluster, as %s says: %s", errRemoved, own.Name, v.from, c.adviceReplace())
 		case other != nil && other.ID != id, m.Name != own.Name && slices.ContainsFunc(c.Peers, func(p Peer) bool { return p.Name == m.Name }):
 			// Stores of earlier versions had no ID of their own.
-			return fmt.Errorf("%w: the data directory %s is not the one of %s: check --cluster-peers and --data-dir; %s", ErrForeign, dataDir, own, c.adviceReplace())
+			return fmt.Errorf("%w: the data directory %s is not the one of %s: check --cluster-peers and --data-dir; %s", errForeign, dataDir, own, c.adviceReplace())
 		}
 	}
 	return nil
@@ -344,16 +344,16 @@ func (c *Cluster) join(views []*view) (f founding, ok bool, err error) {
 		m := v.member(own.URL)
 		switch {
 		case m == nil:
-			return f, false, fmt.Errorf(`%w: the cluster of %s (%s) has no member at %s: run "scheduler-server members add %s" first`, ErrForeign, v.from, v.list(), own.URL, own)
+			return f, false, fmt.Errorf(`%w: the cluster of %s (%s) has no member at %s: run "scheduler-server members add %s" first`, errForeign, v.from, v.list(), own.URL, own)
 		case m.Name != "" && m.Name != own.Name:
-			return f, false, fmt.Errorf("%w: the member at %s is called %s in the cluster of %s: give this server that name", ErrForeign, own.URL, m.Name, v.from)
+			return f, false, fmt.Errorf("%w: the member at %s is called %s in the cluster of %s: give this server that name", errForeign, own.URL, m.Name, v.from)
 		case wasReady(m):
 			return f, false, fmt.Errorf(`%w: %s has been a member of the cluster already, as %s says, and its data is not in this data directory: give it the one it had, or run "scheduler-server members remove %s" and "scheduler-server members add %s" against another server`,
-				ErrForeign, own.Name, v.from, own.Name, own)
+				errForeign, own.Name, v.from, own.Name, own)
 		case !m.IsLearner:
 			// The others are creating the cluster too.
 			if theirs := v.addresses(); !slices.Equal(theirs, c.addresses()) {
-				return f, false, fmt.Errorf("%w: the cluster of %s has the members %s, and --cluster-peers of this server lists %s: those that found a cluster need the same list", ErrForeign, v.from, v.list(), peerList(c.Peers))
+				return f, false, fmt.Errorf("%w: the cluster of %s has the members %s, and --cluster-peers of this server lists %s: those that found a cluster need the same list", errForeign, v.from, v.list(), peerList(c.Peers))
 			}
 			continue
 		}
@@ -373,11 +373,11 @@ func (c *Cluster) join(views []*view) (f founding, ok bool, err error) {
 }
 
 var (
-	// ErrForeign is returned for a data directory that does not belong to the cluster.
-	ErrForeign = errors.New("the server cannot join the cluster")
+	// errForeign is returned for a data directory that does not belong to the cluster.
+	errForeign = errors.New("the server cannot join the cluster")
 
-	// ErrRemoved is returned to a member that was removed from the cluster.
-	ErrRemoved = errors.New("the server is no member of its cluster any more")
+	// errRemoved is returned to a member that was removed from the cluster.
+	errRemoved = errors.New("the server is no member of its cluster any more")
 
 	// errNoQuorum says that the members that respond have no quorum.
 	errNoQuorum = errors.New("the members of the cluster that can be reached have no leader: more than half of all members are needed")

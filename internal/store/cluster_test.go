@@ -163,26 +163,26 @@ func TestForeignDataIsRefused(t *testing.T) {
 	// A directory of another cluster.
 	foreign := ours[2]
 	foreign.DataDir = theirs[2].DataDir
-	refused(t, foreign, ErrForeign, foreign.DataDir, "belongs to the cluster")
+	refused(t, foreign, errForeign, foreign.DataDir, "belongs to the cluster")
 	// One of a server that was alone.
 	alone := openAlone(t, t.TempDir())
 	fill(t, alone, 1)
 	closeStore(t, alone)
 	foreign.DataDir = alone.options.DataDir
-	refused(t, foreign, ErrForeign, foreign.DataDir, "belongs to the cluster")
+	refused(t, foreign, errForeign, foreign.DataDir, "belongs to the cluster")
 	// An empty one, where there was one with data.
 	foreign.DataDir = t.TempDir()
-	refused(t, foreign, ErrForeign, "has been a member of the cluster already", "members remove c")
+	refused(t, foreign, errForeign, "has been a member of the cluster already", "members remove c")
 	// One that nobody has added.
 	stranger := peers(t, 1)[0]
 	stranger.Cluster.Name, stranger.Cluster.Peers[0].Name = "d", "d"
 	stranger.Cluster.Peers = append(stranger.Cluster.Peers, ours[0].Cluster.Peers...)
 	stranger.Cluster.CertFile, stranger.Cluster.KeyFile, stranger.Cluster.CAFile = ours[0].Cluster.CertFile, ours[0].Cluster.KeyFile, ours[0].Cluster.CAFile
-	refused(t, stranger, ErrForeign, "members add d=")
+	refused(t, stranger, errForeign, "members add d=")
 	// A member that goes on alone.
 	single := ours[2]
 	single.Cluster = nil
-	refused(t, single, ErrForeign, "one of 3 members of a cluster", "--cluster-peers")
+	refused(t, single, errForeign, "one of 3 members of a cluster", "--cluster-peers")
 	// The member itself is welcome.
 	openPeer(t, ours[2])
 	keepWriting(t, stores[0], "after")
@@ -330,10 +330,10 @@ func TestMembersAreReplaced(t *testing.T) {
 	if err := stores[0].RemoveMember(timeout(t), "c"); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, options[2], ErrRemoved, "c was removed from the cluster", "members add c=")
+	refused(t, options[2], errRemoved, "c was removed from the cluster", "members add c=")
 	lost := options[2]
 	lost.DataDir = t.TempDir()
-	refused(t, lost, ErrForeign, "members add c=")
+	refused(t, lost, errForeign, "members add c=")
 	if _, err := stores[1].AddMember(timeout(t), "c", lost.Cluster.own().URL); err != nil {
 		t.Fatal(err)
 	}
@@ -349,12 +349,12 @@ func TestMembersAreReplaced(t *testing.T) {
 	if err := stores[2].RemoveMember(timeout(t), "b"); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-died; !errors.Is(err, ErrRemoved) || !strings.Contains(err.Error(), "b was removed from the cluster") {
+	if err := <-died; !errors.Is(err, errRemoved) || !strings.Contains(err.Error(), "b was removed from the cluster") {
 		t.Errorf("it ended with %v", err)
 	}
 	closeStore(t, stores[1])
 	options[1].Fatal = nil
-	refused(t, options[1], ErrRemoved, "b was removed from the cluster")
+	refused(t, options[1], errRemoved, "b was removed from the cluster")
 	// Two are left; without one of them there is no majority, so it cannot be removed.
 	closeStore(t, stores[2])
 	eventually.True(t, "there is no majority", func() bool { return stores[0].leaderless() != nil })

@@ -26,7 +26,7 @@ type Codec struct {
 	sharing jsonv2.Options
 }
 
-// NewCodec returns a codec that encrypts secrets with a 32-byte key; see ReadKeyFile.
+// NewCodec returns a codec that encrypts secrets with a 32-byte key; see readKeyFile.
 func NewCodec(key []byte) (*Codec, error) {
 	sealer, err := newSealer(key)
 	if err != nil {
@@ -37,7 +37,7 @@ func NewCodec(key []byte) (*Codec, error) {
 
 // OpenCodec returns a codec with the key in a file, which is created on first use.
 func OpenCodec(keyFile string) (*Codec, error) {
-	key, err := ReadKeyFile(keyFile)
+	key, err := readKeyFile(keyFile)
 	if err != nil {
 		return nil, err
 	}

@@ -225,7 +225,7 @@ func TestDamagedValuesAreRefused(t *testing.T) {
 
 func TestKeyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys", "key")
-	key, err := ReadKeyFile(path)
+	key, err := readKeyFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,11 +233,11 @@ func TestKeyFile(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("mode %v, %v", info.Mode(), err)
 	}
-	again, err := ReadKeyFile(path)
+	again, err := readKeyFile(path)
 	if err != nil || !bytes.Equal(key, again) {
 		t.Fatalf("the second reading gives another key, %v", err)
 	}
-	other, err := ReadKeyFile(path + "2")
+	other, err := readKeyFile(path + "2")
 	if err != nil || bytes.Equal(key, other) {
 		t.Fatalf("two files hold one key, %v", err)
 	}

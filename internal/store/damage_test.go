@@ -102,7 +102,7 @@ func TestDamagedDataIsRefused(t *testing.T) {
 			case err == nil && c.recovers:
 			case c.recovers || !errors.As(err, &exit):
 				t.Errorf("ended with %v", err)
-			case exit.ExitCode() != 1 && exit.ExitCode() != ExitCode:
+			case exit.ExitCode() != 1 && exit.ExitCode() != exitCode:
 				t.Errorf("exit code %d", exit.ExitCode())
 			case !strings.Contains(string(output), "restore"):
 				t.Errorf("does not say what to do: %s", output)

@@ -289,8 +289,8 @@ func TestFullDiskEndsTheProcessAndSaysWhy(t *testing.T) {
 	acked := map[int]int64{}
 	total := acknowledged(t, output, acked, func(int) {})
 	var exit *exec.ExitError
-	if err := child.Wait(); !errors.As(err, &exit) || exit.ExitCode() != ExitCode {
-		t.Fatalf("the child ended with %v, want exit code %d", err, ExitCode)
+	if err := child.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitCode {
+		t.Fatalf("the child ended with %v, want exit code %d", err, exitCode)
 	}
 	if !strings.Contains(stderr.String(), "STORE FAILED: ") || !strings.Contains(stderr.String(), "no space left on device") {
 		t.Fatalf("the child said %q", stderr.String())

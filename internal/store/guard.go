@@ -17,10 +17,10 @@ import (
 	"google.golang.org/grpc"
 )
 
-// ErrReplaced is returned, with ErrUnavailable, if the store turns out to be a different one than
+// errReplaced is returned, with ErrUnavailable, if the store turns out to be a different one than
 // was opened, or an older copy of it. The in-memory copy is then invalid: nothing is acknowledged
 // anymore and the process exits, so that the next start reads the actual data.
-var ErrReplaced = errors.New("the store was replaced under the running server")
+var errReplaced = errors.New("the store was replaced under the running server")
 
 // probeInterval is the interval between probes of the store.
 const probeInterval = time.Second
@@ -55,7 +55,7 @@ func (c clock) now() int64 { return int64(time.Since(c.start)) + 1 }
 func (s *Store) answered(asked int64, header *etcdserverpb.ResponseHeader) error {
 	switch {
 	case s.guard.replaced.Load():
-		return fmt.Errorf("%w: %w", ErrUnavailable, ErrReplaced)
+		return fmt.Errorf("%w: %w", ErrUnavailable, errReplaced)
 	case header.ClusterId != s.clusterID:
 		return s.isReplaced(fmt.Sprintf("its cluster id is %x, it was %x", header.ClusterId, s.clusterID))
 	case header.Revision < asked:
@@ -68,7 +68,7 @@ func (s *Store) answered(asked int64, header *etcdserverpb.ResponseHeader) error
 // isReplaced terminates the process.
 func (s *Store) isReplaced(how string) error {
 	s.guard.replaced.Store(true)
-	err := fmt.Errorf("%w: %w: %s; start the server again to go on with what is there now", ErrUnavailable, ErrReplaced, how)
+	err := fmt.Errorf("%w: %w: %s; start the server again to go on with what is there now", ErrUnavailable, errReplaced, how)
 	s.fatal(err)
 	return err
 }
@@ -293,7 +293,7 @@ func (g *guard) stalled() error {
 func (s *Store) Writable() error {
 	switch {
 	case s.guard.replaced.Load():
-		return ErrReplaced
+		return errReplaced
 	case s.lowSpace():
 		return fmt.Errorf("%w: too little of the disk is free in %s", ErrFull, s.options.DataDir)
 	case s.noSpace.Load(), s.overQuota.Load():

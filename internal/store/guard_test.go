@@ -112,16 +112,16 @@ func TestReplacedStoreIsNoticed(t *testing.T) {
 				switch {
 				case err == nil && !c.probed:
 					t.Fatal("a write on a replaced store was acknowledged")
-				case errors.Is(err, ErrReplaced):
+				case errors.Is(err, errReplaced):
 					refused = true
 				case t.Context().Err() != nil:
 					t.Fatal(err)
 				}
 			}
-			if err := <-fatal; !errors.Is(err, ErrReplaced) || !strings.Contains(err.Error(), "older copy") {
+			if err := <-fatal; !errors.Is(err, errReplaced) || !strings.Contains(err.Error(), "older copy") {
 				t.Error(err)
 			}
-			if err := s.Writable(); !errors.Is(err, ErrReplaced) {
+			if err := s.Writable(); !errors.Is(err, errReplaced) {
 				t.Error("readiness:", err)
 			}
 			if _, _, err := s.Read(t.Context(), placement(1)); err == nil {
@@ -179,10 +179,10 @@ func TestReplacedDataDirectoryIsNoticed(t *testing.T) {
 			if err := replace(dir, old); err != nil {
 				t.Fatal(err)
 			}
-			if err := <-fatal; !errors.Is(err, ErrReplaced) || !strings.Contains(err.Error(), dir) {
+			if err := <-fatal; !errors.Is(err, errReplaced) || !strings.Contains(err.Error(), dir) {
 				t.Error(err)
 			}
-			if _, err := s.Commit(t.Context(), Write{Key: placement(0), Value: []byte("{}"), Expect: Any}); !errors.Is(err, ErrReplaced) {
+			if _, err := s.Commit(t.Context(), Write{Key: placement(0), Value: []byte("{}"), Expect: Any}); !errors.Is(err, errReplaced) {
 				t.Error("a write:", err)
 			}
 		})

@@ -101,7 +101,7 @@ func startMember(ctx context.Context, o Options, onFatal func(error)) (*embed.Et
 
 // cannotStart says why a member does not start, and what to do about it.
 func cannotStart(dir string, err error) error {
-	if errors.Is(err, ErrForeign) || errors.Is(err, ErrRemoved) {
+	if errors.Is(err, errForeign) || errors.Is(err, errRemoved) {
 		return err // not related to the disk
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {

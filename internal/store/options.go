@@ -13,8 +13,8 @@ import (
 
 const mebibyte = 1 << 20
 
-// ExitCode is the exit code of a process whose embedded member failed.
-const ExitCode = 70
+// exitCode is the exit code of a process whose embedded member failed.
+const exitCode = 70
 
 // Options configures a store. One of DataDir and Endpoints is required.
 type Options struct {
@@ -113,7 +113,7 @@ func (o Options) withDefaults() Options {
 		o.Fatal = func(err error) {
 			logger.Error("STORE FAILED", "error", err)
 			fmt.Fprintf(os.Stderr, "STORE FAILED: %v\n", err)
-			os.Exit(ExitCode) //nolint:forbidigo // etcd hangs unless the process is terminated here
+			os.Exit(exitCode) //nolint:forbidigo // etcd hangs unless the process is terminated here
 		}
 	}
 	if o.Now == nil {

@@ -282,7 +282,7 @@ func refuseAlone(dataDir string) error {
 		return err
 	}
 	return fmt.Errorf("%w: the data directory %s is that of one of %d members of a cluster (%s): start it with --cluster-peers, and use --endpoint for commands; to go on with one server alone, restore a backup",
-		ErrForeign, dataDir, len(noted), memberList(noted))
+		errForeign, dataDir, len(noted), memberList(noted))
 }
 
 // leaderless returns an error if the cluster of embedded members has no leader, as a member of an
@@ -302,7 +302,7 @@ func whyStopped(ctx context.Context, member *embed.Etcd, o Options) error {
 		return stopped
 	}
 	if server.Cluster().Member(server.MemberID()) == nil {
-		return fmt.Errorf("%w: %s was removed from the cluster: %s", ErrRemoved, c.Name, c.adviceReplace())
+		return fmt.Errorf("%w: %s was removed from the cluster: %s", errRemoved, c.Name, c.adviceReplace())
 	}
 	others, err := newNeighbours(c, server.Cluster().Members())
 	if err != nil {

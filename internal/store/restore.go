@@ -19,8 +19,8 @@ import (
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
 )
 
-// ErrBadBackup is returned for an archive that is not a complete, unmodified backup.
-var ErrBadBackup = errors.New("not a usable backup")
+// errBadBackup is returned for an archive that is not a complete, unmodified backup.
+var errBadBackup = errors.New("not a usable backup")
 
 // revisionBump is added to the revision on restore. Clients hold revisions as compare-and-set
 // tokens and watch positions, some of them newer than the backup; after the bump none of them can
@@ -136,7 +136,7 @@ func (m EtcdMember) restore(ctx context.Context, r io.Reader, dataDir string, pu
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("restore: %w: %w", ErrBadBackup, err)
+		return fmt.Errorf("restore: %w: %w", errBadBackup, err)
 	}
 	if err := put(member); err != nil {
 		return fmt.Errorf("restore: %w", err)
@@ -153,10 +153,10 @@ func extract(r io.Reader, database string) (BackupMeta, error) {
 	}
 	var meta BackupMeta
 	if err := json.Unmarshal(description, &meta); err != nil {
-		return meta, fmt.Errorf("%w: %s: %w", ErrBadBackup, metaEntry, err)
+		return meta, fmt.Errorf("%w: %s: %w", errBadBackup, metaEntry, err)
 	}
 	if meta.Format != backupFormat {
-		return meta, fmt.Errorf("%w: it has format %d, this program reads format %d", ErrBadBackup, meta.Format, backupFormat)
+		return meta, fmt.Errorf("%w: it has format %d, this program reads format %d", errBadBackup, meta.Format, backupFormat)
 	}
 	if err := nextEntry(archive, snapshotEntry); err != nil {
 		return meta, err
@@ -172,7 +172,7 @@ func extract(r io.Reader, database string) (BackupMeta, error) {
 	descriptionSum := sha256.Sum256(description)
 	want := fmt.Sprintf("%s  %s\n%s  %s\n", hex.EncodeToString(descriptionSum[:]), metaEntry, sum, snapshotEntry)
 	if !bytes.Equal(sums, []byte(want)) || size != meta.SizeBytes {
-		return meta, fmt.Errorf("%w: the SHA-256 sums do not match the content: it was damaged or changed", ErrBadBackup)
+		return meta, fmt.Errorf("%w: the SHA-256 sums do not match the content: it was damaged or changed", errBadBackup)
 	}
 	return meta, nil
 }
@@ -183,7 +183,7 @@ func nextEntry(archive *tar.Reader, name string) error {
 		return damaged(name, err)
 	}
 	if header.Name != name || header.Typeflag != tar.TypeReg {
-		return fmt.Errorf("%w: found entry %q where %s is expected", ErrBadBackup, header.Name, name)
+		return fmt.Errorf("%w: found entry %q where %s is expected", errBadBackup, header.Name, name)
 	}
 	return nil
 }
@@ -197,16 +197,16 @@ func smallEntry(archive *tar.Reader, name string) ([]byte, error) {
 		return nil, damaged(name, err)
 	}
 	if len(content) > maxSmallEntry {
-		return nil, fmt.Errorf("%w: %s is too large", ErrBadBackup, name)
+		return nil, fmt.Errorf("%w: %s is too large", errBadBackup, name)
 	}
 	return content, nil
 }
 
 func damaged(name string, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w: it ends in or before %s: the file is truncated", ErrBadBackup, name)
+		return fmt.Errorf("%w: it ends in or before %s: the file is truncated", errBadBackup, name)
 	}
-	return fmt.Errorf("%w: %s: %w", ErrBadBackup, name, err)
+	return fmt.Errorf("%w: %s: %w", errBadBackup, name, err)
 }
 
 func writeFile(path string, content io.Reader) (sum string, size int64, err error) {

@@ -82,10 +82,10 @@ func (s *sealer) open(key api.Key, field, sealed string) (string, error) {
 	return string(text), nil
 }
 
-// ReadKeyFile reads an encryption key: 64 hexadecimal digits. If the file does not exist, it
+// readKeyFile reads an encryption key: 64 hexadecimal digits. If the file does not exist, it
 // generates a new key in a file that only the owner can read. Without this file, the secrets in the
 // store and its backups are lost.
-func ReadKeyFile(path string) ([]byte, error) {
+func readKeyFile(path string) ([]byte, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return createKeyFile(path)
@@ -121,7 +121,7 @@ func createKeyFile(path string) (key []byte, err error) {
 	// Unlike rename, link fails if another process was faster.
 	if err := os.Link(file.Name(), path); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return ReadKeyFile(path)
+			return readKeyFile(path)
 		}
 		return nil, fmt.Errorf("create the key file: %w", err)
 	}

@@ -356,7 +356,7 @@ func (s *Store) transactWithin(ctx context.Context, limit time.Duration, txn fun
 		return nil, fmt.Errorf("%w: it is closed", ErrUnavailable)
 	}
 	if s.guard.replaced.Load() {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, ErrReplaced)
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, errReplaced)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -10,8 +10,8 @@ import (
 // The API treats empty text, and in some fields 0, as absent. Terraform would then plan a value
 // that the server does not keep, so these values are rejected.
 
-// NotEmpty rejects "".
-var NotEmpty = []validator.String{notEmpty{}}
+// refusesEmpty rejects "".
+var refusesEmpty = []validator.String{notEmpty{}}
 
 type notEmpty struct{}
 

@@ -50,7 +50,7 @@ type attributeRule struct {
 var leavesAlone = []reflect.Type{
 	reflect.TypeOf(stringplanmodifier.RequiresReplace()),
 	reflect.TypeOf(stringplanmodifier.UseStateForUnknown()),
-	reflect.TypeFor[SameInstant](),
+	reflect.TypeFor[sameInstant](),
 }
 
 // looksAtValue are the validators that only look at the value, and accept null.

@@ -210,11 +210,11 @@ func specAttribute(f *api.Field) schema.Attribute {
 	case shapeText, shapeInstant:
 		a := schema.StringAttribute{MarkdownDescription: description, Required: required, Optional: optional, Computed: computed, Sensitive: f.Secret, WriteOnly: f.Secret}
 		if computed || own.notEmpty {
-			a.Validators = NotEmpty
+			a.Validators = refusesEmpty
 		}
 		switch {
 		case s == shapeInstant:
-			a.PlanModifiers = []planmodifier.String{SameInstant{}}
+			a.PlanModifiers = []planmodifier.String{sameInstant{}}
 		case f.DefaultBy != nil:
 			a.PlanModifiers = []planmodifier.String{siblingDefault{f.DefaultBy}}
 		case f.Default != "":
@@ -240,7 +240,7 @@ func specAttribute(f *api.Field) schema.Attribute {
 		a := schema.Float64Attribute{MarkdownDescription: description, Required: required, Optional: optional, Computed: computed}
 		if f.Default != "" {
 			value, _ := strconv.ParseFloat(f.Default, 64) // every default is parsed by a test of package api
-			a.Default = StaticDecimal(value)
+			a.Default = staticDecimal(value)
 		}
 		return a
 	case shapeObject:

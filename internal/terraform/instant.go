@@ -16,7 +16,7 @@ import (
 // isInstant reports whether an attribute is a time.
 func isInstant(attribute schema.Attribute) bool {
 	text, ok := attribute.(schema.StringAttribute)
-	return ok && slices.Contains(text.PlanModifiers, planmodifier.String(SameInstant{}))
+	return ok && slices.Contains(text.PlanModifiers, planmodifier.String(sameInstant{}))
 }
 
 // sameMoment reports whether two strings are the same time.
@@ -26,20 +26,20 @@ func sameMoment(a, b string) bool {
 	return errX == nil && errY == nil && x.Equal(y)
 }
 
-// SameInstant keeps the spelling of the state if the configuration has the same time, so that there
+// sameInstant keeps the spelling of the state if the configuration has the same time, so that there
 // is no diff.
-type SameInstant struct{}
+type sameInstant struct{}
 
 // Description implements planmodifier.String.
-func (SameInstant) Description(context.Context) string {
+func (sameInstant) Description(context.Context) string {
 	return "another spelling of the same moment is no change"
 }
 
 // MarkdownDescription implements planmodifier.String.
-func (m SameInstant) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
+func (m sameInstant) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
 
 // PlanModifyString implements planmodifier.String.
-func (SameInstant) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+func (sameInstant) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
 	if sameMoment(req.StateValue.ValueString(), req.PlanValue.ValueString()) {
 		resp.PlanValue = types.StringValue(req.StateValue.ValueString())
 	}

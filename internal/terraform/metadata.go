@@ -55,14 +55,14 @@ func MetadataAttributes(scope api.Scope) map[string]schema.Attribute {
 			Optional:            true,
 			Computed:            true,
 			PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown(), stringplanmodifier.RequiresReplace()},
-			Validators:          NotEmpty,
+			Validators:          refusesEmpty,
 		}
 	case api.GlobalOrNamespaced:
 		attributes["namespace"] = schema.StringAttribute{
 			MarkdownDescription: "Namespace. If omitted, the object is global. Changing it replaces the object.",
 			Optional:            true,
 			PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
-			Validators:          NotEmpty,
+			Validators:          refusesEmpty,
 		}
 	case api.OfCluster:
 		attributes["cluster"] = schema.StringAttribute{

@@ -30,7 +30,7 @@ func PreviewTokenAttribute(dataSource, decision string) schema.Attribute {
 		MarkdownDescription: fmt.Sprintf("The `token` of a `%s` with the same attributes. `%s` is then known in the plan, and the apply commits exactly that decision or fails because the fleet has changed since. If the plan changes nothing that the decision depends on, the token is ignored.", dataSource, decision),
 		Optional:            true,
 		WriteOnly:           true,
-		Validators:          NotEmpty,
+		Validators:          refusesEmpty,
 	}
 }
 

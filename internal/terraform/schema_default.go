@@ -100,8 +100,8 @@ func Decimal(ctx context.Context, f float64) types.Float64 {
 	return types.Float64Value(f)
 }
 
-// StaticDecimal returns the default of a number attribute.
-func StaticDecimal(value float64) defaults.Float64 { return decimalDefault{value} }
+// staticDecimal returns the default of a number attribute.
+func staticDecimal(value float64) defaults.Float64 { return decimalDefault{value} }
 
 type decimalDefault struct{ value float64 }
 

@@ -18,8 +18,8 @@ const (
 	labelGroup = "globalscheduler.com/resource-group"
 )
 
-// IsAllocation reports whether a workload is what this API calls an allocation.
-func IsAllocation(w *api.Workload) bool {
+// isAllocation reports whether a workload is what this API calls an allocation.
+func isAllocation(w *api.Workload) bool {
 	return w.Spec.Allocation != nil && w.Spec.APIVersion == allocationAPIVersion && w.Spec.Kind == allocationKind
 }
 
@@ -48,13 +48,13 @@ type resourceBody struct {
 	Count        *int64
 }
 
-// ParseAllocation reads an allocation, alone or as {"allocation": …}. newID makes
+// parseAllocation reads an allocation, alone or as {"allocation": …}. newID makes
 // the id of one that has none, and known says whether any site has a flavor.
 //
 // Each replica of the workload is a resource group. The machines that it consists of
 // are returned beside it, for Choose to give each of them one of its flavors; the
 // workload itself has those of its first machine.
-func ParseAllocation(data []byte, namespace string, newID func() string, known func(flavor string) bool) (*api.Workload, []Machines, error) {
+func parseAllocation(data []byte, namespace string, newID func() string, known func(flavor string) bool) (*api.Workload, []equalMachines, error) {
 	inner, err := unwrap(data, "allocation")
 	if err != nil {
 		return nil, nil, err
@@ -100,7 +100,7 @@ func (b *allocationBody) workload(group *resourceGroup, replicas int64, namespac
 // them.
 type resourceGroup struct {
 	requests requests
-	machines []Machines
+	machines []equalMachines
 	count    int64 // of all of them
 	errs     api.FieldErrors
 	// known says whether any site has a flavor.
@@ -123,7 +123,7 @@ func (g *resourceGroup) read(resources []resourceBody) {
 			g.check(at+".need_eip", g.requests.add(api.ResourceFloatingIPs, "1", count))
 		}
 		if named := flavorNames(r.Flavors); len(named) > 0 {
-			g.addMachines(at, Machines{Flavors: named, Count: count})
+			g.addMachines(at, equalMachines{Flavors: named, Count: count})
 		}
 	}
 }
@@ -156,7 +156,7 @@ func (g *resourceGroup) addStorage(at string, storage map[string]float64, count 
 	}
 }
 
-func (g *resourceGroup) addMachines(at string, machines Machines) {
+func (g *resourceGroup) addMachines(at string, machines equalMachines) {
 	if machines.Count > 1 && !slices.ContainsFunc(machines.Flavors, g.known) {
 		g.errs.Add(at+".flavors", "no cluster has %s", strings.Join(machines.Flavors, ", "))
 	}
@@ -209,8 +209,8 @@ func machinesOf(w *api.Workload, first string) []MachinesOf {
 	return out
 }
 
-// Placed are the replicas of a workload that have a site.
-func Placed(w *api.Workload) int64 {
+// placedReplicas are the replicas of a workload that have a site.
+func placedReplicas(w *api.Workload) int64 {
 	placed := int64(0)
 	for _, c := range w.Status.Clusters {
 		placed += c.Replicas
@@ -218,8 +218,8 @@ func Placed(w *api.Workload) int64 {
 	return placed
 }
 
-// ShowAllocation is an allocation as this API shows it; cluster is as for ShowPod.
-func ShowAllocation(w *api.Workload, cluster func(name string) *api.Cluster) Allocation {
+// showAllocation is an allocation as this API shows it; cluster is as for ShowPod.
+func showAllocation(w *api.Workload, cluster func(name string) *api.Cluster) Allocation {
 	shown := Allocation{ID: w.Metadata.Name, Namespace: w.Metadata.Namespace, ResourceGroups: []ResourceGroup{}}
 	for _, chosen := range w.Status.Clusters {
 		group := ResourceGroup{w.Metadata.Labels[labelGroup], selected(chosen, cluster), machinesOf(w, chosen.Flavor)}

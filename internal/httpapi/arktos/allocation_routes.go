@@ -45,7 +45,7 @@ func (h *handler) allocationRoutes() {
 	operation.Register(h.api, h.operation(http.MethodDelete, "/allocations/id/{id}", "delete-allocation", "Delete an allocation", http.StatusOK, Result{}, http.StatusNotFound),
 		func(ctx context.Context, in *deleteAllocationInput) (*resultOutput, error) {
 			return h.deleteWorkload(ctx, in.Namespace, in.Wait, func(who auth.Identity) *api.Workload {
-				return h.workloadByName(who, in.Namespace, in.ID, IsAllocation)
+				return h.workloadByName(who, in.Namespace, in.ID, isAllocation)
 			})
 		})
 }
@@ -55,7 +55,7 @@ func (h *handler) allocate(ctx context.Context, in *allocateInput) (*allocationO
 		return nil, err
 	}
 	who := auth.Of(ctx)
-	workload, machines, err := ParseAllocation(in.Payload.Data, in.Namespace, newAllocationID, h.knowsFlavor(who))
+	workload, machines, err := parseAllocation(in.Payload.Data, in.Namespace, newAllocationID, h.knowsFlavor(who))
 	if err != nil {
 		return nil, badRequest(err)
 	}
@@ -78,12 +78,12 @@ func (h *handler) allocate(ctx context.Context, in *allocateInput) (*allocationO
 	if h.fleet.Snapshot().Get(key) != nil {
 		return nil, problem.New(api.ProblemAlreadyExists, "%s exists already", key)
 	}
-	fits, err := Choose(workload, machines, func() (bool, error) {
+	fits, err := chooseFlavors(workload, machines, func() (bool, error) {
 		created := *workload
 		created.Metadata.Generation = 1
 		var err error
 		created.Status, explanation, err = h.backend.PreviewWorkload(&created)
-		return err == nil && Placed(&created) == *workload.Spec.Replicas, err
+		return err == nil && placedReplicas(&created) == *workload.Spec.Replicas, err
 	})
 	if err != nil {
 		return nil, err
@@ -96,8 +96,8 @@ func (h *handler) allocate(ctx context.Context, in *allocateInput) (*allocationO
 		return nil, err
 	}
 	decided, ok := h.decided(ctx, written, revision, operation.DefaultWait).(*api.Workload)
-	if ok && Placed(decided) == *workload.Spec.Replicas {
-		return &allocationOutput{http.StatusCreated, AllocationAnswer{Allocation: ShowAllocation(decided, h.visibleCluster(who))}}, nil
+	if ok && placedReplicas(decided) == *workload.Spec.Replicas {
+		return &allocationOutput{http.StatusCreated, AllocationAnswer{Allocation: showAllocation(decided, h.visibleCluster(who))}}, nil
 	}
 	refusal := h.unplaced(who, decided)
 	// It must not be placed later, when nobody expects it any more; that the
@@ -136,7 +136,7 @@ func (h *handler) refusal(who auth.Identity, workload *api.Workload, explanation
 		if c == nil {
 			continue
 		}
-		site, ok := SiteOf(c)
+		site, ok := siteOf(c)
 		if !ok {
 			continue
 		}
@@ -186,9 +186,9 @@ func (h *handler) getAllocation(ctx context.Context, in *allocationByIDInput) (*
 	if err := who.MayReadNamespace(in.Namespace); err != nil {
 		return nil, err
 	}
-	workload := h.workloadByName(who, in.Namespace, in.ID, IsAllocation)
+	workload := h.workloadByName(who, in.Namespace, in.ID, isAllocation)
 	if workload == nil {
 		return nil, problem.New(api.ProblemNotFound, "there is no such allocation")
 	}
-	return &allocationOutput{http.StatusOK, AllocationAnswer{Allocation: ShowAllocation(workload, h.visibleCluster(who))}}, nil
+	return &allocationOutput{http.StatusOK, AllocationAnswer{Allocation: showAllocation(workload, h.visibleCluster(who))}}, nil
 }

@@ -44,10 +44,10 @@ type clusterFlavorBody struct {
 	RAM   *float64
 }
 
-// ParseCluster reads the registration of a cluster: the spec of the Cluster custom
+// parseCluster reads the registration of a cluster: the spec of the Cluster custom
 // resource, alone, or as {"cluster": …}, or with metadata and spec. The cluster is
 // not validated but for what this API requires.
-func ParseCluster(data []byte) (*api.Cluster, error) {
+func parseCluster(data []byte) (*api.Cluster, error) {
 	inner, err := unwrap(data, "cluster")
 	if err != nil {
 		return nil, err
@@ -223,9 +223,9 @@ type Storage struct {
 	StorageCapacity int64  `json:"storagecapacity" doc:"GB"`
 }
 
-// ShowCluster is the cluster of a site as this API shows it. Its status has to be
+// showCluster is the cluster of a site as this API shows it. Its status has to be
 // completed.
-func ShowCluster(s Site) RegisteredCluster {
+func showCluster(s zoneSite) RegisteredCluster {
 	c := s.Cluster
 	claims := c.Spec.Claims
 	shown := RegisteredCluster{

@@ -91,7 +91,7 @@ func (h *handler) registerCluster(ctx context.Context, in *createInput) (*cluste
 	if err := checkBody(in.Payload.Data); err != nil {
 		return nil, err
 	}
-	cluster, err := ParseCluster(in.Payload.Data)
+	cluster, err := parseCluster(in.Payload.Data)
 	if err != nil {
 		return nil, badRequest(err)
 	}
@@ -114,7 +114,7 @@ func (h *handler) registerCluster(ctx context.Context, in *createInput) (*cluste
 	if !ok {
 		return nil, h.backend.NotFound(api.KeyOf(cluster)) // changed in between
 	}
-	return &clusterOutput{http.StatusCreated, ClusterAnswer{Cluster: ShowCluster(site)}}, nil
+	return &clusterOutput{http.StatusCreated, ClusterAnswer{Cluster: showCluster(site)}}, nil
 }
 
 // createSite stores a cluster if its site is that of no other.
@@ -123,13 +123,13 @@ func (h *handler) createSite(ctx context.Context, cluster *api.Cluster) (created
 	if err := who.MayWrite(cluster); err != nil {
 		return nil, 0, err
 	}
-	wanted, _ := SiteOf(cluster)
+	wanted, _ := siteOf(cluster)
 	for entry := range h.fleet.Snapshot().All(api.KindCluster, "") {
 		other, ok := entry.Object.(*api.Cluster)
 		if !ok {
 			continue
 		}
-		if site, ok := SiteOf(other); ok && site.Region == wanted.Region && site.Zone == wanted.Zone && other.Metadata.Name != cluster.Metadata.Name {
+		if site, ok := siteOf(other); ok && site.Region == wanted.Region && site.Zone == wanted.Zone && other.Metadata.Name != cluster.Metadata.Name {
 			if !who.Sees(auth.Owners(other)...) {
 				return nil, 0, problem.New(api.ProblemSiteTaken, "site %q has a cluster already", wanted.ID())
 			}
@@ -147,14 +147,14 @@ func (h *handler) listSites(ctx context.Context, _ *struct{}) (*clustersOutput, 
 	out := &clustersOutput{ClusterList{Clusters: []RegisteredCluster{}}}
 	for entry := range h.fleet.Snapshot().All(api.KindCluster, "") {
 		if site, ok := h.site(who, entry.Object); ok {
-			out.Body.Clusters = append(out.Body.Clusters, ShowCluster(site))
+			out.Body.Clusters = append(out.Body.Clusters, showCluster(site))
 		}
 	}
 	return out, nil
 }
 
 // findSite finds the cluster that a path means, among those that are sites.
-func (h *handler) findSite(who auth.Identity, called clusterCalled) (Site, error) {
+func (h *handler) findSite(who auth.Identity, called clusterCalled) (zoneSite, error) {
 	for entry := range h.fleet.Snapshot().All(api.KindCluster, "") {
 		if !called.is(entry.Object.Meta()) {
 			continue
@@ -164,7 +164,7 @@ func (h *handler) findSite(who auth.Identity, called clusterCalled) (Site, error
 		}
 		break
 	}
-	return Site{}, problem.New(api.ProblemNotFound, "there is no cluster of %s that has a region and one zone", called.what)
+	return zoneSite{}, problem.New(api.ProblemNotFound, "there is no cluster of %s that has a region and one zone", called.what)
 }
 
 func (h *handler) getSite(ctx context.Context, called clusterCalled) (*clusterOutput, error) {
@@ -176,7 +176,7 @@ func (h *handler) getSite(ctx context.Context, called clusterCalled) (*clusterOu
 	if err != nil {
 		return nil, err
 	}
-	return &clusterOutput{http.StatusOK, ClusterAnswer{Cluster: ShowCluster(site)}}, nil
+	return &clusterOutput{http.StatusOK, ClusterAnswer{Cluster: showCluster(site)}}, nil
 }
 
 func (h *handler) deleteSite(ctx context.Context, called clusterCalled, waitText string) (*resultOutput, error) {

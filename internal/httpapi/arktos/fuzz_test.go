@@ -26,10 +26,10 @@ func FuzzPush(f *testing.F) {
 		`{"SiteResources":[{"SiteID":"West--az1","CPUCapacity":800,"Storage":[{"TypeID":"ssd","StorageCapacity":3}]}]}`,
 		`{"siteresource":{"siteid":"a","cpucapacity":1}}`, `{"regionname":"West","eipcapacity":3}`)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for name, parse := range map[string]func() ([]Figures, error){
-			"region":  func() ([]Figures, error) { return ParseRegion("West", data) },
-			"regions": func() ([]Figures, error) { return ParseRegions(data) },
-			"sites":   func() ([]Figures, error) { return ParseSites(data) },
+		for name, parse := range map[string]func() ([]pushedFigures, error){
+			"region":  func() ([]pushedFigures, error) { return parseRegion("West", data) },
+			"regions": func() ([]pushedFigures, error) { return parseRegions(data) },
+			"sites":   func() ([]pushedFigures, error) { return parseSites(data) },
 		} {
 			figures, err := parse()
 			if err != nil {
@@ -46,8 +46,8 @@ func FuzzPush(f *testing.F) {
 					t.Errorf("%s: %v", name, errs)
 				}
 			}
-			site, _ := SiteOf(&api.Cluster{Metadata: api.Metadata{Name: "c"}, Spec: api.ClusterSpec{Region: "West", Zones: []string{"az1"}}})
-			reports, err := Resolve(figures, []Site{site})
+			site, _ := siteOf(&api.Cluster{Metadata: api.Metadata{Name: "c"}, Spec: api.ClusterSpec{Region: "West", Zones: []string{"az1"}}})
+			reports, err := resolveSites(figures, []zoneSite{site})
 			if err == nil && len(reports) > 1 || err != nil && reports != nil {
 				t.Errorf("%s: %+v %v", name, reports, err)
 			}
@@ -60,15 +60,15 @@ func FuzzCluster(f *testing.F) {
 	seed(f, `{"cluster":{"name":"a","ipaddress":"1.2.3.4","geolocation":{"city":"x"},"region":{"region":"West","availabilityzone":"az1"},"flavors":[{"flavorid":"m1","totalcapacity":3,"vcpus":1,"ram":2}],"storage":[{"typeid":"ssd","storagecapacity":1}],"eipcapacity":1,"cpucapacity":1,"memcapacity":1,"serverprice":1e300}}`,
 		`{"metadata":{"name":"a"},"spec":{"region":"West","availabilityzone":"az1"}}`, `{"name":"a","region":[]}`, `{"spec":7}`)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := ParseCluster(data)
+		c, err := parseCluster(data)
 		if err != nil {
 			return
 		}
-		site, ok := SiteOf(c)
+		site, ok := siteOf(c)
 		if !ok {
 			t.Fatalf("registered without a site: %+v", c)
 		}
-		shown := ShowCluster(site)
+		shown := showCluster(site)
 		if shown.CPUCapacity < 0 || shown.MemCapacity < 0 {
 			t.Errorf("%+v", shown)
 		}
@@ -86,8 +86,8 @@ func FuzzPod(f *testing.F) {
 		`{"metadata":{"name":"p"},"spec":{"virtualMachine":{"flavors":[{"flavorID":"42"}],"resourceCommonInfo":{"count":1,"selector":{"regions":[{"region":"r","availablityZone":["z"]}]}}},"containers":[{"resources":{"requests":{"cpu":1,"memory":"1Gi"},"limits":{"cpu":"1e3"}}}]}}`,
 		`{"metadata":{"name":"p"},"spec":{"containers":[{"resources":{"requests":{"cpu":"9E","memory":"9223372036854775807"}}},{"resources":{"requests":{"cpu":"9E","memory":"9223372036854775807"}}}]}}`)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		w, err := ParsePod(data, "default")
-		if err == nil && (!IsPod(w) || len(w.Validate()) > 0) {
+		w, err := parsePod(data, "default")
+		if err == nil && (!isPod(w) || len(w.Validate()) > 0) {
 			t.Errorf("%+v: %v", w, w.Validate())
 		}
 	})
@@ -98,13 +98,13 @@ func FuzzAllocation(f *testing.F) {
 	seed(f, `{"allocation":{"id":"a","resource_group":{"name":"g","labels":{"a":"b"},"resources":[{"name":"n","resource_type":"vm","flavors":[{"flavor_id":"m1"},"m2"],"storage":{"ssd":10},"need_eip":true,"count":3}]},"selector":{},"replicas":2}}`,
 		`{"resource_group":{"resources":[{"flavors":["m1"],"count":1000},{"flavors":["m1"],"count":1000}]},"replicas":10000}`)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		w, machines, err := ParseAllocation(data, "default", func() string { return "new" }, func(name string) bool { return name != "m2" })
+		w, machines, err := parseAllocation(data, "default", func() string { return "new" }, func(name string) bool { return name != "m2" })
 		if err != nil {
 			return
 		}
 		tried := 0
-		ok, err := Choose(w, machines, func() (bool, error) {
-			if tried++; !IsAllocation(w) || len(w.Validate()) > 0 {
+		ok, err := chooseFlavors(w, machines, func() (bool, error) {
+			if tried++; !isAllocation(w) || len(w.Validate()) > 0 {
 				t.Errorf("%+v: %v", w, w.Validate())
 			}
 			return tried%7 == 0, nil

@@ -6,9 +6,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Machines are a number of equal machines of a resource group. Each gets one of the
+// equalMachines are a number of equal machines of a resource group. Each gets one of the
 // flavors, the best of which is first.
-type Machines struct {
+type equalMachines struct {
 	Flavors []string
 	Count   int64
 }
@@ -16,7 +16,7 @@ type Machines struct {
 // maxChoices bounds how many choices of flavors are tried for one allocation.
 const maxChoices = 128
 
-// Choose gives every machine the first of its flavors with which the allocation still
+// chooseFlavors gives every machine the first of its flavors with which the allocation still
 // fits: of all choices that fit, it is the one in which the first machines have the
 // best flavors. Example: 14 CPUs, and five machines of 4 CPUs or of 2: two of 4 and
 // three of 2. fits says whether the workload would be placed as a whole; the choice
@@ -25,7 +25,7 @@ const maxChoices = 128
 // Where there are more choices than can be tried, only those are that give all
 // machines of a resource one flavor; from the first that fits on, as many as
 // possible get a better one.
-func Choose(w *api.Workload, machines []Machines, fits func() (bool, error)) (bool, error) {
+func chooseFlavors(w *api.Workload, machines []equalMachines, fits func() (bool, error)) (bool, error) {
 	c := chooser{workload: w, machines: machines, fits: fits}
 	switch {
 	case len(machines) == 0:
@@ -41,7 +41,7 @@ func Choose(w *api.Workload, machines []Machines, fits func() (bool, error)) (bo
 // chooser tries choices of flavors.
 type chooser struct {
 	workload *api.Workload
-	machines []Machines
+	machines []equalMachines
 	fits     func() (bool, error)
 	tried    int
 }

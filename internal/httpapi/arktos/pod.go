@@ -17,8 +17,8 @@ const (
 	podKind       = "Pod"
 )
 
-// IsPod reports whether a workload is what this API calls a pod.
-func IsPod(w *api.Workload) bool {
+// isPod reports whether a workload is what this API calls a pod.
+func isPod(w *api.Workload) bool {
 	return w.Spec.Allocation != nil && w.Spec.APIVersion == podAPIVersion && w.Spec.Kind == podKind
 }
 
@@ -76,9 +76,9 @@ func (a *amountText) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(a))
 }
 
-// ParsePod reads a pod: the manifest of Arktos, with metadata and spec, or the
+// parsePod reads a pod: the manifest of Arktos, with metadata and spec, or the
 // plain form, alone or as {"pod": …}. namespace is that of a pod that names none.
-func ParsePod(data []byte, namespace string) (*api.Workload, error) {
+func parsePod(data []byte, namespace string) (*api.Workload, error) {
 	inner, err := unwrap(data, "pod")
 	if err != nil {
 		return nil, err
@@ -212,9 +212,9 @@ type Selected struct {
 	FlavorID         string `json:"flavor_id,omitempty"`
 }
 
-// ShowPod is a pod as this API shows it. cluster finds clusters by name; it
+// showPod is a pod as this API shows it. cluster finds clusters by name; it
 // returns nil for those that are gone, or not to be seen.
-func ShowPod(w *api.Workload, cluster func(name string) *api.Cluster) Pod {
+func showPod(w *api.Workload, cluster func(name string) *api.Cluster) Pod {
 	shown := Pod{ID: w.Metadata.UID, Name: w.Metadata.Name, Namespace: w.Metadata.Namespace, Status: PodPending}
 	if len(w.Status.Clusters) > 0 {
 		shown.Status = PodBound
@@ -241,7 +241,7 @@ func selected(chosen api.WorkloadCluster, cluster func(name string) *api.Cluster
 		return s
 	}
 	s.ClusterNamespace = c.Spec.Namespace
-	site, ok := SiteOf(c)
+	site, ok := siteOf(c)
 	s.Region, s.AvailabilityZone = site.Region, site.Zone
 	if ok {
 		s.SiteID = site.ID()

@@ -51,19 +51,19 @@ func (h *handler) podRoutes() {
 	operation.Register(h.api, h.operation(http.MethodGet, "/pods", "list-pods", "List pods", http.StatusOK, PodList{}, http.StatusBadRequest), h.listPods)
 	operation.Register(h.api, h.operation(http.MethodGet, "/pods/id/{id}", "get-pod-by-id", "Read a pod", http.StatusOK, PodAnswer{}, http.StatusNotFound),
 		func(ctx context.Context, in *byIDInput) (*podOutput, error) {
-			return h.getPod(ctx, func(who auth.Identity) *api.Workload { return h.workloadByID(who, in.ID, IsPod) })
+			return h.getPod(ctx, func(who auth.Identity) *api.Workload { return h.workloadByID(who, in.ID, isPod) })
 		})
 	operation.Register(h.api, h.operation(http.MethodGet, "/pods/name/{name}", "get-pod-by-name", "Read a pod", http.StatusOK, PodAnswer{}, http.StatusNotFound),
 		func(ctx context.Context, in *podByNameInput) (*podOutput, error) {
-			return h.getPod(ctx, func(who auth.Identity) *api.Workload { return h.workloadByName(who, in.Namespace, in.Name, IsPod) })
+			return h.getPod(ctx, func(who auth.Identity) *api.Workload { return h.workloadByName(who, in.Namespace, in.Name, isPod) })
 		})
 	operation.Register(h.api, h.operation(http.MethodDelete, "/pods/id/{id}", "delete-pod-by-id", "Delete a pod", http.StatusOK, Result{}, http.StatusNotFound),
 		func(ctx context.Context, in *deleteByIDInput) (*resultOutput, error) {
-			return h.deleteWorkload(ctx, "", in.Wait, func(who auth.Identity) *api.Workload { return h.workloadByID(who, in.ID, IsPod) })
+			return h.deleteWorkload(ctx, "", in.Wait, func(who auth.Identity) *api.Workload { return h.workloadByID(who, in.ID, isPod) })
 		})
 	operation.Register(h.api, h.operation(http.MethodDelete, "/pods/name/{name}", "delete-pod-by-name", "Delete a pod", http.StatusOK, Result{}, http.StatusNotFound),
 		func(ctx context.Context, in *deletePodByNameInput) (*resultOutput, error) {
-			return h.deleteWorkload(ctx, in.Namespace, in.Wait, func(who auth.Identity) *api.Workload { return h.workloadByName(who, in.Namespace, in.Name, IsPod) })
+			return h.deleteWorkload(ctx, in.Namespace, in.Wait, func(who auth.Identity) *api.Workload { return h.workloadByName(who, in.Namespace, in.Name, isPod) })
 		})
 }
 
@@ -75,7 +75,7 @@ func (h *handler) addPod(ctx context.Context, in *createInNamespaceInput) (*podO
 	if err := checkBody(in.Payload.Data); err != nil {
 		return nil, err
 	}
-	pod, err := ParsePod(in.Payload.Data, in.Namespace)
+	pod, err := parsePod(in.Payload.Data, in.Namespace)
 	if err != nil {
 		return nil, badRequest(err)
 	}
@@ -86,7 +86,7 @@ func (h *handler) addPod(ctx context.Context, in *createInNamespaceInput) (*podO
 	if decided, ok := h.decided(ctx, written, revision, wait).(*api.Workload); ok {
 		pod = decided
 	}
-	return &podOutput{http.StatusCreated, PodAnswer{Pod: ShowPod(pod, h.visibleCluster(auth.Of(ctx)))}}, nil
+	return &podOutput{http.StatusCreated, PodAnswer{Pod: showPod(pod, h.visibleCluster(auth.Of(ctx)))}}, nil
 }
 
 func (h *handler) listPods(ctx context.Context, in *listPodsInput) (*podsOutput, error) {
@@ -112,14 +112,14 @@ func (h *handler) listPods(ctx context.Context, in *listPodsInput) (*podsOutput,
 	last := ""
 	for entry := range entries {
 		w, ok := entry.Object.(*api.Workload)
-		if !ok || !IsPod(w) || !who.Sees(auth.Owners(w)...) {
+		if !ok || !isPod(w) || !who.Sees(auth.Owners(w)...) {
 			continue
 		}
 		if len(out.Body.Pods) == limit {
 			out.Body.Continue = last
 			break
 		}
-		out.Body.Pods = append(out.Body.Pods, ShowPod(w, cluster))
+		out.Body.Pods = append(out.Body.Pods, showPod(w, cluster))
 		last = api.KeyOf(w).Path()
 	}
 	return out, nil
@@ -134,5 +134,5 @@ func (h *handler) getPod(ctx context.Context, find func(who auth.Identity) *api.
 	if pod == nil {
 		return nil, problem.New(api.ProblemNotFound, "there is no such pod")
 	}
-	return &podOutput{http.StatusOK, PodAnswer{Pod: ShowPod(pod, h.visibleCluster(who))}}, nil
+	return &podOutput{http.StatusOK, PodAnswer{Pod: showPod(pod, h.visibleCluster(who))}}, nil
 }

@@ -39,8 +39,8 @@ func TestAmountsAreRoundedDown(t *testing.T) {
 	}
 }
 
-func drawSites(t *rapid.T) []Site {
-	var sites []Site
+func drawSites(t *rapid.T) []zoneSite {
+	var sites []zoneSite
 	seen := map[[2]string]bool{}
 	name := rapid.SampledFrom([]string{"West", "East", "az1", "az2", "West-az1", "East-az2", "West--az1", "a-b"})
 	for i := range rapid.IntRange(1, 6).Draw(t, "sites") {
@@ -49,7 +49,7 @@ func drawSites(t *rapid.T) []Site {
 			continue
 		}
 		seen[[2]string{region, zone}] = true
-		sites = append(sites, Site{&api.Cluster{Metadata: api.Metadata{Name: fmt.Sprintf("c%d", i)}}, region, zone})
+		sites = append(sites, zoneSite{&api.Cluster{Metadata: api.Metadata{Name: fmt.Sprintf("c%d", i)}}, region, zone})
 	}
 	return sites
 }
@@ -60,16 +60,16 @@ func TestSitesAreFoundByTheirNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sites := drawSites(t)
 		for _, s := range sites {
-			reports, err := Resolve([]Figures{{s.Region, s.Zone, api.Quantities{"cpu": "1"}}}, sites)
+			reports, err := resolveSites([]pushedFigures{{s.Region, s.Zone, api.Quantities{"cpu": "1"}}}, sites)
 			if err != nil || len(reports) != 1 || reports[0].Site != s {
 				t.Fatalf("%s: %+v %v", s.ID(), reports, err)
 			}
 			for _, spelled := range []string{s.ID(), s.Region + "|" + s.Zone, s.Region + "-" + s.Zone} {
-				reports, err := Resolve([]Figures{{s.Region, spelled, nil}}, sites)
+				reports, err := resolveSites([]pushedFigures{{s.Region, spelled, nil}}, sites)
 				if err == nil && reports[0].Site.Region != s.Region {
 					t.Errorf("%s of %s is %+v", spelled, s.Region, reports)
 				}
-				if unknown := (*UnknownError)(nil); errors.As(err, &unknown) {
+				if unknown := (*unknownError)(nil); errors.As(err, &unknown) {
 					t.Errorf("%s of %s: %v", spelled, s.Region, err)
 				}
 			}
@@ -83,11 +83,11 @@ func TestRegionsReachTheirSites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sites := drawSites(t)
 		special := rapid.SampledFrom(sites).Draw(t, "special")
-		figures := []Figures{{special.Region, special.Zone, api.Quantities{"storage/ssd": "1Gi"}}, {special.Region, "", api.Quantities{"storage/ssd": "9Gi"}}}
+		figures := []pushedFigures{{special.Region, special.Zone, api.Quantities{"storage/ssd": "1Gi"}}, {special.Region, "", api.Quantities{"storage/ssd": "9Gi"}}}
 		if rapid.Bool().Draw(t, "turned") {
 			slices.Reverse(figures)
 		}
-		reports, err := Resolve(figures, sites)
+		reports, err := resolveSites(figures, sites)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,15 +124,15 @@ func TestPushesAreIdempotent(t *testing.T) {
 		for name := range pushed {
 			free[name] = "0"
 		}
-		changed := Changed(c, pushed)
+		changed := changedFigures(c, pushed)
 		_, cpu := changed["cpu"]
 		_, memory := changed["memory"]
-		if Complete(pushed, changed) != ((cpu || memory) && pushed["cpu"] != "" && pushed["memory"] != "") {
+		if completed(pushed, changed) != ((cpu || memory) && pushed["cpu"] != "" && pushed["memory"] != "") {
 			t.Errorf("%v of %v counts as complete or not", changed, pushed)
 		}
 		after := *c
 		after.Status.Allocatable, after.Status.Allocated = api.Overlay(c.Status.Allocatable, pushed), api.Overlay(c.Status.Allocated, free)
-		if again := Changed(&after, pushed); len(again) > 0 {
+		if again := changedFigures(&after, pushed); len(again) > 0 {
 			t.Errorf("again %v after %v", again, changed)
 		}
 		allocatable, _ := declared(c)
@@ -163,12 +163,12 @@ func TestWhatIsShownCanBeRegistered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := ParseCluster(document)
+		c, err := parseCluster(document)
 		if err != nil || len(c.Validate()) > 0 {
 			t.Fatalf("%s: %v %v", document, err, c.Validate())
 		}
-		site, _ := SiteOf(c)
-		shown := ShowCluster(site)
+		site, _ := siteOf(c)
+		shown := showCluster(site)
 		if shown.SiteID != "West--az1" || shown.State != api.StateOnline {
 			t.Errorf("%+v", shown)
 		}

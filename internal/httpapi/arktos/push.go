@@ -6,8 +6,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Figures are what is available at one site, or at every site of a region.
-type Figures struct {
+// pushedFigures are what is available at one site, or at every site of a region.
+type pushedFigures struct {
 	Region string // "" where Zone is the id of a site
 	Zone   string // as it was written; "" = every site of the region
 	// Available are amounts by resource, as clusters name them.
@@ -29,9 +29,9 @@ type regionBody struct {
 	EIPCapacity     *float64
 }
 
-// ParseRegion reads a push about the region that the path names. Its body may be
+// parseRegion reads a push about the region that the path names. Its body may be
 // wrapped in "siteresource" or "regionresource".
-func ParseRegion(region string, data []byte) ([]Figures, error) {
+func parseRegion(region string, data []byte) ([]pushedFigures, error) {
 	inner, err := unwrap(data, "siteresource", "regionresource")
 	if err != nil {
 		return nil, err
@@ -50,9 +50,9 @@ func ParseRegion(region string, data []byte) ([]Figures, error) {
 	return figures, errs.Err()
 }
 
-// ParseRegions reads a push about several regions:
+// parseRegions reads a push about several regions:
 // {"regionresources": [{"regionname": …}, …]}.
-func ParseRegions(data []byte) ([]Figures, error) {
+func parseRegions(data []byte) ([]pushedFigures, error) {
 	inner, err := unwrap(data, "siteresource", "regionresource")
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func ParseRegions(data []byte) ([]Figures, error) {
 	if err := decode(inner, &body); err != nil {
 		return nil, err
 	}
-	var all []Figures
+	var all []pushedFigures
 	var errs api.FieldErrors
 	named := map[string]bool{}
 	regions, prefix := body.RegionResources, true
@@ -98,8 +98,8 @@ func ParseRegions(data []byte) ([]Figures, error) {
 
 // figures are those of the zones, then those of the region as a whole, which are
 // listed even where there are none: the region has to exist.
-func (b *regionBody) figures(prefix string) ([]Figures, api.FieldErrors) {
-	var all []Figures
+func (b *regionBody) figures(prefix string) ([]pushedFigures, api.FieldErrors) {
+	var all []pushedFigures
 	var errs api.FieldErrors
 	zones := map[string]bool{}
 	for i := range b.CPUMemResources {
@@ -119,13 +119,13 @@ func (b *regionBody) figures(prefix string) ([]Figures, api.FieldErrors) {
 		a.set(at+"MemCapacity", api.ResourceMemory, z.MemCapacity, mebibytes)
 		a.set(at+"EipCapacity", api.ResourceFloatingIPs, z.EIPCapacity, pieces)
 		errs = append(errs, a.errs...)
-		all = append(all, Figures{b.RegionName, z.AvailabilityZone, a.quantities})
+		all = append(all, pushedFigures{b.RegionName, z.AvailabilityZone, a.quantities})
 	}
 	var a amounts
 	a.setStorage(prefix+"VolumeResources", b.VolumeResources)
 	a.set(prefix+"EipCapacity", api.ResourceFloatingIPs, b.EIPCapacity, pieces)
 	errs = append(errs, a.errs...)
-	return append(all, Figures{b.RegionName, "", a.quantities}), errs
+	return append(all, pushedFigures{b.RegionName, "", a.quantities}), errs
 }
 
 type siteBody struct {
@@ -136,9 +136,9 @@ type siteBody struct {
 	Storage     []storageBody
 }
 
-// ParseSites reads a push about sites, each of which is named by its id:
+// parseSites reads a push about sites, each of which is named by its id:
 // {"SiteResources": [{"SiteID": …}, …]}, or a single one.
-func ParseSites(data []byte) ([]Figures, error) {
+func parseSites(data []byte) ([]pushedFigures, error) {
 	inner, err := unwrap(data, "siteresource", "siteresourcesspec", "siteresourcespec")
 	if err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func ParseSites(data []byte) ([]Figures, error) {
 	if body.SiteID != "" {
 		sites, prefix = append(sites, body.siteBody), len(sites) > 0
 	}
-	var all []Figures
+	var all []pushedFigures
 	var errs api.FieldErrors
 	named := map[string]bool{}
 	for i := range sites {
@@ -178,14 +178,14 @@ func ParseSites(data []byte) ([]Figures, error) {
 		a.set(at+"EipCapacity", api.ResourceFloatingIPs, b.EIPCapacity, pieces)
 		a.setStorage(at+"Storage", b.Storage)
 		errs = append(errs, a.errs...)
-		all = append(all, Figures{"", b.SiteID, a.quantities})
+		all = append(all, pushedFigures{"", b.SiteID, a.quantities})
 	}
 	return all, errs.Err()
 }
 
-// Changed are the available amounts that differ from what is known of a cluster.
+// changedFigures are the available amounts that differ from what is known of a cluster.
 // What is pushed is free: nothing of it counts as in use any more.
-func Changed(c *api.Cluster, available api.Quantities) api.Quantities {
+func changedFigures(c *api.Cluster, available api.Quantities) api.Quantities {
 	allocatable, allocated := declared(c)
 	changed := api.Quantities{}
 	for name, amount := range available {
@@ -197,10 +197,10 @@ func Changed(c *api.Cluster, available api.Quantities) api.Quantities {
 	return changed
 }
 
-// Complete reports whether a push counts all that was placed before it: processors
+// completed reports whether a push counts all that was placed before it: processors
 // and memory are among it, and one of them has changed. Figures that are as they
 // were have not seen anything yet.
-func Complete(available, changed api.Quantities) bool {
+func completed(available, changed api.Quantities) bool {
 	_, cpu := available[api.ResourceCPU]
 	_, memory := available[api.ResourceMemory]
 	_, cpuChanged := changed[api.ResourceCPU]
@@ -242,5 +242,5 @@ type Result struct {
 	Result string `json:"result" enum:"ok"`
 }
 
-// ResultOK is the result of what was done.
-const ResultOK = "ok"
+// resultOK is the result of what was done.
+const resultOK = "ok"

@@ -37,19 +37,19 @@ func (h *handler) pushRoutes() {
 	for _, verb := range []struct{ method, id string }{{http.MethodPatch, "patch"}, {http.MethodPost, "post"}} {
 		region := h.pushOperation(verb.method, "/regionresources/{region}", verb.id+"-region", "Push what is available in the zones of a region")
 		operation.Register(h.api, region, func(ctx context.Context, in *pushRegionInput) (*pushOutput, error) {
-			return h.push(ctx, in.Payload.Data, in.Wait, func(data []byte) ([]Figures, error) { return ParseRegion(in.Region, data) })
+			return h.push(ctx, in.Payload.Data, in.Wait, func(data []byte) ([]pushedFigures, error) { return parseRegion(in.Region, data) })
 		})
 		h.describeBody(region, `{"CPUMemResources": [{"AvailabilityZone", "CpuCapacity", "MemCapacity" (MiB), "EipCapacity"}], "VolumeResources": [{"TypeId", "StorageCapacity" (GB)}]}: all of it optional, in any case, alone or under "siteresource" or "regionresource".`)
 
 		regions := h.pushOperation(verb.method, "/regionresources", verb.id+"-regions", "Push what is available in several regions")
 		operation.Register(h.api, regions, func(ctx context.Context, in *pushInput) (*pushOutput, error) {
-			return h.push(ctx, in.Payload.Data, in.Wait, ParseRegions)
+			return h.push(ctx, in.Payload.Data, in.Wait, parseRegions)
 		})
 		h.describeBody(regions, `{"regionresources": [{"regionname", …}]}, each as for one region.`)
 
 		sites := h.pushOperation(verb.method, "/siteresources/update", verb.id+"-sites", "Push what is available at sites")
 		operation.Register(h.api, sites, func(ctx context.Context, in *pushInput) (*pushOutput, error) {
-			return h.push(ctx, in.Payload.Data, in.Wait, ParseSites)
+			return h.push(ctx, in.Payload.Data, in.Wait, parseSites)
 		})
 		h.describeBody(sites, `{"SiteResources": [{"SiteID" (<region>--<zone>), "CPUCapacity", "MemCapacity" (MiB), "EipCapacity", "Storage": [{"TypeID", "StorageCapacity" (GB)}]}]}`)
 	}
@@ -66,7 +66,7 @@ const reportsAtOnce = 64
 
 // push takes in what is available at sites. Nothing of a push is applied unless
 // all that it is about is known.
-func (h *handler) push(ctx context.Context, data []byte, waitText string, parse func(data []byte) ([]Figures, error)) (*pushOutput, error) {
+func (h *handler) push(ctx context.Context, data []byte, waitText string, parse func(data []byte) ([]pushedFigures, error)) (*pushOutput, error) {
 	wait, err := operation.ParseWait(waitText, operation.DefaultWait)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (h *handler) push(ctx context.Context, data []byte, waitText string, parse 
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	out := &pushOutput{Status: http.StatusOK, Body: &PushResult{Result: ResultOK}}
+	out := &pushOutput{Status: http.StatusOK, Body: &PushResult{Result: resultOK}}
 	latest := int64(0)
 	for i := range changed {
 		if len(changed[i].Available) > 0 {
@@ -118,14 +118,14 @@ func (h *handler) push(ctx context.Context, data []byte, waitText string, parse 
 
 // resolve finds the sites that figures are about, and checks that all of them may
 // be reported for. Those of others are left out of what concerns a whole region.
-func (h *handler) resolve(who auth.Identity, figures []Figures) ([]Report, error) {
-	var mine, others []Site
+func (h *handler) resolve(who auth.Identity, figures []pushedFigures) ([]siteReport, error) {
+	var mine, others []zoneSite
 	for entry := range h.fleet.Snapshot().All(api.KindCluster, "") {
 		cluster, ok := entry.Object.(*api.Cluster)
 		if !ok {
 			continue
 		}
-		site, ok := SiteOf(cluster)
+		site, ok := siteOf(cluster)
 		switch {
 		case !ok:
 		case who.MayReport(cluster) == nil:
@@ -134,10 +134,10 @@ func (h *handler) resolve(who auth.Identity, figures []Figures) ([]Report, error
 			others = append(others, site)
 		}
 	}
-	reports, err := Resolve(figures, mine)
-	if _, unknown := errors.AsType[*UnknownError](err); unknown && len(others) > 0 {
+	reports, err := resolveSites(figures, mine)
+	if _, unknown := errors.AsType[*unknownError](err); unknown && len(others) > 0 {
 		// It may be known, but not be theirs.
-		if theirs, err := Resolve(figures, append(mine, others...)); err == nil {
+		if theirs, err := resolveSites(figures, append(mine, others...)); err == nil {
 			for _, r := range theirs {
 				if who.MayReport(r.Site.Cluster) != nil {
 					return nil, who.Forbidden("report for site \"" + r.Site.ID() + "\"")
@@ -148,7 +148,7 @@ func (h *handler) resolve(who auth.Identity, figures []Figures) ([]Report, error
 	if err == nil {
 		return reports, nil
 	}
-	if unknown, ok := errors.AsType[*UnknownError](err); ok {
+	if unknown, ok := errors.AsType[*unknownError](err); ok {
 		return nil, problem.New(api.ProblemNotFound, "%s", unknown)
 	}
 	if _, wrong := errors.AsType[api.FieldErrors](err); wrong {
@@ -159,7 +159,7 @@ func (h *handler) resolve(who auth.Identity, figures []Figures) ([]Report, error
 
 // report stores what a push says about one site, as far as it differs from what
 // the store has.
-func (h *handler) report(ctx context.Context, r *Report) (PushedAmount, int64, error) {
+func (h *handler) report(ctx context.Context, r *siteReport) (PushedAmount, int64, error) {
 	key := api.KeyOf(r.Site.Cluster)
 	current, err := h.backend.Load(ctx, key)
 	if err != nil {
@@ -172,11 +172,11 @@ func (h *handler) report(ctx context.Context, r *Report) (PushedAmount, int64, e
 	if !ok {
 		return PushedAmount{}, 0, h.backend.NotFound(key)
 	}
-	pushed := PushedAmount{SiteID: r.Site.ID(), Cluster: key.Name, Available: Changed(cluster, r.Available)}
+	pushed := PushedAmount{SiteID: r.Site.ID(), Cluster: key.Name, Available: changedFigures(cluster, r.Available)}
 	if len(pushed.Available) == 0 {
 		return pushed, 0, nil
 	}
-	amounts := clusterhealth.Amounts{Allocatable: r.Available, Allocated: api.Quantities{}, Complete: Complete(r.Available, pushed.Available)}
+	amounts := clusterhealth.Amounts{Allocatable: r.Available, Allocated: api.Quantities{}, Complete: completed(r.Available, pushed.Available)}
 	for name := range r.Available {
 		amounts.Allocated[name] = "0"
 	}

@@ -9,48 +9,48 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Report is what a push says about one site.
-type Report struct {
-	Site      Site
+// siteReport is what a push says about one site.
+type siteReport struct {
+	Site      zoneSite
 	Available api.Quantities
 }
 
-// UnknownError says that a push is about a region or a zone that no cluster
+// unknownError says that a push is about a region or a zone that no cluster
 // stands for.
-type UnknownError struct{ What string }
+type unknownError struct{ What string }
 
 // Error names what is not known.
-func (e *UnknownError) Error() string {
+func (e *unknownError) Error() string {
 	return e.What + " is not known: there is no cluster with that region and zone"
 }
 
-// SharedError says that a push is about a site that several clusters stand for:
+// sharedError says that a push is about a site that several clusters stand for:
 // each of them would count what is there only once.
-type SharedError struct {
+type sharedError struct {
 	ID       string
 	Clusters []string
 }
 
 // Error names the site and the clusters.
-func (e *SharedError) Error() string {
+func (e *sharedError) Error() string {
 	return fmt.Sprintf("several clusters (%[2]s) represent site %[1]q, so its available resources cannot be assigned to one of them", e.ID, strings.Join(e.Clusters, ", "))
 }
 
-// CollectedError says that a push is about a site whose figures are those of a
+// collectedError says that a push is about a site whose figures are those of a
 // cloud.
-type CollectedError struct{ Site Site }
+type collectedError struct{ Site zoneSite }
 
 // Error names the cluster and its cloud.
-func (e *CollectedError) Error() string {
+func (e *collectedError) Error() string {
 	return fmt.Sprintf("cluster %q takes the capacity of site %q from cloud %q, so nothing can be pushed for it", e.Site.Cluster.Metadata.Name, e.Site.ID(), e.Site.Cluster.Spec.OpenStack.Cloud)
 }
 
-// Resolve finds the sites that figures are about, ordered by their clusters. What
+// resolveSites finds the sites that figures are about, ordered by their clusters. What
 // is said about a site goes before what is said about its region. Where one of the
 // figures is about nothing that is known, no report is returned at all.
-func Resolve(figures []Figures, sites []Site) ([]Report, error) {
+func resolveSites(figures []pushedFigures, sites []zoneSite) ([]siteReport, error) {
 	known := newDirectory(sites)
-	reports := map[string]*Report{} // by cluster
+	reports := map[string]*siteReport{} // by cluster
 	for _, f := range figures {
 		if f.Zone == "" {
 			continue
@@ -63,14 +63,14 @@ func Resolve(figures []Figures, sites []Site) ([]Report, error) {
 		if reports[name] != nil {
 			return nil, api.FieldErrors{{Field: "AvailabilityZone", Message: fmt.Sprintf("%q is listed before, as another spelling of site %q", f.Zone, s.ID())}}
 		}
-		reports[name] = &Report{Site: s, Available: maps.Clone(f.Available)}
+		reports[name] = &siteReport{Site: s, Available: maps.Clone(f.Available)}
 	}
 	for _, f := range figures {
 		if f.Zone != "" {
 			continue
 		}
 		if len(known.regions[f.Region]) == 0 {
-			return nil, &UnknownError{fmt.Sprintf("region %q", f.Region)}
+			return nil, &unknownError{fmt.Sprintf("region %q", f.Region)}
 		}
 		if len(f.Available) == 0 {
 			continue
@@ -79,18 +79,18 @@ func Resolve(figures []Figures, sites []Site) ([]Report, error) {
 			if s.Cluster.Spec.OpenStack != nil {
 				continue // its storage is that of its cloud, too
 			}
-			if _, err := known.site(Figures{Region: s.Region, Zone: s.Zone}); err != nil {
+			if _, err := known.site(pushedFigures{Region: s.Region, Zone: s.Zone}); err != nil {
 				return nil, err
 			}
 			r := reports[s.Cluster.Metadata.Name]
 			if r == nil {
-				r = &Report{Site: s}
+				r = &siteReport{Site: s}
 				reports[s.Cluster.Metadata.Name] = r
 			}
 			r.Available = api.Overlay(f.Available, r.Available)
 		}
 	}
-	out := make([]Report, 0, len(reports))
+	out := make([]siteReport, 0, len(reports))
 	for _, name := range slices.Sorted(maps.Keys(reports)) {
 		out = append(out, *reports[name])
 	}
@@ -99,28 +99,28 @@ func Resolve(figures []Figures, sites []Site) ([]Report, error) {
 
 // spellings are the ways to name a site, in the order in which they count: a name
 // that a zone has goes before one that is put together.
-var spellings = []func(s Site) string{
-	func(s Site) string { return s.Zone },
-	Site.ID,
-	func(s Site) string { return s.Region + "|" + s.Zone },
-	func(s Site) string { return s.Region + "-" + s.Zone },
+var spellings = []func(s zoneSite) string{
+	func(s zoneSite) string { return s.Zone },
+	zoneSite.ID,
+	func(s zoneSite) string { return s.Region + "|" + s.Zone },
+	func(s zoneSite) string { return s.Region + "-" + s.Zone },
 }
 
 // directory finds sites by what pushes call them.
 type directory struct {
-	regions map[string][]Site
+	regions map[string][]zoneSite
 	// named are the sites by region and name, for each of the spellings, and under
 	// the region "" by their ids.
-	named []map[[2]string][]Site
+	named []map[[2]string][]zoneSite
 }
 
-func newDirectory(sites []Site) *directory {
-	d := &directory{regions: map[string][]Site{}, named: make([]map[[2]string][]Site, len(spellings))}
+func newDirectory(sites []zoneSite) *directory {
+	d := &directory{regions: map[string][]zoneSite{}, named: make([]map[[2]string][]zoneSite, len(spellings))}
 	for _, s := range sites {
 		d.regions[s.Region] = append(d.regions[s.Region], s)
 	}
 	for i, spelling := range spellings {
-		d.named[i] = make(map[[2]string][]Site, len(sites))
+		d.named[i] = make(map[[2]string][]zoneSite, len(sites))
 		for _, s := range sites {
 			name := spelling(s)
 			d.named[i][[2]string{s.Region, name}] = append(d.named[i][[2]string{s.Region, name}], s)
@@ -133,26 +133,26 @@ func newDirectory(sites []Site) *directory {
 }
 
 // site is the one that figures are about.
-func (d *directory) site(f Figures) (Site, error) {
+func (d *directory) site(f pushedFigures) (zoneSite, error) {
 	for _, named := range d.named {
 		meant := named[[2]string{f.Region, f.Zone}]
 		if len(meant) == 0 {
 			continue
 		}
 		if len(meant) > 1 {
-			shared := &SharedError{ID: meant[0].ID()}
+			shared := &sharedError{ID: meant[0].ID()}
 			for _, s := range meant {
 				shared.Clusters = append(shared.Clusters, s.Cluster.Metadata.Name)
 			}
-			return Site{}, shared
+			return zoneSite{}, shared
 		}
 		if meant[0].Cluster.Spec.OpenStack != nil {
-			return Site{}, &CollectedError{meant[0]}
+			return zoneSite{}, &collectedError{meant[0]}
 		}
 		return meant[0], nil
 	}
 	if f.Region == "" {
-		return Site{}, &UnknownError{fmt.Sprintf("site %q", f.Zone)}
+		return zoneSite{}, &unknownError{fmt.Sprintf("site %q", f.Zone)}
 	}
-	return Site{}, &UnknownError{fmt.Sprintf("zone %q of region %q", f.Zone, f.Region)}
+	return zoneSite{}, &unknownError{fmt.Sprintf("zone %q of region %q", f.Zone, f.Region)}
 }

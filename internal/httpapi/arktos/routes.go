@@ -127,16 +127,16 @@ type resultOutput struct {
 
 // site is a cluster as a site, with its status completed; ok is false where it is
 // none, or not to be seen.
-func (h *handler) site(who auth.Identity, object api.Object) (site Site, ok bool) {
+func (h *handler) site(who auth.Identity, object api.Object) (site zoneSite, ok bool) {
 	cluster, ok := object.(*api.Cluster)
 	if !ok || !who.Sees(auth.Owners(cluster)...) {
-		return Site{}, false
+		return zoneSite{}, false
 	}
 	shown, ok := h.backend.Shown(who, cluster).(*api.Cluster)
 	if !ok {
-		return Site{}, false
+		return zoneSite{}, false
 	}
-	return SiteOf(shown)
+	return siteOf(shown)
 }
 
 // visibleCluster finds clusters by name, as far as they may be seen.
@@ -202,7 +202,7 @@ func (h *handler) removed(ctx context.Context, key api.Key, uid string, wait tim
 		return nil, err
 	}
 	h.backend.Await(ctx, revision, wait)
-	return &resultOutput{Result{Result: ResultOK}}, nil
+	return &resultOutput{Result{Result: resultOK}}, nil
 }
 
 // workloadByName finds a workload of this API, nil where there is none that may be

@@ -6,17 +6,17 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Site is a cluster that stands for one availability zone of a region.
-type Site struct {
+// zoneSite is a cluster that stands for one availability zone of a region.
+type zoneSite struct {
 	Cluster      *api.Cluster
 	Region, Zone string
 }
 
-// SiteOf reads the site out of a cluster: what is declared before what was
+// siteOf reads the site out of a cluster: what is declared before what was
 // observed, and that before the zone of a cloud that it stands for. ok is false
 // where the cluster has no region, or not exactly one zone; site then has what
 // there is.
-func SiteOf(c *api.Cluster) (site Site, ok bool) {
+func siteOf(c *api.Cluster) (site zoneSite, ok bool) {
 	region := cmp.Or(c.Spec.Region, c.Status.Region)
 	zones := c.Spec.Zones
 	if len(zones) == 0 {
@@ -28,7 +28,7 @@ func SiteOf(c *api.Cluster) (site Site, ok bool) {
 			zones = []string{o.AvailabilityZone}
 		}
 	}
-	site = Site{Cluster: c, Region: region}
+	site = zoneSite{Cluster: c, Region: region}
 	if len(zones) != 1 {
 		return site, false
 	}
@@ -37,4 +37,4 @@ func SiteOf(c *api.Cluster) (site Site, ok bool) {
 }
 
 // ID names the site: <region>--<zone>.
-func (s Site) ID() string { return api.SiteID(s.Region, s.Zone) }
+func (s zoneSite) ID() string { return api.SiteID(s.Region, s.Zone) }

@@ -149,15 +149,15 @@ func one[V any](old, v V) iter.Seq[Change[V]] {
 	return func(yield func(Change[V]) bool) { yield(Change[V]{old, v}) }
 }
 
-// Put adds or updates an object, and reports whether that changed anything.
-func (t *Table[V]) Put(object runtime.Object) (bool, error) {
+// put adds or updates an object, and reports whether that changed anything.
+func (t *Table[V]) put(object runtime.Object) (bool, error) {
 	key, err := keyOf(object)
 	if err != nil {
 		return false, err
 	}
 	v, ok := t.reduce(object)
 	if !ok {
-		return t.Remove(object)
+		return t.remove(object)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -177,8 +177,8 @@ func (t *Table[V]) Put(object runtime.Object) (bool, error) {
 	return true, nil
 }
 
-// Remove removes an object, and reports whether it was there.
-func (t *Table[V]) Remove(object runtime.Object) (bool, error) {
+// remove removes an object, and reports whether it was there.
+func (t *Table[V]) remove(object runtime.Object) (bool, error) {
 	key, err := keyOf(object)
 	if err != nil {
 		return false, err

@@ -11,8 +11,8 @@ import (
 
 // Names in a cluster.
 const (
-	// ConfigurationName is the name of both configurations.
-	ConfigurationName = "scheduler-distribution"
+	// configurationName is the name of both configurations.
+	configurationName = "scheduler-distribution"
 
 	podsWebhook      = "pods.distribution.vacant.io"
 	podLabelsWebhook = "pod-labels.distribution.vacant.io"
@@ -56,7 +56,7 @@ var (
 // metadata returns the metadata of both configurations.
 func metadata() metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Name:   ConfigurationName,
+		Name:   configurationName,
 		Labels: map[string]string{"app.kubernetes.io/managed-by": "scheduler-server"},
 		// Azure rewrites the selectors of webhooks to exclude the system's namespaces, unless told
 		// that this has been done; otherwise both would keep rewriting them.

@@ -114,7 +114,7 @@ func New(o Options) (*Installer, error) {
 		validatingKeeper: newValidating(registration.ValidatingWebhookConfigurations()),
 		changed:          make(chan struct{}),
 	}
-	i.state = State{Reason: ReasonInstalling, Message: "the webhook at " + i.host + " has not been installed yet"}
+	i.state = State{Reason: reasonInstalling, Message: "the webhook at " + i.host + " has not been installed yet"}
 	return i, nil
 }
 
@@ -154,7 +154,7 @@ func (i *Installer) Run(ctx context.Context) error {
 // pass checks everything once and returns when to do so again.
 func (i *Installer) pass(ctx context.Context, bundle []byte) time.Duration {
 	if len(bundle) == 0 {
-		return i.failed(ctx, State{Reason: ReasonInstalling, Message: "there is no certificate authority yet that the cluster could trust"})
+		return i.failed(ctx, State{Reason: reasonInstalling, Message: "there is no certificate authority yet that the cluster could trust"})
 	}
 	changed, errs := i.keep(ctx, bundle)
 	if len(errs) > 0 {
@@ -162,7 +162,7 @@ func (i *Installer) pass(ctx context.Context, bundle []byte) time.Duration {
 	}
 	if i.repairs >= maxRepairs {
 		i.failures = max(i.failures, 1) // so that it is probed when that is over
-		i.put(ctx, State{Reason: ReasonContested, Message: "something else keeps changing the webhook configurations " + ConfigurationName +
+		i.put(ctx, State{Reason: reasonContested, Message: "something else keeps changing the webhook configurations " + configurationName +
 			": is the cluster registered a second time, here or with another server?"})
 		// Do not race: the other party does not give in either.
 		return min(i.options.Interval<<min(i.repairs-maxRepairs+1, 10), mostContested)
@@ -199,7 +199,7 @@ func (i *Installer) keep(ctx context.Context, bundle []byte) (changed bool, errs
 			break // already reported
 		}
 		i.options.Logger.Warn("the webhook configuration was changed or deleted by something else; restoring it",
-			"cluster", i.options.Cluster, "name", ConfigurationName)
+			"cluster", i.options.Cluster, "name", configurationName)
 	}
 	if changed = mutating != asWanted || validating != asWanted; changed {
 		i.writtenAt = i.options.Now()
@@ -236,7 +236,7 @@ func (i *Installer) put(ctx context.Context, s State) {
 	}
 	i.mu.Unlock()
 	level := slog.LevelWarn
-	if s.Ready || s.Reason == ReasonInstalling || s.Reason == ReasonRemoved {
+	if s.Ready || s.Reason == reasonInstalling || s.Reason == reasonRemoved {
 		level = slog.LevelInfo
 	}
 	if old != s {
@@ -260,6 +260,6 @@ func (i *Installer) Remove(ctx context.Context) error {
 		return fmt.Errorf("remove the admission webhook from cluster %s: %s", i.options.Cluster, i.stateOfAll(errs).Message)
 	}
 	i.failures, i.probedAt = 0, time.Time{}
-	i.put(ctx, State{Reason: ReasonRemoved, Message: "the webhook is not installed"})
+	i.put(ctx, State{Reason: reasonRemoved, Message: "the webhook is not installed"})
 	return nil
 }

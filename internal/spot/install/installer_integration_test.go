@@ -60,7 +60,7 @@ func TestRealAPIServer(t *testing.T) {
 	h.listen(t, authority.TLSConfig())
 	var log logtest.Buffer
 	i, stop := run(t, s.client, h, authority, &log)
-	waitFor(t, i, ReasonInstalled)
+	waitFor(t, i, reasonInstalled)
 	dynamicClient, err := dynamic.NewForConfig(s.config)
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func TestRealAPIServer(t *testing.T) {
 	if _, err := s.client.CoreV1().ConfigMaps("default").Get(t.Context(), probeName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the probe was stored: %v", err)
 	}
-	mutating, err := s.client.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), ConfigurationName, metav1.GetOptions{})
+	mutating, err := s.client.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), configurationName, metav1.GetOptions{})
 	if err != nil || mutating.Generation != 1 {
 		t.Errorf("the configuration was written %d times, %v", mutating.Generation, err)
 	}
@@ -153,12 +153,12 @@ func TestRealAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually.True(t, "the drift is repaired", func() bool {
-		now, err := s.client.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), ConfigurationName, metav1.GetOptions{})
+		now, err := s.client.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), configurationName, metav1.GetOptions{})
 		return err == nil && *now.Webhooks[0].FailurePolicy == "Ignore"
 	})
 
 	// The state says what is wrong, and pods are created all the same.
-	waitFor(t, i, ReasonNotReached)
+	waitFor(t, i, reasonNotReached)
 	if message := said(i.State()); !strings.Contains(message, "connection refused") || !strings.Contains(message, h.addr) {
 		t.Errorf("%q does not say what is wrong", message)
 	}
@@ -170,7 +170,7 @@ func TestRealAPIServer(t *testing.T) {
 	eventually.True(t, "the certificate is refused", func() bool { return strings.Contains(said(i.State()), "x509") })
 	_ = h.server.Close()
 	h.listen(t, authority.TLSConfig())
-	waitFor(t, i, ReasonInstalled)
+	waitFor(t, i, reasonInstalled)
 
 	stop()
 	if err := i.Remove(t.Context()); err != nil {
@@ -200,7 +200,7 @@ func TestPermissions(t *testing.T) {
 	}
 	var log logtest.Buffer
 	i, stop := run(t, client, h, authority, &log)
-	waitFor(t, i, ReasonForbidden)
+	waitFor(t, i, reasonForbidden)
 	if m := said(i.State()); !strings.Contains(m, "mutatingwebhookconfigurations") || !strings.Contains(m, "validatingwebhookconfigurations") {
 		t.Errorf("%q does not name what is missing", m)
 	}
@@ -208,7 +208,7 @@ func TestPermissions(t *testing.T) {
 	kinds := []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "installer"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: kinds, Verbs: []string{"create"}},
-		{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: kinds, ResourceNames: []string{ConfigurationName}, Verbs: []string{"get", "update", "delete"}},
+		{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: kinds, ResourceNames: []string{configurationName}, Verbs: []string{"get", "update", "delete"}},
 	}}
 	if _, err := s.client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -220,7 +220,7 @@ func TestPermissions(t *testing.T) {
 	}
 	eventually.True(t, "the probe is forbidden", func() bool {
 		m := said(i.State())
-		return i.State().Reason == ReasonForbidden && strings.Contains(m, "configmaps in namespace default")
+		return i.State().Reason == reasonForbidden && strings.Contains(m, "configmaps in namespace default")
 	})
 	if _, err := s.client.RbacV1().Roles("default").Create(t.Context(), &rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create"}}},
@@ -232,8 +232,8 @@ func TestPermissions(t *testing.T) {
 	}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, i, ReasonInstalled)
-	mutating, err := client.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), ConfigurationName, metav1.GetOptions{})
+	waitFor(t, i, reasonInstalled)
+	mutating, err := client.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), configurationName, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestPermissions(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually.True(t, "the drift is repaired", func() bool {
-		now, err := client.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), ConfigurationName, metav1.GetOptions{})
+		now, err := client.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), configurationName, metav1.GetOptions{})
 		return err == nil && len(now.Webhooks) == 2
 	})
 	stop()

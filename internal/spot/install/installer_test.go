@@ -23,9 +23,9 @@ import (
 func TestInstallsAndTries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.wantState(ReasonInstalling)
+		w.wantState(reasonInstalling)
 		w.start()
-		w.wantState(ReasonInstalled, "https://scheduler.example.com:8443")
+		w.wantState(reasonInstalled, "https://scheduler.example.com:8443")
 		urls := map[string]string{}
 		for _, h := range w.mutatingNow().Webhooks {
 			urls[h.Name] = *h.ClientConfig.URL
@@ -117,7 +117,7 @@ func TestDriftIsRepaired(t *testing.T) {
 				if !strings.Contains(w.log.String(), "restoring it") {
 					t.Errorf("the log does not say so:\n%s", &w.log)
 				}
-				w.wantState(ReasonInstalled)
+				w.wantState(reasonInstalled)
 			})
 		})
 	}
@@ -126,7 +126,7 @@ func TestDriftIsRepaired(t *testing.T) {
 			w := newWorld(t)
 			w.start()
 			configurations := w.client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
-			if err := configurations.Delete(t.Context(), ConfigurationName, metav1.DeleteOptions{}); err != nil {
+			if err := configurations.Delete(t.Context(), configurationName, metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			pass(15 * time.Second)
@@ -145,7 +145,7 @@ func TestSomebodyElseHasOtherIdeas(t *testing.T) {
 		w.start()
 		configurations := w.client.AdmissionregistrationV1().MutatingWebhookConfigurations()
 		for range maxRepairs {
-			w.wantState(ReasonInstalled)
+			w.wantState(reasonInstalled)
 			theirs := w.mutatingNow()
 			theirs.Webhooks[0].ClientConfig.URL = new("https://x/")
 			if _, err := configurations.Update(t.Context(), theirs, metav1.UpdateOptions{}); err != nil {
@@ -153,7 +153,7 @@ func TestSomebodyElseHasOtherIdeas(t *testing.T) {
 			}
 			pass(15 * time.Second)
 		}
-		w.wantState(ReasonContested)
+		w.wantState(reasonContested)
 		said := strings.Count(w.log.String(), "put back")
 		for range 40 {
 			theirs := w.mutatingNow()
@@ -163,12 +163,12 @@ func TestSomebodyElseHasOtherIdeas(t *testing.T) {
 			}
 			pass(15 * time.Second)
 		}
-		w.wantState(ReasonContested)
+		w.wantState(reasonContested)
 		if now := strings.Count(w.log.String(), "put back"); now != said {
 			t.Errorf("it says so %d times more", now-said)
 		}
 		pass(2*mostContested + time.Minute)
-		w.wantState(ReasonInstalled)
+		w.wantState(reasonInstalled)
 	})
 }
 
@@ -189,10 +189,10 @@ func TestRemovalLeavesThoseOfOthers(t *testing.T) {
 		if err := w.Remove(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := configurations.Get(t.Context(), ConfigurationName, metav1.GetOptions{}); err != nil {
+		if _, err := configurations.Get(t.Context(), configurationName, metav1.GetOptions{}); err != nil {
 			t.Errorf("that of the other one: %v", err)
 		}
-		if _, err := w.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), ConfigurationName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		if _, err := w.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), configurationName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			t.Errorf("its own: %v", err)
 		}
 	})
@@ -227,7 +227,7 @@ func TestClusterThatAltersWhatIsWrittenIsNotFought(t *testing.T) {
 		}
 		w.start()
 		pass(10 * time.Minute)
-		w.wantState(ReasonInstalled)
+		w.wantState(reasonInstalled)
 		if n := w.count("create mutating") + w.count("update mutating"); n != 1 {
 			t.Errorf("%d writes, want 1", n)
 		}
@@ -260,7 +260,7 @@ func TestNothingIsInstalledWithoutAnAuthority(t *testing.T) {
 		w := newWorld(t)
 		w.bundle = nil
 		w.start()
-		w.wantState(ReasonInstalling, "authority")
+		w.wantState(reasonInstalling, "authority")
 		if w.count("create") > 0 {
 			t.Error("it would trust every certificate there is")
 		}
@@ -300,35 +300,35 @@ func TestEveryFailureIsAStateThatPasses(t *testing.T) {
 		says   []string
 	}{
 		{"may not read", on("get mutating", denied("get", registration, "mutatingwebhookconfigurations")), nil,
-			ReasonForbidden, []string{`verb "get"`, "mutatingwebhookconfigurations", registration}},
+			reasonForbidden, []string{`verb "get"`, "mutatingwebhookconfigurations", registration}},
 		{"may not create", on("create validating", denied("create", registration, "validatingwebhookconfigurations")), nil,
-			ReasonForbidden, []string{`verb "create"`, "validatingwebhookconfigurations"}},
+			reasonForbidden, []string{`verb "create"`, "validatingwebhookconfigurations"}},
 		{"may do nothing", func(verb, resource string) error { return denied(verb, registration, resource) }, nil,
-			ReasonForbidden, []string{"mutatingwebhookconfigurations", "; ", "validatingwebhookconfigurations"}},
+			reasonForbidden, []string{"mutatingwebhookconfigurations", "; ", "validatingwebhookconfigurations"}},
 		{"may not try", on("create configmaps", denied("create", "", "configmaps")), nil,
-			ReasonForbidden, []string{`verb "create"`, "configmaps in namespace default"}},
-		{"unknown credentials", on("get", apierrors.NewUnauthorized("no")), nil, ReasonUnauthorized, []string{"401"}},
+			reasonForbidden, []string{`verb "create"`, "configmaps in namespace default"}},
+		{"unknown credentials", on("get", apierrors.NewUnauthorized("no")), nil, reasonUnauthorized, []string{"401"}},
 		{"policy refuses the configuration", on("create mutating", apierrors.NewForbidden(schema.GroupResource{Resource: "mutatingwebhookconfigurations"}, "x", errors.New(`admission webhook "guard" denied the request: no webhooks`))), nil,
-			ReasonRejected, []string{"no webhooks"}},
+			reasonRejected, []string{"no webhooks"}},
 		{"policy shows the address", on("create mutating", apierrors.NewBadRequest("url "+testBase+"/pods is bad")), nil,
-			ReasonRejected, []string{"is bad"}},
+			reasonRejected, []string{"is bad"}},
 		{"quota refuses the probe", on("create configmaps", apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, probeName, errors.New("exceeded quota: small"))), nil,
-			ReasonProbeRejected, []string{"exceeded quota: small"}},
+			reasonProbeRejected, []string{"exceeded quota: small"}},
 		{"probe exists", on("create configmaps", apierrors.NewAlreadyExists(schema.GroupResource{Resource: "configmaps"}, probeName)), nil,
-			ReasonProbeRejected, []string{"delete it"}},
+			reasonProbeRejected, []string{"delete it"}},
 		{"webhook refuses connections", on("create configmaps", call("dial tcp 10.0.0.9:8443: connect: connection refused")), nil,
-			ReasonNotReached, []string{"https://scheduler.example.com:8443: dial tcp 10.0.0.9:8443: connect: connection refused"}},
+			reasonNotReached, []string{"https://scheduler.example.com:8443: dial tcp 10.0.0.9:8443: connect: connection refused"}},
 		{"webhook is not trusted", on("create configmaps", call("tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time 2026-01-01T00:00:00Z is after 2025-01-01T00:00:00Z")), nil,
-			ReasonNotReached, []string{"x509", "the current time is after 2025"}},
+			reasonNotReached, []string{"x509", "the current time is after 2025"}},
 		{"connection breaks", on("create configmaps", call("read tcp 10.0.0.2:40312->10.0.0.9:8443: read: connection reset by peer")), nil,
-			ReasonNotReached, []string{"read tcp 10.0.0.9:8443: read"}},
-		{"endless message", on("create configmaps", call(strings.Repeat("é", 5000))), nil, ReasonNotReached, []string{"éé"}},
-		{"another server answers", nil, func(string) string { return "other" }, ReasonNotReached, []string{"another server"}},
-		{"not called", nil, func(string) string { return "" }, ReasonNotReached, []string{"did not call the webhook at https://scheduler.example.com:8443"}},
-		{"API server is away", on("get", refused), nil, ReasonUnreachable, []string{"refused"}},
-		{"API server is overloaded", on("create configmaps", apierrors.NewTooManyRequests("later", 1)), nil, ReasonUnreachable, []string{"429"}},
-		{"API server is broken", on("get", internal("etcd is away")), nil, ReasonUnreachable, []string{"500"}},
-		{"written at the same time", on("create mutating", apierrors.NewAlreadyExists(schema.GroupResource{Resource: "x"}, "x")), nil, ReasonInstalling, []string{"same time"}},
+			reasonNotReached, []string{"read tcp 10.0.0.9:8443: read"}},
+		{"endless message", on("create configmaps", call(strings.Repeat("é", 5000))), nil, reasonNotReached, []string{"éé"}},
+		{"another server answers", nil, func(string) string { return "other" }, reasonNotReached, []string{"another server"}},
+		{"not called", nil, func(string) string { return "" }, reasonNotReached, []string{"did not call the webhook at https://scheduler.example.com:8443"}},
+		{"API server is away", on("get", refused), nil, reasonUnreachable, []string{"refused"}},
+		{"API server is overloaded", on("create configmaps", apierrors.NewTooManyRequests("later", 1)), nil, reasonUnreachable, []string{"429"}},
+		{"API server is broken", on("get", internal("etcd is away")), nil, reasonUnreachable, []string{"500"}},
+		{"written at the same time", on("create mutating", apierrors.NewAlreadyExists(schema.GroupResource{Resource: "x"}, "x")), nil, reasonInstalling, []string{"same time"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -346,7 +346,7 @@ func TestEveryFailureIsAStateThatPasses(t *testing.T) {
 				}
 				w.do(func() { w.fail, w.answer = nil, nil })
 				pass(31 * time.Second)
-				w.wantState(ReasonInstalled)
+				w.wantState(reasonInstalled)
 			})
 		})
 	}
@@ -400,11 +400,11 @@ func TestOneFailureSaysLittle(t *testing.T) {
 		w.do(func() { remaining = 2 })
 		<-changed
 		synctest.Wait() // it is logged after that
-		w.wantState(ReasonUnreachable)
+		w.wantState(reasonUnreachable)
 		changed = w.Changed()
 		<-changed
 		synctest.Wait()
-		w.wantState(ReasonInstalled)
+		w.wantState(reasonInstalled)
 	})
 }
 
@@ -412,7 +412,7 @@ func TestRemove(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.pass(t.Context(), w.bundle)
-		w.wantState(ReasonInstalled)
+		w.wantState(reasonInstalled)
 		w.do(func() {
 			w.fail = on("delete mutating", denied("delete", "admissionregistration.k8s.io", "mutatingwebhookconfigurations"))
 		})
@@ -425,13 +425,13 @@ func TestRemove(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		w.wantState(ReasonRemoved)
+		w.wantState(reasonRemoved)
 		list, err := w.client.AdmissionregistrationV1().MutatingWebhookConfigurations().List(t.Context(), metav1.ListOptions{})
 		if err != nil || len(list.Items) > 0 {
 			t.Errorf("%d are left, %v", len(list.Items), err)
 		}
 		w.pass(t.Context(), w.bundle)
-		w.wantState(ReasonInstalled)
+		w.wantState(reasonInstalled)
 	})
 }
 

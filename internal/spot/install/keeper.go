@@ -91,7 +91,7 @@ func (k *keeper[T]) keep(ctx context.Context, want *T) (outcome, error) {
 	if k.wanted != nil && equality.Semantic.DeepEqual(k.wanted, want) {
 		became = repaired
 	}
-	live, err := k.client.Get(ctx, ConfigurationName, metav1.GetOptions{})
+	live, err := k.client.Get(ctx, configurationName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		kept, err := k.client.Create(ctx, want, metav1.CreateOptions{FieldManager: fieldManager})
 		if err != nil {
@@ -136,7 +136,7 @@ func (k *keeper[T]) satisfied(live, want *T) bool {
 // remove deletes the configuration if it exists and is ours: a configuration for the same cluster
 // under another name has another address.
 func (k *keeper[T]) remove(ctx context.Context, path string) error {
-	live, err := k.client.Get(ctx, ConfigurationName, metav1.GetOptions{})
+	live, err := k.client.Get(ctx, configurationName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (k *keeper[T]) remove(ctx context.Context, path string) error {
 		return nil
 	}
 	meta := k.meta(live)
-	err = k.client.Delete(ctx, ConfigurationName, metav1.DeleteOptions{
+	err = k.client.Delete(ctx, configurationName, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &meta.UID, ResourceVersion: &meta.ResourceVersion},
 	})
 	if err != nil && !apierrors.IsNotFound(err) {

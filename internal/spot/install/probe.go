@@ -35,20 +35,20 @@ func (i *Installer) probe(ctx context.Context) State {
 	}
 	switch answer.Annotations[spot.LabelProbe] {
 	case nonce:
-		return State{Ready: true, Reason: ReasonInstalled, Message: "the API server reaches the webhook at " + i.host}
+		return State{Ready: true, Reason: reasonInstalled, Message: "the API server reaches the webhook at " + i.host}
 	case "":
 		if i.options.Now().Sub(i.writtenAt) < settleTime {
-			return State{Reason: ReasonInstalling, Message: "the API server does not call the webhook yet at " + i.host}
+			return State{Reason: reasonInstalling, Message: "the API server does not call the webhook yet at " + i.host}
 		}
-		return State{Reason: ReasonNotReached, Message: "the API server did not call the webhook at " + i.host + " for a test ConfigMap"}
+		return State{Reason: reasonNotReached, Message: "the API server did not call the webhook at " + i.host + " for a test ConfigMap"}
 	}
-	return State{Reason: ReasonNotReached, Message: "the webhook at " + i.host + " returned an unexpected answer: does it belong to another server?"}
+	return State{Reason: reasonNotReached, Message: "the webhook at " + i.host + " returned an unexpected answer: does it belong to another server?"}
 }
 
 // probeFailed says why the probe failed.
 func (i *Installer) probeFailed(err error) State {
 	if apierrors.IsAlreadyExists(err) {
-		return State{Reason: ReasonProbeRejected, Message: "there is a ConfigMap " + probeName + " in namespace " + probeNamespace +
+		return State{Reason: reasonProbeRejected, Message: "there is a ConfigMap " + probeName + " in namespace " + probeNamespace +
 			", which nobody needs: delete it, so that the webhook can be tried with one of this name"}
 	}
 	if status, ok := errors.AsType[*apierrors.StatusError](err); ok && strings.Contains(status.ErrStatus.Message, `"`+probeWebhook+`"`) {
@@ -60,7 +60,7 @@ func (i *Installer) probeFailed(err error) State {
 		if method, rest, ok := strings.Cut(seen, `": `); ok && strings.HasPrefix(method, `Post "`) {
 			seen = rest
 		}
-		return State{Reason: ReasonNotReached, Message: "the API server cannot reach the webhook at " + i.host, Detail: i.clean(seen)}
+		return State{Reason: reasonNotReached, Message: "the API server cannot reach the webhook at " + i.host, Detail: i.clean(seen)}
 	}
-	return i.stateOf(err, ReasonProbeRejected)
+	return i.stateOf(err, reasonProbeRejected)
 }

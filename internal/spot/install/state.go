@@ -15,27 +15,27 @@ import (
 
 // Reasons of a State.
 const (
-	// ReasonInstalled: the API server calls the webhook.
-	ReasonInstalled = "Installed"
-	// ReasonInstalling: the API server does not call it yet.
-	ReasonInstalling = "Installing"
-	// ReasonUnauthorized: the API server rejects the credentials.
-	ReasonUnauthorized = api.ReasonUnauthorized
-	// ReasonForbidden: the credentials lack a permission.
-	ReasonForbidden = api.ReasonForbidden
-	// ReasonRejected: the cluster rejects the configurations.
-	ReasonRejected = "Rejected"
-	// ReasonProbeRejected: the cluster rejects the probe, so it is unknown whether the webhook is
+	// reasonInstalled: the API server calls the webhook.
+	reasonInstalled = "Installed"
+	// reasonInstalling: the API server does not call it yet.
+	reasonInstalling = "Installing"
+	// reasonUnauthorized: the API server rejects the credentials.
+	reasonUnauthorized = api.ReasonUnauthorized
+	// reasonForbidden: the credentials lack a permission.
+	reasonForbidden = api.ReasonForbidden
+	// reasonRejected: the cluster rejects the configurations.
+	reasonRejected = "Rejected"
+	// reasonProbeRejected: the cluster rejects the probe, so it is unknown whether the webhook is
 	// called.
-	ReasonProbeRejected = "ProbeRejected"
-	// ReasonContested: another party keeps changing the configurations.
-	ReasonContested = "Contested"
-	// ReasonNotReached: the API server does not reach the webhook.
-	ReasonNotReached = "NotReached"
-	// ReasonUnreachable: the API server does not respond.
-	ReasonUnreachable = api.ReasonUnreachable
-	// ReasonRemoved: the configurations were removed.
-	ReasonRemoved = "Removed"
+	reasonProbeRejected = "ProbeRejected"
+	// reasonContested: another party keeps changing the configurations.
+	reasonContested = "Contested"
+	// reasonNotReached: the API server does not reach the webhook.
+	reasonNotReached = "NotReached"
+	// reasonUnreachable: the API server does not respond.
+	reasonUnreachable = api.ReasonUnreachable
+	// reasonRemoved: the configurations were removed.
+	reasonRemoved = "Removed"
 )
 
 // State says whether new pods of a cluster pass through the webhook and, if not, why.
@@ -49,7 +49,7 @@ type State struct {
 
 // passing reports whether the cause may be temporary.
 func (s State) passing() bool {
-	return s.Reason == ReasonUnreachable || s.Reason == ReasonNotReached || s.Reason == ReasonInstalling
+	return s.Reason == reasonUnreachable || s.Reason == reasonNotReached || s.Reason == reasonInstalling
 }
 
 // callError is a failed request to the API server.
@@ -82,7 +82,7 @@ func (e *callError) denied() bool {
 func (i *Installer) stateOf(err error, rejected string) State {
 	call, ok := errors.AsType[*callError](err)
 	if !ok {
-		return State{Reason: ReasonUnreachable, Message: outbound.Describe(err)}
+		return State{Reason: reasonUnreachable, Message: outbound.Describe(err)}
 	}
 	where := ""
 	if call.resource == "configmaps" {
@@ -92,25 +92,25 @@ func (i *Installer) stateOf(err error, rejected string) State {
 	status, answered := errors.AsType[*apierrors.StatusError](err)
 	switch {
 	case apierrors.IsUnauthorized(err):
-		return State{Reason: ReasonUnauthorized, Message: "the API server does not accept the credentials (401)"}
+		return State{Reason: reasonUnauthorized, Message: "the API server does not accept the credentials (401)"}
 	case call.denied():
-		return State{Reason: ReasonForbidden, Message: fmt.Sprintf("the credentials may not %s %s%s: they need the verb %q on resource %q of API group %q",
+		return State{Reason: reasonForbidden, Message: fmt.Sprintf("the credentials may not %s %s%s: they need the verb %q on resource %q of API group %q",
 			call.verb, call.resource, where, call.verb, call.resource, groups[call.resource])}
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err) && call.resource != "configmaps":
-		return State{Reason: ReasonInstalling, Message: what + ": somebody else changed it at the same time"}
+		return State{Reason: reasonInstalling, Message: what + ": somebody else changed it at the same time"}
 	case answered && (status.Status().Code >= http.StatusInternalServerError || status.Status().Code == http.StatusTooManyRequests):
-		return State{Reason: ReasonUnreachable, Message: fmt.Sprintf("%s: the API server returned %d", what, status.Status().Code)}
+		return State{Reason: reasonUnreachable, Message: fmt.Sprintf("%s: the API server returned %d", what, status.Status().Code)}
 	case answered:
 		return State{Reason: rejected, Message: what + ": the API server rejects it", Detail: i.clean(call.err.Error())}
 	}
-	return State{Reason: ReasonUnreachable, Message: what + ": " + outbound.Describe(err)}
+	return State{Reason: reasonUnreachable, Message: what + ": " + outbound.Describe(err)}
 }
 
 // stateOfAll describes why one or both configurations are not as wanted.
 func (i *Installer) stateOfAll(errs []error) State {
-	all := i.stateOf(errs[0], ReasonRejected)
+	all := i.stateOf(errs[0], reasonRejected)
 	for _, err := range errs[1:] {
-		if s := i.stateOf(err, ReasonRejected); s.Reason == all.Reason && s.Message != all.Message {
+		if s := i.stateOf(err, reasonRejected); s.Reason == all.Reason && s.Message != all.Message {
 			all.Message += "; " + s.Message
 			if s.Detail != all.Detail {
 				all.Detail = strings.TrimPrefix(all.Detail+"; "+s.Detail, "; ")

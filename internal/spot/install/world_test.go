@@ -146,7 +146,7 @@ func pass(d time.Duration) {
 
 func (w *world) mutatingNow() *admissionv1.MutatingWebhookConfiguration {
 	w.t.Helper()
-	c, err := w.client.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(w.t.Context(), ConfigurationName, metav1.GetOptions{})
+	c, err := w.client.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(w.t.Context(), configurationName, metav1.GetOptions{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func (w *world) mutatingNow() *admissionv1.MutatingWebhookConfiguration {
 
 func (w *world) validatingNow() *admissionv1.ValidatingWebhookConfiguration {
 	w.t.Helper()
-	c, err := w.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(w.t.Context(), ConfigurationName, metav1.GetOptions{})
+	c, err := w.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(w.t.Context(), configurationName, metav1.GetOptions{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func (w *world) validatingNow() *admissionv1.ValidatingWebhookConfiguration {
 func (w *world) wantState(reason string, says ...string) {
 	w.t.Helper()
 	s := w.State()
-	if s.Reason != reason || s.Ready != (reason == ReasonInstalled) {
+	if s.Reason != reason || s.Ready != (reason == reasonInstalled) {
 		w.t.Errorf("the state is %+v, want %s", s, reason)
 	}
 	for _, part := range says {

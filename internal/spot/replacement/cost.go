@@ -16,7 +16,7 @@ import (
 
 // setCosts sets the deletion costs of a Deployment's pods, which determine the order of scaling
 // down. Costs that pods had when they were created are not changed.
-func (r *Replacement) setCosts(ctx context.Context, key Key, v *inventory.View) error {
+func (r *Replacement) setCosts(ctx context.Context, key workloadKey, v *inventory.View) error {
 	if key.Kind != api.KindDeployment || !v.Managed || v.CostsOwn {
 		return nil
 	}

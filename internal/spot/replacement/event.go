@@ -21,7 +21,7 @@ func (r *Replacement) startEvents(ctx context.Context) (stop func()) {
 }
 
 // event creates an event for a workload.
-func (r *Replacement) event(key Key, uid types.UID, reason, message string) {
+func (r *Replacement) event(key workloadKey, uid types.UID, reason, message string) {
 	r.events.Event(&corev1.ObjectReference{
 		APIVersion: "apps/v1", Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, UID: uid,
 	}, corev1.EventTypeNormal, reason, message)

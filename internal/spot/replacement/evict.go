@@ -29,7 +29,7 @@ var errUnanswered = errors.New("there is no answer")
 var errGone = errors.New("it is gone already")
 
 // replace evicts the pod of a plan.
-func (r *Replacement) replace(ctx context.Context, key Key, v *inventory.View, plan *split.Plan) error {
+func (r *Replacement) replace(ctx context.Context, key workloadKey, v *inventory.View, plan *split.Plan) error {
 	pod := plan.Replace
 	now := r.Now()
 	r.mu.Lock()

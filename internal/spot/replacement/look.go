@@ -17,7 +17,7 @@ const forgetAfter = 10 * time.Minute
 
 // look checks one workload and does what is due. again is when to check again without a change, 0
 // for never.
-func (r *Replacement) look(ctx context.Context, key Key) (again time.Duration, err error) {
+func (r *Replacement) look(ctx context.Context, key workloadKey) (again time.Duration, err error) {
 	v, ok := r.inventory.View(key, r.Recreate)
 	if !ok {
 		r.missing(key)
@@ -87,7 +87,7 @@ func joined(a, b string) string {
 }
 
 // missing reports a workload that the cluster does not have.
-func (r *Replacement) missing(key Key) {
+func (r *Replacement) missing(key workloadKey) {
 	r.mu.Lock()
 	delete(r.going, key)
 	r.mu.Unlock()
@@ -101,7 +101,7 @@ func (r *Replacement) missing(key Key) {
 }
 
 // markGoing makes a pod whose eviction was requested count as terminating until it is gone.
-func (r *Replacement) markGoing(key Key, v *inventory.View, now time.Time) {
+func (r *Replacement) markGoing(key workloadKey, v *inventory.View, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	g, ok := r.going[key]
@@ -118,7 +118,7 @@ func (r *Replacement) markGoing(key Key, v *inventory.View, now time.Time) {
 }
 
 // tellOf reports an existing workload.
-func (r *Replacement) tellOf(key Key, v *inventory.View, plan split.Plan) {
+func (r *Replacement) tellOf(key workloadKey, v *inventory.View, plan split.Plan) {
 	isSplit := false
 	live := split.Live(v.Pods)
 	d := api.ClusterDistribution{

@@ -35,12 +35,12 @@ const (
 	busyPause = time.Second
 )
 
-// Key identifies a Deployment or StatefulSet in the cluster.
-type Key = inventory.Key
+// workloadKey identifies a Deployment or StatefulSet in the cluster.
+type workloadKey = inventory.Key
 
 // Report is the state of a workload's split.
 type Report struct {
-	Key    Key
+	Key    workloadKey
 	Source api.DistributionSource
 	// Distribution does not contain the name of the cluster.
 	Distribution api.ClusterDistribution
@@ -69,15 +69,15 @@ type Options struct {
 type Replacement struct {
 	Options
 	inventory *inventory.Inventory
-	queue     workqueue.TypedRateLimitingInterface[Key]
+	queue     workqueue.TypedRateLimitingInterface[workloadKey]
 	fence     chan struct{} // capacity of one: a node may have to be fenced
 	events    record.EventRecorder
 
 	mu    sync.Mutex
-	going map[Key]going
-	tries map[Key]tries
-	done  map[Key]int64 // number of pods replaced
-	told  map[Key]Report
+	going map[workloadKey]going
+	tries map[workloadKey]tries
+	done  map[workloadKey]int64 // number of pods replaced
+	told  map[workloadKey]Report
 }
 
 // going is a pod whose eviction was requested. Until it is gone, no other pod of the workload is
@@ -91,8 +91,8 @@ type going struct {
 func New(o Options) *Replacement {
 	return &Replacement{
 		Options: o, fence: make(chan struct{}, 1),
-		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[Key](time.Second, time.Minute)),
-		going: map[Key]going{}, tries: map[Key]tries{}, done: map[Key]int64{}, told: map[Key]Report{},
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[workloadKey](time.Second, time.Minute)),
+		going: map[workloadKey]going{}, tries: map[workloadKey]tries{}, done: map[workloadKey]int64{}, told: map[workloadKey]Report{},
 	}
 }
 
@@ -100,7 +100,7 @@ func New(o Options) *Replacement {
 func (r *Replacement) Close() { r.queue.ShutDown() }
 
 // Changed queues a workload that has changed.
-func (r *Replacement) Changed(key Key) { r.queue.Add(key) }
+func (r *Replacement) Changed(key workloadKey) { r.queue.Add(key) }
 
 // NodeEnds notifies that a node's termination was announced and it still accepts pods.
 func (r *Replacement) NodeEnds(string) {
@@ -199,4 +199,4 @@ func (r *Replacement) tell(report Report) {
 }
 
 // name returns the name of a workload for logs.
-func name(key Key) string { return fmt.Sprintf("%s %s/%s", key.Kind, key.Namespace, key.Name) }
+func name(key workloadKey) string { return fmt.Sprintf("%s %s/%s", key.Kind, key.Namespace, key.Name) }

@@ -295,7 +295,7 @@ func TestAbsent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.run()
-		w.inventory.Ask(map[Key]inventory.Asked{keyOf("web"): {}})
+		w.inventory.Ask(map[workloadKey]inventory.Asked{keyOf("web"): {}})
 		pass(time.Second)
 		w.wantState(keyOf("web"), api.DistributionAbsent, "no such workload")
 		w.add(deployment("web", "", 0, 1)...)

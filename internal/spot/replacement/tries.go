@@ -39,7 +39,7 @@ func distance(v *inventory.View) int64 {
 
 // hold says why no pod of a workload should be replaced because of its type now, and until when, if
 // known.
-func (r *Replacement) hold(key Key, v *inventory.View, now time.Time) (why string, until time.Time) {
+func (r *Replacement) hold(key workloadKey, v *inventory.View, now time.Time) (why string, until time.Time) {
 	if !v.Managed {
 		return "", time.Time{}
 	}
@@ -60,7 +60,7 @@ func (r *Replacement) hold(key Key, v *inventory.View, now time.Time) (why strin
 
 // tried records that a pod is being replaced because of its type. All others are healthy then, so
 // the effect of the previous replacement is visible.
-func (r *Replacement) tried(key Key, v *inventory.View, now time.Time) {
+func (r *Replacement) tried(key workloadKey, v *inventory.View, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t, again := r.tries[key]
@@ -74,7 +74,7 @@ func (r *Replacement) tried(key Key, v *inventory.View, now time.Time) {
 }
 
 // arrived records that a workload has reached its split, which resets the tries.
-func (r *Replacement) arrived(key Key) {
+func (r *Replacement) arrived(key workloadKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.tries, key)

@@ -143,7 +143,7 @@ func (w *world) evictions() string {
 }
 
 // last is what was last told of a workload.
-func (w *world) last(key Key) (last Report, n int) {
+func (w *world) last(key workloadKey) (last Report, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range w.told {
@@ -154,7 +154,7 @@ func (w *world) last(key Key) (last Report, n int) {
 	return last, n
 }
 
-func (w *world) wantState(key Key, state api.DistributionState, says string) {
+func (w *world) wantState(key workloadKey, state api.DistributionState, says string) {
 	w.t.Helper()
 	if r, _ := w.last(key); r.Distribution.State != state || !strings.Contains(r.Distribution.Message, says) {
 		w.t.Errorf("%s is said to be %s (%s), want %s (%s)", key.Name, r.Distribution.State, r.Distribution.Message, state, says)
@@ -194,7 +194,9 @@ func labelsFor(mode string) map[string]string {
 	return map[string]string{"vacant.io/optimize-scheduling": "true", "vacant.io/optimize-scheduling-mode": mode}
 }
 
-func keyOf(name string) Key { return Key{Kind: api.KindDeployment, Namespace: shop, Name: name} }
+func keyOf(name string) workloadKey {
+	return workloadKey{Kind: api.KindDeployment, Namespace: shop, Name: name}
+}
 
 // deployment is one with its ReplicaSet, and pods for on-demand and spot nodes.
 func deployment(name, mode string, onDemand, spots int) []runtime.Object {
