@@ -2,7 +2,7 @@ package main
 
 // testCode are the folders of packages that are test code.
 var testCode = []string{
-	"internal/certtest", "internal/conformance", "internal/cputime", "internal/engine/enginetest", "internal/eventually",
+	"internal/certtest", "internal/conformance", "internal/cputime", "internal/engine/enginetest", "internal/eventually", "internal/faketime",
 	"internal/logtest", "internal/proxytest", "internal/store/storetest", "internal/terraform/terraformtest",
 }
 
@@ -21,16 +21,20 @@ var exceptions = map[string][]string{
 	"it belongs to a value of which others use the rest": {
 		"internal/api.DefaultBy.Cases", "internal/api.DefaultCase", "internal/api.DefaultCase.Value", "internal/api.DefaultCase.When",
 		"internal/api.Field.Index", "internal/api.Field.MaxLength", "internal/api.Field.Ref", "internal/api.Field.Shortest",
-		"internal/auth.Identity.Namespaces", "internal/fleet.Damage.Spec", "internal/fleet.Damage.Status",
-		"internal/httpapi/operation.Target.Name", "internal/spot.Requirement.Key", "internal/spot.Requirement.Operator",
+		"internal/fleet.Damage.Spec", "internal/fleet.Damage.Status",
+		"internal/spot.Requirement.Key", "internal/spot.Requirement.Operator",
 		"internal/spot/webhook.Creation.GenerateName", "internal/store.Finding.File", "internal/store.Finding.Key",
 		"internal/store.Finding.Part", "internal/store.Finding.What", "internal/store.Peer.Name", "internal/store.Peer.URL",
-		"internal/store.Record.CreateRevision",
+		"internal/store.Record.CreateRevision", "internal/workloadidentity.Auto", "internal/workloadidentity.Identity.Source",
+		"internal/workloadidentity.None",
 	},
 	"it is what an error says": {
-		"internal/constraint.ErrorKind", "internal/constraint.SyntaxError", "internal/reconcile.ErrNotFound",
-		"internal/store.Conflict", "internal/store.Conflict.Actual", "internal/store.Conflict.Expected",
-		"internal/store.Conflict.Key", "internal/store.Conflict.Part", "internal/terraform.ImportIDError",
+		"internal/auth/jwt.RejectedError", "internal/constraint.ErrorKind", "internal/constraint.SyntaxError", "internal/reconcile.ErrNotFound",
+		"internal/store.Conflict.Expected",
+		"internal/store.Conflict.Part", "internal/terraform.ImportIDError",
+	},
+	"others implement it": {
+		"internal/httpapi/operation.Streamed",
 	},
 	"tests of other packages make random objects of all its values, or compare with it": {
 		"internal/api.BuiltinPrioritizers", "internal/api.DynamicWeightAvailable", "internal/api.MaxScore", "internal/api.MinScore",

@@ -18,8 +18,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
-// MaxSize is the largest accepted token, in bytes.
-const MaxSize = 16 << 10
+// maxSize is the largest accepted token, in bytes.
+const maxSize = 16 << 10
 
 // Keys supplies the public keys of one issuer. Its methods may be called from many
 // goroutines.
@@ -142,8 +142,8 @@ func Looks(text string) bool { return strings.Count(text, ".") == 2 }
 // Verify checks a token, and returns who it stands for and until when. The error is a
 // *RejectedError, *NotBoundError or *KeysError, or that of ctx.
 func (v *Verifier) Verify(ctx context.Context, text string) (auth.Identity, error) {
-	if len(text) > MaxSize {
-		return auth.Identity{}, &RejectedError{Reason: fmt.Sprintf("it has %d bytes, at most %d are accepted", len(text), MaxSize)}
+	if len(text) > maxSize {
+		return auth.Identity{}, &RejectedError{Reason: fmt.Sprintf("it has %d bytes, at most %d are accepted", len(text), maxSize)}
 	}
 	hash := sha256.Sum256([]byte(text))
 	if who, ok := v.remembered(ctx, hash); ok {

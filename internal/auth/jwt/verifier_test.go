@@ -248,7 +248,7 @@ func TestRejects(t *testing.T) {
 		{"not yet valid", sign(t, good, claimsAnd(map[string]any{"nbf": now.Add(time.Minute).Unix()}), k.rsa), "not valid before 2026-11-23T12:01:00Z"},
 		{"issued in the future", sign(t, good, claimsAnd(map[string]any{"iat": now.Add(time.Hour).Unix()}), k.rsa), "issued in the future"},
 		{"claims that are no object", sign(t, good, []string{issuerURL}, k.rsa), "not a JSON object"},
-		{"oversized", sign(t, good, claimsAnd(map[string]any{"padding": strings.Repeat("x", MaxSize)}), k.rsa), "at most 16384 are accepted"},
+		{"oversized", sign(t, good, claimsAnd(map[string]any{"padding": strings.Repeat("x", maxSize)}), k.rsa), "at most 16384 are accepted"},
 		{"two signatures", `{"payload":"e30","signatures":[.{"signature":""},.{}]}`, "no signed token"},
 		{"encrypted", "a.b.c.d.e", "no signed token"},
 	} {
