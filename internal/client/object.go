@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/jsontext"
+	"github.com/scheduler/terraform-provider-scheduler/internal/jsonform"
 )
 
 // PutOptions are the options of a Put.
@@ -231,7 +231,7 @@ func Encode(object api.Object) ([]byte, error) { return encode(object, nil) }
 
 func encode(object api.Object, takeAway []string) ([]byte, error) {
 	if len(object.Secrets()) == 0 && len(takeAway) == 0 { // mostly
-		body, err := jsontext.Append(nil, document{object.ObjectKind(), object.Meta(), object.SpecPart()})
+		body, err := jsonform.Marshal(document{object.ObjectKind(), object.Meta(), object.SpecPart()})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", api.KeyOf(object), err)
 		}

@@ -38,6 +38,8 @@ type builder struct {
 	// damaged is a copy that may be modified if ownDamaged is set.
 	damaged    map[api.Key]*Damage
 	ownDamaged bool
+	// applied counts the records that were applied up to the snapshot.
+	applied int64
 }
 
 // touched is an object before its first record, and the revision of its last one.
@@ -54,11 +56,13 @@ func newBuilder(base *Snapshot, codec Codec) *builder {
 		counts:  maps.Clone(base.counts),
 		first:   map[api.Key]touched{},
 		damaged: base.damaged,
+		applied: base.applied,
 	}
 }
 
 // apply applies one record. If it returns an error, the object is unchanged.
 func (b *builder) apply(record store.Record) error {
+	b.applied++
 	if _, ok := api.LookupKind(record.Key.Kind); !ok {
 		return b.applySystem(record)
 	}
@@ -234,7 +238,7 @@ func specsFirst(records []store.Record) iter.Seq[store.Record] {
 
 // snapshot finishes the builder: what the snapshot consists of is no longer modified.
 func (b *builder) snapshot(revision int64) *Snapshot {
-	return &Snapshot{revision: revision, objects: b.objects, system: b.system, counts: b.counts, damaged: b.damaged}
+	return &Snapshot{revision: revision, objects: b.objects, system: b.system, counts: b.counts, damaged: b.damaged, applied: b.applied}
 }
 
 // changes returns the differences between the base and the snapshot, one for each object, in the

@@ -131,6 +131,7 @@ func (f *Fleet) load(ctx context.Context, strict bool) error {
 	before := f.Snapshot()
 	b := newBuilder(emptySnapshot(), f.options.Codec)
 	b.first = nil
+	b.applied = before.applied // a complete reading counts as many changes as it has records
 	revision, err := f.options.Store.Load(ctx, func(record store.Record) error {
 		err := b.load(before, record)
 		if err == nil || strict && errors.Is(err, store.ErrWrongKey) {

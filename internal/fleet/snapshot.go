@@ -37,6 +37,8 @@ type Snapshot struct {
 	counts map[api.Kind]int // replaced, never modified
 	// damaged holds what cannot be read, or is nil; replaced, never modified.
 	damaged map[api.Key]*Damage
+	// applied counts the records that were applied up to this snapshot.
+	applied int64
 }
 
 // treeDegree keeps the tree flat; a change copies the nodes on the path to the object.
@@ -49,6 +51,10 @@ func emptySnapshot() *Snapshot {
 		counts:  map[api.Kind]int{},
 	}
 }
+
+// ChangedSince returns how many records were applied since an earlier snapshot: the earlier one keeps
+// at most as many old versions of objects in memory.
+func (s *Snapshot) ChangedSince(earlier *Snapshot) int64 { return s.applied - earlier.applied }
 
 // Revision returns the store revision of the snapshot.
 func (s *Snapshot) Revision() int64 { return s.revision }

@@ -313,6 +313,13 @@ func TestPicturesAreForgotten(t *testing.T) {
 		defer s.pictures.mu.Unlock()
 		return len(s.pictures.kept)
 	}
+	before := s.fleet.Snapshot()
+	begin()
+	begin()
+	if n := s.fleet.Snapshot().ChangedSince(before); n != 2 {
+		t.Errorf("%d changes, want 2", n)
+	}
+	now.advance(pictureRest + time.Second)
 	if s.do(http.MethodGet, "/v1/clusters", ""); kept() != 0 {
 		t.Error("a picture is kept of a list that does not go on")
 	}

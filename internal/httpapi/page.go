@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"iter"
@@ -13,7 +14,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
-	"github.com/scheduler/terraform-provider-scheduler/internal/jsontext"
+	"github.com/scheduler/terraform-provider-scheduler/internal/jsonform"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -32,10 +33,9 @@ const pageBytes = 32 << 10
 
 // WriteJSON implements operation.Streamed. It writes an api.List.
 func (p *page) WriteJSON(w io.Writer) error {
-	buffer := operation.BorrowBuffer()
-	defer buffer.GiveBack()
-	text := append(buffer.Text, `{"items":[`...)
-	defer func() { buffer.Text = text }()
+	text := operation.BorrowBuffer()
+	defer operation.GiveBack(text)
+	text.WriteString(`{"items":[`)
 	n, next, last := 0, "", api.Key{}
 	for entry := range p.entries() {
 		if n == p.limit {
@@ -43,34 +43,34 @@ func (p *page) WriteJSON(w io.Writer) error {
 			break
 		}
 		if n > 0 {
-			text = append(text, ',')
+			text.WriteByte(',')
 		}
 		n, last = n+1, api.KeyOf(entry.Object)
-		var err error
-		if text, err = jsontext.Append(text, p.objects.view.shown(p.query.who, entry.Object)); err != nil {
+		if err := jsonform.Write(text, p.objects.view.shown(p.query.who, entry.Object)); err != nil {
 			return err
 		}
-		if len(text) >= pageBytes {
-			p.send(w, text)
-			text = text[:0]
+		if text.Len() >= pageBytes {
+			p.send(w, text.Bytes())
+			text.Reset()
 		}
+	}
+	end := api.List[api.Object]{
+		ResourceVersion: strconv.FormatInt(p.query.Revision, 10), Damaged: p.objects.damagedIn(p.query, p.picture.Snapshot),
 	}
 	if next != "" {
 		p.query.After = next
 		p.objects.pictures.keep(p.picture)
-		text = jsontext.AppendString(append(text, `],"continue":`...), p.query.String())
-	} else {
-		text = append(text, ']')
+		end.Continue = p.query.String()
 	}
-	text = jsontext.AppendString(append(text, `,"resource_version":`...), strconv.FormatInt(p.query.Revision, 10))
-	if damaged := p.objects.damagedIn(p.query, p.picture.Snapshot); len(damaged) > 0 {
-		var err error
-		if text, err = jsontext.Append(append(text, `,"damaged":`...), damaged); err != nil {
-			return err
-		}
+	rest, err := jsonform.Marshal(end)
+	if err != nil {
+		return err
 	}
-	text = append(text, "}\n"...)
-	p.send(w, text)
+	// What follows on the objects is what follows on none.
+	text.WriteByte(']')
+	text.Write(bytes.TrimPrefix(rest, []byte(`{"items":null`)))
+	text.WriteByte('\n')
+	p.send(w, text.Bytes())
 	return nil
 }
 
@@ -164,15 +164,17 @@ func (p *picture) namespacesOf(kind api.Kind) []string {
 // afterNames is after every name, which has only small letters, digits and dashes.
 const afterNames = "~"
 
-// What keeps pictures of lists that go on. A picture holds what has changed since, so one
-// is not kept long: without it a list goes on from the store.
+// What keeps pictures of lists that go on. Pictures share what is the same in them and now.
+// All together they hold at most the versions before pictureLag changes, about 100 MB, and
+// each the inner nodes of its tree as far as these changes touch them, which with 1,000,000
+// objects are at most 20 MB. Without its picture a list goes on from the store.
 const (
-	maxPictures = 8
+	maxPictures = 4
 	// pictureRest is how long a picture is kept for the next page, pictureAge how long
-	// for all of them, and pictureLag how many revisions it may be behind.
+	// for all of them, and pictureLag how many changes of objects it may be behind.
 	pictureRest = 5 * time.Second
 	pictureAge  = time.Minute
-	pictureLag  = 5000
+	pictureLag  = 50_000
 )
 
 // pictures are those that lists go on with.
@@ -194,7 +196,7 @@ type keptPicture struct {
 func (ps *pictures) at(revision int64, present *fleet.Snapshot) *picture {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	ps.forget(present.Revision())
+	ps.forget(present)
 	if revision == 0 {
 		revision = present.Revision()
 	}
@@ -226,10 +228,10 @@ func (ps *pictures) keep(p *picture) {
 }
 
 // forget drops what has been kept for long enough.
-func (ps *pictures) forget(present int64) {
+func (ps *pictures) forget(present *fleet.Snapshot) {
 	now := ps.now()
 	ps.kept = slices.DeleteFunc(ps.kept, func(k *keptPicture) bool {
-		return now.Sub(k.used) > pictureRest || now.Sub(k.since) > pictureAge || present-k.Revision() > pictureLag
+		return now.Sub(k.used) > pictureRest || now.Sub(k.since) > pictureAge || present.ChangedSince(k.Snapshot) > pictureLag
 	})
 }
 
@@ -241,7 +243,7 @@ func (ps *pictures) sweep(ctx context.Context, present func() *fleet.Snapshot) {
 		select {
 		case <-ticker.C:
 			ps.mu.Lock()
-			ps.forget(present().Revision())
+			ps.forget(present())
 			ps.mu.Unlock()
 		case <-ctx.Done():
 			return

@@ -13,7 +13,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/jsontext"
+	"github.com/scheduler/terraform-provider-scheduler/internal/jsonform"
 )
 
 // ErrDamaged is returned for a stored value that cannot be decoded.
@@ -63,7 +63,7 @@ func (c *Codec) EncodeSpec(object api.Object) ([]byte, error) {
 			document.Sealed[field] = c.sealer.seal(key, field, secret.Reveal())
 		}
 	}
-	value, err := jsontext.Append(nil, document)
+	value, err := jsonform.Marshal(document)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", key, err)
 	}
@@ -118,7 +118,7 @@ const compressAbove = 64 << 10
 // EncodeStatus returns the value of the derived part of an object: JSON, compressed with gzip if it
 // is large.
 func (c *Codec) EncodeStatus(object api.Object) ([]byte, error) {
-	value, err := jsontext.Append(nil, object.StatusPart())
+	value, err := jsonform.Marshal(object.StatusPart())
 	if err != nil {
 		return nil, fmt.Errorf("encode the status of %s: %w", api.KeyOf(object), err)
 	}

@@ -1,18 +1,19 @@
 package operation
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/jsontext"
+	"github.com/scheduler/terraform-provider-scheduler/internal/jsonform"
 )
 
 // EncodeJSON renders an answer; what the API shows always has a JSON form.
 func EncodeJSON(v any) []byte {
-	text, err := jsontext.Append(nil, v)
+	text, err := jsonform.Marshal(v)
 	if err != nil {
 		return []byte(`{"title":"Internal Server Error","status":500}`)
 	}
@@ -31,39 +32,36 @@ var JSONFormat = huma.Format{
 			return streamed.WriteJSON(w)
 		}
 		buffer := BorrowBuffer()
-		defer buffer.GiveBack()
-		var err error
-		if buffer.Text, err = jsontext.Append(buffer.Text, v); err != nil {
+		defer GiveBack(buffer)
+		if err := jsonform.Write(buffer, v); err != nil {
 			return err
 		}
-		buffer.Text = append(buffer.Text, '\n')
-		_, err = w.Write(buffer.Text)
+		buffer.WriteByte('\n')
+		_, err := w.Write(buffer.Bytes())
 		return err
 	},
 	Unmarshal: json.Unmarshal,
 }
 
-// Buffer holds an answer, or a piece of one, until it is written.
-type Buffer struct{ Text []byte }
-
 // maxBuffer is how much memory of a buffer is kept for the next answer.
 const maxBuffer = 128 << 10
 
-var buffers = sync.Pool{New: func() any { return &Buffer{} }}
+// buffers hold answers, or pieces of them, until they are written.
+var buffers = sync.Pool{New: func() any { return &bytes.Buffer{} }}
 
-// BorrowBuffer returns an empty buffer.
-func BorrowBuffer() *Buffer {
-	buffer, ok := buffers.Get().(*Buffer)
+// BorrowBuffer returns an empty buffer for an answer, or a piece of one.
+func BorrowBuffer() *bytes.Buffer {
+	buffer, ok := buffers.Get().(*bytes.Buffer)
 	if !ok {
-		buffer = &Buffer{} // nothing else is in the pool
+		return &bytes.Buffer{} // nothing else is in the pool
 	}
-	buffer.Text = buffer.Text[:0]
+	buffer.Reset()
 	return buffer
 }
 
 // GiveBack ends the use of a buffer.
-func (b *Buffer) GiveBack() {
-	if cap(b.Text) <= maxBuffer {
-		buffers.Put(b)
+func GiveBack(buffer *bytes.Buffer) {
+	if buffer.Cap() <= maxBuffer {
+		buffers.Put(buffer)
 	}
 }
