@@ -12,11 +12,11 @@ import (
 // failure or a fail-back takes no longer than if it had begun now. It reports whether
 // there were any. What the status shares with others is left alone.
 func Redate(s *api.WorkloadStatus, now time.Time) (redated bool) {
-	now = now.UTC()
 	ahead := func(t *time.Time) bool { return t != nil && t.After(now) }
 	correct := func(t **time.Time) {
 		if ahead(*t) {
-			*t, redated = &now, true
+			at := now.UTC()
+			*t, redated = &at, true
 		}
 	}
 	correct(&s.ScheduledAt)
@@ -31,7 +31,7 @@ func Redate(s *api.WorkloadStatus, now time.Time) (redated bool) {
 		for i := range s.Evictions {
 			e := &s.Evictions[i]
 			if ahead(e.Since) && e.Until != nil {
-				until := now.Add(e.Until.Sub(*e.Since))
+				until := now.UTC().Add(e.Until.Sub(*e.Since))
 				e.Until = &until
 			}
 			correct(&e.Since)

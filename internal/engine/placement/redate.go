@@ -14,13 +14,13 @@ func Redated(s *api.PlacementStatus, now time.Time) *api.PlacementStatus {
 	if s.ScheduledAt == nil || !s.ScheduledAt.After(now) {
 		return s // nothing of a decision is newer than its last change
 	}
-	now = now.UTC()
+	at := now.UTC() // now itself stays off the heap
 	redated := *s
-	redated.ScheduledAt = &now
+	redated.ScheduledAt = &at
 	redated.Decisions = slices.Clone(s.Decisions)
 	for i := range redated.Decisions {
 		if d := &redated.Decisions[i]; d.Since != nil && d.Since.After(now) {
-			d.Since = &now
+			d.Since = &at
 		}
 	}
 	return &redated
