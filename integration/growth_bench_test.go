@@ -3,12 +3,13 @@
 package integration
 
 import (
+	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"testing"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
@@ -59,13 +60,15 @@ func measureGrowth(b *testing.B, size fleetSize) {
 	b.ReportMetric(time.Since(began).Seconds(), "restart-s")
 	report("restart", p)
 	before := p.figure(b, "process_cpu_seconds_total")
-	resp, err := http.Get(p.url + "/v1/placements")
-	if err != nil {
-		b.Fatal(err)
+	listed := 0
+	for _, err := range p.client.List(context.Background(), api.KindPlacement, client.ListOptions{}) {
+		if err != nil {
+			b.Fatal(err)
+		}
+		listed++
 	}
-	defer resp.Body.Close()
-	if n, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
-		b.Fatalf("the list of all placements: %d after %d bytes, %v", resp.StatusCode, n, err)
+	if listed != size.placements {
+		b.Fatalf("%d placements are listed", listed)
 	}
 	b.ReportMetric(p.figure(b, "process_cpu_seconds_total")-before, "list-cpu-s")
 	b.ReportMetric(0, "ns/op")

@@ -99,8 +99,7 @@ var panels = []panel{
 	}},
 	{"Memory in MiB", []series{
 		{"first-pass-peak-MiB", "first decisions, peak", "#2563eb"},
-		{"restart-peak-MiB", "restart, peak", "#d97706"},
-		{"restart-rest-MiB", "after a restart, at rest", "#7c3aed"},
+		{"restart-rest-MiB", "after a restart", "#d97706"},
 		{"database-MiB", "database on disk", "#6b7280"},
 	}},
 }
@@ -165,6 +164,10 @@ func (p panel) draw(svg *strings.Builder, sizes []size) {
 	}
 	for i, line := range p.series {
 		var points []string
+		beside := -6.0 // above the first line, below the others
+		if i > 0 {
+			beside = 14
+		}
 		for _, s := range sizes {
 			v := s.figures[line.unit]
 			if v <= 0 {
@@ -172,7 +175,10 @@ func (p panel) draw(svg *strings.Builder, sizes []size) {
 			}
 			points = append(points, fmt.Sprintf("%.1f,%.1f", x(s.placements), y(v)))
 			fmt.Fprintf(svg, `<circle cx="%.1f" cy="%.1f" r="3.5" fill="%s"/><text x="%.1f" y="%.1f" text-anchor="end" font-size="10" fill="%s">%s</text>`+"\n",
-				x(s.placements), y(v), line.color, x(s.placements)-6, y(v)-5, line.color, short(v))
+				x(s.placements), y(v), line.color, x(s.placements)-4, y(v)+beside, line.color, short(v))
+		}
+		if len(points) == 0 {
+			continue // it was not measured
 		}
 		fmt.Fprintf(svg, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`+"\n", strings.Join(points, " "), line.color)
 		at := panelHeight - bottom + 52 + float64(i)*15
