@@ -174,7 +174,8 @@ func (b *builder) next(old *Entry, record store.Record) (*Entry, error) {
 	entry := old
 	if old != b.own {
 		copied := *old
-		entry, entry.Object = &copied, old.Object.Copy()
+		copied.Object = old.Object.Copy()
+		entry = &copied
 	}
 	status := reflect.ValueOf(entry.Object.StatusPart()).Elem()
 	if record.Value == nil {

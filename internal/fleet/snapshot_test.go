@@ -77,10 +77,17 @@ func TestSnapshotNeverChanges(t *testing.T) {
 	}
 	p := newPlacement("shop", "p3")
 	p.Status.Clusters = []string{"a", "b"}
-	s := b.wait(b.derive(p, b.put(p)))
+	spec := b.put(p)
+	s := b.wait(b.derive(p, spec))
 	before := show(s)
-	p.Metadata.Labels = map[string]string{"new": "label"}
+	held := s.Get(api.KeyOf(p)).Object.(*api.Placement) // as readers hold it for longer than the snapshot
 	p.Status.Clusters = []string{"c"}
+	b.wait(b.derive(p, spec)) // a status alone
+	if got := held.Status.Clusters; !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("an object that was read before has the status of a later write: %v", got)
+	}
+	p.Metadata.Labels = map[string]string{"new": "label"}
+	p.Status.Clusters = []string{"d"}
 	b.derive(p, b.put(p))
 	b.delete(api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "p4"})
 	after := b.wait(b.put(newPlacement("shop", "later")))
