@@ -12,7 +12,7 @@ func Sleep(d time.Duration) {
 	if onMachineClock() {
 		panic("the test sleeps for " + d.String() + " outside of a bubble of testing/synctest") //nolint:forbidigo // any goroutine of a test may sleep, and has no other way to fail it
 	}
-	time.Sleep(d) //nolint:forbidigo // see above
+	time.Sleep(d)
 }
 
 // onMachineClock reports whether the clock is that of the machine, which system calls show in a bubble, too. The clock

@@ -20,6 +20,7 @@ package main
 import (
 	"fmt"
 	"go/ast"
+	"go/token"
 	"go/types"
 	"os"
 	"path/filepath"
@@ -222,7 +223,9 @@ func (u *users) implement(p *packages.Package, all []*packages.Package) {
 	}
 }
 
-var errorType = types.Universe.Lookup("error").Type().Underlying().(*types.Interface)
+var errorType = types.NewInterfaceType([]*types.Func{
+	types.NewFunc(token.NoPos, nil, "Error", types.NewSignatureType(nil, nil, nil, nil, types.NewTuple(types.NewVar(token.NoPos, nil, "", types.Typ[types.String])), false)),
+}, nil).Complete()
 
 // named is an object with the name by which a reader finds it.
 type named struct {
@@ -251,7 +254,7 @@ func exported(p *packages.Package) []named {
 		}
 		isError := types.Implements(types.NewPointer(typ), errorType)
 		for m := range typ.Methods() {
-			if m.Exported() && !(isError && slices.Contains([]string{"As", "Is", "Unwrap"}, m.Name())) {
+			if m.Exported() && (!isError || !slices.Contains([]string{"As", "Is", "Unwrap"}, m.Name())) {
 				out = append(out, named{m, name + "." + m.Name()})
 			}
 		}
