@@ -10,7 +10,7 @@ import (
 	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
 
-// arktosBackend is what the routes of the Arktos API need.
+// arktosBackend implements the backend of the Arktos API.
 type arktosBackend struct {
 	view      *view
 	waits     *waits

@@ -13,20 +13,19 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
 
-// open are the paths that need no token: what a load balancer asks, the description of
-// the API, and what servers say to each other, which is sealed.
+// open are the paths that need no token: health checks, the description of the API, and messages
+// between servers, which are encrypted.
 var open = map[string]bool{"/healthz": true, "/readyz": true, openAPIPath: true, relayPath: true}
 
-// authenticate finds out who makes a request. Where no token is demanded
-// everybody is an administrator: the server then listens on loopback only, or
-// was told to be insecure.
+// authenticate determines who makes a request. If no token is required, everybody is an
+// administrator: the server then listens on loopback only, or was started with --insecure.
 func (s *Server) authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if open[r.URL.Path] {
 			next.ServeHTTP(w, r)
 			return
 		}
-		// Until the tokens are known, a good one must not be called unknown.
+		// Until the tokens are loaded, a valid one must not be rejected.
 		if !s.sessions.Loaded() {
 			problem.Write(w, problem.Unavailable("the server is still loading its objects: repeat the request"))
 			return
@@ -35,7 +34,7 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 		text = strings.TrimSpace(text)
 		given := strings.EqualFold(scheme, "Bearer") && text != ""
 		required := s.sessions.Required()
-		// The first token may have been made through another server a moment ago.
+		// The first token may just have been created through another server.
 		if !required && given && s.waits.leading.behind(r.Context()) {
 			required = s.sessions.Required()
 		}
@@ -55,14 +54,14 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 				return
 			}
 		}
-		// A good token never gets here, so whoever shares the address of an
-		// attacker is not locked out.
+		// A valid token never gets here, so clients that share an attacker's address are not locked
+		// out.
 		if !s.logins.Allow(serve.ClientOf(r.RemoteAddr)) {
 			s.metrics.authFailures.Inc()
 			problem.Write(w, problem.New(api.ProblemTooManyLogins, "too many failed logins from this address").WithHeader("Retry-After", "5").WithHeader("WWW-Authenticate", problem.Challenge))
 			return
 		}
-		// But for one that was made through another server a moment ago.
+		// Except for a token that was just created through another server.
 		if given && s.waits.leading.behind(r.Context()) && s.letIn(text, next, w, r) {
 			return
 		}
@@ -98,7 +97,7 @@ func refuse(given bool, issued error) (*problem.Problem, string) {
 	return problem.Unauthorized(detail), detail
 }
 
-// letIn answers a request with a token, and reports whether that is one that works.
+// letIn serves a request if its token is valid, and reports whether it is.
 func (s *Server) letIn(token string, next http.Handler, w http.ResponseWriter, r *http.Request) bool {
 	who, ok := s.sessions.Verify(token)
 	if !ok {
@@ -109,7 +108,7 @@ func (s *Server) letIn(token string, next http.Handler, w http.ResponseWriter, r
 	return true
 }
 
-// serveAs answers the request of somebody, for as long as he is let in.
+// serveAs serves a request as long as its token is valid.
 func (s *Server) serveAs(who auth.Identity, next http.Handler, w http.ResponseWriter, r *http.Request) {
 	ctx, release := s.sessions.Begin(r.Context(), who)
 	defer release()

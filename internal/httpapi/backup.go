@@ -13,12 +13,11 @@ import (
 
 const backupPath = "/v1/backup"
 
-// backupTime is how long a client may take to fetch a backup: the database may
-// have gigabytes.
+// backupTime is how long a client may take to download a backup: the database may have gigabytes.
 const backupTime = time.Hour
 
-// backup streams a backup of the store. What it holds is everybody's, so it is
-// for administrators.
+// backup streams a backup of the store. It contains the data of all namespaces, so it is for
+// administrators only.
 func (s *status) backup(w http.ResponseWriter, r *http.Request) {
 	if err := auth.Of(r.Context()).MayAdminister(); err != nil {
 		problem.Write(w, s.api.Problem(r.Context(), err))
@@ -37,8 +36,8 @@ func (s *status) backup(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// backupWriter begins the answer with the first byte, so that a backup that
-// fails before can still be a problem document.
+// backupWriter starts the response with the first byte, so that a backup that fails before can
+// still return a problem document.
 type backupWriter struct {
 	w     http.ResponseWriter
 	begun bool
@@ -51,13 +50,12 @@ func (b *backupWriter) Write(data []byte) (int, error) {
 		b.w.Header().Set("Content-Type", "application/x-tar")
 		b.w.Header().Set("Cache-Control", "no-store")
 		b.w.WriteHeader(http.StatusOK)
-		_ = http.NewResponseController(b.w).SetWriteDeadline(time.Now().Add(backupTime)) // not possible on a test recorder only
+		_ = http.NewResponseController(b.w).SetWriteDeadline(time.Now().Add(backupTime)) // fails only on a test recorder
 	}
 	return b.w.Write(data)
 }
 
-// describeBackup puts the route into the OpenAPI document; huma does not stream
-// files.
+// describeBackup adds the route to the OpenAPI document; huma does not support streaming files.
 func (s *status) describeBackup() {
 	s.api.Document().AddOperation(&huma.Operation{
 		Extensions:  map[string]any{operation.AccessExtension: string(auth.AccessAdminister)},

@@ -18,7 +18,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// changes writes objects, each compared with the truth in the store.
+// changes writes objects, each compared with the current version in the store.
 type changes struct {
 	store  Store
 	codec  Codec
@@ -34,26 +34,26 @@ type objectOutput struct {
 	Body   any
 }
 
-// stored is an object as the store has it at one moment.
+// stored is an object in the store at one revision.
 type stored struct {
 	object         api.Object
 	specRevision   int64
-	statusRevision int64 // 0 where there is no status
-	revision       int64 // of the last change, status included
-	// damage is set on an object that is damaged. Its object is then nil, and it
-	// can only be replaced or deleted.
+	statusRevision int64 // 0 if there is no status
+	revision       int64 // of the last change, including the status
+	// damage is set if the object is damaged. Then object is nil, and the object can only be
+	// replaced or deleted.
 	damage *damagedParts
 }
 
 // damagedParts says which parts of an object are damaged.
 type damagedParts struct {
 	spec, status bool
-	// generation is what the status that is left says about the spec that is lost.
+	// generation is the generation of the lost spec according to the remaining status.
 	generation int64
 }
 
-// load reads an object past the fleet, so that a write compares with the truth.
-// It returns nil when there is none.
+// load reads an object from the store instead of the fleet, so that a write is compared with the
+// current version. It returns nil if there is none.
 func (c *changes) load(ctx context.Context, key api.Key) (*stored, error) {
 	current, err := c.loadAnyhow(ctx, key)
 	if err == nil && current != nil && current.damage != nil {
@@ -62,7 +62,7 @@ func (c *changes) load(ctx context.Context, key api.Key) (*stored, error) {
 	return current, err
 }
 
-// loadAnyhow is load for who can do with an object that is damaged.
+// loadAnyhow is load for callers that accept a damaged object.
 func (c *changes) loadAnyhow(ctx context.Context, key api.Key) (*stored, error) {
 	spec, status, err := c.store.Read(ctx, key)
 	if err != nil {
@@ -96,8 +96,7 @@ func (c *changes) loadAnyhow(ctx context.Context, key api.Key) (*stored, error) 
 	return current, nil
 }
 
-// observedGeneration is the generation that a status answers, 0 where it does
-// not say.
+// observedGeneration returns the observed generation in a status, or 0.
 func observedGeneration(object api.Object) int64 {
 	field := reflect.ValueOf(object.StatusPart()).Elem().FieldByName("ObservedGeneration")
 	if !field.IsValid() {
@@ -106,29 +105,28 @@ func observedGeneration(object api.Object) int64 {
 	return field.Int()
 }
 
-// maxAttempts bounds how often a write starts again because another write came
-// in between.
+// maxAttempts limits how often a write is retried because of concurrent writes.
 const maxAttempts = 100
 
-// successor is the next version of an object, and what is written or checked
-// with it in one transaction.
+// successor is the next version of an object, with what is written or checked in the same
+// transaction.
 type successor struct {
 	object api.Object
 	also   []store.Write
-	// decide completes it with a decision that is written along, where one was
-	// promised. It is called once it is known that the object may be written.
+	// decide adds the decision that a preview promised. It is called once it is known that the
+	// object may be written.
 	decide func(*successor) error
 }
 
-// change loads an object, lets next make its successor and stores that if
-// nobody wrote in between; otherwise it starts again. Every object that is written
-// comes through here, and with it all that it names. A nil successor leaves
-// the object as it is. It returns what the store has afterwards.
+// change loads an object, creates its successor with next, and stores that if there was no
+// concurrent write; otherwise it retries. Every write of an object, and the check of its
+// references, goes through here. A nil successor leaves the object unchanged. It returns what is
+// stored afterwards.
 func (c *changes) change(ctx context.Context, key api.Key, pre precondition, next func(current *stored) (*successor, error)) (*stored, error) {
 	return c.changeLoaded(ctx, key, c.load, pre, next)
 }
 
-// changeLoaded is change with a way to load the object.
+// changeLoaded is change with a function to load the object.
 func (c *changes) changeLoaded(ctx context.Context, key api.Key, load func(context.Context, api.Key) (*stored, error), pre precondition, next func(current *stored) (*successor, error)) (*stored, error) {
 	for range maxAttempts {
 		current, err := load(ctx, key)
@@ -206,16 +204,16 @@ func (c *changes) attempt(ctx context.Context, key api.Key, current *stored, pre
 	return &stored{object: object, specRevision: revision, revision: revision}, true, nil
 }
 
-// created fills in what the server keeps of a new object.
+// created sets the server's metadata of a new object.
 func created(meta *api.Metadata, now time.Time) {
 	var id [16]byte
-	_, _ = rand.Read(id[:]) // never fails: crypto/rand ends the process instead
+	_, _ = rand.Read(id[:]) // never fails: crypto/rand crashes the program instead
 	meta.UID = hex.EncodeToString(id[:])
 	meta.Generation = 1
 	meta.CreatedAt, meta.ModifiedAt = &now, &now
 }
 
-// replaced carries over what the server keeps of the object before.
+// replaced carries over the server's metadata of the previous version.
 func replaced(meta *api.Metadata, before api.Metadata, now time.Time) {
 	meta.UID = before.UID
 	meta.Generation = before.Generation + 1
@@ -251,7 +249,7 @@ func (c *changes) remove(ctx context.Context, key api.Key, pre precondition) (in
 		if err := pre.check(current); err != nil {
 			return 0, err
 		}
-		// The store deletes the status along with it.
+		// The store deletes the status too.
 		revision, err := c.store.Commit(ctx, store.Write{Key: key, Part: store.Spec, Expect: current.specRevision})
 		if isConflict(err) {
 			continue
@@ -264,7 +262,7 @@ func (c *changes) remove(ctx context.Context, key api.Key, pre precondition) (in
 	return 0, problem.New(api.ProblemConflict, "%s is being changed by too many others: repeat the request", key)
 }
 
-// mayRemove is asked before the object is known.
+// mayRemove is checked before the object is looked up.
 func (c *changes) mayRemove(who auth.Identity, key api.Key) error {
 	err := c.rights.MayRemove(who, key)
 	if errors.Is(err, auth.ErrNoCluster) {
@@ -273,7 +271,7 @@ func (c *changes) mayRemove(who auth.Identity, key api.Key) error {
 	return err
 }
 
-// mayWrite is asked once the object is known.
+// mayWrite is checked once the object is known.
 func (c *changes) mayWrite(who auth.Identity, object api.Object) error {
 	err := c.rights.MayWrite(who, object)
 	if errors.Is(err, auth.ErrNoCluster) {
@@ -282,10 +280,9 @@ func (c *changes) mayWrite(who auth.Identity, object api.Object) error {
 	return err
 }
 
-// mayPut is asked before an object is written. Where it belongs to a cluster,
-// the cluster has to be there still when it is written, and to be the one the
-// permission is for: the returned write checks that. Afresh, the cluster is read
-// from the store, because the fleet's copy proved to be outdated.
+// mayPut is checked before an object is written. If it belongs to a cluster, the cluster that was
+// checked must still exist when the object is written: the returned writes check that. With afresh,
+// the cluster is read from the store, because the fleet's copy proved to be outdated.
 func (c *changes) mayPut(ctx context.Context, who auth.Identity, object api.Object, afresh bool) ([]store.Write, error) {
 	if !auth.OfCluster(object.ObjectKind()) {
 		return nil, who.MayWrite(object)
@@ -319,14 +316,14 @@ func collectionOf(object api.Object) string {
 	return info.Collection
 }
 
-// outcome waits, and answers the object as it then is: with the decision where
-// there is one by now, else as it was written.
+// outcome waits, and returns the object as it then is: with the decision if there is one by now,
+// otherwise as it was written.
 func (c *changes) outcome(ctx context.Context, written *stored, wait time.Duration, status int) *objectOutput {
 	c.waits.await(ctx, written.revision, wait)
 	return c.present(ctx, written, status)
 }
 
-// present answers an object as it is now, or as it was written where that is newer.
+// present returns an object as it is now, or as it was written if that is newer.
 func (c *changes) present(ctx context.Context, written *stored, status int) *objectOutput {
 	object, revision := written.object, written.revision
 	if entry := c.fleet.Snapshot().Get(api.KeyOf(object)); entry != nil && entry.Revision() >= revision {

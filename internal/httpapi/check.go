@@ -6,25 +6,24 @@ import (
 	"strings"
 )
 
-// CheckState is how a check of readiness came out.
+// CheckState is the result of a readiness check.
 type CheckState string
 
-// The states. A warning leaves the server ready.
+// States. With a warning, the server is still ready.
 const (
 	CheckOK      CheckState = "ok"
 	CheckWarning CheckState = "warning"
 	CheckError   CheckState = "error"
 )
 
-// Check is one thing that readiness looks at. Everybody may see it, so it names
-// no objects.
+// Check is one readiness check. It is public, so it must not name objects.
 type Check struct {
 	Name   string
 	State  CheckState
 	Detail string
 }
 
-// check passes, or fails with an error.
+// check returns a passed or failed check.
 func check(name string, err error) Check {
 	if err != nil {
 		return Check{name, CheckError, err.Error()}
@@ -32,7 +31,7 @@ func check(name string, err error) Check {
 	return Check{Name: name, State: CheckOK}
 }
 
-// failed is the first check that fails, nil where all pass.
+// failed returns the first failed check, or nil.
 func failed(checks []Check) *Check {
 	for i, c := range checks {
 		if c.State == CheckError {
@@ -42,10 +41,10 @@ func failed(checks []Check) *Check {
 	return nil
 }
 
-// checkMarks begin the lines of a list of checks, as Kubernetes writes them.
+// checkMarks are the prefixes in a list of checks, as in Kubernetes.
 var checkMarks = map[CheckState]string{CheckOK: "[+]", CheckWarning: "[!]", CheckError: "[-]"}
 
-// listed is one line for each check, and one that sums up.
+// listChecks returns one line for each check, and a summary.
 func listChecks(checks []Check) string {
 	var text strings.Builder
 	for _, c := range checks {
@@ -61,7 +60,7 @@ func listChecks(checks []Check) string {
 	return text.String() + "readyz check passed\n"
 }
 
-// readiness answers 503 while a check fails. With verbose it lists all of them.
+// readiness responds with 503 while a check fails. With verbose, it lists all checks.
 func (s *status) readiness(w http.ResponseWriter, r *http.Request) {
 	checks := s.checks()
 	status, text := http.StatusOK, "ok\n"

@@ -29,7 +29,7 @@ type liveInput struct {
 
 type liveOutput struct{ Body *api.LiveOpenStack }
 
-// cloudRoutes adds what only clouds have.
+// cloudRoutes adds the routes of clouds.
 func (r *reports) cloudRoutes() {
 	clouds, _ := api.LookupKind(api.KindCloud)
 	path := collectionPath(clouds, false) + "/{name}"
@@ -45,7 +45,7 @@ func (r *reports) cloudRoutes() {
 	operation.Register(r.api, operation.AtLeader(live), r.liveOpenStack)
 }
 
-// cloud is the cloud that a path names.
+// cloud returns the cloud in a path.
 func (r *reports) cloud(key api.Key) (*api.Cloud, error) {
 	entry := r.fleet.Snapshot().Get(key)
 	if entry == nil {
@@ -109,8 +109,8 @@ func (r *reports) liveOpenStack(ctx context.Context, in *liveInput) (*liveOutput
 	if err != nil {
 		return nil, err
 	}
-	// The projects of a cloud are those of all who use it, not only of the
-	// namespaces that may see the cloud.
+	// The projects of a cloud belong to all of its users, not only to the namespaces that may see
+	// the cloud.
 	if err := who.MayRead(cloud); err != nil || who.Bound() && len(auth.Owners(cloud)) == 0 {
 		return nil, who.Forbidden("list the projects of " + key.String())
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 )
 
-// parseRequestTimeout is 0 where the client gives no time.
+// parseRequestTimeout returns 0 if the client sends none.
 func parseRequestTimeout(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
@@ -27,9 +27,8 @@ func parseRequestTimeout(text string) (time.Duration, error) {
 	return timeout, nil
 }
 
-// limitWork ends the work on a request when its client no longer waits: with the
-// connection, or with the time that the client gives. A tenth of that is left for
-// the answer to arrive in.
+// limitWork cancels a request when its client no longer waits: when the connection is closed, or
+// when the time sent by the client has passed, of which a tenth is reserved for the response.
 func limitWork(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		timeout, err := parseRequestTimeout(r.Header.Get(api.RequestTimeoutHeader))

@@ -1,5 +1,4 @@
-// Package httpapi is the REST API: it decodes and checks what users send,
-// writes it to the store, waits for the decision that follows, and shows
-// objects from the fleet. It knows the kinds only through api.Kinds: a new kind
-// gets its routes, its documentation and its permissions from its line there.
+// Package httpapi is the REST API: it decodes and validates requests, writes to the store, waits
+// for the resulting decision, and shows objects of the fleet. It knows kinds only through
+// api.Kinds, from which routes, documentation and permissions of each kind are derived.
 package httpapi

@@ -13,24 +13,23 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 )
 
-// maxEncoded bounds what is kept, for all watches together, of changes in the form
-// in which they are sent.
+// maxEncoded limits the size of cached encodings of changes, for all watches together.
 const maxEncoded = 16 << 20
 
-// encodings keeps changes in the form in which they are sent, so that each is
-// encoded once for all watches that show it alike. It holds the latest ones up to
-// maxEncoded; whoever is still writing one that falls out is too slow.
+// encodings caches changes in encoded form, so that each is encoded once for all watches that show
+// it in the same form. It holds the latest ones up to maxEncoded; a watch that is still writing an
+// evicted one is too slow.
 type encodings struct {
 	mu       sync.Mutex
 	pieces   map[encodingKey]*list.Element // of *encoding
 	order    list.List
 	bytes    int
 	watchers int
-	most     int           // watches at a time since there was none
+	most     int           // maximum number of concurrent watches since there were none
 	left     chan struct{} // gets a value when many have left
 }
 
-// encodingKey tells apart what differs: the change, and for whom it is shown.
+// encodingKey identifies an encoding: the change, and for whom it is shown.
 type encodingKey struct {
 	event  *event
 	change int
@@ -43,11 +42,11 @@ type encoding struct {
 	once    sync.Once
 	data    []byte
 	counted int
-	// readers are those who are writing it.
+	// readers are the watches that are writing it.
 	readers map[*watchStream]struct{}
 }
 
-// enter and leave count the watches. Without any, nothing is kept.
+// enter and leave count the watches. Without any, nothing is cached.
 func (e *encodings) enter() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -64,19 +63,19 @@ func (e *encodings) leave() {
 	if e.bytes > maxEncoded/4 || e.most > manyWatches {
 		select {
 		case e.left <- struct{}{}:
-		default: // it is known already
+		default: // already notified
 		}
 	}
 	e.pieces, e.bytes, e.most = nil, 0, 0
 	e.order.Init()
 }
 
-// manyWatches are as many as take memory that is worth giving back.
+// manyWatches is how many watches use an amount of memory that is worth returning.
 const manyWatches = 50
 
-// giveBack returns the memory of watches that have left to the system, until ctx
-// ends. A server that nobody asks for anything would not do so for minutes. It
-// costs a collection, so it is not done often.
+// giveBack returns the memory of watches that have ended to the operating system, until ctx is
+// done. An idle server would not do so for minutes. It costs a garbage collection, so it is not
+// done often.
 func (e *encodings) giveBack(ctx context.Context) {
 	for {
 		select {
@@ -84,15 +83,15 @@ func (e *encodings) giveBack(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if !backoff.Wait(ctx, 15*time.Second) { // their connections end, too
+		if !backoff.Wait(ctx, 15*time.Second) { // wait for their connections to end too
 			return
 		}
 		debug.FreeOSMemory()
 	}
 }
 
-// use gives a reader the encoding of a change while it writes it; encode makes it
-// where there is none.
+// use passes the encoding of a change to write on behalf of a reader; encode creates it if
+// necessary.
 func (e *encodings) use(reader *watchStream, key encodingKey, encode func() []byte, write func([]byte) error) error {
 	piece := e.take(reader, key)
 	defer e.give(reader, piece)
@@ -108,7 +107,7 @@ func (e *encodings) use(reader *watchStream, key encodingKey, encode func() []by
 	return write(piece.data)
 }
 
-// errNotEncoded is for those who waited for an encoding that failed.
+// errNotEncoded is returned to readers that waited for an encoding that failed.
 var errNotEncoded = errors.New("the change could not be encoded")
 
 func (e *encodings) take(reader *watchStream, key encodingKey) *encoding {
@@ -128,14 +127,14 @@ func (e *encodings) take(reader *watchStream, key encodingKey) *encoding {
 	return piece
 }
 
-// count adds what was encoded, and drops the oldest where that is too much. It
-// returns those who are still writing it.
+// count adds an encoding, and evicts the oldest ones beyond the limit. It returns the readers that
+// are still writing these.
 func (e *encodings) count(piece *encoding) (slow []*watchStream) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	element, kept := e.pieces[piece.key]
 	if !kept || element.Value != any(piece) {
-		return nil // dropped meanwhile
+		return nil // evicted in the meantime
 	}
 	piece.counted = cap(piece.data)
 	e.bytes += piece.counted

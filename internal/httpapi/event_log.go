@@ -11,54 +11,53 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
-// eventLog keeps the latest changes, so that a watch can resume after a broken
-// connection. It is a linked list: readers walk it at their own pace, and none
-// of them can hold up another or the writer.
+// eventLog keeps the latest changes, so that a watch can resume after its connection broke. It is a
+// linked list: readers walk it at their own pace, and none of them blocks another or the writer.
 type eventLog struct {
 	keep int // publications
 
 	mu          sync.Mutex
 	started     bool
 	first, last *event
-	written     *event // the last one that is stored
-	length      int    // events after first
-	changes     int    // changes in them
+	written     *event // the last stored one
+	length      int    // number of events after first
+	changes     int    // number of changes in them
 	snapshot    *fleet.Snapshot
-	// early is unstored, and about a revision that is still to be appended.
+	// early are unstored changes at earlyAt, a revision that has not been appended yet.
 	early   []api.Key
 	earlyAt int64
-	// polls end when what is unstored of an object changes.
+	// polls are canceled when unstored data of an object changes.
 	polls map[api.Key]map[*poll]struct{}
 
 	encoded encodings
 }
 
-// poll is a request that waits for something new about an object.
+// poll is a request that waits for a change of an object.
 type poll struct{ end context.CancelFunc }
 
-// keepChanges bounds the log by what it holds, too: each change keeps its version, and
-// perhaps the one before it, in memory.
+// keepChanges also limits the log by the number of changes: each keeps its version, and perhaps the
+// previous one, in memory.
 const keepChanges = 20_000
 
-// keepBytes bounds it by how large the changed objects are.
+// keepBytes limits it by the size of the changed objects.
 const keepBytes = 32 << 20
 
-// event is what one publication of the fleet changed, or which objects are shown
-// otherwise since although nothing was written.
+// event contains the changes of one publication of the fleet, or the objects that are shown
+// differently since then although nothing was written.
 type event struct {
 	revision int64
-	// unstored says that nothing was written: the revision is that of the event before.
+	// unstored says that nothing was written: the revision is that of the previous event.
 	unstored bool
-	// from is the revision of the publication before. A watch that resumes between the
-	// two, because another server has published less at once, is told what it does not
-	// know. passed says that it cannot be told all of that.
+	// from is the revision of the previous publication. A watch that resumes at a revision in
+	// between, because another server has published in smaller steps, gets what it does not know.
+	// passed says that this is not completely possible.
 	from    int64
 	passed  bool
 	changes []fleet.Change
-	// clusters are those to which what has changed belongs, by name: as they were
-	// after the publication or, deleted in it, before.
+	// clusters are the clusters that the changed objects belong to, by name: as of after the
+	// publication or, if deleted in it, before.
 	clusters map[string]*api.Cluster
-	// position is how many bytes of objects have changed up to and with it.
+	// position is the total size of the objects changed up to and including this event.
 	position int64
 	next     *event
 	ready    chan struct{} // closed when next is set
@@ -69,7 +68,7 @@ func newEventLog(keep int) *eventLog {
 	return &eventLog{keep: keep, first: start, last: start, written: start, polls: map[api.Key]map[*poll]struct{}{}, encoded: encodings{left: make(chan struct{}, 1)}}
 }
 
-// follow fills the log until ctx ends.
+// follow appends changes to the log until ctx is done.
 func (l *eventLog) follow(ctx context.Context, pictures *fleet.Fleet) {
 	select {
 	case <-pictures.Ready():
@@ -82,7 +81,7 @@ func (l *eventLog) follow(ctx context.Context, pictures *fleet.Fleet) {
 	for {
 		batch, err := changes.Next(ctx)
 		if err != nil {
-			return // ctx has ended: an unbounded subscription has no other error
+			return // ctx is done: an unbounded subscription returns no other error
 		}
 		l.append(batch)
 		l.appendUnstored(damagedOtherwise(before, batch.Snapshot), batch.Revision)
@@ -90,8 +89,7 @@ func (l *eventLog) follow(ctx context.Context, pictures *fleet.Fleet) {
 	}
 }
 
-// damagedOtherwise are the objects that are damaged in only one of two pictures of the
-// fleet, or otherwise.
+// damagedOtherwise returns the objects whose damage differs between two snapshots of the fleet.
 func damagedOtherwise(before, after *fleet.Snapshot) (keys []api.Key) {
 	if before.SameDamage(after) {
 		return nil
@@ -109,20 +107,19 @@ func damagedOtherwise(before, after *fleet.Snapshot) (keys []api.Key) {
 	return keys
 }
 
-// followUnstored notes until ctx ends which objects are shown otherwise although nothing
-// was written. next waits for them.
+// followUnstored appends objects that are shown differently although nothing was written, until ctx
+// is done. next waits for them.
 func (l *eventLog) followUnstored(ctx context.Context, pictures *fleet.Fleet, next func(context.Context) ([]api.Key, error)) {
 	for {
 		keys, err := next(ctx)
 		if err != nil {
-			return // ctx has ended
+			return // ctx is done
 		}
 		l.appendUnstored(keys, pictures.Snapshot().Revision())
 	}
 }
 
-// clustersOf are the clusters to which the changed objects of a publication
-// belong; nil where there are none.
+// clustersOf returns the clusters that the changed objects of a publication belong to, or nil.
 func clustersOf(batch fleet.Batch) map[string]*api.Cluster {
 	var out map[string]*api.Cluster
 	for _, change := range batch.Changes {
@@ -144,7 +141,7 @@ func clustersOf(batch fleet.Batch) map[string]*api.Cluster {
 	return out
 }
 
-// start forgets what came before a revision, that of a picture of the fleet.
+// start drops everything before the revision of a snapshot of the fleet.
 func (l *eventLog) start(revision int64, at *fleet.Snapshot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,9 +158,9 @@ func (l *eventLog) append(batch fleet.Batch) {
 	l.takeEarly()
 }
 
-// told are changes without the versions before that nobody is told of: who may see an
-// object follows from what users write, so a change of the status alone takes it out of
-// nobody's sight. Of a first pass each would be a whole object more.
+// told returns changes without old versions that are not needed: whether an object is visible
+// depends on what users write, so a change of only the status cannot hide it. In a first pass, each
+// old version would be a whole additional object.
 func told(changes []fleet.Change) []fleet.Change {
 	told := slices.Clone(changes)
 	for i := range told {
@@ -174,7 +171,7 @@ func told(changes []fleet.Change) []fleet.Change {
 	return told
 }
 
-// trim forgets what is too long ago.
+// trim drops old events.
 func (l *eventLog) trim() {
 	for l.first != l.written && (l.length > l.keep || l.changes > keepChanges || l.last.position-l.first.position > keepBytes) {
 		l.first = l.first.next
@@ -186,9 +183,9 @@ func (l *eventLog) trim() {
 	}
 }
 
-// appendUnstored notes objects that are shown otherwise although nothing was written, as
-// who has seen a revision of the fleet says. The log comes that far first: it would
-// otherwise be taken for known to who reads from that revision on.
+// appendUnstored appends objects that are shown differently although nothing was written, as seen
+// at a revision of the fleet. It waits until the log has reached that revision: otherwise readers
+// that start from that revision would be assumed to know them.
 func (l *eventLog) appendUnstored(keys []api.Key, revision int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -201,7 +198,7 @@ func (l *eventLog) appendUnstored(keys []api.Key, revision int64) {
 	l.takeEarly()
 }
 
-// takeEarly appends what is unstored once the log has come as far as it is about.
+// takeEarly appends unstored changes once the log has reached their revision.
 func (l *eventLog) takeEarly() {
 	if !l.started || l.last.revision < l.earlyAt || len(l.early) == 0 {
 		return
@@ -220,9 +217,8 @@ func (l *eventLog) takeEarly() {
 	}
 }
 
-// merge has one event in place of all those that are unstored since the last
-// publication. They cannot be forgotten as others are: there is no newer revision from
-// which to go on without them.
+// merge replaces all unstored events since the last publication by a single one. They cannot be
+// dropped like others, because there is no newer revision to resume from.
 func (l *eventLog) merge() {
 	of, clusters := map[api.Key]fleet.Change{}, map[string]*api.Cluster{}
 	for e := l.first.next; e != nil; e = e.next {
@@ -242,8 +238,8 @@ func (l *eventLog) merge() {
 	l.first, l.written, l.length, l.changes = &first, &first, 1, len(merged.changes)
 }
 
-// poll returns a context that also ends when an object is shown otherwise although
-// nothing was written, and what releases it.
+// poll returns a context that is also canceled when an object is shown differently although nothing
+// was written, and a function to release it.
 func (l *eventLog) poll(ctx context.Context, key api.Key) (context.Context, context.CancelFunc) {
 	ctx, end := context.WithCancel(ctx)
 	p := &poll{end}
@@ -275,32 +271,31 @@ func (l *eventLog) push(e *event) {
 	l.changes += len(e.changes)
 }
 
-// changedBytes is about what it takes to tell a reader of a change.
+// changedBytes returns the approximate size of a change.
 func changedBytes(change fleet.Change) int {
-	const least = 256 // what is told of an object that is gone
+	const least = 256 // for a deleted object
 	if change.New == nil {
 		return least
 	}
 	return least + change.New.Bytes()
 }
 
-// behind is how many bytes of changes there are after an event.
+// behind returns the size of the changes after an event.
 func (l *eventLog) behind(e *event) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.last.position - e.position
 }
 
-// newest is the position after everything so far.
+// newest returns the last event.
 func (l *eventLog) newest() *event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.last
 }
 
-// after is the position after the last publication up to a revision; false when the log
-// does not know what came then. What was unstored at that revision comes after it, as
-// the revision does not tell whether the reader knows of it.
+// after returns the last event up to a revision; false if the log no longer contains it. Unstored
+// changes at that revision come after it, because it is unknown whether the reader knows them.
 func (l *eventLog) after(revision int64) (at *event, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,15 +8,15 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// How a secret is kept, which no field says of itself.
+// How secrets are kept, which the fields themselves do not describe.
 const (
 	secretKept  = "Never returned. If omitted or null, the stored value is kept; an empty string removes it."
 	secretsKept = "Never returned. If omitted or null, the stored values are kept. In a map, null keeps a value and an empty string removes it."
 )
 
-// describeFields completes what huma reads from the tags of fields: descriptions in
-// Markdown, defaults that follow from the field beside, the bounds of what is in a
-// map, how short a duration may be, and how secrets are kept.
+// describeFields adds what huma does not read from field tags: Markdown descriptions, defaults that
+// depend on the field next to it, bounds of map values, minimum durations, and how secrets are
+// kept.
 func describeFields(document *huma.OpenAPI) {
 	registry := document.Components.Schemas
 	for name, schema := range registry.Map() {

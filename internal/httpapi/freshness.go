@@ -10,12 +10,12 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// lastContactHeader says on every answer how many milliseconds ago the store was
-// last known to hold nothing newer than what the answer shows. Reads come from
-// memory and go on without the store, so it is how old they may be.
+// lastContactHeader is set on every response. It is how many milliseconds ago the store was last
+// known to have nothing newer than what the response shows. Reads are served from memory and
+// continue without the store, so this is their maximum age.
 const lastContactHeader = "Scheduler-Last-Contact"
 
-// describe sets the headers of an answer that begins now.
+// describe sets the headers of a response that is about to be written.
 func (r *request) describe(header http.Header) {
 	if r.server != "" {
 		header.Set(api.ServerHeader, r.server)
@@ -25,8 +25,7 @@ func (r *request) describe(header http.Header) {
 	}
 }
 
-// describeFreshness documents the headers on every answer that has a body of the
-// API.
+// describeFreshness documents the headers on every response with a body of the API.
 func describeFreshness(document *huma.OpenAPI) {
 	age := &huma.Param{
 		Description: "Milliseconds since the server last knew that it had everything in the store. Grows while the store does not respond; reads continue.",

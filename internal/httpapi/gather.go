@@ -5,11 +5,10 @@ import (
 	"time"
 )
 
-// gather collects what comes within a moment, so that many requests share the work that
-// each would do alone.
+// gather collects what arrives within a short time, so that many requests share work.
 type gather[T any] struct {
 	moment time.Duration
-	// hand takes what has come. Calls may overlap.
+	// hand processes what was collected. It may be called concurrently.
 	hand func(all []T)
 
 	mu  sync.Mutex

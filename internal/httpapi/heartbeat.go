@@ -45,7 +45,7 @@ func (r *reports) heartbeat(ctx context.Context, in *heartbeatInput) (*objectOut
 		}
 		return nil, err
 	}
-	if revision == 0 { // it says nothing new: there is nothing to wait for
+	if revision == 0 { // no changes: there is nothing to wait for
 		return r.changes.present(ctx, &stored{object: cluster, revision: entry.Revision()}, http.StatusOK), nil
 	}
 	return r.changes.outcome(ctx, &stored{object: cluster, revision: revision}, wait, http.StatusOK), nil
@@ -96,7 +96,7 @@ func (r *reports) plainHeartbeat(req *http.Request) (name string, ok bool) {
 		(accept == "" || accept == "*/*" || accept == "application/json")
 }
 
-// decodeReport reads the body of a heartbeat, which may have none.
+// decodeReport decodes the body of a heartbeat, which may be empty.
 func decodeReport(body []byte) (api.Heartbeat, error) {
 	var report api.Heartbeat
 	if len(body) == 0 {

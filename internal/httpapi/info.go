@@ -17,7 +17,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 )
 
-// status answers whether the server can answer for the fleet, and what it is.
+// status serves the health and the description of the server.
 type status struct {
 	api      *operation.API
 	store    Store
@@ -27,7 +27,7 @@ type status struct {
 	version  string
 	name     string
 	leading  *leading
-	// more are the checks of others.
+	// more returns the checks of other parts.
 	more     func() []Check
 	now      func() time.Time
 	logger   *slog.Logger
@@ -48,7 +48,7 @@ func (s *status) routes() {
 	}), s.finishUpgrade)
 }
 
-// checks is everything that says whether the server can answer for the fleet.
+// checks returns all checks of whether the server can serve requests.
 func (s *status) checks() []Check {
 	var running, loaded error
 	if s.stopping.Err() != nil {
@@ -62,7 +62,7 @@ func (s *status) checks() []Check {
 
 func health(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }
 
-// damage is the check of what is stored. Names of objects are not for everybody.
+// damage returns the check of stored data. It does not name objects, because it is public.
 func (s *status) damage() Check {
 	if n := len(s.fleet.Snapshot().AllDamaged()); n > 0 {
 		return Check{"objects", CheckWarning, fmt.Sprintf("damaged objects in the store: %d; GET /v1/server and the log name them", n)}
@@ -70,7 +70,7 @@ func (s *status) damage() Check {
 	return Check{Name: "objects", State: CheckOK}
 }
 
-// components is the check of what a panic has ended and is started again.
+// components returns the check of components that wait to be restarted after a panic.
 func (s *status) components() Check {
 	if down := s.faults.Down(); len(down) > 0 {
 		return Check{"components", CheckWarning, "started again after a panic: " + strings.Join(down, ", ")}
@@ -82,15 +82,14 @@ func writeText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(text)) // the client went away: there is nobody to tell
+	_, _ = w.Write([]byte(text)) // fails if the client has gone away
 }
 
 type storeOutput struct {
 	Body *api.StoreInfo
 }
 
-// finishUpgrade ends the time in which the store is written in the format of the
-// program before this one.
+// finishUpgrade switches the store to the newest format.
 func (s *status) finishUpgrade(ctx context.Context, _ *struct{}) (*storeOutput, error) {
 	if err := auth.Of(ctx).MayAdminister(); err != nil {
 		return nil, err

@@ -20,36 +20,33 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 )
 
-// Leader says which of several servers on one store decides.
+// Leader determines which of several servers on one store decides.
 type Leader interface {
-	// Leads reports whether this one does.
+	// Leads reports whether this server leads.
 	Leads() bool
-	// URL is where the one that does is reached. The error says why nobody knows.
+	// URL returns the address of the leader. The error says why it is unknown.
 	URL(ctx context.Context) (*url.URL, error)
-	// Servers are all of them, in the order in which they lead, as far as that can be
-	// told.
+	// Servers returns all servers in the order in which they lead, as far as known.
 	Servers(ctx context.Context) []api.ServerMember
-	// Revision is the present revision of the store, whoever wrote it.
+	// Revision returns the current revision of the store, whoever wrote it.
 	Revision(ctx context.Context) (int64, error)
-	// Transport connects to the others.
+	// Transport connects to the other servers.
 	Transport() http.RoundTripper
 }
 
-// forwardedHeader is on requests that another server passes on: they are not passed on
-// once more.
+// forwardedHeader is set on requests that another server forwarded, so that they are not forwarded
+// again.
 const forwardedHeader = "Scheduler-Forwarded"
 
 const settledPath = "/v1/settled"
 
-// leading is what a server does for and by the one that leads. Without others it leads
-// itself.
+// leading implements what a server does for and through the leader. A single server leads itself.
 type leading struct {
-	leader   Leader // nil where there is no other server
+	leader   Leader // nil if there are no other servers
 	waits    *waits
 	sessions *auth.Sessions
 	logger   *slog.Logger
-	// together are heartbeats that catch up together: each on its own would ask the
-	// store.
+	// together are requests that catch up together instead of each asking the store.
 	together gather[chan<- struct{}]
 }
 
@@ -68,8 +65,8 @@ func newLeading(o Options, w *waits, sessions *auth.Sessions) *leading {
 
 func (l *leading) leads() bool { return l.leader == nil || l.leader.Leads() }
 
-// elsewhere passes a request that only the server that leads can answer on to it,
-// and reports whether it has done so, or said why it cannot.
+// elsewhere forwards a request that only the leader can serve, and reports whether it has done so
+// or has responded with an error.
 func (l *leading) elsewhere(w http.ResponseWriter, r *http.Request) bool {
 	if l.leads() {
 		return false
@@ -93,29 +90,29 @@ func (l *leading) elsewhere(w http.ResponseWriter, r *http.Request) bool {
 			p.Out.Header.Set("X-Request-Id", id)
 		},
 		ModifyResponse: func(answer *http.Response) error {
-			answer.Header.Del("X-Request-Id") // stands there already
+			answer.Header.Del("X-Request-Id") // already set
 			note.server, note.picture = "", time.Time{}
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			problem.Write(w, noLeader(fmt.Errorf("the server at %s, which leads, does not answer: %w", to.Redacted(), err)))
 		},
-		ErrorLog: log.New(io.Discard, "", 0), // the error handler says it
+		ErrorLog: log.New(io.Discard, "", 0), // reported by the error handler
 	}
 	proxy.ServeHTTP(w, r)
 	return true
 }
 
-// noLeader is the answer where only the server that leads could answer.
+// noLeader returns the problem if only the leader could respond.
 func noLeader(err error) *problem.Problem {
 	return problem.Unavailable(fmt.Sprintf("there is no leader at the moment (%s): repeat the request", err))
 }
 
-// credentials of a request, for what this server asks the one that leads on its behalf.
+// credentialsKey is the context key of a request's credentials, which this server uses to ask the
+// leader on its behalf.
 type credentialsKey struct{}
 
-// keepCredentials is around every request: it lets settle ask as whoever made the
-// request.
+// keepCredentials stores the credentials of every request in its context, for settle.
 func (l *leading) keepCredentials(next http.Handler) http.Handler {
 	if l.leader == nil {
 		return next
@@ -125,14 +122,14 @@ func (l *leading) keepCredentials(next http.Handler) http.Handler {
 	})
 }
 
-// settled is the answer of settledPath.
+// settled is the response of settledPath.
 type settled struct {
-	// ResourceVersion is a revision of the store that shows everything that follows.
+	// ResourceVersion is a store revision that shows all resulting decisions.
 	ResourceVersion string `json:"resource_version"`
 }
 
-// awaitSettled answers the other servers, as whoever wrote through one of them: anybody
-// who may ask for anything may ask how far decisions have come. It is not part of the API.
+// awaitSettled serves other servers on behalf of whoever wrote through one of them: everybody with
+// access to anything may ask how far decisions have come. It is not part of the API.
 func (l *leading) awaitSettled(a *operation.API) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		shown, err := l.shownSettled(r)
@@ -141,7 +138,7 @@ func (l *leading) awaitSettled(a *operation.API) http.HandlerFunc {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(operation.EncodeJSON(settled{strconv.FormatInt(shown, 10)})) // the client went away: there is nobody to tell
+		_, _ = w.Write(operation.EncodeJSON(settled{strconv.FormatInt(shown, 10)})) // fails if the client has gone away
 	}
 }
 
@@ -165,12 +162,11 @@ func (l *leading) shownSettled(r *http.Request) (int64, error) {
 	return l.waits.fleet.Snapshot().Revision(), nil
 }
 
-// again is how soon the server that leads is asked again where nobody answers.
+// again is the delay before asking the leader again if it does not respond.
 const again = 100 * time.Millisecond
 
-// settle waits until the server that leads has decided what follows from a revision,
-// and returns the revision that shows it. The error is that of ctx, with why nobody
-// answered.
+// settle waits until the leader has decided what follows from a revision, and returns the revision
+// that shows it. The error is that of ctx, with the reason why nobody responded.
 func (l *leading) settle(ctx context.Context, revision int64) (int64, error) {
 	for {
 		shown, err := l.askSettled(ctx, revision)
@@ -182,7 +178,7 @@ func (l *leading) settle(ctx context.Context, revision int64) (int64, error) {
 			return 0, fmt.Errorf("%w: %w", ctx.Err(), err)
 		case <-time.After(again):
 		}
-		if l.leads() { // by now it is this one
+		if l.leads() { // this server leads by now
 			return revision, l.waits.settle(ctx, revision)
 		}
 	}
@@ -205,7 +201,7 @@ func (l *leading) askSettled(ctx context.Context, revision int64) (int64, error)
 	return strconv.ParseInt(answer.ResourceVersion, 10, 64)
 }
 
-// ask sends the server that leads a request for a path and query, and decodes its answer.
+// ask sends a request to the leader, and decodes its response.
 func (l *leading) ask(ctx context.Context, method string, target url.URL, header http.Header, body io.Reader, answer any) error {
 	to, err := l.leader.URL(ctx)
 	if err != nil {
@@ -232,13 +228,11 @@ func (l *leading) ask(ctx context.Context, method string, target url.URL, header
 	return nil
 }
 
-// currentWait is how long a request waits at most for what was written before it
-// began, through whichever server. Without the store it reads what there is; its age is
-// on the answer.
+// currentWait is the maximum time that a request waits for what was written before it through any
+// server. Without the store, it reads what is in memory; the response contains its age.
 const currentWait = 3 * time.Second
 
-// current lets a request see everything that was acknowledged before it began, by any
-// server.
+// current makes a request see everything that was acknowledged before it began, by any server.
 func (l *leading) current(next http.Handler) http.Handler {
 	if l.leader == nil {
 		return next
@@ -250,7 +244,7 @@ func (l *leading) current(next http.Handler) http.Handler {
 			} else {
 				l.catchUp(r.Context())
 			}
-			// The token may have been revoked through another server a moment ago.
+			// The token may just have been revoked through another server.
 			if err := l.sessions.Check(r.Context()); err != nil {
 				problem.Write(w, problem.Unauthorized(err.Error()))
 				return
@@ -260,8 +254,8 @@ func (l *leading) current(next http.Handler) http.Handler {
 	})
 }
 
-// behind catches up where other servers may have written what is not known here, and
-// reports whether they may have.
+// behind catches up if other servers may have written something that is not known here, and reports
+// whether they may have.
 func (l *leading) behind(ctx context.Context) bool {
 	if l.leader == nil {
 		return false

@@ -19,8 +19,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// maxRounds bounds the reads of the store for one page whose selector matches
-// few objects. The page is then shorter than its limit, and the list goes on.
+// maxRounds limits the reads of the store for one page whose selector matches few objects. The page
+// is then shorter than its limit, and the list continues.
 const maxRounds = 20
 
 type listInput struct {
@@ -35,8 +35,8 @@ type listOutput struct {
 	Body any // *api.List[api.Object], or *page, which writes one
 }
 
-// pageToken is where a list goes on. It repeats what the list is about, so that
-// it cannot continue another one by mistake.
+// pageToken is where a list continues. It contains the parameters of the list, so that it cannot be
+// used for another one by mistake.
 type pageToken struct {
 	Revision   int64    `json:"r"`
 	After      string   `json:"a"`
@@ -49,12 +49,12 @@ type pageToken struct {
 func (t pageToken) String() string {
 	text, err := json.Marshal(t)
 	if err != nil {
-		return "" // strings and numbers always have a JSON form
+		return "" // strings and numbers can always be encoded
 	}
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// query is a list request after its checks.
+// query is a validated list request.
 type query struct {
 	pageToken
 	selector labels.Selector
@@ -99,7 +99,7 @@ func (o *objects) list(ctx context.Context, info api.KindInfo, in *listInput) (*
 }
 
 func parseSelector(text string) (labels.Selector, error) {
-	// The parser would take U+0000 as the end of the text and ignore the rest.
+	// The parser would treat U+0000 as the end of the text and ignore the rest.
 	if strings.ContainsRune(text, 0) {
 		return nil, problem.Invalid("label_selector", "must not contain the character U+0000")
 	}
@@ -110,7 +110,7 @@ func parseSelector(text string) (labels.Selector, error) {
 	return selector, nil
 }
 
-// resume takes the position from a token, if it is one of this list.
+// resume reads the position from a token, if it belongs to this list.
 func (q *query) resume(text string) error {
 	var token pageToken
 	raw, err := base64.RawURLEncoding.DecodeString(text)
@@ -129,8 +129,7 @@ func (q *query) resume(text string) error {
 	return nil
 }
 
-// damagedIn names what belongs to a list, as far as that is known, and cannot be
-// shown.
+// damagedIn names the objects that belong to a list, as far as known, and cannot be shown.
 func (o *objects) damagedIn(q *query, snapshot *fleet.Snapshot) []api.DamagedObject {
 	var list []api.DamagedObject
 	for _, d := range snapshot.AllDamaged() {
@@ -154,7 +153,7 @@ func (o *objects) listStore(ctx context.Context, q *query, limit int) (*api.List
 		for _, record := range records {
 			status, hasStatus := statuses[record.Key]
 			if record.Damage != nil || status.Damage != nil {
-				continue // named below
+				continue // listed below
 			}
 			object, err := o.codec.DecodeSpec(q.Kind, record.Value)
 			if errors.Is(err, store.ErrDamaged) {
@@ -169,7 +168,7 @@ func (o *objects) listStore(ctx context.Context, q *query, limit int) (*api.List
 			newest := record.ModRevision
 			if hasStatus {
 				if o.codec.DecodeStatus(object, status.Value) != nil {
-					continue // it is damaged, whatever the reason
+					continue // damaged for any reason
 				}
 				newest = max(newest, status.ModRevision)
 			}

@@ -15,7 +15,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// members answers requests about the embedded stores that are one cluster.
+// members serves requests about the members of a cluster of embedded stores.
 type members struct {
 	api   *operation.API
 	store Store
@@ -95,7 +95,7 @@ func (m *members) remove(ctx context.Context, in *removeMemberInput) (*struct{},
 	return nil, memberProblem(m.store.RemoveMember(ctx, in.Name))
 }
 
-// memberProblem is the problem that an error of a change of the members is.
+// memberProblem converts an error of a membership change to a problem.
 func memberProblem(err error) error {
 	switch {
 	case errors.Is(err, store.ErrNoMember):

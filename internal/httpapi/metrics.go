@@ -20,7 +20,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 )
 
-// httpMetrics counts what the server does.
+// httpMetrics are the metrics of the API.
 type httpMetrics struct {
 	requests     *prometheus.CounterVec
 	seconds      *prometheus.HistogramVec
@@ -74,7 +74,7 @@ func newHTTPMetrics() *httpMetrics {
 	}
 }
 
-// Collectors are the metrics of the server.
+// Collectors returns the metrics of the server.
 func (s *Server) Collectors() []prometheus.Collector {
 	m := s.metrics
 	return []prometheus.Collector{m.requests, m.seconds, m.inFlight, m.watchers, m.watchersCut, m.authFailures, m.panics}
@@ -92,7 +92,7 @@ func (m *httpMetrics) observe(route, method string, status int, took time.Durati
 	}
 }
 
-// metricsPage shows the figures of all parts of the server to whoever may read objects.
+// metricsPage serves the metrics of all parts of the server to those who may read objects.
 type metricsPage struct {
 	api      *operation.API
 	fleet    *fleet.Fleet
@@ -100,11 +100,11 @@ type metricsPage struct {
 	gatherer prometheus.Gatherer
 }
 
-// handler answers at /metrics.
+// handler serves /metrics.
 func (m *metricsPage) handler() http.Handler {
 	options := promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: metricsReaders, Timeout: 30 * time.Second}
 	show := promhttp.HandlerFor(m.gatherer, options)
-	bound := make(chan struct{}, metricsReaders) // who is shown a part has a handler of their own
+	bound := make(chan struct{}, metricsReaders) // a reader with restricted access gets a handler of their own
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := auth.Of(r.Context()).MayReadNamespace(""); err != nil {
 			problem.Write(w, m.api.Problem(r.Context(), err))
@@ -125,11 +125,11 @@ func (m *metricsPage) handler() http.Handler {
 	})
 }
 
-// metricsReaders is how many may read the metrics at once.
+// metricsReaders is the number of concurrent requests for metrics.
 const metricsReaders = 4
 
-// visibleMetrics gathers the series of what a reader may see: their labels name
-// clusters, clouds, metrics providers and objects of namespaces.
+// visibleMetrics returns a gatherer of the series that a reader may see: labels name clusters,
+// clouds, metrics providers and namespaced objects.
 func (m *metricsPage) visibleMetrics(who auth.Identity) prometheus.Gatherer {
 	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
 		families, err := m.gatherer.Gather()
@@ -144,8 +144,8 @@ func (m *metricsPage) visibleMetrics(who auth.Identity) prometheus.Gatherer {
 	})
 }
 
-// seesSeries reports whether a reader may see what the labels of a series name. Of a
-// cluster or a cloud that does not exist, nobody knows any more whose it was.
+// seesSeries reports whether a reader may see the objects named in the labels of a series. The
+// owners of clusters and clouds that no longer exist are unknown.
 func (m *metricsPage) seesSeries(who auth.Identity, series *dto.Metric) bool {
 	labels := map[string]string{}
 	for _, label := range series.GetLabel() {
@@ -167,7 +167,7 @@ func (m *metricsPage) seesSeries(who auth.Identity, series *dto.Metric) bool {
 	return who.Sees(auth.OwnersIn(labels["namespace"])...) && who.SeesWorkload(qualified(labels["provider"]))
 }
 
-// qualified is a path of a namespace and a name, "" where it has no namespace.
+// qualified returns the path of a namespace and a name, or "" if there is no namespace.
 func qualified(path string) string {
 	if !strings.Contains(path, "/") {
 		return ""

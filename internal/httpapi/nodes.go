@@ -19,21 +19,19 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
-// Spot is what the API needs of those who split workloads over the on-demand and
-// spot nodes of clusters. Their errors wrap spot.ErrNotEnabled,
+// Spot is the part of the spot runner that the API needs. Errors wrap spot.ErrNotEnabled,
 // spot.ErrNotConnected or spot.ErrNoNode.
 type Spot interface {
-	// Interrupt announces that a node of a cluster ends. Once more with another
-	// deadline, that one counts.
+	// Interrupt announces that a node of a cluster will be terminated. A later call replaces the
+	// deadline.
 	Interrupt(ctx context.Context, cluster, node string, deadline time.Time) error
-	// Withdraw takes that back; it is no error where nothing was announced.
+	// Withdraw withdraws the announcement; it succeeds if there is none.
 	Withdraw(ctx context.Context, cluster, node string) error
-	// Distributions are the workloads whose pods are split in a cluster, in any
-	// order.
+	// Distributions returns the workloads whose pods are split in a cluster, unordered.
 	Distributions(cluster string) ([]api.DistributedWorkload, error)
 }
 
-// noSpot is a server that splits nothing.
+// noSpot is the Spot of a server without a spot runner.
 type noSpot struct{}
 
 func (noSpot) Interrupt(context.Context, string, string, time.Time) error {
@@ -46,11 +44,11 @@ func (noSpot) Distributions(string) ([]api.DistributedWorkload, error) {
 	return nil, spot.ErrNotConnected
 }
 
-// maxNotice is how far ahead an end may be announced. What is later is a mistake, or a
+// maxNotice is how far ahead a termination may be announced. Anything later is a mistake, or a
 // matter for the cluster's own maintenance.
 const maxNotice = 24 * time.Hour
 
-// Node is the node of a cluster that the path of a request names.
+// Node is the node of a cluster in a path.
 type Node struct{ cluster, name string }
 
 // Resolve implements huma.Resolver.
@@ -77,7 +75,7 @@ type distributionList struct {
 	Items []api.DistributedWorkload `json:"items" doc:"Sorted by namespace, kind and name."`
 }
 
-// nodes answers requests about the on-demand and spot nodes of clusters.
+// nodes serves requests about the on-demand and spot nodes of clusters.
 type nodes struct {
 	api    *operation.API
 	rights auth.Rights
@@ -86,7 +84,7 @@ type nodes struct {
 	now    func() time.Time
 }
 
-// routes adds what only clusters with spot nodes have.
+// routes adds the routes of clusters with spot nodes.
 func (n *nodes) routes() {
 	clusters, _ := api.LookupKind(api.KindCluster)
 	path := collectionPath(clusters, false) + "/{cluster}"
@@ -120,7 +118,7 @@ func (n *nodes) interrupt(ctx context.Context, in *interruptInput) (*interruptio
 		}
 	}
 	now := n.now().UTC()
-	deadline := now.Add(spot.NoticeTime) // what clouds give of notice
+	deadline := now.Add(spot.NoticeTime) // the usual notice of clouds
 	if wanted.Deadline != nil {
 		deadline = wanted.Deadline.UTC()
 	}
@@ -143,8 +141,8 @@ func (n *nodes) withdraw(ctx context.Context, in *withdrawInput) (*struct{}, err
 	return nil, askOfNode(in.Node, func() error { return n.spot.Withdraw(ctx, in.Node.cluster, in.Node.name) })
 }
 
-// mayAnnounce is asked of who announces the end of a node: those who write
-// clusters, and the agent of this one.
+// mayAnnounce checks who may announce the termination of a node: those who may write clusters, and
+// the cluster's agent.
 func (n *nodes) mayAnnounce(ctx context.Context, name string) error {
 	who := auth.Of(ctx)
 	if err := who.MayReportAtAll(); err != nil {
@@ -160,7 +158,7 @@ func (n *nodes) mayAnnounce(ctx context.Context, name string) error {
 	return splits(cluster)
 }
 
-// splits says what is amiss where nothing is split in a cluster.
+// splits returns an error if nothing is split in a cluster.
 func splits(cluster *api.Cluster) error {
 	key := api.KeyOf(cluster)
 	switch {
@@ -172,10 +170,10 @@ func splits(cluster *api.Cluster) error {
 	return nil
 }
 
-// nodeShape is what names of nodes look like: DNS-1123 subdomains.
+// nodeShape is the form of node names: DNS-1123 subdomains.
 var nodeShape = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 
-// askOfNode asks something about a node, and words the error.
+// askOfNode calls the spot runner about a node, and converts the error.
 func askOfNode(node Node, ask func() error) error {
 	err := spot.ErrNoNode
 	if nodeShape.MatchString(node.name) {
@@ -187,7 +185,7 @@ func askOfNode(node Node, ask func() error) error {
 	return spotProblem(node.cluster, err)
 }
 
-// spotProblem is the answer to an error about a cluster.
+// spotProblem converts an error about a cluster to a problem.
 func spotProblem(cluster string, err error) error {
 	key := auth.ClusterKey(cluster)
 	switch {

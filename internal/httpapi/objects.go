@@ -13,7 +13,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
-// objects answers requests about objects of every kind.
+// objects serves requests about objects of every kind.
 type objects struct {
 	api       *operation.API
 	store     Store
@@ -32,7 +32,7 @@ type objects struct {
 	now       func() time.Time
 }
 
-// routes adds what every kind has, and what kinds with a decision have.
+// routes adds the routes of all kinds, and those of kinds with a decision.
 func (o *objects) routes() {
 	o.api.Schema(api.List[api.Object]{}) // the document names it, for clients that are made from it
 	for _, info := range api.Kinds {
@@ -41,7 +41,7 @@ func (o *objects) routes() {
 	o.decisionRoutes()
 }
 
-// kindRoutes adds what every kind has: its objects and its collections.
+// kindRoutes adds the routes that every kind has: objects and collections.
 func (o *objects) kindRoutes(info api.KindInfo) {
 	schema := o.api.Schema(info.New())
 	for _, within := range []bool{false, true} {
@@ -52,7 +52,7 @@ func (o *objects) kindRoutes(info api.KindInfo) {
 		operation.Register(o.api, o.api.OfKind(info, http.MethodGet, collection, "list", "List objects of kind "+string(info.Kind), operation.ListOf(schema)),
 			func(ctx context.Context, in *listInput) (*listOutput, error) { return o.list(ctx, info, in) })
 		if !within && (info.Scope == api.Namespaced || info.Scope == api.OfCluster) {
-			continue // a list of every namespace or cluster, but no objects
+			continue // a list over all namespaces or clusters has no objects
 		}
 		path := collection + "/{name}"
 		operation.Register(o.api, o.api.OfKind(info, http.MethodGet, path, "get", "Read a "+string(info.Kind)+", or wait for its next change", schema),
@@ -73,8 +73,7 @@ func (o *objects) kindRoutes(info api.KindInfo) {
 	}
 }
 
-// collectionPath is the pattern of a collection, within a namespace or a cluster
-// or not.
+// collectionPath returns the pattern of a collection, within a namespace or cluster or not.
 func collectionPath(info api.KindInfo, within bool) string {
 	switch {
 	case within && info.Scope == api.OfCluster:
@@ -85,15 +84,14 @@ func collectionPath(info api.KindInfo, within bool) string {
 	return api.CollectionPath(info.Kind, "")
 }
 
-// decidedKinds are those that get a decision of their own, and may ask for a fresh
-// one; explainedKinds are those whose decision is explained. A cluster that was
-// created on a cloud stays there.
+// decidedKinds have a decision and can be rescheduled; explainedKinds have a decision that is
+// explained. A cluster that was created on a cloud stays there.
 var (
 	decidedKinds   = []api.Kind{api.KindPlacement, api.KindWorkload, api.KindMagnumCluster}
 	explainedKinds = append([]api.Kind{api.KindCluster}, decidedKinds...)
 )
 
-// decisionRoutes adds what only objects with a decision have.
+// decisionRoutes adds the routes of objects with a decision.
 func (o *objects) decisionRoutes() {
 	for _, kind := range explainedKinds {
 		info, _ := api.LookupKind(kind)

@@ -11,9 +11,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 )
 
-// openAPIConfig is the frame of the OpenAPI document, and how huma reads and
-// writes. The documentation pages of huma load scripts from elsewhere, so they
-// are off.
+// openAPIConfig returns the frame of the OpenAPI document, and huma's formats. huma's documentation
+// pages load scripts from other sites, so they are disabled.
 func (s *Server) openAPIConfig() huma.Config {
 	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	schemas.RegisterTypeAlias(reflect.TypeFor[api.Secret](), reflect.TypeFor[string]())
@@ -37,7 +36,7 @@ func (s *Server) openAPIConfig() huma.Config {
 	}
 }
 
-// problemType is the schema of the types of problem.
+// problemType is the schema of problem types.
 type problemType string
 
 // Schema implements huma.SchemaProvider.

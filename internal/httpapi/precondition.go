@@ -8,14 +8,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 )
 
-// entityTag renders the revision of an object as its ETag.
+// entityTag returns the ETag for the revision of an object.
 func entityTag(revision int64) string { return `"` + strconv.FormatInt(revision, 10) + `"` }
 
-// tagList is a parsed If-Match or If-None-Match header (RFC 9110 section 13.1).
+// tagList is a parsed If-Match or If-None-Match header (RFC 9110, section 13.1).
 type tagList struct {
 	present bool
 	any     bool
-	tags    []string // opaque texts without quotes; of weak tags only with the mark W/
+	tags    []string // opaque tags without quotes; weak tags start with W/
 }
 
 func parseTags(name, header string) (tagList, error) {
@@ -42,8 +42,8 @@ func parseTags(name, header string) (tagList, error) {
 	return list, nil
 }
 
-// shows reports whether the list has the revision, by the weak comparison that
-// If-None-Match asks for.
+// shows reports whether the list contains the revision, by weak comparison as required for
+// If-None-Match.
 func (l tagList) shows(revision int64) bool {
 	if l.any {
 		return true
@@ -57,7 +57,7 @@ func (l tagList) shows(revision int64) bool {
 	return false
 }
 
-// precondition is what a write asks of the object it replaces.
+// precondition is what a write requires of the object that it replaces.
 type precondition struct {
 	match, noneMatch tagList
 }
@@ -74,9 +74,8 @@ func parsePrecondition(ifMatch, ifNoneMatch string) (precondition, error) {
 	return precondition{match: match, noneMatch: noneMatch}, nil
 }
 
-// check compares with the stored object. A tag holds while the part that the
-// user writes is as it was at that revision: a status that was written since
-// does not break it.
+// check compares with the stored object. A tag matches as long as the user-written part is the same
+// as at that revision: a later change of the status does not matter.
 func (p precondition) check(current *stored) error {
 	exists := current != nil
 	if p.match.present {

@@ -25,36 +25,34 @@ import (
 // KindPreview is the kind of the system records that hold previews.
 const KindPreview api.Kind = "preview"
 
-// maxPreviewBytes bounds the previews together; Options.MaxPreviews bounds their
-// number.
+// maxPreviewBytes limits the total size of previews; Options.MaxPreviews limits their number.
 const maxPreviewBytes = 256 << 20
 
-// previewedKinds are those whose decisions can be previewed.
+// previewedKinds are the kinds whose decisions can be previewed.
 var previewedKinds = []api.Kind{api.KindPlacement, api.KindWorkload, api.KindPropagationPolicy}
 
-// preview is what the server keeps of a previewed decision.
+// preview is the stored form of a previewed decision.
 type preview struct {
 	ID        string    `json:"id"`
 	ExpiresAt time.Time `json:"expires_at"`
 	CreatedAt time.Time `json:"created_at"`
 	Summary   string    `json:"summary,omitempty"`
-	// Current is where the object is now, CurrentReplicas with how many replicas.
+	// Current is the current decision of the object, CurrentReplicas its replicas.
 	Current         []string         `json:"current,omitempty"`
 	CurrentReplicas map[string]int64 `json:"current_replicas,omitempty"`
-	// Bindings are what becomes of the workloads of a policy, by namespace and
-	// name.
+	// Bindings are the results for the workloads of a policy, by namespace and name.
 	Bindings []promise.Binding `json:"bindings,omitempty"`
-	// Object is the object as it would be stored, with the decision as its status.
-	// Decisions depend on its UID.
+	// Object is the object as it would be stored, with the decision as its status. Decisions depend
+	// on its UID.
 	Object   api.Object      `json:"-"`
 	Kind     api.Kind        `json:"kind"`
 	Document json.RawMessage `json:"object"`
-	// OwnUID says that the UID was made for this preview, and that no object has
-	// had it yet: the one that the preview is committed to gets it.
+	// OwnUID says that the UID was generated for this preview, and that no object has it yet: the
+	// object that commits the preview gets it.
 	OwnUID bool `json:"own_uid,omitempty"`
 }
 
-// shown is the preview as the API shows it to a reader.
+// shown returns the preview for a reader.
 func (p *preview) shown(who auth.Identity) *api.Preview {
 	key := api.KeyOf(p.Object)
 	shown := &api.Preview{
@@ -63,7 +61,7 @@ func (p *preview) shown(who auth.Identity) *api.Preview {
 		Current: present(p.Current), Clusters: []string{}, Decisions: []api.Decision{},
 	}
 	shown.Labels = p.Object.Meta().Labels
-	shown.Spec, _ = json.Marshal(p.Object.SpecPart()) // has been stored as JSON
+	shown.Spec, _ = json.Marshal(p.Object.SpecPart()) // was stored as JSON
 	switch object := p.Object.(type) {
 	case *api.Placement:
 		status := &object.Status
@@ -87,7 +85,7 @@ func holds(conditions []api.Condition, conditionType string) bool {
 	return condition != nil && condition.Status == api.ConditionTrue
 }
 
-// present makes a list that is shown even when it is empty.
+// present returns a list that is not nil, so that it is shown even if it is empty.
 func present[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -97,8 +95,8 @@ func present[T any](list []T) []T {
 
 func previewKey(id string) api.Key { return api.Key{Kind: KindPreview, Name: id} }
 
-// The id of a preview begins with the moment it was made, so that the records
-// are in the order in which they expire; the rest cannot be guessed.
+// The ID of a preview begins with its creation time, so that the records are in expiry order; the
+// rest cannot be guessed.
 const (
 	previewMomentDigits = 12
 	previewIDDigits     = previewMomentDigits + 2*16
@@ -106,12 +104,11 @@ const (
 
 func newPreviewID(now time.Time) string {
 	var random [16]byte
-	_, _ = rand.Read(random[:]) // never fails: crypto/rand ends the process instead
+	_, _ = rand.Read(random[:]) // never fails: crypto/rand crashes the program instead
 	return fmt.Sprintf("%0*x", previewMomentDigits, max(now.UnixMilli(), 0)) + hex.EncodeToString(random[:])
 }
 
-// previewExpiry is when the preview of an id expires. ok is false for what is
-// not an id.
+// previewExpiry returns when the preview with an ID expires. ok is false for an invalid ID.
 func previewExpiry(id string) (at time.Time, ok bool) {
 	if _, err := hex.DecodeString(id); err != nil || len(id) != previewIDDigits || strings.ToLower(id) != id {
 		return time.Time{}, false
@@ -120,7 +117,7 @@ func previewExpiry(id string) (at time.Time, ok bool) {
 	return time.UnixMilli(moment).Add(api.PreviewLifetime).UTC(), err == nil
 }
 
-// keepPreview stores a preview and gives it its id.
+// keepPreview stores a preview and sets its ID.
 func (ps *previews) keepPreview(ctx context.Context, p *preview) error {
 	now := ps.now().UTC()
 	ps.dropExpiredPreviews(ctx, now, previewBatch)
@@ -145,7 +142,7 @@ func (ps *previews) keepPreview(ctx context.Context, p *preview) error {
 	return nil
 }
 
-// roomForPreview is an error while too much is kept.
+// roomForPreview returns an error if too many previews are kept.
 func (ps *previews) roomForPreview(now time.Time) error {
 	count, size := 0, 0
 	var oldest time.Time
@@ -168,13 +165,13 @@ func (ps *previews) roomForPreview(now time.Time) error {
 		count, size>>20, ps.maxPreviews, maxPreviewBytes>>20, api.PreviewLifetime, oldest.Format(time.RFC3339))
 }
 
-// kept reports whether a preview of this id would still be kept.
+// kept reports whether a preview with this ID would not have expired.
 func (ps *previews) kept(id string) bool {
 	expiry, ok := previewExpiry(id)
 	return ok && ps.now().Before(expiry)
 }
 
-// pictured is a preview as the fleet shows it, nil when there is none.
+// pictured returns a preview from the fleet, or nil.
 func (ps *previews) pictured(id string) (*preview, error) {
 	record, ok := ps.fleet.Snapshot().System(previewKey(id))
 	if !ok || !ps.kept(id) {
@@ -183,8 +180,8 @@ func (ps *previews) pictured(id string) (*preview, error) {
 	return decodePreview(record.Value)
 }
 
-// readPreview reads a preview past the fleet; nil when there is none, or none
-// any more.
+// readPreview reads a preview from the store instead of the fleet; nil if there is none or it has
+// expired.
 func (ps *previews) readPreview(ctx context.Context, id string) (p *preview, revision int64, err error) {
 	if !ps.kept(id) {
 		return nil, 0, nil
@@ -200,8 +197,7 @@ func (ps *previews) readPreview(ctx context.Context, id string) (p *preview, rev
 	return p, record.ModRevision, err
 }
 
-// encodePreview compresses: a decision for thousands of clusters is a megabyte
-// of JSON.
+// encodePreview compresses the preview: a decision for thousands of clusters is a megabyte of JSON.
 func encodePreview(p *preview) ([]byte, error) {
 	record := *p
 	record.Kind = p.Object.ObjectKind()
@@ -217,7 +213,7 @@ func encodePreview(p *preview) ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
-// maxPreviewSize limits a decompressed preview, as that of a status is.
+// maxPreviewSize limits the size of a decompressed preview.
 const maxPreviewSize = 256 << 20
 
 func decodePreview(value []byte) (*preview, error) {
@@ -241,13 +237,13 @@ func decodePreview(value []byte) (*preview, error) {
 	return &p, nil
 }
 
-// previewBatch is how many previews one transaction removes.
+// previewBatch is how many previews one transaction deletes.
 const previewBatch = 50
 
-// previewSweep is the time between two removals of expired previews.
+// previewSweep is the interval between deletions of expired previews.
 const previewSweep = 10 * time.Minute
 
-// sweep removes expired previews until ctx ends.
+// sweep deletes expired previews until ctx is done.
 func (ps *previews) sweep(ctx context.Context) {
 	ticker := time.NewTicker(previewSweep)
 	defer ticker.Stop()
@@ -261,8 +257,8 @@ func (ps *previews) sweep(ctx context.Context) {
 	}
 }
 
-// dropExpiredPreviews removes up to limit expired previews, the oldest first.
-// What cannot be removed now is removed later.
+// dropExpiredPreviews deletes up to limit expired previews, the oldest first. Failures are retried
+// later.
 func (ps *previews) dropExpiredPreviews(ctx context.Context, now time.Time, limit int) {
 	var expired []store.Write
 	for record := range ps.fleet.Snapshot().AllSystem(KindPreview) {

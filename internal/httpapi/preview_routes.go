@@ -23,8 +23,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// previews keeps decisions that were shown before anything was written, and commits
-// exactly those, or nothing.
+// previews keeps decisions that were shown before anything was written, and commits exactly these
+// or fails.
 type previews struct {
 	api         *operation.API
 	store       Store
@@ -129,8 +129,7 @@ func (ps *previews) foresee(ctx context.Context, p *preview) error {
 	return nil
 }
 
-// decodePreviewed reads an object as a PUT would, with the path that the
-// document itself names.
+// decodePreviewed decodes an object as a PUT to the path in the document would.
 func decodePreviewed(data []byte) (api.Object, error) {
 	var head struct {
 		Kind     api.Kind `json:"kind"`
@@ -139,7 +138,7 @@ func decodePreviewed(data []byte) (api.Object, error) {
 			Name      string `json:"name"`
 		} `json:"metadata"`
 	}
-	_ = json.Unmarshal(data, &head) // what is wrong with it is said below
+	_ = json.Unmarshal(data, &head) // errors are reported below
 	info, _ := api.LookupKind(cmp.Or(head.Kind, api.KindPlacement))
 	if !slices.Contains(previewedKinds, info.Kind) {
 		return nil, problem.Invalid("kind", "%q has no decision to preview, must be one of %q", string(head.Kind), previewedKinds)
@@ -151,7 +150,7 @@ func decodePreviewed(data []byte) (api.Object, error) {
 	return decodeIntent(info, key, data)
 }
 
-// intended is an object as a PUT would store it now, with its present status.
+// intended returns an object as a PUT would store it now, with its current status.
 func (ps *previews) intended(intent api.Object, current *stored) api.Object {
 	now := ps.now().UTC()
 	if current == nil {
@@ -168,7 +167,7 @@ func (ps *previews) intended(intent api.Object, current *stored) api.Object {
 	return object
 }
 
-// carryStatus gives an object the status of another one of its kind.
+// carryStatus copies the status of another object of the same kind.
 func carryStatus(to, from api.Object) {
 	reflect.ValueOf(to.StatusPart()).Elem().Set(reflect.ValueOf(from.StatusPart()).Elem())
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// redeem adds to the next version of an object the decision that a preview
-// promised, so that both are written together. Without a token it does nothing.
-// The error is a 412 where the promise cannot be kept.
+// redeem adds the decision that a preview promised to the next version of an object, so that both
+// are written together. Without a token it does nothing. If the decision can no longer be
+// committed, the error is a 412.
 func (ps *previews) redeem(ctx context.Context, token string, next *successor, current *stored) error {
 	if token == "" {
 		return nil
@@ -32,8 +32,7 @@ func (ps *previews) redeem(ctx context.Context, token string, next *successor, c
 	if current != nil {
 		carryStatus(next.object, current.object)
 	} else if p.OwnUID {
-		// The UID is given away once: an object that is created again must not pass
-		// for the one before.
+		// The UID is used only once: a recreated object must not be mistaken for the previous one.
 		next.object.Meta().UID = p.Object.Meta().UID
 		used := *p
 		used.OwnUID = false
@@ -54,8 +53,8 @@ func (ps *previews) redeem(ctx context.Context, token string, next *successor, c
 	return err
 }
 
-// matches says why the preview is not one of this object. The decision is made
-// again, so what the object's own labels have to do with it shows there.
+// matches says why the preview does not belong to this object. The decision is made again, so the
+// effect of the object's labels shows there.
 func (p *preview) matches(object api.Object) error {
 	if p == nil {
 		return problem.New(api.ProblemPreviewExpired, "the preview does not exist or has expired: plan again")

@@ -15,8 +15,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// PutInput is the input of every PUT of an object. It is exported because huma
-// does not look into embedded types that are not.
+// PutInput is the input of every PUT of an object. It is exported because huma ignores embedded
+// unexported types.
 type PutInput struct {
 	Target      operation.Target
 	Payload     operation.Payload
@@ -69,22 +69,22 @@ func (o *objects) put(ctx context.Context, info api.KindInfo, in *PutInput, prev
 	return o.changes.outcome(ctx, result, wait, r.status), nil
 }
 
-// replacement is what one PUT does to an object, which may be tried several times.
+// replacement is the effect of one PUT on an object. It may be retried.
 type replacement struct {
 	*objects
 	who          auth.Identity
 	intent       api.Object
-	document     []byte // that the intent was read from
+	document     []byte // the intent as it was sent
 	previewToken string
 	// guard is written together with the object; see mayPut.
 	guard []store.Write
 	tried bool
-	// status is that of the answer, and quiet says that no decision follows.
+	// status is that of the response, and quiet says that no decision follows.
 	status int
 	quiet  bool
 }
 
-// next is the object that follows on the present one, nil where that is what is asked for.
+// next returns the next version of the object, or nil if nothing changes.
 func (r *replacement) next(ctx context.Context, current *stored) (*successor, error) {
 	if r.tried && r.guard != nil {
 		var err error
@@ -120,16 +120,16 @@ func (r *replacement) next(ctx context.Context, current *stored) (*successor, er
 	return next, nil
 }
 
-// successor is the intent with the secrets that it keeps of the present object, and with
-// the decision of its preview.
+// successor returns the intent with the secrets that it keeps of the current object, and with the
+// decision of its preview.
 func (r *replacement) successor(ctx context.Context, current *stored) (*successor, error) {
 	next := &successor{object: r.intent.Copy(), also: r.guard}
 	next.decide = func(next *successor) error { return r.previews.redeem(ctx, r.previewToken, next, current) }
 	return next, keepSecrets(next.object, current, r.document)
 }
 
-// repaired is an object in the place of one that is damaged. A decision that is
-// sound stays, for the new spec to start from.
+// repaired returns the replacement of a damaged object. If its decision is intact, it is kept as
+// the basis for the next one.
 func (r *replacement) repaired(ctx context.Context, damage *damagedParts, now time.Time) (*successor, error) {
 	if err := r.who.MayRepair(api.KeyOf(r.intent)); err != nil {
 		return nil, err
@@ -146,16 +146,16 @@ func (r *replacement) repaired(ctx context.Context, damage *damagedParts, now ti
 	return next, nil
 }
 
-// decodeIntent reads and checks what a user asks for. Status and what the
-// server keeps of the metadata are dropped: nobody writes them.
+// decodeIntent decodes and validates what a user requests. The status and the server's metadata are
+// ignored, because users cannot write them.
 func decodeIntent(info api.KindInfo, key api.Key, data []byte) (api.Object, error) {
 	object := info.New()
-	// Wrong fields are reported together with what is wrong with the others.
+	// Report invalid fields together with validation errors of the others.
 	var unread api.FieldErrors
 	if err := operation.Decode(data, object); err != nil && !errors.As(err, &unread) {
 		return nil, err
 	}
-	// The document may leave out what the path says, and must not contradict it.
+	// The document may omit what the path says, but must not contradict it.
 	var errs api.FieldErrors
 	if kind := statedKind(object); kind != "" && kind != info.Kind {
 		errs.Add("kind", "%q must be %q here", string(kind), string(info.Kind))
@@ -187,8 +187,7 @@ func decodeIntent(info api.KindInfo, key api.Key, data []byte) (api.Object, erro
 	return object, unread.And(errs).Err()
 }
 
-// statedKind is the kind that the document gave; objects keep it in a field of
-// that name.
+// statedKind returns the kind in the document, which objects keep in a field of that name.
 func statedKind(object api.Object) api.Kind {
 	field := reflect.ValueOf(object).Elem().FieldByName("Kind")
 	if !field.IsValid() {

@@ -41,20 +41,19 @@ func (o *objects) get(ctx context.Context, info api.KindInfo, in *getInput) (*ob
 		return nil, err
 	}
 	if err := o.rights.MayRead(who, entry.Object); err != nil {
-		return nil, err // it changed hands while we waited
+		return nil, err // the owner changed during the wait
 	}
 	out := &objectOutput{Status: http.StatusOK, ETag: entityTag(entry.Revision()), Body: o.view.shown(who, entry.Object)}
-	// The status of a cluster, a score or a policy may have moved although its
-	// revision has not, so only an object that is shown as it is stored can be "not modified".
+	// The displayed status of a cluster, score or policy may have changed although its revision has
+	// not, so only an object that is shown as stored can be "not modified".
 	if tags.present && tags.shows(entry.Revision()) && out.Body == any(entry.Object) {
 		return &objectOutput{Status: http.StatusNotModified, ETag: out.ETag}, nil
 	}
 	return out, nil
 }
 
-// newer waits, where the request asks for that, until the object is newer than
-// the version the client has, or is shown otherwise although nothing was written. When
-// the wait is over the answer is the object as it is.
+// newer waits, if requested, until the object is newer than the client's version, or is shown
+// differently although nothing was written. When the wait is over, it returns the object as it is.
 func (o *objects) newer(ctx context.Context, key api.Key, entry *fleet.Entry, in *getInput) (*fleet.Entry, error) {
 	wait, err := operation.ParseWait(in.Wait, 0)
 	if err != nil {

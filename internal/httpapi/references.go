@@ -10,12 +10,12 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
-// maxUnresolved is how many references a condition names.
+// maxUnresolved is the number of references that a condition names.
 const maxUnresolved = 3
 
-// resolved is an object with a condition for what it names and what is not there, as
-// far as the reader may know: what belongs to others is to him as if it were not
-// there. It follows from other objects, and so is not stored.
+// resolved returns an object with a condition for references to objects that do not exist, as far
+// as the reader may know: objects of others are treated as missing. The condition depends on other
+// objects, so it is not stored.
 func (v *view) resolved(who auth.Identity, object api.Object) api.Object {
 	snapshot := v.fleet.Snapshot()
 	var missing []api.Condition
@@ -36,7 +36,7 @@ func (v *view) resolved(who auth.Identity, object api.Object) api.Object {
 	return api.CopyWith(object, missing...)
 }
 
-// unresolved says what an object names that is not there; "" where all is.
+// unresolved describes references to objects that do not exist, or returns "".
 func unresolved(who auth.Identity, snapshot *fleet.Snapshot, object api.Object) string {
 	from := auth.Owners(object)
 	var parts []string
@@ -65,7 +65,7 @@ func unresolved(who auth.Identity, snapshot *fleet.Snapshot, object api.Object) 
 	return strings.Join(parts, "; ")
 }
 
-// reaches reports whether what these namespaces own may use another object.
+// reaches reports whether objects owned by these namespaces may use another object.
 func reaches(from []string, object api.Object) bool {
 	admits := func(namespace string) bool {
 		to := auth.Owners(object)
@@ -77,8 +77,8 @@ func reaches(from []string, object api.Object) bool {
 	return !slices.ContainsFunc(from, func(namespace string) bool { return !admits(namespace) })
 }
 
-// selectsNothing reports whether no workload follows a policy. Of the workloads of
-// other namespaces a reader does not learn even that.
+// selectsNothing reports whether no workload follows a policy. Whether workloads of other
+// namespaces do is not disclosed to a reader.
 func selectsNothing(who auth.Identity, policy *api.PropagationPolicy) bool {
 	return len(policy.Status.Bindings) == 0 && (!who.Bound() || policy.Metadata.Namespace != "")
 }

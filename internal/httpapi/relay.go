@@ -24,19 +24,19 @@ import (
 )
 
 const (
-	// relayPath is where servers hand heartbeats to the one that leads. It is not part
-	// of the API. Who may use it shows in that the body is sealed with the servers' key.
+	// relayPath is where servers send heartbeats to the leader. It is not part of the API. Requests
+	// are authorized by being encrypted with the servers' key.
 	relayPath = "/v1/heartbeats"
-	// relayMoment is how long a heartbeat waits for others to go along with.
+	// relayMoment is how long a heartbeat waits to be sent together with others.
 	relayMoment = 25 * time.Millisecond
-	// relayTime is how long the server that leads may take.
+	// relayTime is the timeout of the leader.
 	relayTime = 15 * time.Second
-	// relayBytes is about how much is handed over at once.
+	// relayBytes is the approximate maximum size of one request.
 	relayBytes = 1 << 20
 )
 
-// relayPause is how long a server waits before it asks the one that leads again which
-// heartbeats came through the others. One of an older version never answers.
+// relayPause is the backoff before a server asks the leader again which heartbeats came through
+// other servers. A leader of an older version never responds.
 var relayPause = backoff.Backoff{First: time.Second, Most: 16 * time.Second}
 
 // isHeartbeat reports whether a request is a heartbeat.
@@ -45,9 +45,9 @@ func isHeartbeat(r *http.Request) bool {
 	return ok && r.Method == http.MethodPost
 }
 
-// relay shares the load of agents among several servers: one that does not lead decides
-// who may report, and hands heartbeats to the one that leads, many at a time. In return
-// it learns when clusters were last heard of by others.
+// relay shares the load of agents among several servers: a server that does not lead checks
+// permissions, and sends heartbeats to the leader in batches. In return it gets the times of
+// heartbeats received by others.
 type relay struct {
 	leading *leading
 	signals Signals
@@ -57,37 +57,35 @@ type relay struct {
 	maxBody int64
 	problem func(ctx context.Context, err error) *problem.Problem
 	faults  *fault.Component
-	// id tells this life of the server from others: of its notes and of what is
-	// handed to it.
+	// id identifies this run of the server, with its notes and what is sent to it.
 	id string
 
 	relayed gather[*relayed]
-	// reaches says that the server that leads takes what is handed to it: it is
-	// reached, and not of an older version.
+	// reaches says that the leader accepts batches: it is reachable and not of an older version.
 	reaches atomic.Bool
 
 	mu     sync.Mutex
-	leader string // guarded by mu: id of the server that leads
-	next   int64  // guarded by mu: number of its note to go on after
+	leader string // guarded by mu: ID of the leader
+	next   int64  // guarded by mu: number of the leader's note to continue after
 }
 
-// relayed is a heartbeat that waits for the answer of the server that leads.
+// relayed is a heartbeat that waits for the leader's response.
 type relayed struct {
 	Cluster string `json:"cluster"`
-	// Report is as the agent wrote it: nothing and an empty object are two things.
+	// Report is as the agent wrote it: an absent report and an empty object are different.
 	Report json.RawMessage `json:"report,omitempty"`
 	answer chan relayAnswer
 }
 
-// relayAnswer is what became of a heartbeat.
+// relayAnswer is the result of a heartbeat.
 type relayAnswer struct {
 	Revision int64        `json:"revision,omitempty"`
 	Problem  *api.Problem `json:"problem,omitempty"`
 }
 
-// relayRequest is what is sealed.
+// relayRequest is the encrypted content.
 type relayRequest struct {
-	// Leader is who it is for. It takes no heartbeats that were meant for another.
+	// Leader is the recipient. It accepts no heartbeats meant for another one.
 	Leader     string     `json:"leader"`
 	After      int64      `json:"after"`
 	Heartbeats []*relayed `json:"heartbeats,omitempty"`
@@ -112,7 +110,7 @@ func newRelay(l *leading, o Options, problemOf func(context.Context, error) *pro
 // takes reports whether heartbeats are taken here, to be handed over or not.
 func (r *relay) takes() bool { return r.leading.leads() || r.reaches.Load() }
 
-// heartbeat takes the report in the body of a heartbeat, on whichever server.
+// heartbeat accepts the report in the body of a heartbeat, on any server.
 func (r *relay) heartbeat(ctx context.Context, cluster string, body []byte) (int64, error) {
 	report, err := decodeReport(body)
 	if err != nil {
@@ -137,7 +135,7 @@ func (r *relay) heartbeat(ctx context.Context, cluster string, body []byte) (int
 	}
 }
 
-// hand hands heartbeats to the server that leads, and answers all of them.
+// hand sends heartbeats to the leader, and answers all of them.
 func (r *relay) hand(all []*relayed) {
 	for len(all) > 0 {
 		n, size := 0, 0
@@ -167,7 +165,7 @@ func (r *relay) handSome(all []*relayed) {
 	}
 }
 
-// run keeps in touch with the server that leads, until ctx ends.
+// run stays in contact with the leader until ctx is done.
 func (r *relay) run(ctx context.Context) {
 	if r.leading.leader == nil {
 		return
@@ -187,7 +185,7 @@ func (r *relay) run(ctx context.Context) {
 	}
 }
 
-// keepInTouch reports whether the server that leads answers.
+// keepInTouch reports whether the leader responds.
 func (r *relay) keepInTouch(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, relayTime)
 	defer cancel()
@@ -195,7 +193,7 @@ func (r *relay) keepInTouch(ctx context.Context) bool {
 	return err == nil
 }
 
-// exchange gives heartbeats to the server that leads, and takes what it knows of others.
+// exchange sends heartbeats to the leader, and receives the times that it knows from others.
 func (r *relay) exchange(ctx context.Context, all []*relayed) ([]relayAnswer, error) {
 	r.mu.Lock()
 	request := relayRequest{Leader: r.leader, After: r.next, Heartbeats: all}
@@ -218,12 +216,12 @@ func (r *relay) exchange(ctx context.Context, all []*relayed) ([]relayAnswer, er
 	return answer.Answers, nil
 }
 
-// relaySeal is what sealed requests are bound to.
+// relaySeal is what encrypted requests are bound to.
 var relaySeal = api.Key{Kind: "heartbeats"}
 
 func (r *relay) ask(ctx context.Context, request relayRequest) (*relayResponse, error) {
 	sealed := r.codec.Seal(relaySeal, "request", string(operation.EncodeJSON(request)))
-	header := http.Header{"Accept-Encoding": {"identity"}} // compression is not worth the work
+	header := http.Header{"Accept-Encoding": {"identity"}} // compression is not worth the effort
 	var response relayResponse
 	if err := r.leading.ask(ctx, http.MethodPost, url.URL{Path: relayPath}, header, strings.NewReader(sealed), &response); err != nil {
 		return nil, err
@@ -231,7 +229,7 @@ func (r *relay) ask(ctx context.Context, request relayRequest) (*relayResponse, 
 	return &response, nil
 }
 
-// serve answers another server's exchange.
+// serve responds to another server's exchange.
 func (r *relay) serve(w http.ResponseWriter, req *http.Request) {
 	request, err := r.read(w, req)
 	if err != nil {
@@ -250,11 +248,11 @@ func (r *relay) serve(w http.ResponseWriter, req *http.Request) {
 	}
 	response.Beats, response.Next = r.beats.Since(request.After)
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(operation.EncodeJSON(response)) // the other server went away: there is nobody to tell
+	_, _ = w.Write(operation.EncodeJSON(response)) // fails if the other server has gone away
 }
 
 func (r *relay) read(w http.ResponseWriter, req *http.Request) (*relayRequest, error) {
-	// Sealed, a text takes a third more.
+	// Encryption makes a text a third longer.
 	sealed, err := io.ReadAll(http.MaxBytesReader(w, req.Body, 2*(relayBytes+r.maxBody)))
 	if err != nil {
 		return nil, err
@@ -270,8 +268,7 @@ func (r *relay) read(w http.ResponseWriter, req *http.Request) (*relayRequest, e
 	return &request, nil
 }
 
-// takeAll takes heartbeats side by side: what says something new is written, and that
-// takes a while.
+// takeAll processes heartbeats concurrently, because those with changes are written.
 func (r *relay) takeAll(ctx context.Context, all []*relayed) []relayAnswer {
 	answers := make([]relayAnswer, len(all))
 	var taken sync.WaitGroup

@@ -12,7 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 )
 
-// reports takes in what agents and collectors report.
+// reports accepts the reports of agents and collectors.
 type reports struct {
 	api       *operation.API
 	fleet     *fleet.Fleet
@@ -28,7 +28,7 @@ type reports struct {
 	beat  func(context.Context, *heartbeatInput) (*objectOutput, error)
 }
 
-// routes adds the ways in which agents report.
+// routes adds the routes of agents.
 func (r *reports) routes() {
 	clusters, _ := api.LookupKind(api.KindCluster)
 	heartbeat := r.api.OfKind(clusters, http.MethodPost, collectionPath(clusters, false)+"/{name}/heartbeat", "report", "Report that a cluster is alive, and its amounts", r.api.Schema(&api.Cluster{}))

@@ -19,22 +19,22 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
 
-// request is what the server notes about a request while it answers it.
+// request is the state of a request while it is served.
 type request struct {
 	id      string
 	route   string
 	tokenID string
-	// picture is when the picture that is shown was last known to be complete; zero
-	// where nothing of it is shown.
+	// picture is when the snapshot that is shown was last known to be complete; zero if none of it
+	// is shown.
 	picture time.Time
-	// server is the name of this server, where whoever asks may know it. An answer that
-	// another server gives has the headers of that one, and neither.
+	// server is the name of this server, if the client may know it. A response from another server
+	// has the headers of that server.
 	server string
 }
 
 type requestKey struct{}
 
-// requestOf returns the notes of the request that a context belongs to.
+// requestOf returns the request state in a context.
 func requestOf(ctx context.Context) *request {
 	if r, ok := ctx.Value(requestKey{}).(*request); ok {
 		return r
@@ -44,23 +44,21 @@ func requestOf(ctx context.Context) *request {
 
 var requestIDShape = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// requestID takes the client's id, so that both logs have the same, or makes
-// one.
+// requestID uses the client's ID, so that both logs have the same one, or generates one.
 func requestID(r *http.Request) string {
 	if id := r.Header.Get("X-Request-Id"); id != "" && requestIDShape.MatchString(id) {
 		return id
 	}
 	var id [8]byte
-	_, _ = rand.Read(id[:]) // never fails: crypto/rand ends the process instead
+	_, _ = rand.Read(id[:]) // never fails: crypto/rand crashes the program instead
 	return hex.EncodeToString(id[:])
 }
 
-// knownMethods bounds the values of the method label: a client may send any
-// word.
+// knownMethods limits the values of the method label: a client may send any word.
 var knownMethods = []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPost, http.MethodDelete, http.MethodPatch, http.MethodOptions}
 
-// observe logs and counts every request. Neither queries nor headers nor bodies
-// are logged: they may hold secrets.
+// observe logs and counts every request. Queries, headers and bodies are not logged, because they
+// may contain secrets.
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := time.Now()
@@ -95,7 +93,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 	})
 }
 
-// survive answers 500 when a handler panics; the server goes on.
+// survive responds with 500 if a handler panics.
 func (s *Server) survive(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer s.recovered(r.Context(), w)
@@ -103,7 +101,7 @@ func (s *Server) survive(next http.Handler) http.Handler {
 	})
 }
 
-// recovered is deferred, and does nothing unless there was a panic.
+// recovered must be deferred. It does nothing unless there was a panic.
 func (s *Server) recovered(ctx context.Context, w http.ResponseWriter) {
 	cause := recover()
 	if cause == nil {
@@ -126,13 +124,13 @@ func (s *Server) recovered(ctx context.Context, w http.ResponseWriter) {
 	problem.Write(w, problem.New(api.ProblemInternal, "the server failed; its log says why"))
 }
 
-// breakOff ends a request without ending its answer: half an answer must not
-// look whole to the client. net/http has no other way to do that.
+// breakOff aborts a response, so that the client does not mistake a partial response for a complete
+// one. net/http has no other way to do that.
 func breakOff() {
 	panic(http.ErrAbortHandler) //nolint:forbidigo // see above; net/http recovers it
 }
 
-// answerWriter notes the status.
+// answerWriter records the status.
 type answerWriter struct {
 	http.ResponseWriter
 	note   *request
@@ -156,7 +154,7 @@ func (w *answerWriter) Write(data []byte) (int, error) {
 	return w.ResponseWriter.Write(data)
 }
 
-// Unwrap serves http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *answerWriter) code() int {
@@ -166,8 +164,7 @@ func (w *answerWriter) code() int {
 	return w.status
 }
 
-// answer turns the error of a handler into its problem, and logs what the
-// client is not told.
+// answer converts the error of a handler to a problem, and logs what the client is not told.
 func (s *Server) answer(ctx context.Context, err error) *problem.Problem {
 	p := problem.Of(err)
 	if auth.Ended(ctx) {

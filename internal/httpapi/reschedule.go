@@ -15,7 +15,7 @@ type rescheduleInput struct {
 	Wait    string `query:"wait" doc:"How long to wait for the decision: default 10s, at most 60s, 0s to not wait."`
 }
 
-// reschedule asks for a fresh decision. The spec stays, so the generation does.
+// reschedule requests a new decision. The spec and therefore the generation are unchanged.
 func (o *objects) reschedule(ctx context.Context, info api.KindInfo, in *rescheduleInput) (*objectOutput, error) {
 	wait, err := operation.ParseWait(in.Wait, operation.DefaultWait)
 	if err != nil {

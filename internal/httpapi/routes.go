@@ -17,7 +17,7 @@ import (
 
 const openAPIPath = "/v1/openapi.json"
 
-// routes is the handler behind authentication.
+// routes returns the handler behind authentication.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	o := s.options
@@ -67,11 +67,11 @@ func (s *Server) routes() http.Handler {
 	describeFreshness(s.api.Document())
 	describeDeadline(s.api.Document())
 	describeFields(s.api.Document())
-	// Made when somebody asks for it: that takes longer than all else of a start.
+	// Generated on first use: it takes longer than everything else at startup.
 	document := sync.OnceValue(func() []byte { return operation.EncodeJSON(s.api.Document()) })
 	mux.HandleFunc("GET "+openAPIPath, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/openapi+json")
-		_, _ = w.Write(document()) // the client went away: there is nobody to tell
+		_, _ = w.Write(document()) // fails if the client has gone away
 	})
 	mux.HandleFunc("GET "+backupPath, s.status.backup)
 	mux.HandleFunc("GET "+settledPath, s.waits.leading.awaitSettled(s.api))
@@ -82,14 +82,12 @@ func (s *Server) routes() http.Handler {
 	return s.dispatch(mux)
 }
 
-// dispatch passes a request to its route, and answers in our form where there
-// is none.
+// dispatch passes a request to its route, and responds with a problem if there is none.
 func (s *Server) dispatch(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fallback, pattern := mux.Handler(r)
 		if pattern == "" {
-			// The mux knows whether another method would do; what it writes about
-			// that is text.
+			// The mux knows whether another method is allowed, but responds with plain text.
 			probe := &discardedAnswer{header: http.Header{}}
 			fallback.ServeHTTP(probe, r)
 			problem.Write(w, noRoute(probe))
@@ -112,7 +110,7 @@ func noRoute(probe *discardedAnswer) *problem.Problem {
 	return problem.New(api.ProblemUnknownPath, "there is nothing at this path; %s describes the API", openAPIPath)
 }
 
-// discardedAnswer keeps the status and the header of an answer.
+// discardedAnswer keeps the status and the headers of a response.
 type discardedAnswer struct {
 	header http.Header
 	status int

@@ -7,9 +7,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// renews reports whether a write only puts off the moment at which scores that
-// are valid now expire. No decision follows from that, so there is none to wait
-// for: every cluster's agent does it every minute.
+// renews reports whether a write only postpones the expiry of scores that are valid now. No
+// decision follows from that, so there is nothing to wait for: every cluster's agent does it every
+// minute.
 func renews(before, after api.Object, now time.Time) bool {
 	was, ok := before.(*api.PlacementScore)
 	if !ok {

@@ -2,8 +2,8 @@ package httpapi
 
 import "github.com/scheduler/terraform-provider-scheduler/internal/api"
 
-// keepSecrets completes the next version of an object with the secrets that it
-// keeps, and checks it again where there are any.
+// keepSecrets adds the secrets that are kept to the next version of an object, and validates it
+// again if there are any.
 func keepSecrets(next api.Object, current *stored, document []byte) error {
 	var before api.Object
 	if current != nil {
@@ -14,7 +14,7 @@ func keepSecrets(next api.Object, current *stored, document []byte) error {
 	}
 	given, err := api.DecodeDocument(document)
 	if err != nil {
-		return err // cannot be: it has been decoded
+		return err // impossible: it has been decoded before
 	}
 	errs := api.KeepSecrets(next, before, given)
 	return errs.And(next.Validate()).Err()

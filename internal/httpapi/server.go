@@ -28,17 +28,17 @@ import (
 	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
 
-// Store is what the API needs of the store; *store.Store is one.
+// Store is the part of *store.Store that the API needs.
 type Store interface {
 	auth.TokenStore
 	Info() api.StoreInfo
-	// Age is how long ago the store was last known to hold nothing newer than a
-	// revision of the fleet.
+	// Age returns how long ago the store was last known to have nothing newer than a revision of
+	// the fleet.
 	Age(revision int64) time.Duration
 	// Backup writes an archive of everything stored.
 	Backup(ctx context.Context, w io.Writer) error
-	// FinishUpgrade has the store written in the newest format; *store.OlderServerError
-	// where a server is up that does not read it.
+	// FinishUpgrade switches the store to the newest format; *store.OlderServerError if a server is
+	// running that cannot read it.
 	FinishUpgrade(ctx context.Context) error
 	// Members are the embedded stores that form a cluster with this one.
 	Members() []api.StoreMember
@@ -46,58 +46,54 @@ type Store interface {
 	RemoveMember(ctx context.Context, name string) error
 }
 
-// Codec turns objects into what is stored and back; *store.Codec is one.
+// Codec is the part of *store.Codec that the API needs.
 type Codec interface {
 	EncodeSpec(object api.Object) ([]byte, error)
 	EncodeStatus(object api.Object) ([]byte, error)
 	DecodeSpec(kind api.Kind, value []byte) (api.Object, error)
 	DecodeStatus(object api.Object, value []byte) error
-	// Seal and Unseal show one server that a text comes from another one.
+	// Seal and Unseal authenticate messages between servers.
 	Seal(key api.Key, field, text string) string
 	Unseal(key api.Key, field, sealed string) (string, error)
 }
 
-// Decisions is what the API needs of the reconciler.
+// Decisions is the part of the reconciler that the API needs.
 type Decisions interface {
-	// Settle waits until every decision that follows from a revision is durable
-	// and in the fleet.
+	// Settle waits until all decisions that follow from a revision are durable and in the fleet.
 	Settle(ctx context.Context, revision int64) error
-	// Explain says why a placement or a workload has the clusters it has.
+	// Explain returns the explanation of a placement or workload.
 	Explain(key api.Key) (*api.Explanation, error)
-	// Observe is a copy of an object with its status completed by what moves
-	// without a write, or the object itself where there is nothing of that.
+	// Observe returns a copy of an object whose status is completed by data that is not stored, or
+	// the object itself if there is none.
 	Observe(object api.Object) api.Object
-	// NextUnstored waits until Observe says something else of objects although nothing
-	// was written, and returns their keys.
+	// NextUnstored waits until Observe would return something else for objects although nothing was
+	// written, and returns their keys.
 	NextUnstored(ctx context.Context) ([]api.Key, error)
-	// What is previewed is what promises are about.
+	// Previewed decisions are promises.
 	promise.Decisions
-	// ObservePolicy is a copy of a policy with its present bindings as status.
+	// ObservePolicy returns a copy of a policy with its current bindings as status.
 	ObservePolicy(policy *api.PropagationPolicy) *api.PropagationPolicy
-	// ReportHealth records how a workload is doing on one of its clusters, and
-	// returns when that is durable. It returns api.FieldErrors where the workload
-	// does not run there.
+	// ReportHealth records the health of a workload on one of its clusters, and returns when that
+	// is durable. It returns api.FieldErrors if the workload does not run there.
 	ReportHealth(ctx context.Context, workload api.Key, report api.HealthReport) (revision int64, err error)
-	// Simulate decides without changing anything; api.FieldErrors for objects
-	// that are not valid.
+	// Simulate decides without changing anything; api.FieldErrors for invalid objects.
 	Simulate(ctx context.Context, request api.Simulation) (*api.SimulationResult, error)
 }
 
-// Signals is what the API needs of the collectors.
+// Signals is the part of the signal runner that the API needs.
 type Signals interface {
-	// Settle waits until everything that changed up to a revision has been read
-	// or probed once, and returns the revision of the resulting status writes.
+	// Settle waits until everything that changed up to a revision has been read or probed once, and
+	// returns the revision of the resulting status writes.
 	Settle(ctx context.Context, revision int64) (int64, error)
-	// Heartbeat takes the report of a cluster's agent. The revision is 0 where it says
-	// nothing new, so that nothing was written.
+	// Heartbeat accepts the report of a cluster's agent. The revision is 0 if it contains no
+	// changes, so that nothing was written.
 	Heartbeat(ctx context.Context, cluster string, report api.Heartbeat) (revision int64, err error)
-	// Report records amounts that somebody else than its agent reports about a
-	// cluster.
+	// Report records amounts that somebody other than its agent reports about a cluster.
 	Report(ctx context.Context, cluster string, amounts clusterhealth.Amounts) (revision int64, err error)
-	// ReportCloud takes in what a collector found about a cloud; changed is false
-	// where nothing in it was new.
+	// ReportCloud accepts the report of a collector about a cloud; changed is false if it contained
+	// no changes.
 	ReportCloud(ctx context.Context, cloud string, report api.CloudReport) (revision int64, changed bool, err error)
-	// LiveOpenStack asks the OpenStack of a cloud what it has.
+	// LiveOpenStack queries the OpenStack of a cloud.
 	LiveOpenStack(ctx context.Context, cloud string, options api.LiveOptions) (*api.LiveOpenStack, error)
 }
 
@@ -109,78 +105,73 @@ type Options struct {
 	Codec     Codec
 	Decisions Decisions
 	Signals   Signals
-	// Beats say when clusters were last heard of. Nil: what is stored says so.
+	// Beats are the times of the last heartbeats of clusters. If nil, the stored times are used.
 	Beats *heartbeat.Times
-	// Network says what the server connects to for objects. What it refuses already by
-	// what is written is not stored.
+	// Network is the policy for outbound connections. Addresses that it rejects as written are not
+	// stored.
 	Network *netpolicy.Policy
-	// Spot splits workloads over on-demand and spot nodes. Nil means that nothing
-	// is split: what is asked about that is answered with 503.
+	// Spot splits workloads between on-demand and spot nodes. If nil, nothing is split, and
+	// requests about it get 503.
 	Spot Spot
 
-	// Listener is where Run listens, and what it closes.
+	// Listener is where Run serves. Run closes it.
 	Listener net.Listener
 	// TLS is nil for plain HTTP.
 	TLS *tls.Config
-	// Authenticate demands a token of every request that is not a health check,
-	// even while there are no tokens. Without it everybody is an administrator
-	// until the first token is created; from then on tokens are demanded.
+	// Authenticate requires a token for every request except health checks, even while there are no
+	// tokens. Without it, everybody is an administrator until the first token is created; from then
+	// on tokens are required.
 	Authenticate bool
 	// Issuers verifies JSON Web Tokens of trusted issuers. If set, every request needs a
 	// token. Nil = only tokens of the server are accepted.
 	Issuers *jwt.Verifier
 
-	// Version is what /v1/server says.
+	// Version is the version in /v1/server.
 	Version string
-	// Name is what people call this server among several.
+	// Name is the display name of this server among several.
 	Name string
-	// Leader says which of several servers makes the decisions. Nil means that there is
-	// no other one.
+	// Leader determines which of several servers makes the decisions. If nil, there is no other
+	// server.
 	Leader Leader
-	// Checks are what readiness looks at beyond what this package knows itself. Nil
-	// means nothing.
+	// Checks returns additional readiness checks. It may be nil.
 	Checks func() []Check
-	// Faults is told of panics, and says which objects they were about and which
-	// components they ended. Nil knows of none.
+	// Faults records panics, and says which objects they were about and which components they
+	// ended. It may be nil.
 	Faults *fault.Recorder
-	// Gatherer is what /metrics shows. It should hold the Collectors of this
-	// server. Nil means prometheus.DefaultGatherer.
+	// Gatherer gathers the metrics for /metrics. It should include the Collectors of this server.
+	// Default: prometheus.DefaultGatherer.
 	Gatherer prometheus.Gatherer
 
 	// MaxBodyBytes limits the body of a request. Zero means 1 MiB.
 	MaxBodyBytes int64
-	// MaxSimulationBytes limits the body of a simulation, which may hold a whole
-	// fleet. Zero means 64 MiB.
+	// MaxSimulationBytes limits the body of a simulation, which may contain a whole fleet. Zero
+	// means 64 MiB.
 	MaxSimulationBytes int64
-	// MaxPreviews limits how many previews are kept: each plan of a placement with
-	// one makes another, and whoever may read may plan. Zero means 50,000.
+	// MaxPreviews limits the number of previews: each plan of a placement with a preview creates
+	// one, and everybody who may read may plan. Zero means 50,000.
 	MaxPreviews int
-	// Connections limits the open connections. Nil means a limit of this server's
-	// own.
+	// Connections limits the open connections. Default: a limit of this server's own.
 	Connections *serve.Limit
-	// LoginFailuresPerSecond and LoginFailureBurst limit failed logins of one
-	// client address. Zero means 1 a second after 20 at once.
+	// LoginFailuresPerSecond and LoginFailureBurst limit failed logins of one client address. Zero
+	// means 1 per second after a burst of 20.
 	LoginFailuresPerSecond float64
 	LoginFailureBurst      int
-	// HeaderTimeout limits how long the header of a request may take, and the TLS
-	// handshake before it. Zero means 5 seconds.
-	HeaderTimeout time.Duration
-	// BodyTimeout limits how long a body may take. Zero means 30 seconds.
-	BodyTimeout time.Duration
-	// WatchHeartbeat is the time between two signs of life on a quiet watch. Zero
-	// means 15 seconds.
-	WatchHeartbeat time.Duration
-	// WatchWriteTimeout is how long the reader of a watch may take for one piece
-	// of it. Zero means 10 seconds.
-	WatchWriteTimeout time.Duration
-	// DrainTime is how long requests may go on when Run ends. Zero means 10
+	// HeaderTimeout limits reading the header of a request, and the TLS handshake. Zero means 5
 	// seconds.
+	HeaderTimeout time.Duration
+	// BodyTimeout limits reading a body. Zero means 30 seconds.
+	BodyTimeout time.Duration
+	// WatchHeartbeat is the interval of bookmarks on a quiet watch. Zero means 15 seconds.
+	WatchHeartbeat time.Duration
+	// WatchWriteTimeout is how long the reader of a watch may take for one part of it. Zero means
+	// 10 seconds.
+	WatchWriteTimeout time.Duration
+	// DrainTime is how long requests may continue when Run ends. Zero means 10 seconds.
 	DrainTime time.Duration
 
-	// Logger receives a line for each request, and what goes wrong. Nil discards
-	// it.
+	// Logger receives a line for each request, and errors. If nil, log messages are discarded.
 	Logger *slog.Logger
-	// Now is the clock of timestamps and expiries. Nil means time.Now.
+	// Now is the clock of timestamps and expiries. Default: time.Now.
 	Now func() time.Time
 }
 
@@ -237,10 +228,10 @@ type Server struct {
 	relay    *relay
 
 	stop      context.CancelFunc // wakes everybody who waits
-	listening chan struct{}      // closed when Run listens
+	listening chan struct{}      // closed when Run serves
 }
 
-// New makes a server; Run serves.
+// New returns a server; Run serves.
 func New(options Options) (*Server, error) {
 	o := options.withDefaults()
 	if o.Store == nil || o.Fleet == nil || o.Codec == nil || o.Decisions == nil || o.Signals == nil {
@@ -265,8 +256,8 @@ func New(options Options) (*Server, error) {
 	return s, nil
 }
 
-// sameSite refuses what a page of another site makes a browser send: a server
-// on loopback has no other protection against that.
+// sameSite rejects requests that a page of another site makes a browser send: a server on loopback
+// has no other protection against them.
 func sameSite(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -275,12 +266,11 @@ func sameSite(next http.Handler) http.Handler {
 	return protection.Handler(next)
 }
 
-// Listening is closed when Run listens.
+// Listening returns a channel that is closed when Run serves.
 func (s *Server) Listening() <-chan struct{} { return s.listening }
 
-// Run serves until ctx ends. Then it reports itself as not ready, lets nobody
-// wait any longer, and gives the requests under way DrainTime to finish. A
-// server runs once.
+// Run serves until ctx is done. Then it reports itself as not ready, ends all waits, and gives
+// running requests DrainTime to finish. A server runs once.
 func (s *Server) Run(ctx context.Context) error {
 	var background sync.WaitGroup
 	defer background.Wait()
@@ -297,7 +287,7 @@ func (s *Server) Run(ctx context.Context) error {
 		"pictures of lists": func(ctx context.Context) { s.pictures.sweep(ctx, s.options.Fleet.Snapshot) },
 	} {
 		background.Go(func() {
-			_ = s.options.Faults.Component(name).Supervise(s.waits.stopping, func(ctx context.Context) error { run(ctx); return nil }) // has no error of its own
+			_ = s.options.Faults.Component(name).Supervise(s.waits.stopping, func(ctx context.Context) error { run(ctx); return nil }) // returns no error of its own
 		})
 	}
 	defer s.stop() // before background.Wait

@@ -13,12 +13,12 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 )
 
-// simulationTime bounds one simulation; a full pass over the largest fleet takes
-// about a second.
+// simulationTime is the timeout of a simulation; a full pass over the largest fleet takes about a
+// second.
 const simulationTime = 60 * time.Second
 
-// simulationSlots is how many simulations may be under way. Their bodies are
-// large and their passes busy every core.
+// simulationSlots is the number of concurrent simulations. Their bodies are large, and they use all
+// cores.
 const simulationSlots = 4
 
 type simulateInput struct {
@@ -35,7 +35,7 @@ type simulations struct {
 	rights    auth.Rights
 	decisions Decisions
 	maxBody   int64
-	// slots are taken by the simulations under way.
+	// slots limits concurrent simulations.
 	slots *semaphore.Weighted
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// tokens answers requests about tokens.
+// tokens serves requests about tokens.
 type tokens struct {
 	api      *operation.API
 	store    Store
@@ -43,7 +43,7 @@ type createTokenInput struct {
 	Payload operation.Payload
 }
 
-// createdToken is the one answer that shows a secret.
+// createdToken is the only response that contains the secret.
 type createdToken struct {
 	auth.Token
 	Text string `json:"token" doc:"The token to send as Authorization: Bearer. It is shown only here."`

@@ -13,8 +13,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 )
 
-// view shows objects to readers, completed by what is not stored with them, and without
-// what they must not see.
+// view shows objects to readers, completed by data that is not stored with them, and without what
+// they may not see.
 type view struct {
 	fleet     *fleet.Fleet
 	rights    auth.Rights
@@ -24,7 +24,7 @@ type view struct {
 	now       func() time.Time
 }
 
-// cluster is a cluster as the fleet shows it, nil where there is none.
+// cluster returns a cluster of the fleet, or nil.
 func (v *view) cluster(name string) *api.Cluster {
 	entry := v.fleet.Snapshot().Get(auth.ClusterKey(name))
 	if entry == nil {
@@ -34,8 +34,7 @@ func (v *view) cluster(name string) *api.Cluster {
 	return cluster
 }
 
-// notFound is the answer about an object that cannot be shown: it does not exist,
-// or it is damaged.
+// notFound returns the problem for an object that cannot be shown: it does not exist or is damaged.
 func (v *view) notFound(key api.Key) *problem.Problem {
 	if v.fleet.Snapshot().Damaged(key) != nil {
 		return problem.Damaged(key)
@@ -43,17 +42,15 @@ func (v *view) notFound(key api.Key) *problem.Problem {
 	return problem.New(api.ProblemNotFound, "%s does not exist", key)
 }
 
-// shown is an object as a reader sees it. The status of a cluster is completed
-// from its metrics and reservations, which change without a write to the
-// cluster, that of a policy from its workloads, and that of a score follows from
-// the clock.
+// shown returns an object for a reader. The status of a cluster is completed from its metrics and
+// reservations, which change without a write to the cluster; that of a policy is derived from its
+// workloads, and that of a score from the time.
 func (v *view) shown(who auth.Identity, object api.Object) api.Object {
 	return v.faulted(v.completed(who, v.rights.WithDetails(who, object)))
 }
 
-// faulted is an object with a condition for the damage of what is stored of it, or for
-// the panics that the last work on it ended with. It stands in no store: it is about
-// this server.
+// faulted returns an object with a condition for damage in the store, or for panics in which the
+// last work on it ended. It is not stored, because it is about this server.
 func (v *view) faulted(object api.Object) api.Object {
 	key := api.KeyOf(object)
 	if d := v.fleet.Snapshot().Damaged(key); d != nil {
@@ -62,7 +59,7 @@ func (v *view) faulted(object api.Object) api.Object {
 			Message: "it is damaged in the store, and this is an earlier version: write it again with PUT, delete it, or restore a backup",
 		})
 	}
-	if !v.faults.Any() { // mostly: a list asks for every object
+	if !v.faults.Any() { // usually; lists call this for every object
 		return object
 	}
 	faults := v.faults.Faulted(key.String())
@@ -70,7 +67,7 @@ func (v *view) faulted(object api.Object) api.Object {
 		return object
 	}
 	if list := api.ConditionsOf(object); list != nil && api.FindCondition(*list, api.ConditionFaulted) != nil {
-		return object // what it costs is said already
+		return object // the consequences are already described
 	}
 	return api.CopyWith(object, api.Condition{
 		Type: api.ConditionFaulted, Status: api.ConditionTrue, Reason: api.ReasonServerFault,
@@ -78,13 +75,13 @@ func (v *view) faulted(object api.Object) api.Object {
 	})
 }
 
-// nextFaulted waits until faulted has something else to say of panics, and returns of
-// which objects.
+// nextFaulted waits until faulted would return something else because of panics, and returns the
+// objects.
 func (v *view) nextFaulted(ctx context.Context) ([]api.Key, error) {
 	objects, err := v.faults.NextChanged(ctx)
 	keys := make([]api.Key, 0, len(objects))
 	for _, object := range objects {
-		if key, ok := api.ParseKey(object); ok { // work on other things is recorded, too
+		if key, ok := api.ParseKey(object); ok { // work on other things is recorded too
 			keys = append(keys, key)
 		}
 	}
@@ -103,9 +100,8 @@ func (v *view) completed(who auth.Identity, object api.Object) api.Object {
 	return v.resolved(who, who.Disclosed(v.decisions.Observe(object)))
 }
 
-// boundPolicy is a policy with its bindings as a reader may see them. It is
-// always a copy: bindings change without a write to the policy, so it is never
-// shown as it is stored.
+// boundPolicy returns a policy with the bindings that a reader may see. It is always a copy:
+// bindings change without a write to the policy, so it is never shown as stored.
 func (v *view) boundPolicy(who auth.Identity, policy *api.PropagationPolicy) *api.PropagationPolicy {
 	return who.VisibleBindings(v.decisions.ObservePolicy(policy))
 }

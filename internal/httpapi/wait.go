@@ -8,8 +8,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
-// waits lets requests wait for what follows from a write. Nobody who waits holds up a
-// shutdown.
+// waits lets requests wait for what follows from a write. Waits do not delay a shutdown.
 type waits struct {
 	store     Store
 	fleet     *fleet.Fleet
@@ -17,25 +16,25 @@ type waits struct {
 	signals   Signals
 	leading   *leading
 	logger    *slog.Logger
-	// stopping ends when the server is asked to stop.
+	// stopping is done when the server is asked to stop.
 	stopping context.Context
 }
 
-// pictureWait is how long an answer that waits for nothing else gives the
-// fleet to show the write, so that a client reads its own writes. It takes
-// about a millisecond; a fleet that has lost its watch must not cost more.
+// pictureWait is how long a response without any other wait gives the fleet to show the write, so
+// that clients read their own writes. It takes about a millisecond; a fleet that has lost its watch
+// must not cost more.
 const pictureWait = 2 * time.Second
 
-// bounded bounds ctx by a wait, and ends it when the server stops: nobody who
-// waits holds up a shutdown.
+// bounded limits ctx by a wait, and cancels it when the server stops, so that waits do not delay a
+// shutdown.
 func (w *waits) bounded(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	unhook := context.AfterFunc(w.stopping, cancel)
 	return ctx, func() { unhook(); cancel() }
 }
 
-// await waits until what follows from a revision is decided and visible. The
-// write itself is durable, so running out of time is no failure.
+// await waits until what follows from a revision is decided and visible. The write itself is
+// durable, so a timeout is not a failure.
 func (w *waits) await(ctx context.Context, revision int64, wait time.Duration) {
 	if wait > 0 {
 		bounded, cancel := w.bounded(ctx, wait)
@@ -58,8 +57,7 @@ func (w *waits) await(ctx context.Context, revision int64, wait time.Duration) {
 	}
 }
 
-// settle waits until what follows from a revision is decided and visible, by whichever
-// server.
+// settle waits until what follows from a revision is decided and visible, on any server.
 func (w *waits) settle(ctx context.Context, revision int64) error {
 	if !w.leading.leads() {
 		shown, err := w.leading.settle(ctx, revision)
@@ -75,26 +73,24 @@ func (w *waits) settle(ctx context.Context, revision int64) error {
 	return w.decisions.Settle(ctx, max(revision, observed))
 }
 
-// pictureTime is a time at which the picture in memory is known to have been
-// complete.
+// pictureTime returns a time at which the in-memory copy is known to have been complete.
 func (w *waits) pictureTime() time.Time {
 	return time.Now().Add(-w.store.Age(w.fleet.Snapshot().Revision()))
 }
 
-// freshen notes that a request, after it has waited, reads the picture as it is
-// now.
+// freshen records that a request, after waiting, reads the current snapshot.
 func (w *waits) freshen(ctx context.Context) { requestOf(ctx).picture = w.pictureTime() }
 
-// behind reports whether the store has not answered for so long that a revision
-// which the picture lacks may well exist.
+// behind reports whether the store has not responded for so long that a revision missing in memory
+// may exist.
 func (w *waits) behind() bool {
 	return w.store.Age(w.fleet.Snapshot().Revision()) > pictureWait+time.Second
 }
 
-// catchUp lets the decisions reach what the fleet shows: a preview that starts
-// from less would be refused later.
+// catchUp waits until the decisions have reached what the fleet shows: a preview based on less
+// would be rejected later.
 func (w *waits) catchUp(ctx context.Context) {
 	bounded, cancel := w.bounded(ctx, pictureWait)
 	defer cancel()
-	_ = w.decisions.Settle(bounded, w.fleet.Snapshot().Revision()) // a preview that is a little behind is one all the same
+	_ = w.decisions.Settle(bounded, w.fleet.Snapshot().Revision()) // a slightly outdated preview is still valid
 }

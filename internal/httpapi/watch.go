@@ -36,9 +36,9 @@ type watchOutput struct {
 	Body func(huma.Context)
 }
 
-// watches streams changes. It is our own, because libraries for server-sent events keep a
-// buffer for each reader: here all walk one log, each change is encoded once, and who
-// comes back resumes by its revision.
+// watches streams changes. It is implemented here because libraries for server-sent events buffer
+// for each reader: here all readers walk one log, each change is encoded once, and a returning
+// reader resumes by revision.
 type watches struct {
 	api      *operation.API
 	fleet    *fleet.Fleet
@@ -48,8 +48,8 @@ type watches struct {
 	waits    *waits
 	metrics  *httpMetrics
 	events   *eventLog
-	// heartbeat is the time between two signs of life on a quiet watch, and
-	// writeTimeout how long a reader may take for one piece of it.
+	// heartbeat is the interval of bookmarks on a quiet watch, and writeTimeout how long a reader
+	// may take for one part.
 	heartbeat, writeTimeout time.Duration
 }
 
@@ -103,8 +103,8 @@ func parseKinds(text string) (map[api.Kind]bool, error) {
 	return kinds, nil
 }
 
-// watchStart finds where a watch begins, and the revision up to which the
-// reader knows everything.
+// watchStart returns where a watch begins, and the revision up to which the reader knows
+// everything.
 func (ws *watches) watchStart(ctx context.Context, in *watchInput) (*event, int64, error) {
 	field, text := "Last-Event-ID", in.LastEventID
 	if text == "" {
@@ -118,8 +118,8 @@ func (ws *watches) watchStart(ctx context.Context, in *watchInput) (*event, int6
 	if err != nil {
 		return nil, 0, err
 	}
-	// A revision that the store has not reached is of another store, or of this
-	// one before it was restored.
+	// A revision that the store has not reached belongs to another store, or to this one before it
+	// was restored.
 	bounded, cancel := ws.waits.bounded(ctx, pictureWait)
 	defer cancel()
 	_, err = ws.fleet.WaitRevision(bounded, since)
@@ -137,11 +137,11 @@ func (ws *watches) watchStart(ctx context.Context, in *watchInput) (*event, int6
 	return at, since, nil
 }
 
-// maxBehind is how many bytes of changes a watch may fall behind: by more than it
-// was when it began, for one that resumes begins with what it has missed.
+// maxBehind is how much a watch may fall behind since it began, in bytes of changes: a watch that
+// resumes begins with what it has missed.
 const maxBehind = 8 << 20
 
-// maxUnread is how many bytes the system takes of a watch beyond what has been read.
+// maxUnread is how many bytes of a watch the operating system buffers for the reader.
 const maxUnread = 64 << 10
 
 // watchStream writes one watch.
@@ -149,7 +149,7 @@ type watchStream struct {
 	watches *watches
 	kinds   map[api.Kind]bool
 	who     auth.Identity
-	form    string // those who see every object alike have the same
+	form    string // the same for readers that see objects in the same form
 	w       http.ResponseWriter
 	control *http.ResponseController
 	head    bytes.Buffer
@@ -158,8 +158,8 @@ type watchStream struct {
 	wasCut  bool
 }
 
-// run writes what happens until the reader, its token or the server goes, or the
-// reader is too slow.
+// run writes events until the reader or the server goes away, the token ends, or the reader is too
+// slow.
 func (w *watchStream) run(ctx context.Context, at *event, since int64) {
 	w.watches.metrics.watchers.Inc()
 	defer w.watches.metrics.watchers.Dec()
@@ -205,7 +205,7 @@ func (w *watchStream) run(ctx context.Context, at *event, since int64) {
 	}
 }
 
-// mark is a sign of life that also moves the position a reader resumes from.
+// mark writes a bookmark, from which a reader can resume.
 func (w *watchStream) mark(revision int64) error {
 	if err := w.send([]byte(": alive\nid: " + strconv.FormatInt(revision, 10) + "\n\n")); err != nil {
 		return err
@@ -213,19 +213,19 @@ func (w *watchStream) mark(revision int64) error {
 	return w.control.Flush()
 }
 
-// tooSlow ends the stream with the revision to go on from.
+// tooSlow ends the stream with the revision to resume from.
 func (w *watchStream) tooSlow(since, behind int64) {
 	w.watches.metrics.watchersCut.Inc()
 	p := problem.New(api.ProblemRevisionGone, "the reader of this watch is %d bytes behind, which is too much: watch again from revision %d", behind, since)
 	message := "event: error\nid: " + strconv.FormatInt(since, 10) + "\ndata: " + string(operation.EncodeJSON(p.Problem)) + "\n"
 	if w.send([]byte(message)) == nil {
-		_ = w.control.Flush() // who does not read it finds the stream ended
+		_ = w.control.Flush() // a reader that does not get it sees the end of the stream
 	}
 }
 
-// write tells the changes of a publication to a reader who knows everything up to a
-// revision. Only the last of them carries the publication's: a reader that loses the
-// connection in the middle gets all of them again.
+// write writes the changes of a publication for a reader that knows everything up to a revision.
+// Only the last one has the revision of the publication: if the connection breaks before it, the
+// reader gets all of them again.
 func (w *watchStream) write(e *event, known int64) error {
 	var shown []int
 	for i, change := range e.changes {
@@ -260,8 +260,8 @@ func (w *watchStream) write(e *event, known int64) error {
 	return w.control.Flush()
 }
 
-// tells is how a change shows, if the reader may see it and asked for it; else "".
-// An object that passes out of the reader's sight is as good as deleted.
+// tells returns the event type of a change if the reader may see it and requested it; otherwise "".
+// An object that is no longer visible to the reader counts as deleted.
 func (w *watchStream) tells(e *event, change fleet.Change) api.EventType {
 	switch {
 	case !w.kinds[change.Key.Kind]:
@@ -273,23 +273,23 @@ func (w *watchStream) tells(e *event, change fleet.Change) api.EventType {
 	return ""
 }
 
-// show is the object of a change as the reader may see it; of one that is gone it
-// says which one it was.
+// show returns the object of a change as the reader may see it; for a deleted one only its
+// identity.
 func (w *watchStream) show(e *event, change fleet.Change) api.Object {
 	if w.tells(e, change) == api.EventPut {
 		return w.watches.view.shown(w.who, change.New.Object)
 	}
 	info, ok := api.LookupKind(change.Key.Kind)
 	if !ok {
-		return nil // cannot be: the fleet holds known kinds only
+		return nil // impossible: the fleet contains known kinds only
 	}
 	object := info.New()
 	*object.Meta() = *change.Old.Object.Meta()
 	return object
 }
 
-// sees reports whether the reader may see an object. What belongs to a cluster
-// is judged by the cluster as it was at the event, however late it is read.
+// sees reports whether the reader may see an object. Objects that belong to a cluster depend on the
+// cluster as of the event, however late it is read.
 func (w *watchStream) sees(e *event, object api.Object) bool {
 	if !auth.OfCluster(object.ObjectKind()) {
 		return w.watches.rights.Sees(w.who, object)
@@ -297,8 +297,8 @@ func (w *watchStream) sees(e *event, object api.Object) bool {
 	return w.who.SeesOf(e.clusters[api.KeyOf(object).Namespace])
 }
 
-// send writes a part of the stream. A reader that does not take it in time loses
-// the stream, and resumes where it was.
+// send writes a part of the stream. If the reader does not take it in time, the stream is closed,
+// and the reader can resume.
 func (w *watchStream) send(data []byte) error {
 	if err := w.extend(); err != nil {
 		return err
@@ -309,7 +309,7 @@ func (w *watchStream) send(data []byte) error {
 
 var errTooSlow = errors.New("the reader is too slow")
 
-// extend gives the reader time for the next part, unless it was cut off.
+// extend extends the write deadline for the next part, unless the stream was cut.
 func (w *watchStream) extend() error {
 	w.cutting.Lock()
 	defer w.cutting.Unlock()
@@ -319,14 +319,13 @@ func (w *watchStream) extend() error {
 	return w.control.SetWriteDeadline(time.Now().Add(w.watches.writeTimeout))
 }
 
-// cut ends the stream of a reader that is in the middle of something that nobody
-// else needs any longer.
+// cut closes the stream of a reader that is still writing something that nobody else needs.
 func (w *watchStream) cut() {
 	w.cutting.Lock()
 	defer w.cutting.Unlock()
 	if !w.wasCut {
 		w.wasCut = true
 		w.watches.metrics.watchersCut.Inc()
-		_ = w.control.SetWriteDeadline(time.Unix(1, 0)) // what cannot be cut off runs into its own deadline
+		_ = w.control.SetWriteDeadline(time.Unix(1, 0)) // if that fails, the stream runs into its own deadline
 	}
 }

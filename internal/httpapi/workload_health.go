@@ -67,8 +67,8 @@ func decodeHealth(data []byte) (*api.HealthReport, error) {
 	return report, unread.And(report.Validate()).Err()
 }
 
-// checkRunsOn refuses a report about a cluster that the workload has nothing to
-// do with. Where it runs is told only to those who may read it.
+// checkRunsOn rejects a report about a cluster that the workload does not run on. Where it runs is
+// only disclosed to those who may read it.
 func checkRunsOn(who auth.Identity, workload *api.Workload, cluster string) error {
 	names := workload.Status.Names()
 	for _, eviction := range workload.Status.Evictions {

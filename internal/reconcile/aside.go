@@ -10,8 +10,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 )
 
-// setAside has what a decision holds, as its object was stored last, stay reserved
-// while the object is left out. What cannot be read of it is not.
+// setAside keeps the amounts that a decision holds, according to its stored object, reserved while
+// the object is left out. What cannot be read of it is not reserved.
 func (p *planner) setAside(object api.Object) {
 	k := decidedAs(object.ObjectKind())
 	if k == nil {
@@ -19,7 +19,7 @@ func (p *planner) setAside(object api.Object) {
 	}
 	var holds []hold
 	if err := fault.Confine("", func() error { holds = k.holdsOf(object); return nil }); err != nil {
-		return // the reserving itself is what panics
+		return // reserving itself panics
 	}
 	key := api.KeyOf(object)
 	for _, h := range holds {
@@ -31,8 +31,8 @@ func (p *planner) setAside(object api.Object) {
 	}
 }
 
-// takeBack ends what is reserved for an object that was set aside: it is gone, or
-// takes part again and says itself what it has.
+// takeBack releases what is reserved for an object that was set aside: it is gone, or takes part
+// again with its own holds.
 func (p *planner) takeBack(key api.Key) {
 	clusters := p.aside[key]
 	if clusters == nil {
@@ -50,15 +50,15 @@ func (p *planner) takeBack(key api.Key) {
 	p.heldOtherwise(rows, rows, nil)
 }
 
-// hold is what something that is decided holds on a cluster.
+// hold is what a decision holds on a cluster.
 type hold struct {
 	cluster  string
-	needs    ledger.Needs // of a replica
+	needs    ledger.Needs // of one replica
 	replicas int64
 	since    time.Time
 }
 
-// holdsOfPlacement is what a placement holds, by its status.
+// holdsOfPlacement returns what a placement holds, according to its status.
 func holdsOfPlacement(p *api.Placement) (holds []hold) {
 	query, err := placement.NewQuery(p)
 	if err != nil || !query.HasRequests() {
@@ -74,7 +74,7 @@ func holdsOfPlacement(p *api.Placement) (holds []hold) {
 	return holds
 }
 
-// holdsOfWorkload is what a workload holds, by its status.
+// holdsOfWorkload returns what a workload holds, according to its status.
 func holdsOfWorkload(w *api.Workload) (holds []hold) {
 	needs, err := ledger.NewNeeds(w)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// bindings are the workloads of a planner: the policy that each follows, where it
-// runs, and what would make that stale. The picture is the planner's.
+// bindings are the workloads of a planner: the policy that each follows, where it runs, and what
+// makes that stale. The picture is the planner's.
 type bindings struct {
 	*picture
 
@@ -33,8 +33,8 @@ type bindings struct {
 	failures  failures
 	spares    spares
 
-	// explained, where not nil, gets the explanations of the decisions of a pass for
-	// the workloads that it lists.
+	// explained, if not nil, receives the explanations of a pass's decisions for the workloads that
+	// it contains as keys.
 	explained map[api.Key]*api.Explanation
 }
 
@@ -43,41 +43,41 @@ type workloadBinding struct {
 	turn
 	bindingState
 	object *api.Workload
-	// status is the binding as last decided, which may be ahead of the store.
+	// status is the last decided binding, which may be ahead of the store.
 	status api.WorkloadStatus
 	scopes []*scope // of p.Groups
-	// sentences say why clusters do not fit them, nil where it has not been asked.
+	// sentences say why clusters do not fit; nil if not computed yet.
 	sentences []*sentence
-	// gained is at least by how much the room has grown since the last binding.
+	// gained is an upper bound on how much the room has grown since the last binding.
 	gained   int64
 	reported bool // its health was reported, and is not written yet
 	split    splitNews
 }
 
-// bindingState is what a fork has to know of a workload besides its object. What it
-// refers to never changes.
+// bindingState is what a fork needs to know of a workload besides its object. What it refers to is
+// immutable.
 type bindingState struct {
 	specRevision int64
-	policy       *api.PropagationPolicy // the claim; nil where no policy selects the workload
-	reason       string                 // why that one
-	p            *binding.Propagation   // nil where nothing says where to
-	alike        string                 // equal for two workloads that find the same, having nothing yet
+	policy       *api.PropagationPolicy // the claim; nil if no policy selects the workload
+	reason       string                 // why that policy
+	p            *binding.Propagation   // nil if nothing determines where the workload goes
+	alike        string                 // equal for workloads that get the same result if they have no binding yet
 
 	// lack and backLack are those of the last binding.
 	lack, backLack int64
-	// cramped says that a cluster would have more of it if it had more room, and
-	// overflowed that an earlier tier would.
+	// cramped says that a cluster would get more of it if it had more room, and overflowed that an
+	// earlier tier would.
 	cramped, overflowed bool
-	// rivals says that there were workloads whose place it could have taken, and that
-	// it was not enough. Those that came later have only taken room that was free.
+	// rivals says that there were workloads that it could have displaced, and that this was not
+	// enough. Those that came later have only taken free room.
 	rivals bool
 
-	unclaimed bool // which policy to follow has to be asked again
+	unclaimed bool // its policy must be determined again
 	pending   bool
 	needs     ledger.Needs
-	holds     map[string]int64 // replicas held, by cluster, of which each holds heldNeeds
+	holds     map[string]int64 // replicas held, by cluster, each holding heldNeeds
 	heldNeeds ledger.Needs
-	machines  map[string]ledger.Needs // what each holds instead, by cluster, where replicas have a flavor
+	machines  map[string]ledger.Needs // what each holds instead, by cluster, if replicas have a flavor
 }
 
 func newBindings(p *picture) *bindings {
@@ -102,7 +102,7 @@ func (b *bindings) ClustersOf(workload api.Key) []api.WorkloadCluster {
 	return w.status.Clusters
 }
 
-// changePolicy takes in a new version of a policy; nil takes it away.
+// changePolicy applies a new version of a policy; nil deletes it.
 func (b *bindings) changePolicy(key api.Key, policy *api.PropagationPolicy) {
 	if policy == nil {
 		b.reclaim(b.claims.RemovePolicy(key), key.Path())
@@ -111,8 +111,8 @@ func (b *bindings) changePolicy(key api.Key, policy *api.PropagationPolicy) {
 	}
 }
 
-// reclaim has workloads ask again which policy they follow: those that a policy
-// selects or selected, and those that follow it.
+// reclaim makes workloads determine their policy again: those that a policy selects or selected,
+// and those that follow it.
 func (b *bindings) reclaim(affected []api.Key, path string) {
 	ask := func(w *workloadBinding) {
 		w.unclaimed = true
@@ -128,7 +128,7 @@ func (b *bindings) reclaim(affected []api.Key, path string) {
 	}
 }
 
-// putWorkload takes in a new workload, or a new spec of one.
+// putWorkload applies a new workload, or a new spec of one.
 func (b *bindings) putWorkload(w *workloadBinding, object *api.Workload, specRevision int64) {
 	key := api.KeyOf(object)
 	needs, err := ledger.NewNeeds(object)
@@ -143,7 +143,7 @@ func (b *bindings) putWorkload(w *workloadBinding, object *api.Workload, specRev
 		b.index(w, &api.WorkloadStatus{})
 		b.hold(w) // before any other is decided
 	} else if now := &object.Status; now.ObservedGeneration == object.Metadata.Generation && now.ObservedGeneration > w.status.ObservedGeneration {
-		// The binding was committed together with the spec: it had been previewed.
+		// The binding was committed together with the spec: it was previewed.
 		before := w.status
 		w.status, w.needs = *now, needs
 		w.keepObserved(&before)
@@ -153,23 +153,22 @@ func (b *bindings) putWorkload(w *workloadBinding, object *api.Workload, specRev
 	if object.Spec.Priority < w.object.Spec.Priority {
 		b.wakePreempting()
 	}
-	// What the replicas that run were chosen for is held until the binding is made
-	// again.
+	// Until the binding is made again, hold what the running replicas were chosen for.
 	w.object, w.specRevision, w.needs = object, specRevision, needs
 	w.unclaimed = true
 	w.p = nil // compiled from another spec
 	b.queue.mark(w)
 }
 
-// seeWorkload takes in a status of a known spec.
+// seeWorkload applies a status of a known spec.
 func (b *bindings) seeWorkload(w *workloadBinding, object *api.Workload) {
 	if sameBinding(&object.Status, &w.status) {
 		w.object = object
-		w.status = object.Status // share the memory of the fleet's copy
+		w.status = object.Status // shares the memory of the fleet's copy
 	}
 }
 
-// sameBinding reports whether two statuses of one workload say the same.
+// sameBinding reports whether two statuses of one workload are equal.
 func sameBinding(a, b *api.WorkloadStatus) bool {
 	return a.DecisionRevision == b.DecisionRevision && a.ObservedGeneration == b.ObservedGeneration &&
 		a.ObservedRescheduleRequests == b.ObservedRescheduleRequests && a.Policy == b.Policy && a.PolicyGeneration == b.PolicyGeneration &&
@@ -203,7 +202,7 @@ func (b *bindings) removeWorkload(key api.Key) {
 	delete(b.workloads, key)
 }
 
-// index keeps occupants and followers in step with a status.
+// index updates occupants and followers for a status.
 func (b *bindings) index(w *workloadBinding, before *api.WorkloadStatus) {
 	b.occupants.move(w, maps.Keys(clustersOf(before)), maps.Keys(clustersOf(&w.status)))
 	if w.status.Policy == before.Policy {
@@ -215,8 +214,7 @@ func (b *bindings) index(w *workloadBinding, before *api.WorkloadStatus) {
 	}
 }
 
-// clustersOf are the clusters that a workload runs on, or is leaving, each with
-// its replicas.
+// clustersOf returns the clusters that a workload runs on or is leaving, with their replicas.
 func clustersOf(s *api.WorkloadStatus) map[string]int64 {
 	out := make(map[string]int64, len(s.Clusters)+len(s.Evictions))
 	for _, c := range s.Clusters {
@@ -235,7 +233,7 @@ func timeOf(t *time.Time) time.Time {
 	return *t
 }
 
-// turnOfWorkload has the most important first; of equals those that wait longest.
+// turnOfWorkload orders workloads by importance, and equals by how long they have waited.
 func turnOfWorkload(x, y *workloadBinding) int {
 	return cmp.Or(
 		cmp.Compare(y.object.Spec.Priority, x.object.Spec.Priority),
@@ -244,7 +242,7 @@ func turnOfWorkload(x, y *workloadBinding) int {
 	)
 }
 
-// claim finds out which policy a workload follows, and makes it ready to decide.
+// claim determines which policy a workload follows, and compiles the propagation.
 func (b *bindings) claim(w *workloadBinding) {
 	if w.unclaimed {
 		w.unclaimed = false
@@ -272,8 +270,8 @@ func (b *bindings) claim(w *workloadBinding) {
 	w.alike = alike(w)
 }
 
-// decide makes one binding again, and reports whether the status differs, and
-// whether clusters or replicas do.
+// decide makes one binding again, and reports whether the status changed, and whether clusters or
+// replicas did.
 func (b *bindings) decide(w *workloadBinding, now time.Time) (changed, moved bool) {
 	b.focus(w.key())
 	b.claim(w)
@@ -286,7 +284,7 @@ func (b *bindings) decide(w *workloadBinding, now time.Time) (changed, moved boo
 		w.pending = false
 		b.queue.agenda.set(w, time.Time{})
 		b.index(w, &before)
-		b.hold(w) // what stays may have become larger or smaller
+		b.hold(w) // running replicas may have become larger or smaller
 		return w.written() || changed || redated, moved
 	}
 	present := binding.NewPresent(&object, w.policy)
@@ -306,7 +304,7 @@ func (b *bindings) decide(w *workloadBinding, now time.Time) (changed, moved boo
 		b.queue.mark(w) // a cluster that has been left is a candidate again
 	}
 	if changed && w.p.FailsBack() {
-		b.queue.mark(w) // what could take it back has to be seen from where it is now
+		b.queue.mark(w) // whether an earlier group could take it back must be checked from its new position
 	}
 	return w.written() || changed || redated, moved
 }
@@ -323,8 +321,7 @@ func (b *bindings) redate(w *workloadBinding, now time.Time) bool {
 	return true
 }
 
-// written reports whether something was reported that is not written yet, and takes
-// it as written from now on.
+// written reports whether a report has not been written yet, and marks it as written.
 func (w *workloadBinding) written() bool {
 	news := w.reported || w.split.unwritten
 	w.reported, w.split.unwritten = false, false
@@ -336,7 +333,7 @@ func leaves(s *api.WorkloadStatus, cluster string) bool {
 	return slices.ContainsFunc(s.Evictions, func(e api.Eviction) bool { return e.Cluster == cluster })
 }
 
-// bind answers where a workload goes that has a policy, or needs none.
+// bind decides where a workload goes that has a policy, or needs none.
 func (b *bindings) bind(w *workloadBinding, present binding.Present, now time.Time) binding.Binding {
 	out, ok := b.failures.known(b.version, w)
 	if _, wanted := b.explained[w.key()]; wanted {
@@ -349,7 +346,7 @@ func (b *bindings) bind(w *workloadBinding, present binding.Present, now time.Ti
 	if !out.Complete && w.p.Preempts {
 		if better, done := b.preempt(w, present, now); done {
 			if _, wanted := b.explained[w.key()]; wanted {
-				b.explained[w.key()] = nil // of no use any more
+				b.explained[w.key()] = nil // no longer valid
 			}
 			return better
 		}
@@ -357,8 +354,7 @@ func (b *bindings) bind(w *workloadBinding, present binding.Present, now time.Ti
 	return out
 }
 
-// policyPath is the path of the policy that a workload follows, "" where it needs
-// none.
+// policyPath returns the path of the policy that a workload follows, or "" if it needs none.
 func (w *workloadBinding) policyPath() string {
 	if w.policy == nil {
 		return ""
@@ -366,7 +362,7 @@ func (w *workloadBinding) policyPath() string {
 	return w.policy.Path()
 }
 
-// views are those of the affinity groups, in order.
+// views returns those of the affinity groups, in order.
 func (w *workloadBinding) views() []*placement.View {
 	views := make([]*placement.View, len(w.scopes))
 	for i, s := range w.scopes {
@@ -375,7 +371,7 @@ func (w *workloadBinding) views() []*placement.View {
 	return views
 }
 
-// report takes in how a workload does on a cluster, if that says anything new.
+// report applies a report about the health of a workload on a cluster, if it contains a change.
 func (b *bindings) report(w *workloadBinding, r api.HealthReport, now time.Time) {
 	now = now.UTC()
 	h := api.ClusterHealth{Cluster: r.Cluster, Status: r.Status, Message: r.Message, Since: &now, ReportedAt: &now}
@@ -385,7 +381,7 @@ func (b *bindings) report(w *workloadBinding, r api.HealthReport, now time.Time)
 		was := list[i]
 		if was.Status == r.Status {
 			h.Since = was.Since
-			// The same once more says something new where it may end an eviction.
+			// A repeated report matters if it may end an eviction.
 			outdated := func(e api.Eviction) bool { return !timeOf(was.ReportedAt).After(timeOf(e.Since)) }
 			if was.Message == r.Message && !slices.ContainsFunc(w.status.Evictions, outdated) {
 				return
@@ -401,7 +397,7 @@ func (b *bindings) report(w *workloadBinding, r api.HealthReport, now time.Time)
 	b.queue.mark(w)
 }
 
-// explain looks at one workload without changing anything.
+// explain evaluates one workload without changing anything.
 func (b *bindings) explain(w *workloadBinding, now time.Time) *api.Explanation {
 	object := *w.object
 	object.Status = w.status

@@ -8,32 +8,33 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// class is a cohort of placements: they admit and rate clusters alike.
+// class is a cohort of placements that admit and rate clusters alike.
 type class struct {
 	cohort[*placementDecision]
-	panel      *panel // which has the ranking of the view
-	at         int    // position among the panel's classes
+	panel      *panel // holds the ranking of the view
+	at         int    // index among the panel's classes
 	placements []*placementDecision
-	wording    string // of its query, "" where nobody has asked for it
-	// spreading are those under spread constraints: where one sits depends on the places
-	// of all that fit. A class is who admits and rates alike, so it has them beside others.
+	wording    string // of its query, "" if not computed yet
+	// spreading are the placements with spread constraints: where one sits depends on the places of
+	// all clusters that fit. A class includes them, because it is defined by what is admitted and
+	// how it is rated.
 	spreading map[*placementDecision]struct{}
 	// expired names a placement score that has expired on a cluster that fits.
 	expired string
 
 	floorKnown bool // false after a decision
 
-	// said are the conditions of the one decided last.
+	// said are the conditions of the last decision.
 	said []api.Condition
 
-	// absent is how many of those that rest in it a fork has not taken over, and resting
-	// sums them up.
+	// absent is how many of the placements resting in it a fork has not taken over, and resting
+	// summarizes them.
 	absent  int
 	resting restingClass
 }
 
-// says has a decision share its conditions with the one before it in the class, where it
-// says the same: after one pass most do.
+// says makes a decision share its conditions with the previous one in the class if they are equal,
+// which most are after a pass.
 func (c *class) says(conditions []api.Condition) []api.Condition {
 	if !slices.EqualFunc(c.said, conditions, func(a, b api.Condition) bool {
 		return sameCondition(a, b) && a.Detail == b.Detail && sameInstant(a.LastTransitionAt, b.LastTransitionAt)
@@ -45,14 +46,14 @@ func (c *class) says(conditions []api.Condition) []api.Condition {
 
 func sameInstant(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }
 
-// forgetFloor has the floor found again when it is needed next.
+// forgetFloor makes the floor be recomputed when it is next needed.
 func (c *class) forgetFloor() {
 	c.floorKnown = false
 	c.panel.floors[c.at] = noFloor
 }
 
-// concerns reports whether an outsider of some merit can be of interest to a
-// full placement of the class.
+// concerns reports whether a cluster with some merit outside the decisions can affect a full
+// placement of the class.
 func (c *class) concerns(o outsider) bool {
 	is := &c.panel.floors[c.at]
 	if !c.floorKnown {
@@ -70,22 +71,22 @@ func (c *class) concerns(o outsider) bool {
 	return o.reaches(is)
 }
 
-// suspect is whom it is about where looking at the class panics.
+// suspect returns the object to blame if processing the class panics.
 func (c *class) suspect() api.Key {
-	if len(c.placements) == 0 { // a fork has taken over none yet
+	if len(c.placements) == 0 { // a fork that has taken over none yet
 		return c.query.Key
 	}
 	return c.placements[0].query.Key
 }
 
-// reachesAbsent reports whether an outsider that is changed, or new, may concern one of
-// the placements that a fork has not taken over.
+// reachesAbsent reports whether a changed or new cluster may affect one of the placements that a
+// fork has not taken over.
 func (c *class) reachesAbsent(o outsider, isNew bool) bool {
 	return c.absent > 0 && (isNew && c.resting.unsated > 0 || o.reaches(&floor{c.resting.floor, c.resting.floorTotal}))
 }
 
-// share has the query of a new member share the memory of the class's, where it asks
-// in the same words: most are made from a template.
+// share makes the query of a new member share the memory of the class's if it has the same wording:
+// most are created from a template.
 func (c *class) share(q *placement.Query) {
 	if q == c.query {
 		return
@@ -118,7 +119,7 @@ func (c *class) remove(placed *placementDecision) {
 	delete(c.spreading, placed)
 }
 
-// markSpreading has every placement under spread constraints decided again.
+// markSpreading marks every placement with spread constraints as stale.
 func (c *class) markSpreading(q *queue) {
 	for placed := range c.spreading {
 		q.mark(placed)

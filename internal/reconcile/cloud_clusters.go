@@ -6,15 +6,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/hosting"
 )
 
-// cloudClusters are the clusters as decisions see them, each with what it has from its
-// cloud.
+// cloudClusters are the clusters as decisions see them, including what each has from its cloud.
 type cloudClusters struct {
-	clouds  *hosts   // of clusters
-	pending *pending // to bring them into the fleet
+	clouds  *hosts   // of the clusters
+	pending *pending // changes for the fleet
 	objects map[string]*api.Cloud
-	cloudOf map[string]string              // the cloud that a cluster has something from
-	onCloud map[string]map[string]struct{} // clusters by that cloud
-	zoned   []*guest                       // whose zone was observed for the first time, for the pass to write
+	cloudOf map[string]string              // the cloud of each cluster
+	onCloud map[string]map[string]struct{} // clusters by cloud
+	zoned   []*guest                       // guests whose zone was observed for the first time, to be written by the pass
 }
 
 func newCloudClusters(clouds *hosts, pending *pending) *cloudClusters {
@@ -31,14 +30,13 @@ func (cs *cloudClusters) remove(key api.Key) {
 	cs.pending.changeCluster(key.Name, nil)
 }
 
-// see brings a cluster into the fleet as decisions see it: together with what it
-// has from its cloud.
+// see adds a cluster to the fleet as decisions see it: including what it has from its cloud.
 func (cs *cloudClusters) see(c *api.Cluster) {
 	cloud := cs.cloudNameOf(c)
 	cs.moveToCloud(c, cloud)
 	from := cs.objects[cloud]
 	if c.Spec.OpenStack != nil && from != nil && !from.Serves(c) {
-		from = nil // whoever named it could not know that there is one
+		from = nil // whoever named the cloud could not know that it exists
 	}
 	effective := columns.Effective(c, from)
 	if columns.StandsForObserved(c, from) {
@@ -47,7 +45,7 @@ func (cs *cloudClusters) see(c *api.Cluster) {
 	cs.pending.changeCluster(c.Metadata.Name, cs.fromBefore(effective))
 }
 
-// cloudNameOf is the cloud that a cluster has something from, "" where it has none.
+// cloudNameOf returns the cloud that a cluster gets data from, or "".
 func (cs *cloudClusters) cloudNameOf(c *api.Cluster) string {
 	if c.Spec.OpenStack != nil {
 		return c.Spec.OpenStack.Cloud
@@ -57,7 +55,7 @@ func (cs *cloudClusters) cloudNameOf(c *api.Cluster) string {
 	return ""
 }
 
-// moveToCloud notes which cloud a cluster has something from.
+// moveToCloud records the cloud of a cluster.
 func (cs *cloudClusters) moveToCloud(c *api.Cluster, cloud string) {
 	name := c.Metadata.Name
 	was := cs.cloudOf[name]
@@ -72,9 +70,8 @@ func (cs *cloudClusters) moveToCloud(c *api.Cluster, cloud string) {
 	}
 }
 
-// remember notes in the status of a cluster that the amounts of the zone that it
-// stands for were observed: if the zone, or the cloud, is gone one day, there is
-// nothing, and not something unknown.
+// remember records in the status of a cluster that the amounts of its zone were observed: if the
+// zone or cloud is gone later, the amounts are 0 instead of unknown.
 func (cs *cloudClusters) remember(c *api.Cluster) {
 	g, was := cs.clouds.guests[api.KeyOf(c)], c.Status.ObservedZone
 	if g == nil || was != nil && *was == *c.Spec.OpenStack {
@@ -84,9 +81,9 @@ func (cs *cloudClusters) remember(c *api.Cluster) {
 	cs.zoned = append(cs.zoned, g)
 }
 
-// fromBefore keeps a cluster online that is older than the server's start, and has
-// a kubeconfig that nobody has looked at yet: earlier servers did not watch it, and
-// what runs on it is not moved because this one begins to.
+// fromBefore keeps a cluster online that is older than the server's start and has a kubeconfig that
+// has not been used yet: earlier servers did not observe it, and what runs on it is not moved
+// because this one begins to.
 func (cs *cloudClusters) fromBefore(c *api.Cluster) *api.Cluster {
 	created := c.Metadata.CreatedAt
 	if c.Status.State != "" || c.Spec.Health != nil || !c.HasKubeconfig() || created == nil || !created.Before(cs.clouds.picture.started) {
@@ -97,7 +94,7 @@ func (cs *cloudClusters) fromBefore(c *api.Cluster) *api.Cluster {
 	return &online
 }
 
-// changeCloud takes in a new version of a cloud; nil takes it away.
+// changeCloud applies a new version of a cloud; nil deletes it.
 func (cs *cloudClusters) changeCloud(key api.Key, c *api.Cloud) {
 	name := key.Name
 	change(cs.objects, name, c)

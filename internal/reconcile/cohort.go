@@ -11,24 +11,23 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
 )
 
-// cohort is who asks the same of clusters: placements that also rate them alike (a
-// class), affinity groups of workloads (a scope), or the guests of one role. Its
-// members share a view of the fleet, which is kept up to date row by row, and are
-// told of a change together.
+// cohort is a set of decisions with the same requirements on clusters: placements that also rate
+// clusters alike (a class), affinity groups of workloads (a scope), or the guests of one role. Its
+// members share a view of the fleet, which is updated row by row, and are woken together.
 //
-// It is woken by a delta of the fleet that touches what it reads, and by the instant
-// at which time alone takes a cluster out of its view.
+// A cohort is woken by a delta of the fleet that touches what it reads, and when a cluster is
+// removed from its view through the passing of time.
 type cohort[D member] struct {
 	query *placement.Query // of any member
-	view  *placement.View  // nil for guests: those of a role wait together, and ask for different things
+	view  *placement.View  // nil for guests: those of a role wait together, but have different requirements
 	reads columns.Aspects  // what any member reads of clusters
-	uses  int              // how often members have it
-	at    time.Time        // when time alone next changes the view; zero = never
-	seen  int              // version of the picture when a change was last seen
-	// waiting are the members that did not get what they want, and so hear of every
+	uses  int              // number of uses by members
+	at    time.Time        // when the view next changes through the passing of time; zero = never
+	seen  int              // version of the picture at the last change
+	// waiting are the members that did not get what they want, and are therefore woken by every
 	// change of the clusters that fit.
 	waiting map[D]struct{}
-	// sentences tell those why clusters do not fit.
+	// sentences explain to these why clusters do not fit.
 	sentences sentences
 }
 
@@ -38,13 +37,13 @@ type member interface {
 	decision
 }
 
-// shared is the part that all sorts of cohorts have.
+// shared returns the part that all kinds of cohorts share.
 func (c *cohort[D]) shared() *cohort[D] { return c }
 
 func (c *cohort[D]) instant() *time.Time { return &c.at }
 func (c *cohort[D]) over() bool          { return c.uses == 0 }
 
-// wait notes whether a member waits for what it did not get.
+// wait records whether a member waits.
 func (c *cohort[D]) wait(d D, waits bool) {
 	switch {
 	case !waits:
@@ -56,24 +55,24 @@ func (c *cohort[D]) wait(d D, waits bool) {
 	}
 }
 
-// wake has the members that wait decided again.
+// wake marks the waiting members as stale.
 func (c *cohort[D]) wake(q *queue) {
 	for d := range c.waiting {
 		q.mark(d)
 	}
 }
 
-// manyRows is the number of rows to ask for above which computing a mask anew by
-// bitmap algebra beats asking the filters row by row.
+// manyRows is the number of rows above which recomputing a mask by bitmap algebra is faster than
+// checking row by row.
 const manyRows = 16
 
-// concerned are the rows of which anything changed that is read, not to be
-// written to.
+// concerned returns the rows in which something that is read has changed. The result must not be
+// modified.
 func concerned(delta *columns.Delta, reads columns.Aspects) []int {
 	if !delta.Concerns(reads) {
 		return nil
 	}
-	// Mostly it is none or all: of thousands of cohorts none is to take memory then.
+	// Usually it is none or all; with thousands of cohorts, these cases must not allocate.
 	n := 0
 	for n < len(delta.Rows) && delta.ConcernsRow(delta.Rows[n], reads) {
 		n++
@@ -87,9 +86,8 @@ func concerned(delta *columns.Delta, reads columns.Aspects) []int {
 	return rows
 }
 
-// fits is the sentence about why clusters do not fit a query of a member: the same
-// for all members that put what they ask in the same words. own is the member's, nil
-// where it has not asked yet.
+// fits returns the sentence about why clusters do not fit a query of a member, which is shared by
+// all members with the same wording. own is the member's sentence, nil if it has none yet.
 func (c *cohort[D]) fits(p *picture, own **sentence, q *placement.Query) string {
 	if *own == nil {
 		*own = c.sentences.join(q)
@@ -97,7 +95,7 @@ func (c *cohort[D]) fits(p *picture, own **sentence, q *placement.Query) string 
 	return (*own).tell(p)
 }
 
-// silence gives up the sentence of a member that is told nothing.
+// silence drops the sentence of a member that needs none.
 func (c *cohort[D]) silence(own **sentence) {
 	if *own != nil {
 		c.sentences.leave(*own)
@@ -105,9 +103,9 @@ func (c *cohort[D]) silence(own **sentence) {
 	}
 }
 
-// toldOtherwise reports whether a sentence about why clusters do not fit differs now,
-// after what a delta says, of rows of which anything differs that a member reads.
-// before is the fleet before it, nil where it says nothing of the fleet.
+// toldOtherwise reports whether a sentence about why clusters do not fit differs after a delta,
+// given the rows in which something that a member reads has changed. before is the previous fleet,
+// or nil if the fleet has not changed.
 func (c *cohort[D]) toldOtherwise(p *picture, before *columns.Fleet, delta *columns.Delta, rows []int) bool {
 	since := c.seen
 	c.seen = p.version
@@ -127,28 +125,28 @@ func (c *cohort[D]) toldOtherwise(p *picture, before *columns.Fleet, delta *colu
 	return changed
 }
 
-// cohorts are those of one sort on one fleet.
+// cohorts are the cohorts of one kind on one fleet.
 type cohorts[D member, C cohortOf[D]] struct {
 	of map[string]C // by engine.Query.Class
-	// reading are the same by what their members read of clusters, so that a change
+	// reading holds the same cohorts by what their members read of clusters, so that a change
 	// visits only those that it concerns.
 	reading map[columns.Aspects]map[C]struct{}
-	// readers are those that read what no row tells of.
+	// readers are the cohorts that read aspects that are not part of rows.
 	readers readers[C]
-	// agenda holds when time alone takes a cluster out of their views.
+	// agenda holds when clusters are removed from their views through the passing of time.
 	agenda agenda[*cohort[D]]
-	// views are theirs, for the snapshots that follow.
+	// views are theirs, for the following snapshots.
 	views *btree.BTreeG[seen]
 }
 
-// seen is what a cohort sees of the fleet, without what is changed in place: the
-// ranking and the ceiling.
+// seen is the view of a cohort, without the parts that are modified in place: the ranking and the
+// ceiling.
 type seen struct {
 	class string // engine.Query.Class
 	view  placement.View
 }
 
-// cohortOf is a sort of cohorts: a pointer to what embeds a cohort.
+// cohortOf is a kind of cohort: a pointer to a type that embeds cohort.
 type cohortOf[D member] interface {
 	comparable
 	shared() *cohort[D]
@@ -161,8 +159,8 @@ func newCohorts[D member, C cohortOf[D]]() cohorts[D, C] {
 	}
 }
 
-// follow brings the view of a cohort to the fleet's version, in which anything differs
-// of some rows that a member reads. It returns the mask before.
+// follow updates the view of a cohort to the fleet's version, given the rows in which something
+// that a member reads has changed. It returns the previous mask.
 func (all *cohorts[D, C]) follow(p *picture, c *cohort[D], rows []int) (was columns.Bitmap) {
 	v, slots := c.view, p.fleet.Slots()
 	grows := len(v.Mask) < (slots+63)/64
@@ -186,17 +184,17 @@ func (all *cohorts[D, C]) follow(p *picture, c *cohort[D], rows []int) (was colu
 	return was
 }
 
-// note takes down what a cohort sees now, and for how long.
+// note records the current view of a cohort, and how long it is valid.
 func (all *cohorts[D, C]) note(c *cohort[D]) {
 	all.agenda.set(c, c.view.Until)
-	c.view.Shared = true // by the snapshots
+	c.view.Shared = true // with the snapshots
 	view := *c.view
 	view.Ranking, view.Ceiling = nil, nil
 	all.views.ReplaceOrInsert(seen{c.query.Class, view})
 }
 
-// view is what a cohort of a query sees, for one that begins: a fork knows it. A
-// ranking that is at hand is used, nil is made anew.
+// view returns the view for a new cohort of a query; a fork may already know it. If ranking is nil,
+// it is computed.
 func (all *cohorts[D, C]) view(p *picture, q *placement.Query, ranking *score.Ranking) *placement.View {
 	known, ok := all.views.Get(seen{class: q.Class})
 	if !ok {
@@ -209,8 +207,8 @@ func (all *cohorts[D, C]) view(p *picture, q *placement.Query, ranking *score.Ra
 	return view
 }
 
-// concerned yields those that read something of what a delta says of clusters, each
-// with the rows of which it does.
+// concerned yields the cohorts that read something that a delta changed in clusters, each with the
+// affected rows.
 func (all *cohorts[D, C]) concerned(delta *columns.Delta) iter.Seq2[C, []int] {
 	return func(yield func(C, []int) bool) {
 		for reads, list := range all.reading {
@@ -227,8 +225,8 @@ func (all *cohorts[D, C]) concerned(delta *columns.Delta) iter.Seq2[C, []int] {
 	}
 }
 
-// join finds the cohort of a query for a member that reads some aspects. begin makes
-// one where there is none.
+// join returns the cohort of a query for a member that reads some aspects. begin creates one if
+// necessary.
 func (all *cohorts[D, C]) join(q *placement.Query, reads columns.Aspects, begin func(cohort[D]) C) C {
 	c, ok := all.of[q.Class]
 	if !ok {
@@ -246,7 +244,7 @@ func (all *cohorts[D, C]) join(q *placement.Query, reads columns.Aspects, begin 
 	return c
 }
 
-// leave is the end of one use of a cohort. It reports whether that was the last.
+// leave ends one use of a cohort. It reports whether that was the last.
 func (all *cohorts[D, C]) leave(c C) (last bool) {
 	s := c.shared()
 	if s.uses--; s.uses > 0 {
@@ -259,9 +257,9 @@ func (all *cohorts[D, C]) leave(c C) (last bool) {
 	return true
 }
 
-// expire refreshes the views out of which time alone takes a cluster, because a
-// toleration has run out, and then does something with each and the rows that are
-// gone. Who has such a cluster is on the agenda of decisions.
+// expire refreshes the views from which clusters are removed through the passing of time because a
+// toleration has expired, and calls then with each cohort and the removed rows. Decisions that have
+// such a cluster are on the agenda of decisions.
 func (all *cohorts[D, C]) expire(p *picture, now time.Time, then func(c C, gone []int)) {
 	for _, s := range all.agenda.due(now) {
 		p.version++
@@ -272,7 +270,7 @@ func (all *cohorts[D, C]) expire(p *picture, now time.Time, then func(c C, gone 
 	}
 }
 
-// sooner is the earlier of two instants, of which zero is none.
+// sooner returns the earlier of two times; zero means never.
 func sooner(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

@@ -11,27 +11,26 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
-// search finds the objects without which nothing panics. It needs no help from what
-// panics: it decides parts of the world, each from nothing and for nobody, and looks
-// which of them panic.
+// search finds the objects that cause a panic. It needs no support from the code that panics: it
+// decides subsets of the world from scratch, without side effects, and checks which of them panic.
 type search struct {
-	// world are the objects that others are decided on, in the order in which they are
-	// told, and decided the placements and workloads.
+	// world are the objects that decisions are based on, in the order in which they are passed to
+	// the planner, and decided the placements and workloads.
 	world, decided []*fleet.Entry
 	now            time.Time
-	// fresh makes a planner that knows nothing.
+	// fresh returns an empty planner.
 	fresh func(*slog.Logger) *planner
-	// ended reports that nobody wants the answer any more.
+	// ended reports whether the search was canceled.
 	ended func() bool
 }
 
-// Bounds of one search. What is beyond them is found by the next.
+// Limits of one search. Anything beyond them is found by the next one.
 const (
 	maxCulprits = 64  // objects of the world
 	maxVictims  = 256 // decided objects
-	maxBlamed   = 8   // objects of the world that one decided object panics on
-	maxWitness  = 8   // decided objects that are asked whether they panic on the same
-	chunk       = 64  // decided objects that are tried at a time
+	maxBlamed   = 8   // objects of the world that make one decided object panic
+	maxWitness  = 8   // decided objects that are checked for a panic with the same objects
+	chunk       = 64  // decided objects that are tried at once
 )
 
 func newSearch(snapshot *fleet.Snapshot, leaveOut func(api.Key) bool) *search {
@@ -50,7 +49,7 @@ func newSearch(snapshot *fleet.Snapshot, leaveOut func(api.Key) bool) *search {
 	return s
 }
 
-// decideAll tells a planner of objects and makes a pass. The error is a *fault.Panic.
+// decideAll passes objects to a planner and makes a pass. The error is a *fault.Panic.
 func decideAll(p *planner, now time.Time, parts ...[]*fleet.Entry) (writes []write, err error) {
 	err = fault.Confine("", func() error {
 		for _, entries := range parts {
@@ -64,29 +63,28 @@ func decideAll(p *planner, now time.Time, parts ...[]*fleet.Entry) (writes []wri
 	return writes, err
 }
 
-// panics reports whether it panics to decide these objects from nothing.
+// panics reports whether deciding these objects from scratch panics.
 func (s *search) panics(parts ...[]*fleet.Entry) bool {
 	_, err := decideAll(s.fresh(slog.New(slog.DiscardHandler)), s.now, parts...)
 	return err != nil
 }
 
-// onlooker is a placement that takes every cluster: deciding it asks about each of
-// them.
+// onlooker returns a placement that chooses every cluster: deciding it evaluates all of them.
 func onlooker() []*fleet.Entry {
 	p := &api.Placement{Metadata: api.Metadata{Name: "onlooker", Namespace: "default", UID: "onlooker", Generation: 1}}
 	p.SetDefaults()
 	return []*fleet.Entry{{Object: p, SpecRevision: 1}}
 }
 
-// culprits are the objects to do without; none where the whole does not panic, or
-// nothing that there is explains it.
+// culprits returns the objects to leave out; none if the whole does not panic, or no object
+// explains it.
 func (s *search) culprits() []api.Key {
 	var found []api.Key
 	look := onlooker()
 	for begin := 0; len(found) < maxCulprits && !s.ended() && s.panics(s.world, look); {
 		at := s.firstFatal(s.world, begin, look)
 		if at < 0 {
-			return found // it panics on nothing
+			return found // it panics without any object
 		}
 		found = append(found, api.KeyOf(s.world[at].Object))
 		s.world = slices.Delete(slices.Clone(s.world), at, at+1)
@@ -101,27 +99,26 @@ func (s *search) culprits() []api.Key {
 	if !s.panics(s.world, s.decided) {
 		return nil
 	}
-	// None of them panics by itself: it is the first that does together with those
-	// before it.
+	// None of them panics on its own: blame the first that does together with those before it.
 	if n := s.least(len(s.decided), 0, func(n int) bool { return s.panics(s.world, s.decided[:n]) }); n > 0 {
 		return []api.Key{api.KeyOf(s.decided[n-1].Object)}
 	}
 	return nil
 }
 
-// least is the smallest number from a first one on for which something holds, given
-// that it holds for the last.
+// least returns the smallest number from first on for which holds is true, given that it is true
+// for last.
 func (s *search) least(last, first int, holds func(n int) bool) int {
 	return first + sort.Search(last-first, func(i int) bool { return s.ended() || holds(first+i) })
 }
 
-// firstFatal is the first object of a world that panics together with those before
-// it and with look; -1 where look alone does. That the first begin do not is known.
+// firstFatal returns the first object of a world that panics together with those before it and with
+// look; -1 if look alone does. The first begin objects are known not to.
 func (s *search) firstFatal(world []*fleet.Entry, begin int, look []*fleet.Entry) int {
 	return s.least(len(world), begin, func(n int) bool { return s.panics(world[:n], look) }) - 1
 }
 
-// victims are the decided objects that panic by themselves.
+// victims returns the decided objects that panic on their own.
 func (s *search) victims() []*fleet.Entry {
 	var victims []*fleet.Entry
 	var p *planner
@@ -148,9 +145,9 @@ func (s *search) victims() []*fleet.Entry {
 	return victims
 }
 
-// blame tells whether decided objects panic because of themselves, or because of
-// fewer things that they are decided on. The latter needs proof: that several come
-// right without those, though there are others of the kind left to be decided on.
+// blame determines whether decided objects panic because of themselves, or because of fewer objects
+// that they are based on. The latter requires proof: several of them must succeed without those,
+// although others of the same kind remain.
 func (s *search) blame(victims []*fleet.Entry) []api.Key {
 	var own []api.Key
 	for _, v := range victims {

@@ -12,20 +12,19 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 )
 
-// DistributionReport is what was observed of the split of a workload in one of its
-// clusters.
+// DistributionReport is an observation of the split of a workload in one of its clusters.
 type DistributionReport struct {
 	Key          api.Key
 	Distribution api.ClusterDistribution
 }
 
-// ReportDistributions takes in what was observed of splits, and returns when that
-// is durable and in the fleet. What is said already changes nothing, and neither
-// does what is said of workloads that there are not, that ask for no split or do not
-// run on the cluster. No report has anything decided anew. The error is that of ctx.
+// ReportDistributions applies observations of splits, and returns when they are durable and in the
+// fleet. Reports without changes have no effect, nor do reports about workloads that do not exist,
+// request no split or do not run on the cluster. Reports do not cause new decisions. The error is
+// that of ctx.
 func (r *Reconciler) ReportDistributions(ctx context.Context, reports []DistributionReport) error {
-	// Who reports goes by what the fleet shows: a report on what is not taken in yet
-	// would be dropped as one on nothing.
+	// Reporters rely on what the fleet shows: a report about something that has not been applied
+	// yet would be dropped.
 	if err := r.Settle(ctx, r.options.Fleet.Snapshot().Revision()); err != nil {
 		return fmt.Errorf("report %d distributions: %w", len(reports), err)
 	}
@@ -37,16 +36,16 @@ func (r *Reconciler) ReportDistributions(ctx context.Context, reports []Distribu
 	})
 }
 
-// splitNews is what a workload has new of its split.
+// splitNews tracks new observations of a workload's split.
 type splitNews struct {
-	listed    bool // among those that the next pass looks at
-	unwritten bool // something else was reported, and is not written yet
+	listed    bool // queued for the next pass
+	unwritten bool // a change was reported and is not written yet
 }
 
-// maxDistributionMessage bounds what a report may say, in bytes.
+// maxDistributionMessage limits the length of a report's message, in bytes.
 const maxDistributionMessage = 1024
 
-// observeSplit takes in what was observed of a split, if that says anything new.
+// observeSplit applies an observation of a split, if it contains a change.
 func (b *bindings) observeSplit(key api.Key, d api.ClusterDistribution, now time.Time) {
 	b.focus(key)
 	w, ok := b.workloads[key]
@@ -66,7 +65,7 @@ func (b *bindings) observeSplit(key api.Key, d api.ClusterDistribution, now time
 		utc := now.UTC()
 		d.ObservedAt = &utc
 	}
-	list := slices.Clone(w.status.Distribution) // the fleet's copy shares it
+	list := slices.Clone(w.status.Distribution) // shared with the fleet's copy
 	if known {
 		list[i] = d
 	} else {
@@ -81,7 +80,7 @@ func (b *bindings) observeSplit(key api.Key, d api.ClusterDistribution, now time
 // last pass, or may have been.
 type observedSplits []*workloadBinding
 
-// look has the next pass look at what follows from what was observed of a split.
+// look queues a workload whose observed split must be evaluated by the next pass.
 func (all *observedSplits) look(w *workloadBinding) {
 	if !w.split.listed {
 		w.split.listed = true
@@ -89,8 +88,8 @@ func (all *observedSplits) look(w *workloadBinding) {
 	}
 }
 
-// keepObserved keeps what was observed of a split through a binding that was
-// committed from outside: what that says is as old as its preview.
+// keepObserved keeps observations of a split when a binding was committed from outside: those in
+// the committed status are as old as its preview.
 func (w *workloadBinding) keepObserved(before *api.WorkloadStatus) {
 	if !slices.EqualFunc(w.status.Distribution, before.Distribution, api.ClusterDistribution.Same) {
 		w.status.Distribution = before.Distribution
@@ -98,9 +97,8 @@ func (w *workloadBinding) keepObserved(before *api.WorkloadStatus) {
 	}
 }
 
-// spotChanged notes on which of some changed clusters pods are split from now on,
-// or are no more: what was observed of those that run there says something else
-// then. was is the fleet before the changes.
+// spotChanged records the changed clusters on which spot was enabled or disabled: observations of
+// what runs there have another meaning then. was is the fleet before the changes.
 func (b *bindings) spotChanged(was *columns.Fleet, clusters map[string]*api.Cluster) {
 	for name, c := range clusters {
 		row, known := was.Row(name)

@@ -15,8 +15,8 @@ type failures struct {
 	version int                        // of the picture
 }
 
-// alike is equal for two workloads that ask for the same under the same policy, or
-// of the same sites.
+// alike is equal for workloads with the same requirements under the same policy, or on the same
+// sites.
 func alike(w *workloadBinding) string {
 	replicas := int64(-1)
 	if w.object.Spec.Replicas != nil {
@@ -38,8 +38,8 @@ func sortedResources(q api.Quantities) []string {
 	return names
 }
 
-// known is what another workload that asks for the same has just found, where
-// that was nothing and this one has nothing either.
+// known returns what another workload with the same requirements has just found, if that was
+// nothing and this one has nothing either.
 func (f *failures) known(version int, w *workloadBinding) (binding.Binding, bool) {
 	if f.version != version || !isNew(&w.status) {
 		return binding.Binding{}, false

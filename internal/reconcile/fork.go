@@ -13,12 +13,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// fork is a planner that stands where that of the snapshot stood, and goes its own
-// way from there. Nothing is decided, compiled or looked at anew: what never changes
-// is shared, what is copied when it changes is shared until then, and a decision is
-// taken over once something has to do with it, which the index of the snapshot tells.
-// Neither the snapshot nor its planner notices, so there may be any number of forks at
-// once, beside passes.
+// fork returns a planner that starts with the state of the snapshot and continues independently.
+// Nothing is decided, compiled or evaluated again: immutable data is shared, copy-on-write data is
+// shared until it changes, and a decision is taken over when it becomes relevant, which the index
+// of the snapshot determines. The snapshot and its planner are not affected, so any number of forks
+// may exist at once, concurrently with passes.
 func (s *snapshot) fork(ix *forkIndex, logger *slog.Logger) *planner {
 	p := newPlanner(logger)
 	p.passes, p.started, p.fleet, p.aside = s.passes, s.started, s.fleet, maps.Clone(s.aside)
@@ -42,20 +41,19 @@ func (s *snapshot) fork(ix *forkIndex, logger *slog.Logger) *planner {
 	})
 	p.inherited.takeOverAll(restless, "")
 	if s.waiting != nil {
-		p.lost = &lost{waiting: thaw(s.waiting)} // for lose, which tells what of
+		p.lost = &lost{waiting: thaw(s.waiting)} // for lose, which compares with it
 	}
 	return p
 }
 
-// inherited is what a fork has of its snapshot and has not taken over yet.
+// inherited is what a fork has from its snapshot and has not taken over yet.
 type inherited struct {
 	*forkIndex
-	taken map[api.Key]struct{} // that are taken over, or gone since
+	taken map[api.Key]struct{} // taken over, or gone since
 	adopt func(r *record)
 }
 
-// takeOver has the planner know a decision of the snapshot that it was forked from as
-// its own.
+// takeOver copies a decision of the snapshot to the planner.
 func (in *inherited) takeOver(key api.Key) {
 	if in == nil {
 		return
@@ -71,7 +69,7 @@ func (in *inherited) takeOver(key api.Key) {
 	in.adopt(r)
 }
 
-// takeOverAll is takeOver for what is related to one thing.
+// takeOverAll is takeOver for everything that is related to one thing.
 func (in *inherited) takeOverAll(kind relationKind, to string) {
 	if in == nil {
 		return
@@ -81,7 +79,7 @@ func (in *inherited) takeOverAll(kind relationKind, to string) {
 	}
 }
 
-// takeOverKind is takeOver for all of a kind.
+// takeOverKind is takeOver for a whole kind.
 func (in *inherited) takeOverKind(kind api.Kind) {
 	if in == nil {
 		return
@@ -94,14 +92,14 @@ func (in *inherited) takeOverKind(kind api.Kind) {
 	})
 }
 
-// takeOver has the planner know all that rest in the class as its own.
+// takeOver copies all placements that rest in the class to the planner.
 func (c *class) takeOver(in *inherited) {
 	if c.absent > 0 {
 		in.takeOverAll(restsIn, c.query.Class)
 	}
 }
 
-// begin takes over the hosts of a snapshot.
+// begin copies the hosts of a snapshot.
 func (h *hosts) begin(fleet *columns.Fleet) {
 	h.fleet = fleet
 	for row := range fleet.Slots() {
@@ -114,7 +112,7 @@ func (h *hosts) begin(fleet *columns.Fleet) {
 	}
 }
 
-// adopt takes over a guest of a snapshot.
+// adopt copies a guest of a snapshot.
 func (h *hosts) adopt(r *record) {
 	g := *r.guest
 	g.turn, g.hosting = turn{}, h
@@ -123,14 +121,14 @@ func (h *hosts) adopt(r *record) {
 	h.cohort.wait(&g, g.waits)
 }
 
-// adoptClass takes over a class of a snapshot, without the placements that rest in it.
+// adoptClass copies a class of a snapshot, without the placements that rest in it.
 func (p *placer) adoptClass(resting restingClass) {
 	c := p.classOf(resting.query)
 	c.uses += resting.n - 1
 	c.absent, c.resting = resting.n, resting
 }
 
-// adopt takes over a placement of a snapshot.
+// adopt copies a placement of a snapshot.
 func (p *placer) adopt(object *api.Placement, r *record) {
 	s := r.placed
 	placed := &placementDecision{object: object, specRevision: s.specRevision, query: s.query, status: &object.Status, recorded: s}
@@ -150,11 +148,11 @@ func (p *placer) adopt(object *api.Placement, r *record) {
 	p.queue.agenda.set(placed, s.at)
 }
 
-// adoptWorkload takes over a workload of a snapshot.
+// adoptWorkload copies a workload of a snapshot.
 func (b *bindings) adoptWorkload(object *api.Workload, r *record) {
 	w := &workloadBinding{bindingState: r.binding.bindingState, object: object, status: object.Status}
 	b.workloads[*r.key] = w
-	// Why it follows its policy is asked again: it may be because it has.
+	// The reason for its policy is determined again: it may be that it has it already.
 	w.unclaimed, w.reason = true, ""
 	b.occupants.move(w, nowhere, maps.Keys(clustersOf(&w.status)))
 	if w.p != nil {
@@ -162,18 +160,18 @@ func (b *bindings) adoptWorkload(object *api.Workload, r *record) {
 		w.setPending(w.pending)
 		w.watch()
 	}
-	w.gained = math.MaxInt64 // how much it is, is not recorded
+	w.gained = math.MaxInt64 // the actual value is not recorded
 	b.queue.agenda.set(w, r.binding.at)
 }
 
-// adopt gives a member the sentence that it was told last.
+// adopt sets a member's last sentence.
 func (c *cohort[D]) adopt(own **sentence, q *placement.Query, told string) {
 	if *own = c.sentences.join(q); (*own).text == "" {
 		(*own).text = told
 	}
 }
 
-// all yields the workloads that there are when it is asked.
+// all yields the workloads that exist when it is called.
 func (b *bindings) all() iter.Seq[*api.Workload] {
 	return func(yield func(*api.Workload) bool) {
 		for _, w := range b.workloads {

@@ -14,17 +14,16 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// forkIndex finds the decisions of a snapshot by what they have to do with each other,
-// so that a fork takes over those alone that its changes concern. It is brought from
-// one snapshot to the next by the objects that differ, and shares its memory with its
-// copies, which never change.
+// forkIndex finds the decisions of a snapshot by their relations, so that a fork takes over only
+// those that its changes concern. It is updated from one snapshot to the next by the objects that
+// differ, and shares memory with its copies, which are immutable.
 type forkIndex struct {
 	records   *btree.BTreeG[*record] // of the snapshot
 	relations *btree.BTreeG[relation]
 	resting   *btree.BTreeG[restingClass]
 }
 
-// relation is what a decision has to do with something.
+// relation relates a decision to something.
 type relation struct {
 	kind relationKind
 	to   string
@@ -34,16 +33,15 @@ type relation struct {
 type relationKind uint8
 
 const (
-	// onCluster is a placement that chose a cluster, by its name.
+	// onCluster: the placement chose the cluster with this name.
 	onCluster relationKind = iota
-	// restsIn is a placement that rests in a class: nothing but a change of what the
-	// class reads, or of its clusters, has it looked at again.
+	// restsIn: the placement rests in the class. It is only affected by changes of what the class
+	// reads, or of its clusters.
 	restsIn
-	// awaitsHost is a cluster that is on no cloud, and gets one when there is one that
-	// fits.
+	// awaitsHost: the cluster has no cloud yet, and gets one when there is one that fits.
 	awaitsHost
-	// restless is a decision that a fork takes over at once: it waits, its instant will
-	// come, or others look at it by more than what relations tell.
+	// restless: a fork takes over the decision at once, because it is waiting, depends on time, or
+	// affects others in more ways than relations cover.
 	restless
 )
 
@@ -51,7 +49,7 @@ func inRelationOrder(a, b relation) bool {
 	return cmp.Or(cmp.Compare(a.kind, b.kind), strings.Compare(a.to, b.to), a.key.Compare(b.key)) < 0
 }
 
-// restingClass sums up the placements that rest in a class.
+// restingClass summarizes the placements that rest in a class.
 type restingClass struct {
 	class string           // engine.Query.Class
 	query *placement.Query // of any of them
@@ -73,14 +71,14 @@ func newForkIndex(s *snapshot) *forkIndex {
 	return ix
 }
 
-// freeze returns what the index finds now. It never changes.
+// freeze returns an immutable copy of the index.
 func (ix *forkIndex) freeze() *forkIndex {
 	return &forkIndex{records: ix.records, relations: ix.relations.Clone(), resting: ix.resting.Clone()}
 }
 
-// advance brings the index to a snapshot, of which some objects differ.
+// advance updates the index to a snapshot in which the given objects differ.
 func (ix *forkIndex) advance(s *snapshot, differ iter.Seq[api.Key]) {
-	lifted := map[string]struct{}{} // classes of which the floor may be higher now
+	lifted := map[string]struct{}{} // classes whose floor may be higher now
 	for key := range differ {
 		was, had := ix.records.Get(&record{key: &key})
 		is, has := s.records.Get(&record{key: &key})
@@ -118,7 +116,7 @@ func (ix *forkIndex) enter(p *placedState) {
 	ix.resting.ReplaceOrInsert(c)
 }
 
-// leave takes it back, and reports whether the floor may have been its own.
+// leave undoes enter, and reports whether the placement may have determined the floor.
 func (ix *forkIndex) leave(p *placedState) (lifted bool) {
 	c, _ := ix.resting.Get(restingClass{class: p.query.Class})
 	if c.n--; c.n == 0 {
@@ -130,7 +128,7 @@ func (ix *forkIndex) leave(p *placedState) (lifted bool) {
 	return p.full && (p.worst == c.floor || p.worstTotal == c.floorTotal)
 }
 
-// count takes in a placement that comes (1) or goes (-1).
+// count adds (1) or removes (-1) a placement.
 func (c *restingClass) count(p *placedState, by int) {
 	switch {
 	case !p.decided || p.query.Wanted == 0:
@@ -141,7 +139,7 @@ func (c *restingClass) count(p *placedState, by int) {
 	}
 }
 
-// lower keeps the floor below a placement that has all its seats.
+// lower lowers the floor for a placement that has all its seats.
 func (c *restingClass) lower(p *placedState) {
 	if p.worst.Less(c.floor) {
 		c.floor = p.worst
@@ -151,7 +149,7 @@ func (c *restingClass) lower(p *placedState) {
 	}
 }
 
-// lift finds the floor of a class anew.
+// lift recomputes the floor of a class.
 func (ix *forkIndex) lift(class string) {
 	c, known := ix.resting.Get(restingClass{class: class})
 	if !known {
@@ -166,7 +164,7 @@ func (ix *forkIndex) lift(class string) {
 	ix.resting.ReplaceOrInsert(c)
 }
 
-// related yields the decisions that have something to do with one thing, in order.
+// related yields the decisions related to one thing, in key order.
 func (ix *forkIndex) related(kind relationKind, to string) iter.Seq[api.Key] {
 	return func(yield func(api.Key) bool) {
 		ix.relations.AscendGreaterOrEqual(relation{kind: kind, to: to}, func(r relation) bool {
@@ -181,7 +179,7 @@ func (r *record) rests() bool {
 	return p != nil && p.decided && !p.wanting && p.told == "" && p.at.IsZero() && !p.query.Spreads()
 }
 
-// relations are what a decision has to do with others.
+// relations yields the relations of a decision.
 func (r *record) relations() iter.Seq[relation] {
 	return func(yield func(relation) bool) {
 		switch object := r.object.(type) {
@@ -200,14 +198,14 @@ func (r *record) relations() iter.Seq[relation] {
 				if g.waits {
 					yield(relation{awaitsHost, "", *r.key})
 				}
-				return // it is asked for by its key alone
+				return // only needed by its key
 			}
 		}
 		yield(relation{restless, "", *r.key})
 	}
 }
 
-// on is how many placements of the snapshot chose a cluster.
+// on returns how many placements of the snapshot chose a cluster.
 func (ix *forkIndex) on(cluster string) (n int32) {
 	for range ix.related(onCluster, cluster) {
 		n++
@@ -215,19 +213,19 @@ func (ix *forkIndex) on(cluster string) (n int32) {
 	return n
 }
 
-// forks keeps the index of the snapshot that readers see, from the first fork on.
+// forks maintains the index of the current snapshot, from the first fork on.
 type forks struct {
-	// indexing is held while the index is brought to a snapshot, for which no pass waits.
+	// indexing is held while the index is updated to a snapshot. Passes do not wait for it.
 	indexing sync.Mutex
-	index    *forkIndex // nil before the first
+	index    *forkIndex // nil before the first fork
 
-	// mu guards what differs between the snapshot of the index and the present one, and
-	// that they are exchanged together.
+	// mu guards the differences between the snapshot of the index and the current one, and that
+	// both are replaced together.
 	mu        sync.Mutex
 	differing differences
 }
 
-// latest is the present snapshot with its index.
+// latest returns the current snapshot with its index.
 func (f *forks) latest(current *atomic.Pointer[snapshot]) (*snapshot, *forkIndex) {
 	f.indexing.Lock()
 	defer f.indexing.Unlock()
@@ -242,8 +240,7 @@ func (f *forks) latest(current *atomic.Pointer[snapshot]) (*snapshot, *forkIndex
 	return s, f.index.freeze()
 }
 
-// show makes a snapshot the present one, which differs from the one before in some
-// objects.
+// show replaces the current snapshot by one that differs in some objects.
 func (f *forks) show(current *atomic.Pointer[snapshot], s *snapshot, differing differences) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -256,17 +253,16 @@ func (f *forks) show(current *atomic.Pointer[snapshot], s *snapshot, differing d
 	}
 }
 
-// maxDiffering is how many objects may differ between two snapshots until forks look at
-// all of them anew.
+// maxDiffering is the number of differing objects above which the index is rebuilt.
 const maxDiffering = 4096
 
-// differences are the objects of which anything has been taken down since a snapshot.
+// differences are the objects recorded since a snapshot.
 type differences struct {
 	keys map[api.Key]struct{}
 	many bool // more than are listed
 }
 
-// add takes in one of them.
+// add adds an object.
 func (d *differences) add(key api.Key) {
 	switch {
 	case d.many:
@@ -279,7 +275,7 @@ func (d *differences) add(key api.Key) {
 	}
 }
 
-// take returns them and forgets them.
+// take returns the differences and resets them.
 func (d *differences) take() differences {
 	taken := *d
 	*d = differences{}

@@ -8,10 +8,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// ReportHealth takes in how a workload does on one of its clusters, and returns
-// when what follows is durable and in the fleet, with the revision of that. The
-// error is ErrNotFound, that of a report about a cluster that the workload does
-// not run on (api.FieldErrors), or that of ctx.
+// ReportHealth applies a report about the health of a workload on one of its clusters, and returns
+// when its consequences are durable and in the fleet, with their revision. The error is
+// ErrNotFound, api.FieldErrors for a report about a cluster that the workload does not run on, or
+// that of ctx.
 func (r *Reconciler) ReportHealth(ctx context.Context, key api.Key, report api.HealthReport) (revision int64, err error) {
 	err = r.tell(ctx, "report the health of "+key.String(), func(p *planner, now time.Time) error {
 		return p.bindings.takeInHealth(key, report, now)

@@ -9,11 +9,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// hold keeps the reservations in step with a status, and has everything looked at
-// again that concerns the room on the touched clusters.
+// hold updates the reservations for a status, and marks everything that depends on the room of the
+// affected clusters.
 func (b *bindings) hold(w *workloadBinding) { b.holdAs(w, w.needs) }
 
-// holdAs is hold where each replica needs an amount, and its machine.
+// holdAs is hold with the given needs per replica, in addition to its machine.
 func (b *bindings) holdAs(w *workloadBinding, needs ledger.Needs) {
 	after := clustersOf(&w.status)
 	machines := w.machinesOf(b.fleet, needs)
@@ -44,7 +44,7 @@ func (b *bindings) holdAs(w *workloadBinding, needs ledger.Needs) {
 			continue
 		case replicas == w.holds[name] && same:
 			continue
-		case !same: // of some resource more may be free now, and less of another
+		case !same: // some resources may have more free now, and others less
 			touch(&more, name)
 			touch(&less, name)
 		case replicas > w.holds[name]:
@@ -52,7 +52,7 @@ func (b *bindings) holdAs(w *workloadBinding, needs ledger.Needs) {
 		}
 		since := sinceOf(&w.status, name)
 		if !alike && w.heldNeeds != nil {
-			since = b.now // a report before knows them with other needs
+			since = b.now // an earlier report contains them with other needs
 		}
 		b.reserved.HoldReplicas(b.fleet, key, each, name, replicas, since)
 	}
@@ -65,7 +65,7 @@ func (b *bindings) holdAs(w *workloadBinding, needs ledger.Needs) {
 	b.heldOtherwise(slices.Compact(rows), more, less)
 }
 
-// machinesOf is what a replica needs on the clusters on which it has a flavor.
+// machinesOf returns what a replica needs on the clusters on which it has a flavor.
 func (w *workloadBinding) machinesOf(f *columns.Fleet, needs ledger.Needs) (machines map[string]ledger.Needs) {
 	further := w.object.Spec.Machines()
 	for i := range w.status.Clusters {
@@ -81,7 +81,7 @@ func (w *workloadBinding) machinesOf(f *columns.Fleet, needs ledger.Needs) (mach
 	return machines
 }
 
-// heldOn is what each replica of a workload holds on a cluster.
+// heldOn returns what each replica of a workload holds on a cluster.
 func (w *workloadBinding) heldOn(cluster string) ledger.Needs {
 	return eachOn(w.machines, w.heldNeeds, cluster)
 }
@@ -93,8 +93,7 @@ func eachOn(machines map[string]ledger.Needs, needs ledger.Needs, cluster string
 	return needs
 }
 
-// resize keeps what replicas hold in step with the flavors of clusters that have
-// changed.
+// resize updates what replicas hold when the flavors of clusters have changed.
 func (b *bindings) resize(was *columns.Fleet, rows []int) {
 	for _, row := range rows {
 		cluster := b.fleet.Cluster(row)
@@ -110,7 +109,7 @@ func (b *bindings) resize(was *columns.Fleet, rows []int) {
 	}
 }
 
-// sinceOf is since when a workload has its replicas on a cluster.
+// sinceOf returns since when a workload has its replicas on a cluster.
 func sinceOf(s *api.WorkloadStatus, name string) time.Time {
 	for _, c := range s.Clusters {
 		if c.Name == name {

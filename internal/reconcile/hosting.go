@@ -13,66 +13,64 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// hosting decides on which host each guest is created: clusters on clouds, Magnum
-// clusters in OpenStack projects. The hosts are the rows of an engine fleet, so
-// that one engine serves all three decisions.
+// hosts decides on which host each guest is created: clusters on clouds, Magnum clusters in
+// OpenStack projects. The hosts are the rows of an engine fleet, so that one engine makes all three
+// kinds of decisions.
 //
-// A host is chosen once. It is chosen again when it is gone, when the guest's spec
-// has changed and the host fits it no more, or on explicit request: what was
-// created somewhere is not moved because a figure has changed.
+// A host is chosen once. It is chosen again if it is gone, if the guest's spec has changed and the
+// host no longer fits, or on explicit request: what was created somewhere is not moved because a
+// metric value has changed.
 type hosts struct {
 	role
 	kind    decidedKind
-	picture *picture // of the decisions that rest on the guests
+	picture *picture // of the decisions that depend on the guests
 	fleet   *columns.Fleet
-	pending columns.Changes // of the fleet, not yet applied
+	pending columns.Changes // changes for the fleet, not yet applied
 	figures figures
 
 	hosts     map[string]*api.Cluster // as rows, by name
-	listed    map[api.Key]int         // metrics, by how many hosts list them
+	listed    map[api.Key]int         // metrics by the number of hosts that list them
 	guests    map[api.Key]*guest
 	occupants occupants[*guest]
-	// cohort is of all guests: each asks for something else, and hears of every change
-	// of the hosts while no host fits it, or a figure is missing.
+	// cohort contains all guests: each has its own requirements, and is woken by every change of
+	// the hosts while no host fits, or a metric value is missing.
 	cohort cohort[*guest]
-	// views are what guests that ask the same see of the hosts, by engine.Query.Class, as
-	// of a version of the fleet.
+	// views are shared by guests with the same requirements, by engine.Query.Class, for one version
+	// of the fleet.
 	views  map[string]*placement.View
 	viewed *columns.Fleet
 }
 
-// figures are all metrics and providers there are, for hosts that begin to list
-// one.
+// figures provides all metrics and providers, for hosts that begin to list one.
 type figures interface {
 	metric(key api.Key) *api.Metric
 	provider(key api.Key) *api.MetricsProvider
 }
 
-// role is what tells one kind of guest from another.
+// role distinguishes the kinds of guests.
 type role struct {
-	// request is what a guest asks for, and how much it wants a host.
+	// request returns what a guest requires, and whether it needs a host.
 	request func(object api.Object) (hosting.HostRequest, wish)
-	// chosen is the host in a guest's stored status.
+	// chosen returns the host in a guest's stored status.
 	chosen func(object api.Object) (host string, score *float64)
-	// again reports whether a new decision is asked for, which is not made yet.
+	// again reports whether a new decision was requested and has not been made yet.
 	again func(g *guest) bool
-	// result is the guest with the decision in its status.
+	// result returns the guest with the decision in its status.
 	result func(g *guest, now time.Time) api.Object
 	// lay lays what is decided over the status as it is stored, where others write the rest
 	// of it; nil where nobody does.
 	lay func(stored, decided api.Object)
 }
 
-// wish is how much a guest wants a host.
+// wish is whether a guest needs a host.
 type wish int
 
 const (
-	// noWish: it exists already, or is bound by other means.
+	// noWish: it already exists, or is bound by other means.
 	noWish wish = iota
-	// silentWish: a host is chosen where there is one that fits, and it is no
-	// news where there is none.
+	// silentWish: a host is chosen if one fits, but it is not reported if none does.
 	silentWish
-	// statedWish: it asks for a host, and is told where none fits.
+	// statedWish: it requests a host, and it is reported if none fits.
 	statedWish
 )
 
@@ -85,14 +83,14 @@ type guest struct {
 	host         string // "" = none
 	score        *float64
 	wish         wish
-	query        *hosting.HostQuery    // nil where it has not been asked yet
+	query        *hosting.HostQuery    // nil if not compiled yet
 	lack         string                // why no host fits
 	outcome      api.Object            // with the status as last decided
-	waits        bool                  // no host fits, or a figure is missing
-	answered     bool                  // the decision answers the present spec
-	asked        []string              // metric constraints that the host was chosen by
-	fresh        bool                  // a new decision is wanted
-	zone         *api.ClusterOpenStack // that it stands for, once its amounts were observed
+	waits        bool                  // no host fits, or a metric value is missing
+	answered     bool                  // the decision was made for the current spec
+	asked        []string              // metric constraints with which the host was chosen
+	fresh        bool                  // a new decision was requested
+	zone         *api.ClusterOpenStack // that it represents, once its amounts were observed
 }
 
 func (g *guest) kind() decidedKind  { return g.hosting.kind }
@@ -117,8 +115,7 @@ func newHosting(kind decidedKind, r role, p *picture, figures figures) *hosts {
 	}
 }
 
-// onHosts completes the row of a kind that is created on hosts with what is alike for
-// all of them.
+// onHosts completes the row of a kind that is created on hosts with what is common to all of them.
 func onHosts[O api.Object](r row[O, *guest], of func(p *planner) *hosts) row[O, *guest] {
 	r.onHost = true
 	r.find = func(p *planner, key api.Key) (*guest, bool) {
@@ -153,7 +150,7 @@ func onHosts[O api.Object](r row[O, *guest], of func(p *planner) *hosts) row[O, 
 	return r
 }
 
-// putHost takes in a new version of a host; nil takes it away.
+// putHost applies a new version of a host; nil deletes it.
 func (h *hosts) putHost(name string, row *api.Cluster) {
 	if before := h.hosts[name]; before != nil {
 		for _, ref := range before.Spec.Metrics {
@@ -163,7 +160,7 @@ func (h *hosts) putHost(name string, row *api.Cluster) {
 		}
 	}
 	pend(&h.pending.Clusters, name, row)
-	h.occupants.wake(&h.picture.queue, name) // their statuses repeat what the host says
+	h.occupants.wake(&h.picture.queue, name) // their statuses contain data of the host
 	if row == nil {
 		delete(h.hosts, name)
 		return
@@ -176,14 +173,14 @@ func (h *hosts) putHost(name string, row *api.Cluster) {
 	}
 }
 
-// changeMetric takes in a new version of a metric, where a host lists it.
+// changeMetric applies a new version of a metric, if a host lists it.
 func (h *hosts) changeMetric(key api.Key, m *api.Metric) {
 	if h.listed[key] == 0 {
 		return
 	}
 	if m != nil && m.Status.Clusters != nil {
 		copied := *m
-		copied.Status.Clusters = nil // of clusters; a host may have the name of one
+		copied.Status.Clusters = nil // of clusters; a host may have the same name as one
 		m = &copied
 	}
 	pend(&h.pending.Metrics, key, m)
@@ -192,7 +189,7 @@ func (h *hosts) changeMetric(key api.Key, m *api.Metric) {
 	}
 }
 
-// changeProvider takes in a new version of a metrics provider.
+// changeProvider applies a new version of a metrics provider.
 func (h *hosts) changeProvider(key api.Key, provider *api.MetricsProvider) {
 	if len(h.listed) == 0 {
 		return
@@ -200,7 +197,7 @@ func (h *hosts) changeProvider(key api.Key, provider *api.MetricsProvider) {
 	pend(&h.pending.Providers, key, provider)
 }
 
-// putGuest takes in a new guest, or a new spec of one.
+// putGuest applies a new guest, or a new spec of one.
 func (h *hosts) putGuest(g *guest, object api.Object, specRevision int64) {
 	isNew := g == nil
 	if isNew {
@@ -218,7 +215,7 @@ func (h *hosts) putGuest(g *guest, object api.Object, specRevision int64) {
 	h.askAgain(g)
 }
 
-// newGuest is a guest of which nothing is known but what it says itself.
+// newGuest returns a guest with only the state in its object.
 func (h *hosts) newGuest(object api.Object) *guest {
 	g := &guest{hosting: h, object: object, answered: true}
 	g.host, g.score = h.chosen(object)
@@ -229,8 +226,7 @@ func (h *hosts) newGuest(object api.Object) *guest {
 	return g
 }
 
-// seeGuest takes in a status of a known spec. What is reported about a cluster can
-// tell that it exists.
+// seeGuest applies a status of a known spec. A report about a cluster may show that it exists.
 func (h *hosts) seeGuest(g *guest, object api.Object) {
 	wished := g.wish
 	g.object = object
@@ -241,7 +237,7 @@ func (h *hosts) seeGuest(g *guest, object api.Object) {
 	h.askAgain(g)
 }
 
-// askAgain has a decision made anew where that is asked for.
+// askAgain marks a guest as stale if a new decision was requested.
 func (h *hosts) askAgain(g *guest) {
 	if h.again(g) {
 		g.fresh = true
@@ -249,7 +245,7 @@ func (h *hosts) askAgain(g *guest) {
 	}
 }
 
-// compile is what a guest asks for; nil where it asks for nothing.
+// compile compiles the requirements of a guest; nil if it has none.
 func (h *hosts) compile(g *guest) *hosting.HostQuery {
 	if g.query != nil || g.wish == noWish {
 		return g.query
@@ -263,7 +259,7 @@ func (h *hosts) compile(g *guest) *hosting.HostQuery {
 	return query
 }
 
-// statusConditions are those of a guest.
+// statusConditions returns the conditions of a guest.
 func statusConditions(object api.Object) []api.Condition {
 	switch o := object.(type) {
 	case *api.Cluster:
@@ -285,13 +281,12 @@ func (h *hosts) removeGuest(key api.Key) {
 	h.occupants.move(g, inPlace(g.host), nowhere)
 }
 
-// changes reports whether anything of the hosts has changed since they were followed.
+// changes reports whether the hosts have changed since follow.
 func (h *hosts) changes() bool {
 	return len(h.pending.Clusters)+len(h.pending.Metrics)+len(h.pending.Providers) > 0
 }
 
-// follow brings the hosts to a moment, with what changed up to now, before their
-// guests are decided.
+// follow updates the hosts to a time, with all pending changes, before their guests are decided.
 func (h *hosts) follow(now time.Time) {
 	if h.changes() {
 		next, delta := h.fleet.With(h.pending, now)
@@ -301,12 +296,11 @@ func (h *hosts) follow(now time.Time) {
 		}
 	}
 	if h.picture.queue.has(h.kind) {
-		h.fleet, _ = h.fleet.With(columns.Changes{}, now) // last good values may be too old by now
+		h.fleet, _ = h.fleet.With(columns.Changes{}, now) // last good values may have become too old
 	}
 }
 
-// decide chooses the host of one guest where it has to be chosen, and reports
-// whether its status differs.
+// decide chooses the host of one guest if necessary, and reports whether its status changed.
 func (h *hosts) decide(g *guest, now time.Time) (changed bool) {
 	h.picture.focus(g.key())
 	before := g.host
@@ -323,16 +317,15 @@ func (h *hosts) decide(g *guest, now time.Time) (changed bool) {
 	return before != g.host || !reflect.DeepEqual(g.outcome.StatusPart(), g.object.StatusPart())
 }
 
-// tells reports whether there is anything to say of a guest.
+// tells reports whether there is anything to report about a guest.
 func (g *guest) tells() bool {
 	return g.query != nil || g.host != "" || api.FindCondition(statusConditions(g.object), api.ConditionBound) != nil
 }
 
-// settle finds the host of a guest: the one that it has, or another. It reports
-// false where it is too early for that.
+// settle determines the host of a guest: its current one, or another. It returns false if it is too
+// early for that.
 func (h *hosts) settle(g *guest, now time.Time) (chosen bool) {
-	// Thousands of clusters that exist elsewhere ask nothing of clouds that there are
-	// none of.
+	// With no clouds, thousands of existing clusters must not cost anything.
 	if g.wish == statedWish || h.fleet.Len() > 0 || g.host != "" {
 		g.query = h.compile(g)
 	}
@@ -345,13 +338,13 @@ func (h *hosts) settle(g *guest, now time.Time) (chosen bool) {
 		g.asked = g.query.MetricConstraints()
 	}
 	if g.wish == noWish {
-		g.asked = nil // as for one that is first seen now: it does not depend on what was asked before
+		g.asked = nil // so that the decision does not depend on history, as for a new guest
 	}
 	g.answered, g.fresh = true, false
 	return true
 }
 
-// preview is a guest, known or not, with the host that it would get, and why.
+// preview returns a guest, known or not, with the host that it would get, and the explanation.
 func (h *hosts) preview(known *guest, object api.Object, now time.Time) (api.Object, *api.Explanation) {
 	g := h.newGuest(object)
 	if known != nil && known.object.Meta().UID == object.Meta().UID {
@@ -367,8 +360,8 @@ func (h *hosts) preview(known *guest, object api.Object, now time.Time) (api.Obj
 	return h.result(g, now), h.explain(g, now)
 }
 
-// choose chooses a host anew. It reports false where it is too early for that: a
-// choice stays, and is not to be made without figures that are about to come.
+// choose chooses a host. It returns false if it is too early for that: the choice is permanent, and
+// must wait for metric values that are about to arrive.
 func (h *hosts) choose(g *guest, now time.Time) bool {
 	if unread := g.query.Unread(h.fleet); unread != "" {
 		g.lack = fmt.Sprintf("metric %q has not been read yet", unread)
@@ -384,7 +377,7 @@ func (h *hosts) choose(g *guest, now time.Time) bool {
 	return true
 }
 
-// view is what all guests that ask the same see of the hosts now.
+// view returns the current view of the hosts, shared by all guests with the same requirements.
 func (h *hosts) view(q *placement.Query) *placement.View {
 	if h.viewed != h.fleet {
 		h.viewed, h.views = h.fleet, map[string]*placement.View{}
@@ -397,7 +390,7 @@ func (h *hosts) view(q *placement.Query) *placement.View {
 	return v
 }
 
-// condition is the Bound condition of a guest, nil where it has none.
+// condition returns the Bound condition of a guest, or nil.
 func (g *guest) condition(reason string) *api.Condition {
 	switch {
 	case g.host != "":
@@ -408,7 +401,7 @@ func (g *guest) condition(reason string) *api.Condition {
 	return nil
 }
 
-// setBound makes the Bound condition what it is now.
+// setBound updates the Bound condition.
 func setBound(conditions *[]api.Condition, condition *api.Condition, now time.Time) {
 	if condition == nil {
 		api.RemoveCondition(conditions, api.ConditionBound)
@@ -417,7 +410,7 @@ func setBound(conditions *[]api.Condition, condition *api.Condition, now time.Ti
 	api.SetCondition(conditions, *condition, now)
 }
 
-// explain says why a guest has the host it has.
+// explain explains why a guest has its host.
 func (h *hosts) explain(g *guest, now time.Time) *api.Explanation {
 	query := h.compile(g)
 	if query == nil {
@@ -431,7 +424,7 @@ func (h *hosts) explain(g *guest, now time.Time) *api.Explanation {
 	return query.Explain(h.fleet, g.host, now)
 }
 
-// change keeps one of the maps; nil takes the object away.
+// change updates a map; nil deletes the entry.
 func change[K comparable, T any](all map[K]*T, key K, object *T) {
 	if object == nil {
 		delete(all, key)

@@ -8,7 +8,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// clusters is how clusters are decided: on which cloud one is created.
+// clusters is how clusters are decided: on which cloud each is created.
 var clusters = onHosts(row[*api.Cluster, *guest]{
 	kind: api.KindCluster,
 	put: func(p *planner, g *guest, c *api.Cluster, specRevision int64) {
@@ -24,7 +24,7 @@ var clusters = onHosts(row[*api.Cluster, *guest]{
 		p.clouds.adopt(r)
 		p.clusters.moveToCloud(c, p.clusters.cloudNameOf(c))
 	},
-	// A cluster whose cloud is another inherits from that.
+	// If the cloud changes, the cluster inherits from the new one.
 	decide: func(p *planner, g *guest, now time.Time) (changed, moved bool) {
 		if !p.clouds.decide(g, now) {
 			return false, false
@@ -37,7 +37,7 @@ var clusters = onHosts(row[*api.Cluster, *guest]{
 	where:   func(c *api.Cluster) where { return onHost(c.Status.Cloud) },
 	observe: func(s *snapshot, c *api.Cluster) api.Object { return placement.Observe(s.fleet, s.reserved, c) },
 	simulate: simulated[*api.Cluster, *guest]{
-		// In this order: the status tells from the generation which taints are gone.
+		// The order matters: the status determines from the generation which taints are gone.
 		complete: func(_ *simulation, c, base *api.Cluster, _ given, now time.Time) {
 			noteTaints(c, base != nil && !api.SameIntent(c, base), now)
 			noteAmounts(c, base, now)
@@ -90,9 +90,9 @@ var clustersOnClouds = role{
 	},
 }
 
-// soleOwner is the namespace whose clouds a cluster may be created on, besides
-// those of nobody. A cluster of several namespaces is created on a cloud of one of
-// them only if it is nobody else's: it would show that cloud to the others.
+// soleOwner returns the namespace whose clouds a cluster may be created on, in addition to clouds
+// without an owner. It is "" if the cluster has several owners, because the cloud would be
+// disclosed to the others.
 func soleOwner(c *api.Cluster) string {
 	if owners := c.Owners(); len(owners) == 1 {
 		return owners[0]
@@ -100,10 +100,9 @@ func soleOwner(c *api.Cluster) string {
 	return ""
 }
 
-// cloudWish is how much a cluster wants a cloud. One with a kubeconfig exists, and
-// one that stands for an availability zone is of that zone's cloud. One that is
-// probed, sends heartbeats or has amounts exists as well, but may say all the same
-// that it wants a cloud.
+// cloudWish returns whether a cluster needs a cloud. A cluster with a kubeconfig exists, and one
+// that represents an availability zone is on that zone's cloud. A cluster that is probed, sends
+// heartbeats or has amounts exists too, but may still request a cloud.
 func cloudWish(c *api.Cluster) wish {
 	s := &c.Spec
 	switch {

@@ -11,8 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// magnumClusters is how Magnum clusters are decided: in which OpenStack project one
-// is created.
+// magnumClusters is how Magnum clusters are decided: in which OpenStack project each is created.
 var magnumClusters = onHosts(row[*api.MagnumCluster, *guest]{
 	kind: api.KindMagnumCluster,
 	put: func(p *planner, g *guest, m *api.MagnumCluster, specRevision int64) {
@@ -40,8 +39,8 @@ var magnumClusters = onHosts(row[*api.MagnumCluster, *guest]{
 	},
 }, func(p *planner) *hosts { return p.projects })
 
-// magnumInProjects is the role of Magnum clusters that are created in OpenStack
-// projects, which are found by their paths.
+// magnumInProjects is the role of Magnum clusters that are created in OpenStack projects, which are
+// identified by path.
 func magnumInProjects(project func(path string) *api.OpenStackProject) role {
 	return role{
 		request: func(object api.Object) (hosting.HostRequest, wish) {
@@ -77,9 +76,8 @@ func magnumInProjects(project func(path string) *api.OpenStackProject) role {
 	}
 }
 
-// decideMagnum puts a decision into the status of a Magnum cluster, with what it
-// has from its project. Its own labels win (reference: the opposite of a cluster
-// and its cloud).
+// decideMagnum sets a decision in the status of a Magnum cluster, with what it inherits from its
+// project. Its own labels take precedence (reference: the opposite of a cluster and its cloud).
 func decideMagnum(m *api.MagnumCluster, g *guest, project *api.OpenStackProject, now time.Time) {
 	s := &m.Status
 	s.ObservedGeneration = m.Metadata.Generation
@@ -99,8 +97,8 @@ func decideMagnum(m *api.MagnumCluster, g *guest, project *api.OpenStackProject,
 	setBound(&s.Conditions, g.condition(api.ReasonNoSuitableProject), now)
 }
 
-// magnumMetrics are the metrics of a Magnum cluster: those of its project, and its
-// own, which count where both list one.
+// magnumMetrics returns the metrics of a Magnum cluster: those of its project and its own, which
+// take precedence.
 func magnumMetrics(m *api.MagnumCluster, project *api.OpenStackProject) []api.MetricRef {
 	if project == nil {
 		return m.Spec.Metrics
@@ -111,14 +109,14 @@ func magnumMetrics(m *api.MagnumCluster, project *api.OpenStackProject) []api.Me
 	return append(refs, m.Spec.Metrics...)
 }
 
-// rescheduled reports whether a request for a fresh decision is answered, though
-// the answer is not stored yet.
+// rescheduled reports whether a request for a new decision has been answered, although the answer
+// is not stored yet.
 func (g *guest) rescheduled(m *api.MagnumCluster) bool {
 	done, ok := g.outcome.(*api.MagnumCluster)
 	return ok && done.Status.ObservedRescheduleRequests >= m.Metadata.RescheduleRequests
 }
 
-// changeProject takes in a new version of a project; nil takes it away.
+// changeProject applies a new version of a project; nil deletes it.
 func (p *planner) changeProject(key api.Key, project *api.OpenStackProject) {
 	change(p.projectObjects, key.Path(), project)
 	if project == nil {

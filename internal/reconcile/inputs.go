@@ -6,8 +6,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// inputs are the kinds of objects that are not decided and that decisions are made
-// on.
+// inputs are the kinds of objects that decisions are based on, but that are not decided themselves.
 var inputs = map[api.Kind]inputKind{
 	api.KindCloud: input[*api.Cloud]{
 		change:  func(p *planner, key api.Key, c *api.Cloud) { p.clusters.changeCloud(key, c) },
@@ -39,9 +38,9 @@ var inputs = map[api.Kind]inputKind{
 	},
 }
 
-// inputKind is a row of the table, whatever its type.
+// inputKind is a row of the table, regardless of its type.
 type inputKind interface {
-	// take takes in a new version of an object, or, with nil, that it is gone.
+	// take applies a new version of an object, or, if it is nil, its deletion.
 	take(p *planner, key api.Key, object api.Object)
 	kept(p *planner, key api.Key) api.Object
 	adopted(p *planner, r *record)
@@ -49,16 +48,16 @@ type inputKind interface {
 	shown(s *snapshot, object api.Object, now time.Time) api.Object
 }
 
-// input is how one kind of object is taken in.
+// input is how one kind of object is applied.
 type input[O api.Object] struct {
 	change func(p *planner, key api.Key, object O)
-	// keep finds an object that the records keep; nil where they keep none of the kind.
+	// keep returns an object from the records; nil if they contain none of the kind.
 	keep func(p *planner, key api.Key) (O, bool)
-	// adopt takes over one that a snapshot keeps.
+	// adopt copies an object of a snapshot.
 	adopt func(p *planner, key api.Key, object O)
-	// observe completes a status by what moves without a write; nil where nothing does.
+	// observe completes a status by data that changes without a write; nil if there is none.
 	observe func(s *snapshot, object O) api.Object
-	// show is an object in the answer of a simulation; nil where that is as observed.
+	// show returns an object for the result of a simulation; nil = as observed.
 	show func(s *snapshot, object O, now time.Time) api.Object
 }
 

@@ -8,18 +8,18 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// decidedKinds are the kinds of objects that are decided, in the order in which
-// their decisions are made. A new one is a file with its row, and a line here.
+// decidedKinds are the kinds of objects that are decided, in the order in which decisions are made.
+// To add one, add a file with its row, and a line here.
 var decidedKinds = ranked(&magnumClusters, &clusters, &placements, &workloads)
 
-// decidedKind is a row of the table, whatever its types.
+// decidedKind is a row of the table, regardless of its types.
 type decidedKind interface {
-	// name is the kind, and rank its place in the table.
+	// name returns the kind, and rank its position in the table.
 	name() api.Kind
 	rank() int
 	ranked(at int)
-	// hosted says that it is created on a host, which is chosen before the fleet
-	// moves on, and told together with what others are decided on.
+	// hosted says that it is created on a host, which is chosen before the fleet is updated, and
+	// that it is passed to the planner together with the inputs of other decisions.
 	hosted() bool
 
 	known(p *planner, key api.Key) decision
@@ -44,74 +44,72 @@ type decidedKind interface {
 	shown(s *simulation, object api.Object, explanation *api.Explanation) api.Object
 }
 
-// row is how one kind of object is decided. It needs every column.
+// row is how one kind of object is decided. All functions are required.
 type row[O api.Object, D decision] struct {
 	kind   api.Kind
 	onHost bool
 	place  int // in the table
 
-	// find is what is known of an object; ok is false where that is nothing.
+	// find returns what is known of an object; ok is false if nothing is.
 	find func(p *planner, key api.Key) (d D, ok bool)
-	// put takes in an object that is new, known being nil then, or has a new spec,
-	// and seen one whose spec is known.
+	// put applies a new object, in which case known is nil, or a new spec; seen applies an object
+	// whose spec is known.
 	put  func(p *planner, known D, object O, specRevision int64)
 	seen func(p *planner, known D, object O)
-	// agrees reports whether a decision is as it is stored in an object.
+	// agrees reports whether a decision equals the one stored in an object.
 	agrees func(known D, object O) bool
-	// remove forgets an object, if it is known.
+	// remove removes an object, if it is known.
 	remove func(p *planner, key api.Key)
-	// adopt takes over what a snapshot knows of an object.
+	// adopt copies an object of a snapshot.
 	adopt func(p *planner, object O, r *record)
-	// holds are the amounts that an object holds on clusters, by its status.
+	// holds returns the amounts that an object holds on clusters, according to its status.
 	holds func(object O) []hold
-	// turn says which of two decisions that are stale is made first. It calls no two
-	// equal.
+	// turn compares which of two stale decisions is made first. It never returns 0 for different
+	// decisions.
 	turn func(a, b D) int
-	// decide makes a decision again. It reports whether the status differs, and whether
-	// where the object is does.
+	// decide makes a decision again. It reports whether the status changed, and whether the chosen
+	// place did.
 	decide func(p *planner, d D, now time.Time) (changed, moved bool)
-	// rests is the lost object that a decision rests on, the zero key where there is
-	// none.
+	// rests returns the lost object that a decision depends on, or the zero key.
 	rests func(p *planner, d D) api.Key
-	// explain says why a decision is what it is.
+	// explain explains a decision.
 	explain func(s *snapshot, object O, r *record, now time.Time) *api.Explanation
-	// preview is an object with the status that it would get if it were written now,
-	// and why. The error is that of a spec that breaks a rule.
+	// preview returns an object with the status that it would get if it were written now, and the
+	// explanation. The error is that of an invalid spec.
 	preview func(s *snapshot, object O, now time.Time) (O, *api.Explanation, error)
-	// where reads the decision from a status.
+	// where returns the decision in a status.
 	where func(object O) where
-	// observe completes a status by what moves without a write.
+	// observe completes a status by data that changes without a write.
 	observe  func(s *snapshot, object O) api.Object
 	simulate simulated[O, D]
 }
 
-// simulated is what a simulation does otherwise than the server.
+// simulated is what a simulation does differently from the server.
 type simulated[O api.Object, D decision] struct {
-	// startsOver reports whether what is known of a decision is void in a new version
-	// of its object.
+	// startsOver reports whether a known decision is void in a new version of its object.
 	startsOver func(object, base O) bool
-	// complete fills in what the request leaves out of an object and those who write it
-	// live would add; base is the version before, or nil.
+	// complete adds what a request omits and writers of the live object would add; base is the
+	// previous version, or nil.
 	complete func(s *simulation, object, base O, given given, now time.Time)
-	// foresee explains a decision before the pass that makes it; nil where that can only
-	// be told afterwards.
+	// foresee explains a decision before the pass that makes it; nil if that is only possible
+	// afterwards.
 	foresee func(p *planner, d D, now time.Time) *api.Explanation
-	// recall explains a decision after the pass, foreseen being what was said before it
-	// and written whether the pass wrote it; nil where there is nothing to explain.
+	// recall explains a decision after the pass, where foreseen is the explanation from before and
+	// written says whether the pass wrote it; nil if there is nothing to explain.
 	recall func(p *planner, d D, foreseen *api.Explanation, written bool, now time.Time) *api.Explanation
-	// shown is an object as the answer has it.
+	// shown returns an object for the result.
 	shown func(s *simulation, object O, explanation *api.Explanation) O
 }
 
-// given is what a request of a simulation says of an object.
+// given is what the request of a simulation contains of an object.
 type given struct {
 	status     *json.RawMessage // nil: that of the base, if any
 	generation int64
 	first      bool // there is no base
 }
 
-// answers reports whether the status that comes with an object answers its spec,
-// though it does not say so: nothing else can be meant.
+// answers reports whether the status of an object is for its spec although it does not say so,
+// because nothing else can be meant.
 func (g given) answers() bool { return g.generation == 0 && g.first }
 
 // ranked numbers the rows of the table.
@@ -122,7 +120,7 @@ func ranked(rows ...decidedKind) []decidedKind {
 	return rows
 }
 
-// decidedAs is the row of a kind; nil where it is not decided.
+// decidedAs returns the row of a kind; nil if it is not decided.
 func decidedAs(kind api.Kind) decidedKind {
 	if at := slices.IndexFunc(decidedKinds, func(k decidedKind) bool { return k.name() == kind }); at >= 0 {
 		return decidedKinds[at]
@@ -130,13 +128,13 @@ func decidedAs(kind api.Kind) decidedKind {
 	return nil
 }
 
-// isDecided reports whether a kind is decided and nothing else is decided on it.
+// isDecided reports whether a kind is decided and no other decisions are based on it.
 func isDecided(kind api.Kind) bool {
 	k := decidedAs(kind)
 	return k != nil && !k.hosted()
 }
 
-// known is the decision on an object, nil where there is none.
+// known returns the decision on an object, or nil.
 func (p *planner) known(key api.Key) decision {
 	if k := decidedAs(key.Kind); k != nil {
 		return k.known(p, key)
@@ -144,8 +142,7 @@ func (p *planner) known(key api.Key) decision {
 	return nil
 }
 
-// The row with its types forgotten. An object, or decision, of another kind never
-// gets here.
+// The row without its types. Objects and decisions of other kinds are never passed to it.
 
 func (r *row[O, D]) name() api.Kind { return r.kind }
 func (r *row[O, D]) rank() int      { return r.place }
@@ -225,7 +222,7 @@ func (r *row[O, D]) shown(s *simulation, object api.Object, explanation *api.Exp
 	return r.simulate.shown(s, as[O](object), explanation)
 }
 
-// as is a value by its own type, nil where it is of another or nil.
+// as converts a value to its own type; nil if it has another type or is nil.
 func as[T any](value any) T {
 	typed, _ := value.(T)
 	return typed

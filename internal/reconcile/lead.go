@@ -12,29 +12,28 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// Of several servers on one store, one leads: it alone writes decisions. The others
-// follow. They take in the same objects, and decide as well, so that they can explain
-// and preview, and begin to lead at once; but what they decide is not written, and
-// gives way to whatever the one that leads has written. Before one of them begins to
-// lead it forgets what it decided otherwise than it is stored: no decision moves
-// because another server leads.
+// Of several servers on one store, one leads: it alone writes decisions. The others follow. They
+// apply the same objects and decide as well, so that they can explain, preview, and take over the
+// lead at once; but their decisions are not written, and are replaced by whatever the leader has
+// written. Before a follower takes over, it drops its decisions that differ from the stored ones: a
+// change of the leader moves no decision.
 
-// command is a time in which this server leads.
+// command is a period in which this server leads.
 type command struct {
-	ctx context.Context // ends with it
-	// from is the revision that has to be known before anything is decided: until there
-	// another server may have written.
+	ctx context.Context // done when it ends
+	// from is the revision that must be known before decisions are made: until then another server
+	// may have written.
 	from int64
-	// begin is called once, when decisions begin to be made as of this command.
+	// begin is called once, before the first decision under this command.
 	begin func()
-	// ended is closed when nothing is written any more.
+	// ended is closed when nothing is written anymore.
 	ended chan struct{}
 }
 
-// over reports whether a command has ended. nil, which is none, has not.
+// over reports whether a command has ended. A nil command has not.
 func (c *command) over() bool { return c != nil && c.ctx.Err() != nil }
 
-// done is closed when a command ends.
+// done returns a channel that is closed when a command ends.
 func (c *command) done() <-chan struct{} {
 	if c == nil {
 		return nil
@@ -45,15 +44,15 @@ func (c *command) done() <-chan struct{} {
 // errStoodDown ends a session in which this server led.
 var errStoodDown = errors.New("this server does not lead any more")
 
-// Lead has decisions written from a revision on, which is the one at which this server
-// began to lead, and calls begin when everything up to there is known. It returns when
-// ctx has ended and nothing is written any more.
+// Lead makes the reconciler write decisions from a revision on, which is the one at which this
+// server became the leader, and calls begin when everything up to it is known. It returns when ctx
+// is done and nothing is written anymore.
 func (r *Reconciler) Lead(ctx context.Context, from int64, begin func()) {
 	c := &command{ctx, from, sync.OnceFunc(begin), make(chan struct{})}
 	select {
 	case r.commands <- c:
-		// The store is asked how far its watch has come: with nothing to decide it would
-		// say so only after a while. The error is the end of ctx.
+		// Ask the store for its progress: with nothing to decide it would report it only after a
+		// while. The error is that of ctx.
 		_, _ = r.options.Fleet.WaitRevision(ctx, from)
 		<-ctx.Done()
 		<-c.ended
@@ -61,7 +60,7 @@ func (r *Reconciler) Lead(ctx context.Context, from int64, begin func()) {
 	}
 }
 
-// leads reports whether decisions are written, the fleet being at a revision.
+// leads reports whether decisions are written at a revision of the fleet.
 func (r *loop) leads(revision int64) bool {
 	return r.command != nil && revision >= r.command.from
 }
@@ -78,8 +77,8 @@ func (r *loop) standDown() {
 	r.unanswered = nil
 }
 
-// beginLeading says that decisions are made as of the command. What was settled before
-// was only known, and not decided.
+// beginLeading records that decisions are made under the command. Revisions settled before were
+// known but not decided.
 func (r *loop) beginLeading() {
 	if r.command.begin == nil {
 		return
@@ -88,7 +87,7 @@ func (r *loop) beginLeading() {
 	r.command.begin()
 }
 
-// takeCommand begins to lead: what was decided here stands only where it is stored.
+// takeCommand takes over the lead: decisions made here are kept only if they are stored.
 func (r *loop) takeCommand(at *fleet.Snapshot) error {
 	r.beginLeading()
 	ahead := r.ahead
@@ -103,8 +102,8 @@ func (r *loop) takeCommand(at *fleet.Snapshot) error {
 	})
 }
 
-// lead begins to lead. What was decided otherwise than it is stored is taken in as it
-// is stored, as by who follows, and looked at again.
+// lead takes over the lead. Decisions that differ from the stored ones are replaced by these, as a
+// follower does, and evaluated again.
 func (p *planner) lead(ahead map[api.Key]struct{}, stored func(api.Key) (object api.Object, specRevision int64)) {
 	for _, key := range slices.SortedFunc(maps.Keys(ahead), api.Key.Compare) {
 		object, specRevision := stored(key)

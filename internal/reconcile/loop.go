@@ -42,8 +42,8 @@ type loop struct {
 	ahead   map[api.Key]struct{}
 }
 
-// maxBatches is how many publications of the fleet are taken in before their
-// decisions are written, so that a flood of changes cannot hold back decisions.
+// maxBatches is how many publications of the fleet are applied before decisions are written, so
+// that a flood of changes cannot delay decisions.
 const maxBatches = 1000
 
 // run keeps decisions current until ctx ends; see Reconciler.Run.
@@ -66,12 +66,12 @@ func (r *loop) run(ctx context.Context) error {
 	})
 }
 
-// session keeps decisions current from a picture of the fleet on. It ends with a
-// *fault.Panic when the planner panicked: what that one knows may be half changed,
-// and the next session begins anew.
+// session keeps decisions current, starting from a snapshot of the fleet. It ends with a
+// *fault.Panic when the planner panicked: its state may be inconsistent, and the next session
+// starts from scratch.
 func (r *loop) session(ctx context.Context) error {
 	subscription := r.options.Fleet.Subscribe(fleet.SubscribeOptions{Unbounded: true})
-	// Taken before forward begins: from then on the subscription is its own.
+	// Read it before forward starts, which then owns the subscription.
 	at := subscription.Snapshot()
 	ctx, cancel := context.WithCancelCause(ctx)
 	batches := make(chan fleet.Batch)
@@ -101,13 +101,13 @@ func (r *loop) session(ctx context.Context) error {
 	}
 	r.ready()
 	unwritten := newUnwritten()
-	if again := r.unanswered; len(again) > 0 { // the planner that knew of them is no more
+	if again := r.unanswered; len(again) > 0 { // the planner that knew of them is gone
 		r.unanswered = nil
 		if err := r.takeInReports(again...); err != nil {
 			return err
 		}
 	}
-	written := int64(0) // what is stored of it is to be taken in before more is written
+	written := int64(0) // the revision that must be applied before more is written
 	for {
 		leads := r.leads(at.Revision())
 		for _, w := range writes {
@@ -162,8 +162,7 @@ func (r *loop) session(ctx context.Context) error {
 	}
 }
 
-// ended is why a session ends with its context: the panic of what it hears with,
-// or nil.
+// ended returns why a session ended with its context: the panic that canceled it, or nil.
 func ended(ctx context.Context) error {
 	if p, ok := errors.AsType[*fault.Panic](context.Cause(ctx)); ok {
 		return p
@@ -171,8 +170,7 @@ func ended(ctx context.Context) error {
 	return nil
 }
 
-// wake is when there is something to do although nothing has changed since a
-// revision of the fleet.
+// wake returns when there is something to do without a change since a revision of the fleet.
 func (r *loop) wake(unwritten *unwritten, revision int64) time.Time {
 	next := r.nextAt
 	for _, at := range []time.Time{unwritten.next(r.now()), r.lot.next(revision)} {
@@ -181,9 +179,9 @@ func (r *loop) wake(unwritten *unwritten, revision int64) time.Time {
 	return next
 }
 
-// pauseAfter takes in a panic of the planner, and reports whether to wait before
-// the next session. Mostly the next one begins without what is to blame. A panic that
-// does not come again from nothing is put up with a few times.
+// pauseAfter handles a panic of the planner, and reports whether to wait before the next session.
+// Usually the next session starts without the objects to blame. A panic that is not reproducible is
+// tolerated a few times.
 func (r *loop) pauseAfter(p *fault.Panic) bool {
 	suspect := r.planner.working
 	if !r.lot.suspect(suspect, r.now()) {
@@ -198,8 +196,8 @@ func (r *loop) pauseAfter(p *fault.Panic) bool {
 	return false
 }
 
-// plan has the planner do something. The error is a *fault.Panic, after which it is
-// of no use any more.
+// plan calls do with the planner. The error is a *fault.Panic, after which the planner must not be
+// used.
 func (r *loop) plan(do func(p *planner)) error {
 	err := fault.Confine("", func() error { do(r.planner); return nil })
 	if p, ok := errors.AsType[*fault.Panic](err); ok {
@@ -209,12 +207,12 @@ func (r *loop) plan(do func(p *planner)) error {
 	return err
 }
 
-// forward hands the fleet's changes to Run.
+// forward passes the fleet's changes to Run.
 func forward(ctx context.Context, subscription *fleet.Subscription, batches chan<- fleet.Batch) {
 	for {
 		batch, err := subscription.Next(ctx)
 		if err != nil {
-			return // ctx has ended: an unbounded subscription has no other error
+			return // ctx is done: an unbounded subscription returns no other error
 		}
 		select {
 		case batches <- batch:
@@ -224,14 +222,14 @@ func forward(ctx context.Context, subscription *fleet.Subscription, batches chan
 	}
 }
 
-// news is what Run has to do next; nothing where an instant has come.
+// news is what Run must do next; empty if the next time has come.
 type news struct {
 	batch   *fleet.Batch
 	report  *report
 	command *command
 }
 
-// wait returns the next news, or none when the instant has come.
+// wait returns the next news, or none when the time has come.
 func (r *loop) wait(ctx context.Context, batches <-chan fleet.Batch, next time.Time) news {
 	var alarm <-chan time.Time
 	if !next.IsZero() {
@@ -241,7 +239,7 @@ func (r *loop) wait(ctx context.Context, batches <-chan fleet.Batch, next time.T
 	}
 	reports := r.reports
 	if r.command == nil {
-		reports = nil // they wait for whoever leads
+		reports = nil // reports are kept for the leader
 	}
 	select {
 	case batch := <-batches:
@@ -257,7 +255,7 @@ func (r *loop) wait(ctx context.Context, batches <-chan fleet.Batch, next time.T
 	return news{}
 }
 
-// await returns the next batch as news, or none when ctx ends.
+// await returns the next batch as news, or none when ctx is done.
 func await(ctx context.Context, batches <-chan fleet.Batch) news {
 	select {
 	case batch := <-batches:
@@ -267,8 +265,8 @@ func await(ctx context.Context, batches <-chan fleet.Batch) news {
 	}
 }
 
-// takeIn gives the planner a batch, those behind it up to a revision that the fleet
-// shows, and those that wait behind them. It returns the picture after them.
+// takeIn passes a batch to the planner, further ones up to a revision that the fleet shows, and
+// those already queued. It returns the snapshot after them.
 func (r *loop) takeIn(ctx context.Context, batch fleet.Batch, more <-chan fleet.Batch, until int64) (at *fleet.Snapshot, err error) {
 	err = r.plan(func(p *planner) {
 		for n := 1; ; n++ {
@@ -284,7 +282,7 @@ func (r *loop) takeIn(ctx context.Context, batch fleet.Batch, more <-chan fleet.
 					p.remove(change.Key)
 				default:
 					p.put(change.New.Object, change.New.SpecRevision)
-					delete(r.ahead, change.Key) // what is decided now starts from there
+					delete(r.ahead, change.Key) // the next decision starts from there
 				}
 			}
 			at = batch.Snapshot
@@ -310,7 +308,7 @@ func (r *loop) takeIn(ctx context.Context, batch fleet.Batch, more <-chan fleet.
 	return at, err
 }
 
-// lose tells the planner what it has to do without, if that has changed.
+// lose passes the lost objects to the planner, if they have changed.
 func (r *loop) lose(p *planner, at *fleet.Snapshot) {
 	if r.lot.moved || !at.SameDamage(r.damaged) {
 		p.lose(r.lost(at))
@@ -330,11 +328,11 @@ func (r *loop) decide() (writes []write, err error) {
 		writes = p.pass(r.now())
 		r.passed(begin)
 	})
-	r.released = nil // where it panicked, the next session takes them in
+	r.released = nil // after a panic, the next session applies them
 	return writes, err
 }
 
-// passed notes a pass of the planner.
+// passed records a pass of the planner in the metrics.
 func (r *loop) passed(begin time.Time) {
 	r.published.show(r.planner, r.lot, r.damaged)
 	r.nextAt = r.planner.nextAt()

@@ -12,22 +12,20 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
-// lost are the objects that exist and that decisions have to do without: they are
-// damaged in the store and no sound version is in memory, or working on them
-// panics. A decision that was made from one of them is not made again before it is
-// back: what cannot be read has not gone.
+// lost are the objects that exist but cannot be used for decisions: they are damaged in the store
+// without an intact version in memory, or processing them panics. A decision that was based on one
+// of them is not made again until it is back: an object that cannot be read has not been deleted.
 type lost struct {
 	clusters, sets, policies, hosts, scores, metrics, providers map[api.Key]bool
-	// dubious are the names of the clusters that are lost, or less than they were:
-	// they list a metric or have a cloud that is lost.
-	// Each with what is lost.
+	// dubious are the names of the clusters that are lost, or incomplete because they list a metric
+	// or have a cloud that is lost; each with what is lost.
 	dubious map[string]api.Key
 
-	// waiting are the decisions that wait for them.
+	// waiting are the decisions that wait for lost objects.
 	waiting *btree.BTreeG[wait]
 }
 
-// wait is something whose decision waits, with one that it waits for.
+// wait is a decision that waits, with one object that it waits for.
 type wait struct{ key, on api.Key }
 
 func newLost(keys []api.Key) *lost {
@@ -52,7 +50,7 @@ func newLost(keys []api.Key) *lost {
 	return l
 }
 
-// lostIn are the objects of a picture of the fleet that are lost to damage.
+// lostIn returns the objects of a snapshot of the fleet that are lost because of damage.
 func lostIn(snapshot *fleet.Snapshot) []api.Key {
 	var keys []api.Key
 	for _, d := range snapshot.AllDamaged() {
@@ -63,8 +61,7 @@ func lostIn(snapshot *fleet.Snapshot) []api.Key {
 	return keys
 }
 
-// lacks is the metric of a list that is lost, or its provider; the zero key where
-// none is.
+// lacks returns the metric in a list that is lost, or its provider, or the zero key.
 func (l *lost) lacks(refs []api.MetricRef, all figures) api.Key {
 	for _, ref := range refs {
 		if l.metrics[ref.Key()] {
@@ -77,8 +74,8 @@ func (l *lost) lacks(refs []api.MetricRef, all figures) api.Key {
 	return api.Key{}
 }
 
-// doubt finds out, from what is known now of clusters and their clouds, which clusters are
-// lost or less than they were.
+// doubt determines, from what is known of clusters and clouds, which clusters are lost or
+// incomplete.
 func (l *lost) doubt(known *cloudClusters, figures figures, in *inherited) {
 	if l == nil {
 		return
@@ -114,7 +111,7 @@ func (l *lost) doubt(known *cloudClusters, figures figures, in *inherited) {
 	}
 }
 
-// anyOf is the first key of a set, so that it is the same one every time.
+// anyOf returns the first key of a set, so that the result is deterministic.
 func anyOf(keys iter.Seq[api.Key]) api.Key {
 	first := api.Key{}
 	for key := range keys {
@@ -125,8 +122,8 @@ func anyOf(keys iter.Seq[api.Key]) api.Key {
 	return first
 }
 
-// defers reports whether a decision has to stay, as it answers its spec and rests, or
-// may rest, on something that is lost.
+// defers reports whether a decision must be kept, because it was made for the current spec and
+// depends, or may depend, on something that is lost.
 func (p *planner) defers(d decision) bool {
 	if p.lost == nil {
 		return false
@@ -142,16 +139,15 @@ func (p *planner) defers(d decision) bool {
 	return true
 }
 
-// waited notes what a decision has waited for before it is looked at again; the zero key
-// is nothing.
+// waited records what a decision has waited for before it is evaluated again; the zero key means
+// nothing.
 func (p *planner) waited(key, on api.Key) {
 	if _, noted := p.waitedFor[key]; !noted {
 		p.waitedFor[key] = on
 	}
 }
 
-// otherwiseHeld are the decisions that wait for something else in a snapshot than they
-// did in the one before.
+// otherwiseHeld returns the decisions that wait for something else than in the previous snapshot.
 func (p *planner) otherwiseHeld(s *snapshot) (keys []api.Key) {
 	for key, before := range p.waitedFor {
 		if s.waitsFor(key) != before {
@@ -162,7 +158,7 @@ func (p *planner) otherwiseHeld(s *snapshot) (keys []api.Key) {
 	return keys
 }
 
-// waitsFor is what a decision waits for; the zero key where it waits for nothing.
+// waitsFor returns what a decision waits for, or the zero key.
 func (s *snapshot) waitsFor(key api.Key) api.Key {
 	if s.waiting == nil {
 		return api.Key{}
@@ -171,7 +167,7 @@ func (s *snapshot) waitsFor(key api.Key) api.Key {
 	return w.on
 }
 
-// underPlacement is what a placement rests on.
+// underPlacement returns the lost object that a placement depends on.
 func (l *lost) underPlacement(placed *placementDecision) (on api.Key) {
 	if present := placed.present(); !present.Answered || present.Fresh {
 		return on
@@ -179,7 +175,7 @@ func (l *lost) underPlacement(placed *placementDecision) (on api.Key) {
 	q := placed.query
 	switch {
 	case len(l.dubious) > 0 && (q.Relative() || q.Spreads()):
-		on = anyOf(maps.Values(l.dubious)) // each counts for all
+		on = anyOf(maps.Values(l.dubious)) // each one affects all placements
 	case len(l.scores) > 0 && (q.Reads() | q.ScoreReads()).Any(columns.ScoreValues):
 		on = anyOf(maps.Keys(l.scores))
 	}
@@ -196,7 +192,7 @@ func (l *lost) underPlacement(placed *placementDecision) (on api.Key) {
 	return on
 }
 
-// underWorkload is what a binding rests on.
+// underWorkload returns the lost object that a binding depends on.
 func (l *lost) underWorkload(w *workloadBinding) api.Key {
 	meta := &w.object.Metadata
 	if w.status.ObservedGeneration != meta.Generation || w.status.ObservedRescheduleRequests != meta.RescheduleRequests {
@@ -216,7 +212,7 @@ func (l *lost) underWorkload(w *workloadBinding) api.Key {
 	return anyOf(slices.Values(on))
 }
 
-// underGuest is what the choice of a host rests on.
+// underGuest returns the lost object that the choice of a host depends on.
 func (l *lost) underGuest(g *guest) (on api.Key) {
 	if g.host == "" {
 		return on
@@ -232,8 +228,8 @@ func (l *lost) underGuest(g *guest) (on api.Key) {
 	return on
 }
 
-// withMoveHeld returns a copy of an object with a condition that says what its decision
-// waits for; the object itself where it waits for nothing.
+// withMoveHeld returns a copy of an object with a condition that says what its decision waits for,
+// or the object itself if it waits for nothing.
 func (s *snapshot) withMoveHeld(object api.Object) api.Object {
 	on := s.waitsFor(api.KeyOf(object))
 	if on == (api.Key{}) {
@@ -245,9 +241,9 @@ func (s *snapshot) withMoveHeld(object api.Object) api.Object {
 	})
 }
 
-// nameFor is what a message of an object calls another one: by its name where the
-// object names it as well, or has the same namespace, since who reads the one need not
-// know of the other.
+// nameFor returns the name of another object for a message of an object: its actual name only if
+// the object refers to it or is in the same namespace, because readers of the one need not know the
+// other.
 func nameFor(object api.Object, key api.Key) string {
 	named := func(ref api.Reference) bool { return ref.Key == key }
 	if key.Namespace != "" && key.Namespace == object.Meta().Namespace ||
@@ -257,8 +253,7 @@ func nameFor(object api.Object, key api.Key) string {
 	return "a " + string(key.Kind)
 }
 
-// lose tells the planner which objects it has to do without now. What has waited
-// for others is looked at again.
+// lose sets the lost objects. Decisions that waited for others are evaluated again.
 func (p *planner) lose(keys []api.Key) {
 	before := p.lost
 	p.lost = newLost(keys)

@@ -2,7 +2,7 @@ package reconcile
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics are what the reconciler says about itself.
+// metrics are the reconciler's metrics.
 type metrics struct {
 	decisions  *prometheus.CounterVec
 	passing    prometheus.Histogram
@@ -49,7 +49,7 @@ func newMetrics() *metrics {
 	}
 }
 
-// leftOut tells of the objects that are left out.
+// leftOut updates the metrics about objects that are left out.
 func (m *metrics) leftOut(l *lot) {
 	m.faulted.Reset()
 	for key := range l.of {
@@ -57,7 +57,7 @@ func (m *metrics) leftOut(l *lot) {
 	}
 }
 
-// unwritten tells of the decisions that are not durable.
+// unwritten updates the metrics about decisions that are not durable.
 func (m *metrics) unwritten(u *unwritten) {
 	m.queue.Set(float64(u.len()))
 	m.blocked.Reset()
@@ -81,7 +81,7 @@ func (m *metrics) decided(w write) {
 	}
 }
 
-// Collectors are the reconciler's metrics.
+// Collectors returns the reconciler's metrics.
 func (r *Reconciler) Collectors() []prometheus.Collector {
 	m := r.metrics
 	return []prometheus.Collector{m.decisions, m.passing, m.writing, m.queue, m.placements, m.workloads, m.failed, m.blocked, m.faulted}

@@ -5,9 +5,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// observe returns a copy of an object with its status completed by what moves
-// without a write: amounts and metrics. One that has nothing of that is returned as
-// it is.
+// observe returns a copy of an object with its status completed by data that changes without a
+// write: amounts and metrics. If there is none, it returns the object itself.
 func (s *snapshot) observe(object api.Object) api.Object {
 	kind := object.ObjectKind()
 	if k := decidedAs(kind); k != nil {

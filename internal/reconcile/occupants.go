@@ -2,13 +2,11 @@ package reconcile
 
 import "iter"
 
-// occupants are who has something in a place, by the name of the place: placements on
-// the clusters that they chose, workloads on those that they run on or are leaving,
-// guests on their hosts.
+// occupants are the decisions in a place, by name of the place: placements on the clusters that
+// they chose, workloads on the clusters that they run on or are leaving, guests on their hosts.
 type occupants[D member] map[string]map[D]struct{}
 
-// move keeps them in step with where one is: before it was in some places, now it is in
-// others. A place may be named twice.
+// move updates the index after a decision has moved between places. Places may be repeated.
 func (o occupants[D]) move(d D, before, now iter.Seq[string]) {
 	for place := range before {
 		drop(o, place, d)
@@ -18,20 +16,20 @@ func (o occupants[D]) move(d D, before, now iter.Seq[string]) {
 	}
 }
 
-// has reports whether one is in a place.
+// has reports whether a decision is in a place.
 func (o occupants[D]) has(place string, d D) bool {
 	_, in := o[place][d]
 	return in
 }
 
-// wake has all in a place decided again.
+// wake marks all decisions in a place as stale.
 func (o occupants[D]) wake(q *queue, place string) {
 	for d := range o[place] {
 		q.mark(d)
 	}
 }
 
-// inPlace is where a guest is: on a host, or nowhere.
+// inPlace yields the place of a guest: its host, or nothing.
 func inPlace(host string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if host != "" {
@@ -40,5 +38,5 @@ func inPlace(host string) iter.Seq[string] {
 	}
 }
 
-// nowhere is no place.
+// nowhere yields no places.
 func nowhere(func(string) bool) {}

@@ -15,35 +15,35 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
-// tryAgain is when an object that was left out because of a panic is tried again: once
-// it, or anything else, has changed, and not before a pause.
+// tryAgain is the backoff for retrying an object that was left out because of a panic. It is
+// retried only after it, or anything else, has changed.
 var tryAgain = backoff.Backoff{First: time.Second, Most: 5 * time.Minute}
 
-// maxSuspicions is how many panics in a row, none of which comes again from nothing,
-// it takes until the object that was worked on is left out.
+// maxSuspicions is the number of consecutive panics that are not reproducible from scratch after
+// which the object that was being processed is left out.
 const maxSuspicions = 3
 
-// suspicionAge is how long one of them counts.
+// suspicionAge is how long each of them counts.
 const suspicionAge = 10 * time.Minute
 
 // lot are the objects that are left out of decisions because of a panic.
 type lot struct {
 	of map[api.Key]*parked
-	// trials counts how often each was left out, for its back-off.
+	// trials counts how often each was left out, for its backoff.
 	trials     map[api.Key]int
 	suspicions map[api.Key][]time.Time
-	// moved says that the planner does not know yet what is left out now.
+	// moved says that the planner does not know the current set yet.
 	moved bool
-	// frozen says that readers have of.
+	// frozen says that the map is shared with readers.
 	frozen bool
-	// otherwise are those that are shown otherwise than in the last snapshot.
+	// otherwise are the objects that are shown differently from the last snapshot.
 	otherwise map[api.Key]struct{}
 }
 
 // parked is an object that is left out.
 type parked struct {
 	cause        string // as one short line
-	specRevision int64  // of the version that was tried last; 0 once there is another
+	specRevision int64  // of the last version that was tried; 0 once there is another one
 	triedAt      int64  // revision of the fleet
 	again        time.Time
 }
@@ -57,13 +57,13 @@ func (l *lot) has(key api.Key) bool {
 	return ok
 }
 
-// freeze returns what is left out now, in a map that never changes.
+// freeze returns the current set as an immutable map.
 func (l *lot) freeze() map[api.Key]*parked {
 	l.frozen = true
 	return l.of
 }
 
-// own makes the objects writable.
+// own makes the map modifiable.
 func (l *lot) own() {
 	if l.frozen {
 		l.of, l.frozen = maps.Clone(l.of), false
@@ -84,15 +84,15 @@ func (l *lot) park(key api.Key, cause string, entry *fleet.Entry, revision int64
 	l.of[key], l.moved = p, true
 }
 
-// release has an object take part again.
+// release makes an object take part again.
 func (l *lot) release(key api.Key) {
 	l.own()
 	delete(l.of, key)
 	l.otherwise[key], l.moved = struct{}{}, true
 }
 
-// suspect notes a panic while an object was worked on, and reports whether that is
-// one too many. The zero key stands for no object.
+// suspect records a panic while an object was being processed, and reports whether that is one too
+// many. The zero key means no object.
 func (l *lot) suspect(key api.Key, now time.Time) bool {
 	recent := slices.DeleteFunc(l.suspicions[key], func(at time.Time) bool { return now.Sub(at) > suspicionAge })
 	if recent = append(recent, now); len(recent) < maxSuspicions {
@@ -103,8 +103,8 @@ func (l *lot) suspect(key api.Key, now time.Time) bool {
 	return true
 }
 
-// changed takes in a change of an object that is left out. A version that has not
-// been tried is tried at once.
+// changed applies a change of an object that is left out. A version that has not been tried is
+// tried at once.
 func (l *lot) changed(change fleet.Change) {
 	p := l.of[change.Key]
 	switch {
@@ -117,7 +117,7 @@ func (l *lot) changed(change fleet.Change) {
 	}
 }
 
-// due are the objects to be tried again now, the fleet being at a revision.
+// due returns the objects to retry now, at a revision of the fleet.
 func (l *lot) due(revision int64, now time.Time) []api.Key {
 	var keys []api.Key
 	for key, p := range l.of {
@@ -129,7 +129,7 @@ func (l *lot) due(revision int64, now time.Time) []api.Key {
 	return keys
 }
 
-// next is when an object is to be tried again; zero where none is.
+// next returns when an object is to be retried; zero if never.
 func (l *lot) next(revision int64) time.Time {
 	var next time.Time
 	for _, p := range l.of {
@@ -140,7 +140,7 @@ func (l *lot) next(revision int64) time.Time {
 	return next
 }
 
-// condition says of an object that is left out why it is.
+// condition returns the condition that says why an object is left out.
 func (p *parked) condition(key api.Key) api.Condition {
 	c := api.Condition{Type: api.ConditionFaulted, Status: api.ConditionTrue, Reason: api.ReasonServerFault}
 	if isDecided(key.Kind) {
@@ -151,8 +151,8 @@ func (p *parked) condition(key api.Key) api.Condition {
 	return c
 }
 
-// faulted returns a copy of an object with the condition that says that it is left
-// out; where it is not, the object itself.
+// faulted returns a copy of an object with the condition that it is left out, or the object itself
+// if it is not.
 func (s *snapshot) faulted(object api.Object) api.Object {
 	key := api.KeyOf(object)
 	p, ok := s.parked[key]
@@ -162,13 +162,13 @@ func (s *snapshot) faulted(object api.Object) api.Object {
 	return api.CopyWith(object, p.condition(key))
 }
 
-// lost are the objects of a picture of the fleet that decisions have to do without.
+// lost returns the objects of a snapshot of the fleet that cannot be used for decisions.
 func (r *loop) lost(at *fleet.Snapshot) []api.Key {
 	return append(lostIn(at), slices.Collect(maps.Keys(r.lot.of))...)
 }
 
-// begin makes a planner of a picture of the fleet, without the objects that it
-// panics on, and takes it into use. It returns what to write.
+// begin creates a planner from a snapshot of the fleet, without the objects that make it panic, and
+// starts using it. It returns what to write.
 func (r *loop) begin(ctx context.Context, loaded *fleet.Snapshot) (writes []write, err error) {
 	for {
 		s := r.newSearch(ctx, loaded, r.lot.has)
@@ -202,9 +202,8 @@ func (r *loop) begin(ctx context.Context, loaded *fleet.Snapshot) (writes []writ
 	}
 }
 
-// leaveOut finds out which objects are to blame for a panic that comes from nothing,
-// and leaves them out. Objects that were left out before are asked again: what they
-// panic on may be the same.
+// leaveOut determines which objects cause a reproducible panic, and leaves them out. Objects that
+// were left out before are checked again: their panic may have the same cause.
 func (r *loop) leaveOut(ctx context.Context, loaded *fleet.Snapshot, cause *fault.Panic) error {
 	s := r.newSearch(ctx, loaded, func(key api.Key) bool { return r.lot.has(key) && !isDecided(key.Kind) })
 	culprits := s.culprits()
@@ -212,11 +211,11 @@ func (r *loop) leaveOut(ctx context.Context, loaded *fleet.Snapshot, cause *faul
 		return ctx.Err()
 	}
 	if !slices.ContainsFunc(culprits, func(key api.Key) bool { return !r.lot.has(key) }) {
-		return cause // there is nothing to do without
+		return cause // there is nothing to leave out
 	}
 	defer r.published.showLot(r.lot)
 	if !slices.ContainsFunc(culprits, func(key api.Key) bool { return isDecided(key.Kind) }) {
-		// Those that panicked on it can be decided without it.
+		// Those that panicked because of it can be decided without it.
 		for key := range r.lot.freeze() {
 			if isDecided(key.Kind) {
 				r.lot.release(key)
@@ -231,7 +230,7 @@ func (r *loop) leaveOut(ctx context.Context, loaded *fleet.Snapshot, cause *faul
 	return nil
 }
 
-// park leaves an object out and says so.
+// park leaves an object out and logs it.
 func (r *loop) park(key api.Key, cause string, loaded *fleet.Snapshot) {
 	r.lot.park(key, cause, loaded.Get(key), loaded.Revision(), r.now())
 	if len(r.lot.of) <= maxNamed {
@@ -240,8 +239,8 @@ func (r *loop) park(key api.Key, cause string, loaded *fleet.Snapshot) {
 	r.metrics.leftOut(r.lot)
 }
 
-// retry tries the objects again whose time has come, each beside the planner, and
-// gives it those that no longer panic.
+// retry retries the objects whose time has come, each in a separate planner, and adds those that no
+// longer panic.
 func (r *loop) retry(ctx context.Context, at *fleet.Snapshot) {
 	due := r.lot.due(at.Revision(), r.now())
 	if len(due) == 0 {
@@ -252,7 +251,7 @@ func (r *loop) retry(ctx context.Context, at *fleet.Snapshot) {
 	for _, key := range due {
 		entry := at.Get(key)
 		if entry == nil {
-			continue // its deletion is on its way here
+			continue // its deletion will be applied
 		}
 		one := []*fleet.Entry{entry}
 		look := everybody

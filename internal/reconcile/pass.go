@@ -6,11 +6,11 @@ import "time"
 type write struct {
 	decision
 	specRevision int64
-	moved        bool // the set of clusters, or of replicas, changed
-	observed     bool // only what was observed differs, and nothing was decided
+	moved        bool // clusters or replicas changed
+	observed     bool // only observations changed, and nothing was decided
 }
 
-// writes collects what differs after a pass, in the order in which it was found.
+// writes collects the changes of a pass in order.
 type writes struct {
 	of    map[decision]write
 	order []decision
@@ -21,7 +21,7 @@ func (w *writes) add(s decision, moved bool) {
 	w.of[s] = write{s, s.revision(), moved || known.moved, false}
 }
 
-// addObserved adds one of which only what was observed differs.
+// addObserved adds a status of which only observations changed.
 func (w *writes) addObserved(s decision) {
 	if _, decided := w.of[s]; !decided {
 		w.known(s)
@@ -29,7 +29,7 @@ func (w *writes) addObserved(s decision) {
 	}
 }
 
-// known is what was found before, and has it listed from now on.
+// known returns the write found earlier, and adds the decision to the list.
 func (w *writes) known(s decision) write {
 	known, again := w.of[s]
 	if !again {
@@ -49,8 +49,7 @@ func (w *writes) list() []write {
 	return out
 }
 
-// pass applies what changed up to now and makes every stale decision again. It
-// returns what differs.
+// pass applies all pending changes and makes every stale decision again. It returns what changed.
 func (p *planner) pass(now time.Time) []write {
 	p.passes++
 	p.advance(now)
@@ -100,18 +99,17 @@ func (p *planner) decideStale(k decidedKind, now time.Time) {
 		default:
 			if changed, moved := k.decided(p, d, now); changed {
 				p.found.add(d, moved)
-				continue // which is taken down at the end of the pass
+				continue // recorded at the end of the pass
 			}
 		}
 		p.note(d)
 	}
 }
 
-// note takes down a decision for the snapshots that follow, if anything differs that
-// they have to know.
+// note records a decision for the following snapshots, if anything changed that they need.
 func (p *planner) note(d decision) {
 	if placed, ok := d.(*placementDecision); ok && placed.recorded != nil && *placed.recorded == placed.state() {
-		return // of many that are looked at again, most
+		return // the most common case
 	}
 	p.recordDecision(d)
 }

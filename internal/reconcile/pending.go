@@ -5,14 +5,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 )
 
-// pending is what has changed of the fleet and is applied with the next pass.
+// pending are the changes of the fleet that the next pass applies.
 type pending struct {
 	columns.Changes
 	picture *picture
-	hosts   [2]*hosts // whose figures follow
+	hosts   [2]*hosts // whose metrics follow
 }
 
-// metric is the metric of a key as it was put last, nil where there is none.
+// metric returns the latest metric with a key, or nil.
 func (p *pending) metric(key api.Key) *api.Metric {
 	if m, pending := p.Metrics[key]; pending {
 		return m
@@ -20,8 +20,7 @@ func (p *pending) metric(key api.Key) *api.Metric {
 	return p.picture.fleet.Metric(key)
 }
 
-// provider is the metrics provider of a key as it was put last, nil where there is
-// none.
+// provider returns the latest metrics provider with a key, or nil.
 func (p *pending) provider(key api.Key) *api.MetricsProvider {
 	if m, pending := p.Providers[key]; pending {
 		return m
@@ -29,7 +28,7 @@ func (p *pending) provider(key api.Key) *api.MetricsProvider {
 	return p.picture.fleet.Provider(key)
 }
 
-// pend notes a change of the fleet that is applied with the next pass.
+// pend records a change of the fleet that the next pass applies.
 func pend[K comparable, O any](changes *map[K]O, key K, object O) {
 	if *changes == nil {
 		*changes = map[K]O{}

@@ -9,7 +9,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// picture is what decisions are made on, and what they amount to.
+// picture is what decisions are based on, and their combined effect.
 type picture struct {
 	logger   *slog.Logger
 	fleet    *columns.Fleet
@@ -19,22 +19,21 @@ type picture struct {
 	queue    queue
 	// lost may be nil.
 	lost *lost
-	// inherited is what a fork has not taken over yet; nil where it is none.
+	// inherited is what a fork has not taken over yet; nil if the planner is not a fork.
 	inherited *inherited
-	started   time.Time // of the server; zero where the world is imagined
-	// heldOtherwise tells everybody whom it concerns that reservations differ on some
-	// rows: on some of them there may be more room, on others less.
+	started   time.Time // of the server; zero in a simulation from an empty base
+	// heldOtherwise notifies everybody concerned that reservations on some rows have changed: on
+	// those in more there may be more room, on those in less there may be less.
 	heldOtherwise func(rows, more, less []int)
 	// version counts the changes of the fleet and of the reservations.
 	version int
-	// working is what is being worked on: the first suspect where that panics.
+	// working is the object being processed: the first suspect after a panic.
 	working api.Key
-	// probe is called with each object before it is worked on; only tests set it, to
-	// panic there.
+	// probe is called with each object before it is processed; only set by tests, to panic there.
 	probe func(p *picture, key api.Key)
 }
 
-// focus notes what is worked on from now on.
+// focus records which object is being processed.
 func (p *picture) focus(key api.Key) {
 	p.working = key
 	if p.probe != nil {
@@ -42,7 +41,7 @@ func (p *picture) focus(key api.Key) {
 	}
 }
 
-// others is what the decisions amount to.
+// others returns the combined effect of the decisions.
 func (p *picture) others() ledger.Others {
 	return ledger.Others{Reserved: p.reserved, Load: p.load, Bindings: p.running}
 }

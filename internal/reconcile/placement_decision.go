@@ -12,8 +12,8 @@ import (
 type placementDecision struct {
 	turn
 	object *api.Placement
-	// status is that as last decided, which may be ahead of the store; the object's own
-	// where it is not. It never changes.
+	// status is the last decided one, which may be ahead of the store; otherwise it is the object's
+	// own. It is immutable.
 	status       *api.PlacementStatus
 	specRevision int64
 	query        *placement.Query
@@ -22,34 +22,33 @@ type placementDecision struct {
 	holding      bool  // has reservations
 
 	standing
-	// sentence says why clusters do not fit it, nil where it has not been asked.
+	// sentence says why clusters do not fit; nil if not computed yet.
 	sentence *sentence
 	// recorded is its state in the records.
 	recorded *placedState
 }
 
-// standing is how a decision stands: whether every wanted seat is taken, and what an
-// outsider has to be better than (see placement.Outcome), and how far it was looked at.
+// standing is the state of a decision: whether all seats are taken, what merit a cluster outside
+// needs to displace a chosen one (see placement.Outcome), and how far it was evaluated.
 type standing struct {
 	worst, worstTotal placement.Merit
 	full              bool
 	decided           bool
-	resumed           bool // was decided by an earlier run of the server, and not looked at since
+	resumed           bool // decided by an earlier run of the server, and not evaluated since
 	wanting           bool // did not get what it wants
 }
 
-// placedState is what a fork has to know of a placement besides its object. It never
-// changes.
+// placedState is what a fork needs to know of a placement besides its object. It is immutable.
 type placedState struct {
 	standing
 
 	specRevision int64
 	query        *placement.Query
 	told         string    // its sentence
-	at           time.Time // its own instant
+	at           time.Time // its own time
 }
 
-// state is that of a placement now.
+// state returns the current state of a placement.
 func (p *placementDecision) state() placedState {
 	s := placedState{
 		standing: p.standing, specRevision: p.specRevision, query: p.query, at: p.at,
@@ -60,10 +59,10 @@ func (p *placementDecision) state() placedState {
 	return s
 }
 
-// present is the placement's decision as the engine takes it.
+// present returns the placement's decision for the engine.
 func (p *placementDecision) present() placement.Present { return presentOf(p.object, p.status) }
 
-// presentOf is the decision in a status of a placement as the engine takes it.
+// presentOf returns the decision in a status of a placement for the engine.
 func presentOf(p *api.Placement, s *api.PlacementStatus) placement.Present {
 	present := placement.Present{
 		Decisions: s.Decisions,
@@ -76,7 +75,7 @@ func presentOf(p *api.Placement, s *api.PlacementStatus) placement.Present {
 	return present
 }
 
-// want notes whether it did not get what it wants.
+// want records whether it did not get what it wants.
 func (p *placementDecision) want(wanting bool) {
 	if p.wanting == wanting {
 		return
@@ -88,7 +87,7 @@ func (p *placementDecision) want(wanting bool) {
 	}
 }
 
-// withStatus is a placement with a status, which may be its own.
+// withStatus returns a placement with a status, which may be its own.
 func withStatus(object *api.Placement, status *api.PlacementStatus) *api.Placement {
 	if status == &object.Status {
 		return object
@@ -98,7 +97,7 @@ func withStatus(object *api.Placement, status *api.PlacementStatus) *api.Placeme
 	return &other
 }
 
-// sameStatus reports whether two statuses of one placement say the same.
+// sameStatus reports whether two statuses of one placement are equal.
 func sameStatus(a, b *api.PlacementStatus) bool {
 	return a.DecisionRevision == b.DecisionRevision && a.ObservedGeneration == b.ObservedGeneration &&
 		a.ObservedRescheduleRequests == b.ObservedRescheduleRequests && sameInstant(a.ScheduledAt, b.ScheduledAt) &&
@@ -117,5 +116,5 @@ func (p *placementDecision) revision() int64    { return p.specRevision }
 
 func (p *placementDecision) part() func(api.Object) { return nil }
 
-// result is the placement with its status as last decided.
+// result returns the placement with its status as last decided.
 func (p *placementDecision) result() api.Object { return withStatus(p.object, p.status) }

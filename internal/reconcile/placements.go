@@ -32,7 +32,7 @@ var placements = row[*api.Placement, *placementDecision]{
 	},
 	adopt: func(p *planner, object *api.Placement, r *record) { p.placer.adopt(object, r) },
 	holds: holdsOfPlacement,
-	// Placements that compete for resources take their turn by name.
+	// Placements that compete for resources are decided by name.
 	turn: func(a, b *placementDecision) int {
 		return a.query.Key.Compare(b.query.Key)
 	},
@@ -62,14 +62,14 @@ var placements = row[*api.Placement, *placementDecision]{
 	},
 }
 
-// explainPlacement says why a placement is where it is.
+// explainPlacement explains the decision of a placement.
 func (s *snapshot) explainPlacement(asked *api.Placement, r *record, now time.Time) *api.Explanation {
 	present := presentOf(asked, &asked.Status)
-	present.Standing = true // nothing has changed since: it is decided
+	present.Standing = true // nothing has changed since the decision
 	return placement.Explain(s.fleet, r.placed.query, s.view(r.placed.query).Ranking, s.others(), present, now).Render()
 }
 
-// previewPlacement is a placement with the decision that it would get.
+// previewPlacement returns a placement with the decision that it would get.
 func (s *snapshot) previewPlacement(asked *api.Placement, now time.Time) (*api.Placement, *api.Explanation, error) {
 	query, err := placement.NewQuery(asked)
 	if err != nil {
@@ -82,9 +82,8 @@ func (s *snapshot) previewPlacement(asked *api.Placement, now time.Time) (*api.P
 	return &previewed, explained.Render(), nil
 }
 
-// completeDecision fills in what a hand-written previous decision leaves out:
-// the list of clusters is enough to say where a placement is, and one that names
-// no generation answers the spec given with it.
+// completeDecision adds what a hand-written previous decision omits: the list of clusters is enough
+// to say where a placement is, and a decision without a generation is for the spec given with it.
 func completeDecision(p *api.Placement, answered bool) {
 	status := &p.Status
 	if len(status.Decisions) == 0 {
@@ -102,7 +101,7 @@ func completeDecision(p *api.Placement, answered bool) {
 	}
 }
 
-// unscored names the clusters of a placement whose score a status does not tell.
+// unscored returns the clusters of a placement whose score a status does not contain.
 func unscored(p *api.Placement, status json.RawMessage) map[string]bool {
 	var given struct {
 		Decisions []struct {
@@ -123,8 +122,8 @@ func unscored(p *api.Placement, status json.RawMessage) map[string]bool {
 	return out
 }
 
-// score fills in the scores that the request left out of a decision that stays:
-// those of the pass, as if the decision had been made now.
+// score sets the scores that the request omitted from a decision that is kept: those of the pass,
+// as if the decision had been made now.
 func (s *simulation) score(p *api.Placement, explanation *api.Explanation) *api.Placement {
 	missing := s.unscored[api.KeyOf(p)]
 	if len(missing) == 0 || explanation == nil {

@@ -10,11 +10,12 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
 )
 
-// placer decides the placements of a planner: it knows each one, its decision, and what
-// would make that stale. The picture is the planner's.
+// placer decides the placements of a planner: it holds each one, its decision, and what makes that
+// stale. The picture is the planner's.
 type placer struct {
 	*picture
-	// note tells the planner that a decision stands otherwise, though it is the same.
+	// note notifies the planner that the standing of a decision has changed, although the decision
+	// is the same.
 	note func(placed *placementDecision)
 
 	placements map[api.Key]*placementDecision
@@ -33,8 +34,8 @@ func newPlacer(p *picture, note func(*placementDecision)) *placer {
 	}
 }
 
-// put takes in a new placement, or a new spec of one. resumed says that the decision of
-// a new one was made by an earlier run of the server, or by another server.
+// put applies a new placement, or a new spec of one. resumed says that the decision of a new one
+// was made by an earlier run of the server, or by another server.
 func (p *placer) put(known *placementDecision, object *api.Placement, specRevision int64, resumed bool) {
 	query, err := placement.NewQuery(object)
 	if err != nil {
@@ -62,9 +63,8 @@ func (p *placer) put(known *placementDecision, object *api.Placement, specRevisi
 	}
 	if now := object.Status; now.ObservedGeneration == object.Metadata.Generation &&
 		now.ObservedGeneration > before.ObservedGeneration {
-		// The decision was committed together with the spec: it had been previewed.
-		// One that was made here meanwhile for the spec before, and could not be
-		// written any more, is void.
+		// The decision was committed together with the spec: it was previewed. A decision made here
+		// in the meantime for the previous spec, which could no longer be written, is void.
 		known.status = &object.Status
 		p.index(known, before.Clusters, object.Status.Clusters)
 	}
@@ -72,8 +72,7 @@ func (p *placer) put(known *placementDecision, object *api.Placement, specRevisi
 	p.queue.mark(known)
 }
 
-// see takes in a status of a known spec. An older one may arrive after a
-// newer one was decided.
+// see applies a status of a known spec. An older one may arrive after a newer one was decided.
 func (p *placer) see(known *placementDecision, object *api.Placement) {
 	if sameStatus(&object.Status, known.status) {
 		known.object, known.status = object, &object.Status // share the memory of the fleet's copy
@@ -94,7 +93,7 @@ func (p *placer) joinClass(placed *placementDecision) {
 	placed.class, placed.wanting, placed.decided = c, false, false
 }
 
-// classOf is the class of a query, which is used once more.
+// classOf returns the class of a query and counts another use of it.
 func (p *placer) classOf(q *placement.Query) *class {
 	return p.classes.join(q, concerning(q), func(shared cohort[*placementDecision]) *class {
 		c := &class{cohort: shared}
@@ -105,9 +104,8 @@ func (p *placer) classOf(q *placement.Query) *class {
 	})
 }
 
-// concerning are the aspects of a cluster of which a change has the class of a query
-// looked at: what says who is admitted, and what follows from that for more than one
-// cluster.
+// concerning returns the aspects of a cluster whose change makes the class of a query be evaluated:
+// those that determine which clusters are admitted, and those that affect more than one cluster.
 func concerning(q *placement.Query) columns.Aspects {
 	reads := q.Reads()
 	if q.Relative() {
@@ -130,7 +128,7 @@ func (p *placer) leaveClass(placed *placementDecision) {
 	}
 }
 
-// index keeps occupants, and the count of decisions, in step with a decision.
+// index updates occupants, and the count of decisions, for a decision.
 func (p *placer) index(placed *placementDecision, before, after []string) {
 	for _, name := range before {
 		if !slices.Contains(after, name) {
@@ -146,8 +144,8 @@ func (p *placer) index(placed *placementDecision, before, after []string) {
 	}
 }
 
-// reserve keeps the reservations in step with a decision, and has everything
-// that asks for resources on the touched clusters looked at again.
+// reserve updates the reservations for a decision, and marks everything that requests resources on
+// the affected clusters.
 func (p *placer) reserve(placed *placementDecision, before, after []api.Decision) {
 	if !placed.query.HasRequests() && !placed.holding {
 		return
@@ -185,8 +183,7 @@ func (p *placer) advance(was *columns.Fleet, delta columns.Delta) {
 		p.inherited.takeOverAll(onCluster, name)
 		p.occupants.wake(&p.queue, name)
 	}
-	// Whether a metric exists, and a set exists and has members, stands in the
-	// conditions.
+	// Whether metrics and sets exist, and sets have members, affects conditions.
 	for _, aspect := range apart {
 		if delta.Fleet.Any(aspect) {
 			for c := range p.classes.readers[aspect] {
@@ -197,14 +194,13 @@ func (p *placer) advance(was *columns.Fleet, delta columns.Delta) {
 	p.touch(was, &delta)
 }
 
-// reservedChanged has everything that asks for resources on some rows looked at
-// again.
+// reservedChanged marks everything that requests resources on some rows.
 func (p *placer) reservedChanged(rows []int) {
 	delta := columns.AllOf(columns.Reserved, rows)
 	p.touch(nil, &delta)
 }
 
-// expired takes in that time alone has taken rows out of the view of a class.
+// expired handles rows that were removed from the view of a class through the passing of time.
 func (p *placer) expired(c *class, gone []int) {
 	c.markSpreading(&p.queue)
 	all := c.query.Relative() && placement.UpdateRanking(c.panel.ranking.Ranking, p.fleet, c.query, c.view.Mask, gone)
@@ -214,8 +210,8 @@ func (p *placer) expired(c *class, gone []int) {
 	c.wake(&p.queue)
 }
 
-// decide makes one decision again, and reports whether the status differs, and
-// whether the clusters do.
+// decide makes one decision again, and reports whether the status changed, and whether the clusters
+// did.
 func (p *placer) decide(placed *placementDecision, now time.Time) (changed, moved bool) {
 	p.focus(placed.query.Key)
 	redated := p.redate(placed, now)
@@ -258,7 +254,7 @@ func (p *placer) redate(placed *placementDecision, now time.Time) bool {
 	return true
 }
 
-// why tells why a placement does not have what it wants.
+// why returns a function that explains why a placement does not have what it wants.
 func (p *placer) why(placed *placementDecision, present placement.Present, chosen int, now time.Time) func() string {
 	return func() string {
 		if chosen == 0 && len(present.Decisions) == 0 {
@@ -268,22 +264,22 @@ func (p *placer) why(placed *placementDecision, present placement.Present, chose
 	}
 }
 
-// explain looks at one placement without changing anything: why it is where it
-// is, or where it goes if a change that concerns it waits to be looked at.
+// explain evaluates one placement without changing anything: why it is where it is, or where it
+// goes if a relevant change has not been evaluated yet.
 func (p *placer) explain(placed *placementDecision, now time.Time) *placement.Explained {
 	present := placed.present()
 	present.Standing = placed.resumed || placed.decided && !placed.stale
 	return p.explainFrom(placed, present, now)
 }
 
-// explainFrom explains a decision that starts from another.
+// explainFrom explains a decision that starts from the given one.
 func (p *placer) explainFrom(placed *placementDecision, present placement.Present, now time.Time) *placement.Explained {
 	return placement.Explain(p.fleet, placed.query, placed.class.view.Ranking, p.others(), present, now)
 }
 
-// recall explains a decision of the pass just made. It starts from the decision
-// before it, unless there are reservations: those are already the new ones, and what
-// others reserved in the pass counts, too.
+// recall explains a decision of the last pass. It starts from the previous decision, unless there
+// are reservations: those are already the new ones, and reservations made by others in the pass
+// count too.
 func (p *placer) recall(placed *placementDecision, foreseen *api.Explanation, written bool, now time.Time) *api.Explanation {
 	if foreseen != nil && (!written || !placed.query.HasRequests()) {
 		return foreseen

@@ -9,12 +9,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// planner knows every placement, every workload and every guest, its decision, and what
-// would make that decision stale. It is not safe for concurrent use: Run alone has it,
-// and readers get snapshots.
+// planner holds every placement, workload and guest, its decision, and what makes that decision
+// stale. It is not safe for concurrent use: only Run uses it, and readers get snapshots.
 type planner struct {
 	*picture
-	pending *pending // of the fleet
+	pending *pending // changes of the fleet
 
 	placer         *placer
 	bindings       *bindings
@@ -24,13 +23,12 @@ type planner struct {
 	projectObjects map[string]*api.OpenStackProject
 
 	passes    int
-	following bool   // another server leads: what it has stored goes before what is decided here
+	following bool   // another server leads: what it has stored overrides what is decided here
 	found     writes // since the last pass
-	// aside are the clusters on which something is reserved for an object that is left
-	// out.
+	// aside are the clusters on which something is reserved for an object that is left out.
 	aside     map[api.Key][]string
 	records   records             // for readers
-	waitedFor map[api.Key]api.Key // by decisions that were looked at since the last snapshot
+	waitedFor map[api.Key]api.Key // by decisions that were evaluated since the last snapshot
 }
 
 func newPlanner(logger *slog.Logger) *planner {
@@ -57,9 +55,9 @@ func newPlanner(logger *slog.Logger) *planner {
 	return p
 }
 
-// put tells the planner of an object as it is now. Fleet objects take effect
-// with the next pass. The status of what is decided is used where no decision is
-// known; otherwise the one that is known is at least as new.
+// put passes the current version of an object to the planner. Objects of the fleet take effect with
+// the next pass. The status of a decided object is used if no decision is known; otherwise the
+// known one is at least as new.
 func (p *planner) put(object api.Object, specRevision int64) {
 	key := api.KeyOf(object)
 	p.focus(key)
@@ -87,7 +85,7 @@ func (p *planner) put(object api.Object, specRevision int64) {
 	k.take(p, known, object, specRevision)
 }
 
-// remove tells the planner that an object is gone.
+// remove notifies the planner that an object is gone.
 func (p *planner) remove(key api.Key) {
 	p.focus(key)
 	if k := decidedAs(key.Kind); k != nil {
@@ -99,7 +97,7 @@ func (p *planner) remove(key api.Key) {
 	p.record(key)
 }
 
-// advance brings the fleet to a moment, with the pending changes.
+// advance updates the fleet to a time, with the pending changes.
 func (p *planner) advance(now time.Time) {
 	p.host(now)
 	was := p.fleet
@@ -130,8 +128,8 @@ func (p *planner) host(now time.Time) {
 	}
 }
 
-// followReservations has everything looked at again that reservations on some rows concern: on
-// some of them there may be more room, on others less.
+// followReservations marks everything that depends on reservations on some rows: on those in more
+// there may be more room, on those in less there may be less.
 func (p *planner) followReservations(rows, more, less []int) {
 	p.version++
 	p.placer.reservedChanged(rows)
@@ -139,7 +137,7 @@ func (p *planner) followReservations(rows, more, less []int) {
 	p.bindings.scopes.roomTaken(less)
 }
 
-// nextAt is when the planner has to be called again although nothing changed.
+// nextAt returns when the planner must be called again without a change.
 func (p *planner) nextAt() time.Time {
 	next := sooner(p.queue.agenda.next(), p.fleet.NextAt())
 	return sooner(next, sooner(p.placer.classes.agenda.next(), p.bindings.scopes.agenda.next()))

@@ -2,8 +2,8 @@ package reconcile
 
 import "github.com/scheduler/terraform-provider-scheduler/internal/api"
 
-// ObservePolicy returns a copy of a policy with its status: the bindings that
-// follow it now, by the names of the workloads.
+// ObservePolicy returns a copy of a policy with its status: the bindings that currently follow it,
+// by name of the workload.
 func (r *Reconciler) ObservePolicy(policy *api.PropagationPolicy) *api.PropagationPolicy {
 	s := r.current.Load()
 	observed := s.observePolicy(policy)

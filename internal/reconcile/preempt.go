@@ -10,10 +10,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// preempt makes room for a workload that does not fit by taking the clusters of
-// workloads of a lower priority, if that lets it have all that it wants; otherwise
-// nobody loses anything. Of the workloads on a cluster the least important goes
-// first, of equals the latest, and no more than needed.
+// preempt makes room for a workload that does not fit by taking clusters from workloads of lower
+// priority, if it then gets everything that it wants; otherwise nobody loses anything. Of the
+// workloads on a cluster the least important goes first, among equals the latest, and no more than
+// necessary.
 func (b *bindings) preempt(w *workloadBinding, present binding.Present, now time.Time) (binding.Binding, bool) {
 	spare := b.spares.below(w.p.Priority, b)
 	if w.rivals = spare != nil; !w.rivals {
@@ -25,7 +25,7 @@ func (b *bindings) preempt(w *workloadBinding, present binding.Present, now time
 	}
 	for _, s := range out.Shares {
 		name := b.fleet.Cluster(int(s.Row)).Metadata.Name
-		// A cluster that has them stands where nothing but its size has changed.
+		// A cluster that already has the replicas is kept if only its size has changed.
 		if present.Pending || w.holds[name] < s.Replicas || !w.needs.Equal(w.heldNeeds) {
 			b.clear(w, name, int(s.Row), s.Replicas, now)
 		}
@@ -67,8 +67,8 @@ func (s *spares) below(priority int64, b *bindings) ledger.Spare {
 	return spare
 }
 
-// wakePreempting has workloads that wait look for others to take the place of,
-// because one may have become less important than they are.
+// wakePreempting makes waiting workloads look for others to displace, because one may have become
+// less important than they are.
 func (b *bindings) wakePreempting() {
 	b.version++
 	for _, w := range b.workloads {
@@ -78,7 +78,7 @@ func (b *bindings) wakePreempting() {
 	}
 }
 
-// yields reports whether a workload gives way to another.
+// yields reports whether a workload yields to another.
 func (b *bindings) yields(victim, w *workloadBinding) bool {
 	return victim != w && !victim.gone && victim.object.Spec.Priority < w.p.Priority
 }
@@ -109,9 +109,8 @@ func (b *bindings) clear(w *workloadBinding, cluster string, row int, replicas i
 	}
 }
 
-// take ends what a workload has on a cluster, because another needs the room. The
-// amounts are free for that one at once, also where only the next capacity report
-// will show them.
+// take ends what a workload has on a cluster, because another one needs the room. The amounts are
+// available to that one at once, even if only the next capacity report will show it.
 func (b *bindings) take(victim *workloadBinding, cluster string, by *workloadBinding, freed ledger.Spare, now time.Time) {
 	i := slices.IndexFunc(victim.status.Clusters, func(c api.WorkloadCluster) bool { return c.Name == cluster })
 	if i < 0 {
@@ -122,7 +121,7 @@ func (b *bindings) take(victim *workloadBinding, cluster string, by *workloadBin
 	before, priority := victim.status, by.p.Priority
 	victim.status.Clusters = slices.Delete(slices.Clone(before.Clusters), i, i+1)
 	victim.status.LostReplicas += lost
-	// What was reported was about the replicas that go.
+	// The reports were about the replicas that are removed.
 	victim.status.Health = slices.DeleteFunc(slices.Clone(before.Health), func(h api.ClusterHealth) bool { return h.Cluster == cluster })
 	victim.status.ScheduledAt = &now
 	victim.status.DecisionRevision++
@@ -133,14 +132,14 @@ func (b *bindings) take(victim *workloadBinding, cluster string, by *workloadBin
 		victim.status.Preemptions = victim.status.Preemptions[over:]
 	}
 	freed.AddHold(b.fleet, victim.heldOn(cluster), cluster, lost)
-	// What was counted as reserved is free with the release: not twice.
+	// What was counted as reserved becomes available with the release, so it must not count twice.
 	counted := b.reserved.Counted(victim.key(), cluster)
 	freed.Subtract(b.fleet, cluster, counted)
 	b.index(victim, &before)
 	b.hold(victim)
-	victim.reported = true // to be written, whatever it finds next
+	victim.reported = true // must be written, whatever it gets next
 	b.queue.mark(victim)
 }
 
-// maxPreemptions bounds what a status remembers of them.
+// maxPreemptions is the number of preemptions that a status keeps.
 const maxPreemptions = 10

@@ -8,10 +8,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Preview answers what a placement would be decided if it were written now. The
-// placement is complete as it would be stored: its metadata with uid and
-// generation, and the status of the one it replaces, if there is one. Nothing is
-// changed. The error is that of a spec that breaks a rule.
+// Preview returns the decision that a placement would get if it were written now. The placement
+// must be complete as it would be stored: with UID and generation, and the status of the one it
+// replaces, if any. Nothing is changed. The error is that of an invalid spec.
 func (r *Reconciler) Preview(placement *api.Placement) (api.PlacementStatus, *api.Explanation, error) {
 	previewed, explanation, err := preview(r, placement)
 	if err != nil {
@@ -29,15 +28,14 @@ func (r *Reconciler) PreviewWorkload(workload *api.Workload) (api.WorkloadStatus
 	return previewed.Status, explanation, nil
 }
 
-// preview asks the row of an object's kind.
+// preview uses the row of an object's kind.
 func preview[O api.Object](r *Reconciler, object O) (O, *api.Explanation, error) {
 	previewed, explanation, err := decidedAs(object.ObjectKind()).previewed(r.current.Load(), object, r.now())
 	return as[O](previewed), explanation, err
 }
 
-// PreviewPolicy answers what would become of every workload that follows a policy
-// now, or would if the policy were written as given. Nothing is changed: it is a
-// simulation.
+// PreviewPolicy returns what would happen to every workload that follows a policy now, or would if
+// the policy were written as given. Nothing is changed: it is a simulation.
 func (r *Reconciler) PreviewPolicy(ctx context.Context, policy *api.PropagationPolicy) (map[api.Key]api.PreviewedWorkload, error) {
 	release, err := r.mayFork(ctx)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 type published struct {
 	current atomic.Pointer[snapshot]
 	forks   forks
-	// unstored are the objects that readers see otherwise although nothing was written.
+	// unstored are the objects that readers see differently although nothing was written.
 	unstored *announce.Set[api.Key]
 }
 
@@ -31,7 +31,7 @@ func (v *published) show(p *planner, lot *lot, taken *fleet.Snapshot) {
 	v.announce(lot)
 }
 
-// showLot has readers see what is left out now. The planner may be of no use.
+// showLot publishes what is currently left out. The planner may be unusable.
 func (v *published) showLot(lot *lot) {
 	s := *v.current.Load()
 	s.parked = lot.freeze()

@@ -9,13 +9,13 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// decision is what is decided: the clusters of a placement, the binding of a
-// workload, the host of something that is created on one.
+// decision is something that is decided: the clusters of a placement, the binding of a workload,
+// the host of a guest.
 type decision interface {
 	kind() decidedKind
 	key() api.Key
-	// stored is the object as it was taken in last, result the same with its status as
-	// last decided, and revision that of the spec that was decided.
+	// stored returns the object as it was last applied, and result the same with its status as last
+	// decided.
 	stored() api.Object
 	result() api.Object
 	revision() int64
@@ -28,18 +28,18 @@ type decision interface {
 	appointee
 }
 
-// turn is what the queue keeps of a decision.
+// turn is the queue's state of a decision.
 type turn struct {
-	at     time.Time // when time alone makes it stale; zero = never
+	at     time.Time // when it becomes stale through the passing of time; zero = never
 	rounds rounds
 	place  place
 	stale  bool
-	gone   bool // with its object
+	gone   bool // its object is gone
 }
 
-// place is where a decision stood in a large batch that was sorted; zero where it was
-// in none since what its turn depends on was taken in. To sort a hundred thousand by
-// their names costs as much as to decide a quarter of them.
+// place is the position of a decision in the last large batch that was sorted; zero if there is
+// none since the inputs of its turn changed. Sorting a hundred thousand decisions by name costs as
+// much as deciding a quarter of them.
 type place struct{ batch, at int32 }
 
 // largeBatch is the size from which places are kept.
@@ -49,17 +49,16 @@ func (t *turn) queued() *turn       { return t }
 func (t *turn) instant() *time.Time { return &t.at }
 func (t *turn) over() bool          { return t.gone }
 
-// queue holds the decisions that are to be made again: those that are stale, and
-// those that time alone makes so.
+// queue holds the stale decisions, and those that become stale through the passing of time.
 type queue struct {
 	stale  [][]decision // by rank of their kind
 	agenda agenda[decision]
-	sorted int32 // how many large batches were
+	sorted int32 // number of large batches sorted
 }
 
 func newQueue() queue { return queue{stale: make([][]decision, len(decidedKinds))} }
 
-// mark has a decision made again.
+// mark marks a decision as stale.
 func (q *queue) mark(d decision) {
 	if t := d.queued(); !t.stale {
 		t.stale = true
@@ -68,14 +67,14 @@ func (q *queue) mark(d decision) {
 	}
 }
 
-// markDue marks those whose instant has come.
+// markDue marks the decisions whose time has come.
 func (q *queue) markDue(now time.Time) {
 	for _, d := range q.agenda.due(now) {
 		q.mark(d)
 	}
 }
 
-// done takes back a batch that was taken, for those that are stale next.
+// done takes back a batch, whose memory is reused.
 func (q *queue) done(k decidedKind, batch []decision) {
 	if q.stale[k.rank()] == nil {
 		clear(batch)
@@ -83,7 +82,7 @@ func (q *queue) done(k decidedKind, batch []decision) {
 	}
 }
 
-// len is how many decisions are stale.
+// len returns the number of stale decisions.
 func (q *queue) len() int {
 	n := 0
 	for _, lane := range q.stale {
@@ -95,8 +94,8 @@ func (q *queue) len() int {
 // has reports whether decisions of a kind are stale.
 func (q *queue) has(k decidedKind) bool { return len(q.stale[k.rank()]) > 0 }
 
-// take returns the stale decisions of a kind in the order in which they are made.
-// Each stays marked until its turn, so that those before it do not add it again.
+// take returns the stale decisions of a kind in the order in which they are made. Each stays marked
+// until its turn, so that earlier ones do not add it again.
 func (q *queue) take(k decidedKind) []decision {
 	batch := q.stale[k.rank()]
 	q.stale[k.rank()] = nil
@@ -104,7 +103,7 @@ func (q *queue) take(k decidedKind) []decision {
 	return batch
 }
 
-// sort puts a batch into the order of the turns of a kind.
+// sort sorts a batch by the turns of a kind.
 func (q *queue) sort(k decidedKind, batch []decision) {
 	if len(batch) < largeBatch {
 		k.sort(batch)
@@ -122,8 +121,8 @@ func (q *queue) sort(k decidedKind, batch []decision) {
 	}
 }
 
-// maxRounds is how often a decision is made in one pass. A second time is due
-// when a reservation taken or freed in the pass concerns it.
+// maxRounds is how often a decision is made in one pass. It is made again if reservations changed
+// in the pass affect it.
 const maxRounds = 4
 
 // rounds counts how often a decision was made in a pass.
@@ -138,8 +137,8 @@ func (r *rounds) another(pass int) bool {
 	return r.made <= maxRounds
 }
 
-// agenda holds the instants at which decisions, or views, have to be looked at again.
-// An entry that no longer equals the instant of its own is void.
+// agenda holds the times at which decisions or views must be evaluated again. An entry is void if
+// it differs from the current time of its element.
 type agenda[T appointee] []appointment[T]
 
 type appointment[T appointee] struct {
@@ -147,10 +146,10 @@ type appointment[T appointee] struct {
 	with T
 }
 
-// appointee is what has to be looked at again.
+// appointee is something that must be evaluated again.
 type appointee interface {
 	instant() *time.Time // when that is, zero for never
-	over() bool          // it is no more
+	over() bool          // it no longer exists
 }
 
 func (a *appointment[T]) void() bool { return !a.with.instant().Equal(a.at) || a.with.over() }
@@ -168,7 +167,7 @@ func (a *agenda[T]) Pop() any {
 	return x
 }
 
-// set makes at the instant of one; zero is none.
+// set sets the time of an element; zero means none.
 func (a *agenda[T]) set(with T, at time.Time) {
 	own := with.instant()
 	if own.Equal(at) {
@@ -178,7 +177,7 @@ func (a *agenda[T]) set(with T, at time.Time) {
 	if at.IsZero() {
 		return
 	}
-	if len(*a) == cap(*a) { // it is not to grow by what is void
+	if len(*a) == cap(*a) { // void entries must not make it grow
 		*a = slices.DeleteFunc(*a, func(x appointment[T]) bool { return x.void() })
 		heap.Init(a)
 		*a = slices.Grow(*a, len(*a)+1)
@@ -186,7 +185,7 @@ func (a *agenda[T]) set(with T, at time.Time) {
 	heap.Push(a, appointment[T]{at, with})
 }
 
-// next is the earliest instant, zero if there is none.
+// next returns the earliest time, or zero.
 func (a *agenda[T]) next() time.Time {
 	for len(*a) > 0 {
 		if first := &(*a)[0]; !first.void() {
@@ -197,7 +196,7 @@ func (a *agenda[T]) next() time.Time {
 	return time.Time{}
 }
 
-// due removes and returns those whose instant has come.
+// due removes and returns the elements whose time has come.
 func (a *agenda[T]) due(now time.Time) []T {
 	var out []T
 	for {

@@ -8,17 +8,16 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
 )
 
-// ranking is an order of the clusters that classes share: those of one scoring
-// policy, one class alone where the policy compares its candidates, or all that go
-// by the order of the fleet. To all of them a cluster outside of their decisions has
-// the same merit.
+// ranking is an order of the clusters that classes share: those of one scoring policy, a single
+// class if the policy compares its candidates, or all that use the order of the fleet. A cluster
+// outside their decisions has the same merit in all of them.
 type ranking struct {
-	*score.Ranking                  // nil: the order is that of the fleet
+	*score.Ranking                  // nil: the order of the fleet
 	query          *placement.Query // of any class
 	panels         map[string]*panel
 }
 
-// panel are the classes of a ranking to which such a cluster also has the same total.
+// panel are the classes of a ranking in which such a cluster also has the same total.
 type panel struct {
 	ranking *ranking
 	key     string // placement.Query.ScoreKey
@@ -27,11 +26,11 @@ type panel struct {
 	ceiling score.Ceiling
 }
 
-// floor is at most the lowest Worst and the lowest WorstTotal of the full placements of
-// a class: an outsider below either concerns none of them.
+// floor is a lower bound on the Worst and WorstTotal of the full placements of a class: a cluster
+// outside the decisions that is below either affects none of them.
 type floor struct{ own, total placement.Merit }
 
-// noFloor is the floor of a class of which it is not known.
+// noFloor is the floor of a class for which it is unknown.
 var noFloor = floor{lowest, lowest}
 
 var lowest = placement.Merit{Standing: columns.Standing{Score: math.Inf(-1)}}
@@ -49,7 +48,7 @@ func (p *panel) remove(c *class) {
 	p.classes, p.floors = p.classes[:last], p.floors[:last]
 }
 
-// rankKey is equal for two queries that share a ranking.
+// rankKey is equal for queries that share a ranking.
 func rankKey(q *placement.Query) string {
 	if q.Ranked() {
 		return q.RankKey()
@@ -57,10 +56,10 @@ func rankKey(q *placement.Query) string {
 	return ""
 }
 
-// rankings are those of all classes, by rankKey.
+// rankings are the rankings of all classes, by rankKey.
 type rankings map[string]*ranking
 
-// join gives a new class its ranking, and with it its view of the fleet.
+// join sets the ranking of a new class, and with it its view of the fleet.
 func (all rankings) join(c *class, view func(*score.Ranking) *placement.View) {
 	key := rankKey(c.query)
 	r, ok := all[key]
@@ -77,7 +76,7 @@ func (all rankings) join(c *class, view func(*score.Ranking) *placement.View) {
 	r.panels[key].add(c)
 }
 
-// leave gives up the ranking of a class that is no more.
+// leave releases the ranking of a class that is removed.
 func (all rankings) leave(c *class) {
 	r := c.panel.ranking
 	if c.panel.remove(c); len(c.panel.classes) == 0 {
@@ -88,8 +87,8 @@ func (all rankings) leave(c *class) {
 	}
 }
 
-// update brings the rankings of all clusters to a version of the fleet.
-// Those of candidates only follow when their class's mask is known.
+// update updates the rankings that contain all clusters to a version of the fleet. Those that
+// contain only candidates follow when the mask of their class is known.
 func (all rankings) update(f *columns.Fleet, rows []int) {
 	for _, r := range all {
 		if r.Ranking != nil && !r.query.Relative() {
@@ -98,8 +97,8 @@ func (all rankings) update(f *columns.Fleet, rows []int) {
 	}
 }
 
-// touchRanking looks at rows that are rated otherwise as outsiders of the decisions
-// of all classes of a ranking that admit them, as before.
+// touchRanking evaluates rows whose rating changed as clusters outside the decisions, for all
+// classes of a ranking that still admit them.
 func (p *placer) touchRanking(r *ranking, delta *columns.Delta) {
 	rows := concerned(delta, r.query.ScoreReads()&columns.OfCluster)
 	for _, panel := range r.panels {

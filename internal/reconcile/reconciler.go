@@ -14,18 +14,18 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// Store is where decisions are made durable; *store.Store is one.
+// Store makes decisions durable; *store.Store implements it.
 type Store interface {
 	Derive(ctx context.Context, writes []store.StatusWrite) (revision int64, err error)
 }
 
-// Codec writes a status as it is stored; *store.Codec is one.
+// Codec encodes statuses; *store.Codec implements it.
 type Codec interface {
 	EncodeStatus(object api.Object) ([]byte, error)
 }
 
-// ReadConstant reads a metric of a provider whose values stand in its spec. ok
-// is false for every other provider.
+// ReadConstant reads a metric of a provider whose values are in its spec. ok is false for every
+// other provider.
 type ReadConstant func(provider *api.MetricsProvider, metric *api.Metric, now time.Time) (status api.MetricStatus, ok bool)
 
 // Options configures a Reconciler. Store, Codec and Fleet are required.
@@ -33,25 +33,24 @@ type Options struct {
 	Store Store
 	Codec Codec
 	Fleet *fleet.Fleet
-	// ReadConstant lets simulations know the values of static metrics. Nil knows
-	// none.
+	// ReadConstant provides simulations with the values of static metrics. It may be nil.
 	ReadConstant ReadConstant
-	// Logger receives what goes wrong. Nil discards it.
+	// Logger receives errors. If nil, they are discarded.
 	Logger *slog.Logger
-	// Faults is told of panics. Nil tells nobody.
+	// Faults records panics. If nil, panics are not recorded.
 	Faults *fault.Recorder
-	// Now is the clock. Nil is time.Now.
+	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 
-	// Standby begins without leading: until Lead is called, and after it has ended, the
-	// reconciler follows what another server decides, and writes nothing.
+	// Standby starts without leading: before Lead is called, and after it has ended, the reconciler
+	// follows what another server decides, and writes nothing.
 	Standby bool
 
-	probe func(*picture, api.Key) // of the planners; only tests set it
+	probe func(*picture, api.Key) // of the planners; only set by tests
 }
 
-// Reconciler keeps the decisions of a live fleet current. Run does the work; the
-// other methods may be called from many goroutines.
+// Reconciler keeps the decisions of a live fleet current. Run does the work; the other methods are
+// safe for concurrent use.
 type Reconciler struct {
 	*published
 	options Options
@@ -63,12 +62,12 @@ type Reconciler struct {
 	settled *settled
 	ready   chan struct{} // closed after the first pass
 
-	simulations chan struct{} // a token for each simulation that may run at once
+	simulations chan struct{} // a token for each concurrent simulation
 	reports     chan report
 	commands    chan *command
 }
 
-// New returns a reconciler that has decided nothing yet.
+// New returns a reconciler without decisions.
 func New(options Options) *Reconciler {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
@@ -96,8 +95,8 @@ func New(options Options) *Reconciler {
 	return r
 }
 
-// Run keeps decisions current until ctx ends. It returns early only when
-// another server has taken over the store.
+// Run keeps decisions current until ctx is done. It returns early only if another server has taken
+// over the store.
 func (r *Reconciler) Run(ctx context.Context) error {
 	select {
 	case <-r.options.Fleet.Ready():
@@ -107,29 +106,28 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	return r.loop.run(ctx)
 }
 
-// Ready is closed when every object is known, and Explain, Observe and Simulate
-// can answer. The decisions that follow may still have to be written.
+// Ready returns a channel that is closed when every object is known, and Explain, Observe and
+// Simulate can be used. The resulting decisions may still have to be written.
 func (r *Reconciler) Ready() <-chan struct{} { return r.ready }
 
-// Settle waits until every decision that follows from a revision of the store
-// is durable and in the fleet. The error is that of ctx.
+// Settle waits until all decisions that follow from a revision of the store are durable and in the
+// fleet. The error is that of ctx.
 func (r *Reconciler) Settle(ctx context.Context, revision int64) error {
 	return r.settled.wait(ctx, revision)
 }
 
-// NextUnstored waits until Observe says something else of objects although neither they
-// nor what they are observed with was written: that they are left out because of a panic,
-// that their move is held back, or no longer. It returns their keys; the error is that of
-// ctx. It has one caller at a time.
+// NextUnstored waits until Observe returns something else for objects although neither they nor the
+// data they are observed with were written: they are left out because of a panic, their move is
+// held, or no longer. It returns their keys; the error is that of ctx. It must not be called
+// concurrently.
 func (r *Reconciler) NextUnstored(ctx context.Context) ([]api.Key, error) {
-	return r.unstored.Next(ctx) //nolint:wrapcheck // it is that of the caller
+	return r.unstored.Next(ctx) //nolint:wrapcheck // the caller's
 }
 
-// ErrNotFound says that there is nothing of the name that is decided.
+// ErrNotFound says that there is no decided object with this name.
 var ErrNotFound = errors.New("no such placement or workload")
 
-// Explain says why the decision of a placement, or the binding of a workload, is
-// what it is, as of now.
+// Explain explains the current decision of a placement or the binding of a workload.
 func (r *Reconciler) Explain(key api.Key) (*api.Explanation, error) {
 	s, now := r.current.Load(), r.now()
 	if parked := s.parked[key]; parked != nil {
@@ -146,16 +144,15 @@ func (r *Reconciler) Explain(key api.Key) (*api.Explanation, error) {
 	return k.explained(s, &known, now), nil
 }
 
-// Reserved reports whether decisions hold amounts on a cluster that its next capacity
-// report frees.
+// Reserved reports whether decisions hold amounts on a cluster that its next capacity report
+// releases.
 func (r *Reconciler) Reserved(cluster string) bool {
 	return r.current.Load().reserved.Waiting(cluster)
 }
 
-// Observe returns a copy of an object with its status completed by what decisions
-// are made on: the present metric values, and the amounts that are available on a
-// cluster, and by a condition where the object is left out because of a panic. An
-// object that has nothing of that is returned as it is.
+// Observe returns a copy of an object with its status completed by what decisions are based on:
+// current metric values, amounts available on a cluster, and a condition if the object is left out
+// because of a panic. If there is none of that, it returns the object itself.
 func (r *Reconciler) Observe(object api.Object) api.Object {
 	s := r.current.Load()
 	return s.faulted(s.withMoveHeld(s.observe(object)))

@@ -7,19 +7,18 @@ import (
 	"time"
 )
 
-// report is something that somebody has seen of workloads, on its way to Run.
+// report is an observation about workloads on the way to Run.
 type report struct {
-	// takeIn tells the planner. Its error says that the report is wrong.
+	// takeIn passes the report to the planner. It returns an error if the report is invalid.
 	takeIn func(p *planner, now time.Time) error
-	done   chan error // gets one value, once what follows is durable
+	done   chan error // receives one value, once the consequences are durable
 }
 
-// maxReports is how many reports are taken in before what follows is written.
+// maxReports is how many reports are applied before their consequences are written.
 const maxReports = 1000
 
-// tell hands a report to Run, and returns when what follows is durable and in the
-// fleet. The error is that of the report, or that of ctx, which says what was to be
-// done.
+// tell passes a report to Run, and returns when its consequences are durable and in the fleet. The
+// error is that of the report, or that of ctx with what was to be done.
 func (r *Reconciler) tell(ctx context.Context, what string, takeIn func(p *planner, now time.Time) error) error {
 	sent := report{takeIn, make(chan error, 1)}
 	select {
@@ -35,9 +34,8 @@ func (r *Reconciler) tell(ctx context.Context, what string, takeIn func(p *plann
 	}
 }
 
-// takeInReports gives the planner some reports and those that wait behind them. It
-// answers those that are wrong, and keeps the others for when what follows is
-// durable. The error is that of plan.
+// takeInReports passes reports, including those already queued, to the planner. It answers invalid
+// ones, and keeps the others until their consequences are durable. The error is that of plan.
 func (r *loop) takeInReports(first ...report) error {
 	for n := 0; ; n++ {
 		var next report

@@ -11,15 +11,15 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// scope is a cohort of affinity groups of workloads: they admit the same clusters.
-// Who waits in it waits for room, or for a cluster.
+// scope is a cohort of affinity groups of workloads that admit the same clusters. Its waiting
+// members wait for room, or for a cluster.
 type scope struct {
 	cohort[*workloadBinding]
-	// watching have what they need, and yet want to know: they take every cluster that
-	// fits, or would be taken back by this group.
+	// watching are workloads that have what they need but must be notified: they take every cluster
+	// that fits, or would return to this group.
 	watching map[*workloadBinding]struct{}
-	// growing are those of watching for which room may be enough, and awaiting those
-	// for which there has to be enough until they are taken back.
+	// growing are those of watching for which additional room may matter, and awaiting those for
+	// which there must be enough room until they return.
 	growing, awaiting map[*workloadBinding]struct{}
 }
 
@@ -61,21 +61,21 @@ func (w *workloadBinding) setPending(pending bool) {
 	}
 }
 
-// watch says which groups a workload that has what it needs has to hear of.
+// watch determines which groups can affect a workload that has what it needs.
 func (w *workloadBinding) watch() {
 	observed := w.p.Group(w.status.ObservedAffinity)
 	for _, s := range w.scopes {
 		s.unwatch(w)
 	}
-	for i, s := range w.scopes { // groups that select the same clusters share one
+	for i, s := range w.scopes { // groups that select the same clusters share a scope
 		in := func(set map[*workloadBinding]struct{}, is bool) {
 			if is {
 				set[w] = struct{}{}
 			}
 		}
 		here, before := i == observed, i < observed && w.p.FailsBack()
-		// A group that is known to have room for the whole workload is asked again when
-		// it is to take it back.
+		// A group that is known to have room for the whole workload is evaluated again when the
+		// workload is to return.
 		in(s.watching, here && (w.p.WatchesAll() || w.overflowed) || before)
 		in(s.growing, here && (w.p.WatchesRoom() || w.cramped || w.overflowed) || before && !takesBack(w, w.p.Groups[i].Name))
 		in(s.awaiting, (here && w.overflowed || before) && len(w.status.EarlierAffinities) > 0)
@@ -88,7 +88,7 @@ func (s *scope) unwatch(w *workloadBinding) {
 	delete(s.awaiting, w)
 }
 
-// rooms is what is free on rows, before the fleet and the reservations move on.
+// rooms returns what is free on rows, before the fleet and the reservations are updated.
 func (b *bindings) rooms(rows []int) map[int]ledger.RowRoom {
 	rooms := make(map[int]ledger.RowRoom, len(rows))
 	if len(b.workloads) > 0 {
@@ -99,8 +99,8 @@ func (b *bindings) rooms(rows []int) map[int]ledger.RowRoom {
 	return rooms
 }
 
-// advance follows the fleet from one version to the next. rooms is what was free
-// before on the rows that changed.
+// advance follows the fleet from one version to the next. rooms is what was free before on the
+// changed rows.
 func (b *bindings) advance(was *columns.Fleet, delta columns.Delta, rooms map[int]ledger.RowRoom) {
 	for _, name := range delta.Gone {
 		b.occupants.wake(&b.queue, name)
@@ -144,11 +144,10 @@ func (s *scope) wakeAll(q *queue) {
 	}
 }
 
-// expired takes in that time alone has taken a cluster out of the view of a scope.
+// expired handles a cluster that was removed from the view of a scope through the passing of time.
 func (all *scopes) expired(s *scope, _ []int) { s.wakeAll(&all.picture.queue) }
 
-// touchOccupants looks at rows that say something else as those see them that have
-// them.
+// touchOccupants evaluates changed rows for the workloads on them.
 func (b *bindings) touchOccupants(delta *columns.Delta) {
 	for _, row := range delta.Rows {
 		cluster := b.fleet.Cluster(row)
@@ -163,8 +162,7 @@ func (b *bindings) touchOccupants(delta *columns.Delta) {
 	}
 }
 
-// concerned reports whether it matters to a workload what one of its clusters
-// says now.
+// concerned reports whether a workload is affected by the change of one of its clusters.
 func (w *workloadBinding) concerned(p *picture, row int) bool {
 	brake := api.FindCondition(w.status.Conditions, api.ConditionFailoverHeld)
 	if w.p == nil || w.pending || len(w.status.Evictions) > 0 || w.p.DependsOnPlace() || brake != nil && brake.Status == api.ConditionTrue {
@@ -172,13 +170,12 @@ func (w *workloadBinding) concerned(p *picture, row int) bool {
 	}
 	observed := w.p.Group(w.status.ObservedAffinity)
 	if observed < 0 || w.scopes[observed].query.Reads().Any(columns.Clock) || w.p.FailsBack() {
-		return true // with fail-back an earlier group or tier may have it, or miss it, now
+		return true // with fail-back, an earlier group or tier may gain or lose it now
 	}
 	return !placement.Admits(p.fleet, w.p.Groups[observed].Query, p.reserved, row, true)
 }
 
-// roomChanged has those looked at again that wait for room on clusters, where there
-// may be enough of it now.
+// roomChanged marks workloads that wait for room on clusters where there may be enough now.
 func (b *bindings) roomChanged(rows []int) {
 	for _, row := range rows {
 		room := ledger.RoomOn(b.fleet, b.reserved, row)
@@ -187,8 +184,8 @@ func (b *bindings) roomChanged(rows []int) {
 			name = c.Metadata.Name
 		}
 		for w := range b.occupants[name] {
-			// It may grow there, though others may not come; what it has may be more than
-			// there was room for; and what it is leaving may take it back.
+			// It may grow there even if others may not be added; its replicas may have exceeded the
+			// room; and a cluster that it is leaving may take it back.
 			if w.pending || leaves(&w.status, name) {
 				b.queue.mark(w)
 			}
@@ -211,8 +208,8 @@ func (b *bindings) roomChanged(rows []int) {
 	}
 }
 
-// roomTaken has those looked at again that were to be taken back to clusters with
-// less room now: it has to be there all the time until then.
+// roomTaken marks workloads that were to return to clusters with less room now: the room must exist
+// continuously until then.
 func (all *scopes) roomTaken(rows []int) {
 	for _, s := range all.of {
 		if len(s.awaiting) == 0 || !slices.ContainsFunc(rows, func(row int) bool { return row>>6 < len(s.view.Mask) && s.view.Mask.Has(row) }) {
@@ -224,9 +221,8 @@ func (all *scopes) roomTaken(rows []int) {
 	}
 }
 
-// mayFit reports whether the room that has grown on a cluster may be enough for
-// what a workload lacks. It counts all the room there, so it errs on the side of
-// looking again.
+// mayFit reports whether the room that has grown on a cluster may be enough for what a workload
+// lacks. It counts all the room there, so it errs on the side of another evaluation.
 func (w *workloadBinding) mayFit(lack int64, room ledger.RowRoom) bool {
 	fits := room.For(w.needs)
 	if fits == 0 {

@@ -2,11 +2,11 @@ package reconcile
 
 import "github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 
-// sentences say why clusters do not fit, to those that share a view: one for each
-// way to put what they ask, by engine.Query.Wording.
+// sentences say why clusters do not fit, for those that share a view: one for each wording, by
+// engine.Query.Wording.
 type sentences map[string]*sentence
 
-// sentence is one of them, as of a version of the picture.
+// sentence is one of them, for a version of the picture.
 type sentence struct {
 	wording string
 	query   *placement.Query // of any user
@@ -15,7 +15,7 @@ type sentence struct {
 	version int
 }
 
-// join finds the sentence for a query.
+// join returns the sentence for a query.
 func (s *sentences) join(q *placement.Query) *sentence {
 	wording := q.Wording()
 	one, ok := (*s)[wording]
@@ -36,7 +36,7 @@ func (s *sentences) leave(one *sentence) {
 	}
 }
 
-// tell is the sentence as of now.
+// tell returns the current sentence.
 func (s *sentence) tell(p *picture) string {
 	if s.version != p.version {
 		s.version = p.version

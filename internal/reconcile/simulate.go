@@ -17,16 +17,16 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
-// maxSimulations is how many simulations run at once; each holds what is decided.
+// maxSimulations is the number of concurrent simulations; each holds a copy of decisions.
 const maxSimulations = 2
 
-// maxExplained is how many explanations of placements that the request does not
-// list itself a simulation returns.
+// maxExplained is the maximum number of explanations that a simulation returns for placements that
+// are not in the request.
 const maxExplained = 100
 
-// Simulate answers what the server would decide if the world were as the request
-// says, from the same functions that decide for real. Nothing is changed, and no
-// pass waits for it. Objects that break a rule are api.FieldErrors.
+// Simulate returns what the server would decide if the world were as in the request, using the same
+// functions as real decisions. Nothing is changed, and no pass waits for it. Invalid objects are
+// api.FieldErrors.
 func (r *Reconciler) Simulate(ctx context.Context, request api.Simulation) (*api.SimulationResult, error) {
 	release, err := r.mayFork(ctx)
 	if err != nil {
@@ -45,7 +45,7 @@ func (r *Reconciler) Simulate(ctx context.Context, request api.Simulation) (*api
 	return newSimulation(r.options.ReadConstant, base).run(ctx, p, request, now)
 }
 
-// mayFork waits until one more simulation may run.
+// mayFork waits until another simulation may run.
 func (r *Reconciler) mayFork(ctx context.Context) (release func(), err error) {
 	select {
 	case r.simulations <- struct{}{}:
@@ -55,17 +55,16 @@ func (r *Reconciler) mayFork(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// fork is a planner of its own that stands where the live one stands at a moment,
-// and the world that it knows. What has been written since the last pass, it has
-// taken in.
+// fork returns a planner with the state of the live one at a time, and the world that it knows,
+// including what has been written since the last pass.
 func (r *Reconciler) fork(now time.Time) (*planner, liveWorld) {
 	s, index := r.forks.latest(&r.current)
 	base := liveWorld{r.options.Fleet.Snapshot(), s.parked}
 	p := s.fork(index, r.logger)
 	p.lose(base.lost())
 	for key := range s.parked {
-		// What the live decisions are made without would end the simulation. Mostly the
-		// planner is without it already.
+		// What live decisions leave out would make the simulation panic. Usually the planner
+		// already leaves it out.
 		if known, _ := s.get(key); known.object != nil {
 			p.remove(key)
 			p.setAside(known.decided())
@@ -86,8 +85,7 @@ func (r *Reconciler) fork(now time.Time) (*planner, liveWorld) {
 	return p, base
 }
 
-// SimulateFile answers a simulation without a server: its base is empty. now is
-// used where the request names no moment.
+// SimulateFile runs a simulation without a server: its base is empty. now is the default time.
 func SimulateFile(ctx context.Context, request api.Simulation, read ReadConstant, now time.Time) (*api.SimulationResult, error) {
 	if request.Base == "live" {
 		return nil, api.FieldErrors{{Field: "base", Message: "\"live\" requires a server: a simulation from a file must use \"empty\""}}
@@ -98,11 +96,11 @@ func SimulateFile(ctx context.Context, request api.Simulation, read ReadConstant
 	return newSimulation(read, nothing{}).run(ctx, newPlanner(slog.New(slog.DiscardHandler)), request, now)
 }
 
-// baseWorld is what a simulation begins with.
+// baseWorld is what a simulation starts with.
 type baseWorld interface {
-	// object is the one of a key, nil where there is none.
+	// object returns the object with a key, or nil.
 	object(key api.Key) api.Object
-	// lost are the objects that it has to do without.
+	// lost returns the objects that cannot be used for decisions.
 	lost() []api.Key
 }
 
@@ -112,7 +110,7 @@ type nothing struct{}
 func (nothing) object(api.Key) api.Object { return nil }
 func (nothing) lost() []api.Key           { return nil }
 
-// liveWorld is the world as it is.
+// liveWorld is the current world.
 type liveWorld struct {
 	at     *fleet.Snapshot
 	parked map[api.Key]*parked
@@ -133,10 +131,10 @@ func (w liveWorld) lost() []api.Key {
 type simulation struct {
 	read ReadConstant
 	base baseWorld
-	over map[api.Key]api.Object // what differs from the base; nil = gone
+	over map[api.Key]api.Object // differences from the base; nil = deleted
 	// order are the keys of the request's own objects.
 	order []api.Key
-	// unscored are the present clusters that the request gives without a score.
+	// unscored are the current clusters that the request gives without a score.
 	unscored map[api.Key]map[string]bool
 }
 
@@ -144,7 +142,7 @@ func newSimulation(read ReadConstant, base baseWorld) *simulation {
 	return &simulation{read: read, base: base, over: map[api.Key]api.Object{}, unscored: map[api.Key]map[string]bool{}}
 }
 
-// object is the one of a key, nil where there is none.
+// object returns the object with a key, or nil.
 func (s *simulation) object(key api.Key) api.Object {
 	if object, differs := s.over[key]; differs {
 		return object
@@ -152,8 +150,7 @@ func (s *simulation) object(key api.Key) api.Object {
 	return s.base.object(key)
 }
 
-// run lays the request over the base, which the planner has decided, and makes one
-// pass at now.
+// run lays the request over the base, which the planner has decided, and makes one pass at now.
 func (s *simulation) run(ctx context.Context, p *planner, request api.Simulation, now time.Time) (*api.SimulationResult, error) {
 	if err := s.lay(request, now); err != nil {
 		return nil, err
@@ -169,8 +166,8 @@ func (s *simulation) run(ctx context.Context, p *planner, request api.Simulation
 			before[key] = at
 		}
 	}
-	// What the request changes is told as it is live, in key order, so that the
-	// same request gives the same answer.
+	// Changes are applied as in the live server, in key order, so that the same request gives the
+	// same result.
 	differs := slices.SortedFunc(maps.Keys(s.over), api.Key.Compare)
 	for _, key := range differs {
 		k, base, object := decidedAs(key.Kind), s.base.object(key), s.over[key]
@@ -189,7 +186,7 @@ func (s *simulation) run(ctx context.Context, p *planner, request api.Simulation
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("simulate: %w", err)
 	}
-	// Explanations are those of the pass: they start from the decision before it.
+	// Explanations are those of the pass: they start from the previous decision.
 	p.advance(now)
 	told := &explanations{foreseen: map[api.Key]*api.Explanation{}, written: map[api.Key]bool{}}
 	for _, key := range s.order {
@@ -208,16 +205,16 @@ func (s *simulation) run(ctx context.Context, p *planner, request api.Simulation
 	return s.result(p, before, told, now), nil
 }
 
-// laid is the revision of the specs that a request brings: none of the base has it.
+// laid is the revision of the specs in a request: no object of the base has it.
 const laid = math.MaxInt64
 
-// explanations are what a simulation tells of decisions.
+// explanations collects what a simulation explains.
 type explanations struct {
 	foreseen map[api.Key]*api.Explanation // before the pass
 	written  map[api.Key]bool             // by the pass
 }
 
-// of explains a decision after the pass, nil for what is not decided.
+// of explains a decision after the pass, or returns nil for what is not decided.
 func (x *explanations) of(p *planner, key api.Key, now time.Time) *api.Explanation {
 	d := p.known(key)
 	if d == nil {
@@ -226,7 +223,7 @@ func (x *explanations) of(p *planner, key api.Key, now time.Time) *api.Explanati
 	return d.kind().recall(p, d, x.foreseen[key], x.written[key], now)
 }
 
-// lay puts the request's objects over the base.
+// lay lays the request's objects over the base.
 func (s *simulation) lay(request api.Simulation, now time.Time) error {
 	var errs api.FieldErrors
 	if request.Base != "" && request.Base != "live" && request.Base != "empty" {
@@ -261,7 +258,7 @@ func (s *simulation) lay(request api.Simulation, now time.Time) error {
 	return errs.Err()
 }
 
-// decode reads and checks one object, and reports all that is wrong with it.
+// decode decodes and validates one object, and returns all errors.
 func decode(raw json.RawMessage) (api.Object, error) {
 	object, err := api.Decode(raw)
 	var errs api.FieldErrors
@@ -270,12 +267,12 @@ func decode(raw json.RawMessage) (api.Object, error) {
 	}
 	errs = errs.And(object.Validate())
 	if w, ok := object.(*api.Workload); ok {
-		errs = errs.And(w.Status.Validate()) // only here is a status given
+		errs = errs.And(w.Status.Validate()) // only simulations are given a status
 	}
 	return object, errs.Err()
 }
 
-// within puts the errors of one object under its place in the request.
+// within prefixes the errors of one object with its place in the request.
 func within(field string, err error) api.FieldErrors {
 	var errs api.FieldErrors
 	if !errors.As(err, &errs) {
@@ -288,9 +285,8 @@ func within(field string, err error) api.FieldErrors {
 	return out
 }
 
-// inherit completes an object as the server would when it is written: over an
-// object of the base it is a new version of it, with that one's status unless
-// the request brings its own.
+// inherit completes an object as the server would when it is written: over an object of the base it
+// is a new version of it, with that one's status unless the request contains its own.
 func (s *simulation) inherit(object, base api.Object, raw json.RawMessage, now time.Time) error {
 	var told struct {
 		Status   *json.RawMessage `json:"status"`
@@ -307,7 +303,7 @@ func (s *simulation) inherit(object, base api.Object, raw json.RawMessage, now t
 		meta.RescheduleRequests = max(meta.RescheduleRequests, was.RescheduleRequests)
 		document, err := api.DecodeDocument(raw)
 		if err != nil {
-			return err // cannot be: it has been decoded
+			return err // impossible: it has been decoded
 		}
 		if err := api.KeepSecrets(object, base, document).Err(); err != nil {
 			return err
@@ -328,8 +324,8 @@ func (s *simulation) inherit(object, base api.Object, raw json.RawMessage, now t
 	return nil
 }
 
-// withoutSecrets is an object as whoever asks for a simulation may know it: that
-// it has a secret, and not which.
+// withoutSecrets returns an object with only what the requester may know of its secrets: that they
+// exist.
 func withoutSecrets(object api.Object) api.Object {
 	shown := object.Copy()
 	for field := range object.Secrets() {
@@ -338,9 +334,9 @@ func withoutSecrets(object api.Object) api.Object {
 	return shown
 }
 
-// readConstants gives metrics of static providers the value the live server would
-// read, unless the request brings one: those that the request concerns, and those
-// that nobody has read yet. f is the fleet of the base.
+// readConstants sets the values of metrics of static providers as the live server would read them,
+// unless the request contains one: for metrics that the request concerns, and those that have not
+// been read yet. f is the fleet of the base.
 func (s *simulation) readConstants(f *columns.Fleet, now time.Time) {
 	if s.read == nil {
 		return
@@ -411,7 +407,7 @@ func (s *simulation) result(p *planner, before map[api.Key]where, told *explanat
 	return out
 }
 
-// shown is an object after the pass, as a reader would see it.
+// shown returns an object after the pass, as a reader would see it.
 func (s *simulation) shown(at *snapshot, key api.Key, explanation *api.Explanation, now time.Time) api.Object {
 	object := s.object(key)
 	if k := decidedAs(key.Kind); k != nil {

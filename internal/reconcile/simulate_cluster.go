@@ -8,10 +8,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// noteTaints is what the writer of the cluster's status would make of the taints
-// that a cluster declares: one that the status does not show yet is there from
-// now on, and one that is no longer declared is gone. rewritten says that the
-// cluster takes the place of another version of it.
+// noteTaints updates taints in the status as its live writer would for the declared ones: a taint
+// that the status does not have yet starts now, and one that is no longer declared is removed.
+// rewritten says that the cluster replaces another version.
 func noteTaints(c *api.Cluster, rewritten bool, now time.Time) {
 	now = now.UTC()
 	taints := c.Taints()
@@ -26,9 +25,8 @@ func noteTaints(c *api.Cluster, rewritten bool, now time.Time) {
 	c.Status.Taints = taints
 }
 
-// noteAmounts is what the writer of the cluster's status would make of a new spec: a
-// change of the amounts in use is a capacity report. was is the version before, or
-// nil.
+// noteAmounts updates the status as its live writer would for a new spec: a change of the amounts
+// in use is a capacity report. was is the previous version, or nil.
 func noteAmounts(c, was *api.Cluster, now time.Time) {
 	if was == nil || len(c.Spec.Allocated) == 0 {
 		return
@@ -36,6 +34,6 @@ func noteAmounts(c, was *api.Cluster, now time.Time) {
 	c.Status.ObservedGeneration = c.Metadata.Generation
 	if !maps.Equal(c.Spec.Allocated, was.Spec.Allocated) {
 		c.Status.CapacityReportedAt = &now
-		c.Status.Allocated = nil // what a heartbeat gave is older
+		c.Status.Allocated = nil // values from heartbeats are older
 	}
 }

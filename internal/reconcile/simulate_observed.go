@@ -8,10 +8,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 )
 
-// completeMetrics finishes the status of the request's metrics as a collector
-// would have left it, so that a bare value is an observation like any other: a
-// value that a request brings was seen by somebody. It returns stand-ins for the
-// providers such metrics name and the request leaves out.
+// completeMetrics completes the status of the request's metrics as a collector would have, so that
+// a bare value is an observation like any other. It returns stand-ins for providers that such
+// metrics name and the request omits.
 func (s *simulation) completeMetrics(request api.Simulation, now time.Time) []*api.MetricsProvider {
 	deleted := map[api.Key]bool{}
 	for _, key := range request.Delete {
@@ -46,7 +45,7 @@ func (s *simulation) completeMetrics(request api.Simulation, now time.Time) []*a
 	return standIns
 }
 
-// observed is the metric after its value was read and judged.
+// observed returns the metric after its value was read and evaluated.
 func observed(m *api.Metric, now time.Time) *api.Metric {
 	normalized, err := columns.Normalize(m.Spec, *m.Status.Value)
 	if err != nil {

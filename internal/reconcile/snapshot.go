@@ -17,9 +17,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
-// snapshot is what was decided after a pass, and what it was decided on. It never
-// changes, so that readers need not wait for the next one. It shares its memory with
-// the planner, which copies what it changes.
+// snapshot is the result of a pass, and what it was based on. It is immutable, so that readers need
+// not wait for the next one. It shares memory with the planner, which copies what it changes.
 type snapshot struct {
 	fleet, clouds, projects *columns.Fleet
 	reserved                *ledger.Reservations
@@ -29,9 +28,9 @@ type snapshot struct {
 	waiting                 *btree.BTreeG[wait]
 	policies                *claim.Rules
 	parked                  map[api.Key]*parked
-	// taken is the picture that the planner had taken in.
+	// taken is the snapshot of the fleet that the planner had applied.
 	taken *fleet.Snapshot
-	// What a fork needs besides: see planner.
+	// Additional data for forks: see planner.
 	aside           map[api.Key][]string
 	passes          int
 	started         time.Time
@@ -39,21 +38,20 @@ type snapshot struct {
 	views           *lru.Cache[string, *placement.View] // by engine.Query.Class
 }
 
-// maxViews is how many views of the fleet are kept for readers.
+// maxViews is the number of views of the fleet in the cache for readers.
 const maxViews = 32
 
-// record is something that is decided, or a cloud or a project, as of the last pass. It
-// never changes.
+// record is something that is decided, or a cloud or project, as of the last pass. It is immutable.
 type record struct {
-	key     *api.Key             // that of the query of a placement
-	object  api.Object           // with its status as last decided, but for a placement
+	key     *api.Key             // the query's key, for a placement
+	object  api.Object           // with its status as last decided, except for a placement
 	status  *api.PlacementStatus // of a placement, as last decided
 	placed  *placedState         // of a placement
 	binding *bindingRecord       // of a workload
-	guest   *guest               // what is known of what is created on a host, a copy
+	guest   *guest               // copy of a guest's state
 }
 
-// decided is the object with its status as last decided.
+// decided returns the object with its status as last decided.
 func (r *record) decided() api.Object {
 	if r.status != nil {
 		return withStatus(as[*api.Placement](r.object), r.status)
@@ -61,7 +59,7 @@ func (r *record) decided() api.Object {
 	return r.object
 }
 
-// records are those of a planner, for the snapshots that follow.
+// records are the records of a planner, for the following snapshots.
 type records struct {
 	all       *btree.BTreeG[*record]
 	differing differences // since the last snapshot
@@ -80,7 +78,7 @@ func (rs *records) remove(key api.Key) {
 // bindingRecord is the state of a workload.
 type bindingRecord struct {
 	bindingState
-	at time.Time // its own instant
+	at time.Time // its own time
 }
 
 // follower is a workload with the policy that it follows.
@@ -111,7 +109,7 @@ func following(followers *btree.BTreeG[follower], policy string) func(yield func
 	}
 }
 
-// record takes down how an object stands now, for the snapshots that follow.
+// record records the current state of an object for the following snapshots.
 func (p *planner) record(key api.Key) {
 	if d := p.known(key); d != nil {
 		p.recordDecision(d)
@@ -126,7 +124,7 @@ func (p *planner) record(key api.Key) {
 	p.records.remove(key)
 }
 
-// recordDecision is record for what is decided.
+// recordDecision is record for something that is decided.
 func (p *planner) recordDecision(known decision) {
 	r := &record{object: known.stored()}
 	switch d := known.(type) {
@@ -150,7 +148,7 @@ func (p *planner) recordDecision(known decision) {
 	p.records.put(r)
 }
 
-// snapshot is how everything stands now. before is the last one, or nil.
+// snapshot returns the current state. before is the previous one, or nil.
 func (p *planner) snapshot(before *snapshot) *snapshot {
 	s := &snapshot{
 		fleet: p.fleet, clouds: p.clouds.fleet, projects: p.projects.fleet,
@@ -169,12 +167,12 @@ func (p *planner) snapshot(before *snapshot) *snapshot {
 	return s
 }
 
-// others is what the decisions amount to.
+// others returns the combined effect of the decisions.
 func (s *snapshot) others() ledger.Others {
 	return ledger.Others{Reserved: s.reserved, Load: s.load, Bindings: s}
 }
 
-// get is what is decided of a key; ok is false for what is not.
+// get returns the record of a key; ok is false if it is not decided.
 func (s *snapshot) get(key api.Key) (d record, ok bool) {
 	known, ok := s.records.Get(&record{key: &key})
 	if !ok {
@@ -192,7 +190,7 @@ func (s *snapshot) ClustersOf(workload api.Key) []api.WorkloadCluster {
 	return nil
 }
 
-// view is what a query sees of the fleet.
+// view returns the view of a query.
 func (s *snapshot) view(q *placement.Query) *placement.View {
 	if v, ok := s.views.Get(q.Class); ok {
 		return v
@@ -202,14 +200,14 @@ func (s *snapshot) view(q *placement.Query) *placement.View {
 	return v
 }
 
-// project is the one of a path, nil where there is none.
+// project returns the project with a path, or nil.
 func (s *snapshot) project(path string) *api.OpenStackProject {
 	namespace, name, _ := strings.Cut(path, "/")
 	r, _ := s.get(api.Key{Kind: api.KindOpenStackProject, Namespace: namespace, Name: name})
 	return as[*api.OpenStackProject](r.object)
 }
 
-// hosting is who decides on the hosts of a kind, without its guests.
+// hosting returns the hosts of a kind, without guests.
 func (s *snapshot) hosting(kind api.Kind) *hosts {
 	silent := &picture{logger: slog.New(slog.DiscardHandler)}
 	if kind == api.KindCluster {

@@ -7,9 +7,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// touch finds the placements that changed rows concern and marks them stale. It errs
-// on the side of marking. before is the fleet before the change, nil where it is none
-// of the fleet.
+// touch marks the placements that changed rows concern as stale. It errs on the side of marking.
+// before is the previous fleet, or nil if the fleet has not changed.
 func (p *placer) touch(before *columns.Fleet, delta *columns.Delta) {
 	if len(delta.Rows) == 0 {
 		return
@@ -18,7 +17,7 @@ func (p *placer) touch(before *columns.Fleet, delta *columns.Delta) {
 		p.touchClass(c, before, delta, rows)
 	}
 	for c := range p.classes.readers[columns.Clock] {
-		// Time alone may have clusters rejected for something else.
+		// Through the passing of time, clusters may be rejected for another reason.
 		if len(c.waiting) > 0 && before != nil && c.toldOtherwise(p.picture, before, delta, nil) {
 			c.wake(&p.queue)
 		}
@@ -48,13 +47,14 @@ func (p *placer) touch(before *columns.Fleet, delta *columns.Delta) {
 	}
 }
 
-// touchClass looks at changed rows, of some of which the class reads what changed.
-// Those that are only rated otherwise are for its ranking to look at.
+// touchClass evaluates changed rows, in some of which something that the class reads has changed.
+// Rows whose rating changed are handled by its ranking.
 func (p *placer) touchClass(c *class, before *columns.Fleet, delta *columns.Delta, rows []int) {
 	p.focus(c.suspect())
 	was := p.classes.follow(p.picture, c.shared(), rows)
 	all := c.query.Relative() && placement.UpdateRanking(c.panel.ranking.Ranking, p.fleet, c.query, c.view.Mask, delta.Rows)
-	// Where all are decided again anyway, as at first, outsiders need not be looked at.
+	// If all are decided again anyway, as in the first pass, clusters outside the decisions need
+	// not be evaluated.
 	again := all || len(rows) > manyRows && c.absent == 0 && !slices.ContainsFunc(c.placements, func(d *placementDecision) bool { return !d.stale })
 	spread := false
 	for _, row := range delta.Rows {
@@ -75,7 +75,7 @@ func (p *placer) touchClass(c *class, before *columns.Fleet, delta *columns.Delt
 	}
 }
 
-// touchOutsider looks at one changed row that the class admits.
+// touchOutsider evaluates one changed row that the class admits.
 func (p *placer) touchOutsider(c *class, row int, o outsider, was bool) {
 	if was && !c.concerns(o) {
 		return
@@ -87,8 +87,7 @@ func (p *placer) touchOutsider(c *class, row int, o outsider, was bool) {
 		switch {
 		case placed.stale || !placed.decided || placed.query.Wanted == 0:
 		case !placed.full:
-			// It has every cluster that fits: a score moves nothing, a new
-			// cluster is wanted.
+			// It has every cluster that fits: a score moves nothing, but a new cluster is wanted.
 			if !was {
 				p.queue.mark(placed)
 			}
@@ -100,15 +99,15 @@ func (p *placer) touchOutsider(c *class, row int, o outsider, was bool) {
 	}
 }
 
-// noteExpired reports whether a placement score has expired on a cluster that
-// fits where none had, or the other way round.
+// noteExpired reports whether a placement score has newly expired on a cluster that fits, or no
+// longer is.
 func (c *class) noteExpired(f *columns.Fleet) (changed bool) {
 	was := c.expired
 	c.expired = c.view.Expired(f, c.query)
 	return c.expired != was
 }
 
-// markAll has every placement of the class decided again.
+// markAll marks every placement of the class as stale.
 func (c *class) markAll(p *picture) {
 	c.takeOver(p.inherited)
 	for _, placed := range c.placements {
@@ -116,8 +115,8 @@ func (c *class) markAll(p *picture) {
 	}
 }
 
-// touchOccupant looks at a changed row as a chosen cluster of a placement. What
-// expires on one that only the decision may keep is in no condition of the class.
+// touchOccupant evaluates a changed row as a chosen cluster of a placement. Expired scores on a
+// cluster that only the decision keeps are in no condition of the class.
 func (p *placer) touchOccupant(placed *placementDecision, row int, delta *columns.Delta) {
 	kept := placed.query.UsesScores() && !placed.class.view.Mask.Has(row)
 	seat := placed.query.SeatReads()
@@ -139,8 +138,8 @@ func (p *placer) touchOccupant(placed *placementDecision, row int, delta *column
 	p.note(placed)
 }
 
-// keepsSeat reports whether a chosen row that is rated otherwise keeps its seat, as far
-// as that can be told at once, and how it stands now.
+// keepsSeat reports whether a chosen row whose rating changed keeps its seat, as far as that can be
+// determined cheaply, and returns its merits.
 func (p *placer) keepsSeat(placed *placementDecision, row int) (keeps bool, own, total placement.Merit) {
 	q, view := placed.query, placed.class.view
 	if q.Minds() {
@@ -148,7 +147,7 @@ func (p *placer) keepsSeat(placed *placementDecision, row int) (keeps bool, own,
 		return keeps && !q.Spreads(), own, total
 	}
 	own = placement.MeritOf(p.fleet, q, view, p.others(), row, true)
-	// While it is no worse than the worst that is chosen, no outsider is better.
+	// While it is no worse than the worst chosen one, no cluster outside is better.
 	if own.Less(placed.worst) {
 		chosen := func(row int) bool { return slices.Contains(placed.status.Clusters, p.fleet.Name(row)) }
 		keeps = !placement.Overtaken(p.fleet, q, view, p.others(), own, chosen)
@@ -157,9 +156,8 @@ func (p *placer) keepsSeat(placed *placementDecision, row int) (keeps bool, own,
 	return true, own, own
 }
 
-// comparesMore reports whether a placement compares its clusters with some that its
-// class does not have as candidates, because only the decision may keep them. The
-// scale is its own then.
+// comparesMore reports whether a placement compares its clusters with some that are not candidates
+// of its class, because only the decision keeps them. It then has its own scale.
 func (p *placer) comparesMore(placed *placementDecision) bool {
 	return placed.query.Relative() && slices.ContainsFunc(placed.status.Clusters, func(name string) bool {
 		row, ok := p.fleet.Row(name)
@@ -167,14 +165,14 @@ func (p *placer) comparesMore(placed *placementDecision) bool {
 	})
 }
 
-// outsider is a changed row as those see it that have not chosen it.
+// outsider is a changed row from the point of view of placements that have not chosen it.
 type outsider struct {
 	merit placement.Merit
-	total placement.Merit // with what others decide
-	minds bool            // that total counts, too
+	total placement.Merit // including the decisions of others
+	minds bool            // total counts too
 }
 
-// outsider is a row as the classes of a panel see it, by any of them.
+// outsider returns a row for the classes of a panel, given any of them.
 func (p *placer) outsider(c *class, row int) outsider {
 	o := outsider{merit: placement.MeritOf(p.fleet, c.query, c.view, p.others(), row, false)}
 	if c.query.Minds() {

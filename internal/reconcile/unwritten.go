@@ -10,46 +10,45 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// When a decision that could not be written is tried again. The pause stays short
-// where the store as a whole does not answer, so that decisions follow soon after it
-// is back.
+// Backoff for decisions that could not be written. It stays short if the whole store does not
+// respond, so that decisions are written soon after it is back.
 var (
 	writeAgain  = backoff.Backoff{First: 250 * time.Millisecond, Most: time.Minute}
 	outageAgain = backoff.Backoff{First: writeAgain.First, Most: 2 * time.Second}
 )
 
-// How many failures in a row of one decision hold up those who wait for others.
-// The second is for failures of the store as a whole: with the pauses above, it
-// is as long as a request waits by default.
+// Numbers of consecutive failures of one decision that delay others waiting for it. The second
+// applies to failures of the whole store: with the backoff above, it is as long as a request waits
+// by default.
 const (
 	patience       = 3
 	outagePatience = 8
 )
 
-// unwritten are the decisions that are not durable yet. Each is tried by itself:
-// one that cannot be written neither has the others written again, nor holds up
-// for long those who wait for them.
+// unwritten are the decisions that are not durable yet. Each is retried separately: a decision that
+// cannot be written neither makes others be written again, nor delays for long those who wait for
+// them.
 //
-// They are written in rounds of all that are due, some at a time: in between, what was
-// written is taken in, and need not be kept twice.
+// They are written in rounds of all that are due, some at a time: what was written is applied in
+// between, and need not be kept twice.
 type unwritten struct {
 	attempts map[decision]*attempt
-	// order are those of attempts as they were added, and some that are done. A pass finds
-	// most decisions in the order in which they are written.
+	// order contains the decisions in attempts in the order in which they were added, and some that
+	// are done. A pass finds most decisions in the order in which they are written.
 	order   []decision
-	round   []decision            // the rest of the present round
-	givenUp map[decision]struct{} // that nobody is to wait for any longer
+	round   []decision            // the rest of the current round
+	givenUp map[decision]struct{} // that nobody waits for anymore
 }
 
-// maxWrites is how many decisions are written at a time: enough to keep the store
-// busy, and few beside a large fleet.
+// maxWrites is how many decisions are written at once: enough to keep the store busy, but few
+// compared to a large fleet.
 const maxWrites = 5000
 
-// attempt is a decision with what came of writing it.
+// attempt is a decision with the result of writing it.
 type attempt struct {
 	write
 	err      error // of the last attempt
-	failures int   // in a row
+	failures int   // consecutive
 	at       time.Time
 }
 
@@ -57,8 +56,8 @@ func newUnwritten() *unwritten {
 	return &unwritten{attempts: map[decision]*attempt{}, givenUp: map[decision]struct{}{}}
 }
 
-// add takes in a new version of a decision. A back-off goes on, unless the spec
-// is another one by now: that may be what mends it.
+// add adds a new version of a decision. Its backoff continues unless the spec has changed, which
+// may solve the problem.
 func (u *unwritten) add(w write) {
 	before, waits := u.attempts[w.decision]
 	if !waits {
@@ -74,9 +73,9 @@ func (u *unwritten) add(w write) {
 	before.write = w
 }
 
-// due are the decisions to be written next: of a round, in the order of the keys. What
-// becomes due meanwhile waits for the next round, so that nobody has to wait for more
-// than one. Those whose object has gone are forgotten.
+// due returns the next decisions to write: those of a round, in key order. Decisions that become
+// due in the meantime wait for the next round, so that nobody waits for more than one. Those whose
+// object is gone are dropped.
 func (u *unwritten) due(now time.Time) []write {
 	if len(u.round) == 0 {
 		u.begin(now)
@@ -96,7 +95,7 @@ func (u *unwritten) due(now time.Time) []write {
 	return due
 }
 
-// begin begins a round.
+// begin starts a round.
 func (u *unwritten) begin(now time.Time) {
 	u.round = nil
 	u.order = slices.DeleteFunc(u.order, func(d decision) bool {
@@ -106,7 +105,7 @@ func (u *unwritten) begin(now time.Time) {
 		return u.attempts[d] == nil
 	})
 	slices.SortFunc(u.order, func(a, b decision) int { return a.key().Compare(b.key()) })
-	u.order = slices.Compact(u.order) // one that was done and came again
+	u.order = slices.Compact(u.order) // one that was done and was added again
 	for _, d := range u.order {
 		if !now.Before(u.attempts[d].at) {
 			u.round = append(u.round, d)
@@ -114,15 +113,15 @@ func (u *unwritten) begin(now time.Time) {
 	}
 }
 
-// done forgets a decision: it is durable, or another one follows.
+// done removes a decision: it is durable, or replaced by another one.
 func (u *unwritten) done(d decision) {
 	delete(u.givenUp, d)
 	if delete(u.attempts, d); len(u.attempts) == 0 {
-		u.attempts, u.order = map[decision]*attempt{}, nil // the old ones keep the room of all that there were
+		u.attempts, u.order = map[decision]*attempt{}, nil // the old ones retain their maximum capacity
 	}
 }
 
-// failed notes that a decision could not be written.
+// failed records that a decision could not be written.
 func (u *unwritten) failed(d decision, err error, now time.Time) {
 	a := u.attempts[d]
 	a.err = err
@@ -135,17 +134,17 @@ func (u *unwritten) failed(d decision, err error, now time.Time) {
 	if a.isGivenUp() {
 		u.givenUp[d] = struct{}{}
 	} else {
-		delete(u.givenUp, d) // the store as a whole is waited for longer
+		delete(u.givenUp, d) // failures of the whole store are waited for longer
 	}
 }
 
-// isOutage tells a failure of the store from one of the object.
+// isOutage distinguishes a failure of the store from one of the object.
 func isOutage(err error) bool {
 	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUncertain) || errors.Is(err, store.ErrFull)
 }
 
-// isGivenUp reports that nobody is to wait for it any longer. A store that is full
-// stays so until somebody deletes, who must not wait long for it.
+// isGivenUp reports whether nobody should wait for it anymore. A full store stays so until somebody
+// deletes objects, who must not wait long for this.
 func (a *attempt) isGivenUp() bool {
 	if isOutage(a.err) && !errors.Is(a.err, store.ErrFull) {
 		return a.failures >= outagePatience
@@ -153,12 +152,12 @@ func (a *attempt) isGivenUp() bool {
 	return a.failures >= patience
 }
 
-// waits reports that something is not durable that may soon be.
+// waits reports whether something is not durable that may soon be.
 func (u *unwritten) waits() bool {
 	return len(u.givenUp) < len(u.attempts)
 }
 
-// blocked are the objects that nobody waits for any longer, in order.
+// blocked returns the objects that nobody waits for anymore, in order.
 func (u *unwritten) blocked() []api.Key {
 	var keys []api.Key
 	for d := range u.givenUp {
@@ -168,8 +167,8 @@ func (u *unwritten) blocked() []api.Key {
 	return keys
 }
 
-// next is when something is to be tried, now for what has not been; zero where nothing
-// is.
+// next returns when something is to be tried, now if something has not been tried yet; zero if
+// never.
 func (u *unwritten) next(now time.Time) time.Time {
 	var next time.Time
 	for _, a := range u.attempts {

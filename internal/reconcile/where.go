@@ -7,14 +7,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// where is where something is: the clusters of a placement, best first, those of
-// a workload, each with its replicas, or the host that something is created on.
+// where is where something is: the clusters of a placement, best first; those of a workload with
+// their replicas; or the host of a guest.
 type where struct {
 	clusters []string
-	replicas map[string]int64 // nil for others than workloads
+	replicas map[string]int64 // only for workloads
 }
 
-// whereIs reads an object's status; ok is false for one that is not decided.
+// whereIs returns the place in an object's status; ok is false if it is not decided.
 func whereIs(object api.Object) (at where, ok bool) {
 	if object == nil {
 		return where{}, false
@@ -32,8 +32,7 @@ func onHost(name string) where {
 	return where{clusters: []string{name}}
 }
 
-// same reports whether two are the same clusters, in whatever order, with the same
-// replicas.
+// same reports whether two are the same clusters, in any order, with the same replicas.
 func (w where) same(other where) bool {
 	if w.replicas != nil || other.replicas != nil {
 		return maps.Equal(w.replicas, other.replicas)
@@ -41,12 +40,12 @@ func (w where) same(other where) bool {
 	return len(w.clusters) == len(other.clusters) && !slices.ContainsFunc(w.clusters, func(name string) bool { return !slices.Contains(other.clusters, name) })
 }
 
-// change is what differs between two.
+// change returns the difference between two.
 func (w where) change(key api.Key, to where) api.Change {
 	return api.Change{Key: key, From: listed(w.clusters), To: listed(to.clusters), FromReplicas: w.replicas, ToReplicas: to.replicas}
 }
 
-// listed is a list that is shown even when it is empty.
+// listed returns a list that is not nil, so that it is shown even if it is empty.
 func listed(names []string) []string {
 	if names == nil {
 		return []string{}

@@ -12,8 +12,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// workloads is how workloads are decided: bindings say on which clusters they run,
-// and with how many replicas.
+// workloads is how workloads are decided: bindings determine on which clusters they run, and with
+// how many replicas.
 var workloads = row[*api.Workload, *workloadBinding]{
 	kind: api.KindWorkload,
 	find: func(p *planner, key api.Key) (*workloadBinding, bool) {
@@ -46,9 +46,9 @@ var workloads = row[*api.Workload, *workloadBinding]{
 	},
 	observe: func(_ *snapshot, w *api.Workload) api.Object { return w },
 	simulate: simulated[*api.Workload, *workloadBinding]{
-		// A workload that brings no binding of its own is changed as it is live: what its
-		// replicas hold is what they were chosen for, not what the new version requests,
-		// or they would count as fitting wherever they are.
+		// A workload without its own binding in the request is changed as in the live server: its
+		// replicas hold what they were chosen for, not what the new version requests; otherwise
+		// they would count as fitting wherever they are.
 		startsOver: func(w, was *api.Workload) bool { return !reflect.DeepEqual(w.Status, was.Status) },
 		complete: func(_ *simulation, w, _ *api.Workload, given given, _ time.Time) {
 			if given.status != nil {
@@ -81,14 +81,14 @@ func (w *workloadBinding) revision() int64    { return w.specRevision }
 
 func (w *workloadBinding) part() func(api.Object) { return nil }
 
-// result is the workload with its status as last decided.
+// result returns the workload with its status as last decided.
 func (w *workloadBinding) result() api.Object {
 	object := *w.object
 	object.Status = w.status
 	return &object
 }
 
-// explainWorkload says why a workload runs where it does.
+// explainWorkload explains where a workload runs.
 func (s *snapshot) explainWorkload(w *api.Workload, r *record, now time.Time) *api.Explanation {
 	policy, reason := r.binding.policy, r.binding.reason
 	if binding.Directed(w, policy) {
@@ -103,7 +103,7 @@ func (s *snapshot) explainWorkload(w *api.Workload, r *record, now time.Time) *a
 	return unclaimed(w, reason, s.fleet.Len(), now)
 }
 
-// previewWorkload is a workload with the binding that it would get.
+// previewWorkload returns a workload with the binding that it would get.
 func (s *snapshot) previewWorkload(w *api.Workload, now time.Time) (*api.Workload, *api.Explanation, error) {
 	policy, reason := s.policies.Choose(w, w.Status.Policy)
 	previewed := *w
@@ -122,7 +122,7 @@ func (s *snapshot) previewWorkload(w *api.Workload, now time.Time) (*api.Workloa
 	return &previewed, explanation, nil
 }
 
-// bind is where a workload would go, and why.
+// bind returns where a workload would go, and the explanation.
 func (s *snapshot) bind(p *binding.Propagation, w *api.Workload, policy *api.PropagationPolicy, reason string, now time.Time) (binding.Binding, *api.Explanation) {
 	views := make([]*placement.View, len(p.Groups))
 	for i, group := range p.Groups {
@@ -137,8 +137,8 @@ func (s *snapshot) bind(p *binding.Propagation, w *api.Workload, policy *api.Pro
 	return out, x
 }
 
-// completeBinding fills in what a hand-written previous binding leaves out, as
-// completeDecision does for a placement.
+// completeBinding adds what a hand-written previous binding omits, as completeDecision does for a
+// placement.
 func completeBinding(w *api.Workload, answered bool) {
 	status := &w.Status
 	slices.SortFunc(status.Clusters, func(a, b api.WorkloadCluster) int { return strings.Compare(a.Name, b.Name) })

@@ -13,9 +13,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// write makes the decisions that are due next durable and visible, and takes them out
-// of those that are unwritten. It returns the revision from which the fleet shows them, 0
-// where nothing was written. The error is that of a store that belongs to somebody else.
+// write makes the next due decisions durable and visible, and removes them from unwritten. It
+// returns the revision from which the fleet shows them, or 0 if nothing was written. It fails if
+// the store belongs to another server.
 func (r *loop) write(ctx context.Context, unwritten *unwritten) (revision int64, err error) {
 	batch := unwritten.due(r.now())
 	if len(batch) == 0 {
@@ -39,7 +39,7 @@ func (r *loop) write(ctx context.Context, unwritten *unwritten) (revision int64,
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(r.command.ctx, cancel)() //nolint:contextcheck // the term ends it as well
+	defer context.AfterFunc(r.command.ctx, cancel)() //nolint:contextcheck // the end of the term cancels it as well
 	revision, err = r.derive(ctx, derived, parts, failed)
 	if err != nil && r.options.Standby {
 		r.standDown()
@@ -48,7 +48,7 @@ func (r *loop) write(ctx context.Context, unwritten *unwritten) (revision int64,
 	if err != nil {
 		return 0, fmt.Errorf("stop deciding: %w", err)
 	}
-	if ctx.Err() != nil { // stopping: what was not written is decided again after the start
+	if ctx.Err() != nil { // stopping: unwritten decisions are made again after the restart
 		return 0, nil
 	}
 	if revision > 0 {
@@ -79,7 +79,7 @@ func (r *loop) write(ctx context.Context, unwritten *unwritten) (revision int64,
 	return revision, nil
 }
 
-// maxNamed is how many objects are named that cannot be written.
+// maxNamed is how many objects that cannot be written are named.
 const maxNamed = 20
 
 // derive writes statuses, and parts of statuses that others write as well, and notes those

@@ -14,7 +14,7 @@ import (
 const (
 	allocationAPIVersion = "globalscheduler.com/v1"
 	allocationKind       = "Allocation"
-	// labelGroup keeps the name of the resource group.
+	// labelGroup holds the name of the resource group.
 	labelGroup = "globalscheduler.com/resource-group"
 )
 
@@ -43,7 +43,7 @@ type resourceBody struct {
 	Name         string
 	ResourceType string
 	Flavors      []flavorName
-	Storage      map[string]float64 // GB by type, of each machine
+	Storage      map[string]float64 // GB by type, per machine
 	NeedEIP      bool
 	Count        *int64
 }
@@ -74,7 +74,7 @@ func parseAllocation(data []byte, namespace string, newID func() string, known f
 	return w, group.machines, also(group.errs, err)
 }
 
-// workload is the workload that an allocation is kept as.
+// workload returns the workload that represents an allocation.
 func (b *allocationBody) workload(group *resourceGroup, replicas int64, namespace string) *api.Workload {
 	labels := maps.Clone(b.ResourceGroup.Labels)
 	if name := b.ResourceGroup.Name; name != "" {
@@ -96,14 +96,13 @@ func (b *allocationBody) workload(group *resourceGroup, replicas int64, namespac
 	}
 }
 
-// resourceGroup adds up what the resources of a group ask for, and what is wrong with
-// them.
+// resourceGroup adds up the resources of a group, and collects errors.
 type resourceGroup struct {
 	requests requests
 	machines []equalMachines
-	count    int64 // of all of them
+	count    int64 // total number of machines
 	errs     api.FieldErrors
-	// known says whether any site has a flavor.
+	// known reports whether any site has a flavor.
 	known func(flavor string) bool
 }
 
@@ -128,7 +127,7 @@ func (g *resourceGroup) read(resources []resourceBody) {
 	}
 }
 
-// number is a number from 1 to a bound, 1 where none is given.
+// number returns a number from 1 to a limit, by default 1.
 func (g *resourceGroup) number(field string, given *int64, most int64) int64 {
 	if given == nil {
 		return 1
@@ -168,11 +167,11 @@ func (g *resourceGroup) addMachines(at string, machines equalMachines) {
 
 const (
 	maxCount = 1000
-	// maxReplicas bounds an answer, which lists a group for every replica.
+	// maxReplicas limits the size of a response, which lists a group for every replica.
 	maxReplicas = 10_000
 )
 
-// Allocation is an allocation as this API shows it.
+// Allocation is an allocation in this API.
 type Allocation struct {
 	ID             string          `json:"id"`
 	Namespace      string          `json:"namespace"`
@@ -186,14 +185,14 @@ type ResourceGroup struct {
 	Machines []MachinesOf `json:"machines,omitempty" doc:"Number of machines of each flavor in the group, if there are several."`
 }
 
-// MachinesOf is how many machines of a flavor a group consists of.
+// MachinesOf is how many machines of a flavor a group has.
 type MachinesOf struct {
 	FlavorID string `json:"flavor_id"`
 	Count    int64  `json:"count"`
 }
 
-// machinesOf are those of each replica of a workload whose first machine has a
-// flavor, by name.
+// machinesOf returns the machines of each replica by flavor name; first is the flavor of the first
+// machine.
 func machinesOf(w *api.Workload, first string) []MachinesOf {
 	if w.Spec.Allocation == nil || len(w.Spec.Allocation.Machines) == 0 {
 		return nil
@@ -230,7 +229,7 @@ func showAllocation(w *api.Workload, cluster func(name string) *api.Cluster) All
 	return shown
 }
 
-// AllocationAnswer is one allocation.
+// AllocationAnswer is a response with one allocation.
 type AllocationAnswer struct {
 	Allocation Allocation `json:"allocation"`
 }

@@ -35,7 +35,7 @@ type deleteAllocationInput struct {
 	Wait      string `query:"wait" doc:"How long to wait for the resulting decisions: default 10s, at most 60s, 0s to not wait."`
 }
 
-// allocationRoutes adds allocations.
+// allocationRoutes adds the routes of allocations.
 func (h *handler) allocationRoutes() {
 	post := h.operation(http.MethodPost, "/allocations", "allocate", "Choose sites for all replicas of a resource group, or for none", http.StatusCreated, AllocationAnswer{}, http.StatusConflict)
 	operation.Register(h.api, post, h.allocate)
@@ -65,13 +65,13 @@ func (h *handler) allocate(ctx context.Context, in *allocateInput) (*allocationO
 	if err := h.rights.MayRefer(who, workload, nil); err != nil {
 		return nil, err
 	}
-	// What one allocation takes, the next must not count on.
+	// Allocations are decided one at a time, so that they do not count on the same resources.
 	if err := h.allocating.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
 	defer h.allocating.Release(1)
-	// What does not fit is never written: nothing could withdraw it if the server
-	// stopped in between.
+	// If it does not fit, it is never written: if the server stopped in between, nothing would
+	// delete it.
 	var explanation *api.Explanation
 	h.backend.CatchUp(ctx)
 	key := api.KeyOf(workload)
@@ -100,8 +100,7 @@ func (h *handler) allocate(ctx context.Context, in *allocateInput) (*allocationO
 		return &allocationOutput{http.StatusCreated, AllocationAnswer{Allocation: showAllocation(decided, h.visibleCluster(who))}}, nil
 	}
 	refusal := h.unplaced(who, decided)
-	// It must not be placed later, when nobody expects it any more; that the
-	// client went away makes no difference.
+	// It must not be placed later when nobody expects it anymore, even if the client has gone away.
 	revision, err = h.backend.Remove(context.WithoutCancel(ctx), key)
 	if err != nil {
 		return nil, fmt.Errorf("take back %s: %w", key, err)
@@ -110,20 +109,20 @@ func (h *handler) allocate(ctx context.Context, in *allocateInput) (*allocationO
 	return nil, refusal
 }
 
-// unplaced says why an allocation was not placed that would have been a moment
-// before.
+// unplaced returns the error for an allocation that was not placed although it would have been a
+// moment before.
 func (h *handler) unplaced(who auth.Identity, workload *api.Workload) error {
 	if workload.Status.ObservedGeneration != workload.Metadata.Generation {
 		return problem.Unavailable("the decision was not made in time: nothing was allocated; repeat the request")
 	}
 	explanation, err := h.backend.Explain(api.KeyOf(workload))
 	if err != nil {
-		explanation = nil // deleted in between: there is nobody to explain
+		explanation = nil // deleted in between: there is no explanation
 	}
 	return h.refusal(who, workload, explanation)
 }
 
-// refusal says why an allocation is not placed, with the room that each site has.
+// refusal returns the error for an allocation that does not fit, with the room of each site.
 func (h *handler) refusal(who auth.Identity, workload *api.Workload, explanation *api.Explanation) error {
 	p := problem.New(api.ProblemNoRoom, "nothing was allocated: the sites do not have room for all %d replicas", *workload.Spec.Replicas)
 	if explanation == nil {
@@ -149,14 +148,14 @@ func (h *handler) refusal(who auth.Identity, workload *api.Workload, explanation
 	return p
 }
 
-// newAllocationID names an allocation that the client gave no id.
+// newAllocationID generates the ID of an allocation without one.
 func newAllocationID() string {
 	var id [8]byte
-	_, _ = rand.Read(id[:]) // never fails: crypto/rand ends the process instead
+	_, _ = rand.Read(id[:]) // never fails: crypto/rand crashes the program instead
 	return "allocation-" + hex.EncodeToString(id[:])
 }
 
-// knowsFlavor finds out whether any cluster or cloud has a flavor.
+// knowsFlavor returns a function that reports whether any cluster or cloud has a flavor.
 func (h *handler) knowsFlavor(who auth.Identity) func(name string) bool {
 	return func(name string) bool {
 		snapshot := h.fleet.Snapshot()

@@ -7,7 +7,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// unit is what a number of the Arktos API counts.
+// unit is the unit of a number in the Arktos API.
 type unit int
 
 const (
@@ -16,12 +16,12 @@ const (
 	gibibytes             // storage
 )
 
-// maxAmount bounds every number: a million times the largest fleet, and far from
-// where a float64 loses whole numbers.
+// maxAmount limits every number: a million times the largest fleet, and far from where a float64
+// loses precision.
 const maxAmount = 1e12
 
-// quantity renders a number in its unit, rounded down to thousandths of a piece,
-// KiB of memory and MiB of storage. What is wrong with the number is the message.
+// quantity converts a number in its unit, rounded down to thousandths of a piece, KiB of memory and
+// MiB of storage. message says what is wrong with the number.
 func quantity(number float64, u unit) (amount api.Quantity, message string) {
 	switch {
 	case number < 0:
@@ -48,13 +48,13 @@ func quantity(number float64, u unit) (amount api.Quantity, message string) {
 
 func format(number float64) string { return strconv.FormatFloat(number, 'g', -1, 64) }
 
-// amounts collects quantities by resource, and what is wrong with the numbers.
+// amounts collects quantities by resource, and errors.
 type amounts struct {
 	quantities api.Quantities
 	errs       api.FieldErrors
 }
 
-// set notes a number that is given.
+// set sets an amount if a number is given.
 func (a *amounts) set(field, resource string, number *float64, u unit) {
 	if number == nil {
 		return
@@ -70,14 +70,14 @@ func (a *amounts) set(field, resource string, number *float64, u unit) {
 	a.quantities[resource] = amount
 }
 
-// storageBody is an amount of one type of volumes, in GB.
+// storageBody is an amount of one volume type, in GB.
 type storageBody struct {
 	TypeID          string
 	StorageCapacity *float64
 }
 
-// setStorage notes volumes. Entries of one type, which collectors send for the
-// pools behind it, add up.
+// setStorage sets volumes. Several entries of one type, which collectors send for different pools,
+// are added up.
 func (a *amounts) setStorage(field string, volumes []storageBody) {
 	sums := map[string]float64{}
 	for i, v := range volumes {
@@ -91,7 +91,7 @@ func (a *amounts) setStorage(field string, volumes []storageBody) {
 		case *v.StorageCapacity < 0:
 			a.errs.Add(at+".StorageCapacity", "%s must not be negative", format(*v.StorageCapacity))
 		default:
-			// What is wrong with the name is found as with any other.
+			// An invalid name is found in the usual way.
 			if err := (&api.Heartbeat{Allocatable: api.Quantities{resource: "0"}}).Validate().Err(); err != nil {
 				a.errs.Add(at+".TypeId", "%q must consist of at most 63 letters, digits, dashes, dots and underscores, and begin and end with a letter or a digit", v.TypeID)
 				continue
@@ -103,7 +103,7 @@ func (a *amounts) setStorage(field string, volumes []storageBody) {
 	}
 }
 
-// number is a quantity counted in a unit, rounded down; 0 for what is not one.
+// number converts a quantity to a number in a unit, rounded down; 0 if it is invalid.
 func number(q api.Quantity, u unit) int64 {
 	milli, err := q.Milli()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// The claims of a cluster that keep what only this API knows.
+// Claims of a cluster that hold data that only this API has.
 const (
 	claimIPAddress   = "ipaddress"
 	claimServerPrice = "serverprice"
@@ -20,12 +20,12 @@ const (
 
 type clusterBody struct {
 	Name             string
-	Namespace        string   // ours: the owner
-	Namespaces       []string // ours: several owners
+	Namespace        string   // extension: the owner
+	Namespaces       []string // extension: several owners
 	Labels           map[string]string
 	IPAddress        string
 	GeoLocation      api.GeoLocation
-	Region           jsontext.Value // {region, availabilityzone}, or the name alone
+	Region           jsontext.Value // {region, availabilityzone}, or only the name
 	AvailabilityZone string
 	Operator         string
 	Flavors          []clusterFlavorBody
@@ -39,7 +39,7 @@ type clusterBody struct {
 type clusterFlavorBody struct {
 	FlavorID      string
 	TotalCapacity *int64
-	// The sizes are ours: with them the counts follow from what is available.
+	// Sizes are an extension: with them, the counts are derived from what is available.
 	VCPUs int64
 	RAM   *float64
 }
@@ -104,7 +104,7 @@ func (b *clusterBody) cluster() (*api.Cluster, error) {
 	return c, nil
 }
 
-// clusterSite is where a cluster is.
+// clusterSite is the location of a cluster.
 type clusterSite struct{ Region, AvailabilityZone string }
 
 func (b *clusterBody) site(errs *api.FieldErrors) (clusterSite, error) {
@@ -121,7 +121,7 @@ func (b *clusterBody) site(errs *api.FieldErrors) (clusterSite, error) {
 	return site, nil
 }
 
-// amounts are what the cluster has of each resource, and that none of it is in use.
+// amounts returns the cluster's resources, of which nothing is in use.
 func (b *clusterBody) amounts(errs *api.FieldErrors) (allocatable, allocated api.Quantities) {
 	var a amounts
 	a.set("cpucapacity", api.ResourceCPU, given(b.CPUCapacity), pieces)
@@ -172,8 +172,7 @@ func (b *clusterBody) flavors(errs *api.FieldErrors) []api.ClusterFlavor {
 	return flavors
 }
 
-// given is a capacity that says something: the custom resource has 0 where none
-// is given.
+// given returns a capacity that is set: the custom resource has 0 if it is not.
 func given(capacity *float64) *float64 {
 	if capacity == nil || *capacity == 0 {
 		return nil
@@ -181,7 +180,7 @@ func given(capacity *float64) *float64 {
 	return capacity
 }
 
-// RegisteredCluster is a cluster as this API shows it.
+// RegisteredCluster is a cluster in this API.
 type RegisteredCluster struct {
 	ID          string           `json:"id"`
 	Name        string           `json:"name"`
@@ -202,13 +201,13 @@ type RegisteredCluster struct {
 	Available   api.Quantities   `json:"available,omitempty" doc:"What is currently available, by resource."`
 }
 
-// Region is where a cluster is.
+// Region is the location of a cluster.
 type Region struct {
 	Region           string `json:"region"`
 	AvailabilityZone string `json:"availabilityzone"`
 }
 
-// Flavor is a size of machines of a cluster.
+// Flavor is a machine size of a cluster.
 type Flavor struct {
 	FlavorID      string `json:"flavorid"`
 	VCPUs         int64  `json:"vcpus,omitempty"`
@@ -217,7 +216,7 @@ type Flavor struct {
 	Count         *int64 `json:"count,omitempty" doc:"Number of machines that there is currently room for."`
 }
 
-// Storage is an amount of one type of volumes.
+// Storage is an amount of one volume type.
 type Storage struct {
 	TypeID          string `json:"typeid"`
 	StorageCapacity int64  `json:"storagecapacity" doc:"GB"`
@@ -261,12 +260,12 @@ func showCluster(s zoneSite) RegisteredCluster {
 	return shown
 }
 
-// ClusterAnswer is one cluster.
+// ClusterAnswer is a response with one cluster.
 type ClusterAnswer struct {
 	Cluster RegisteredCluster `json:"cluster"`
 }
 
-// ClusterList are clusters by name.
+// ClusterList is a list of clusters by name.
 type ClusterList struct {
 	Clusters []RegisteredCluster `json:"clusters"`
 }

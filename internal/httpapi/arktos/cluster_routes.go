@@ -42,7 +42,7 @@ type deleteClusterByNameInput struct {
 	Wait string `query:"wait" doc:"How long to wait for the resulting decisions: default 10s, at most 60s, 0s to not wait."`
 }
 
-// clusterRoutes adds the registration of clusters.
+// clusterRoutes adds the routes for registering clusters.
 func (h *handler) clusterRoutes() {
 	post := h.operation(http.MethodPost, "/clusters", "register-cluster", "Register a cluster", http.StatusCreated, ClusterAnswer{}, http.StatusConflict)
 	operation.Register(h.api, post, h.registerCluster)
@@ -69,7 +69,7 @@ func (h *handler) clusterRoutes() {
 	})
 }
 
-// clusterCalled says which cluster a path means.
+// clusterCalled identifies a cluster in a path.
 type clusterCalled struct {
 	what string
 	is   func(meta *api.Metadata) bool
@@ -98,7 +98,7 @@ func (h *handler) registerCluster(ctx context.Context, in *createInput) (*cluste
 	if err := cluster.Validate().Err(); err != nil {
 		return nil, badRequest(err)
 	}
-	// Of two registrations for one site, the second has to see the first.
+	// Of two registrations for one site, the second must see the first.
 	if err := h.registering.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (h *handler) registerCluster(ctx context.Context, in *createInput) (*cluste
 	return &clusterOutput{http.StatusCreated, ClusterAnswer{Cluster: showCluster(site)}}, nil
 }
 
-// createSite stores a cluster if its site is that of no other.
+// createSite stores a cluster if no other cluster has its site.
 func (h *handler) createSite(ctx context.Context, cluster *api.Cluster) (created api.Object, revision int64, err error) {
 	who := auth.Of(ctx)
 	if err := who.MayWrite(cluster); err != nil {
@@ -153,7 +153,7 @@ func (h *handler) listSites(ctx context.Context, _ *struct{}) (*clustersOutput, 
 	return out, nil
 }
 
-// findSite finds the cluster that a path means, among those that are sites.
+// findSite finds the cluster in a path among those that are sites.
 func (h *handler) findSite(who auth.Identity, called clusterCalled) (zoneSite, error) {
 	for entry := range h.fleet.Snapshot().All(api.KindCluster, "") {
 		if !called.is(entry.Object.Meta()) {

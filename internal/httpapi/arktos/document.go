@@ -14,7 +14,7 @@ import (
 // members are the fields of a JSON object by their folded names.
 type members map[string]jsontext.Value
 
-// membersOf reads a document, which has to be a JSON object.
+// membersOf decodes a document, which must be a JSON object.
 func membersOf(data []byte) (members, error) {
 	var raw map[string]jsontext.Value
 	if trimmed := bytes.TrimSpace(data); !bytes.HasPrefix(trimmed, []byte("{")) {
@@ -33,14 +33,13 @@ func membersOf(data []byte) (members, error) {
 	return out, nil
 }
 
-// fold is how names are compared: in any case, with or without dashes and
-// underscores.
+// fold normalizes a name: names match in any case, with or without dashes and underscores.
 func fold(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
 }
 
-// unwrap returns what a document holds under the first of the names that it has
-// an object for, and the document itself where it has none.
+// unwrap returns the object under the first of the names that the document has, or the document
+// itself.
 func unwrap(data []byte, wrappers ...string) ([]byte, error) {
 	all, err := membersOf(data)
 	if err != nil {
@@ -54,15 +53,14 @@ func unwrap(data []byte, wrappers ...string) ([]byte, error) {
 	return data, nil
 }
 
-// decode reads a document strictly: a field that is not known is an error,
-// because what it says would be lost without anybody noticing.
+// decode decodes a document strictly: an unknown field is an error, because it would otherwise be
+// ignored silently.
 func decode(data []byte, into any) error { return api.DecodeAnyCase(data, into, true) }
 
-// decodeLoosely passes over fields that are not known: the documents of others
-// hold much that does not concern us.
+// decodeLoosely ignores unknown fields: documents of other systems contain much that is not needed.
 func decodeLoosely(data []byte, into any) error { return api.DecodeAnyCase(data, into, false) }
 
-// texts is a list of texts that may also be written as a single one.
+// texts is a list of strings that may also be written as a single string.
 type texts []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -75,9 +73,8 @@ func (t *texts) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]string)(t))
 }
 
-// flavorName is the name of a flavor, written as such or as an object with its
-// flavor_id. What else the object holds, such as a price for spot machines, does
-// not concern us.
+// flavorName is the name of a flavor, written as a string or as an object with its flavor_id. Other
+// fields of the object, such as a spot price, are ignored.
 type flavorName string
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -13,7 +13,7 @@ type equalMachines struct {
 	Count   int64
 }
 
-// maxChoices bounds how many choices of flavors are tried for one allocation.
+// maxChoices limits how many choices of flavors are tried for one allocation.
 const maxChoices = 128
 
 // chooseFlavors gives every machine the first of its flavors with which the allocation still
@@ -57,11 +57,11 @@ func (c *chooser) none() choice {
 	return out
 }
 
-// choices is how many choices there are, or more than can be tried.
+// choices returns the number of choices, or more than can be tried.
 func (c *chooser) choices() int64 {
 	all := int64(1)
 	for _, m := range c.machines {
-		// Those of n machines over k flavors: (n+k-1 choose k-1).
+		// n machines over k flavors: (n+k-1 choose k-1).
 		n := int64(1)
 		for i := int64(1); i < int64(len(m.Flavors)); i++ {
 			if n = n * (m.Count + i) / i; n > maxChoices {
@@ -75,8 +75,8 @@ func (c *chooser) choices() int64 {
 	return all
 }
 
-// single is for one machine: every site takes the first flavor that it has room for,
-// and where that leaves too little room for all replicas, all have one flavor.
+// single handles a single machine: every site uses the first flavor that fits, and if that leaves
+// too little room for all replicas, all have one flavor.
 func (c *chooser) single() (bool, error) {
 	flavors := c.machines[0].Flavors
 	c.workload.Spec.Allocation.Flavors = flavors
@@ -94,7 +94,7 @@ func (c *chooser) single() (bool, error) {
 	return false, nil
 }
 
-// try writes a choice to the spec, and asks.
+// try writes a choice to the spec, and checks whether it fits.
 func (c *chooser) try(chosen choice) (bool, error) {
 	c.tried++
 	a := c.workload.Spec.Allocation
@@ -127,7 +127,8 @@ func (c *chooser) each(chosen choice, resource int) (bool, error) {
 	return c.spread(chosen, resource, 0, c.machines[resource].Count)
 }
 
-// spread gives the machines of a resource that are left the flavors from one on.
+// spread tries all assignments of the remaining machines of a resource to flavors from the given
+// one on.
 func (c *chooser) spread(chosen choice, resource, flavor int, left int64) (bool, error) {
 	if flavor == len(chosen[resource])-1 {
 		chosen[resource][flavor] = left
@@ -142,8 +143,7 @@ func (c *chooser) spread(chosen choice, resource, flavor int, left int64) (bool,
 	return false, nil
 }
 
-// climb starts from one flavor for all machines of each resource, and gives as many
-// as possible a better one.
+// climb starts from one flavor for all machines of each resource, and improves as many as possible.
 func (c *chooser) climb() (bool, error) {
 	chosen := c.none()
 	ok, err := c.uniform(chosen, 0)
@@ -175,7 +175,7 @@ func (c *chooser) climb() (bool, error) {
 	return c.try(chosen)
 }
 
-// uniform gives all machines of each resource from one on one flavor.
+// uniform assigns one flavor to all machines of each resource, from the given resource on.
 func (c *chooser) uniform(chosen choice, resource int) (bool, error) {
 	if resource == len(c.machines) {
 		return c.try(chosen)

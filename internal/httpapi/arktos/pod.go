@@ -37,7 +37,7 @@ type podBody struct {
 	Priority  int64
 }
 
-// podManifest is a pod as Arktos has it; only what placing it depends on is read.
+// podManifest is a pod manifest of Arktos; only the parts relevant for placement are read.
 type podManifest struct {
 	Metadata struct {
 		Name      string
@@ -138,7 +138,7 @@ func parseManifest(data []byte, namespace string) (*api.Workload, error) {
 		if m.ResourceCommonInfo != nil {
 			info = *m.ResourceCommonInfo
 		}
-		// As in Kubernetes, a limit without a request is one.
+		// As in Kubernetes, a limit without a request is also the request.
 		asked := maps.Clone(m.Resources.Limits)
 		if asked == nil {
 			asked = map[string]amountText{}
@@ -162,7 +162,7 @@ func parseManifest(data []byte, namespace string) (*api.Workload, error) {
 	return w, also(errs, err)
 }
 
-// empty reports whether a selector selects nothing in particular.
+// empty reports whether a selector has no conditions.
 func empty(a *api.AllocationSpec) bool {
 	return a.GeoLocation == nil && a.Operator == "" && a.SiteID == "" && a.LocationStrategy == "" && a.RegionStrategy == "" &&
 		len(a.Regions)+len(a.StackAffinity)+len(a.StackAntiAffinity) == 0
@@ -178,15 +178,15 @@ func pod(meta api.Metadata, namespace string, allocation *api.AllocationSpec, as
 	}})
 }
 
-// also joins what is wrong with numbers with what else is wrong.
+// also joins errors about numbers with other errors.
 func also(errs api.FieldErrors, err error) error {
-	if fields, ok := err.(api.FieldErrors); ok { //nolint:errorlint // made by Err, which returns the list itself
+	if fields, ok := err.(api.FieldErrors); ok { //nolint:errorlint // returned by Err, which returns the list itself
 		errs = append(errs, fields...)
 	}
 	return errs.Err()
 }
 
-// Pod is a pod as this API shows it.
+// Pod is a pod in this API.
 type Pod struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
@@ -196,13 +196,13 @@ type Pod struct {
 	Selected
 }
 
-// The states of a pod.
+// States of a pod.
 const (
 	PodBound   = "Bound"
 	PodPending = "Pending"
 )
 
-// Selected is the site that a pod or a replica got.
+// Selected is the site of a pod or replica.
 type Selected struct {
 	SiteID           string `json:"site_id,omitempty"`
 	Region           string `json:"region,omitempty"`
@@ -225,7 +225,7 @@ func showPod(w *api.Workload, cluster func(name string) *api.Cluster) Pod {
 	return shown
 }
 
-// waiting is why a workload has no site.
+// waiting says why a workload has no site.
 func waiting(w *api.Workload) string {
 	c := api.FindCondition(w.Status.Conditions, api.ConditionScheduled)
 	if w.Status.ObservedGeneration != w.Metadata.Generation || c == nil {
@@ -249,12 +249,12 @@ func selected(chosen api.WorkloadCluster, cluster func(name string) *api.Cluster
 	return s
 }
 
-// PodAnswer is one pod.
+// PodAnswer is a response with one pod.
 type PodAnswer struct {
 	Pod Pod `json:"pod"`
 }
 
-// PodList are pods by namespace and name.
+// PodList is a list of pods by namespace and name.
 type PodList struct {
 	Pods     []Pod  `json:"pods"`
 	Continue string `json:"continue,omitempty" doc:"Token of the next page. Absent on the last one."`

@@ -42,7 +42,7 @@ type deletePodByNameInput struct {
 	Wait      string `query:"wait" doc:"How long to wait for the resulting decisions: default 10s, at most 60s, 0s to not wait."`
 }
 
-// podRoutes adds pods.
+// podRoutes adds the routes of pods.
 func (h *handler) podRoutes() {
 	post := h.operation(http.MethodPost, "/pods", "add-pod", "Create a pod and choose its site", http.StatusCreated, PodAnswer{}, http.StatusConflict)
 	operation.Register(h.api, post, h.addPod)

@@ -8,9 +8,9 @@ import (
 
 // pushedFigures are what is available at one site, or at every site of a region.
 type pushedFigures struct {
-	Region string // "" where Zone is the id of a site
-	Zone   string // as it was written; "" = every site of the region
-	// Available are amounts by resource, as clusters name them.
+	Region string // "" if Zone is the ID of a site
+	Zone   string // as written; "" = every site of the region
+	// Available are amounts by resource, with the resource names of clusters.
 	Available api.Quantities
 }
 
@@ -96,8 +96,8 @@ func parseRegions(data []byte) ([]pushedFigures, error) {
 	return all, errs.Err()
 }
 
-// figures are those of the zones, then those of the region as a whole, which are
-// listed even where there are none: the region has to exist.
+// figures returns those of the zones, then those of the whole region, which are included even if
+// empty, because the region must exist.
 func (b *regionBody) figures(prefix string) ([]pushedFigures, api.FieldErrors) {
 	var all []pushedFigures
 	var errs api.FieldErrors
@@ -208,8 +208,7 @@ func completed(available, changed api.Quantities) bool {
 	return cpu && memory && (cpuChanged || memoryChanged)
 }
 
-// declared are the amounts of a cluster: those reported before those in its spec,
-// name by name.
+// declared returns the amounts of a cluster: reported ones override those in the spec by name.
 func declared(c *api.Cluster) (allocatable, allocated api.Quantities) {
 	return api.Overlay(c.Spec.Allocatable, c.Status.Allocatable), api.Overlay(c.Spec.Allocated, c.Status.Allocated)
 }
@@ -230,14 +229,14 @@ type PushResult struct {
 	Sites  []PushedAmount `json:"sites" doc:"Sites whose values changed, by cluster."`
 }
 
-// PushedAmount is what is newly known of one site.
+// PushedAmount contains the changes of one site.
 type PushedAmount struct {
 	SiteID    string         `json:"site_id"`
 	Cluster   string         `json:"cluster_name"`
 	Available api.Quantities `json:"available" doc:"By resource. Contains only what changed."`
 }
 
-// Result says that something was done of which there is nothing to show.
+// Result is a response without data.
 type Result struct {
 	Result string `json:"result" enum:"ok"`
 }

@@ -31,9 +31,9 @@ type pushOutput struct {
 	Body   *PushResult
 }
 
-// pushRoutes adds the ways in which collectors push figures.
+// pushRoutes adds the routes of collectors.
 func (h *handler) pushRoutes() {
-	// The document has PATCH; collectors were written that send POST.
+	// The specification has PATCH, but existing collectors send POST.
 	for _, verb := range []struct{ method, id string }{{http.MethodPatch, "patch"}, {http.MethodPost, "post"}} {
 		region := h.pushOperation(verb.method, "/regionresources/{region}", verb.id+"-region", "Push what is available in the zones of a region")
 		operation.Register(h.api, region, func(ctx context.Context, in *pushRegionInput) (*pushOutput, error) {
@@ -61,11 +61,11 @@ func (h *handler) pushOperation(method, path, id, summary string) huma.Operation
 	return op
 }
 
-// reportsAtOnce bounds how many sites of one push are stored at the same time.
+// reportsAtOnce limits how many sites of one push are stored concurrently.
 const reportsAtOnce = 64
 
-// push takes in what is available at sites. Nothing of a push is applied unless
-// all that it is about is known.
+// push accepts amounts available at sites. Nothing is applied unless all regions and zones in it
+// are known.
 func (h *handler) push(ctx context.Context, data []byte, waitText string, parse func(data []byte) ([]pushedFigures, error)) (*pushOutput, error) {
 	wait, err := operation.ParseWait(waitText, operation.DefaultWait)
 	if err != nil {
@@ -116,8 +116,8 @@ func (h *handler) push(ctx context.Context, data []byte, waitText string, parse 
 	return out, nil
 }
 
-// resolve finds the sites that figures are about, and checks that all of them may
-// be reported for. Those of others are left out of what concerns a whole region.
+// resolve finds the sites of a push, and checks that all of them may be reported. For a whole
+// region, sites of others are left out.
 func (h *handler) resolve(who auth.Identity, figures []pushedFigures) ([]siteReport, error) {
 	var mine, others []zoneSite
 	for entry := range h.fleet.Snapshot().All(api.KindCluster, "") {
@@ -136,7 +136,7 @@ func (h *handler) resolve(who auth.Identity, figures []pushedFigures) ([]siteRep
 	}
 	reports, err := resolveSites(figures, mine)
 	if _, unknown := errors.AsType[*unknownError](err); unknown && len(others) > 0 {
-		// It may be known, but not be theirs.
+		// It may exist but belong to others.
 		if theirs, err := resolveSites(figures, append(mine, others...)); err == nil {
 			for _, r := range theirs {
 				if who.MayReport(r.Site.Cluster) != nil {
@@ -157,8 +157,7 @@ func (h *handler) resolve(who auth.Identity, figures []pushedFigures) ([]siteRep
 	return nil, problem.New(api.ProblemConflict, "%s", err)
 }
 
-// report stores what a push says about one site, as far as it differs from what
-// the store has.
+// report stores the amounts of one site that differ from the stored ones.
 func (h *handler) report(ctx context.Context, r *siteReport) (PushedAmount, int64, error) {
 	key := api.KeyOf(r.Site.Cluster)
 	current, err := h.backend.Load(ctx, key)

@@ -19,7 +19,7 @@ type siteReport struct {
 // stands for.
 type unknownError struct{ What string }
 
-// Error names what is not known.
+// Error names what is unknown.
 func (e *unknownError) Error() string {
 	return e.What + " is not known: there is no cluster with that region and zone"
 }
@@ -77,7 +77,7 @@ func resolveSites(figures []pushedFigures, sites []zoneSite) ([]siteReport, erro
 		}
 		for _, s := range known.regions[f.Region] {
 			if s.Cluster.Spec.OpenStack != nil {
-				continue // its storage is that of its cloud, too
+				continue // its storage comes from its cloud too
 			}
 			if _, err := known.site(pushedFigures{Region: s.Region, Zone: s.Zone}); err != nil {
 				return nil, err
@@ -97,8 +97,8 @@ func resolveSites(figures []pushedFigures, sites []zoneSite) ([]siteReport, erro
 	return out, nil
 }
 
-// spellings are the ways to name a site, in the order in which they count: a name
-// that a zone has goes before one that is put together.
+// spellings are the ways to name a site, in order of precedence: the name of a zone comes before
+// combined names.
 var spellings = []func(s zoneSite) string{
 	func(s zoneSite) string { return s.Zone },
 	zoneSite.ID,
@@ -106,11 +106,10 @@ var spellings = []func(s zoneSite) string{
 	func(s zoneSite) string { return s.Region + "-" + s.Zone },
 }
 
-// directory finds sites by what pushes call them.
+// directory finds sites by the names used in pushes.
 type directory struct {
 	regions map[string][]zoneSite
-	// named are the sites by region and name, for each of the spellings, and under
-	// the region "" by their ids.
+	// named holds the sites by region and name for each spelling, and by ID under the region "".
 	named []map[[2]string][]zoneSite
 }
 
@@ -132,7 +131,7 @@ func newDirectory(sites []zoneSite) *directory {
 	return d
 }
 
-// site is the one that figures are about.
+// site returns the site of a push.
 func (d *directory) site(f pushedFigures) (zoneSite, error) {
 	for _, named := range d.named {
 		meant := named[[2]string{f.Region, f.Zone}]

@@ -25,33 +25,32 @@ import (
 
 const basePath = "/globalscheduler/v1"
 
-// Backend is what the routes need of the API. What it shows and writes is the same
-// clusters and workloads as everywhere; only their shape is another one here.
+// Backend is the part of the API that the routes need. They show and write the same clusters and
+// workloads, in another form.
 type Backend interface {
 	// Create stores an object that must not exist yet, and returns it as stored.
 	Create(ctx context.Context, object api.Object) (created api.Object, revision int64, err error)
-	// Load reads an object from the store, nil where there is none.
+	// Load reads an object from the store, or returns nil.
 	Load(ctx context.Context, key api.Key) (api.Object, error)
-	// Remove deletes an object that whoever asks may write.
+	// Remove deletes an object that the requester may write.
 	Remove(ctx context.Context, key api.Key) (revision int64, err error)
-	// Await waits until what follows from a revision is decided and visible, but no
-	// longer than a time.
+	// Await waits until what follows from a revision is decided and visible, for a limited time.
 	Await(ctx context.Context, revision int64, wait time.Duration)
-	// CatchUp lets the decisions reach what the fleet shows.
+	// CatchUp waits until the decisions have reached what the fleet shows.
 	CatchUp(ctx context.Context)
-	// Shown is an object as a reader sees it.
+	// Shown returns an object for a reader.
 	Shown(who auth.Identity, object api.Object) api.Object
-	// NotFound is the error for an object that cannot be shown.
+	// NotFound returns the error for an object that cannot be shown.
 	NotFound(key api.Key) error
-	// PreviewWorkload is the status that a workload would get, and why.
+	// PreviewWorkload returns the status that a workload would get, with the explanation.
 	PreviewWorkload(workload *api.Workload) (api.WorkloadStatus, *api.Explanation, error)
-	// Explain says why a workload has the clusters it has.
+	// Explain returns the explanation of a workload.
 	Explain(key api.Key) (*api.Explanation, error)
-	// Report records amounts that somebody else than its agent reports about a cluster.
+	// Report records amounts that somebody other than its agent reports about a cluster.
 	Report(ctx context.Context, cluster string, amounts clusterhealth.Amounts) (revision int64, err error)
 }
 
-// handler answers the requests.
+// handler serves the requests.
 type handler struct {
 	api     *operation.API
 	backend Backend
@@ -76,8 +75,7 @@ func Register(to *operation.API, backend Backend, objects *fleet.Fleet, faults *
 	h.allocationRoutes()
 }
 
-// operation describes an operation of this API. body is nil where it takes
-// none; answer is that of the success status.
+// operation describes an operation of this API. answer is the body of the success status.
 func (h *handler) operation(method, path, id, summary string, success int, answer any, errs ...int) huma.Operation {
 	op := huma.Operation{
 		OperationID: "globalscheduler-" + id, Method: method, Path: basePath + path, Summary: summary,
@@ -89,20 +87,19 @@ func (h *handler) operation(method, path, id, summary string, success int, answe
 	}
 	if method == http.MethodGet {
 		op = operation.Declare(auth.AccessRead, op)
-	} else { // one after the other, and some of them report
+	} else { // others are serialized, and some of them report
 		op = operation.AtLeader(operation.Declare(auth.AccessWrite, op))
 	}
 	op.Responses = map[string]*huma.Response{strconv.Itoa(success): operation.JSONResponse(http.StatusText(success), h.api.Schema(answer))}
 	return op
 }
 
-// describeBody documents a body, of which several shapes are taken.
+// describeBody documents a body that may have several forms.
 func (h *handler) describeBody(op huma.Operation, description string) {
 	h.api.DescribeBody(op, &huma.Schema{Type: huma.TypeObject, Description: description}, true)
 }
 
-// badRequest is the answer to a body that this API cannot use: its documents have
-// one status for all that is wrong with one.
+// badRequest converts an error about a body: this API has one status for all invalid documents.
 func badRequest(err error) error {
 	if fields, ok := errors.AsType[api.FieldErrors](err); ok {
 		p := problem.New(api.ProblemMalformed, "%s", problem.InvalidFields(fields).Detail)
@@ -112,7 +109,7 @@ func badRequest(err error) error {
 	return problem.New(api.ProblemMalformed, "%s", err)
 }
 
-// checkBody refuses what no document may hold, before it is read.
+// checkBody rejects what no document may contain, before it is decoded.
 func checkBody(data []byte) error {
 	if operation.RejectNUL(data) != nil {
 		return problem.New(api.ProblemMalformed, "texts must not contain the character U+0000")
@@ -120,13 +117,13 @@ func checkBody(data []byte) error {
 	return nil
 }
 
-// resultOutput says that something was done of which there is nothing to show.
+// resultOutput is a response without data.
 type resultOutput struct {
 	Body Result
 }
 
-// site is a cluster as a site, with its status completed; ok is false where it is
-// none, or not to be seen.
+// site returns a cluster as a site, with its status completed; ok is false if it is not one, or not
+// visible.
 func (h *handler) site(who auth.Identity, object api.Object) (site zoneSite, ok bool) {
 	cluster, ok := object.(*api.Cluster)
 	if !ok || !who.Sees(auth.Owners(cluster)...) {
@@ -139,7 +136,7 @@ func (h *handler) site(who auth.Identity, object api.Object) (site zoneSite, ok 
 	return siteOf(shown)
 }
 
-// visibleCluster finds clusters by name, as far as they may be seen.
+// visibleCluster returns a function that returns clusters by name if they are visible.
 func (h *handler) visibleCluster(who auth.Identity) func(name string) *api.Cluster {
 	return func(name string) *api.Cluster {
 		entry := h.fleet.Snapshot().Get(auth.ClusterKey(name))
@@ -163,8 +160,7 @@ func (h *handler) decided(ctx context.Context, written api.Object, revision int6
 	return written
 }
 
-// workloadByID finds a workload of this API by the id that the server gave it, nil
-// where there is none that may be seen.
+// workloadByID returns a workload of this API by its UID, or nil if there is none that is visible.
 func (h *handler) workloadByID(who auth.Identity, id string, is func(*api.Workload) bool) *api.Workload {
 	for entry := range h.fleet.Snapshot().All(api.KindWorkload, "") {
 		if entry.Object.Meta().UID != id {
@@ -178,7 +174,7 @@ func (h *handler) workloadByID(who auth.Identity, id string, is func(*api.Worklo
 	return nil
 }
 
-// afterPath reads where a list goes on: namespace/name, as the list before said.
+// afterPath parses where a list continues: namespace/name, as returned by the previous page.
 func afterPath(kind api.Kind, text string) (api.Key, error) {
 	namespace, name, ok := strings.Cut(text, "/")
 	key := api.Key{Kind: kind, Namespace: namespace, Name: name}
@@ -188,7 +184,7 @@ func afterPath(kind api.Kind, text string) (api.Key, error) {
 	return key, nil
 }
 
-// removed deletes an object, if it is still the one that was meant.
+// removed deletes an object if it still has the given UID.
 func (h *handler) removed(ctx context.Context, key api.Key, uid string, wait time.Duration) (*resultOutput, error) {
 	current, err := h.backend.Load(ctx, key)
 	if err != nil {
@@ -205,8 +201,7 @@ func (h *handler) removed(ctx context.Context, key api.Key, uid string, wait tim
 	return &resultOutput{Result{Result: resultOK}}, nil
 }
 
-// workloadByName finds a workload of this API, nil where there is none that may be
-// seen.
+// workloadByName returns a workload of this API, or nil if there is none that is visible.
 func (h *handler) workloadByName(who auth.Identity, namespace, name string, is func(*api.Workload) bool) *api.Workload {
 	entry := h.fleet.Snapshot().Get(api.Key{Kind: api.KindWorkload, Namespace: namespace, Name: name})
 	if entry == nil {
@@ -218,8 +213,8 @@ func (h *handler) workloadByName(who auth.Identity, namespace, name string, is f
 	return nil
 }
 
-// deleteWorkload deletes a pod or an allocation; namespace is empty where the
-// request does not say it.
+// deleteWorkload deletes a pod or an allocation; namespace is empty if the request does not name
+// it.
 func (h *handler) deleteWorkload(ctx context.Context, namespace, waitText string, find func(who auth.Identity) *api.Workload) (*resultOutput, error) {
 	wait, err := operation.ParseWait(waitText, operation.DefaultWait)
 	if err != nil {
@@ -236,9 +231,9 @@ func (h *handler) deleteWorkload(ctx context.Context, namespace, waitText string
 	return h.removed(ctx, api.KeyOf(w), w.Metadata.UID, wait)
 }
 
-// Payload is the body of a request to this API. Its documents name no media
-// type, and curl gives what it sends one that says nothing: such a body is taken as
-// JSON, too. It is exported because huma fills it in.
+// Payload is the body of a request to this API. Its specification names no media type, and curl's
+// default is not JSON, so such bodies are accepted as JSON too. It is exported because huma sets
+// it.
 type Payload struct{ Data []byte }
 
 // Resolve implements huma.Resolver.

@@ -11,7 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// selectorBody says where machines may be, in the words of pods and allocations.
+// selectorBody is the selector of pods and allocations, which says where machines may be.
 type selectorBody struct {
 	GeoLocation       api.GeoLocation
 	Regions           []selectorRegion
@@ -25,7 +25,7 @@ type selectorBody struct {
 type selectorRegion struct {
 	Region           string
 	AvailabilityZone texts
-	// AvailablityZone is how manifests of Arktos misspell it.
+	// AvailablityZone is the misspelling in manifests of Arktos.
 	AvailablityZone texts
 }
 
@@ -34,8 +34,8 @@ type strategyBody struct {
 	RegionStrategy   string
 }
 
-// stackName is the name of a workload. Arktos also takes requirements of labels
-// there, which are refused: it would be lost which workloads they mean.
+// stackName is the name of a workload. Arktos also accepts label requirements here, which are
+// rejected, because it would not be recorded which workloads they select.
 type stackName string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -54,7 +54,7 @@ func stackNames(names []stackName) []string {
 	return out
 }
 
-// allocation is the selector together with the flavors that are asked for.
+// allocation returns the selector with the requested flavors.
 func (b *selectorBody) allocation(flavors []string) *api.AllocationSpec {
 	a := &api.AllocationSpec{
 		Flavors: flavors, Operator: b.Operator, SiteID: b.SiteID,
@@ -73,16 +73,14 @@ func (b *selectorBody) allocation(flavors []string) *api.AllocationSpec {
 	return a
 }
 
-// documentFields are the parts of a workload as the documents of this API call
-// them.
+// documentFields maps fields of a workload to their names in this API.
 var documentFields = strings.NewReplacer(
 	"spec.allocation.flavors", "flavors", "spec.allocation.location_strategy", "selector.strategy.location_strategy",
 	"spec.allocation.region_strategy", "selector.strategy.region_strategy", "spec.allocation.stack_anti_affinity", "selector.stack_antiaffinity",
 	"spec.allocation.", "selector.", "spec.replica_requests", "requests", "spec.replicas", "replicas", "metadata.", "",
 )
 
-// checked fills in the defaults of a workload and validates it; the fields of what
-// is wrong are those of the document.
+// checked sets defaults of a workload and validates it; fields in errors are those of the document.
 func checked(w *api.Workload) (*api.Workload, error) {
 	w.SetDefaults()
 	errs := w.Validate()
@@ -92,11 +90,10 @@ func checked(w *api.Workload) (*api.Workload, error) {
 	return w, errs.Err()
 }
 
-// requests add up what is asked for, in thousandths by resource.
+// requests are the total requested amounts, in thousandths by resource.
 type requests map[string]int64
 
-// add notes an amount so many times, at least once; what is wrong with it is the
-// message.
+// add adds an amount times a number, which is at least 1; it returns what is wrong with the amount.
 func (r requests) add(resource string, amount api.Quantity, times int64) string {
 	milli, err := amount.Milli()
 	if err != nil {
@@ -112,10 +109,10 @@ func (r requests) add(resource string, amount api.Quantity, times int64) string 
 	return ""
 }
 
-// maxMilli bounds what a request may add up to.
+// maxMilli limits the total of a request.
 const maxMilli = 1 << 62
 
-// quantities are the sums, without those that are 0.
+// quantities returns the totals, except those that are 0.
 func (r requests) quantities() api.Quantities {
 	var out api.Quantities
 	for name, milli := range r {

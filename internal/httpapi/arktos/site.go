@@ -36,5 +36,5 @@ func siteOf(c *api.Cluster) (site zoneSite, ok bool) {
 	return site, region != ""
 }
 
-// ID names the site: <region>--<zone>.
+// ID returns the site's ID: <region>--<zone>.
 func (s zoneSite) ID() string { return api.SiteID(s.Region, s.Zone) }

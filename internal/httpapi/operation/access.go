@@ -7,17 +7,17 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
-// AccessExtension is the field of an operation in the OpenAPI document.
+// AccessExtension is the field for the access of an operation in the OpenAPI document.
 const AccessExtension = "x-access"
 
-// Declare is an operation that says what access it is.
+// Declare declares the access of an operation.
 func Declare(access auth.Access, op huma.Operation) huma.Operation {
 	op.Extensions = map[string]any{AccessExtension: string(access)}
 	return op
 }
 
-// mayAsk is asked before an operation begins: one that does not say what access it is
-// is for nobody.
+// mayAsk checks the access to an operation before it begins: without a declaration, nobody has
+// access.
 func mayAsk(ctx context.Context, op *huma.Operation) error {
 	if _, declared := op.Extensions[AccessExtension]; !declared {
 		return auth.Of(ctx).Forbidden("ask for what nobody has said who may")

@@ -43,8 +43,8 @@ func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	}
 	_, err := buffer.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
 	if err == nil {
-		// What follows may wait longer than a body may take; a read deadline left
-		// in place would look like a client that went away.
+		// The operation may wait longer than a body may take; a remaining read deadline would look
+		// like a client that has gone away.
 		err = http.NewResponseController(w).SetReadDeadline(time.Time{})
 		if errors.Is(err, http.ErrNotSupported) {
 			err = nil
@@ -60,7 +60,7 @@ func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	return nil, problem.New(api.ProblemMalformed, "the body could not be read to its end").WithHeader("Connection", "close")
 }
 
-// checkMediaType accepts JSON. A body without a type is taken as JSON.
+// checkMediaType accepts JSON. A body without a type is assumed to be JSON.
 func checkMediaType(header http.Header) error {
 	if encoding := header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return problem.New(api.ProblemUnsupportedMediaType, "the body must not be compressed")
@@ -83,7 +83,7 @@ func isJSON(media string) bool {
 	return media == "application/json" || strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json")
 }
 
-// Decode reads a document as strictly as api does, and refuses null.
+// Decode decodes a document as strictly as package api, and rejects null.
 func Decode(data []byte, into any) error {
 	if err := api.DecodeInto(data, into); err != nil {
 		return malformed(err)
@@ -94,8 +94,7 @@ func Decode(data []byte, into any) error {
 	return RejectNUL(data)
 }
 
-// malformed tells a document that is not JSON (400) from one with wrong fields
-// (422).
+// malformed distinguishes a document that is not JSON (400) from one with invalid fields (422).
 func malformed(err error) error {
 	if _, ok := errors.AsType[api.FieldErrors](err); ok {
 		return err
@@ -103,8 +102,8 @@ func malformed(err error) error {
 	return problem.New(api.ProblemMalformed, "%s", err)
 }
 
-// RejectNUL refuses texts with the character U+0000, which no field has a use
-// for and some readers take as the end. In valid JSON it can only be escaped.
+// RejectNUL rejects strings with the character U+0000, which no field needs and some parsers treat
+// as the end. In valid JSON it must be escaped.
 func RejectNUL(data []byte) error {
 	for rest := data; ; {
 		i := bytes.Index(rest, []byte(`\u0000`))

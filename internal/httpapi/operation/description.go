@@ -57,8 +57,8 @@ func (a *API) OfKind(info api.KindInfo, method, path, verb, summary string, sche
 	return op
 }
 
-// accessTo is what an operation on a kind does. What is of a cluster is written by
-// those who report for it.
+// accessTo returns the access of an operation on a kind. Objects that belong to a cluster are
+// written by agents.
 func accessTo(info api.KindInfo, method, verb string) auth.Access {
 	switch {
 	case method == http.MethodGet && info.Scope == api.OfCluster:
@@ -71,12 +71,12 @@ func accessTo(info api.KindInfo, method, verb string) auth.Access {
 	return auth.AccessWrite
 }
 
-// JSONResponse describes an answer.
+// JSONResponse describes a response.
 func JSONResponse(description string, schema *huma.Schema) *huma.Response {
 	return &huma.Response{Description: description, Content: map[string]*huma.MediaType{"application/json": {Schema: schema}}}
 }
 
-// ListOf is the schema of a list.
+// ListOf returns the schema of a list.
 func ListOf(item *huma.Schema) *huma.Schema {
 	return &huma.Schema{
 		Type: huma.TypeObject, Required: []string{"items", "resource_version"},
@@ -88,7 +88,7 @@ func ListOf(item *huma.Schema) *huma.Schema {
 	}
 }
 
-// DescribeBody documents the body of an operation that has been registered.
+// DescribeBody documents the body of a registered operation.
 func (a *API) DescribeBody(op huma.Operation, schema *huma.Schema, required bool) {
 	path := a.huma.OpenAPI().Paths[op.Path]
 	registered := path.Put
@@ -103,7 +103,7 @@ func (a *API) DescribeBody(op huma.Operation, schema *huma.Schema, required bool
 	}
 }
 
-// Schema describes a type in the OpenAPI document.
+// Schema returns the schema of a type in the OpenAPI document.
 func (a *API) Schema(value any) *huma.Schema {
 	return a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeOf(value), true, "")
 }

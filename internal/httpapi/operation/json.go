@@ -11,7 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/jsonform"
 )
 
-// EncodeJSON renders an answer; what the API shows always has a JSON form.
+// EncodeJSON encodes a response; everything that the API shows can be encoded.
 func EncodeJSON(v any) []byte {
 	text, err := jsonform.Marshal(v)
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// API is where operations are registered.
+// API registers operations.
 type API struct {
 	huma huma.API
-	// MaxBody is how large the body of a request may be.
+	// MaxBody is the maximum size of a request body.
 	MaxBody int64
 	answer  func(ctx context.Context, err error) *problem.Problem
 }
@@ -25,7 +25,7 @@ type API struct {
 // atLeader marks operations in huma.Operation.Metadata.
 const atLeader = "at-leader"
 
-// AtLeader is an operation that only the server that decides can answer.
+// AtLeader marks an operation that only the leader can serve.
 func AtLeader(op huma.Operation) huma.Operation {
 	return mark(op, atLeader)
 }
@@ -39,8 +39,8 @@ func mark(op huma.Operation, as string) huma.Operation {
 	return op
 }
 
-// PassOn has elsewhere answer the operations that are AtLeader, where it reports true.
-// It is called before they are registered.
+// PassOn makes elsewhere serve the operations marked with AtLeader; it returns false if this server
+// must serve the request. It must be called before they are registered.
 func (a *API) PassOn(elsewhere func(w http.ResponseWriter, r *http.Request) bool) {
 	a.huma.UseMiddleware(func(ctx huma.Context, next func(huma.Context)) {
 		if ctx.Operation().Metadata[atLeader] == true {
@@ -52,28 +52,28 @@ func (a *API) PassOn(elsewhere func(w http.ResponseWriter, r *http.Request) bool
 	})
 }
 
-// New puts operations on a mux. answer turns an error of an operation into its problem,
-// and logs it.
+// New returns an API that registers operations on a mux. answer converts an error of an operation
+// to a problem, and logs it.
 func New(mux *http.ServeMux, config huma.Config, maxBody int64, answer func(ctx context.Context, err error) *problem.Problem) *API {
 	return &API{huma: humago.New(mux, config), MaxBody: maxBody, answer: answer}
 }
 
-// Document is the OpenAPI document of what has been registered.
+// Document returns the OpenAPI document of the registered operations.
 func (a *API) Document() *huma.OpenAPI { return a.huma.OpenAPI() }
 
-// Problem is the answer to an error of a handler that is no operation.
+// Problem converts an error of a handler that is not an operation.
 func (a *API) Problem(ctx context.Context, err error) *problem.Problem { return a.answer(ctx, err) }
 
-// Refuse answers with an error in place of an operation, from its middleware.
+// Refuse responds with an error from the middleware of an operation.
 func (a *API) Refuse(ctx huma.Context, status int, detail string) {
-	_ = huma.WriteErr(a.huma, ctx, status, detail) // the client went away: there is nobody to tell
+	_ = huma.WriteErr(a.huma, ctx, status, detail) // fails if the client has gone away
 }
 
 // mayEndToken marks operations in huma.Operation.Metadata.
 const mayEndToken = "may-end-token"
 
-// MayEndToken is an operation after which the right of who asked may have ended by that
-// very request: who makes the first token, or revokes their own.
+// MayEndToken marks an operation that may end the requester's own access: creating the first token,
+// or revoking their own.
 func MayEndToken(op huma.Operation) huma.Operation {
 	return mark(op, mayEndToken)
 }
@@ -88,7 +88,7 @@ func Register[I, O any](a *API, op huma.Operation, handle func(context.Context, 
 			return nil, a.answer(ctx, err)
 		}
 		out, err := handle(ctx, in)
-		// After a long wait what was to be written is, and is not shown.
+		// After a long wait the write has happened, but its result must not be shown.
 		if err == nil && !own && auth.Ended(ctx) {
 			err = auth.ErrEnded
 		}
@@ -101,8 +101,8 @@ func Register[I, O any](a *API, op huma.Operation, handle func(context.Context, 
 	return guarded
 }
 
-// Target is the object or collection that the path of a request names. Its
-// parameters depend on the kind, so the operation documents them.
+// Target is the object or collection in a path. Its parameters depend on the kind, so the operation
+// documents them.
 type Target struct {
 	Namespace string // or the cluster that the object belongs to
 	Name      string
@@ -114,13 +114,13 @@ func (t *Target) Resolve(ctx huma.Context) []error {
 	return nil
 }
 
-// Key is the key of the object.
+// Key returns the key of the object.
 func (t *Target) Key(kind api.Kind) api.Key {
 	return api.Key{Kind: kind, Namespace: t.Namespace, Name: t.Name}
 }
 
-// Addressable reports whether an object of this key can exist at all. A path
-// may hold anything, "../x" among it, and the store builds its keys from it.
+// Addressable reports whether an object with this key can exist. A path may contain anything,
+// including "../x", and the store derives its keys from it.
 func Addressable(key api.Key) bool {
 	return len(validation.IsDNS1123Label(key.Name)) == 0 &&
 		(key.Namespace == "" || len(validation.IsDNS1123Label(key.Namespace)) == 0)

@@ -8,13 +8,13 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 )
 
-// How long requests wait.
+// Wait times of requests.
 const (
 	DefaultWait = 10 * time.Second
 	MaxWait     = 60 * time.Second
 )
 
-// ParseWait reads the time that a request wants to wait for what follows from it.
+// ParseWait parses how long a request waits for what follows from it.
 func ParseWait(text string, absent time.Duration) (time.Duration, error) {
 	if text == "" {
 		return absent, nil
@@ -38,6 +38,5 @@ func ParseRevision(field, text string) (int64, error) {
 	return revision, nil
 }
 
-// MaxPage is how many objects one page has at most, and how many it has where
-// the request names no limit.
+// MaxPage is the maximum number of objects on a page, and the default.
 const MaxPage = 5000

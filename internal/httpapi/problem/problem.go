@@ -1,5 +1,5 @@
-// Package problem turns errors into the documents that clients of the API get
-// (RFC 9457): Of is the one place where an error becomes an answer.
+// Package problem converts errors to problem documents for clients (RFC 9457). All conversions are
+// in Of.
 package problem
 
 import (
@@ -20,25 +20,25 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// Problem is an error answer on its way to the client.
+// Problem is an error response.
 type Problem struct {
 	api.Problem
 	header http.Header
 }
 
-// GetStatus tells huma the status code.
+// GetStatus returns the status code for huma.
 func (p *Problem) GetStatus() int { return p.Status }
 
-// GetHeaders tells huma the extra headers.
+// GetHeaders returns the additional headers for huma.
 func (p *Problem) GetHeaders() http.Header { return p.header }
 
-// ContentType is the media type of RFC 9457.
+// ContentType returns the media type of RFC 9457.
 func (p *Problem) ContentType(string) string { return MediaType }
 
-// MediaType is that of every problem.
+// MediaType is the media type of problems.
 const MediaType = "application/problem+json"
 
-// New is a problem of a type, with the status that the type has.
+// New returns a problem of a type, with its status.
 func New(t api.ProblemType, format string, args ...any) *Problem {
 	info, _ := api.LookupProblem(t)
 	return &Problem{Problem: api.Problem{
@@ -46,7 +46,7 @@ func New(t api.ProblemType, format string, args ...any) *Problem {
 	}}
 }
 
-// WithHeader sets a header of the answer.
+// WithHeader sets a header of the response.
 func (p *Problem) WithHeader(name, value string) *Problem {
 	if p.header == nil {
 		p.header = http.Header{}
@@ -55,31 +55,31 @@ func (p *Problem) WithHeader(name, value string) *Problem {
 	return p
 }
 
-// Damaged is the answer about an object that is damaged in the store.
+// Damaged returns the problem for an object that is damaged in the store.
 func Damaged(key api.Key) *Problem {
 	return New(api.ProblemDamaged, "%s is damaged in the store: write it again with PUT or delete it, or restore a backup; until then decisions that rest on it stay as they are", key)
 }
 
-// Challenge asks for a token. It tells a client that its token is the matter, also
-// where the answer is that there were too many such requests: repeating does not help.
+// Challenge requests a token. It tells clients that their token is the problem, even if the status
+// is 429 because of too many such requests: retrying does not help.
 const Challenge = `Bearer realm="scheduler"`
 
-// Unauthorized is a 401.
+// Unauthorized returns a 401.
 func Unauthorized(detail string) *Problem {
 	return New(api.ProblemUnauthenticated, "%s", detail).WithHeader("WWW-Authenticate", Challenge)
 }
 
-// Unavailable is a 503: the request may be repeated in a moment.
+// Unavailable returns a 503: the request may be retried in a moment.
 func Unavailable(detail string) *Problem {
 	return New(api.ProblemUnavailable, "%s", detail).WithHeader("Retry-After", "1")
 }
 
-// Invalid is a 422 about one field.
+// Invalid returns a 422 about one field.
 func Invalid(field, format string, args ...any) *Problem {
 	return InvalidFields(api.FieldErrors{{Field: field, Message: fmt.Sprintf(format, args...)}})
 }
 
-// InvalidFields is a 422 about fields.
+// InvalidFields returns a 422 about several fields.
 func InvalidFields(fields api.FieldErrors) *Problem {
 	p := New(api.ProblemInvalid, "the request has an invalid field")
 	if len(fields) != 1 {
@@ -89,7 +89,7 @@ func InvalidFields(fields api.FieldErrors) *Problem {
 	return p
 }
 
-// The errors that huma itself makes take our form, too.
+// Errors created by huma have the same form.
 func init() {
 	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
 		var fields api.FieldErrors
@@ -108,8 +108,8 @@ func init() {
 	}
 }
 
-// humaField drops the part of the request from huma's location of an error; the
-// name of the parameter says enough.
+// humaField removes the part of the request from huma's location of an error; the name of the
+// parameter is enough.
 func humaField(location string) string {
 	for _, part := range []string{"body.", "query.", "path.", "header."} {
 		if rest, ok := strings.CutPrefix(location, part); ok {
@@ -119,7 +119,7 @@ func humaField(location string) string {
 	return location
 }
 
-// Of is the one place where an error becomes an answer.
+// Of converts an error to a problem. It is the only place that does.
 func Of(err error) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return p
@@ -174,7 +174,7 @@ func Of(err error) *Problem {
 	return New(api.ProblemInternal, "the server failed; its log says why")
 }
 
-// Redacted is a problem that repeats nothing that looks like a secret in a wrong place.
+// Redacted returns the problem with misplaced secrets redacted.
 func (p *Problem) Redacted() *Problem {
 	shown := *p
 	shown.Detail = api.Redact(p.Detail)
@@ -185,8 +185,7 @@ func (p *Problem) Redacted() *Problem {
 	return &shown
 }
 
-// Write answers outside of huma: before a route is found, or after a
-// panic.
+// Write writes a response outside of huma: before a route is found, or after a panic.
 func Write(w http.ResponseWriter, p *Problem) {
 	for name, values := range p.header {
 		w.Header()[name] = values
@@ -194,9 +193,9 @@ func Write(w http.ResponseWriter, p *Problem) {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(p.Redacted()) // texts and numbers always have a JSON form
+	_ = encoder.Encode(p.Redacted()) // strings and numbers can always be encoded
 	w.Header().Set("Content-Type", MediaType)
 	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
 	w.WriteHeader(p.Status)
-	_, _ = w.Write(body.Bytes()) // the client went away: there is nobody to tell
+	_, _ = w.Write(body.Bytes()) // fails if the client has gone away
 }

@@ -12,32 +12,31 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// Keeper keeps promises: it has the decision made again, compares it with the one that
-// was shown, and returns the writes that store it.
+// Keeper commits promises: it makes the decision again, compares it with the one that was shown,
+// and returns the writes that store it.
 type Keeper struct {
 	Decisions Decisions
 	Fleet     *fleet.Fleet
-	// EncodeStatus is the status of an object as the store holds it.
+	// EncodeStatus returns the stored form of an object's status.
 	EncodeStatus func(object api.Object) ([]byte, error)
 }
 
-// Decisions are made as they would be made now.
+// Decisions returns decisions as they would be made now.
 type Decisions interface {
-	// Preview is the status that a placement would get, and why, if it were stored
-	// as given: with its uid, its generation, and the status it has at present.
+	// Preview returns the status that a placement would get if it were stored as given, with its
+	// UID, generation and current status, and the explanation.
 	Preview(placement *api.Placement) (status api.PlacementStatus, explanation *api.Explanation, err error)
 	// PreviewWorkload is Preview for a workload.
 	PreviewWorkload(workload *api.Workload) (status api.WorkloadStatus, explanation *api.Explanation, err error)
-	// PreviewPolicy is what becomes of every workload that follows a policy, or
-	// would if the policy were stored as given. It knows at least what the fleet
-	// shows.
+	// PreviewPolicy returns what would happen to every workload that follows a policy, or would if
+	// the policy were stored as given. It knows at least what the fleet shows.
 	PreviewPolicy(ctx context.Context, policy *api.PropagationPolicy) (map[api.Key]api.PreviewedWorkload, error)
 }
 
-// Keep gives an object the decision that was promised for it, and returns the writes that
-// store it: the status of the object, which must be of a revision, or those of the
-// workloads of a policy. promised is the object as it was shown, with bindings where it is
-// a policy. The error is a BrokenError where the decision would be another one by now.
+// Keep returns the writes that commit what was promised for an object: the status of the object,
+// which must be at a revision, or those of the workloads of a policy. promised is the object as it
+// was shown, with bindings for a policy. The error is a BrokenError if the decision would differ
+// now.
 func (k *Keeper) Keep(ctx context.Context, promised api.Object, bindings []Binding, object api.Object, statusRevision int64) ([]store.Write, error) {
 	switch object := object.(type) {
 	case *api.Placement:
@@ -77,16 +76,16 @@ func (k *Keeper) Keep(ctx context.Context, promised api.Object, bindings []Bindi
 	return []store.Write{{Key: api.KeyOf(object), Part: store.Status, Expect: statusRevision, Value: value}}, nil
 }
 
-// The most that is written together with a policy: each binding takes two of the
-// 128 operations of a transaction, the policy and its preview take the rest.
+// Limits of what is written together with a policy: each binding takes two of the 128 operations of
+// a transaction, the policy and its preview take the rest.
 const (
 	MaxBindings     = 60
 	maxBindingBytes = 512 << 10
 )
 
-// keepBindings returns the writes that give workloads the previewed bindings
-// together with their policy. Of more workloads than fit there are none: they
-// are decided anew once the policy is written.
+// keepBindings returns the writes that store the previewed bindings of workloads together with
+// their policy. If there are more workloads than fit, it returns none: they are decided again once
+// the policy is written.
 func (k *Keeper) keepBindings(ctx context.Context, promised []Binding, policy *api.PropagationPolicy) ([]store.Write, error) {
 	for {
 		before := k.Fleet.Snapshot()
@@ -101,8 +100,7 @@ func (k *Keeper) keepBindings(ctx context.Context, promised []Binding, policy *a
 		if err != nil || len(writes) == 0 {
 			return nil, err
 		}
-		// What is the same before and after the bindings were made is what they were
-		// made from.
+		// What is the same before and after the bindings were made is what they were based on.
 		if after := k.Fleet.Snapshot(); same(before, after, maps.Keys(workloads)) {
 			return writes, nil
 		}
@@ -112,7 +110,7 @@ func (k *Keeper) keepBindings(ctx context.Context, promised []Binding, policy *a
 	}
 }
 
-// same reports whether two snapshots show the same objects for keys.
+// same reports whether two snapshots contain the same objects for some keys.
 func same(before, after *fleet.Snapshot, keys iter.Seq[api.Key]) bool {
 	for key := range keys {
 		if before.Get(key) != after.Get(key) {
@@ -122,15 +120,15 @@ func same(before, after *fleet.Snapshot, keys iter.Seq[api.Key]) bool {
 	return true
 }
 
-// bindingWrites are the writes of every status that changes, each only while the
-// workload is as a snapshot shows it.
+// bindingWrites returns the writes of every status that changes, on the condition that the workload
+// is as in the snapshot.
 func (k *Keeper) bindingWrites(snapshot *fleet.Snapshot, workloads map[api.Key]api.PreviewedWorkload) ([]store.Write, error) {
 	var writes []store.Write
 	size := 0
 	for _, key := range sortedKeys(workloads) {
 		entry := snapshot.Get(key)
 		if entry == nil {
-			continue // it is newer than the snapshot, so this is tried again
+			continue // it is newer than the snapshot, so this is retried
 		}
 		was, err := k.EncodeStatus(entry.Object)
 		if err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// placement is the status that a placement gets now, as it was shown: the clusters are
-// in the order of the promise. The error is a BrokenError where they are others.
+// placement returns the status that a placement gets now in the form that was shown: the clusters
+// are in the order of the promise. The error is a BrokenError if the clusters differ.
 func placement(promised *api.PlacementStatus, now api.PlacementStatus) (api.PlacementStatus, error) {
 	if !sameDecision(promised, &now) {
 		return now, &BrokenError{Names(promised.Clusters), Names(now.Clusters)}
@@ -15,9 +15,8 @@ func placement(promised *api.PlacementStatus, now api.PlacementStatus) (api.Plac
 	return inOrder(now, promised.Clusters), nil
 }
 
-// sameDecision reports whether two statuses choose the same clusters. The order
-// follows from scores, which move all the time; it matters only where it divides
-// the clusters into groups.
+// sameDecision reports whether two statuses choose the same clusters. The order depends on scores,
+// which change all the time; it matters only if it divides the clusters into groups.
 func sameDecision(a, b *api.PlacementStatus) bool {
 	if len(a.DecisionGroups) > 0 || len(b.DecisionGroups) > 0 {
 		return slices.Equal(a.Clusters, b.Clusters) && slices.EqualFunc(a.DecisionGroups, b.DecisionGroups, func(x, y api.ChosenGroup) bool {
@@ -28,7 +27,7 @@ func sameDecision(a, b *api.PlacementStatus) bool {
 	return slices.Equal(x, y)
 }
 
-// inOrder is a status with its clusters in the order that was shown.
+// inOrder returns a status with its clusters in the order that was shown.
 func inOrder(status api.PlacementStatus, clusters []string) api.PlacementStatus {
 	if slices.Equal(status.Clusters, clusters) {
 		return status

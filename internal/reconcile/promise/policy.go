@@ -9,15 +9,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Binding is what becomes of a workload when a policy is written.
+// Binding is the result for a workload when a policy is written.
 type Binding struct {
 	api.PreviewedBinding
-	// Scheduled says that the workload has a place for all of its replicas then.
+	// Scheduled says that all replicas of the workload then have a place.
 	Scheduled bool `json:"scheduled"`
 }
 
-// Bindings is what becomes of workloads when a policy is written, in the order of their
-// names.
+// Bindings returns the results for workloads when a policy is written, ordered by name.
 func Bindings(workloads map[api.Key]api.PreviewedWorkload) []Binding {
 	bindings := make([]Binding, 0, len(workloads))
 	for _, key := range sortedKeys(workloads) {
@@ -34,8 +33,8 @@ func Bindings(workloads map[api.Key]api.PreviewedWorkload) []Binding {
 	return bindings
 }
 
-// compareBindings is a BrokenError that names a workload whose binding is not the one that was
-// promised.
+// compareBindings returns a BrokenError that names a workload whose binding differs from the
+// promised one.
 func compareBindings(promised, now []Binding) error {
 	was, is := byWorkload(promised), byWorkload(now)
 	names := slices.AppendSeq(slices.Collect(maps.Keys(was)), maps.Keys(is))
@@ -62,7 +61,7 @@ func byWorkload(bindings []Binding) map[string]*Binding {
 	return byName
 }
 
-// text renders a binding for a message, nil for one that there is not.
+// text formats a binding, which may be nil, for a message.
 func (b *Binding) text() string {
 	switch {
 	case b == nil:
@@ -73,8 +72,8 @@ func (b *Binding) text() string {
 	return "on " + replicasText(b.Replicas)
 }
 
-// Shown are the bindings that a reader may know of, whether all of those that follow the
-// policy have a place for all replicas, and a sentence that sums them up.
+// Shown returns the bindings that a reader may know of, whether all replicas of those that follow
+// the policy have a place, and a summary.
 func Shown(bindings []Binding, sees func(workload string) bool) (shown []api.PreviewedBinding, satisfied bool, summary string) {
 	claimed, moved, left := 0, 0, 0
 	satisfied = true

@@ -1,6 +1,6 @@
-// Package promise keeps the promises of previews: it checks whether the decision that
-// would be made now is still the one that was shown, and what must be written to commit
-// it. It makes no decisions itself.
+// Package promise commits the promises of previews: it checks whether the decision that would be
+// made now is still the one that was shown, and what must be written to commit it. It makes no
+// decisions itself.
 package promise
 
 import (
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// BrokenError says that a decision would be another one by now.
+// BrokenError says that a decision would differ now.
 type BrokenError struct {
 	Was, Is string
 }
@@ -18,7 +18,7 @@ func (e *BrokenError) Error() string {
 	return fmt.Sprintf("the fleet changed since the preview: plan again: it showed %s, and the decision would now be %s", e.Was, e.Is)
 }
 
-// Names renders names for a message; of very many it shows the first.
+// Names formats names for a message; of very many it shows the first.
 func Names(names []string) string {
 	const most = 20
 	if len(names) > most {

@@ -9,8 +9,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// workload is a BrokenError where the binding of a workload is now another one than was
-// promised.
+// workload returns a BrokenError if the binding of a workload now differs from the promised one.
 func workload(promised, now *api.WorkloadStatus) error {
 	if !sameBinding(promised, now) {
 		return &BrokenError{bindingText(promised), bindingText(now)}
@@ -18,16 +17,15 @@ func workload(promised, now *api.WorkloadStatus) error {
 	return nil
 }
 
-// sameBinding reports whether two statuses of a workload are the same decision.
-// The policy and the affinity group are part of it: they say what happens when a
-// cluster is lost.
+// sameBinding reports whether two statuses of a workload are the same decision. The policy and the
+// affinity group are part of it, because they determine what happens when a cluster is lost.
 func sameBinding(a, b *api.WorkloadStatus) bool {
 	return a.Policy == b.Policy && a.ObservedAffinity == b.ObservedAffinity &&
 		maps.Equal(Replicas(a), Replicas(b)) && maps.Equal(a.Evicting(), b.Evicting()) &&
 		maps.Equal(flavorByCluster(a), flavorByCluster(b))
 }
 
-// bindingText renders the binding of a workload for a message.
+// bindingText formats the binding of a workload for a message.
 func bindingText(status *api.WorkloadStatus) string {
 	text := replicasText(Replicas(status))
 	if flavors := flavorByCluster(status); len(flavors) > 0 {
@@ -49,7 +47,7 @@ func bindingText(status *api.WorkloadStatus) string {
 	return text + " under policy " + strconv.Quote(status.Policy)
 }
 
-// Replicas is where a workload runs.
+// Replicas returns the replicas of a workload by cluster.
 func Replicas(status *api.WorkloadStatus) map[string]int64 {
 	replicas := make(map[string]int64, len(status.Clusters))
 	for _, c := range status.Clusters {
@@ -58,7 +56,7 @@ func Replicas(status *api.WorkloadStatus) map[string]int64 {
 	return replicas
 }
 
-// flavorByCluster is what machines a workload has, where it has any.
+// flavorByCluster returns the flavors of a workload's replicas by cluster, if they have any.
 func flavorByCluster(status *api.WorkloadStatus) map[string]string {
 	flavors := map[string]string{}
 	for _, c := range status.Clusters {
@@ -69,7 +67,7 @@ func flavorByCluster(status *api.WorkloadStatus) map[string]string {
 	return flavors
 }
 
-// replicasText renders replicas by cluster for a message.
+// replicasText formats replicas by cluster for a message.
 func replicasText(replicas map[string]int64) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(replicas)) {
