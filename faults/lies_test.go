@@ -13,9 +13,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 )
 
-// TestOraclesCatchLies shows every oracle the truth, which it must believe, and
+// TestOraclesDetectViolations shows every oracle the truth, which it must believe, and
 // lies, which it must not.
-func TestOraclesCatchLies(t *testing.T) {
+func TestOraclesDetectViolations(t *testing.T) {
 	key := api.Key{Kind: api.KindPlacement, Namespace: namespace, Name: "p"}
 	object := func(number int64, change ...func(*api.Placement)) *api.Placement {
 		p := placement("p", "g1", 2, number)
@@ -171,8 +171,8 @@ func oneHistory(history ...porcupine.Operation) error {
 	return nil
 }
 
-// TestOneFaultAtLeast: the test of a row in which nothing happened fails.
-func TestOneFaultAtLeast(t *testing.T) {
+// TestRowWithoutAFaultFails: the test of a row in which nothing happened fails.
+func TestRowWithoutAFaultFails(t *testing.T) {
 	probe := &recorder{TB: t}
 	f := &fault{t: probe}
 	f.verdict(row{number: 1})

@@ -33,9 +33,9 @@ type acknowledgement struct {
 	inFlight  int // the number in a write without an answer; 0 = none
 }
 
-// TestKillLosesAndMovesNothing kills the server again and again in the middle of
+// TestKillLosesNoDataAndMovesNoPlacement kills the server again and again in the middle of
 // many writes.
-func TestKillLosesAndMovesNothing(t *testing.T) {
+func TestKillLosesNoDataAndMovesNoPlacement(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := startServer(t, dir)

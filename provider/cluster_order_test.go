@@ -17,7 +17,7 @@ import (
 
 // The order of zones and taints means nothing, in the configuration and in the
 // answers of the server.
-func TestAccClusterOrderMeansNothing(t *testing.T) {
+func TestAccClusterOrderDoesNotMatter(t *testing.T) {
 	f := newFleet(t)
 	east := "scheduler_cluster.east"
 	cluster := func(zones, taints string) string {

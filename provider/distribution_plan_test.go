@@ -145,7 +145,7 @@ func (v *validation) warningsOf(t *testing.T, resourceType string, config tftype
 
 // What a configuration says and hardly means is a warning at the attribute, and
 // nothing is said about what is not known yet.
-func TestConfigurationsThatAreDoubted(t *testing.T) {
+func TestSuspiciousConfigurationsWarn(t *testing.T) {
 	v := newValidation(t)
 	cluster := func(spot, kubernetes doc) doc {
 		config := doc{"name": "east"}

@@ -24,7 +24,7 @@ func writeCertificate(t *testing.T, certificateFile, keyFile string, notAfter ti
 // A certificate that has expired, or expires tomorrow, is a warning in the log, in
 // the metrics and in readiness, which it does not fail; a renewed one ends that
 // without a restart.
-func TestExpiringCertificatesAreWarnedOf(t *testing.T) {
+func TestExpiringCertificatesAreLogged(t *testing.T) {
 	dir := t.TempDir()
 	certificate, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	tomorrow := time.Now().Add(24 * time.Hour)

@@ -60,9 +60,9 @@ func leaderOf(t *testing.T, servers []*runningServer) (leader int) {
 	return leader
 }
 
-// TestServersAreAClusterByThemselves: without an etcd of their own, they share a fleet as
+// TestServersRunTheirOwnEtcdCluster: without an etcd of their own, they share a fleet as
 // servers on an external one do.
-func TestServersAreAClusterByThemselves(t *testing.T) {
+func TestServersRunTheirOwnEtcdCluster(t *testing.T) {
 	configs := clusterConfigs(t, 3)
 	servers := startAll(t, configs)
 	fillFleet(servers[1], 90, 10)

@@ -221,7 +221,7 @@ func damagedWorld(t *testing.T) (dataDir string, keys []api.Key, before map[stri
 
 // Whichever object is damaged: it is named wherever one looks, every other is as
 // it was, no decision moves, new decisions are made, and a PUT or DELETE mends it.
-func TestDamagedObjectIsNamedAndCostsNobodyElse(t *testing.T) {
+func TestDamagedObjectIsNamedAndAffectsNoOther(t *testing.T) {
 	t.Parallel()
 	dataDir, keys, before := damagedWorld(t)
 	for _, key := range keys {
@@ -326,7 +326,7 @@ func TestPutMendsADamagedObject(t *testing.T) {
 
 // A watch tells that a move is no longer held back, although nothing of the placement is
 // written: its decision stays as it was.
-func TestAWatchTellsWhatNoWriteTells(t *testing.T) {
+func TestWatchSendsUnstoredChanges(t *testing.T) {
 	t.Parallel()
 	dataDir, _, _ := damagedWorld(t)
 	flipStored(t, dataDir, "spec", api.Key{Kind: api.KindCluster, Name: "a"})
@@ -359,7 +359,7 @@ func TestAWatchTellsWhatNoWriteTells(t *testing.T) {
 }
 
 // With the only token damaged nobody gets in; least of all everybody.
-func TestDamagedTokenLetsNobodyIn(t *testing.T) {
+func TestDamagedTokenIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	text := strings.TrimSpace(mustCommand(t, "token", "create", "--data-dir", dir, "--role", "admin"))
 	token := text[strings.LastIndexAny(text, " \n")+1:]

@@ -134,9 +134,9 @@ func TestTwoServersShareAStore(t *testing.T) {
 	}
 }
 
-// TestServerMovesToAnEtcdCluster with the commands of the guide, and back: nothing is lost,
+// TestMigrationToAnEtcdCluster with the commands of the guide, and back: nothing is lost,
 // no decision moves, and what clients hold of the store stays true.
-func TestServerMovesToAnEtcdCluster(t *testing.T) {
+func TestMigrationToAnEtcdCluster(t *testing.T) {
 	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "backup.tar")
 	s := start(t, testConfig(dir))

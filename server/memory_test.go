@@ -35,7 +35,7 @@ func TestMemoryIsGivenBackAtRest(t *testing.T) {
 }
 
 // A small server is spared the collections that a large one needs to fit.
-func TestGarbageBesideALargeFleet(t *testing.T) {
+func TestInvalidRequestsBesideALargeFleet(t *testing.T) {
 	for live, want := range map[uint64]int{0: 100, 100 << 20: 100, 128 << 20: 50, 8 << 30: 50} {
 		if got := garbagePercent(live); got != want {
 			t.Errorf("beside %d MiB there may be %d %% of garbage, want %d", live>>20, got, want)

@@ -20,7 +20,7 @@ const hostile = "x\x1b[2J\r\nforged\tcell\u202eetirw\u009b31m\x7f\u200b"
 
 // What others have written is escaped wherever a command prints it, and JSON says
 // what it said.
-func TestWhatCommandsPrintIsEscaped(t *testing.T) {
+func TestCommandOutputIsEscaped(t *testing.T) {
 	answers := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.Method == http.MethodPost {

@@ -7,9 +7,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// TestWhoMayDoWhat goes through all roles, for all namespaces and for one, and objects
+// TestRolePermissions goes through all roles, for all namespaces and for one, and objects
 // of nobody, of one namespace and of two.
-func TestWhoMayDoWhat(t *testing.T) {
+func TestRolePermissions(t *testing.T) {
 	everybodys := &api.Cluster{Kind: api.KindCluster, Metadata: api.Metadata{Name: "c"}}
 	of := func(namespaces ...string) *api.Cluster {
 		cluster := &api.Cluster{Kind: api.KindCluster, Metadata: api.Metadata{Name: "c"}}

@@ -20,7 +20,7 @@ func givingUp(o *client.Options) { o.GiveUp = true }
 
 // Whoever has no good token is told once: neither the calls that follow nor those
 // that wait for their turn ask again.
-func TestRefusedLoginEndsTheRun(t *testing.T) {
+func TestRefusedLoginFailsLaterCalls(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		status int
@@ -74,7 +74,7 @@ func TestBusyServerIsAskedAgain(t *testing.T) {
 
 // A server that goes away while many calls are under way costs each of them its
 // own retries at most; what comes later is not sent.
-func TestLostServerEndsTheRun(t *testing.T) {
+func TestLostServerFailsLaterCalls(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, east())
 	}))
@@ -147,7 +147,7 @@ func TestSilentServer(t *testing.T) {
 	}
 }
 
-func TestImpossiblePort(t *testing.T) {
+func TestInvalidPort(t *testing.T) {
 	for _, endpoint := range []string{"http://localhost:99999", "http://localhost:0", "https://[::1]:65536"} {
 		if _, err := client.New(client.Options{Endpoint: endpoint}); err == nil || !strings.Contains(err.Error(), "1 to 65535") {
 			t.Errorf("%s gives %v", endpoint, err)

@@ -27,9 +27,9 @@ type toyOut struct {
 // toyCase is one whose expectation a player may compare more or less exactly.
 var toyCase = Case{ID: "toy-1", Group: "toy", Raw: json.RawMessage(`{"id":"toy-1","in":{"a":1,"b":[{"c":"x","d":"y"}]},"out":{"sum":1,"names":["x","y"],"of":{"x":1}}}`)}
 
-// TestWhatIsNotReadIsFound: a part of the input that nobody reads is found, at any
+// TestUnreadFieldsAreFound: a part of the input that nobody reads is found, at any
 // depth, and so is one that is not known.
-func TestWhatIsNotReadIsFound(t *testing.T) {
+func TestUnreadFieldsAreFound(t *testing.T) {
 	for name, tt := range map[string]struct {
 		raw  string
 		read func(in *toyIn)
@@ -70,9 +70,9 @@ func TestWhatIsNotReadIsFound(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotComparedIsFound: a player that does not compare a part of the
+// TestFieldsNotComparedAreFound: a player that does not compare a part of the
 // expectation exactly holds with another one.
-func TestWhatIsNotComparedIsFound(t *testing.T) {
+func TestFieldsNotComparedAreFound(t *testing.T) {
 	exact := toyOut{Sum: 1, Names: []string{"x", "y"}, Of: map[string]int{"x": 1}}
 	for name, tt := range map[string]struct {
 		agrees func(out *toyOut) bool
@@ -140,9 +140,9 @@ func TestWhatIsNotComparedIsFound(t *testing.T) {
 	}
 }
 
-// TestLoose: a pattern covers what is below it, and one change alone where it says
+// TestLoosePatterns: a pattern covers what is below it, and one change alone where it says
 // so.
-func TestLoose(t *testing.T) {
+func TestLoosePatterns(t *testing.T) {
 	suite := Suite{Loose: map[string]string{"K*/scores": "all", "K2/names/* +another order": "order"}}
 	for _, tt := range []struct {
 		at, change string

@@ -18,9 +18,9 @@ type toyDocument struct {
 
 const toyFile = `{"count":1,"cases":[{"id":"own-1","kind":"toy","name":"n","source":"s","a":1,"b":{"C":"x","D":"y"}}]}`
 
-// TestUnread: a field that is not laid before anybody is found, unless it means
+// TestUnreadFields: a field that is not laid before anybody is found, unless it means
 // nothing.
-func TestUnread(t *testing.T) {
+func TestUnreadFields(t *testing.T) {
 	cases, err := ReadCases[toyDocument]("nobody", []byte(toyFile))
 	if err != nil || len(cases) != 1 || cases[0].ID != "own-1" || len(cases[0].Raw) == 0 {
 		t.Fatalf("read %+v, %v", cases, err)

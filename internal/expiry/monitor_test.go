@@ -26,7 +26,7 @@ func issue(t *testing.T, name string, from, to time.Time) *certtest.Certificate 
 
 // A certificate is told of when it comes close to its end, when it is over, and
 // once a day in between; a renewed one ends that.
-func TestCertificatesAreToldOfInTime(t *testing.T) {
+func TestExpiringCertificatesAreReportedInTime(t *testing.T) {
 	now := start
 	current := issue(t, "api", start.Add(-time.Hour), start.Add(31*24*time.Hour))
 	var failure error

@@ -59,7 +59,7 @@ func TestAPanicBecomesAnError(t *testing.T) {
 }
 
 // What nobody listens to is confined all the same.
-func TestNobodyNeedsToListen(t *testing.T) {
+func TestPanicWithoutARecorder(t *testing.T) {
 	var none *Recorder
 	if none.Component("x").Go("y", func() { panic("z") }) || len(none.Down()) > 0 {
 		t.Error("it came to its end")

@@ -19,7 +19,7 @@ func (c poisonedCodec) DecodeSpec(kind api.Kind, value []byte) (api.Object, erro
 }
 
 // A panic over one record costs that object its newest version; the picture goes on.
-func TestAPanicOverARecordCostsThatOne(t *testing.T) {
+func TestPanicOnARecordDropsOnlyThatRecord(t *testing.T) {
 	b := start(t, func(o *Options) { o.Codec = poisonedCodec{o.Codec} })
 	var last int64
 	for _, name := range []string{"a", "poison", "b"} {

@@ -10,8 +10,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 )
 
-// TestAnOperationThatDeclaresNoAccessIsForNobody, administrators included.
-func TestAnOperationThatDeclaresNoAccessIsForNobody(t *testing.T) {
+// TestOperationWithoutAccessRuleIsForbidden, administrators included.
+func TestOperationWithoutAccessRuleIsForbidden(t *testing.T) {
 	s := startServer(t, authenticated)
 	s.token = s.addToken(auth.RoleAdmin)
 	handle := func(context.Context, *struct{}) (*struct{}, error) { return nil, nil }

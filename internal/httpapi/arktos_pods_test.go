@@ -56,7 +56,7 @@ func TestPodsGetSites(t *testing.T) {
 
 // A pod goes where it is rated best, also where another site has more room: it is
 // not shared among sites.
-func TestPodsGoBesideWhatTheyWant(t *testing.T) {
+func TestStackAffinityOfPods(t *testing.T) {
 	s := startSites(t)
 	s.addPodOf(`{"name":"database","flavor":"m1.small","selector":{"site_id":"West--az2"}}`)
 	if p := s.addPodOf(`{"name":"web","flavor":"m1.small","selector":{"stack_affinity":["database"]}}`); p.SiteID != "West--az2" {
@@ -116,7 +116,7 @@ func podNames(list arktos.PodList) []string {
 	return names
 }
 
-func TestPodsThatMakeNoSense(t *testing.T) {
+func TestInvalidPods(t *testing.T) {
 	s := startGlobal(t)
 	for body, field := range map[string]string{
 		``: "", `null`: "", `{`: "", `{"name":"\u0000"}`: "",
@@ -222,7 +222,7 @@ func TestAllocationsAreAllOrNothing(t *testing.T) {
 	s.expect(404, http.MethodGet, podsPath+"/name/a", "")
 }
 
-func TestAllocationsThatMakeNoSense(t *testing.T) {
+func TestInvalidAllocations(t *testing.T) {
 	s := startGlobal(t)
 	for body, field := range map[string]string{
 		`[]`: "", `{`: "",

@@ -241,7 +241,7 @@ func TestConcurrentPushesLoseNothing(t *testing.T) {
 	}
 }
 
-func TestTwoClustersDoNotGetOneSiteAtOnce(t *testing.T) {
+func TestSiteIsGivenToOneCluster(t *testing.T) {
 	s := startGlobal(t)
 	statuses := make([]int, 8)
 	var registering sync.WaitGroup
@@ -262,7 +262,7 @@ func TestTwoClustersDoNotGetOneSiteAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhoMayUseTheGlobalScheduler(t *testing.T) {
+func TestGlobalSchedulerPermissions(t *testing.T) {
 	s := startGlobal(t)
 	s.mustPut("/v1/clusters/shop-1", `{"spec":{"namespace":"shop","region":"West","zones":["az1"]}}`)
 	s.mustPut("/v1/clusters/bank-1", `{"spec":{"namespace":"bank","region":"West","zones":["az2"]}}`)

@@ -37,7 +37,7 @@ func (b breakingStore) Backup(_ context.Context, w io.Writer) error {
 	return errors.Join(store.ErrUnavailable, errors.New("broken"))
 }
 
-func TestHalfABackupDoesNotLookWhole(t *testing.T) {
+func TestInterruptedBackupFails(t *testing.T) {
 	s := startServer(t, func(o *Options) { o.Store = breakingStore{o.Store, 100_000} })
 	if _, err := s.try(context.Background(), http.MethodGet, "/v1/backup", ""); err == nil {
 		t.Error("the client believes that it has a backup")

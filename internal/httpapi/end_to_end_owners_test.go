@@ -13,7 +13,7 @@ import (
 
 // A cluster of some namespaces is theirs alone: whoever acts for another one
 // neither gets a workload there nor learns of it, however they ask.
-func TestAClusterOfSomeNamespacesIsTheirsAlone(t *testing.T) {
+func TestClusterOfNamespacesIsUsedOnlyByThem(t *testing.T) {
 	s := startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true}, authenticated)
 	admin := s.addToken(auth.RoleAdmin)
 	s.token = admin

@@ -54,7 +54,7 @@ func (w world) policy(namespace, name string) string {
 
 // In a fleet where nothing else happens, whatever was previewed is what the
 // write commits, and the decisions made from it change nothing.
-func TestWhatIsPreviewedIsWhatBecomes(t *testing.T) {
+func TestWritesCommitWhatWasPreviewed(t *testing.T) {
 	t.Parallel()
 	s := startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
 	for seed := range uint64(40) {

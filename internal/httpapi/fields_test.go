@@ -11,7 +11,7 @@ import (
 )
 
 // The OpenAPI document says of every field what its tags say.
-func TestFieldsAreDescribedByTheirTags(t *testing.T) {
+func TestFieldDescriptionsMatchTheirTags(t *testing.T) {
 	type property struct {
 		Description          string    `json:"description"`
 		Default              any       `json:"default"`

@@ -9,9 +9,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
-// TestSeriesNameOnlyWhatMayBeRead: a token of a namespace is not shown the names of
+// TestSeriesShowOnlyReadableObjects: a token of a namespace is not shown the names of
 // what belongs to others.
-func TestSeriesNameOnlyWhatMayBeRead(t *testing.T) {
+func TestSeriesShowOnlyReadableObjects(t *testing.T) {
 	blocked := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "blocked"}, []string{"kind", "namespace", "name"})
 	ages := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "age"}, []string{"provider"})
 	ready := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "ready"}, []string{"cluster"})

@@ -48,7 +48,7 @@ type anyObject struct {
 	Status   map[string]any `json:"status"`
 }
 
-func TestEveryKindLivesItsLife(t *testing.T) {
+func TestLifecycleOfEveryKind(t *testing.T) {
 	s := startServer(t)
 	for _, info := range api.Kinds {
 		t.Run(string(info.Kind), func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 )
 
 // A secret in a wrong place of a request stands neither in the answer nor in the log.
-func TestASecretInAWrongPlaceIsNotRepeated(t *testing.T) {
+func TestMisplacedSecretIsNotRepeated(t *testing.T) {
 	const marker = "s3cr3tmarker"
 	s := startServer(t)
 	for _, r := range [][3]string{

@@ -88,9 +88,9 @@ func document(kind api.Kind, namespace, name, parts string) string {
 	return fmt.Sprintf(`{"kind":%q,"metadata":{"name":%q%s},%s}`, string(kind), name, namespace, parts)
 }
 
-// TestWhoNamesAnObjectMustBeAllowedToReadIt, by every field of every kind, in writes,
+// TestReferencesRequireReadAccess, by every field of every kind, in writes,
 // previews and simulations, whether the object exists or not.
-func TestWhoNamesAnObjectMustBeAllowedToReadIt(t *testing.T) {
+func TestReferencesRequireReadAccess(t *testing.T) {
 	s, admin, editor, viewer := startVault(t)
 	for _, f := range api.ReferenceFields() {
 		name := string(f.Kind) + " " + f.Field
@@ -161,9 +161,9 @@ func TestWhoNamesAnObjectMustBeAllowedToReadIt(t *testing.T) {
 	}
 }
 
-// TestASimulationNamesNothingHiddenInAStatus: a status says where an object is now,
+// TestSimulationStatusesHideWhatMayNotBeRead: a status says where an object is now,
 // and decisions start from that.
-func TestASimulationNamesNothingHiddenInAStatus(t *testing.T) {
+func TestSimulationStatusesHideWhatMayNotBeRead(t *testing.T) {
 	s, _, _, viewer := startVault(t)
 	s.mustPut("/v1/clusters/mine", `{"spec":{"namespace":"shop"}}`)
 	s.mustPut("/v1/namespaces/shop/workloads/mine", workloadBody)
@@ -191,9 +191,9 @@ func TestASimulationNamesNothingHiddenInAStatus(t *testing.T) {
 	}
 }
 
-// TestASimulationIsAboutWhatMayBeRead: not about what is in other namespaces, whether
+// TestSimulationOfUnreadableObjectsIsForbidden: not about what is in other namespaces, whether
 // it exists or not.
-func TestASimulationIsAboutWhatMayBeRead(t *testing.T) {
+func TestSimulationOfUnreadableObjectsIsForbidden(t *testing.T) {
 	s, _, _, viewer := startVault(t)
 	s.token = viewer
 	for _, name := range []string{"hidden", "missing"} {
@@ -281,9 +281,9 @@ func TestValuesOfMetricsStayInTheirNamespace(t *testing.T) {
 	}
 }
 
-// TestAReferenceWrittenAheadGivesNothingLater: a name may be written before anything
+// TestReferenceWrittenAheadRevealsNothing: a name may be written before anything
 // has it. If it is somebody else's then, nothing of that is shown.
-func TestAReferenceWrittenAheadGivesNothingLater(t *testing.T) {
+func TestReferenceWrittenAheadRevealsNothing(t *testing.T) {
 	s, admin, editor, viewer := startVault(t)
 	s.token = editor
 	s.mustPut("/v1/clusters/ahead", `{"spec":{"namespace":"shop","inherit_labels":true,"inherit_metrics":true,"openstack":{"cloud":"later","region":"r","availability_zone":"z"}}}`)
@@ -312,9 +312,9 @@ func TestAReferenceWrittenAheadGivesNothingLater(t *testing.T) {
 	}
 }
 
-// TestWhoTookAPlaceIsSaidToThoseWhoMayReadIt: the cluster is everybody's, the workload
+// TestPreemptorIsShownOnlyToItsReaders: the cluster is everybody's, the workload
 // that came is not.
-func TestWhoTookAPlaceIsSaidToThoseWhoMayReadIt(t *testing.T) {
+func TestPreemptorIsShownOnlyToItsReaders(t *testing.T) {
 	s, admin, _, viewer := startVault(t)
 	s.mustPut("/v1/clusters/shared", `{"spec":{"allocatable":{"cpu":"2"}}}`)
 	s.mustPut("/v1/propagation-policies/all", `{"spec":{"workload_preemption":"LowerPriority",`+deploymentSelector+`,"placement":{"cluster_affinity":{"cluster_names":["shared"]},"replica_scheduling":{}}}}`)
@@ -337,8 +337,8 @@ func TestWhoTookAPlaceIsSaidToThoseWhoMayReadIt(t *testing.T) {
 	}
 }
 
-// TestASimulationTellsNothingOfClustersOfOthers that it moves to another cloud.
-func TestASimulationTellsNothingOfClustersOfOthers(t *testing.T) {
+// TestSimulationHidesClustersOfOtherNamespaces that it moves to another cloud.
+func TestSimulationHidesClustersOfOtherNamespaces(t *testing.T) {
 	s, admin, _, viewer := startVault(t)
 	s.mustPut("/v1/clouds/open", `{"metadata":{"labels":{"tier":"gold"}},"spec":{}}`)
 	s.mustPut("/v1/clusters/waiting", `{"spec":{"namespace":"vault","cloud_constraints":{"label_constraints":["tier is tin"]}}}`)

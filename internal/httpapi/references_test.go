@@ -76,9 +76,9 @@ func TestDanglingReferencesAreConditions(t *testing.T) {
 	}
 }
 
-// TestDanglingReferencesTellNothingOfOthers: what belongs to another namespace is as if
+// TestDanglingReferencesHideOtherNamespaces: what belongs to another namespace is as if
 // it were not there, and what is wrong with its metrics is said to nobody else.
-func TestDanglingReferencesTellNothingOfOthers(t *testing.T) {
+func TestDanglingReferencesHideOtherNamespaces(t *testing.T) {
 	s := startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
 	closed := "http://127.0.0.1:9/stock-secret-path"
 	s.mustPut("/v1/clusters/theirs", `{"spec":{"namespace":"stock"}}`)

@@ -275,7 +275,7 @@ func TestScoresGoWithTheirCluster(t *testing.T) {
 
 // An agent that writes while its cluster goes either comes first, and its score
 // goes along, or is told that there is no cluster.
-func TestNoScoreOutlivesItsCluster(t *testing.T) {
+func TestScoresAreDeletedWithTheirCluster(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	for round := range 20 {
@@ -342,7 +342,7 @@ func TestTheScoreIsWrittenForTheClusterThatWasChecked(t *testing.T) {
 	}
 }
 
-func TestWhatFollowsFromAScoreIsWaitedFor(t *testing.T) {
+func TestScoreWritesWaitForTheirDecisions(t *testing.T) {
 	now := &clock{at: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)}
 	s := startServer(t, func(o *Options) { o.Now = now.now })
 	s.mustPut("/v1/clusters/c1", `{"spec":{}}`)

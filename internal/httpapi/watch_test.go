@@ -233,7 +233,7 @@ func TestWatchResumesWithinAPublication(t *testing.T) {
 
 // The version before is kept only where somebody may have to be told that the object is
 // gone from their sight: where the user's part changed.
-func TestEventLogForgetsWhatNobodyIsToldOf(t *testing.T) {
+func TestEventLogDropsWhatNoSubscriberReceives(t *testing.T) {
 	log := newEventLog(10)
 	log.start(10, nil)
 	version := func(spec, status int64) *fleet.Entry {
@@ -309,7 +309,7 @@ func TestOnlyTheLastEventOfAPieceCarriesItsRevision(t *testing.T) {
 	}
 }
 
-func TestShutdownWakesEverybodyWhoWaits(t *testing.T) {
+func TestShutdownWakesAllWaiters(t *testing.T) {
 	s := startServer(t)
 	path := "/v1/namespaces/shop/placements/web"
 	version := decodeAs[api.Placement](t, s.mustPut(path, `{"spec":{}}`)).Metadata.ResourceVersion
@@ -395,7 +395,7 @@ func TestAChangeIsEncodedOnceForAllWhoSeeItAlike(t *testing.T) {
 
 // What all watches hold together is bounded: the one that is in the middle of the
 // oldest change is cut off.
-func TestTheReaderOfTheOldestEncodingIsCutOff(t *testing.T) {
+func TestSlowestWatcherIsCutOff(t *testing.T) {
 	s := startServer(t)
 	log := newEventLog(10)
 	log.encoded.enter()

@@ -46,7 +46,7 @@ func boundTo(workload *api.Workload, clusters ...string) api.WorkloadStatus {
 	return status
 }
 
-func TestWhatIsDecidedIsExplainedAndDecidedAnew(t *testing.T) {
+func TestExplanationAndRescheduleOfEveryKind(t *testing.T) {
 	s := startServer(t)
 	for _, kind := range decidedKinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestHealthReportOfAWorkloadThatGoes(t *testing.T) {
 }
 
 // An agent may not read, so it is not told where a workload runs.
-func TestAgentsAreNotToldWhereWorkloadsRun(t *testing.T) {
+func TestAgentErrorsDoNotRevealBindings(t *testing.T) {
 	s := startServer(t, authenticated)
 	s.token = s.addToken(auth.RoleAdmin)
 	s.run(workloadPath, "secret-1")

@@ -14,12 +14,12 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// TestBindingsKeepPromises drives a planner with random changes of clusters,
+// TestBindingsHoldInvariants drives a planner with random changes of clusters,
 // policies, workloads and their health, and lets time pass from one instant to
 // the next. Every binding keeps what its policy promises: complete, on clusters
 // that it may use, within limits and over as many groups as wanted. And a second
 // look at the same instant decides nothing otherwise.
-func TestBindingsKeepPromises(t *testing.T) {
+func TestBindingsHoldInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, p := newWorld(), newPlanner(discard())
 		now := epoch

@@ -140,9 +140,9 @@ func drawWorkload(t *rapid.T) *api.Workload {
 	})
 }
 
-// TestBindingsMissNothing drives a planner with random changes and, after each
+// TestBindingsEqualFreshOnes drives a planner with random changes and, after each
 // pass, binds everything from scratch beside it.
-func TestBindingsMissNothing(t *testing.T) {
+func TestBindingsEqualFreshOnes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, p := newWorld(), newPlanner(discard())
 		now := epoch
@@ -273,9 +273,9 @@ func TestARestartMovesNoWorkload(t *testing.T) {
 	})
 }
 
-// TestNoClusterIsPromisedTwice lets workloads come, go, grow and shrink on
+// TestReservationsNeverExceedCapacity lets workloads come, go, grow and shrink on
 // clusters that stay: what is reserved never exceeds what there is.
-func TestNoClusterIsPromisedTwice(t *testing.T) {
+func TestReservationsNeverExceedCapacity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, p := newWorld(), newPlanner(discard())
 		for i := range rapid.IntRange(1, 6).Draw(t, "clusters") {
@@ -299,9 +299,9 @@ func TestNoClusterIsPromisedTwice(t *testing.T) {
 	})
 }
 
-// TestNobodyTakesTheRoomOfACommittedPreview gives the planner a workload together
+// TestCommittedPreviewKeepsItsReservation gives the planner a workload together
 // with its previewed binding, and another that would be decided before it.
-func TestNobodyTakesTheRoomOfACommittedPreview(t *testing.T) {
+func TestCommittedPreviewKeepsItsReservation(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, policy("base", func(s *api.PropagationPolicySpec) { s.Placement.ReplicaScheduling = dynamic() }))
 	w.write(p, sized("c0", "4"))
@@ -373,9 +373,9 @@ func TestAWorkloadWithoutAPolicyLeavesAClusterThatIsGone(t *testing.T) {
 	}
 }
 
-// TestWhatWasReportedGoesWithPreemptedReplicas: new ones on the same cluster have
+// TestReportsAreRemovedWithPreemptedReplicas: new ones on the same cluster have
 // not been reported unhealthy.
-func TestWhatWasReportedGoesWithPreemptedReplicas(t *testing.T) {
+func TestReportsAreRemovedWithPreemptedReplicas(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, policy("base", func(s *api.PropagationPolicySpec) {
 		s.Placement.ReplicaScheduling = dynamic()
@@ -398,7 +398,7 @@ func TestWhatWasReportedGoesWithPreemptedReplicas(t *testing.T) {
 }
 
 // What stays without a policy takes the room that its present spec says.
-func TestWhatStaysWithoutAPolicyTakesItsPresentRoom(t *testing.T) {
+func TestBindingWithoutPolicyReservesByPresentSpec(t *testing.T) {
 	y, _ := start(t)
 	cpus := func(w *api.Workload) { w.Spec.ReplicaRequests = api.Quantities{"cpu": "1"} }
 	selecting := func(name string) *api.PropagationPolicy {

@@ -9,7 +9,7 @@ import (
 
 // Placements that ask for the same in the same words keep what they ask once; others
 // of their class keep their own words.
-func TestAClassKeepsWhatIsAskedOnce(t *testing.T) {
+func TestClassSharesRequests(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	asking := func(name, constraint string, wanted int64) *placementDecision {
 		object := newPlacement(name, wanted, func(s *api.PlacementSpec) { s.LabelConstraints = []string{constraint} })
@@ -31,7 +31,7 @@ func TestAClassKeepsWhatIsAskedOnce(t *testing.T) {
 
 // Decisions of a class that say the same say it once; one that says something else, or
 // said it at another time, has its own words.
-func TestAClassSaysTheSameOnce(t *testing.T) {
+func TestClassSharesDecisions(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, cluster("c1", nil))
 	w.write(p, cluster("c2", nil))

@@ -186,8 +186,8 @@ func TestAReportIsNotLost(t *testing.T) {
 	}
 }
 
-// TestWhatWasObservedGoes with the cluster, and with the distribution.
-func TestWhatWasObservedGoes(t *testing.T) {
+// TestObservationsAreRemoved with the cluster, and with the distribution.
+func TestObservationsAreRemoved(t *testing.T) {
 	observe := func(w *world, p *planner) {
 		for _, d := range []api.ClusterDistribution{has("c2", 3, 1, api.DistributionConverged), has("c0", 4, 2, api.DistributionConverged), c1Converged} {
 			p.bindings.observeSplit(shopWeb, d, epoch)

@@ -212,9 +212,9 @@ func checkSplit(t checker, p *planner, w *workloadBinding) {
 	}
 }
 
-// TestTheSplitKeepsItsPromiseInTheSum: however replicas are divided, at least as many
+// TestSplitSumInvariant: however replicas are divided, at least as many
 // go to on-demand nodes as would in one cluster.
-func TestTheSplitKeepsItsPromiseInTheSum(t *testing.T) {
+func TestSplitSumInvariant(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, p := newWorld(), newPlanner(discard())
 		for i := range rapid.IntRange(1, 6).Draw(t, "clusters") {

@@ -10,7 +10,7 @@ import (
 
 // A cluster that keeps its replicas although it does not fit says so, and is
 // counted among those that do not.
-func TestExplanationsCountWhatStaysAlthoughItDoesNotFit(t *testing.T) {
+func TestExplanationsCountReplicasThatStayWithoutFitting(t *testing.T) {
 	const (
 		policy = `{"kind":"propagation_policy","metadata":{"name":"ordered"},"spec":{
 			"resource_selectors":[{"api_version":"apps/v1","kind":"Deployment"}],

@@ -231,7 +231,7 @@ func BenchmarkSimulate(b *testing.B) {
 
 // A fork takes over the clusters that await a cloud when one changes, although nothing
 // has asked for them before.
-func TestForksDecideWhoAwaitsAHost(t *testing.T) {
+func TestForksDecideClustersThatAwaitACloud(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, wishing("edge", "location is NO"))
 	w.write(p, cluster("plain", nil))

@@ -31,10 +31,10 @@ func asking(name string, replicas int64, requests api.Quantities) *api.Workload 
 	return workload(name, replicas, func(w *api.Workload) { w.Spec.ReplicaRequests = requests })
 }
 
-// TestWhatACloudHasNoMoreIsNothing: a cluster that stands for a zone, or a region,
+// TestMissingCloudAmountsAreZero: a cluster that stands for a zone, or a region,
 // which its observed cloud does not have, has room for nothing, and says why; of
 // what was never observed nobody knows how much there is.
-func TestWhatACloudHasNoMoreIsNothing(t *testing.T) {
+func TestMissingCloudAmountsAreZero(t *testing.T) {
 	at := epoch
 	failing := []api.CloudRegion{{Name: "west", Failures: 1, FailingSince: &at, Reason: api.ReasonRegionFailed, Message: "no answer"}}
 	empty := []api.Condition{{Type: api.ConditionCollected, Status: api.ConditionTrue, Reason: api.ReasonCollected}}

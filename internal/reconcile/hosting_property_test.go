@@ -75,7 +75,7 @@ func checkHosted(t interface{ Fatalf(string, ...any) }, w *world, p *planner, no
 	}
 }
 
-func TestHostsAreMissedByNobody(t *testing.T) {
+func TestHostingDecisionsEqualFreshOnes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, p := newWorld(), newPlanner(discard())
 		now := epoch

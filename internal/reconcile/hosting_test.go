@@ -92,7 +92,7 @@ func TestAClusterIsBoundOnceAndStays(t *testing.T) {
 
 // Clusters that ask for the same share what they see of the clouds, until a cloud
 // changes.
-func TestGuestsThatAskTheSameShareAView(t *testing.T) {
+func TestEqualGuestsShareAView(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, cloud("south", "", map[string]string{"location": "IT"}))
 	for i := range 20 {
@@ -228,7 +228,7 @@ func TestAZoneGivesItsAmounts(t *testing.T) {
 	}
 }
 
-func TestAMagnumClusterGetsWhatItsProjectHas(t *testing.T) {
+func TestMagnumClusterShowsItsProject(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	red := project("red", map[string]string{"tier": "gold"})
 	red.Spec.ProjectID, red.Spec.TemplateID = "4711", "small"
@@ -337,9 +337,9 @@ func TestPreviewOfAHost(t *testing.T) {
 	}
 }
 
-// TestAHostThatListsNoLostMetricHoldsNobody: the condition that says that a decision
+// TestHostWithoutLostMetricsHoldsNoDecision: the condition that says that a decision
 // waits goes once it does not wait any more.
-func TestAHostThatListsNoLostMetricHoldsNobody(t *testing.T) {
+func TestHostWithoutLostMetricsHoldsNoDecision(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	p.lose([]api.Key{key(api.KindMetric, "", "green")})
 	w.write(p, project("red", nil, api.MetricRef{Name: "green"}))
@@ -415,9 +415,9 @@ func TestAHostThatFitsNoMoreIsStillTheOneExplained(t *testing.T) {
 	}
 }
 
-// TestAKubeconfigNobodyHasLookedAt: a new cluster gets nothing before it has shown
+// TestUncheckedKubeconfig: a new cluster gets nothing before it has shown
 // that it is well; one that is older than the server's start keeps what it has.
-func TestAKubeconfigNobodyHasLookedAt(t *testing.T) {
+func TestUncheckedKubeconfig(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		created time.Time
@@ -479,8 +479,8 @@ func TestNewMetricConstraintsAreAskedOfThePresentCloud(t *testing.T) {
 	step("", guest(nil, "brown > 0.5"))
 }
 
-// TestACloudIsNotChosenBeforeItsFiguresAreRead: the choice would stay.
-func TestACloudIsNotChosenBeforeItsFiguresAreRead(t *testing.T) {
+// TestCloudIsNotChosenBeforeItsAmountsAreRead: the choice would stay.
+func TestCloudIsNotChosenBeforeItsAmountsAreRead(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, provider())
 	w.write(p, metric("brown", 0.5))

@@ -25,8 +25,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestRowsAreMissed: the test above sees a column that is taken away.
-func TestRowsAreMissed(t *testing.T) {
+// TestMissingRowsAreDetected: the test above sees a column that is taken away.
+func TestMissingRowsAreDetected(t *testing.T) {
 	r := workloads
 	r.preview = nil
 	if got := emptyColumn(reflect.ValueOf(r)); got != "preview" {

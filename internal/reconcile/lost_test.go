@@ -11,7 +11,7 @@ import (
 
 // What is lost holds the decisions that rest on it, and no others: those go on
 // following what happens to them.
-func TestLostObjectsHoldWhatRestsOnThem(t *testing.T) {
+func TestLostObjectsHoldDependentDecisions(t *testing.T) {
 	ref := func(name string) api.MetricRef { return api.MetricRef{Name: name} }
 	of := func(m *api.Metric, provider string) *api.Metric {
 		m.Spec.MetricsProvider.Name = provider
@@ -125,9 +125,9 @@ func TestLostObjectsHoldWhatRestsOnThem(t *testing.T) {
 	}
 }
 
-// TestALostScoreHoldsWhatReadsIt, whether a prioritizer or an expression does, and
+// TestLostScoreHoldsDependentDecisions, whether a prioritizer or an expression does, and
 // nothing else.
-func TestALostScoreHoldsWhatReadsIt(t *testing.T) {
+func TestLostScoreHoldsDependentDecisions(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*api.PlacementSpec)
 		held   bool

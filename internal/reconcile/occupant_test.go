@@ -9,10 +9,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// TestWhatIsLeftAloneWouldStay: where no decision moves after some scores have changed,
+// TestPlannerSkipsOnlyStableDecisions: where no decision moves after some scores have changed,
 // none moves if all are made again, also of those that count what others decide. For
-// those TestPlannerMissesNothing cannot tell: what others have decided since may count.
-func TestWhatIsLeftAloneWouldStay(t *testing.T) {
+// those TestPlannerDecisionsEqualFreshOnes cannot tell: what others have decided since may count.
+func TestPlannerSkipsOnlyStableDecisions(t *testing.T) {
 	again := func(p *planner) (moved bool) {
 		for _, placed := range p.placer.placements {
 			p.queue.mark(placed)
@@ -84,10 +84,10 @@ func TestWhatIsLeftAloneWouldStay(t *testing.T) {
 	})
 }
 
-// TestAScoreThatTakesNoSeat: a placement that counts what others decide is not decided
+// TestScoreThatDoesNotChangeAnOccupant: a placement that counts what others decide is not decided
 // again because the score of a cluster that it keeps has changed; it is where another
 // is better by its own score and with what others decided.
-func TestAScoreThatTakesNoSeat(t *testing.T) {
+func TestScoreThatDoesNotChangeAnOccupant(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	score := func(cluster string, value int64) { w.write(p, newScore(cluster, value, epoch.Add(3600e9))) }
 	for i := range 4 {

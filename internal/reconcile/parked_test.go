@@ -120,7 +120,7 @@ func everywhere(name, selects string) *api.PropagationPolicy {
 
 // A panic costs the object that it is about its decision, and nobody else anything,
 // wherever it happens.
-func TestAPanicCostsOneObject(t *testing.T) {
+func TestPanicAffectsOnlyOneObject(t *testing.T) {
 	has := func(p *picture, cluster string) bool { _, ok := p.fleet.Row(cluster); return ok }
 	for name, c := range map[string]struct {
 		poison api.Object
@@ -235,7 +235,7 @@ func TestAPanicCostsOneObject(t *testing.T) {
 
 // What was left out takes part again once it no longer panics and something has
 // changed.
-func TestWhatNoLongerPanicsTakesPartAgain(t *testing.T) {
+func TestRecoveredObjectsAreIncludedAgain(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	broken := true
@@ -375,7 +375,7 @@ func checkFresh(t *testing.T, p *planner) {
 
 // A cluster that begins to panic has not gone: what is on it stays, what comes later
 // goes elsewhere, and once the panics end all is as ever.
-func TestWhatRestsOnAPanickingClusterStays(t *testing.T) {
+func TestDecisionsOnAPanickingClusterStay(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	broken := false
@@ -425,7 +425,7 @@ func TestWhatRestsOnAPanickingClusterStays(t *testing.T) {
 }
 
 // What is left out keeps the room that it has: nobody else gets it.
-func TestWhatIsLeftOutKeepsItsRoom(t *testing.T) {
+func TestExcludedObjectsKeepTheirReservations(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		held  api.Object
@@ -489,7 +489,7 @@ func TestWhatIsLeftOutKeepsItsRoom(t *testing.T) {
 }
 
 // What readers see of an object that is left out is announced, and nothing else.
-func TestLeavingOutIsAnnounced(t *testing.T) {
+func TestExclusionIsAnnounced(t *testing.T) {
 	var poisonous atomic.Bool
 	poison := key(api.KindPlacement, "shop", "poison")
 	y := faulty(t, func(_ *picture, k api.Key) {

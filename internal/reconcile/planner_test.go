@@ -161,9 +161,9 @@ func contains(names []string, name string) bool {
 	return false
 }
 
-// TestPlannerMissesNothing drives a planner with random changes and, after each
+// TestPlannerDecisionsEqualFreshOnes drives a planner with random changes and, after each
 // pass, decides everything from scratch beside it.
-func TestPlannerMissesNothing(t *testing.T) {
+func TestPlannerDecisionsEqualFreshOnes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, p := newWorld(), newPlanner(discard())
 		now := epoch
@@ -494,10 +494,10 @@ func TestPlannerSharesCapacity(t *testing.T) {
 	}
 }
 
-// TestPlannerRemembersRisers: a cluster that rises without reaching the chosen
+// TestPlannerRemembersClustersThatRise: a cluster that rises without reaching the chosen
 // one concerns nobody at that time, but it is the next best when the chosen one
 // falls.
-func TestPlannerRemembersRisers(t *testing.T) {
+func TestPlannerRemembersClustersThatRise(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, provider())
 	for name, value := range map[string]float64{"1": 0.9, "2": 0.2, "3": 0.1} {

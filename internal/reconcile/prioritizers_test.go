@@ -215,9 +215,9 @@ func TestPlannerTakesACommittedDecision(t *testing.T) {
 	checkSettled(t, p, epoch.Add(time.Second))
 }
 
-// TestPlannerDropsWhatACommitOvertook: a decision that was made for the spec
+// TestPlannerDropsDecisionsOvertakenByACommit: a decision that was made for the spec
 // before, but not written before a previewed one was committed, is void.
-func TestPlannerDropsWhatACommitOvertook(t *testing.T) {
+func TestPlannerDropsDecisionsOvertakenByACommit(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	for _, name := range []string{"c1", "c2"} {
 		w.write(p, cluster(name, nil))

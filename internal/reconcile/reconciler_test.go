@@ -417,7 +417,7 @@ func (s refusingStore) Derive(ctx context.Context, writes []store.StatusWrite) (
 	return s.Store.Derive(ctx, writes)
 }
 
-func TestAStatusThatCannotBeStoredHoldsUpNoOther(t *testing.T) {
+func TestStatusThatCannotBeStoredDelaysNoOther(t *testing.T) {
 	y, faulty := start(t)
 	y.twoClusters()
 	y.stop()

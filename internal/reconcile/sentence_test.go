@@ -8,10 +8,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// TestOwnWords: what share a view of the fleet are told why clusters do not fit in
+// TestReasonsOfSharedViews: what share a view of the fleet are told why clusters do not fit in
 // the words that each of them has used, and in its order, at first and whenever
 // that changes.
-func TestOwnWords(t *testing.T) {
+func TestReasonsOfSharedViews(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, cluster("c1", map[string]string{"location": "FR"}))
 	asks := map[string][]string{"is": {"location is DE"}, "equals": {"location = DE"}, "first": {"location is DE", "tier is gold"}, "second": {"tier is gold", "location is DE"}}
@@ -54,9 +54,9 @@ func TestOwnWords(t *testing.T) {
 	}
 }
 
-// TestToldWhatFails: a placement that waits because a metric fails is told so when
+// TestFailingMetricIsNamed: a placement that waits because a metric fails is told so when
 // it fails for another reason, though nothing else is different.
-func TestToldWhatFails(t *testing.T) {
+func TestFailingMetricIsNamed(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, provider())
 	w.write(p, cluster("c1", nil, api.MetricRef{Name: "m"}))

@@ -289,7 +289,7 @@ func (s *lookingStore) Derive(ctx context.Context, writes []store.StatusWrite) (
 
 // What was written is taken in before more is: until then each decision is in memory
 // as it was made, as it is stored, and as it was before.
-func TestWhatIsWrittenIsTakenInBeforeMoreIs(t *testing.T) {
+func TestWritesAreAppliedBeforeFurtherWrites(t *testing.T) {
 	y, _ := start(t)
 	y.twoClusters()
 	y.stop()

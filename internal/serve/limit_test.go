@@ -150,7 +150,7 @@ var floods = map[string]string{
 	"half a body": "POST /take HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf",
 }
 
-func TestAFloodKeepsNobodyOut(t *testing.T) {
+func TestConnectionFloodDoesNotBlockOthers(t *testing.T) {
 	for bound, options := range map[string]serve.LimitOptions{
 		"of the same client": {PerClient: 16, Grace: grace}, "of many clients": {Total: 16, Grace: grace},
 	} {
@@ -197,7 +197,7 @@ func TestAFloodKeepsNobodyOut(t *testing.T) {
 	}
 }
 
-func TestConnectionsInUseStayAndTheNextIsRefused(t *testing.T) {
+func TestConnectionsAboveTheLimitAreRefused(t *testing.T) {
 	limit := serve.NewLimit(serve.LimitOptions{PerClient: 3, Total: 4})
 	s := start(t, limit, "api")
 	var held []net.Conn
@@ -256,7 +256,7 @@ func TestARequestThatHasArrivedStays(t *testing.T) {
 	}
 }
 
-func TestEveryListenerIsSureOfItsPart(t *testing.T) {
+func TestEveryListenerHasAReservedShare(t *testing.T) {
 	limit := serve.NewLimit(serve.LimitOptions{Total: 8})
 	greedy, quiet := start(t, limit, "api"), start(t, limit, "webhook")
 	for i := range 6 { // all but the two that are reserved
@@ -381,7 +381,7 @@ func (f *failing) Accept() (net.Conn, error) {
 	return f.Listener.Accept()
 }
 
-func TestAFailureToAcceptPasses(t *testing.T) {
+func TestTransientAcceptErrors(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

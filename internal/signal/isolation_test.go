@@ -28,12 +28,12 @@ func providerAt(kind api.ProviderType, name, url string) *api.MetricsProvider {
 	return p
 }
 
-// TestBrokenProvidersDelayNobody: for each type of provider there is one that
+// TestBrokenProvidersDelayNoOther: for each type of provider there is one that
 // answers garbage, one that sends a byte and keeps the rest, one that sends
 // without end, and one that says nothing. While all of them are held in their
 // answers, the values of the others arrive and change. Order shows it, not time:
 // what is held is let go only after everything else has been seen.
-func TestBrokenProvidersDelayNobody(t *testing.T) {
+func TestBrokenProvidersDelayNoOther(t *testing.T) {
 	kinds := []api.ProviderType{api.ProviderPrometheus, api.ProviderInflux, api.ProviderKafka}
 	held := make(chan string, 1000)
 	release := make(chan struct{})

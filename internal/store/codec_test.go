@@ -158,7 +158,7 @@ func TestSecretsAreSealedEverywhere(t *testing.T) {
 	}
 }
 
-func TestWrongKeyIsSaid(t *testing.T) {
+func TestWrongKeyIsReported(t *testing.T) {
 	object := secretObjects()[0]
 	value, err := testCodec(t, 1).EncodeSpec(object)
 	if err != nil {

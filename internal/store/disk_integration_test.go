@@ -103,7 +103,7 @@ func TestWatchdogRefusesWritesBeforeTheDiskIsFull(t *testing.T) {
 
 // Many large writes at once, none of which the free space of the disk shows as yet,
 // do not reach its end together: etcd would end the process.
-func TestABurstOfWritesStopsBeforeTheEndOfTheDisk(t *testing.T) {
+func TestWriteBurstStopsBeforeTheDiskIsFull(t *testing.T) {
 	mount := mountTmpfs(t, "420")
 	s := open(t, func(o *Options) {
 		o.DataDir, o.NoFsync = filepath.Join(mount, "data"), false
@@ -134,7 +134,7 @@ func TestABurstOfWritesStopsBeforeTheEndOfTheDisk(t *testing.T) {
 
 // While the reserve is made, the free space falls before the reserve counts. No write
 // is refused for that.
-func TestMakingTheReserveRefusesNothing(t *testing.T) {
+func TestWritesSucceedWhileTheReserveIsAllocated(t *testing.T) {
 	d := newDiskWatch(Options{
 		DataDir: mountTmpfs(t, "300"), MinFreeBytes: 256 * mebibyte, ResumeFreeBytes: 272 * mebibyte,
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),

@@ -77,7 +77,7 @@ func lead(t *testing.T, s *Store) *Term {
 	return term
 }
 
-func TestUnreachableClusterIsSaid(t *testing.T) {
+func TestUnreachableClusterIsReported(t *testing.T) {
 	_, err := Open(t.Context(), Options{Endpoints: []string{"127.0.0.1:1"}, RequestTimeout: 300 * time.Millisecond})
 	if !errors.Is(err, ErrUnavailable) {
 		t.Fatalf("error %v", err)

@@ -212,7 +212,7 @@ func TestWritableTellsWhetherWritesWork(t *testing.T) {
 
 // A write that etcd lost with its leader fails long after others have succeeded: it
 // says nothing about the store as it is now.
-func TestALateFailureIsNoTrouble(t *testing.T) {
+func TestLateFailureIsIgnored(t *testing.T) {
 	g := &guard{clock: clock{time.Now().Add(-time.Minute)}, patience: 3 * time.Second}
 	now := g.clock.now()
 	lost, next := now-int64(20*time.Second), now-int64(10*time.Second)

@@ -75,9 +75,9 @@ func leaderAndNext(t *testing.T) pair {
 	return p
 }
 
-// TestTheNextInTheLineLeads: a server that stops hands over at once, and decides
+// TestNextCandidateLeads: a server that stops hands over at once, and decides
 // nothing from then on.
-func TestTheNextInTheLineLeads(t *testing.T) {
+func TestNextCandidateLeads(t *testing.T) {
 	address := cluster(t)
 	first, second, third := onCluster(t, address, "first"), onCluster(t, address, "second"), onCluster(t, address, "third")
 	ctx := timeout(t)
@@ -144,9 +144,9 @@ func TestALeaderThatIsNoLongerHeardOfIsReplaced(t *testing.T) {
 	}
 }
 
-// TestALeaseThatEndsWhileWaitingLeadsNowhere: etcd's election says that a server
+// TestExpiredLeaseDoesNotLead: etcd's election says that a server
 // leads whose own place in the line is gone.
-func TestALeaseThatEndsWhileWaitingLeadsNowhere(t *testing.T) {
+func TestExpiredLeaseDoesNotLead(t *testing.T) {
 	t.Parallel()
 	p := leaderAndNext(t)
 	first, second, term, terms, revisions := p.first, p.second, p.term, p.terms, p.revisions
@@ -169,8 +169,8 @@ func TestALeaseThatEndsWhileWaitingLeadsNowhere(t *testing.T) {
 	}
 }
 
-// TestWhoGivesUpLeavesTheLine: nobody waits for a server that stopped waiting.
-func TestWhoGivesUpLeavesTheLine(t *testing.T) {
+// TestCanceledCandidateLeavesTheElection: nobody waits for a server that stopped waiting.
+func TestCanceledCandidateLeavesTheElection(t *testing.T) {
 	address := cluster(t)
 	first, second, third := onCluster(t, address, "first"), onCluster(t, address, "second"), onCluster(t, address, "third")
 	term := lead(t, first)
@@ -240,9 +240,9 @@ func TestABackupWhileAServerLeadsIsSound(t *testing.T) {
 	}
 }
 
-// TestWhoGivesUpWithoutTheStoreStops: etcd's election wants to leave the line first, and
+// TestCandidateStopsWithoutTheStore: etcd's election wants to leave the line first, and
 // waits for a store that does not answer as long as its client lives.
-func TestWhoGivesUpWithoutTheStoreStops(t *testing.T) {
+func TestCandidateStopsWithoutTheStore(t *testing.T) {
 	t.Parallel()
 	for _, cut := range []func(*proxytest.Proxy){
 		func(p *proxytest.Proxy) { p.Stall(proxytest.ToServer, proxytest.ToClient) },

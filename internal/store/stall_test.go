@@ -74,7 +74,7 @@ func TestWritesAreRefusedWhileTheStoreDoesNotAnswer(t *testing.T) {
 
 // A writer that gives up says nothing about the store: a client that went away
 // must neither hide that writes fail nor make believe that they do.
-func TestImpatientWritersDoNotHideTrouble(t *testing.T) {
+func TestCanceledWritersDoNotAffectHealth(t *testing.T) {
 	s, p := behindProxy(t)
 	fill(t, s, 1)
 	impatient := func() {

@@ -274,7 +274,7 @@ func TestServerEndsWhenTheFormatIsBeyondIt(t *testing.T) {
 
 // The record of when envelopes began is damaged: nothing else is lost, and the store
 // opens, with a finding.
-func TestDamagedSinceCostsNothingElse(t *testing.T) {
+func TestDamageWhileRunningAffectsNoOtherObject(t *testing.T) {
 	dir := restored(t, "format-1.tar.gz")
 	s := open(t, func(o *Options) { o.DataDir = dir })
 	before := values(t, s)

@@ -11,7 +11,7 @@ import (
 )
 
 // A start without problems warns of none: a warning in the log is worth a look.
-func TestAHealthyStartWarnsOfNothing(t *testing.T) {
+func TestHealthyStartLogsNoWarnings(t *testing.T) {
 	var logs logtest.Buffer
 	logger := slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	dir := t.TempDir()

@@ -90,7 +90,7 @@ var ownDescriptions = map[string]string{
 
 // Every attribute has a description, and it is that of the API's field unless it is
 // listed as the provider's own.
-func TestDescriptionsAreThoseOfTheAPI(t *testing.T) {
+func TestDescriptionsMatchTheAPI(t *testing.T) {
 	texts := apiTexts()
 	used := map[string]bool{}
 	check := func(names []string, a schema.Attribute) {
@@ -175,7 +175,7 @@ func fieldsUnder(roots ...reflect.Type) []api.Field {
 }
 
 // What Terraform adds to a field of the API is added to a field that there is.
-func TestTraitsAreOfFields(t *testing.T) {
+func TestTraitsNameFields(t *testing.T) {
 	var specs []reflect.Type
 	for _, info := range api.Kinds {
 		specs = append(specs, reflect.TypeOf(info.New().SpecPart()))

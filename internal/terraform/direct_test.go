@@ -85,7 +85,7 @@ type drawn struct {
 
 // Where the attributes of a configuration are valid one by one, the framework says
 // nothing but what the rules of the object say, for every resource.
-func TestDirectValidationsAreTheFrameworks(t *testing.T) {
+func TestDirectValidationsEqualTheFrameworks(t *testing.T) {
 	eachDirect(t, func(t *rapid.T, server *terraform.Server, f *framework, d drawn) bool {
 		config := drawNew(t, d)
 		req := &tfprotov6.ValidateResourceConfigRequest{TypeName: "scheduler_" + string(d.kind), Config: dynamic(t, d.typ, config)}
@@ -124,7 +124,7 @@ func TestDirectValidationsAreTheFrameworks(t *testing.T) {
 }
 
 // The plan of a new object without the framework is the framework's, for every resource.
-func TestDirectCreationsAreTheFrameworks(t *testing.T) {
+func TestDirectCreationsEqualTheFrameworks(t *testing.T) {
 	eachDirect(t, func(t *rapid.T, server *terraform.Server, f *framework, d drawn) bool {
 		config := drawNew(t, d)
 		proposed := config
@@ -153,7 +153,7 @@ func TestDirectCreationsAreTheFrameworks(t *testing.T) {
 }
 
 // A stored state is read without the framework as the framework reads it.
-func TestDirectUpgradesAreTheFrameworks(t *testing.T) {
+func TestDirectUpgradesEqualTheFrameworks(t *testing.T) {
 	eachDirect(t, func(t *rapid.T, server *terraform.Server, f *framework, d drawn) bool {
 		object := drawObject(t, d.kind, 1)
 		state, err := d.resource.Values(context.Background(), d.typ, object, nullAttributes(d.typ))

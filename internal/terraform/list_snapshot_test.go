@@ -131,7 +131,7 @@ func TestAbsentFromTheListIsNotGone(t *testing.T) {
 	}
 }
 
-func TestBrokenListIsNoError(t *testing.T) {
+func TestFailedListFallsBackToSingleReads(t *testing.T) {
 	s, l := newShelf(t, 50)
 	s.broken.Store(true)
 	readAll(t, l, 50)

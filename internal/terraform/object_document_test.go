@@ -19,7 +19,7 @@ import (
 )
 
 // Every attribute is a field of the API, and every field an attribute.
-func TestAttributesAreTheFieldsOfTheAPI(t *testing.T) {
+func TestAttributesMatchTheAPI(t *testing.T) {
 	for kind, r := range objectResources(t) {
 		info, _ := api.LookupKind(kind)
 		want := jsonFields(reflect.TypeOf(info.New().SpecPart()).Elem())
@@ -91,7 +91,7 @@ func jsonFields(t reflect.Type) map[string]reflect.Type {
 
 // What the schema puts in for an absent attribute is what the server puts in
 // for an absent field.
-func TestDefaultsAreThoseOfTheAPI(t *testing.T) {
+func TestDefaultsMatchTheAPI(t *testing.T) {
 	resources := objectResources(t)
 	for _, test := range []struct {
 		kind  api.Kind

@@ -52,7 +52,7 @@ func dynamic(t fataler, typ tftypes.Type, value tftypes.Value) *tfprotov6.Dynami
 
 // What is planned without the framework is what the framework plans, for every
 // resource, whatever the configuration leaves out and the state has instead.
-func TestSteadyPlansAreTheFrameworks(t *testing.T) {
+func TestSteadyPlansEqualTheFrameworks(t *testing.T) {
 	server := configured(t, "http://127.0.0.1:9") // which nobody asks
 	for kind, r := range objectResources(t) {
 		described := schemaOf(t.Context(), r)
@@ -144,7 +144,7 @@ func TestUnsteadyPlans(t *testing.T) {
 // What is read without the framework is what the framework reads, for every resource:
 // the state as it is, where the object that a list shows is the one it was made from, and
 // else what follows from the object.
-func TestSteadyReadsAreTheFrameworks(t *testing.T) {
+func TestSteadyReadsEqualTheFrameworks(t *testing.T) {
 	var object api.Object // what the server has
 	shelf := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

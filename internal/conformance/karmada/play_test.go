@@ -120,9 +120,9 @@ func TestEveryDisagreementIsFound(t *testing.T) {
 	}
 }
 
-// TestASecondLookFindsWhatDoesNotStand: what is decided otherwise although nothing
+// TestUnstableDecisionsAreFound: what is decided otherwise although nothing
 // has changed is found.
-func TestASecondLookFindsWhatDoesNotStand(t *testing.T) {
+func TestUnstableDecisionsAreFound(t *testing.T) {
 	c := Case{Written: conformance.Written{ID: "x", Kind: Course}, Clusters: []cluster{{Name: "a"}}, Workloads: []workload{{Replicas: 1, IsWorkload: true}}, Steps: one(expectation{})}
 	looks := 0
 	wrong, err := c.Play(t.Context(), func(_ context.Context, request api.Simulation) (*api.SimulationResult, error) {

@@ -11,10 +11,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 )
 
-// TestSplitKeepsItsPromise: whatever the shares, every cluster's parts add up to its
+// TestSplitInvariants: whatever the shares, every cluster's parts add up to its
 // share, the sum is at least what one cluster would have, and a second look changes
 // nothing. The list that others have stays as it is.
-func TestSplitKeepsItsPromise(t *testing.T) {
+func TestSplitInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shares := rapid.SliceOfN(rapid.Int64Range(0, 50), 0, 8).Draw(t, "shares")
 		total := int64(0)

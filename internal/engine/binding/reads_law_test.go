@@ -91,11 +91,11 @@ func told(f *columns.Fleet, p *Propagation) (binding string, parts map[string]ma
 	return fmt.Sprint(out.Complete, out.group, shares), parts
 }
 
-// TestBindingsReadWhatTheySay: a binding changes only with what one of its parts says
+// TestBindingsDeclareTheirReads: a binding changes only with what one of its parts says
 // that it reads, and with the room; and every part is needed: without what it alone says,
 // a binding would be found to change with nothing that it reads. The same holds for the
 // scores of sites.
-func TestBindingsReadWhatTheySay(t *testing.T) {
+func TestBindingsDeclareTheirReads(t *testing.T) {
 	d := enginetest.FixedDice(3)
 	needed, met := map[string]bool{}, map[string]bool{}
 	for range 250 {

@@ -266,7 +266,7 @@ func chooseNaively(policies map[api.Key]*api.PropagationPolicy, w *api.Workload,
 
 // After any changes the choice is that of a look at all policies, and whoever's
 // choice has changed was told of.
-func TestChoiceIsThatOfALookAtAllPolicies(t *testing.T) {
+func TestChoiceEqualsNaive(t *testing.T) {
 	names := rapid.SampledFrom([]string{"a", "b", "c"})
 	namespaces := rapid.SampledFrom([]string{"shop", "bank"})
 	values := rapid.SampledFrom([]string{"x", "y", ""})
@@ -418,7 +418,7 @@ func BenchmarkClaims(b *testing.B) {
 }
 
 // What was frozen chooses as it did, whatever policies come and go afterwards.
-func TestFrozenRulesStay(t *testing.T) {
+func TestFrozenRulesDoNotChange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type frozen struct {
 			rules *Rules

@@ -8,9 +8,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// TestMetricsThatAreGoneTakeNoRoom: names come and go for ever, and the fleet has
+// TestDeletedMetricsAreFreed: names come and go for ever, and the fleet has
 // room for those only that exist or are listed.
-func TestMetricsThatAreGoneTakeNoRoom(t *testing.T) {
+func TestDeletedMetricsAreFreed(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	key := func(n int) api.Key {
 		return api.Key{Kind: api.KindMetric, Namespace: fmt.Sprintf("n%d", n%3), Name: fmt.Sprintf("m%d", n/2)}

@@ -54,10 +54,10 @@ func TestFleetFollowsChanges(t *testing.T) {
 	})
 }
 
-// TestFactsMadeLate: the sets of a label or claim, and the amounts, are the same whether
+// TestFactsBuiltLate: the sets of a label or claim, and the amounts, are the same whether
 // they were made early and followed the changes, or are made now, from a fleet that has
 // been left behind.
-func TestFactsMadeLate(t *testing.T) {
+func TestFactsBuiltLate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		large := rapid.IntRange(0, 4).Draw(t, "large") == 0
 		d, n := enginetest.Rolling(t, large), 12
@@ -94,9 +94,9 @@ func TestFactsMadeLate(t *testing.T) {
 	})
 }
 
-// TestRowOrderMeansNothing: clusters that came in another order, with others in
+// TestRowOrderDoesNotMatter: clusters that came in another order, with others in
 // between that went again, have the same facts.
-func TestRowOrderMeansNothing(t *testing.T) {
+func TestRowOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, w := enginetest.RollFleet(t)
 		sameFacts(t, w.Shuffled(d), w.Fleet())

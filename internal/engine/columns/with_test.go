@@ -288,7 +288,7 @@ func TestOlderFleetKeepsItsLength(t *testing.T) {
 
 // Most labels are never asked for, and take no memory and no time: that each cluster
 // has one of its own costs nothing.
-func TestOnlyWhatIsAskedForIsMade(t *testing.T) {
+func TestSetsAreBuiltOnDemand(t *testing.T) {
 	w := enginetest.NewWorld()
 	for _, name := range []string{"c1", "c2"} {
 		w.Cluster(name, nil).Metadata.Labels = map[string]string{"zone": "a", "host": name}

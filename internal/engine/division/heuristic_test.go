@@ -62,9 +62,9 @@ func TestHardRequestsAreSeldomMissed(t *testing.T) {
 	}
 }
 
-// TestNeedlesAreFound: among many clusters a few are laid that hold several
+// TestRareSolutionsAreFound: among many clusters a few are laid that hold several
 // constraints at once, and the constraints are what these need.
-func TestNeedlesAreFound(t *testing.T) {
+func TestRareSolutionsAreFound(t *testing.T) {
 	var d Divider
 	draw := rapid.Custom(drawNeedle)
 	missed := 0

@@ -153,8 +153,8 @@ func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
 	return replicas, sum == r.Replicas
 }
 
-// TestDivideEqualsTheRules compares with the naive formulation.
-func TestDivideEqualsTheRules(t *testing.T) {
+// TestDivideEqualsNaive compares with the naive formulation.
+func TestDivideEqualsNaive(t *testing.T) {
 	var d Divider
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, rapid.SampledFrom([]shape{{candidates: 30, replicas: 80}, {candidates: 80, replicas: 15}}).Draw(t, "shape"))
@@ -283,8 +283,8 @@ func TestScaleDownTakesOnlyTheSurplus(t *testing.T) {
 	})
 }
 
-// TestErrorsTellWhatIsMissing: each way to fail has its own error, with numbers.
-func TestErrorsTellWhatIsMissing(t *testing.T) {
+// TestErrorsStateTheShortage: each way to fail has its own error, with numbers.
+func TestErrorsStateTheShortage(t *testing.T) {
 	regions := &Groups{Names: []string{"eu", "us"}, Of: []int32{0, 1, 1, -1}}
 	some := []Candidate{{Row: 0, Free: 3, Max: Unlimited}, {Row: 1, Rank: 1, Free: 4, Max: Unlimited}, {Row: 2, Rank: 2, Free: 5, Max: Unlimited}}
 	for _, tt := range []struct {

@@ -249,8 +249,8 @@ func (w *world) String() string {
 	return s
 }
 
-// TestDivideHoldsAllRules: whatever is asked, what comes out can be had.
-func TestDivideHoldsAllRules(t *testing.T) {
+// TestDivideSatisfiesAllRules: whatever is asked, what comes out can be had.
+func TestDivideSatisfiesAllRules(t *testing.T) {
 	var d Divider
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, shape{candidates: 9, replicas: 20, constraints: 3, several: true, minima: true})
@@ -264,9 +264,9 @@ func TestDivideHoldsAllRules(t *testing.T) {
 	})
 }
 
-// TestDivideFindsWhatThereIs: without lower bounds of clusters an error means that
+// TestDivideFindsEverySolution: without lower bounds of clusters an error means that
 // there is no solution.
-func TestDivideFindsWhatThereIs(t *testing.T) {
+func TestDivideFindsEverySolution(t *testing.T) {
 	var d Divider
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, rapid.SampledFrom([]shape{
@@ -280,9 +280,9 @@ func TestDivideFindsWhatThereIs(t *testing.T) {
 	})
 }
 
-// TestScaleUpKeepsWhatIsHeld: where a solution moves nothing, nothing moves, unless
+// TestScaleUpMovesNoReplica: where a solution moves nothing, nothing moves, unless
 // replicas are divided anew as static weights have it.
-func TestScaleUpKeepsWhatIsHeld(t *testing.T) {
+func TestScaleUpMovesNoReplica(t *testing.T) {
 	var d Divider
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, shape{candidates: 8, replicas: 20, constraints: 1})

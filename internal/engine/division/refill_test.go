@@ -64,9 +64,9 @@ func TestRefillFillsEarlierTiers(t *testing.T) {
 	})
 }
 
-// TestTiersKeepWhatRuns: without that what runs stays where it is, new replicas go to
+// TestTiersKeepRunningReplicas: without that what runs stays where it is, new replicas go to
 // the first tier with room, and fewer are taken from the last one first.
-func TestTiersKeepWhatRuns(t *testing.T) {
+func TestTiersKeepRunningReplicas(t *testing.T) {
 	var d Divider
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, shape{candidates: 8, replicas: 30})

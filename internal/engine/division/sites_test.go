@@ -89,10 +89,10 @@ func drawSites(t *rapid.T) []Candidate {
 	return sites
 }
 
-// TestSitesKeepPromises: all replicas or none, never more than there is room for,
+// TestSiteInvariants: all replicas or none, never more than there is room for,
 // whatever runs stays as long as no fewer are wanted, the order of the sites does
 // not matter, and what was divided is divided alike.
-func TestSitesKeepPromises(t *testing.T) {
+func TestSiteInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sites := drawSites(t)
 		regions := &Groups{Names: []string{"East", "North", "West"}, Of: make([]int32, len(sites))}

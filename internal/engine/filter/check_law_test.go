@@ -170,10 +170,10 @@ func TestEqualKeysAnswerEqually(t *testing.T) {
 	}
 }
 
-// TestChecksReadWhatTheySay: the answer of a check about a cluster changes only with
+// TestChecksDeclareTheirReads: the answer of a check about a cluster changes only with
 // an aspect that it says it reads, and it reads all that it says: of every aspect
 // there is a change that nothing else would have told of.
-func TestChecksReadWhatTheySay(t *testing.T) {
+func TestChecksDeclareTheirReads(t *testing.T) {
 	d := enginetest.FixedDice(3)
 	pool := lawPool(t, d, 150)
 	type witness struct {

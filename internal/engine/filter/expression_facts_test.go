@@ -10,10 +10,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 )
 
-// TestExpressionsReadWhatTheySay: whatever an expression can ask of a cluster changes
+// TestExpressionsDeclareTheirReads: whatever an expression can ask of a cluster changes
 // only with an aspect that expressions say they read, and each of these is needed: of
 // every one there is a change that nothing else would have told of.
-func TestExpressionsReadWhatTheySay(t *testing.T) {
+func TestExpressionsDeclareTheirReads(t *testing.T) {
 	asked := reflect.TypeFor[expression.Cluster]()
 	ask := func(f *columns.Fleet, row int, method string) string {
 		m := reflect.ValueOf(&clusterFacts{fleet: f, namespace: "shop", row: row}).MethodByName(method)

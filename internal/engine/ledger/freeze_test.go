@@ -14,9 +14,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// TestWhatIsFrozenStays: whatever happens to reservations and counts afterwards, what
+// TestFrozenLedgerDoesNotChange: whatever happens to reservations and counts afterwards, what
 // was frozen says what was so then, and what goes on is as if nothing had been frozen.
-func TestWhatIsFrozenStays(t *testing.T) {
+func TestFrozenLedgerDoesNotChange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type copied struct {
 			reserved *ledger.Reservations

@@ -10,9 +10,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// TestMarginIsWhatAMoveTakes: raised by the margin the challenger stays out, and
+// TestMarginIsExact: raised by the margin the challenger stays out, and
 // raised by one more it takes the place of the cluster that the margin names.
-func TestMarginIsWhatAMoveTakes(t *testing.T) {
+func TestMarginIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		scores := map[string]int64{}
 		names := []string{"c1", "c2", "c3", "c4", "c5", "c6"}

@@ -137,11 +137,11 @@ func TestPrioritizersExplainTheDecision(t *testing.T) {
 	})
 }
 
-// TestPrioritizersComeToRest: as long as nothing changes, a decision stays. It may
+// TestPrioritizersConverge: as long as nothing changes, a decision stays. It may
 // move a few times before where it changes its own scores: by what it no longer
 // reserves, or by leaving a cluster that only it could have, which changes the
 // scale of resources.
-func TestPrioritizersComeToRest(t *testing.T) {
+func TestPrioritizersConverge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		_, x := rollPrioritized(t)
 		text := x.String()
@@ -171,9 +171,9 @@ func TestPrioritizersComeToRest(t *testing.T) {
 	})
 }
 
-// TestPrioritizersOrderMeansNothing: neither the order in which clusters came,
+// TestPrioritizersOrderDoesNotMatter: neither the order in which clusters came,
 // nor that of the configurations, nor one of weight 0 changes a decision.
-func TestPrioritizersOrderMeansNothing(t *testing.T) {
+func TestPrioritizersOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, x := rollPrioritized(t)
 		x.others.Reserved = nil

@@ -176,9 +176,9 @@ func checkScores(t *rapid.T, e *api.Explanation) {
 	}
 }
 
-// TestRowOrderMeansNothing: clusters that came in another order, with others in
+// TestRowOrderDoesNotMatter: clusters that came in another order, with others in
 // between that went again, give the same decision and the same explanation.
-func TestRowOrderMeansNothing(t *testing.T) {
+func TestRowOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, w := enginetest.RollFleet(t)
 		p, present := rollPlacement(d, w)
@@ -421,9 +421,9 @@ func TestSelectionRules(t *testing.T) {
 	})
 }
 
-// TestWorstAndNext: the two merits that tell when a decision need not be looked
+// TestWorstAndNextMerit: the two merits that tell when a decision need not be looked
 // at again are those of a look at every cluster.
-func TestWorstAndNext(t *testing.T) {
+func TestWorstAndNextMerit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, w := enginetest.RollFleet(t)
 		f := w.Fleet()

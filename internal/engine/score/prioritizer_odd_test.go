@@ -34,9 +34,9 @@ func (o odd) Most(r *score.Rating, row int) (float64, bool) { return o.Mind(r, 0
 
 func (odd) Stay() float64 { return 7 }
 
-// TestAPrioritizerIsOneLine: one that is added to the list decides as its formula
+// TestAddedPrioritizer: one that is added to the list decides as its formula
 // says, alone and beside others, whatever it looks at.
-func TestAPrioritizerIsOneLine(t *testing.T) {
+func TestAddedPrioritizer(t *testing.T) {
 	defer score.AddBuiltin(odd{score.NewBuiltin("odd")})()
 	d := enginetest.FixedDice(6)
 	sights := enginetest.RollSights(d, 8)

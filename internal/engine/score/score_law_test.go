@@ -175,12 +175,12 @@ func sortOf(by *Scoring) string {
 	return name
 }
 
-// TestScorersReadWhatTheySay: a score changes only with what the scorer says that it
+// TestScorersDeclareTheirReads: a score changes only with what the scorer says that it
 // reads, and of everything that it reads there is a change that nothing else would
 // have told of. What others decide changes no score by its own, and only that of a
 // scorer that minds; another candidate changes only that of one that compares them;
 // and time alone only at the moment that was told.
-func TestScorersReadWhatTheySay(t *testing.T) {
+func TestScorersDeclareTheirReads(t *testing.T) {
 	d := enginetest.FixedDice(5)
 	var scorings []*Scoring
 	for range 150 {

@@ -102,9 +102,9 @@ func TestReplacementArrives(t *testing.T) {
 	})
 }
 
-// TestNobodyElseIsDown: no pod is taken away while another is not well, except from a
+// TestOnlyOnePodIsDown: no pod is taken away while another is not well, except from a
 // node that is about to end.
-func TestNobodyElseIsDown(t *testing.T) {
+func TestOnlyOnePodIsDown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Unix(1000, 0)
 		w := split.Workload{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Managed: rapid.Bool().Draw(t, "managed"), Recreate: rapid.Bool().Draw(t, "recreate")}

@@ -145,7 +145,7 @@ func TestPushesAreIdempotent(t *testing.T) {
 }
 
 // What is shown of a cluster registers an equal one.
-func TestWhatIsShownCanBeRegistered(t *testing.T) {
+func TestShownClustersCanBeRegistered(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.SampledFrom([]string{"", "a", "Austin", "o-1"})
 		whole := rapid.Int64Range(0, 1e6)

@@ -37,7 +37,7 @@ func (p panicking) Read(ctx context.Context, queries []string) (map[string]sourc
 
 // A panic over an answer costs the provider that reading, or the metric its value,
 // and nobody else anything.
-func TestAPanicOverAnAnswerCostsOneProvider(t *testing.T) {
+func TestPanicOnAnAnswerAffectsOnlyThatProvider(t *testing.T) {
 	for name, c := range map[string]struct {
 		beside, normalize bool
 	}{"reading": {}, "reading beside others": {beside: true}, "the value": {normalize: true}} {

@@ -50,7 +50,7 @@ func (p *poisoned) set(probes, writes bool) {
 }
 
 // A panic over one cluster leaves the others alone and is tried again after a pause.
-func TestAPanicOverAClusterCostsThatOne(t *testing.T) {
+func TestPanicOnAClusterAffectsOnlyThatCluster(t *testing.T) {
 	for name, c := range map[string]struct{ probes, writes bool }{"probe": {probes: true}, "write": {writes: true}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestAPanicOverAClusterCostsThatOne(t *testing.T) {
 }
 
 // A heartbeat that panics leaves nothing locked: the next one is taken.
-func TestAPanicOverAHeartbeatLocksNothing(t *testing.T) {
+func TestPanicInAHeartbeatReleasesLocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newSite())
 		defer w.run()()

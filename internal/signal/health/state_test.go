@@ -66,7 +66,7 @@ func TestHysteresis(t *testing.T) {
 	}
 }
 
-func TestSilence(t *testing.T) {
+func TestOverdueHeartbeats(t *testing.T) {
 	for from, want := range map[api.ClusterState]api.ClusterState{
 		"": "", api.StatePending: api.StatePending, api.StateOnline: api.StateOffline,
 		api.StateConnecting: api.StateOffline, api.StateOffline: api.StateOffline, api.StateUnhealthy: api.StateUnhealthy,

@@ -280,8 +280,8 @@ func TestRealInfluxDB(t *testing.T) {
 	}
 }
 
-// TestServerWithoutFluxGetsIt: the language is decided anew after a failure.
-func TestServerWithoutFluxGetsIt(t *testing.T) {
+// TestServerThatGetsFlux: the language is decided anew after a failure.
+func TestServerThatGetsFlux(t *testing.T) {
 	d := startDatabase(t, false)
 	d.write("one value=1")
 	src, err := open(d.provider(), netpolicy.OnLoopback(), nil)

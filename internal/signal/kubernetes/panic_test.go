@@ -34,7 +34,7 @@ func (p *poisonedSink) Observed(cluster string, kubeconfig api.Secret, o health.
 
 // A panic over one cluster has that one watched anew, with pauses, and leaves the
 // others alone.
-func TestAPanicOverAClusterCostsThatOne(t *testing.T) {
+func TestPanicOnAClusterAffectsOnlyThatCluster(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.server("good").put(machine("n1"))
 		w.server("bad0").put(machine("n1"))
@@ -60,7 +60,7 @@ func TestAPanicOverAClusterCostsThatOne(t *testing.T) {
 
 // A panic over a node says why the nodes are not current, and is counted and logged with
 // the cluster that it is about.
-func TestAPanicOverANodeIsAFailure(t *testing.T) {
+func TestPanicOnANodeIsAnError(t *testing.T) {
 	var log strings.Builder
 	recorder := fault.New(slog.New(slog.NewTextHandler(&log, nil)))
 	inWorld(t, func(t *testing.T, w *world) {

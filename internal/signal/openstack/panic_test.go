@@ -28,7 +28,7 @@ func (p *poisonedStack) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // A panic over a document of one cloud is a failure of that cloud like others.
-func TestAPanicOverADocumentCostsOneCloud(t *testing.T) {
+func TestPanicOnADocumentAffectsOnlyThatCloud(t *testing.T) {
 	for _, document := range []string{"os-aggregates", "inventories", "tokens"} {
 		t.Run(document, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -56,9 +56,9 @@ func TestPartsKeepToTheLimitAndLoseNothing(t *testing.T) {
 	}
 }
 
-// TestNothingCountsBeforeTheLastPart: a region that is in a later part is never gone
+// TestPartsCountOnlyWhenComplete: a region that is in a later part is never gone
 // for a while.
-func TestNothingCountsBeforeTheLastPart(t *testing.T) {
+func TestPartsCountOnlyWhenComplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReceiver(t)
 		before := largeReport()

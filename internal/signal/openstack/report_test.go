@@ -161,9 +161,9 @@ func TestCollectedCondition(t *testing.T) {
 	}
 }
 
-// TestWhatAZoneHasNoMore: of a resource that a zone had and that is missing in the
+// TestMissingZoneAmounts: of a resource that a zone had and that is missing in the
 // next report of it there is 0, in a full report, too, until it is reported again.
-func TestWhatAZoneHasNoMore(t *testing.T) {
+func TestMissingZoneAmounts(t *testing.T) {
 	s := api.CloudStatus{}
 	for i, c := range []struct {
 		amounts api.Quantities

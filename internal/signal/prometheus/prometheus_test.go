@@ -514,7 +514,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-func TestForgetsQueriesNobodyAsks(t *testing.T) {
+func TestUnusedQueriesAreDropped(t *testing.T) {
 	src := (&fake{}).open(t).(*server)
 	for i := range 5000 {
 		src.known.Learn(fmt.Sprint("q", i), knowledge{scalar: true})

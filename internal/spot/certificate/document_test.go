@@ -81,7 +81,7 @@ func TestUnreadableRecordIsKept(t *testing.T) {
 	}
 }
 
-func TestAnotherKeyFileIsSaid(t *testing.T) {
+func TestDifferentKeyFileIsReported(t *testing.T) {
 	s := &memory{}
 	opened(t, s)
 	a, err := New(Options{Store: s, Sealer: newSealer(t, 2), Hosts: []string{"127.0.0.1"}})

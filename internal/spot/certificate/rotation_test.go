@@ -219,7 +219,7 @@ func TestUncertainWriteIsReadBack(t *testing.T) {
 	}
 }
 
-func TestStoreThatRefusesIsSaid(t *testing.T) {
+func TestRefusingStoreIsReported(t *testing.T) {
 	s := &memory{fail: store.ErrFull}
 	a, err := New(Options{Store: s, Sealer: newSealer(t, 1), Hosts: []string{"127.0.0.1"}})
 	if err != nil {

@@ -137,9 +137,9 @@ func TestDriftIsRepaired(t *testing.T) {
 	})
 }
 
-// TestSomebodyElseHasOtherIdeas: a cluster that is registered twice is said to be, and
+// TestConflictingOwner: a cluster that is registered twice is said to be, and
 // works again when the other one is gone.
-func TestSomebodyElseHasOtherIdeas(t *testing.T) {
+func TestConflictingOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.start()
@@ -198,7 +198,7 @@ func TestRemovalLeavesThoseOfOthers(t *testing.T) {
 	})
 }
 
-func TestWhatOthersAddBesideIsLeftAlone(t *testing.T) {
+func TestForeignLabelsDoNotTriggerUpdates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.start()
@@ -217,7 +217,7 @@ func TestWhatOthersAddBesideIsLeftAlone(t *testing.T) {
 
 // Older clusters drop fields and some providers add selectors: there is no use in
 // writing again and again.
-func TestClusterThatAltersWhatIsWrittenIsNotFought(t *testing.T) {
+func TestMutatedWritesAreNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.alter = func(c *admissionv1.MutatingWebhookConfiguration) {

@@ -219,9 +219,9 @@ func TestStatefulSet(t *testing.T) {
 	})
 }
 
-// TestBehind: what the watch has not told yet is asked for before a pod gets a type for
+// TestPendingWatchEventsAreAwaited: what the watch has not told yet is asked for before a pod gets a type for
 // which there is no place.
-func TestBehind(t *testing.T) {
+func TestPendingWatchEventsAreAwaited(t *testing.T) {
 	t.Run("a pod is gone", func(t *testing.T) {
 		for _, gone := range []split.NodeType{split.OnDemand, split.Spot} {
 			w := newWorld(plainLabel)
@@ -402,8 +402,8 @@ func TestWhoDecides(t *testing.T) {
 	}
 }
 
-// TestAskTellsWhatIsNew: only workloads of which something else is asked are looked at.
-func TestAskTellsWhatIsNew(t *testing.T) {
+// TestAskReportsChanges: only workloads of which something else is asked are looked at.
+func TestAskReportsChanges(t *testing.T) {
 	w := newWorld(plainLabel)
 	one, two := Key{kindDeployment, shop, "one"}, Key{kindDeployment, shop, "two"}
 	all := func(mode api.DistributionMode) map[Key]Asked {
@@ -465,8 +465,8 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestAssignEnds: no answer of the cluster is waited for longer than the request.
-func TestAssignEnds(t *testing.T) {
+// TestAssignIsBoundedByTheRequest: no answer of the cluster is waited for longer than the request.
+func TestAssignIsBoundedByTheRequest(t *testing.T) {
 	w := newWorld(plainLabel)
 	d := deployment("web", 2, labelsFor(""))
 	rs := revisionOf(d, "abc", 1)

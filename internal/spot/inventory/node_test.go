@@ -171,9 +171,9 @@ func TestHeartbeats(t *testing.T) {
 	}
 }
 
-// TestEndIsTold: workloads are looked at when a node of theirs announces its end, calls
+// TestNodeEndWakesWorkloads: workloads are looked at when a node of theirs announces its end, calls
 // it off, or is gone.
-func TestEndIsTold(t *testing.T) {
+func TestNodeEndWakesWorkloads(t *testing.T) {
 	w := newWorld(plainLabel)
 	_, rs := w.web(1, "")
 	p := podFor(w.creation(rs), split.Spot)
@@ -297,9 +297,9 @@ func (w *world) fill(name, cpu string) {
 	})
 }
 
-// TestFallenIsTold: a workload with a pod that fell back is looked at when a spot node
+// TestSpotNodeWakesFallenBackWorkloads: a workload with a pod that fell back is looked at when a spot node
 // comes.
-func TestFallenIsTold(t *testing.T) {
+func TestSpotNodeWakesFallenBackWorkloads(t *testing.T) {
 	w := newWorld(plainLabel)
 	w.fallen(start)
 	before := w.changed[webKey]
@@ -309,9 +309,9 @@ func TestFallenIsTold(t *testing.T) {
 	}
 }
 
-// TestOutlived: only our own mark is taken off a node that is still there after its
+// TestMarkIsRemovedFromSurvivingNodes: only our own mark is taken off a node that is still there after its
 // end; and only where nobody else says that it ends, who would have it put back.
-func TestOutlived(t *testing.T) {
+func TestMarkIsRemovedFromSurvivingNodes(t *testing.T) {
 	ours := taint(spot.TaintInterruption, "1767225720", corev1.TaintEffectNoSchedule) // two minutes after the start
 	for _, test := range []struct {
 		name  string

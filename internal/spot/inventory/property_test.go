@@ -285,8 +285,8 @@ func TestAnyOrder(t *testing.T) {
 	}
 }
 
-// TestNoTrace: of what is gone nothing is kept.
-func TestNoTrace(t *testing.T) {
+// TestDeletedObjectsAreForgotten: of what is gone nothing is kept.
+func TestDeletedObjectsAreForgotten(t *testing.T) {
 	w := newWorld(plainLabel)
 	for n := range 200 {
 		d := deployment(fmt.Sprintf("web-%d", n), 2, labelsFor("1"))

@@ -161,9 +161,9 @@ func (w *world) comeBack(name string) {
 	}
 }
 
-// TestInVain: pods that come back as what they were are replaced ever more rarely; a
+// TestUselessReplacementsBackOff: pods that come back as what they were are replaced ever more rarely; a
 // new target is tried at once.
-func TestInVain(t *testing.T) {
+func TestUselessReplacementsBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		objects := deployment("web", "all-in-on-demand", 0, 3)
 		w := newWorld(t, append(nodes(), objects...)...)
@@ -252,8 +252,8 @@ func TestManyWorkloads(t *testing.T) {
 	})
 }
 
-// TestGone: of workloads that are gone nothing is kept.
-func TestGone(t *testing.T) {
+// TestDeletedWorkloadsAreForgotten: of workloads that are gone nothing is kept.
+func TestDeletedWorkloadsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nodes()...)
 		w.answer = func(string) (bool, error) { return true, nil }

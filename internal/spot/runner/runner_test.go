@@ -366,8 +366,8 @@ func TestAdmitOnly(t *testing.T) {
 	}
 }
 
-// TestUnsplit: of workloads in clusters in which nothing is split that is said.
-func TestUnsplit(t *testing.T) {
+// TestWorkloadsThatAreNotSplitAreReported: of workloads in clusters in which nothing is split that is said.
+func TestWorkloadsThatAreNotSplitAreReported(t *testing.T) {
 	b := newBench(t)
 	b.putWorkload(workload("web", custom("1"), on("a", 2, 1)))
 	b.deliver()
@@ -419,9 +419,9 @@ func TestRemovedAtLast(t *testing.T) {
 	}
 }
 
-// TestBackBeforeAnybodyLooked: a workload that comes back to a cluster is reported on
+// TestWorkloadThatReturnsIsReported: a workload that comes back to a cluster is reported on
 // although there is nothing new about it.
-func TestBackBeforeAnybodyLooked(t *testing.T) {
+func TestWorkloadThatReturnsIsReported(t *testing.T) {
 	c, b := startCluster(t), newBench(t)
 	b.enable(c, "1", "one")
 	b.eventually("it is connected", b.synced)

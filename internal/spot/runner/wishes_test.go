@@ -40,8 +40,8 @@ func (w *wishes) show(cluster string) string {
 	return strings.Join(out, ", ")
 }
 
-// TestWishes: what a workload asks for in each cluster that it runs on.
-func TestWishes(t *testing.T) {
+// TestRequestsPerCluster: what a workload asks for in each cluster that it runs on.
+func TestRequestsPerCluster(t *testing.T) {
 	job := workload("web", custom("1"), on("a", 1, 1))
 	job.Spec.Kind = "Job"
 	leaving := workload("web", custom("30%"))
@@ -74,9 +74,9 @@ func TestWishes(t *testing.T) {
 	}
 }
 
-// TestWishesChanged: only clusters for which something else is asked are told, and what
+// TestOnlyChangedRequestsAreSent: only clusters for which something else is asked are told, and what
 // was given away does not change any more.
-func TestWishesChanged(t *testing.T) {
+func TestOnlyChangedRequestsAreSent(t *testing.T) {
 	w := newWishes()
 	w.put(workload("web", custom("1"), on("a", 2, 1)))
 	given := w.of("a")
@@ -101,9 +101,9 @@ func TestWishesChanged(t *testing.T) {
 	}
 }
 
-// TestLeavingKeepsItsPart: on a cluster that a workload is leaving no pod is replaced for
+// TestLeavingWorkloadKeepsItsShare: on a cluster that a workload is leaving no pod is replaced for
 // the sake of a count that was divided otherwise.
-func TestLeavingKeepsItsPart(t *testing.T) {
+func TestLeavingWorkloadKeepsItsShare(t *testing.T) {
 	w := newWishes()
 	w.put(workload("web", custom("3"), on("a", 4, 2), on("b", 2, 1)))
 	left := workload("web", custom("3"), on("b", 6, 3))

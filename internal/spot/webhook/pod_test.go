@@ -127,8 +127,8 @@ func TestPinned(t *testing.T) {
 	}
 }
 
-// TestManyValuesAreNoTrouble admits a pod that was made to take long.
-func TestManyValuesAreNoTrouble(t *testing.T) {
+// TestManyAffinityValues admits a pod that was made to take long.
+func TestManyAffinityValues(t *testing.T) {
 	const gke = "cloud.google.com/gke-spot"
 	terms := make([]corev1.NodeSelectorTerm, 5000)
 	for i := range terms {
@@ -171,8 +171,8 @@ func TestSpotNodesAreTolerated(t *testing.T) {
 	}
 }
 
-// TestMarks shows what becomes of the labels and annotations that a pod brings.
-func TestMarks(t *testing.T) {
+// TestLabelsAndAnnotationsOfPods shows what becomes of the labels and annotations that a pod brings.
+func TestLabelsAndAnnotationsOfPods(t *testing.T) {
 	cost := split.AnnotationDeletionCost
 	for _, test := range []struct {
 		name                    string
@@ -237,7 +237,7 @@ func TestLeftAlone(t *testing.T) {
 	}
 }
 
-func TestWhatAssignIsTold(t *testing.T) {
+func TestAssignRequest(t *testing.T) {
 	cluster := toSpot()
 	s := serverOf(t, cluster)
 	stateful := podOf(func(p *corev1.Pod) {

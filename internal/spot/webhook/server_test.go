@@ -124,7 +124,7 @@ type nobody struct{ Cluster }
 
 func (nobody) Secret() string { return "" }
 
-func TestNoSecretOpensNothing(t *testing.T) {
+func TestEmptySecretRefusesRequests(t *testing.T) {
 	r := httptest.NewRequest(http.MethodPost, "/clusters/a/%20/pods", strings.NewReader("{}"))
 	r.SetPathValue("secret", "")
 	if knows(nobody{}, "") {
@@ -165,8 +165,8 @@ func TestGracefulEnd(t *testing.T) {
 	}
 }
 
-// TestSilentConnectionsKeepNobodyOut opens more connections than are taken.
-func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
+// TestSilentConnectionsDoNotBlockOthers opens more connections than are taken.
+func TestSilentConnectionsDoNotBlockOthers(t *testing.T) {
 	limit := serve.NewLimit(serve.LimitOptions{PerClient: 4, RequestWithin: time.Hour})
 	address, client, stop := running(t, toSpot(), nil, func(o *Options) { o.Connections = limit })
 	var silent []net.Conn
