@@ -311,13 +311,11 @@ func TestALateDecisionIsRefused(t *testing.T) {
 	lead(t, s)
 	ctx := timeout(t)
 	revisions := fill(t, s, 3)
-	sound := s.client.KV
-	late := &lateKV{KV: sound}
-	s.client.KV = late
+	late, sound := interpose(t, s, func(kv clientv3.KV) *lateKV { return &lateKV{KV: kv} })
 	if _, err := s.Derive(ctx, statuses(revisions, "older")); !errors.Is(err, ErrUncertain) {
 		t.Fatalf("a write without an answer: %v", err)
 	}
-	s.client.KV = sound
+	sound()
 	if late.late == nil {
 		t.Fatal("nothing is on its way")
 	}
@@ -331,14 +329,14 @@ func TestALateDecisionIsRefused(t *testing.T) {
 		t.Errorf("after it, decisions are written no more: %v", err)
 	}
 	// The order itself may arrive late, after it was written again.
-	s.client.KV = late
+	_, sound = interpose(t, s, func(clientv3.KV) *lateKV { return late })
 	if _, err := s.Derive(ctx, statuses(revisions, "lost")); !errors.Is(err, ErrUncertain) {
 		t.Fatalf("a write without an answer: %v", err)
 	}
 	if _, err := s.Derive(ctx, statuses(revisions, "lost, too")); !errors.Is(err, ErrUncertain) {
 		t.Fatalf("an order without an answer: %v", err)
 	}
-	s.client.KV = sound
+	sound()
 	if _, err := s.Derive(ctx, statuses(revisions, "done")); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 )
 
@@ -86,6 +88,8 @@ type Options struct {
 	Fatal func(error)
 	// Now is the clock for the age of revisions. Nil means time.Now.
 	Now func() time.Time
+
+	interpose func(clientv3.KV) clientv3.KV // between the store and etcd; only tests set it
 }
 
 func (o Options) withDefaults() Options {

@@ -86,6 +86,9 @@ func (s *Store) open(ctx context.Context) error {
 			return err
 		}
 	}
+	if s.options.interpose != nil {
+		s.client.KV = s.options.interpose(s.client.KV)
+	}
 	s.options.Doing("taking over the store")
 	if err := s.take(ctx); err != nil {
 		return err

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
@@ -27,6 +30,60 @@ func TestMain(m *testing.M) {
 	storetest.VerifyMain(m)
 }
 
+// switchedKV is what the store has of etcd, and what a test puts in its place while the
+// store's own goroutines use it.
+type switchedKV struct {
+	sound clientv3.KV
+	other atomic.Pointer[clientv3.KV] // nil = sound
+}
+
+func (k *switchedKV) now() clientv3.KV {
+	if other := k.other.Load(); other != nil {
+		return *other
+	}
+	return k.sound
+}
+
+func (k *switchedKV) Put(ctx context.Context, key, value string, o ...clientv3.OpOption) (*clientv3.PutResponse, error) {
+	return k.now().Put(ctx, key, value, o...)
+}
+
+func (k *switchedKV) Get(ctx context.Context, key string, o ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	return k.now().Get(ctx, key, o...)
+}
+
+func (k *switchedKV) GetStream(ctx context.Context, key string, o ...clientv3.OpOption) (clientv3.GetStreamChan, error) {
+	return k.now().GetStream(ctx, key, o...)
+}
+
+func (k *switchedKV) Delete(ctx context.Context, key string, o ...clientv3.OpOption) (*clientv3.DeleteResponse, error) {
+	return k.now().Delete(ctx, key, o...)
+}
+
+func (k *switchedKV) Compact(ctx context.Context, revision int64, o ...clientv3.CompactOption) (*clientv3.CompactResponse, error) {
+	return k.now().Compact(ctx, revision, o...)
+}
+
+func (k *switchedKV) Do(ctx context.Context, op clientv3.Op) (clientv3.OpResponse, error) {
+	return k.now().Do(ctx, op)
+}
+
+func (k *switchedKV) Txn(ctx context.Context) clientv3.Txn { return k.now().Txn(ctx) }
+
+// interpose puts something between a store and its etcd, until sound is called. It is made
+// over what is there.
+func interpose[K clientv3.KV](t testing.TB, s *Store, between func(clientv3.KV) K) (kv K, sound func()) {
+	t.Helper()
+	switched, ok := s.client.KV.(*switchedKV)
+	if !ok {
+		t.Fatal("the store was not opened by open")
+	}
+	kv = between(switched.sound)
+	other := clientv3.KV(kv)
+	switched.other.Store(&other)
+	return kv, func() { switched.other.Store(nil) }
+}
+
 // open opens a store for a test in a directory of its own, without fsync.
 func open(t testing.TB, change ...func(*Options)) *Store {
 	t.Helper()
@@ -37,6 +94,7 @@ func open(t testing.TB, change ...func(*Options)) *Store {
 		MarkInterval: time.Hour, // tests count revisions
 		Logger:       slog.New(slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelError})),
 		Fatal:        func(err error) { t.Errorf("the embedded member died: %v", err) },
+		interpose:    func(kv clientv3.KV) clientv3.KV { return &switchedKV{sound: kv} },
 	}
 	for _, f := range change {
 		f(&o)

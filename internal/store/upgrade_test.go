@@ -220,8 +220,9 @@ func TestServerThatComesJustNowKeepsTheFormat(t *testing.T) {
 	p := leaderAndNext(t)
 	defer func() { p.term.Resign(); <-p.terms }()
 	goneBack(t, p.second)
-	kv := p.second.client.KV
-	p.second.client.KV = &kvBefore{KV: kv, nth: 2, before: func() { olderServer(t, p.first, "late") }}
+	interpose(t, p.second, func(kv clientv3.KV) *kvBefore {
+		return &kvBefore{KV: kv, nth: 2, before: func() { olderServer(t, p.first, "late") }}
+	})
 	err := p.second.FinishUpgrade(timeout(t))
 	var older *OlderServerError
 	if !errors.As(err, &older) || older.Server.Name != "late" || string(raw(t, p.second, formatKey)) != "2" {
