@@ -71,7 +71,7 @@ func (f *Fleet) lay(writes []PartWrite, encode func(api.Object) ([]byte, error),
 		var object api.Object
 		if entry := at.Get(w.Key); entry != nil {
 			object = entry.Object.Copy()
-			one.Over = &entry.StatusRevision
+			one.Over = entry.storedStatus()
 		} else if info, ok := api.LookupKind(w.Key.Kind); ok {
 			object = info.New() // it is gone, which the comparison of the Spec part tells
 		} else {
@@ -90,6 +90,15 @@ func (f *Fleet) lay(writes []PartWrite, encode func(api.Object) ([]byte, error),
 		laid = append(laid, one)
 	}
 	return laid
+}
+
+// storedStatus is the revision of the Status part in the store, 0 if there is none. That of
+// a status that was deleted remains in StatusRevision, but no key has it.
+func (e *Entry) storedStatus() *int64 {
+	if e.statusBytes == 0 {
+		return new(int64)
+	}
+	return &e.StatusRevision
 }
 
 // awaitOvertaken waits until the fleet shows the statuses that were written meanwhile, and

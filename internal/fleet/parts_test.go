@@ -87,6 +87,37 @@ func TestWritersOfOneStatusDoNotUndoEachOther(t *testing.T) {
 	}
 }
 
+// A status that was deleted, as with a damaged one that a user replaces, is written again.
+func TestPartOfADeletedStatusIsWritten(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	key, revision := b.newCluster("a")
+	write := func(cloud string) int64 {
+		revision, err := b.fleet.PutParts(b.ctx, []PartWrite{decided(key, revision, cloud)}, b.codec.EncodeStatus, b.store.Derive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return revision
+	}
+	if _, err := b.fleet.WaitRevision(b.ctx, write("paris")); err != nil {
+		t.Fatal(err)
+	}
+	deleted, err := b.store.Derive(b.ctx, []store.StatusWrite{{Key: key, SpecRevision: revision}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.fleet.WaitRevision(b.ctx, deleted); err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := b.fleet.WaitRevision(b.ctx, write("rome"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := snapshot.Get(key).Object.(*api.Cluster).Status.Cloud; got != "rome" {
+		t.Errorf("the cloud is %q", got)
+	}
+}
+
 // What cannot be written is told of each object by itself, and the others are written.
 func TestPartsThatCannotBeWritten(t *testing.T) {
 	t.Parallel()

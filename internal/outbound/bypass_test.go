@@ -14,11 +14,12 @@ import (
 
 // Where connections are made that are not made for users.
 var exempt = []string{
-	"internal/outbound/",  // applies the policy
-	"internal/client/",    // connects to the server, for the commands and the provider
-	"internal/tools/",     // is a module of its own
-	"internal/proxytest/", // is test code: it stands in front of the servers of tests
-	"internal/store/",     // connects to the etcd of --etcd-endpoints, which the operator names
+	"internal/outbound/",         // applies the policy
+	"internal/client/",           // connects to the server, for the commands and the provider
+	"internal/tools/",            // is a module of its own
+	"internal/proxytest/",        // is test code: it stands in front of the servers of tests
+	"internal/workloadidentity/", // is linked into the provider: it asks the CI system that Terraform runs in
+	"internal/store/",            // connects to the etcd of --etcd-endpoints, which the operator names
 }
 
 // What connects to others without the policy, by package: values of these types, and

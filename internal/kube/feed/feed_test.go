@@ -275,7 +275,7 @@ func BenchmarkMemory(b *testing.B) {
 		f := New("eu", nil, nil)
 		for k := range n {
 			p := podNamed(fmt.Sprintf("pod-%d", k), fmt.Sprintf("node-%d", k%100))
-			if _, err := f.Pods.put(p); err != nil {
+			if _, err := f.Pods.Put(p); err != nil {
 				b.Fatal(err)
 			}
 		}

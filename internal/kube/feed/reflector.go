@@ -197,7 +197,7 @@ func (r *Reflector[V]) take(event watch.Event, position *string) error {
 	case watch.Error:
 		return expired(apierrors.FromObject(event.Object))
 	case watch.Added, watch.Modified:
-		changed, err = r.table.put(event.Object)
+		changed, err = r.table.Put(event.Object)
 	case watch.Deleted:
 		changed, err = r.table.remove(event.Object)
 	case watch.Bookmark:

@@ -149,8 +149,8 @@ func one[V any](old, v V) iter.Seq[Change[V]] {
 	return func(yield func(Change[V]) bool) { yield(Change[V]{old, v}) }
 }
 
-// put adds or updates an object, and reports whether that changed anything.
-func (t *Table[V]) put(object runtime.Object) (bool, error) {
+// Put adds or updates an object, and reports whether that changed anything.
+func (t *Table[V]) Put(object runtime.Object) (bool, error) {
 	key, err := keyOf(object)
 	if err != nil {
 		return false, err
