@@ -199,7 +199,7 @@ func (r *Reflector[V]) take(event watch.Event, position *string) error {
 	case watch.Added, watch.Modified:
 		changed, err = r.table.Put(event.Object)
 	case watch.Deleted:
-		changed, err = r.table.remove(event.Object)
+		changed, err = r.table.Remove(event.Object)
 	case watch.Bookmark:
 	default:
 		return fmt.Errorf("the watch has an event of the unknown type %q", event.Type)

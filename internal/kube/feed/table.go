@@ -157,7 +157,7 @@ func (t *Table[V]) Put(object runtime.Object) (bool, error) {
 	}
 	v, ok := t.reduce(object)
 	if !ok {
-		return t.remove(object)
+		return t.Remove(object)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -177,8 +177,8 @@ func (t *Table[V]) Put(object runtime.Object) (bool, error) {
 	return true, nil
 }
 
-// remove removes an object, and reports whether it was there.
-func (t *Table[V]) remove(object runtime.Object) (bool, error) {
+// Remove removes an object, and reports whether it was there.
+func (t *Table[V]) Remove(object runtime.Object) (bool, error) {
 	key, err := keyOf(object)
 	if err != nil {
 		return false, err
