@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,37 +21,37 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// deed is what a contender asks of an object.
+// deed is what a contender does to an object.
 type deed string
 
 const (
 	read   deed = "read"
 	write  deed = "write"
 	remove deed = "delete"
-	commit deed = "commit" // a write with the token of a preview
+	commit deed = "commit" // a write with a preview's token
 )
 
-// ask and reply are one operation on one object, as a contender saw it.
+// ask and reply are an operation on one object, as a contender saw it.
 type ask struct {
 	object string
 	deed   deed
-	number int64 // what is written
+	number int64 // the number written
 }
 
 type reply struct {
-	number  int64 // 0 = there is no such object
+	number  int64 // 0 = the object does not exist
 	version int64
-	unknown bool // nobody can tell whether it was done
+	unknown bool // unknown whether it was done
 	refused bool // it was not done
 }
 
-// held is what an object is.
+// held is the state of an object.
 type held struct{ number, version int64 }
 
-// register is an object that is written, deleted and read. Its version grows with
-// decisions, too.
+// register is an object that is written, deleted and read. Its version also increases with decisions.
 var register = porcupine.Model{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		byObject := map[string][]porcupine.Operation{}
@@ -73,16 +75,16 @@ var register = porcupine.Model{
 			return out.number == now.number && (out.number == 0 || out.version >= now.version), held{out.number, max(now.version, out.version)}
 		case in.deed == remove:
 			return out.unknown || now.number != 0, held{0, now.version}
-		case out.unknown || out.number != in.number: // or what somebody else wrote right after
+		case out.unknown || out.number != in.number: // or another write immediately after
 			return true, held{in.number, now.version}
 		}
-		// The answer shows it with its decision, others may have read it without.
+		// The response shows it with its decision; others may have read it without.
 		return out.version > now.version, held{in.number, now.version}
 	},
 	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v -> %+v", input, output) },
 }
 
-// contest is some contenders who read and write the same few objects through any server.
+// contest has contenders that read and write the same few objects through any server.
 type contest struct {
 	ensemble *ensemble
 	name     string
@@ -93,25 +95,25 @@ type contest struct {
 
 	mu      sync.Mutex
 	history []porcupine.Operation
-	stale   int // reads that said that they may be old
-	// replaced is how often an object was left for another one, because nobody can tell
-	// what became of a write to it: few such writes to an object can be judged.
+	stale   int // reads that were not judged
+	// replaced counts how often an object was given up for a new one because the outcome of a write is unknown.
+	// Histories with many unknown writes cannot be checked.
 	replaced [contested]int
 
-	promises, kept atomic.Int64 // previews that were committed
+	promises, kept atomic.Int64 // number of previews that were committed
 }
 
 const (
 	contenders = 4
 	contested  = 3
 
-	contenderTimeout = 4 * time.Second // for an operation, however many requests it is
+	contenderTimeout = 4 * time.Second // for an operation, including retries
 )
 
-// contestLabel numbers what contenders write.
+// contestLabel numbers the writes of contenders.
 const contestLabel = "contest"
 
-// entryOf is the number of what a contender wrote.
+// entryOf returns the number of a contender's write.
 func entryOf(object api.Object) int64 {
 	number, err := strconv.ParseInt(object.Meta().Labels[contestLabel], 10, 64)
 	if err != nil {
@@ -122,7 +124,38 @@ func entryOf(object api.Object) int64 {
 
 var contestNumber atomic.Int64
 
-// startContest has the contenders begin. Each contest has objects of its own.
+// ageOf returns the maximum age of what a response shows: it has everything from before that time. The header has whole
+// milliseconds.
+func ageOf(header http.Header) (time.Duration, error) {
+	age, err := strconv.Atoi(header.Get(api.LastContactHeader))
+	return time.Duration(age+1) * time.Millisecond, err
+}
+
+// maxAge is the maximum age of reads that are judged. Histories with many older ones cannot be checked.
+const maxAge = time.Second
+
+// contestPrefix is the prefix of the names of contested objects.
+const contestPrefix = "contest-"
+
+// clearContests deletes the objects of earlier contests. They have been judged, and deciding them again would make each
+// round longer than the one before. Those of the last contest remain, for the comparison with a fresh server.
+func (e *ensemble) clearContests() {
+	e.t.Helper()
+	there, err := objects(e.leader().process)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	for key := range there {
+		if !strings.HasPrefix(key.Name, contestPrefix) {
+			continue
+		}
+		if err := e.clients(0).Delete(e.t.Context(), key); err != nil && !client.IsNotFound(err) {
+			e.t.Fatal(err)
+		}
+	}
+}
+
+// startContest starts the contenders. Each contest has its own objects.
 func (e *ensemble) startContest(name string) *contest {
 	x := &contest{ensemble: e, name: name, number: contestNumber.Add(1), halt: make(chan struct{}), began: time.Now()}
 	for contender := range contenders {
@@ -141,15 +174,30 @@ func (e *ensemble) startContest(name string) *contest {
 	return x
 }
 
+// stop ends the contest when everything has been done that contenders do. On a busy machine, that may take longer than
+// a fault.
 func (x *contest) stop() {
-	close(x.halt)
-	x.running.Wait()
+	x.ensemble.t.Helper()
+	defer x.running.Wait()
+	defer close(x.halt)
+	for _, d := range []deed{read, write, remove, commit} {
+		eventually.True(x.ensemble.t, fmt.Sprintf("%s: there is a %s", x.name, d), func() bool {
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			return slices.ContainsFunc(x.history, func(op porcupine.Operation) bool { return op.Input.(ask).deed == d })
+		})
+	}
+}
+
+// nameOf returns the current name of a contested object. The caller holds mu.
+func (x *contest) nameOf(which int) string {
+	return fmt.Sprintf("%s%d-%d-%d", contestPrefix, x.number, which, x.replaced[which])
 }
 
 // act does one thing to one object through one server.
 func (x *contest) act(random *rand.Rand, which int) {
 	x.mu.Lock()
-	name := fmt.Sprintf("contest-%d-%d-%d", x.number, which, x.replaced[which])
+	name := x.nameOf(which)
 	x.mu.Unlock()
 	r := x.ensemble.replicas[random.IntN(len(x.ensemble.replicas))]
 	in := ask{object: name, deed: []deed{read, read, read, write, write, remove, commit}[random.IntN(7)]}
@@ -170,7 +218,7 @@ func (x *contest) act(random *rand.Rand, which int) {
 				return // nothing was written
 			}
 			token, promised = preview.Token, preview.Clusters
-			// The token is good at every server.
+			// The token is valid on every server.
 			r = x.ensemble.replicas[random.IntN(len(x.ensemble.replicas))]
 		}
 	}
@@ -178,7 +226,9 @@ func (x *contest) act(random *rand.Rand, which int) {
 	counts := true
 	switch in.deed {
 	case read:
-		out, counts = x.read(ctx, r, name)
+		var age time.Duration
+		out, age, counts = x.read(ctx, random, r, name)
+		call -= age
 	case remove:
 		err := r.contender.Delete(ctx, api.KeyOf(object))
 		out.refused = client.IsNotFound(err)
@@ -207,7 +257,7 @@ func (x *contest) act(random *rand.Rand, which int) {
 	}
 	back := time.Since(x.began)
 	if out.unknown {
-		back = time.Hour // it may be done at any time from now on
+		back = time.Hour // it may be done at any later time
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -215,70 +265,94 @@ func (x *contest) act(random *rand.Rand, which int) {
 		x.stale++
 		return
 	}
-	if out.unknown && name == fmt.Sprintf("contest-%d-%d-%d", x.number, which, x.replaced[which]) {
+	if out.unknown && name == x.nameOf(which) {
 		x.replaced[which]++
 	}
 	x.history = append(x.history, porcupine.Operation{Input: in, Call: int64(call), Output: out, Return: int64(back)})
 }
 
-// read reads an object from a server. It does not count where the server says that its
-// picture may be old, or says nothing.
-func (x *contest) read(ctx context.Context, r *replica, name string) (out reply, counts bool) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.address+api.KeyOf(placement(name, "g0", 1, 0)).URLPath(), nil)
-	if err != nil {
-		x.ensemble.t.Error(err)
-		return reply{}, false
+// read reads an object from a server, alone or in a list. It shows how everything was at some time after age before the
+// request: that is what the server says. It does not count if there is no response, or an old one.
+func (x *contest) read(ctx context.Context, random *rand.Rand, r *replica, name string) (out reply, age time.Duration, counts bool) {
+	path := api.KeyOf(placement(name, "g0", 1, 0)).URLPath()
+	if random.IntN(2) == 0 {
+		return x.readInList(ctx, random, r, path)
 	}
-	asked := time.Now()
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return reply{}, false
+	var object api.Placement
+	status, age := x.fetch(ctx, r, path, &object)
+	if status == http.StatusOK {
+		out = reply{number: entryOf(&object), version: versionOf(&object)}
 	}
-	defer answer.Body.Close()
-	// What it shows was complete so many milliseconds ago: while this was being asked, or
-	// before.
-	if age, err := strconv.Atoi(answer.Header.Get("Scheduler-Last-Contact")); err != nil || time.Duration(age)*time.Millisecond > time.Since(asked) {
-		return reply{}, false
-	}
-	switch answer.StatusCode {
-	case http.StatusNotFound:
-		return reply{}, true
-	case http.StatusOK:
-		var object api.Placement
-		if err := json.NewDecoder(answer.Body).Decode(&object); err != nil {
-			return reply{}, false
-		}
-		return reply{number: entryOf(&object), version: versionOf(&object)}, true
-	}
-	return reply{}, false
+	return out, age, (status == http.StatusOK || status == http.StatusNotFound) && age <= maxAge
 }
 
-// judge has what the contenders saw be one history.
+// readInList reads an object in a list of all, and each page from any server. All pages show what the first one does.
+func (x *contest) readInList(ctx context.Context, random *rand.Rand, r *replica, path string) (out reply, age time.Duration, counts bool) {
+	collection, name := path[:strings.LastIndex(path, "/")], path[strings.LastIndex(path, "/")+1:]
+	query := url.Values{"limit": {strconv.Itoa(5 + random.IntN(20))}}
+	for {
+		var page api.List[*api.Placement]
+		status, shown := x.fetch(ctx, r, collection+"?"+query.Encode(), &page)
+		if !query.Has("continue") {
+			age = shown
+		}
+		if status != http.StatusOK || age > maxAge {
+			return reply{}, 0, false
+		}
+		for _, object := range page.Items {
+			if object.Metadata.Name == name {
+				out = reply{number: entryOf(object), version: versionOf(object)}
+			}
+		}
+		if page.Continue == "" {
+			return out, age, true
+		}
+		query.Set("continue", page.Continue)
+		r = x.ensemble.replicas[random.IntN(len(x.ensemble.replicas))]
+	}
+}
+
+// fetch decodes a response with status 200 into a value, and returns the age of what it shows. The status is 0 if there
+// is no response.
+func (x *contest) fetch(ctx context.Context, r *replica, path string, into any) (status int, age time.Duration) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.address+path, nil)
+	if err != nil {
+		x.ensemble.t.Error(err)
+		return 0, 0
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, 0
+	}
+	defer answer.Body.Close()
+	if age, err = ageOf(answer.Header); err != nil {
+		return 0, 0 // it is still starting, for example
+	}
+	if answer.StatusCode == http.StatusOK && json.NewDecoder(answer.Body).Decode(into) != nil {
+		return 0, 0
+	}
+	return answer.StatusCode, age
+}
+
+// judge checks that what all contenders saw forms one history.
 func (x *contest) judge() {
 	x.ensemble.t.Helper()
-	deeds := map[deed]int{}
 	unknown := 0
 	for _, op := range x.history {
-		deeds[op.Input.(ask).deed]++
 		if op.Output.(reply).unknown {
 			unknown++
 		}
 	}
-	for _, d := range []deed{read, write, remove, commit} {
-		if deeds[d] == 0 {
-			x.ensemble.t.Errorf("%s: there was no %s", x.name, d)
-		}
-	}
 	switch result, info := porcupine.CheckOperationsVerbose(register, x.history, 2*time.Minute); result {
 	case porcupine.Illegal:
-		x.ensemble.t.Errorf("%s: what was read and written is no single history", x.name)
+		x.ensemble.t.Errorf("%s: the operations are not linearizable", x.name)
 		for _, part := range info.PartialLinearizationsOperations() {
 			longest := slices.MaxFunc(part, func(a, b []porcupine.Operation) int { return cmp.Compare(len(a), len(b)) })
-			x.ensemble.t.Logf("the end of what can be put in an order:")
+			x.ensemble.t.Logf("the end of the longest linearizable part:")
 			for _, op := range longest[max(0, len(longest)-5):] {
 				x.ensemble.t.Logf("  %v", op)
 			}
-			x.ensemble.t.Logf("and the first that cannot:")
+			x.ensemble.t.Logf("and the first operations that do not fit:")
 			rest := slices.DeleteFunc(slices.Clone(x.history), func(op porcupine.Operation) bool {
 				return op.Input.(ask).object != longest[0].Input.(ask).object || slices.Contains(longest, op)
 			})
@@ -287,8 +361,9 @@ func (x *contest) judge() {
 			}
 		}
 	case porcupine.Ok:
+		x.ensemble.operations += len(x.history)
 	case porcupine.Unknown:
-		x.ensemble.t.Errorf("%s: %d operations, %d without an answer: too many to judge", x.name, len(x.history), unknown)
+		x.ensemble.t.Errorf("%s: %d operations, %d of them without an answer: too many to check", x.name, len(x.history), unknown)
 	}
-	x.ensemble.t.Logf("%s: one history of %d operations, %d without an answer; %d reads may be old; %d of %d previews kept", x.name, len(x.history), unknown, x.stale, x.kept.Load(), x.promises.Load())
+	x.ensemble.t.Logf("%s: one history of %d operations, %d without an answer; %d reads not judged; %d of %d previews kept", x.name, len(x.history), unknown, x.stale, x.kept.Load(), x.promises.Load())
 }

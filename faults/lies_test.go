@@ -13,8 +13,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 )
 
-// TestOraclesDetectViolations shows every oracle the truth, which it must believe, and
-// lies, which it must not.
+// TestOraclesDetectViolations gives each oracle true histories, which it must accept, and false ones, which it must
+// reject.
 func TestOraclesDetectViolations(t *testing.T) {
 	key := api.Key{Kind: api.KindPlacement, Namespace: namespace, Name: "p"}
 	object := func(number int64, change ...func(*api.Placement)) *api.Placement {
@@ -53,18 +53,49 @@ func TestOraclesDetectViolations(t *testing.T) {
 		for _, p := range o {
 			s, ok := sight(p)
 			if !ok {
-				t.Fatal("it is not seen")
+				t.Fatal("the object was not observed")
 			}
 			list = append(list, s)
 		}
 		return list
 	}
-	constraints := func(s []sighting) error {
-		looked, err := oracleConstraints(s)
-		if looked == 0 {
-			return errors.New("it has looked at nothing")
+	// The oracles judge as they see: whatever comes first, the verdict is the same.
+	anyOrder := func(s []sighting, judge func([]sighting) error) error {
+		forward := judge(s)
+		reversed := slices.Clone(s)
+		slices.Reverse(reversed)
+		if backward := judge(reversed); (forward == nil) != (backward == nil) {
+			t.Errorf("%+v: %v, but in another order: %v", s, forward, backward)
 		}
-		return err
+		return forward
+	}
+	constraints := func(s []sighting) error {
+		return anyOrder(s, func(s []sighting) error {
+			o := newConstraintOracle()
+			var errs []error
+			for _, one := range s {
+				errs = append(errs, o.see(one))
+			}
+			if o.looked == 0 {
+				errs = append(errs, errors.New("it has looked at nothing"))
+			}
+			return errors.Join(errs...)
+		})
+	}
+	order := func(s []sighting) error {
+		o := newOrderOracle()
+		var errs []error
+		for _, one := range s {
+			errs = append(errs, o.see(one))
+		}
+		return errors.Join(errs...)
+	}
+	// On a stream each.
+	elsewhere := func(s []sighting) error {
+		for i := range s {
+			s[i].stream = i
+		}
+		return anyOrder(s, order)
 	}
 	at := func(version string) func(*api.Placement) {
 		return func(p *api.Placement) { p.Metadata.ResourceVersion = version }
@@ -82,71 +113,78 @@ func TestOraclesDetectViolations(t *testing.T) {
 		err  error
 	}{
 		{"a: acknowledged and there", false, oracleAcknowledged(acknowledged(state{number: 7}, stored), there(stored))},
-		{"a: a doubtful write that was done", false, oracleAcknowledged(acknowledged(state{number: 7}, stored, state{number: 8}), there(object(8)))},
-		{"a: a doubtful delete that was done", false, oracleAcknowledged(acknowledged(state{number: 7}, stored, state{number: 8, gone: true}), there())},
-		{"a: refused and not there", false, oracleAcknowledged(refusedWrite, there())},
-		{"a: refused and there", true, oracleAcknowledged(refusedWrite, there(object(9)))},
-		{"a: acknowledged and gone", true, oracleAcknowledged(acknowledged(state{number: 7}, stored), there())},
+		{"a: unacknowledged write applied", false, oracleAcknowledged(acknowledged(state{number: 7}, stored, state{number: 8}), there(object(8)))},
+		{"a: unacknowledged delete applied", false, oracleAcknowledged(acknowledged(state{number: 7}, stored, state{number: 8, gone: true}), there())},
+		{"a: rejected and absent", false, oracleAcknowledged(refusedWrite, there())},
+		{"a: rejected and present", true, oracleAcknowledged(refusedWrite, there(object(9)))},
+		{"a: acknowledged and lost", true, oracleAcknowledged(acknowledged(state{number: 7}, stored), there())},
 		{"a: acknowledged and older", true, oracleAcknowledged(acknowledged(state{number: 7}, stored), there(object(6)))},
-		{"a: deleted and there", true, oracleAcknowledged(acknowledged(state{number: 8, gone: true}, nil), there(stored))},
-		{"a: another spec than was acknowledged", true, oracleAcknowledged(acknowledged(state{number: 7}, stored), there(object(7, func(p *api.Placement) {
+		{"a: deleted and present", true, oracleAcknowledged(acknowledged(state{number: 8, gone: true}, nil), there(stored))},
+		{"a: other spec than acknowledged", true, oracleAcknowledged(acknowledged(state{number: 7}, stored), there(object(7, func(p *api.Placement) {
 			p.Spec.NumberOfClusters = pointer(int64(1))
 		})))},
-		{"a: another object of the name", true, oracleAcknowledged(acknowledged(state{number: 7}, stored), there(object(7, func(p *api.Placement) { p.Metadata.UID = "other" })))},
+		{"a: other object of the same name", true, oracleAcknowledged(acknowledged(state{number: 7}, stored), there(object(7, func(p *api.Placement) { p.Metadata.UID = "other" })))},
 		{"a: never written", true, oracleAcknowledged(newLedger(), there(stored))},
 
-		{"b: as asked for", false, constraints(sights(stored))},
-		{"b: as an earlier generation asked for", false, constraints(sights(object(7), object(8, at("31"), func(p *api.Placement) {
+		{"b: as requested", false, constraints(sights(stored))},
+		{"b: as requested by an earlier generation", false, constraints(sights(object(7), object(8, at("31"), func(p *api.Placement) {
 			p.Metadata.Generation, p.Spec.LabelConstraints = 4, []string{"group is g2"}
 		})))},
-		{"b: a cluster of another group", true, constraints(sights(object(7, on("c4", "c0"))))},
+		{"b: cluster of another group", true, constraints(sights(object(7, on("c4", "c0"))))},
 		{"b: one cluster too many", true, constraints(sights(object(7, on("c4", "c5", "c6"))))},
-		{"b: a cluster that an earlier generation asked for", true, constraints(sights(object(7), object(8, at("31"), func(p *api.Placement) {
+		{"b: cluster requested by an earlier generation", true, constraints(sights(object(7), object(8, at("31"), func(p *api.Placement) {
 			p.Metadata.Generation, p.Status.ObservedGeneration, p.Spec.LabelConstraints = 4, 4, []string{"group is g2"}
 		})))},
 
-		{"c: forward", false, oracleOrder(sights(stored, object(7, at("31"), on("c6"), moved)))},
-		{"c: another order of the same", false, oracleOrder(sights(stored, object(7, at("31"), on("c5", "c4"))))},
-		{"c: an older version afterwards", true, oracleOrder(sights(stored, object(7, at("29"), func(p *api.Placement) { p.Status.DecisionRevision-- })))},
-		{"c: fewer decisions", true, oracleOrder(sights(stored, object(7, at("31"), func(p *api.Placement) { p.Status.DecisionRevision-- })))},
-		{"c: an older generation", true, oracleOrder(sights(stored, object(7, at("31"), func(p *api.Placement) { p.Status.ObservedGeneration-- })))},
-		{"c: moved and not counted", true, oracleOrder(sights(stored, object(7, at("31"), on("c6", "c7"))))},
-		{"c: two states of one version", true, oracleOrder(sights(stored, object(8, on("c6", "c7"), moved)))},
+		{"c: later version", false, order(sights(stored, object(7, at("31"), on("c6"), moved)))},
+		{"c: same clusters in another order", false, order(sights(stored, object(7, at("31"), on("c5", "c4"))))},
+		{"c: older version afterwards", true, order(sights(stored, object(7, at("29"), func(p *api.Placement) { p.Status.DecisionRevision-- })))},
+		{"c: lower decision revision", true, order(sights(stored, object(7, at("31"), func(p *api.Placement) { p.Status.DecisionRevision-- })))},
+		{"c: older observed generation", true, order(sights(stored, object(7, at("31"), func(p *api.Placement) { p.Status.ObservedGeneration-- })))},
+		{"c: moved without a new decision revision", true, order(sights(stored, object(7, at("31"), on("c6", "c7"))))},
+		{"c: two states in one version", true, order(sights(stored, object(8, on("c6", "c7"), moved)))},
 
-		{"d: one decides", false, oracleFence([]string{"one"}, nil)},
-		{"d: nobody decides", true, oracleFence(nil, nil)},
-		{"d: two decide", true, oracleFence([]string{"one", "two"}, nil)},
-		{"d: the old one decides", true, oracleFence([]string{"one"}, []derivation{{31, "the old one"}})},
+		{"c: older version on another stream", false, elsewhere(sights(stored, object(7, at("31"), on("c6"), moved), object(7, at("32"), on("c6"), moved)))},
+		{"c: same state on two streams", false, elsewhere(sights(stored, object(7)))},
+		{"c: lower decision revision between two states", true, elsewhere(sights(object(7, at("30")), object(7, at("32"), moved), object(7, at("31"), moved, moved)))},
+		{"c: moved without a new decision revision between two states", true, elsewhere(sights(object(7, at("30")), object(7, at("32")), object(7, at("31"), on("c6", "c7"))))},
+		{"c: two states in one version on two streams", true, elsewhere(sights(stored, object(8, on("c6", "c7"), moved)))},
 
-		{"d: terms follow each other", false, termsInOrder([]decided{{"one", 5, 6}, {"one", 5, 8}, {"two", 7, 9}})},
-		{"d: the writes of two leaders interleave", true, termsInOrder([]decided{{"one", 5, 6}, {"two", 7, 8}, {"one", 5, 9}})},
-		{"d: two servers in one term", true, termsInOrder([]decided{{"one", 5, 6}, {"two", 5, 8}})},
+		{"d: one leader", false, oracleFence([]string{"one"}, nil)},
+		{"d: no leader", true, oracleFence(nil, nil)},
+		{"d: two leaders", true, oracleFence([]string{"one", "two"}, nil)},
+		{"d: former leader decides", true, oracleFence([]string{"one"}, []derivation{{31, "the old one"}})},
 
-		{"history: read as written", false, oneHistory(deedAt(0, 1, ask{deed: write, number: 1}, reply{number: 1, version: 5}), deedAt(2, 3, ask{deed: read}, reply{number: 1, version: 6}))},
-		{"history: read before the decision, which the write answers", false, oneHistory(deedAt(0, 3, ask{deed: write, number: 1}, reply{number: 1, version: 6}), deedAt(1, 2, ask{deed: read}, reply{number: 1, version: 5}))},
-		{"history: a write without an answer is done later", false, oneHistory(deedAt(0, 9, ask{deed: write, number: 1}, reply{unknown: true}), deedAt(2, 3, ask{deed: read}, reply{}), deedAt(4, 5, ask{deed: read}, reply{number: 1, version: 6}))},
-		{"history: read what was there before", true, oneHistory(deedAt(0, 1, ask{deed: write, number: 1}, reply{number: 1, version: 5}), deedAt(2, 3, ask{deed: read}, reply{}))},
-		{"history: deleted and read", true, oneHistory(deedAt(0, 1, ask{deed: write, number: 1}, reply{number: 1, version: 5}), deedAt(2, 3, ask{deed: remove}, reply{}), deedAt(4, 5, ask{deed: read}, reply{number: 1, version: 5}))},
-		{"history: a refused commit is read", true, oneHistory(deedAt(0, 1, ask{deed: commit, number: 1}, reply{refused: true}), deedAt(2, 3, ask{deed: read}, reply{number: 1, version: 5}))},
-		{"history: read an older version later", true, oneHistory(deedAt(0, 1, ask{deed: write, number: 1}, reply{number: 1, version: 5}), deedAt(2, 3, ask{deed: read}, reply{number: 1, version: 7}), deedAt(4, 5, ask{deed: read}, reply{number: 1, version: 6}))},
+		{"d: consecutive terms", false, inTerms([]decided{{"one", 5, 6}, {"one", 5, 8}, {"two", 7, 9}})},
+		{"d: interleaved writes of two leaders", true, inTerms([]decided{{"one", 5, 6}, {"two", 7, 8}, {"one", 5, 9}})},
+		{"d: late answer to the former leader", false, inTerms([]decided{{"one", 5, 6}, {"two", 9, 10}, {"one", 5, 8}})},
+		{"d: two servers in one term", true, inTerms([]decided{{"one", 5, 6}, {"two", 5, 8}})},
 
-		{"e: as a fresh one", false, oracleLeaks(small, small)},
+		{"history: read after the write", false, oneHistory(deedAt(0, 1, ask{deed: write, number: 1}, reply{number: 1, version: 5}), deedAt(2, 3, ask{deed: read}, reply{number: 1, version: 6}))},
+		{"history: read before the decision that the write waits for", false, oneHistory(deedAt(0, 3, ask{deed: write, number: 1}, reply{number: 1, version: 6}), deedAt(1, 2, ask{deed: read}, reply{number: 1, version: 5}))},
+		{"history: unacknowledged write applied later", false, oneHistory(deedAt(0, 9, ask{deed: write, number: 1}, reply{unknown: true}), deedAt(2, 3, ask{deed: read}, reply{}), deedAt(4, 5, ask{deed: read}, reply{number: 1, version: 6}))},
+		{"history: stale read", true, oneHistory(deedAt(0, 1, ask{deed: write, number: 1}, reply{number: 1, version: 5}), deedAt(2, 3, ask{deed: read}, reply{}))},
+		{"history: read after the delete", true, oneHistory(deedAt(0, 1, ask{deed: write, number: 1}, reply{number: 1, version: 5}), deedAt(2, 3, ask{deed: remove}, reply{}), deedAt(4, 5, ask{deed: read}, reply{number: 1, version: 5}))},
+		{"history: rejected commit is read", true, oneHistory(deedAt(0, 1, ask{deed: commit, number: 1}, reply{refused: true}), deedAt(2, 3, ask{deed: read}, reply{number: 1, version: 5}))},
+		{"history: older version read later", true, oneHistory(deedAt(0, 1, ask{deed: write, number: 1}, reply{number: 1, version: 5}), deedAt(2, 3, ask{deed: read}, reply{number: 1, version: 7}), deedAt(4, 5, ask{deed: read}, reply{number: 1, version: 6}))},
+
+		{"e: like a fresh server", false, oracleLeaks(small, small)},
 		{"e: goroutines", true, oracleLeaks(figures{goroutines: 1000, descriptors: 40, resident: 100 << 20}, small)},
 		{"e: open files", true, oracleLeaks(figures{goroutines: 100, descriptors: 400, resident: 100 << 20}, small)},
 		{"e: memory", true, oracleLeaks(figures{goroutines: 100, descriptors: 40, resident: 1 << 30}, small)},
 
-		{"f: the same", false, oracleConvergence(shown, map[api.Key][]string{key: {"c4", "c5"}})},
-		{"f: others", true, oracleConvergence(shown, map[api.Key][]string{key: {"c4", "c6"}})},
-		{"f: another order", false, oracleConvergence(shown, map[api.Key][]string{key: {"c5", "c4"}})},
-		{"f: one is missing", true, oracleConvergence(shown, nil)},
-		{"f: one too many", true, oracleConvergence(nil, shown)},
+		{"f: same", false, oracleConvergence(shown, map[api.Key][]string{key: {"c4", "c5"}})},
+		{"f: other clusters", true, oracleConvergence(shown, map[api.Key][]string{key: {"c4", "c6"}})},
+		{"f: other order", false, oracleConvergence(shown, map[api.Key][]string{key: {"c5", "c4"}})},
+		{"f: missing decision", true, oracleConvergence(shown, nil)},
+		{"f: additional decision", true, oracleConvergence(nil, shown)},
 	}
 	for _, c := range cases {
 		if c.lie != (c.err != nil) {
 			t.Errorf("%s: %v", c.name, c.err)
 		}
 	}
-	// Every oracle has been lied to.
+	// Every oracle has rejected something.
 	for _, letter := range []string{"a", "b", "c", "d", "e", "f"} {
 		if !slices.ContainsFunc(cases, func(c struct {
 			name string
@@ -155,9 +193,18 @@ func TestOraclesDetectViolations(t *testing.T) {
 		}) bool {
 			return c.lie && c.name[:1] == letter
 		}) {
-			t.Errorf("nobody has lied to oracle (%s)", letter)
+			t.Errorf("no case makes oracle (%s) fail", letter)
 		}
 	}
+}
+
+func inTerms(list []decided) error {
+	r := newRecord()
+	for _, d := range list {
+		r.note(d)
+	}
+	_, err := r.verdict()
+	return err
 }
 
 func deedAt(call, back int64, in ask, out reply) porcupine.Operation {
@@ -171,22 +218,22 @@ func oneHistory(history ...porcupine.Operation) error {
 	return nil
 }
 
-// TestRowWithoutAFaultFails: the test of a row in which nothing happened fails.
+// TestRowWithoutAFaultFails checks that a test fails if its fault never happened.
 func TestRowWithoutAFaultFails(t *testing.T) {
 	probe := &recorder{TB: t}
 	f := &fault{t: probe}
 	f.verdict(row{number: 1})
 	if !probe.failed {
-		t.Error("a fault that never happened passes")
+		t.Error("the test passes although its fault never happened")
 	}
 	probe.failed = false
 	f.happened()
 	if f.verdict(row{number: 1}); probe.failed {
-		t.Error("a fault that happened fails")
+		t.Error("the test fails although its fault happened")
 	}
 }
 
-// recorder notes that a test would have failed.
+// recorder records that a test would have failed.
 type recorder struct {
 	testing.TB
 	failed bool

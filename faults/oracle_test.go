@@ -24,11 +24,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// The oracles, in the order of the letters in the table. Each is a function of
-// what was seen, so that it can be shown a lie (see lies_test.go).
+// The oracles, in the order of the letters in the table. Each is a function of what was observed, so that it can be
+// tested with false histories (see lies_test.go).
 
-// oracleAcknowledged (a): every acknowledged write is there, and nothing that
-// was never written.
+// oracleAcknowledged (a) checks that every acknowledged write exists, and nothing that was never written.
 func oracleAcknowledged(l *ledger, there map[api.Key]api.Object) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -41,27 +40,27 @@ func oracleAcknowledged(l *ledger, there map[api.Key]api.Object) error {
 		}
 		possible := append([]state{e.last}, e.doubtful...)
 		if e.last.number == 0 {
-			possible[0].gone = true // it never was
+			possible[0].gone = true // it never existed
 		}
 		if !slices.ContainsFunc(possible, func(s state) bool { return s.gone && is.gone || !s.gone && s.number == is.number }) {
-			errs = append(errs, fmt.Errorf("%s is %+v; acknowledged was %+v, without an answer %+v", key, is, e.last, e.doubtful))
+			errs = append(errs, fmt.Errorf("%s is %+v, but %+v was acknowledged, and %+v had no answer", key, is, e.last, e.doubtful))
 			continue
 		}
 		if object != nil && e.object != nil && is.number == e.last.number {
 			if want, got := e.object.Meta(), object.Meta(); want.UID != got.UID || want.Generation > got.Generation || !reflect.DeepEqual(e.object.SpecPart(), object.SpecPart()) {
-				errs = append(errs, fmt.Errorf("%s was acknowledged as %+v and is %+v", key, e.object, object))
+				errs = append(errs, fmt.Errorf("%s was acknowledged as %+v, but is %+v", key, e.object, object))
 			}
 		}
 	}
 	for key, object := range there {
 		if l.entries[key] == nil && numberOf(object) > 0 {
-			errs = append(errs, fmt.Errorf("%s is there and was never written", key))
+			errs = append(errs, fmt.Errorf("%s exists, but was never written", key))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// settle ends the doubts of the ledger by what is there.
+// settle resolves the unknown writes in the ledger by what exists.
 func (l *ledger) settle(there map[api.Key]api.Object) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,16 +74,16 @@ func (l *ledger) settle(there map[api.Key]api.Object) {
 	}
 }
 
-// sighting is an object with a decision as it was seen once.
+// sighting is one observation of an object with a decision.
 type sighting struct {
-	stream              int // where it was seen; within one, the order is that of the list
+	stream              int // where it was observed; observations in one stream are ordered
 	key                 api.Key
 	uid                 string
 	version, generation int64
-	observed, decision  int64 // generation that the decision answers; count of its changes
+	observed, decision  int64 // generation that the decision answers; number of its changes
 	clusters            []string
-	group               string // what the spec of this generation allows; "" = not known
-	most                int64  // how many clusters it allows
+	group               string // group that the spec of this generation allows; "" = unknown
+	most                int64  // number of clusters that it allows
 }
 
 func sight(object api.Object) (sighting, bool) {
@@ -98,7 +97,7 @@ func sight(object api.Object) (sighting, bool) {
 	case *api.Placement:
 		s.observed, s.decision, s.clusters = o.Status.ObservedGeneration, o.Status.DecisionRevision, o.Status.Clusters
 		if o.Spec.NumberOfClusters == nil || len(o.Spec.LabelConstraints) != 1 {
-			return sighting{}, false // not one of ours
+			return sighting{}, false // not an object of this test
 		}
 		s.group, s.most = strings.TrimPrefix(o.Spec.LabelConstraints[0], groupLabel+" is "), *o.Spec.NumberOfClusters
 	case *api.Workload:
@@ -112,96 +111,147 @@ func sight(object api.Object) (sighting, bool) {
 	return s, true
 }
 
-// oracleConstraints (b): no decision violates the constraints of the spec that
-// it answers. It returns how many decisions it looked at.
-func oracleConstraints(sightings []sighting) (looked int, err error) {
-	type version struct {
-		uid        string
-		generation int64
-	}
-	specs := map[version]sighting{}
-	for _, s := range sightings {
-		specs[version{s.uid, s.generation}] = s
-	}
-	var errs []error
-	for _, s := range sightings {
-		spec, known := specs[version{s.uid, s.observed}]
-		if s.observed == 0 || !known {
-			continue
-		}
-		looked++
-		if int64(len(s.clusters)) > spec.most {
-			errs = append(errs, fmt.Errorf("%s at %d: %v are more than %d clusters", s.key, s.version, s.clusters, spec.most))
-		}
-		for _, cluster := range s.clusters {
-			name, _, _ := strings.Cut(cluster, "=")
-			if groupOf(name) != spec.group {
-				errs = append(errs, fmt.Errorf("%s at %d: generation %d asks for %s, %s is in %s", s.key, s.version, s.observed, spec.group, name, groupOf(name)))
-			}
-		}
-	}
-	return looked, errors.Join(errs...)
+// generationOf identifies a generation of an object.
+type generationOf struct {
+	uid        string
+	generation int64
 }
 
-// oracleOrder (c): no stream shows an object older than before; in the order of
-// the versions nothing that counts goes back, over all servers that there were;
-// and a decision that changes is counted.
-func oracleOrder(sightings []sighting) error {
+// allowed is what a spec allows.
+type allowed struct {
+	group string
+	most  int64 // clusters
+}
+
+// constraintOracle (b) checks that no decision violates the constraints of the spec that it answers. It judges every
+// sighting once, and keeps the specs for later decisions.
+type constraintOracle struct {
+	specs map[generationOf]allowed
+	// waiting are decisions whose spec has not been seen yet.
+	waiting map[generationOf][]sighting
+	looked  int // number of decisions judged
+}
+
+func newConstraintOracle() *constraintOracle {
+	return &constraintOracle{specs: map[generationOf]allowed{}, waiting: map[generationOf][]sighting{}}
+}
+
+func (o *constraintOracle) see(s sighting) error {
 	var errs []error
-	type place struct {
-		stream int
-		uid    string
-	}
-	last := map[place]sighting{}
-	versions := map[string][]sighting{}
-	for _, s := range sightings {
-		if before, ok := last[place{s.stream, s.uid}]; ok && s.version < before.version {
-			errs = append(errs, fmt.Errorf("a stream showed %+v after %+v", s, before))
+	shown := generationOf{s.uid, s.generation}
+	if _, known := o.specs[shown]; !known {
+		o.specs[shown] = allowed{s.group, s.most}
+		for _, before := range o.waiting[shown] {
+			errs = append(errs, o.judge(before))
 		}
-		last[place{s.stream, s.uid}] = s
-		versions[s.uid] = append(versions[s.uid], s)
+		delete(o.waiting, shown)
 	}
-	for _, list := range versions {
-		slices.SortStableFunc(list, func(a, b sighting) int { return cmp.Compare(a.version, b.version) })
-		for i := 1; i < len(list); i++ {
-			before, s := list[i-1], list[i]
-			s.stream = before.stream
-			switch {
-			case s.generation < before.generation, s.observed < before.observed, s.decision < before.decision:
-				errs = append(errs, fmt.Errorf("%s went back from %+v to %+v", s.key, before, s))
-			case s.version == before.version && !reflect.DeepEqual(s, before):
-				errs = append(errs, fmt.Errorf("%s differs at one version: %+v and %+v", s.key, before, s))
-			case s.decision == before.decision && before.observed > 0 && !sameClusters(s.clusters, before.clusters):
-				errs = append(errs, fmt.Errorf("%s moved from %v to %v and does not count it", s.key, before.clusters, s.clusters))
-			}
+	answered := generationOf{s.uid, s.observed}
+	if _, known := o.specs[answered]; known {
+		errs = append(errs, o.judge(s))
+	} else if s.observed > 0 {
+		o.waiting[answered] = append(o.waiting[answered], s)
+	}
+	return errors.Join(errs...)
+}
+
+// judge checks a decision whose spec has been seen.
+func (o *constraintOracle) judge(s sighting) error {
+	o.looked++
+	spec := o.specs[generationOf{s.uid, s.observed}]
+	var errs []error
+	if int64(len(s.clusters)) > spec.most {
+		errs = append(errs, fmt.Errorf("%s in version %d: %v are more than %d clusters", s.key, s.version, s.clusters, spec.most))
+	}
+	for _, cluster := range s.clusters {
+		name, _, _ := strings.Cut(cluster, "=")
+		if groupOf(name) != spec.group {
+			errs = append(errs, fmt.Errorf("%s in version %d: generation %d requests group %s, but %s is in %s", s.key, s.version, s.observed, spec.group, name, groupOf(name)))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// sameClusters compares two decisions regardless of their order.
+// orderOracle (c) checks that no stream shows an older object after a newer one, that counters never decrease in the
+// order of versions, over all servers, and that every change of a decision is counted. It compares every sighting once,
+// with its neighbors in the order of versions, and keeps one sighting of each version.
+type orderOracle struct {
+	// shown holds the version that each stream showed last, by stream and UID.
+	shown map[int]map[string]int64
+	// versions holds the states of each object, by UID, in the order of versions.
+	versions map[string][]sighting
+}
+
+func newOrderOracle() *orderOracle {
+	return &orderOracle{shown: map[int]map[string]int64{}, versions: map[string][]sighting{}}
+}
+
+func (o *orderOracle) see(s sighting) error {
+	var errs []error
+	shown := o.shown[s.stream]
+	if shown == nil {
+		shown = map[string]int64{}
+		o.shown[s.stream] = shown
+	}
+	if before := shown[s.uid]; s.version < before {
+		errs = append(errs, fmt.Errorf("a stream returned %+v after version %d", s, before))
+	}
+	shown[s.uid] = s.version
+
+	s.stream = 0 // a version is the same on every stream
+	list := o.versions[s.uid]
+	at, found := slices.BinarySearchFunc(list, s.version, func(other sighting, version int64) int { return cmp.Compare(other.version, version) })
+	if found {
+		if !reflect.DeepEqual(s, list[at]) {
+			errs = append(errs, fmt.Errorf("%s has two states in one version: %+v and %+v", s.key, list[at], s))
+		}
+		return errors.Join(errs...)
+	}
+	if at > 0 {
+		errs = append(errs, follows(list[at-1], s))
+	}
+	if at < len(list) {
+		errs = append(errs, follows(s, list[at]))
+	}
+	o.versions[s.uid] = slices.Insert(list, at, s)
+	return errors.Join(errs...)
+}
+
+// ended forgets a stream that has ended.
+func (o *orderOracle) ended(stream int) { delete(o.shown, stream) }
+
+// follows checks a state of an object against the state before it.
+func follows(before, s sighting) error {
+	switch {
+	case s.generation < before.generation, s.observed < before.observed, s.decision < before.decision:
+		return fmt.Errorf("%s went back from %+v to %+v", s.key, before, s)
+	case s.decision == before.decision && before.observed > 0 && !sameClusters(s.clusters, before.clusters):
+		return fmt.Errorf("%s moved from %v to %v and does not count it", s.key, before.clusters, s.clusters)
+	}
+	return nil
+}
+
+// sameClusters compares two decisions, ignoring the order.
 func sameClusters(a, b []string) bool {
 	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
 	return slices.Equal(a, b)
 }
 
-// derivation is a write of derived state as the store saw it: its revision, and
-// the fence at that revision.
+// derivation is a write of derived state as the store saw it: its revision, and the fence at that revision.
 type derivation struct {
 	revision int64
-	writer   string // who was the only one that could have written then
+	writer   string // the only server that could have written it then
 }
 
-// oracleFence (d): one server decides. leaders are the servers that say so;
-// derived is what was written while only the others, which had lost the store,
-// were running.
+// oracleFence (d) checks that one server decides. leaders are the servers that say that they lead; derived was written
+// while only the other servers were running, which had lost the store.
 func oracleFence(leaders []string, derived []derivation) error {
 	var errs []error
 	if len(leaders) != 1 {
-		errs = append(errs, fmt.Errorf("%d servers decide: %v", len(leaders), leaders))
+		errs = append(errs, fmt.Errorf("%d servers lead, want 1: %v", len(leaders), leaders))
 	}
 	for _, d := range derived {
-		errs = append(errs, fmt.Errorf("revision %d is a decision of %s, which had lost the store", d.revision, d.writer))
+		errs = append(errs, fmt.Errorf("revision %d is a decision of %s, which was no longer the leader", d.revision, d.writer))
 	}
 	return errors.Join(errs...)
 }
@@ -212,25 +262,25 @@ type figures struct {
 	resident                int64
 }
 
-// The room between a server that went through a fault and one that did not.
+// The tolerated difference between a server that went through a fault and one that did not.
 const (
 	extraGoroutines  = 40
 	extraDescriptors = 24
 	extraResident    = 256 << 20
 )
 
-// oracleLeaks (e): the server holds no more than one that has just been started
-// with the same objects, within bounds.
+// oracleLeaks (e) checks that the server uses no more than one that was just started with the same objects, within
+// limits.
 func oracleLeaks(is, fresh figures) error {
 	var errs []error
 	if is.goroutines > fresh.goroutines+extraGoroutines {
-		errs = append(errs, fmt.Errorf("%d goroutines, a fresh server has %d", is.goroutines, fresh.goroutines))
+		errs = append(errs, fmt.Errorf("%d goroutines, but a fresh server has %d", is.goroutines, fresh.goroutines))
 	}
 	if is.descriptors > fresh.descriptors+extraDescriptors {
-		errs = append(errs, fmt.Errorf("%d open files, a fresh server has %d", is.descriptors, fresh.descriptors))
+		errs = append(errs, fmt.Errorf("%d open files, but a fresh server has %d", is.descriptors, fresh.descriptors))
 	}
 	if is.resident > fresh.resident+extraResident {
-		errs = append(errs, fmt.Errorf("%d MiB resident, a fresh server has %d", is.resident>>20, fresh.resident>>20))
+		errs = append(errs, fmt.Errorf("%d MiB resident, but a fresh server has %d", is.resident>>20, fresh.resident>>20))
 	}
 	return errors.Join(errs...)
 }
@@ -257,7 +307,7 @@ func (p *process) figures() (figures, error) {
 	return figures{}, errors.New("/proc says nothing about memory")
 }
 
-// decisions are the clusters of every object that has some.
+// decisions returns the clusters of every object that has some.
 func decisions(objects map[api.Key]api.Object) map[api.Key][]string {
 	out := map[api.Key][]string{}
 	for key, object := range objects {
@@ -275,38 +325,36 @@ func decisions(objects map[api.Key]api.Object) map[api.Key][]string {
 	return out
 }
 
-// oracleConvergence (f): the decisions are those of a fresh server that was
-// given the same objects. The order of the clusters is as of the moment at which
-// they were chosen: that nothing moves is no reason to sort them again.
+// oracleConvergence (f) checks that the decisions equal those of a fresh server with the same objects. The order of the
+// clusters may differ, because it dates from when they were chosen.
 func oracleConvergence(is, fresh map[api.Key][]string) error {
 	var errs []error
 	for _, key := range slices.SortedFunc(maps.Keys(is), api.Key.Compare) {
 		if other, ok := fresh[key]; !ok || !sameClusters(is[key], other) {
-			errs = append(errs, fmt.Errorf("%s is on %v, a fresh server puts it on %v", key, is[key], other))
+			errs = append(errs, fmt.Errorf("%s is on %v, but a fresh server places it on %v", key, is[key], other))
 		}
 	}
 	if len(is) != len(fresh) {
-		errs = append(errs, fmt.Errorf("there are %d decisions, a fresh server makes %d", len(is), len(fresh)))
+		errs = append(errs, fmt.Errorf("%d decisions, but a fresh server makes %d", len(is), len(fresh)))
 	}
 	return errors.Join(errs...)
 }
 
-// judge waits until the world has recovered and has all oracles look at it. The
-// writers must have stopped.
+// judge waits until the world has recovered, and then runs all oracles. The writers must have stopped.
 func (w *world) judge() {
 	w.t.Helper()
 	there := w.judgeQuickly()
 	w.compare(there)
 }
 
-// judgeQuickly leaves out what needs another server: oracles (e) and (f). It is
-// for the many rounds of a test that ends with judge.
+// judgeQuickly leaves out oracles (e) and (f), which need another server. It is for the rounds of a test that ends with
+// judge.
 func (w *world) judgeQuickly() map[api.Key]api.Object {
 	w.t.Helper()
 	p := w.p()
 	eventually.True(w.t, "the server is ready", func() bool {
 		if !p.alive() {
-			w.t.Fatalf("the server has ended:\n%s", p.stderr.Tail())
+			w.t.Fatalf("the server has exited:\n%s", p.stderr.Tail())
 		}
 		return p.readiness().status == 200
 	})
@@ -329,13 +377,13 @@ func (w *world) judgeQuickly() map[api.Key]api.Object {
 	for _, object := range there {
 		w.seen.add(stream, object)
 	}
-	sightings := w.seen.all()
-	looked, err := oracleConstraints(sightings)
+	w.seen.ended(stream)
+	looked, constraints, order := w.seen.verdict()
 	if looked == 0 {
-		w.t.Error("oracle (b) has seen no decision")
+		w.t.Error("oracle (b) has not seen any decision")
 	}
-	report("b", "no decision violates its constraints", err)
-	report("c", "nothing goes back", oracleOrder(sightings))
+	report("b", "no decision violates its constraints", constraints)
+	report("c", "nothing goes back", order)
 
 	info, err := p.client.Server(context.Background())
 	if err != nil {
@@ -343,7 +391,7 @@ func (w *world) judgeQuickly() map[api.Key]api.Object {
 	}
 	w.seen.storeRevision(w.t, info)
 	var leaders []string
-	eventually.True(w.t, "a server leads", func() bool { // the one that led may just have handed over
+	eventually.True(w.t, "a server leads", func() bool { // the leader may just have changed
 		for _, other := range w.seen.running() {
 			if info, err := other.client.Server(context.Background()); err == nil && info.Leader {
 				leaders = append(leaders, other.url)
@@ -389,7 +437,7 @@ func (w *world) compare(there map[api.Key]api.Object) {
 	})
 }
 
-// settled reports that every decision answers the present spec.
+// settled reports whether every decision answers the present spec.
 func settled(there map[api.Key]api.Object) bool {
 	for _, object := range there {
 		switch o := object.(type) {
@@ -406,7 +454,7 @@ func settled(there map[api.Key]api.Object) bool {
 	return true
 }
 
-// fresh starts another server and gives it the same objects.
+// fresh starts another server with the same objects.
 func (w *world) fresh(there map[api.Key]api.Object) *process {
 	w.t.Helper()
 	args := w.freshArgs
@@ -442,7 +490,7 @@ func (w *world) fresh(there map[api.Key]api.Object) *process {
 	return p
 }
 
-// eventuallyNil waits for the end of an error.
+// eventuallyNil waits until check returns no error.
 func eventuallyNil(t testing.TB, what string, check func() error) {
 	t.Helper()
 	began := time.Now()
@@ -455,29 +503,35 @@ func eventuallyNil(t testing.TB, what string, check func() error) {
 			t.Errorf("%s: %.4000v", what, err)
 			return
 		}
-		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // the pause between two looks
+		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // the interval between two checks
 	}
 }
 
-// history is what was seen of the decisions of all servers of a world, in the
-// order in which it was seen, and of its servers.
+// history passes the observed decisions of all servers of a world to oracles (b) and (c), in the order of observation,
+// and records its servers.
 type history struct {
-	mu        sync.Mutex
-	sightings []sighting
-	servers   []*process
-	streams   int
-	fenced    []derivation
-	revision  int64 // the highest revision that a server said its store has
+	mu          sync.Mutex
+	constraints *constraintOracle
+	order       *orderOracle
+	// The violations found since the last verdict.
+	violated, disordered []error
+
+	servers  []*process
+	streams  int
+	fenced   []derivation
+	revision int64 // the highest store revision that a server has reported
 }
 
-func newHistory() *history { return &history{} }
+func newHistory() *history {
+	return &history{constraints: newConstraintOracle(), order: newOrderOracle()}
+}
 
-// watch follows a server until it ends or ctx does.
+// watch follows a server until the server or ctx ends.
 func (h *history) watch(ctx context.Context, p *process) {
 	h.mu.Lock()
 	h.servers = append(h.servers, p)
 	h.mu.Unlock()
-	// A watch that starts anew has a gap; what is there then is seen once.
+	// A restarted watch has a gap; what exists then is observed once.
 	for ctx.Err() == nil {
 		stream := h.stream()
 		for event, err := range p.client.Watch(ctx, "", api.KindPlacement, api.KindWorkload) {
@@ -488,6 +542,7 @@ func (h *history) watch(ctx context.Context, p *process) {
 				h.add(stream, event.Object)
 			}
 		}
+		h.ended(stream)
 		select {
 		case <-ctx.Done():
 		case <-time.After(50 * time.Millisecond):
@@ -504,18 +559,35 @@ func (h *history) stream() int {
 }
 
 func (h *history) add(stream int, object api.Object) {
-	if s, ok := sight(object); ok {
-		s.stream = stream
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.sightings = append(h.sightings, s)
+	s, ok := sight(object)
+	if !ok {
+		return
+	}
+	s.stream = stream
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.constraints.see(s); err != nil {
+		h.violated = append(h.violated, err)
+	}
+	if err := h.order.see(s); err != nil {
+		h.disordered = append(h.disordered, err)
 	}
 }
 
-func (h *history) all() []sighting {
+// ended forgets a stream that has ended.
+func (h *history) ended(stream int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Clone(h.sightings)
+	h.order.ended(stream)
+}
+
+// verdict returns what oracles (b) and (c) have found since the last verdict, and how many decisions (b) has judged.
+func (h *history) verdict() (looked int, constraints, order error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	constraints, order = errors.Join(h.violated...), errors.Join(h.disordered...)
+	h.violated, h.disordered = nil, nil
+	return h.constraints.looked, constraints, order
 }
 
 func (h *history) derived() []derivation {
@@ -524,14 +596,14 @@ func (h *history) derived() []derivation {
 	return slices.Clone(h.fenced)
 }
 
-// running are the servers that have not ended.
+// running returns the servers that have not ended.
 func (h *history) running() []*process {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(h.servers), func(p *process) bool { return !p.alive() })
 }
 
-// storeRevision is a part of oracle (c): the store never goes back either.
+// storeRevision checks a part of oracle (c): the store never goes back either.
 func (h *history) storeRevision(t testing.TB, info *api.ServerInfo) {
 	t.Helper()
 	h.mu.Lock()
@@ -542,9 +614,10 @@ func (h *history) storeRevision(t testing.TB, info *api.ServerInfo) {
 	h.revision = max(h.revision, info.Store.Revision)
 }
 
-// forget begins anew: somebody has put an older store in place of this one.
+// forget starts over after the store was replaced by an older one.
 func (h *history) forget() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.sightings, h.revision = nil, 0
+	h.constraints, h.order, h.revision = newConstraintOracle(), newOrderOracle(), 0
+	h.violated, h.disordered = nil, nil
 }

@@ -5,8 +5,11 @@ package faults
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,29 +26,70 @@ import (
 
 // decided is a transaction of derived state that etcd accepted.
 type decided struct {
-	server   string // which server sent it
-	term     int64  // the creation revision of the key that says who leads
-	revision int64  // at which etcd wrote it
+	server   string // the server that sent it
+	term     int64  // the creation revision of the leader's election key
+	revision int64  // revision at which etcd wrote it
 }
 
-// record is what servers have etcd do, noted between them and etcd.
+// span is the server of a term, and the first and last revision that it wrote.
+type span struct {
+	server      string
+	first, last int64
+}
+
+// terms are the terms in which derived state was written.
+type terms map[int64]*span
+
+// note records a transaction. Each term belongs to one server.
+func (t terms) note(d decided) error {
+	s := t[d.term]
+	if s == nil {
+		t[d.term] = &span{d.server, d.revision, d.revision}
+		return nil
+	}
+	s.first, s.last = min(s.first, d.revision), max(s.last, d.revision)
+	if s.server != d.server {
+		return fmt.Errorf("%s and %s write in term %d", s.server, d.server, d.term)
+	}
+	return nil
+}
+
+// inOrder checks that all writes of a term precede those of the next.
+func (t terms) inOrder() error {
+	var errs []error
+	var before *span
+	for _, term := range slices.Sorted(maps.Keys(t)) {
+		s := t[term]
+		if before != nil && s.first <= before.last {
+			errs = append(errs, fmt.Errorf("%s writes at revision %d in term %d, although %s wrote at revision %d in an earlier term", s.server, s.first, term, before.server, before.last))
+		}
+		before = s
+	}
+	return errors.Join(errs...)
+}
+
+// record records the decisions of servers, observed between them and etcd.
 type record struct {
-	mu      sync.Mutex
-	decided []decided
-	// sending is called with the server that sends derived state, before etcd has it;
-	// nil = nobody asks.
+	mu    sync.Mutex
+	terms terms
+	// twice are the errors about terms in which two servers wrote.
+	twice []error
+	// by is the number of transactions of derived state that etcd accepted from each server.
+	by map[string]int
+	// sending is called with the server that sends derived state, before etcd receives it; nil = not called.
 	sending func(server string)
 }
 
-// ask has a function called with every server that sends derived state from now on; nil
-// ends it.
+func newRecord() *record { return &record{terms: terms{}, by: map[string]int{}} }
+
+// ask sets a function that is called with every server that sends derived state; nil ends it.
 func (r *record) ask(sending func(server string)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sending = sending
 }
 
-// send is called when a server sends derived state, before anybody has it.
+// send is called when a server sends derived state, before it is forwarded.
 func (r *record) send(server string) {
 	r.mu.Lock()
 	sending := r.sending
@@ -56,18 +100,32 @@ func (r *record) send(server string) {
 }
 
 func (r *record) note(d decided) {
+	if d.term < 0 {
+		return // a previewed decision, written with the spec by the server that received the request
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.decided = append(r.decided, d)
+	r.by[d.server]++
+	if err := r.terms.note(d); err != nil {
+		r.twice = append(r.twice, err)
+	}
 }
 
-func (r *record) all() []decided {
+// counts returns the number of transactions of derived state that etcd accepted from each server.
+func (r *record) counts() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append([]decided(nil), r.decided...)
+	return maps.Clone(r.by)
 }
 
-// tap passes the calls of one server on to one member of etcd, and notes what it decides.
+// verdict returns the number of terms, and an error if any of them overlap.
+func (r *record) verdict() (count int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.terms), errors.Join(append(r.twice, r.terms.inOrder())...)
+}
+
+// tap forwards the calls of one server to one member of etcd, and records its decisions.
 type tap struct {
 	server  string
 	record  *record
@@ -99,7 +157,7 @@ func startTap(t testing.TB, server, member string, r *record) *tap {
 	return x
 }
 
-// carry passes one call on.
+// carry forwards one call.
 func (x *tap) carry(_ any, in grpc.ServerStream) error {
 	method, _ := grpc.MethodFromServerStream(in)
 	from, _ := metadata.FromIncomingContext(in.Context())
@@ -109,7 +167,7 @@ func (x *tap) carry(_ any, in grpc.ServerStream) error {
 	if err != nil {
 		return err
 	}
-	var term int64 // of the transaction, 0 = it derives nothing
+	var term int64 // of the transaction, 0 = no derived state
 	requested := make(chan struct{})
 	go func() {
 		var once sync.Once
@@ -117,7 +175,7 @@ func (x *tap) carry(_ any, in grpc.ServerStream) error {
 		for {
 			var f frame
 			if in.RecvMsg(&f) != nil {
-				_ = out.CloseSend() // what is wrong with the call, its end says
+				_ = out.CloseSend() // the error is returned at the end of the call
 				return
 			}
 			if method == "/etcdserverpb.KV/Txn" {
@@ -150,7 +208,7 @@ func (x *tap) carry(_ any, in grpc.ServerStream) error {
 	}
 }
 
-// note notes an accepted transaction.
+// note records an accepted transaction.
 func (x *tap) note(term int64, f frame) {
 	var answer etcdserverpb.TxnResponse
 	if proto.Unmarshal(f.bytes, &answer) != nil || !answer.Succeeded {
@@ -159,7 +217,7 @@ func (x *tap) note(term int64, f frame) {
 	x.record.note(decided{x.server, term, answer.Header.Revision})
 }
 
-// termOf is the term in which a transaction writes derived state, 0 where it writes none.
+// termOf returns the term in which a transaction writes derived state, or 0 if it writes none.
 func termOf(f frame) int64 {
 	var txn etcdserverpb.TxnRequest
 	if proto.Unmarshal(f.bytes, &txn) != nil {
@@ -178,10 +236,10 @@ func termOf(f frame) int64 {
 			return c.GetCreateRevision()
 		}
 	}
-	return -1 // by nobody who leads
+	return -1 // not written by a leader
 }
 
-// frame is a message that nobody reads.
+// frame is a message that is not parsed.
 type frame struct{ bytes []byte }
 
 // rawCodec leaves messages as they are.

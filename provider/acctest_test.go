@@ -1,152 +1,78 @@
 package provider_test
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/servertest"
 	"github.com/scheduler/terraform-provider-scheduler/provider"
 )
 
-// factories are the provider under test.
+// factories create the provider under test.
 var factories = map[string]func() (tfprotov6.ProviderServer, error){
-	"scheduler": func() (tfprotov6.ProviderServer, error) { return provider.NewServer("test")(), nil },
+	"scheduler": func() (tfprotov6.ProviderServer, error) { return newProvider(), nil },
 }
 
-// namespaceVariable is what the library for tests reads the namespace of the
-// provider's address from.
+// newProvider is the provider for one run of Terraform.
+func newProvider() tfprotov6.ProviderServer {
+	return providerOfProcess{provider.NewServer("test")()}
+}
+
+// providerOfProcess is a provider that works out its schemas once per process: every run of Terraform asks for them,
+// and to answer is most of what the provider does in a run of a test.
+type providerOfProcess struct{ tfprotov6.ProviderServer }
+
+var providerSchema = sync.OnceValues(func() (*tfprotov6.GetProviderSchemaResponse, error) {
+	return provider.NewServer("test")().GetProviderSchema(context.Background(), &tfprotov6.GetProviderSchemaRequest{})
+})
+
+// GetProviderSchema implements tfprotov6.ProviderServer.
+func (providerOfProcess) GetProviderSchema(context.Context, *tfprotov6.GetProviderSchemaRequest) (*tfprotov6.GetProviderSchemaResponse, error) {
+	return providerSchema()
+}
+
+// namespaceVariable is where the test library reads the namespace of the provider's address from.
 const namespaceVariable = "TF_ACC_PROVIDER_NAMESPACE"
 
 func TestMain(m *testing.M) {
-	// The examples say scheduler/scheduler.
+	// The examples use scheduler/scheduler.
 	if os.Getenv(namespaceVariable) == "" {
 		if err := os.Setenv(namespaceVariable, "scheduler"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 	}
-	code := m.Run()
-	for _, dir := range []string{serverBinary.dir, providerBinary.dir} {
-		if dir != "" {
-			_ = os.RemoveAll(dir) // a temporary directory: nothing depends on it
-		}
+	code := servertest.Run(m)
+	if providerBinary.dir != "" {
+		_ = os.RemoveAll(providerBinary.dir) // a temporary directory; errors do not matter
 	}
 	os.Exit(code)
 }
 
-// serverBinary is the scheduling server, built once for all tests.
-var serverBinary struct {
-	once      sync.Once
-	dir, path string
-	err       error
-}
-
-// builtServer returns the path of the server's binary. SCHEDULER_TEST_SERVER
-// names one that is built already.
-func builtServer(t *testing.T) string {
-	t.Helper()
-	b := &serverBinary
-	b.once.Do(func() {
-		if b.path = os.Getenv("SCHEDULER_TEST_SERVER"); b.path != "" {
-			_, b.err = os.Stat(b.path) // go test then runs the tests again when it is another one
-			return
-		}
-		//nolint:usetesting // it outlives the test that is first
-		if b.dir, b.err = os.MkdirTemp("", "scheduler-acctest-"); b.err != nil {
-			return
-		}
-		b.path = filepath.Join(b.dir, "scheduler-server")
-		build := exec.Command("go", "build", "-o", b.path, "../server")
-		if out, err := build.CombinedOutput(); err != nil {
-			b.err = fmt.Errorf("go build ../server: %w\n%s", err, out)
-		}
-	})
-	if b.err != nil {
-		t.Fatal(b.err)
-	}
-	return b.path
-}
-
-var readyLine = regexp.MustCompile(`https?://[^\s"]+`)
-
-// startServer starts a scheduling server with an empty store for one test and
-// returns its address.
-func startServer(t *testing.T) string {
-	t.Helper()
-	server := exec.Command(builtServer(t), "serve", "--data-dir", t.TempDir(), "--listen", "127.0.0.1:0")
-	var log strings.Builder
-	server.Stderr = &log
-	stdout, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := make(chan string)
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		scanner := bufio.NewScanner(stdout)
-		if scanner.Scan() {
-			lines <- scanner.Text()
-		}
-		close(lines)
-		for scanner.Scan() { //nolint:revive // drains what nobody reads
-		}
-	}()
-	t.Cleanup(func() {
-		if err := server.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			t.Error(err)
-		}
-		<-read
-		if err := server.Wait(); err != nil {
-			t.Errorf("the server ended with %v; its log:\n%s", err, log.String())
-		}
-	})
-	select {
-	case line := <-lines:
-		if endpoint := readyLine.FindString(line); endpoint != "" {
-			return endpoint
-		}
-		t.Fatalf("the server's first line %q has no address; its log:\n%s", line, log.String())
-	case <-time.After(eventually.Limit):
-		t.Fatalf("the server was not ready within %s; its log:\n%s", eventually.Limit, log.String())
-	}
-	return ""
-}
-
-// fleet is a running server as a test sees it: what Terraform is told about it,
-// and a client that acts behind Terraform's back.
+// fleet is a running server: the provider configuration for Terraform, and a client that makes changes outside of
+// Terraform.
 type fleet struct {
 	t        *testing.T
 	endpoint string
 	client   *client.Client
 }
 
-// newFleet starts a server for one test. The test runs beside others from then on:
-// most of its time it waits for Terraform.
-func newFleet(t *testing.T) *fleet {
+// newFleet starts a server for one test. The test then runs in parallel with others, because it mostly waits for
+// Terraform. The arguments are for the server.
+func newFleet(t *testing.T, args ...string) *fleet {
 	t.Helper()
 	if os.Getenv("TF_ACC") == "" {
 		t.Skip("acceptance tests run with TF_ACC=1")
 	}
 	t.Parallel()
-	endpoint := startServer(t)
+	endpoint := servertest.Start(t, args...)
 	c, err := client.New(client.Options{Endpoint: endpoint})
 	if err != nil {
 		t.Fatal(err)
@@ -155,14 +81,14 @@ func newFleet(t *testing.T) *fleet {
 	return &fleet{t: t, endpoint: endpoint, client: c}
 }
 
-// config is a Terraform configuration for this server.
+// config returns a Terraform configuration for this server.
 func (f *fleet) config(blocks ...string) string {
 	return fmt.Sprintf("provider \"scheduler\" {\n  endpoint = %q\n}\n", f.endpoint) + strings.Join(blocks, "\n")
 }
 
 func (f *fleet) ctx() context.Context { return f.t.Context() }
 
-// put writes an object behind Terraform's back.
+// put writes an object outside of Terraform.
 func (f *fleet) put(object api.Object) {
 	f.t.Helper()
 	object.SetDefaults()
@@ -171,7 +97,7 @@ func (f *fleet) put(object api.Object) {
 	}
 }
 
-// delete removes an object behind Terraform's back.
+// delete deletes an object outside of Terraform.
 func (f *fleet) delete(key api.Key) {
 	f.t.Helper()
 	if err := f.client.Delete(f.ctx(), key); err != nil {
@@ -179,7 +105,7 @@ func (f *fleet) delete(key api.Key) {
 	}
 }
 
-// edit changes an object behind Terraform's back.
+// edit changes an object outside of Terraform.
 func edit[T api.Object](f *fleet, key api.Key, change func(T)) {
 	f.t.Helper()
 	object, err := f.client.Get(f.ctx(), key)

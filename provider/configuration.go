@@ -1,21 +1,15 @@
 package provider
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -145,46 +139,16 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 // session creates the connection from the configuration and the environment. check says whether to
 // check that the server responds before using it.
 func (c *configuration) session(version, userAgent string, diags *diag.Diagnostics) (s *terraform.Session, check bool) {
-	settings := []struct {
-		name  string
-		value types.String
-		text  string
-	}{
-		{name: "endpoint", value: c.Endpoint},
-		{name: "endpoints", value: listString(c.Endpoints)},
-		{name: "token", value: c.Token},
-		{name: "token_source", value: c.TokenSource},
-		{name: "token_audience", value: c.TokenAudience},
-		{name: "token_file", value: c.TokenFile},
-		{name: "ca_cert_file", value: c.CACertFile},
-		{name: "client_cert_file", value: c.ClientCertFile},
-		{name: "client_key_file", value: c.ClientKeyFile},
-		{name: "namespace", value: c.Namespace},
-		{name: "request_timeout", value: c.RequestTimeout},
-		{name: "max_retries", value: numberString(c.MaxRetries)},
-		{name: "check_connection", value: boolString(c.CheckConnection)},
-		{name: "warn_unsatisfied", value: boolString(c.WarnUnsatisfied)},
-	}
-	text := map[string]string{}
-	given := !c.Endpoint.IsNull() || !c.Endpoints.IsNull()
-	for _, s := range settings {
-		if s.value.IsUnknown() {
-			return terraform.PendingSession(fmt.Errorf("the provider's %q depends on a value that is only known after apply: apply what it comes from first, with -target", s.name)), false
-		}
-		text[s.name] = s.value.ValueString()
-		// If the configuration sets endpoint or endpoints, the environment variables of both are
-		// ignored.
-		if s.value.IsNull() && (!given || !strings.HasPrefix(s.name, "endpoint")) {
-			text[s.name] = os.Getenv(environmentName(s.name))
-		}
+	given, unknown := c.settings(diags)
+	if unknown != "" {
+		return terraform.PendingSession(fmt.Errorf("the provider's %q depends on a value that is only known after apply: apply what it comes from first, with -target", unknown)), false
 	}
 	opts := client.Options{
-		Endpoint:       text["endpoint"],
-		Endpoints:      c.endpoints(text["endpoints"]),
-		Token:          api.NewSecret(text["token"]),
-		CACertFile:     text["ca_cert_file"],
-		ClientCertFile: text["client_cert_file"],
-		ClientKeyFile:  text["client_key_file"],
+		Endpoint:       given.text["endpoint"],
+		Endpoints:      c.endpoints(given.text["endpoints"]),
+		CACertFile:     given.text["ca_cert_file"],
+		ClientCertFile: given.text["client_cert_file"],
+		ClientKeyFile:  given.text["client_key_file"],
 		UserAgent:      userAgent,
 		GiveUp:         true,
 		Observe:        logAttempt,
@@ -192,45 +156,15 @@ func (c *configuration) session(version, userAgent string, diags *diag.Diagnosti
 	if !c.Endpoint.IsNull() && !c.Endpoints.IsNull() {
 		settingError(diags, "endpoints", "it must be absent because endpoint is set")
 	}
-	if timeout := text["request_timeout"]; timeout != "" {
-		d, err := time.ParseDuration(timeout)
-		if err != nil || d <= 0 {
-			settingError(diags, "request_timeout", fmt.Sprintf("%q is not a duration above 0: write a number with a unit, such as \"30s\" or \"2m\"", timeout))
-		}
-		opts.RequestTimeout = d
+	opts.RequestTimeout = given.requestTimeout()
+	opts.MaxRetries = given.maxRetries()
+	opts.Token = given.token()
+	if identity := given.identity(); identity != nil {
+		opts.Tokens = identity
 	}
-	if retries := text["max_retries"]; retries != "" {
-		n, err := strconv.Atoi(retries)
-		if err != nil || n < 0 {
-			settingError(diags, "max_retries", fmt.Sprintf("%q is not a whole number of at least 0", retries))
-		}
-		opts.MaxRetries = n
-		if n == 0 {
-			opts.MaxRetries = -1
-		}
-	}
-	if strings.ContainsAny(text["token"], "\r\n\x00") {
-		settingError(diags, "token", "a token has no line breaks; one that is read from a file may end with one: write trimspace(file(…))")
-	}
-	if text["token"] == "" {
-		identity, err := workloadidentity.Find(workloadidentity.Options{
-			Source: text["token_source"], Audience: text["token_audience"], File: text["token_file"],
-			Getenv: os.Getenv, Now: time.Now,
-		})
-		if err != nil {
-			settingError(diags, "token_source", err.Error())
-		}
-		if identity != nil {
-			opts.Tokens = identity
-		}
-	}
-	if ns := text["namespace"]; ns != "" {
-		if message := terraform.WrongName(ns); message != "" {
-			settingError(diags, "namespace", message)
-		}
-	}
-	check = boolSetting(text, "check_connection", true, diags)
-	warn := boolSetting(text, "warn_unsatisfied", true, diags)
+	namespace := given.namespace()
+	check = given.flag("check_connection", true)
+	warn := given.flag("warn_unsatisfied", true)
 	if diags.HasError() {
 		return nil, false
 	}
@@ -239,7 +173,7 @@ func (c *configuration) session(version, userAgent string, diags *diag.Diagnosti
 		diags.AddError("The provider's configuration cannot be used", terraform.Sentence(err.Error()))
 		return nil, false
 	}
-	return terraform.NewSession(connection, version, cmp.Or(text["namespace"], api.DefaultNamespace), warn), check
+	return terraform.NewSession(connection, version, namespace, warn), check
 }
 
 // logAttempt logs requests under TF_LOG=DEBUG. Bodies and headers, which may contain secrets, are
@@ -253,37 +187,6 @@ func logAttempt(ctx context.Context, a client.Attempt) {
 		fields["error"] = a.Err.Error()
 	}
 	tflog.Debug(ctx, "request to the scheduling server", fields)
-}
-
-func environmentName(setting string) string {
-	upper := []byte(environmentPrefix + setting)
-	for i, b := range upper {
-		if 'a' <= b && b <= 'z' {
-			upper[i] = b - 'a' + 'A'
-		}
-	}
-	return string(upper)
-}
-
-func numberString(n types.Int64) types.String {
-	switch {
-	case n.IsUnknown():
-		return types.StringUnknown()
-	case n.IsNull():
-		return types.StringNull()
-	}
-	return types.StringValue(strconv.FormatInt(n.ValueInt64(), 10))
-}
-
-// listString returns a string that is null or unknown if the list is. Its value is not used.
-func listString(list types.List) types.String {
-	switch {
-	case list.IsNull():
-		return types.StringNull()
-	case list.IsUnknown(), slices.ContainsFunc(list.Elements(), attr.Value.IsUnknown):
-		return types.StringUnknown()
-	}
-	return types.StringValue("")
 }
 
 // endpoints returns the endpoints of the configuration, or those in a comma-separated text; nil =
@@ -305,33 +208,4 @@ func (c *configuration) endpoints(text string) []string {
 		endpoints[i] = strings.TrimSpace(endpoints[i])
 	}
 	return endpoints
-}
-
-func boolString(b types.Bool) types.String {
-	switch {
-	case b.IsUnknown():
-		return types.StringUnknown()
-	case b.IsNull():
-		return types.StringNull()
-	}
-	return types.StringValue(strconv.FormatBool(b.ValueBool()))
-}
-
-// boolSetting returns a boolean setting; unset is its default.
-func boolSetting(text map[string]string, name string, unset bool, diags *diag.Diagnostics) bool {
-	value := text[name]
-	if value == "" {
-		return unset
-	}
-	b, err := strconv.ParseBool(value)
-	if err != nil {
-		settingError(diags, name, fmt.Sprintf("%q is neither true nor false", value))
-	}
-	return b
-}
-
-// settingError reports an error for an attribute of the provider block. The text says that the
-// value may come from the environment.
-func settingError(diags *diag.Diagnostics, name, message string) {
-	diags.AddAttributeError(path.Root(name), "Invalid "+name, terraform.Sentence(message)+" It may also come from the environment variable "+environmentName(name)+".")
 }

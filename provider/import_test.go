@@ -12,8 +12,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// required says where the provider comes from. The library adds that to the
-// configuration of every step but an import that is the first one.
+// required declares the provider's source. The library adds it to the configuration of every step, except for an import
+// in the first step.
 const required = `
 	terraform {
 	  required_providers {
@@ -57,7 +57,7 @@ func TestAccImportBadID(t *testing.T) {
 	}
 }
 
-// minimal is the least that each resource takes.
+// minimal is the smallest valid configuration of each resource.
 var minimal = map[string]string{
 	"scheduler_cluster":          `name = "x"`,
 	"scheduler_metrics_provider": "name = \"x\"\n type = \"static\"\n static = {}",
@@ -70,6 +70,12 @@ var minimal = map[string]string{
 	"scheduler_cloud":             `name = "x"`,
 	"scheduler_openstack_project": `name = "x"`,
 	"scheduler_magnum_cluster":    `name = "x"`,
+
+	"scheduler_move_window":  "name = \"x\"\n kind = \"deny\"\n schedule = \"0 8 * * *\"\n duration = \"1h\"",
+	"scheduler_move_budget":  "name = \"x\"\n max_moves = \"1\"\n per = \"1h\"",
+	"scheduler_notification": "name = \"x\"\n events = [\"moved\"]\n slack = {}",
+
+	"scheduler_freeze": "name = \"x\"\n reason = \"x\"",
 
 	"scheduler_propagation_policy": "name = \"x\"\n resource_selectors = [{ api_version = \"v1\", kind = \"Pod\" }]",
 }

@@ -17,10 +17,12 @@ func newPlacementResource() *terraform.Resource {
 	attributes := terraform.SpecAttributes(api.KindPlacement)
 	inputs := slices.Sorted(maps.Keys(attributes))
 	attributes["clusters"] = schema.ListAttribute{
-		MarkdownDescription: "The decision: names of the chosen clusters, best first. For scores, reasons and times, use the data sources `scheduler_placement_decisions` and `scheduler_placement_explanation`.",
+		MarkdownDescription: "The decision: names of the chosen clusters, best first. During a rollout, it is what stands: the clusters that are still being left come last. For scores, reasons and times, use the data sources `scheduler_placement_decisions` and `scheduler_placement_explanation`.",
 		ElementType:         types.StringType,
 		Computed:            true,
 	}
+	attributes[terraform.Approve] = terraform.ApproveAttribute("scheduler_placement_decisions")
+	inputs = append(inputs, terraform.Approve)
 	attributes["wait"] = terraform.WaitAttribute("placement", "cluster", "clusters")
 	attributes[terraform.PreviewToken] = terraform.PreviewTokenAttribute("scheduler_placement_preview", "clusters")
 	return &terraform.Resource{
@@ -29,7 +31,7 @@ func newPlacementResource() *terraform.Resource {
 		Description: "Selects clusters. " + referToClusters + "The server chooses clusters by labels, claims, taints, metrics, scores, custom resources and capacity, and keeps the choice current. " +
 			"`clusters` is the decision as of the last refresh. It stays known in a plan unless the plan changes something that affects the decision.",
 		Attributes: attributes,
-		Local:      map[string]bool{"wait": true, terraform.PreviewToken: true},
+		Local:      map[string]bool{"wait": true, terraform.PreviewToken: true, terraform.Approve: true},
 		Decision:   placementDecision,
 		Previewed:  previewedPlacement,
 		Inputs:     inputs,
@@ -42,8 +44,8 @@ func newPlacementResource() *terraform.Resource {
 // any.
 func noClusterWanted(config map[string]tftypes.Value, diags *diag.Diagnostics) {
 	const name = "number_of_clusters"
-	if n := config[name]; n.IsKnown() && !n.IsNull() && wholeOf(n) == 0 {
-		diags.AddAttributeWarning(path.Root(name), "The placement asks for no cluster", "number_of_clusters = 0 selects no cluster, however many fit. Omit it to select all that fit.")
+	if n := config[name]; n.IsKnown() && !n.IsNull() && terraform.WholeOf(n) == 0 {
+		diags.AddAttributeWarning(path.Root(name), "The placement requests no clusters", "number_of_clusters = 0 selects no cluster, however many fit. Omit it to select all that fit.")
 	}
 }
 

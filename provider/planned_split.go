@@ -3,7 +3,6 @@ package provider
 import (
 	"fmt"
 	"maps"
-	"math/big"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -87,25 +86,15 @@ func splitOfPlan(plan map[string]tftypes.Value) map[string]any {
 	clusters := slices.Sorted(maps.Keys(bound)) // the server's order
 	shares := make([]int64, len(clusters))
 	for i, cluster := range clusters {
-		shares[i] = wholeOf(bound[cluster])
+		shares[i] = terraform.WholeOf(bound[cluster])
 	}
 	spec := api.DistributionSpec{
 		Mode:           api.DistributionMode(terraform.TextOf(terraform.AttributesOf(wanted)["mode"])),
 		CustomOnDemand: api.OnDemandAmount(terraform.TextOf(terraform.AttributesOf(wanted)["custom_on_demand"])),
 	}
 	onDemand, onSpot := map[string]any{}, map[string]any{}
-	for i, target := range split.Divide(terraform.TextOf(kind), wholeOf(replicas), shares, spec) {
+	for i, target := range split.Divide(terraform.TextOf(kind), terraform.WholeOf(replicas), shares, spec) {
 		onDemand[clusters[i]], onSpot[clusters[i]] = replicaCount(target.OnDemand), replicaCount(target.Spot)
 	}
 	return map[string]any{"on_demand": onDemand, "spot": onSpot}
-}
-
-// wholeOf returns the integer of an attribute, or 0 if it is null or unknown.
-func wholeOf(v tftypes.Value) int64 {
-	var number big.Float
-	if !v.IsKnown() || v.IsNull() || v.As(&number) != nil {
-		return 0
-	}
-	n, _ := number.Int64()
-	return n
 }

@@ -66,6 +66,10 @@ var resources = sync.OnceValue(func() []*terraform.Resource {
 		newPlacementResource(),
 		newWorkloadResource(),
 		newPropagationPolicyResource(),
+		newMoveWindowResource(),
+		newMoveBudgetResource(),
+		newFreezeResource(),
+		newNotificationResource(),
 	}
 })
 
@@ -79,7 +83,9 @@ func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
 		newMagnumClusterDataSource,
 		newOpenStackProjectsDataSource,
 		newMetricDataSource,
+		newDemandDataSource,
 		newPlacementDecisionsDataSource,
+		newDecisionHistoryDataSource,
 		newPlacementExplanationDataSource,
 		newPlacementPreviewDataSource,
 		newWorkloadDataSource,

@@ -1,7 +1,9 @@
 package provider_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -20,8 +22,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// secretive is a resource for each secret of the API, with %s where the attributes
-// of the secret go.
+// secretive is a resource for each secret of the API, with %s for the attributes of the secret.
 var secretive = map[string]string{
 	"cluster spec.kubernetes.kubeconfig":                             `kubernetes = { %s }`,
 	"cloud spec.openstack.password":                                  "openstack = {\n auth_url = \"http://127.0.0.1:1/v3\"\n username = \"u\"\n project_name = \"p\"\n %s\n }",
@@ -31,10 +32,26 @@ var secretive = map[string]string{
 	"metrics_provider spec.headers":                                  "type = \"prometheus\"\n prometheus = { url = \"http://127.0.0.1:1\" }\n %s",
 	"metrics_provider spec.bearer_token":                             "type = \"prometheus\"\n prometheus = { url = \"http://127.0.0.1:1\" }\n %s",
 	"metrics_provider spec.influx.token":                             "type = \"influx\"\n influx = {\n url = \"http://127.0.0.1:1\"\n bucket = \"b\"\n %s\n }",
+	"notification spec.webhook.secret":                               "events = [\"moved\"]\n webhook = {\n url = \"http://127.0.0.1:1\"\n %s\n }",
+	"notification spec.webhook.previous_secret":                      "events = [\"moved\"]\n webhook = {\n url = \"http://127.0.0.1:1\"\n %s\n }",
+	"notification spec.alertmanager.bearer_token":                    "events = [\"moved\"]\n alertmanager = {\n url = \"http://127.0.0.1:1\"\n %s\n }",
+	"notification spec.slack.url":                                    "events = [\"moved\"]\n slack = {\n %s\n }",
+	"notification spec.hcp_terraform.token":                          "events = [\"moved\"]\n hcp_terraform = {\n workspace_id = \"ws-6jrRyVDv1J8zQMB5\"\n %s\n }",
+	"notification spec.github.token":                                 "events = [\"moved\"]\n github = {\n repository = \"acme/shop\"\n %s\n }",
+	"notification spec.gitlab.token":                                 "events = [\"moved\"]\n gitlab = {\n project = \"acme/shop\"\n ref = \"main\"\n %s\n }",
+	"notification spec.atlantis.token":                               "events = [\"moved\"]\n atlantis = {\n url = \"http://127.0.0.1:1\"\n repository = \"acme/shop\"\n ref = \"main\"\n projects = [\"shop\"]\n %s\n }",
 }
 
-// theSecret is in every secret that a test gives.
+// theSecret is a part of every secret in these tests.
 const theSecret = "hush-hush"
+
+// theKey begins the key of every secret of a webhook in these tests, which is in base64.
+const theKey = "hush-hush, and for long enough"
+
+// hasSecret reports whether a secret of these tests is in some data.
+func hasSecret(data []byte) bool {
+	return bytes.Contains(data, []byte(theSecret)) || bytes.Contains(data, []byte(base64.StdEncoding.EncodeToString([]byte(theKey))))
+}
 
 func TestAccEverySecretIsKept(t *testing.T) {
 	for _, info := range api.Kinds {
@@ -73,6 +90,10 @@ func keepSecret(t *testing.T, f *fleet, kind api.Kind, secret api.SecretField, b
 		switch {
 		case secret.Map:
 			return fmt.Sprintf(`{ X-Key = "%s %s" }`, theSecret, turn)
+		case attribute == "url":
+			return fmt.Sprintf(`"http://127.0.0.1:1/%s/%s"`, theSecret, turn)
+		case strings.HasPrefix(secret.Field, "spec.webhook."):
+			return fmt.Sprintf(`"whsec_%s"`, base64.StdEncoding.EncodeToString([]byte(theKey+turn)))
 		case attribute == "kubeconfig":
 			return strings.ReplaceAll(kubeconfigHCL, "the first secret", theSecret+" "+turn)
 		}
@@ -100,7 +121,7 @@ func keepSecret(t *testing.T, f *fleet, kind api.Kind, secret api.SecretField, b
 			},
 			ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(address, at, stored)},
 			Check: func(s *terraform.State) error {
-				if data, err := json.Marshal(s); err != nil || strings.Contains(string(data), theSecret) {
+				if data, err := json.Marshal(s); err != nil || hasSecret(data) {
 					return fmt.Errorf("the state has a secret, or none at all: %s (%w)", data, err)
 				}
 				object, err := f.client.Get(f.ctx(), key)
@@ -110,7 +131,7 @@ func keepSecret(t *testing.T, f *fleet, kind api.Kind, secret api.SecretField, b
 				if len(object.Secrets()) > 0 != has {
 					return fmt.Errorf("the server has the secrets %v", object.Secrets())
 				}
-				lost = lost || !has // then it is online as one without a kubeconfig is
+				lost = lost || !has // then it is online, like a cluster without a kubeconfig
 				if cluster, ok := object.(*api.Cluster); ok && !lost && cluster.Status.State == api.StateOnline {
 					return fmt.Errorf("a cluster that nobody has seen is online")
 				}
@@ -130,7 +151,7 @@ func keepSecret(t *testing.T, f *fleet, kind api.Kind, secret api.SecretField, b
 		Steps: []resource.TestStep{
 			step("created", true, now+" = "+value("1"), version(1)),
 			step("without-it", true, version(1)),
-			step("null", true, now+" = null"), // nor does dropping the version
+			step("null", true, now+" = null"), // nor does removing the version
 			{
 				ResourceName: address, ImportState: true, ImportStateId: key.Path(), ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name",
 			},
@@ -147,18 +168,18 @@ func keepSecret(t *testing.T, f *fleet, kind api.Kind, secret api.SecretField, b
 	})
 }
 
-// noSecretInPlan fails for a plan that has a secret of this test.
+// noSecretInPlan fails if a plan contains a secret of this test.
 type noSecretInPlan struct{}
 
 func (noSecretInPlan) CheckPlan(_ context.Context, req plancheck.CheckPlanRequest, resp *plancheck.CheckPlanResponse) {
-	// All but the configuration, which has the literal of the test.
+	// Everything except the configuration, which contains the test's literal.
 	data, err := json.Marshal([]any{req.Plan.ResourceChanges, req.Plan.PlannedValues, req.Plan.PriorState, req.Plan.ResourceDrift})
-	if err != nil || strings.Contains(string(data), theSecret) {
+	if err != nil || hasSecret(data) {
 		resp.Error = fmt.Errorf("the plan has a secret, or cannot be read: %.2000s (%w)", data, err)
 	}
 }
 
-// A provider whose label changes still logs in.
+// A metrics provider still logs in after its label has changed.
 func TestAccKeptTokenLogsIn(t *testing.T) {
 	f := newFleet(t)
 	var token atomic.Value
@@ -224,7 +245,7 @@ func TestAccKeptTokenLogsIn(t *testing.T) {
 	})
 }
 
-// untilNoError asks until there is no error.
+// untilNoError repeats a call until it succeeds.
 func untilNoError(t *testing.T, ask func() error) error {
 	t.Helper()
 	var err, shown error

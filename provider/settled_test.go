@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// A placement that does not say that it depends on the clusters of its configuration
-// has a decision over them when the apply ends, also where it was decided before.
-func TestAccForgottenDependsOn(t *testing.T) {
+// A placement without depends_on on the clusters in its configuration has a decision that includes them at the end of
+// the apply, even if it was decided before.
+func TestAccMissingDependsOn(t *testing.T) {
 	f := newFleet(t)
 	d := newDoor(t, f.endpoint)
 	clusterComes, placed := make(chan struct{}), make(chan struct{})
@@ -48,8 +48,8 @@ func TestAccForgottenDependsOn(t *testing.T) {
 	}
 }
 
-// A placement that asks for nothing is warned of.
-func TestAccNoClusterWanted(t *testing.T) {
+// A placement that requests no clusters causes a warning.
+func TestAccZeroClustersRequested(t *testing.T) {
 	f := newFleet(t)
 	w := newWorkspace(t, f.config(`resource "scheduler_placement" "none" {
 		name               = "none"
@@ -60,8 +60,8 @@ func TestAccNoClusterWanted(t *testing.T) {
 	}
 }
 
-// Pods are not waited for where nobody splits them.
-func TestAccSplitWhereSpotIsOff(t *testing.T) {
+// The provider does not wait for a split where spot is disabled.
+func TestAccSplitWithSpotDisabled(t *testing.T) {
 	f := newFleet(t)
 	f.cluster("east")
 	config := func(replicas int) string {

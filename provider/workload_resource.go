@@ -24,7 +24,7 @@ func newWorkloadResource() *terraform.Resource {
 	inputs = slices.DeleteFunc(inputs, func(name string) bool { return name == distribution })
 	maps.Copy(attributes, splitAttributes())
 	attributes["clusters"] = schema.MapAttribute{
-		MarkdownDescription: "The binding: replicas by cluster, or `0` if the workload is not replicated. For the policy, affinity group, health and reasons, use the data source `scheduler_workload`.",
+		MarkdownDescription: "The binding: replicas by cluster, or `0` if the workload is not replicated. During a rollout, it is what stands, with the clusters that are still being left. For the policy, affinity group, health and reasons, use the data source `scheduler_workload`.",
 		ElementType:         types.Int64Type,
 		Computed:            true,
 	}
@@ -33,6 +33,8 @@ func newWorkloadResource() *terraform.Resource {
 		ElementType:         types.Int64Type,
 		Computed:            true,
 	}
+	attributes[terraform.Approve] = terraform.ApproveAttribute("scheduler_workload")
+	inputs = append(inputs, terraform.Approve)
 	attributes["wait"] = terraform.WorkloadWaitAttribute()
 	attributes[terraform.PreviewToken] = terraform.PreviewTokenAttribute("scheduler_propagation_preview", "clusters")
 	return &terraform.Resource{
@@ -41,7 +43,7 @@ func newWorkloadResource() *terraform.Resource {
 		Description: "Something that runs on clusters, such as a Deployment with its replicas. " + referToClusters + "Where it runs is determined by a `scheduler_propagation_policy` that selects it, or by its own `allocation`. `clusters` is the binding as of the last refresh. " +
 			"It stays known in a plan unless the plan changes something that affects it. If the policy is in the same configuration, add it to `depends_on`.",
 		Attributes:   attributes,
-		Local:        map[string]bool{"wait": true, terraform.PreviewToken: true},
+		Local:        map[string]bool{"wait": true, terraform.PreviewToken: true, terraform.Approve: true},
 		Significant:  []string{distribution, "on_demand", "spot"},
 		Decision:     workloadBinding,
 		Previewed:    previewedWorkload,

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds an InfluxDB server from its Go module, for the integration tests. Does nothing when a binary of the wanted
-# version is already there.
+# Builds an InfluxDB server from its Go module, for the integration tests, unless a binary of the wanted version
+# exists.
 #
-# 1.8 is the last version without parts in other languages; it has InfluxQL and, switched on in its configuration, Flux.
+# 1.8 is the last version written only in Go. It supports InfluxQL and, if enabled in its configuration, Flux.
 #
-#   SCHEDULER_TESTBED   where binaries go (default ~/.cache/scheduler-testbed)
+#   SCHEDULER_TESTBED   directory of the binaries (default ~/.cache/scheduler-testbed)
 #   INFLUXDB_VERSION    the module's version (default v1.8.10)
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/testbed.sh"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds the control plane of Kubernetes from its Go module, for the integration tests. Does nothing when binaries of the
-# wanted version are already there.
+# Builds the Kubernetes control plane from its Go module, for the integration tests, unless binaries of the wanted
+# version exist.
 #
-#   SCHEDULER_TESTBED    where binaries and build directories go (default ~/.cache/scheduler-testbed)
+#   SCHEDULER_TESTBED    directory of binaries and builds (default ~/.cache/scheduler-testbed)
 #   KUBERNETES_VERSION   the module's version
 #   KUBERNETES_COMMANDS  the commands of k8s.io/kubernetes/cmd to build
 set -euo pipefail
@@ -18,8 +18,8 @@ for command in "${commands[@]}"; do
 done
 if ((${#missing[@]})); then
 	building "${missing[*]} of Kubernetes $version"
-	# The module has its own parts from directories beside it (./staging/src/...). They are published as modules
-	# of their own as well, v1.x.y as v0.x.y, and a scratch module takes them from there.
+	# The module replaces some of its dependencies by directories in its repository (./staging/src/...). These are also
+	# published as separate modules, v1.x.y as v0.x.y, which the scratch module uses.
 	gomod=$(module_path GoMod "$module@$version")
 	scratch_module "$testbed/build/kubernetes-$version" "${commands[@]/#/$module/cmd/}" < <(
 		echo "module scratch/kubernetes"

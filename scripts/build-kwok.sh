@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds kwok from its Go module, which plays the kubelets of the integration tests: nodes and pods become
-# ready, and end, without a container. Beside it goes a file with the stages they pass through. Does nothing when a
-# binary of the wanted version is already there.
+# Builds kwok from its Go module. It simulates the kubelets in the integration tests: nodes and pods become ready and
+# terminate without containers. A file next to the binary defines their stages. Does nothing if a binary of the wanted
+# version exists.
 #
-#   SCHEDULER_TESTBED   where the binary and the file go (default ~/.cache/scheduler-testbed)
+#   SCHEDULER_TESTBED   directory of the binary and the file (default ~/.cache/scheduler-testbed)
 #   KWOK_VERSION        the module's version (default v0.8.0)
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/testbed.sh"
@@ -12,7 +12,7 @@ version=${KWOK_VERSION:-v0.8.0}
 module=sigs.k8s.io/kwok
 binary=$testbed/bin/kwok
 stages=$testbed/bin/kwok-stages.yaml
-# What a node goes through, and the end of a pod. Its beginning is in integration/testdata/kwok.
+# The stages of a node, and the last stages of a pod. The first ones are in integration/testdata/kwok.
 parts=(
 	node/fast/node-initialize
 	node/heartbeat-with-lease/node-heartbeat-with-lease

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Installs an OpenStack for the integration tests: the real services of Debian's packages, over drivers that
-# have no hardware (scripts/openstack). Only the Python halves of the services are installed, so that none of
-# them starts, asks questions or sets up a hypervisor; the few files that only the other packages have are
-# unpacked next to the state. Does nothing when all of it is there already.
+# Installs an OpenStack for the integration tests: the real services from Debian's packages, with drivers that need no
+# hardware (scripts/openstack). Only the Python parts of the services are installed, so that none of them starts, asks
+# questions or sets up a hypervisor. The few files that only the other packages contain are unpacked next to the
+# state. Does nothing if everything is installed.
 #
 # It needs Debian 12, root and apt.
 #
-#   SCHEDULER_TESTBED   where its files and its state go (default ~/.cache/scheduler-testbed)
+#   SCHEDULER_TESTBED   directory of its files and state (default ~/.cache/scheduler-testbed)
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/openstack/env.sh"
 export DEBIAN_FRONTEND=noninteractive
@@ -19,7 +19,7 @@ unpacked=(keystone nova-common placement-common cinder-common neutron-common neu
 [[ $(id -u) == 0 ]] || { echo 'the OpenStack of the tests is installed and run by root' >&2; exit 1; }
 installed=$(dpkg-query -W -f '${Status}\n' "${packages[@]}" 2>/dev/null | grep -cx 'install ok installed' || true)
 if ((installed < ${#packages[@]})); then
-	# The database and the message broker are started by the tests, not by their installation.
+	# The tests start the database and the message broker; installing them must not.
 	if ! [[ -e /usr/sbin/policy-rc.d ]]; then
 		printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
 		chmod +x /usr/sbin/policy-rc.d

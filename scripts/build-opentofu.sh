@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Builds an OpenTofu command line from its Go module, for machines that have none installed. Does nothing when a binary
-# of the wanted version is already there.
+# Builds OpenTofu from its Go module, for machines on which it is not installed, unless a binary of the wanted version
+# exists.
 #
-# The acceptance tests run on it where it differs from Terraform. Nothing is left out: unlike Terraform's,
-# the published module is complete.
+# The acceptance tests use it where it differs from Terraform. Unlike Terraform's, the published module is complete.
 #
-#   SCHEDULER_TESTBED   where binaries and build directories go (default ~/.cache/scheduler-testbed)
+#   SCHEDULER_TESTBED   directory of binaries and builds (default ~/.cache/scheduler-testbed)
 #   OPENTOFU_VERSION    the module's version
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/testbed.sh"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Builds a Terraform command line from its Go module, for machines that have none installed. Does nothing when a binary
-# of the wanted version is already there.
+# Builds Terraform from its Go module, for machines on which it is not installed, unless a binary of the wanted version
+# exists.
 #
-# The acceptance tests, the demo and the documentation generator need a `terraform` that never has to be
-# downloaded. The state backends for clouds are modules of their own which the published module refers to
-# by directory, so they are left out; the local backend, all that is needed here, stays.
+# The acceptance tests, the demo and the documentation generator need a `terraform` that need not be downloaded. The
+# state backends for clouds are separate modules, to which the published module refers by directory, so they are left
+# out. The local backend, the only one needed here, is included.
 #
-#   SCHEDULER_TESTBED   where binaries and build directories go (default ~/.cache/scheduler-testbed)
+#   SCHEDULER_TESTBED   directory of binaries and builds (default ~/.cache/scheduler-testbed)
 #   TERRAFORM_VERSION   the module's version
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/testbed.sh"
@@ -19,7 +19,7 @@ if ! shows "Terraform $version" "$binary" version; then
 	building "Terraform ${version#v}"
 	build=$testbed/build/terraform-$version
 	copy_module "$build" "$module@$version"
-	# Everything the module replaces by a directory of its own repository is absent from the published module.
+	# The published module lacks everything that it replaces by a directory in its repository.
 	while read -r path; do
 		go mod edit -droprequire="$path" -dropreplace="$path"
 		name=$(sed -n "s#^[[:space:]]*\([A-Za-z0-9]*\) \"$path\"\$#\1#p" internal/backend/init/init.go)

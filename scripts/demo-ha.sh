@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Shows on this machine what several servers are for: three etcd members, three servers, a load balancer, and
-# `terraform apply` in a loop while they are killed one after the other. Then the same without the load balancer,
-# with a provider that knows the servers, and then without etcd members too: the stores of the servers are the cluster.
-# It leaves nothing behind.
+# Demonstrates high availability on this machine: three etcd members, three servers, a load balancer, and `terraform
+# apply` in a loop while they are killed one after the other. Then the same without the load balancer, with a provider
+# that knows all servers, and then without etcd, with the servers' own stores as the cluster. It leaves nothing behind.
 #
 #   scripts/demo-ha.sh [ROUNDS]
 set -euo pipefail

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Shows the whole path on this machine, and leaves nothing behind: a server, metrics, `terraform apply` of
-# examples/quickstart, a metric that changes, a placement that follows it and a plan that reports it.
+# Runs a complete example on this machine, and leaves nothing behind: a server, metrics, `terraform apply` of
+# examples/quickstart, a metric that changes, a placement that follows it, and a plan that shows it. With KEEP=1, the
+# server then stays until Ctrl-C, with the page to look at.
 #
-# It needs Go and Terraform. A Prometheus on the PATH is used; without one the metrics are static.
+# It needs Go and Terraform. It uses Prometheus if it is on the PATH, and static metrics otherwise.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/local-server.sh
@@ -65,7 +66,7 @@ say 'Electricity in Berlin becomes expensive'
 if [[ $live ]]; then
 	"$work/exporter" -set "$exporter" electricity_price berlin 0.95
 else
-	# Only the table of the provider is written; the placement is not even looked at.
+	# Only the table of the metrics provider is written, not the placement.
 	sed 's/\("berlin":{[^}]*"electricity":\)[0-9.]*/\10.95/; s/.*/{"sites":&}/' <<<"$sites" >"$work/quickstart/dear.auto.tfvars.json"
 	terraform_quietly apply -auto-approve -target='scheduler_metrics_provider.site["berlin"]'
 fi
@@ -87,6 +88,25 @@ grep -E '^(terraform_data|Apply complete)' "$work/terraform.log"
 output decisions
 echo
 output why
+
+if [[ -n ${KEEP:-} ]]; then
+	say 'The page'
+	token=$(bin/scheduler-server token create --role admin --description demo)
+	echo "Open $SCHEDULER_ENDPOINT/ui and paste this token: $token"
+	echo
+	echo 'Make electricity in Berlin cheap again, and watch the placement move back:'
+	if [[ $live ]]; then
+		echo "  $work/exporter -set $exporter electricity_price berlin 0.1"
+	else
+		echo "  rm $work/quickstart/dear.auto.tfvars.json"
+		echo "  SCHEDULER_ENDPOINT=$SCHEDULER_ENDPOINT SCHEDULER_TOKEN=$token TF_CLI_CONFIG_FILE=$work/terraform.rc terraform -chdir=$work/quickstart apply"
+	fi
+	echo
+	echo 'Ctrl-C ends the demo.'
+	trap 'exit 0' INT TERM
+	wait "${pids[0]}"
+	exit
+fi
 
 say 'terraform destroy'
 terraform_quietly destroy -auto-approve

@@ -2,15 +2,14 @@
 # Runs every fuzz target for a short while, or for a number of inputs: 10s, 1000x. `go test -fuzz` takes one target
 # at a time and links the tests of the package for each. Here every package is linked once.
 #
-# Only our own packages count what an input reaches. go test would compile the libraries and the standard library for
-# that, too: a build of its own of everything, whose inputs are tried ten times more slowly.
+# Only our own packages are instrumented for coverage. go test would also instrument the libraries and the standard
+# library: a separate build of everything, which runs ten times slower.
 #
-# Inputs that reach something new are kept as they are. Making them smaller, which the engine tries for a minute each,
-# would take all of a short run.
+# Inputs that increase coverage are not minimized, which could take a minute for each and use up a short run.
 #
-# Before Go 1.27 the fuzzing engine may report the end of its own time as a failure (go.dev/issue/75804): the
-# only message is "context deadline exceeded", and no failing input is written. Such a run is made once more,
-# and counts then. A target that fails names its input.
+# Before Go 1.27, the fuzzing engine may report the end of its time limit as a failure (go.dev/issue/75804): the only
+# message is "context deadline exceeded", and no failing input is written. Such a run is repeated once. A target that
+# really fails names its input.
 #
 #   scripts/fuzz.sh [time or number of inputs per target, default 10s]
 set -euo pipefail
@@ -27,7 +26,7 @@ mapfile -t packages < <(printf '%s\n' "${targets[@]% *}" | sort -u)
 go test -c -vet=off -gcflags "$(go list -m)/...=-d=libfuzzer" -ldflags '-s -w' -o "$scratch/" "${packages[@]}"
 inputs=$(go env GOCACHE)/fuzz/$(go list -m)
 
-# What go test would run: in the package's directory, with the cache of its inputs.
+# Runs a target as go test would: in the package's directory, with its input cache.
 fuzz() {
 	(cd "$1" && "$scratch/${1##*/}.test" -test.run '^$' -test.fuzz "^$2\$" -test.fuzztime "$fuzztime" \
 		-test.fuzzminimizetime 0x -test.fuzzcachedir "$inputs/${1#./}") </dev/null 2>&1 | tee "$log"

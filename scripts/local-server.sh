@@ -1,10 +1,10 @@
 # Sourced by scripts that run the built server and provider on this machine: a working directory $work, the
-# Terraform configuration that uses the provider in bin/, and an end that leaves nothing behind.
+# Terraform configuration for the provider in bin/, and a cleanup that leaves nothing behind.
 
 root=$PWD
 export PATH=$PATH:${SCHEDULER_TESTBED:-$HOME/.cache/scheduler-testbed}/bin
 export CHECKPOINT_DISABLE=1 TF_IN_AUTOMATION=1 TF_CLI_ARGS=-no-color
-# What the caller has set for a server of their own.
+# Remove the caller's settings for another server.
 unset "${!SCHEDULER_@}"
 
 work=$(mktemp -d)
@@ -25,8 +25,8 @@ trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# Starts a program and waits for the line of its output that has its address, which goes to REPLY.
-# background NAME PATTERN COMMAND...: PATTERN is a sed command that leaves nothing but the address.
+# background NAME PATTERN COMMAND... starts a program, waits for the line of its output with its address, and sets
+# REPLY to the address. PATTERN is a sed command that extracts it.
 background() {
 	local name=$1 pattern=$2
 	shift 2
@@ -50,7 +50,7 @@ start_server() {
 	export SCHEDULER_ENDPOINT=$REPLY
 }
 
-# The provider in bin/ takes the place of one from a registry.
+# Use the provider in bin/ instead of one from a registry.
 cat >"$work/terraform.rc" <<RC
 provider_installation {
   dev_overrides {

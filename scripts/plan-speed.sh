@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Measures `terraform plan` over many placements against a server on this machine: wall seconds, the CPU seconds of
-# Terraform itself, of the provider and of the server, and the most memory that the provider had. Needs GNU time.
+# Measures `terraform plan` of many placements with a server on this machine: wall time, the CPU time of Terraform, the
+# provider and the server, and the provider's peak memory. Needs GNU time.
 #
 #   scripts/plan-speed.sh [BLOCKSxCOUNT ...]    default 1x1000 10x100 50x100; RUNS plans each (default 3)
-#   BASE=/path/to/another/provider              measures that one, too, in the same run
+#   BASE=/path/to/another/provider              also measures this provider, in the same run
 #
-# Terraform writes the whole state after each object. So that 5,000 can be measured in minutes, they are applied in
-# parts of PART blocks (default 10), each into a state of its own; the plans are over all of them in one state.
+# Terraform writes the whole state after each object. To measure 5,000 objects within minutes, they are applied in parts
+# of PART blocks (default 10), each with a separate state; the plans use all of them in one state.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 runs=${RUNS:-3} part=${PART:-10}
 (($#)) || set -- 1x1000 10x100 50x100
 source scripts/local-server.sh
 
-# The provider that Terraform starts writes down what it took: CPU seconds and KiB.
+# Wraps the provider that Terraform starts, to record its CPU seconds and KiB.
 usage=$work/usage
 provider() {
 	mkdir -p "$work/plugin"
@@ -22,7 +22,7 @@ provider() {
 }
 sed -i "s#\"$root/bin\"#\"$work/plugin\"#" "$TF_CLI_CONFIG_FILE"
 
-# Clock ticks that the server has used.
+# Prints the CPU time of the server in clock ticks.
 server_ticks() { awk '{print $14 + $15}' "/proc/${pids[-1]}/stat"; }
 tick=$(getconf CLK_TCK)
 TIMEFORMAT='%R %U %S'
@@ -46,7 +46,7 @@ for shape; do for which in "${providers[@]}"; do
 		echo '  labels = { location = count.index % 2 == 0 ? "DE" : "FR" }'
 		echo '}'
 	}
-	# block NUMBER: the configuration of a block of placements.
+	# block NUMBER prints the configuration of a block of placements.
 	block() {
 		echo "resource \"scheduler_placement\" \"block_$1\" {"
 		echo "  count              = $count"
@@ -58,7 +58,7 @@ for shape; do for which in "${providers[@]}"; do
 	}
 	printf 'terraform {\n  required_providers {\n    scheduler = { source = "scheduler/scheduler" }\n  }\n}\n' >"$work/config/terraform.tf"
 
-	# Runs Terraform, and writes down what it took.
+	# Runs Terraform, and records its cost.
 	measure() {
 		local step=$1 wall user system before failed=
 		shift
@@ -71,7 +71,7 @@ for shape; do for which in "${providers[@]}"; do
 			'{provider += $1 + $2; if ($3 > memory) memory = $3}
 			END {split(cpu, c); printf "%-10s %-8s %-8s %8.2f %12.2f %15.2f %13.2f %13d\n", shape, which, step, wall, c[1] + c[2] - provider, provider, ticks / tick, memory / 1024}' "$usage"
 	}
-	# The resources of a state, without the brackets around them.
+	# Prints the resources of a state, without the surrounding brackets.
 	resources() { sed -n '/^  "resources": \[$/,/^  \],$/p' "$1" | sed '1d;$d'; }
 
 	clusters >"$work/config/main.tf"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Prints the directory in which tests keep their data, and makes it: in memory where 4 GiB of it are free, since
-# most of what a test server would wait for is the disk; under TMPDIR otherwise.
+# Creates the directory for the data of tests, and prints its name: in memory if 4 GiB are free there, because test
+# servers mostly wait for the disk; otherwise under TMPDIR.
 #
-# It has the same name every time, so that results of tests stay in the cache. What an interrupted run left
-# there is removed after a day.
+# It always has the same name, so that test results stay in the cache. The remains of interrupted runs are removed
+# after a day.
 set -euo pipefail
 
 place=${TMPDIR:-/tmp}

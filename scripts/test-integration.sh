@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the tests of the files tagged `integration`, and only those: the others have run in `make test`.
+# Runs the tests in files tagged `integration`, and only those: `make test` runs the others.
 #
-# A component that a test needs and does not find is that test's failure, never a skip.
+# If a component is missing, the tests that need it fail; they are not skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,6 +14,6 @@ fi
 names=$(sed -n 's/^func \(Test[A-Za-z0-9_]*\)(t \*testing\.T).*/\1/p' "${files[@]}" | sort -u | paste -sd '|')
 mapfile -t packages < <(dirname "${files[@]}" | sort -u)
 
-# They wait most of the time, for each other's programs to start and for what follows: more of them than processors run
-# side by side. Those that take the whole machine go first, one by one.
+# Most tests mainly wait, so more of them run in parallel than there are processors. Those that use the whole machine
+# run first, one by one.
 exec go test -tags integration -count=1 -p 2 -parallel 4 -timeout 45m -run "^($names)\$" "${packages[@]}"

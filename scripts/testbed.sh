@@ -1,15 +1,15 @@
 # Sourced by the scripts that build programs for the tests from their Go modules.
 #
-# They need nothing but Go: modules are taken through the module proxy Go is configured with and checked against the
-# checksum database. SCHEDULER_TESTBED names the directory that programs, and what is left of their builds, go to.
+# They only need Go: modules come from the configured module proxy and are verified with the checksum database.
+# SCHEDULER_TESTBED is the directory of the programs and their builds.
 
 testbed=${SCHEDULER_TESTBED:-$HOME/.cache/scheduler-testbed}
 mkdir -p "$testbed/bin"
 
-# The caller's flags may name another module file or a vendor directory; these builds have their own.
+# The caller's flags may select another module file or a vendor directory; these builds use their own.
 export GOWORK=off GOFLAGS=-buildvcs=false CGO_ENABLED=0
 
-# shows TEXT COMMAND...: whether a program is there and prints a text, between spaces or the ends of a line.
+# shows TEXT COMMAND... succeeds if a program exists and prints the text as a separate word.
 shows() {
 	local text=${1//./\\.}
 	shift
@@ -18,14 +18,13 @@ shows() {
 
 building() { echo "building $*; this takes some minutes" >&2; }
 
-# module_path FIELD MODULE@VERSION: where the module cache has a module (Dir), or its go.mod alone (GoMod).
+# module_path FIELD MODULE@VERSION prints the path of a module in the module cache (Dir), or only of its go.mod (GoMod).
 module_path() { (cd / && go mod download -json "$2") | sed -n "s/^[[:space:]]*\"$1\": \"\(.*\)\",\{0,1\}\$/\1/p"; }
 
-# in_place PROGRAM: moves PROGRAM.new there. Nothing but complete programs are there: an interrupted build must not
-# look like a finished one.
+# in_place PROGRAM renames PROGRAM.new to PROGRAM, so that an interrupted build never looks like a finished one.
 in_place() { mv "$1.new" "$1"; }
 
-# install_command PROGRAM PACKAGE@VERSION LDFLAGS builds a program whose module replaces no other.
+# install_command PROGRAM PACKAGE@VERSION LDFLAGS builds a program whose module has no replace directives.
 install_command() (
 	scratch=$(mktemp -d "$testbed/bin/install.XXXXXX")
 	trap 'rm -rf "$scratch"' EXIT
@@ -33,8 +32,8 @@ install_command() (
 	mv "$scratch"/* "$1"
 )
 
-# copy_module DIRECTORY MODULE@VERSION goes to a copy of a module: a build may complete go.sum, and the module cache is
-# not to be written.
+# copy_module DIRECTORY MODULE@VERSION changes to a copy of a module, because a build may update go.sum, and the module
+# cache must not be modified.
 copy_module() {
 	local source
 	source=$(module_path Dir "$2")
@@ -46,8 +45,8 @@ copy_module() {
 	export GOFLAGS="-mod=mod -buildvcs=false"
 }
 
-# scratch_module DIRECTORY PACKAGE...: goes to a module that imports these packages. Its go.mod is read from stdin. That
-# is for modules with replace directives, which `go install module@version` refuses.
+# scratch_module DIRECTORY PACKAGE... changes to a new module that imports these packages, with its go.mod from stdin.
+# This is for modules with replace directives, which `go install module@version` rejects.
 scratch_module() {
 	mkdir -p "$1"
 	cd "$1"

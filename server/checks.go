@@ -35,6 +35,15 @@ func (s *server) checks() []httpapi.Check {
 	if err := s.store.Writable(); err != nil {
 		list[0].State, list[0].Detail = httpapi.CheckError, err.Error()
 	}
+	if current := s.leading.current.Load(); current != nil {
+		for _, part := range current.hub {
+			c := httpapi.Check{Name: part.name, State: httpapi.CheckOK}
+			if part.Failure() != nil {
+				c.State, c.Detail = httpapi.CheckWarning, part.fails+": the log says why"
+			}
+			list = append(list, c)
+		}
+	}
 	for _, f := range s.certificates.Findings() {
 		c := httpapi.Check{Name: "certificate " + f.Use, State: httpapi.CheckOK}
 		if f.Certificate != nil {

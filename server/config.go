@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
 // config is the configuration of serve.
@@ -41,6 +42,8 @@ type config struct {
 	MinFreeSpace     byteSize
 	KeepHistory      time.Duration
 	StoreTimeout     time.Duration
+	HistoryRetention time.Duration
+	HistorySize      byteSize
 
 	Listen       string
 	TLSCertFile  string
@@ -63,8 +66,26 @@ type config struct {
 
 	Auth authSetting
 
+	GitOpsKubeconfigFile string
+	GitOpsInCluster      bool
+	GitOpsDecisions      []string
+	GitOpsProfiles       bool
+	GitOpsMultiKueue     bool
+
 	OutboundAllow []string
 	OutboundDeny  []string
+
+	AuditLog         string
+	AuditLogMaxSize  byteSize
+	AuditLogMaxFiles int
+	AuditRequired    bool
+
+	TracingEndpoint    string
+	TracingProtocol    string
+	TracingHeadersFile string
+	TracingCAFile      string
+	TracingInsecure    bool
+	TracingSampleRatio float64
 
 	LogLevel    string
 	LogFormat   string
@@ -74,6 +95,7 @@ type config struct {
 // define defines the flags, one line per setting, from which variables and keys are derived.
 func (c *config) define(flags *pflag.FlagSet) {
 	c.MinFreeSpace, c.MaxBody, c.MaxSimulation = 256<<20, 1<<20, 64<<20
+	c.AuditLogMaxSize, c.HistorySize = 100<<20, store.DefaultHistoryBytes
 
 	flags.StringVar(&c.ConfigFile, configFlag, "", "YAML or JSON file with settings; every other flag is a key in it, with _ for -")
 	flags.StringVar(&c.DataDir, "data-dir", "", "directory of the embedded store; created if it does not exist")
@@ -98,6 +120,8 @@ func (c *config) define(flags *pflag.FlagSet) {
 	flags.Var(&c.Quota, "quota", "largest size of the embedded store's database (default half of the disk, at least 4Gi and at most 8Gi)")
 	flags.Var(&c.MinFreeSpace, "min-free-space", "free space on the disk below which the embedded store refuses writes")
 	flags.DurationVar(&c.KeepHistory, "keep-history", 10*time.Minute, "how long old revisions are kept for clients that page through lists or resume watches")
+	flags.DurationVar(&c.HistoryRetention, "history-retention", 90*24*time.Hour, "how long changes of decisions are kept, to be listed and explained as they were; 0 = none are recorded, and what is kept is deleted")
+	flags.Var(&c.HistorySize, "history-size", "largest size of that history in the store, in addition to quota; the oldest part goes first")
 	flags.DurationVar(&c.StoreTimeout, "store-timeout", 10*time.Second, "time limit for one request to the store")
 
 	flags.StringVar(&c.Listen, "listen", "127.0.0.1:8665", "address to listen on; port 0 selects a free port")
@@ -114,15 +138,32 @@ func (c *config) define(flags *pflag.FlagSet) {
 	flags.IntVar(&c.LoginFailureBurst, "login-failure-burst", 20, "number of failed logins allowed in a burst per client address")
 	flags.DurationVar(&c.DrainTime, "drain-time", 10*time.Second, "how long running requests may take to finish when the server stops")
 
-	flags.Var(&c.Auth, "auth", "trusted issuers of JSON Web Tokens, such as CI systems: an object with the key jwt; see the guide on tokens")
+	flags.Var(&c.Auth, "auth", "roles, and trusted issuers of JSON Web Tokens, such as CI systems: an object with the keys roles and jwt; see the guide on tokens")
 
 	flags.StringVar(&c.WebhookListen, "webhook-listen", "", "address of the webhook that splits pods in clusters with spot enabled (default: no webhook, and no pods are split)")
 	flags.StringVar(&c.WebhookURL, "webhook-url", "", "URL at which the clusters' API servers reach the webhook: https://host:port (default from webhook-listen)")
 	flags.StringSliceVar(&c.WebhookExcludeNamespaces, "webhook-exclude-namespaces", []string{"scheduler-system"}, "namespaces whose pods are left alone, in addition to the system namespaces")
 	flags.DurationVar(&c.SpotReturnAfter, "spot-return-after", 5*time.Minute, "how long spot nodes must be available again before pods return to them")
 
+	flags.StringVar(&c.GitOpsKubeconfigFile, "gitops-kubeconfig-file", "", "file with the kubeconfig of the Kubernetes cluster in which Argo CD or flux-operator runs: they are told to ask again when a decision changes")
+	flags.BoolVar(&c.GitOpsInCluster, "gitops-in-cluster", false, "tell Argo CD and flux-operator in the Kubernetes cluster of this server's pod, with its service account, to ask again when a decision changes")
+	flags.StringSliceVar(&c.GitOpsDecisions, "gitops-decisions", nil, "APIs as whose PlacementDecisions the decisions of placements are written into that cluster: multicluster (multicluster.x-k8s.io), ocm (cluster.open-cluster-management.io); see the guide on Kubernetes hubs")
+	flags.BoolVar(&c.GitOpsProfiles, "gitops-cluster-profiles", false, "make clusters from the ClusterProfiles (multicluster.x-k8s.io) in that cluster, and keep them like these; see the guide on Kubernetes hubs")
+	flags.BoolVar(&c.GitOpsMultiKueue, "gitops-multikueue", false, "nominate the clusters that Workloads of Kueue (kueue.x-k8s.io) in that cluster may go to, by the decisions of placements, as a dispatcher of MultiKueue; see the guide on Kubernetes hubs")
 	flags.StringSliceVar(&c.OutboundAllow, netpolicy.AllowFlag, nil, "addresses, ranges (10.0.0.0/8) and names (*.example.com) that the server may connect to for metrics providers, probes, clouds and kubeconfigs; if set, no others are allowed (default: all except link-local and metadata addresses, and loopback only while every listen address is loopback)")
 	flags.StringSliceVar(&c.OutboundDeny, netpolicy.DenyFlag, nil, "addresses, ranges and names that the server must not connect to; takes precedence over outbound-allow")
+
+	flags.StringVar(&c.AuditLog, "audit-log", "", "file for one JSON line for each write and each refused request, or - for standard output (default: no audit log)")
+	flags.Var(&c.AuditLogMaxSize, "audit-log-max-size", "size at which the audit log is renamed and another file begun")
+	flags.IntVar(&c.AuditLogMaxFiles, "audit-log-max-files", 10, "number of renamed audit logs that are kept")
+	flags.BoolVar(&c.AuditRequired, "audit-required", false, "refuse writes as long as the audit log cannot be written")
+
+	flags.StringVar(&c.TracingEndpoint, "tracing-endpoint", "", "address of a collector of OpenTelemetry traces: https://host:port (default: no traces, or, if OTEL_TRACES_EXPORTER is otlp, as the variables OTEL_EXPORTER_OTLP_* say)")
+	flags.StringVar(&c.TracingProtocol, "tracing-protocol", "", "http or grpc (default http, or as the variables OTEL_EXPORTER_OTLP_* say)")
+	flags.StringVar(&c.TracingHeadersFile, "tracing-headers-file", "", "file with headers for the collector, such as a token: one \"Name: value\" in each line")
+	flags.StringVar(&c.TracingCAFile, "tracing-ca-file", "", "PEM certificates that the collector's certificate must chain to (default the system's)")
+	flags.BoolVar(&c.TracingInsecure, "tracing-insecure", false, "send traces and headers unencrypted to another machine, if tracing-endpoint begins with http://")
+	flags.Float64Var(&c.TracingSampleRatio, "tracing-sample-ratio", 1, "part of the traces to record, from 0 to 1; if a client sends a trace, its choice counts")
 
 	flags.StringVar(&c.LogLevel, "log-level", "info", "lowest level to log: debug, info, warn or error; reloaded on SIGHUP")
 	flags.StringVar(&c.LogFormat, "log-format", "text", "text or json")
@@ -138,31 +179,40 @@ func (c *config) load(flags *pflag.FlagSet, getenv func(string) string) error {
 	return c.check()
 }
 
+// check validates the settings, each group where its settings are used, and reports everything that
+// is wrong.
 func (c *config) check() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	switch {
-	case c.DataDir == "" && len(c.EtcdEndpoints) == 0:
-		wrong("data-dir: is required unless etcd-endpoints is set")
-	case c.DataDir != "" && len(c.EtcdEndpoints) > 0:
-		wrong("data-dir: must not be set together with etcd-endpoints: choose one store")
-	case c.DataDir == "" && c.KeyFile == "":
-		wrong("key-file: is required with etcd-endpoints, because there is no data directory for the key")
-	}
-	if (c.EtcdCertFile == "") != (c.EtcdKeyFile == "") {
-		wrong("etcd-cert-file and etcd-key-file: must be set together")
-	}
-	if (c.EtcdUsername == "") != (c.EtcdPasswordFile == "") {
-		wrong("etcd-username and etcd-password-file: must be set together")
-	}
+	c.checkStore(wrong)
 	c.checkCluster(wrong)
 	c.checkLeadership(wrong)
-	if c.UpgradeWindow < 0 {
-		wrong("upgrade-window: %s must not be negative", c.UpgradeWindow)
+	c.checkListeners(wrong)
+	c.checkLimits(wrong)
+	for _, err := range c.Auth.check() {
+		wrong("%w", err)
 	}
-	if (c.TLSCertFile == "") != (c.TLSKeyFile == "") {
-		wrong("tls-cert-file and tls-key-file: must be set together")
+	c.checkWebhook(wrong)
+	c.checkAudit(wrong)
+	c.checkTracing(wrong)
+	c.checkGitOps(wrong)
+	if _, err := c.network(); err != nil {
+		wrong("%w", err)
 	}
+	c.checkLogging(wrong)
+	return errors.Join(errs...)
+}
+
+// checkTogether validates two settings of which neither means anything without the other.
+func checkTogether(wrong func(format string, args ...any), name, value, otherName, otherValue string) {
+	if (value == "") != (otherValue == "") {
+		wrong("%s and %s: must be set together", name, otherName)
+	}
+}
+
+// checkListeners validates the addresses that the server listens on, except that of the webhook.
+func (c *config) checkListeners(wrong func(format string, args ...any)) {
+	checkTogether(wrong, "tls-cert-file", c.TLSCertFile, "tls-key-file", c.TLSKeyFile)
 	if c.ClientCAFile != "" && c.TLSCertFile == "" {
 		wrong("client-ca-file: requires tls-cert-file: without TLS, clients present no certificates")
 	}
@@ -174,6 +224,10 @@ func (c *config) check() error {
 	if c.DebugListen != "" && !isLoopback(c.DebugListen) {
 		wrong("debug-listen: %q is not a loopback address: profiles reveal the contents of memory", c.DebugListen)
 	}
+}
+
+// checkLimits validates the settings that are numbers or durations.
+func (c *config) checkLimits(wrong func(format string, args ...any)) {
 	for _, count := range []struct {
 		name string
 		n    int
@@ -193,20 +247,6 @@ func (c *config) check() error {
 			wrong("%s: %s must be above 0", length.name, length.d)
 		}
 	}
-	for _, err := range c.Auth.check() {
-		errs = append(errs, err)
-	}
-	c.checkWebhook(wrong)
-	if _, err := c.network(); err != nil {
-		errs = append(errs, err)
-	}
-	if _, err := parseLevel(c.LogLevel); err != nil {
-		errs = append(errs, err)
-	}
-	if c.LogFormat != "text" && c.LogFormat != "json" {
-		wrong("log-format: %q is not one of text, json", c.LogFormat)
-	}
-	return errors.Join(errs...)
 }
 
 func (c *config) tls() bool { return c.TLSCertFile != "" }

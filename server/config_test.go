@@ -39,10 +39,10 @@ func TestPrecedenceOfSettings(t *testing.T) {
 		want       string
 	}{
 		{name: "default", want: "info"},
-		{name: "file before default", file: "log_level: warn", want: "warn"},
-		{name: "variable before file", file: "log_level: warn", env: map[string]string{"SCHEDULER_LOG_LEVEL": "error"}, want: "error"},
-		{name: "flag before variable", file: "log_level: warn", env: map[string]string{"SCHEDULER_LOG_LEVEL": "error"}, args: []string{"--log-level=debug"}, want: "debug"},
-		{name: "flag before file", file: "log_level: warn", args: []string{"--log-level=debug"}, want: "debug"},
+		{name: "file over default", file: "log_level: warn", want: "warn"},
+		{name: "variable over file", file: "log_level: warn", env: map[string]string{"SCHEDULER_LOG_LEVEL": "error"}, want: "error"},
+		{name: "flag over variable", file: "log_level: warn", env: map[string]string{"SCHEDULER_LOG_LEVEL": "error"}, args: []string{"--log-level=debug"}, want: "debug"},
+		{name: "flag over file", file: "log_level: warn", args: []string{"--log-level=debug"}, want: "debug"},
 		{name: "flag with the default value", file: "log_level: warn", args: []string{"--log-level=info"}, want: "info"},
 		{name: "empty variable is absent", file: "log_level: warn", env: map[string]string{"SCHEDULER_LOG_LEVEL": ""}, want: "warn"},
 	} {
@@ -55,18 +55,21 @@ func TestPrecedenceOfSettings(t *testing.T) {
 	}
 }
 
-// TestEverySettingHasThreeSpellings sets each setting by flag, by variable and
-// by key, and expects the same configuration from all.
+// TestEverySettingHasThreeSpellings sets each setting by flag, by environment variable and by key, and expects the same
+// configuration.
 func TestEverySettingHasThreeSpellings(t *testing.T) {
 	values := map[string]string{
 		"data-dir": "d", "cluster-peers": "a=https://a:1,b=https://b:2", "cluster-listen": "127.0.0.1:3", "cluster-join": "true",
 		"cluster-ca-file": "ca", "cluster-cert-file": "c", "cluster-key-file": "k", "etcd-endpoints": "http://a:1,http://b:2", "etcd-ca-file": "ca", "etcd-cert-file": "c", "etcd-key-file": "k",
-		"etcd-username": "u", "name": "one", "advertise-url": "https://one.example.com:8665", "peer-ca-file": "pca", "lease": "20s", "upgrade-window": "1h0m0s", "etcd-password-file": "p", "key-file": "seal", "quota": "8Gi", "min-free-space": "1Gi", "keep-history": "20m0s",
+		"etcd-username": "u", "name": "one", "advertise-url": "https://one.example.com:8665", "peer-ca-file": "pca", "lease": "20s", "upgrade-window": "1h0m0s", "etcd-password-file": "p", "key-file": "seal", "quota": "8Gi", "min-free-space": "1Gi", "keep-history": "20m0s", "history-retention": "720h0m0s", "history-size": "2Gi",
 		"store-timeout": "3s", "listen": "127.0.0.1:1", "tls-cert-file": "cert", "tls-key-file": "key", "client-ca-file": "cca", "insecure": "true",
 		"max-body": "2Mi", "max-simulation": "3Mi", "max-connections": "7", "max-connections-per-ip": "8", "login-failures-per-second": "0.5",
 		"login-failure-burst": "9", "drain-time": "1m0s", "log-level": "debug", "log-format": "json", "debug-listen": "127.0.0.1:2",
 		"webhook-listen": "0.0.0.0:8443", "webhook-url": "https://scheduler.example.com:8443", "webhook-exclude-namespaces": "a", "spot-return-after": "1m0s",
-		"outbound-allow": "a.example.com", "outbound-deny": "10.0.0.0/8",
+		"outbound-allow": "a.example.com", "outbound-deny": "10.0.0.0/8", "gitops-kubeconfig-file": "hub.kubeconfig", "gitops-in-cluster": "true", "gitops-decisions": "multicluster,ocm", "gitops-cluster-profiles": "true", "gitops-multikueue": "true",
+		"audit-log": "audit.log", "audit-log-max-size": "5Mi", "audit-log-max-files": "3", "audit-required": "true",
+		"tracing-endpoint": "https://otel.example.com:4317", "tracing-protocol": "grpc", "tracing-headers-file": "h", "tracing-ca-file": "tca",
+		"tracing-insecure": "true", "tracing-sample-ratio": "0.5",
 		"auth": `{"jwt":[{"name":"ci","issuer":"https://ci.example.com","audiences":["a"],"bindings":[{"claims":{"sub":"x"},"role":"viewer"}]}]}`,
 	}
 	var table config
@@ -78,11 +81,11 @@ func TestEverySettingHasThreeSpellings(t *testing.T) {
 		}
 		value, ok := values[f.Name]
 		if !ok {
-			t.Errorf("setting %s has no example here", f.Name)
+			t.Errorf("no example for setting %s", f.Name)
 			return
 		}
 		set := func(args []string, env map[string]string, file string) string {
-			// Some settings only make sense with others, so the check is left out.
+			// Some settings only make sense together with others, so there is no check.
 			var c config
 			own := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 			c.define(own)
@@ -128,10 +131,10 @@ func TestConfigurationIsStrict(t *testing.T) {
 		env        map[string]string
 		want       string
 	}{
-		{name: "unknown key", file: "lisen: x", want: `"lisen" is not a known key; the keys are advertise_url, auth, client_ca_file, cluster_ca_file, cluster_cert_file`},
+		{name: "unknown key", file: "lisen: x", want: `"lisen" is not a known key; the keys are advertise_url, audit_log, audit_log_max_files, audit_log_max_size, audit_required, auth, client_ca_file`},
 		{name: "flag spelling", file: "log-level: warn", want: `"log-level" is not a known key`},
 		{name: "config in config", file: "config: x", want: `"config" is not a known key`},
-		{name: "key twice", file: "log_level: warn\nlog_level: info\n", want: `key "log_level" already set`},
+		{name: "repeated key", file: "log_level: warn\nlog_level: info\n", want: `key "log_level" already set`},
 		{name: "wrong type", file: "max_connections: many", want: "configuration key max_connections: "},
 		{name: "list for a text", file: "listen: [a]", want: "configuration key listen: takes one string, not a list"},
 		{name: "object", file: "listen: {a: b}", want: "configuration key listen: takes one string, not an object"},
@@ -147,20 +150,38 @@ func TestConfigurationIsStrict(t *testing.T) {
 		{name: "client CA alone", args: []string{"--client-ca-file=x"}, want: "client-ca-file: requires tls-cert-file"},
 		{name: "both stores", args: []string{"--etcd-endpoints=a"}, want: "data-dir: must not be set together with etcd-endpoints"},
 		{name: "exposed", args: []string{"--listen=:8665"}, want: "listen: :8665 is not a loopback address, so tls-cert-file and tls-key-file are required"},
-		{name: "exposed profiles", args: []string{"--debug-listen=:1"}, want: `debug-listen: ":1" is not a loopback address`},
+		{name: "exposed debug address", args: []string{"--debug-listen=:1"}, want: `debug-listen: ":1" is not a loopback address`},
 		{name: "webhook address", args: []string{"--webhook-listen=8443"}, want: `webhook-listen: "8443" is not an address`},
 		{name: "webhook nowhere", args: []string{"--webhook-url=https://a:1"}, want: "webhook-url: requires webhook-listen"},
-		{name: "webhook anywhere", args: []string{"--webhook-listen=0.0.0.0:8443"}, want: "webhook-url: is required, because clusters cannot reach the server at the webhook-listen address 0.0.0.0:8443"},
+		{name: "webhook on any address", args: []string{"--webhook-listen=0.0.0.0:8443"}, want: "webhook-url: is required, because clusters cannot reach the server at the webhook-listen address 0.0.0.0:8443"},
 		{name: "webhook everywhere", args: []string{"--webhook-listen=:8443"}, want: "webhook-url: is required"},
 		{name: "webhook without TLS", args: []string{"--webhook-listen=:8443", "--webhook-url=http://a:1"}, want: `webhook-url: "http://a:1" is not an address of the form https://host:port`},
 		{name: "webhook with a path", args: []string{"--webhook-listen=:8443", "--webhook-url=https://a:1/x"}, want: "is not an address of the form https://host:port"},
-		{name: "outbound nonsense", args: []string{"--outbound-deny=10.0.0.0/8,http://a"}, want: `outbound-deny: "http://a" is neither an address, nor a range`},
-		{name: "outbound never", args: []string{"--outbound-allow=169.254.169.254"}, want: "outbound-allow: 169.254.169.254 is a link-local address, which the server never connects to"},
+		{name: "invalid outbound rule", args: []string{"--outbound-deny=10.0.0.0/8,http://a"}, want: `outbound-deny: "http://a" is neither an address, nor a range`},
+		{name: "outbound to a forbidden address", args: []string{"--outbound-allow=169.254.169.254"}, want: "outbound-allow: 169.254.169.254 is a link-local address, which the server never connects to"},
+		{name: "audit without a log", args: []string{"--audit-required"}, want: "audit-required: requires audit-log"},
+		{name: "small audit log", args: []string{"--audit-log-max-size=1Ki"}, want: "audit-log-max-size: 1Ki must be at least 1Mi"},
+		{name: "no audit log files", args: []string{"--audit-log-max-files=0"}, want: "audit-log-max-files: 0 must be at least 1"},
+		{name: "collector's address", args: []string{"--tracing-endpoint=otel:4317"}, want: "tracing-endpoint: it is not an address of the form https://host:port"},
+		{name: "collector's address with a password", args: []string{"--tracing-endpoint=https://u:p@otel:4317"}, want: "tracing-endpoint: it is not an address of the form https://host:port"},
+		{name: "unencrypted traces", args: []string{"--tracing-endpoint=http://otel.example.com:4318"}, want: "tracing-endpoint: http:// sends traces and headers unencrypted"},
+		{name: "gRPC with a path", args: []string{"--tracing-endpoint=https://otel:4317/v1/traces", "--tracing-protocol=grpc"}, want: "tracing-endpoint: with gRPC, it has no path"},
+		{name: "authorities without TLS", args: []string{"--tracing-endpoint=http://127.0.0.1:4318", "--tracing-ca-file=config_test.go"}, want: "tracing-ca-file: config_test.go contains no PEM certificate"},
+		{name: "protocol of traces", args: []string{"--tracing-protocol=zipkin"}, want: `tracing-protocol: "zipkin" is not one of http, grpc`},
+		{name: "part of the traces", args: []string{"--tracing-sample-ratio=1.5"}, want: "tracing-sample-ratio: 1.5 is not between 0 and 1"},
+		{name: "no headers", args: []string{"--tracing-headers-file=/nonexistent"}, want: "tracing-headers-file: open /nonexistent"},
+		{name: "no kubeconfig", args: []string{"--gitops-kubeconfig-file=/nonexistent"}, want: "gitops-kubeconfig-file: open /nonexistent"},
+		{name: "kubeconfig that is none", args: []string{"--gitops-kubeconfig-file=config_test.go"}, want: "gitops-kubeconfig-file: the kubeconfig cannot be used"},
+		{name: "two clusters", args: []string{"--gitops-kubeconfig-file=config_test.go", "--gitops-in-cluster"}, want: "gitops-in-cluster: must not be set together with gitops-kubeconfig-file"},
+		{name: "decisions without a cluster", args: []string{"--gitops-decisions=ocm"}, want: "gitops-decisions: requires gitops-kubeconfig-file or gitops-in-cluster"},
+		{name: "decisions for an unknown API", args: []string{"--gitops-decisions=ocm,karmada", "--gitops-in-cluster"}, want: `gitops-decisions: "karmada" is not one of multicluster, ocm`},
+		{name: "profiles without a cluster", args: []string{"--gitops-cluster-profiles"}, want: "gitops-cluster-profiles: requires gitops-kubeconfig-file or gitops-in-cluster"},
+		{name: "MultiKueue without a cluster", args: []string{"--gitops-multikueue"}, want: "gitops-multikueue: requires gitops-kubeconfig-file or gitops-in-cluster"},
 		{name: "no return", args: []string{"--spot-return-after=0s"}, want: "spot-return-after: 0s must be above 0"},
 		{name: "no connections", args: []string{"--max-connections=0"}, want: "max-connections: 0 must be at least 1"},
 		{name: "short lease", args: []string{"--lease=1s"}, want: "lease: 1s must be at least 2s"},
-		{name: "nowhere for the others", args: []string{"--advertise-url=one:8665"}, want: `advertise-url: "one:8665" is not an address of the form https://host:port`},
-		{name: "no time", args: []string{"--drain-time=0s"}, want: "drain-time: 0s must be above 0"},
+		{name: "invalid advertised URL", args: []string{"--advertise-url=one:8665"}, want: `advertise-url: "one:8665" is not an address of the form https://host:port`},
+		{name: "no drain time", args: []string{"--drain-time=0s"}, want: "drain-time: 0s must be above 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := loaded(t, append(slices.Clone(c.args), "--data-dir=x"), c.env, c.file)
@@ -184,7 +205,7 @@ func TestDefaultsAreComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.Listen != "127.0.0.1:8665" || c.Quota != 0 || c.DrainTime != 10*time.Second || c.sealFile() != filepath.Join("d", "seal.key") {
-		t.Fatalf("%+v", c)
+		t.Fatalf("got %+v", c)
 	}
 }
 
@@ -194,7 +215,7 @@ func TestLoopback(t *testing.T) {
 		":1": false, "0.0.0.0:1": false, "[::]:1": false, "10.0.0.1:1": false, "example.com:1": false, "127.0.0.1": false,
 	} {
 		if isLoopback(address) != want {
-			t.Errorf("%s: %v", address, !want)
+			t.Errorf("%s: got %v", address, !want)
 		}
 	}
 }

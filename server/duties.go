@@ -71,6 +71,22 @@ func (d dutiful) LiveOpenStack(ctx context.Context, cloud string, options api.Li
 	return signals.LiveOpenStack(ctx, cloud, options)
 }
 
+// Redeliver implements httpapi.Notifications.
+func (d dutiful) Redeliver(ctx context.Context, notification api.Key, attempt string) (api.NotificationAttempt, error) {
+	if current := d.leadership.current.Load(); current != nil {
+		return current.notifications.Redeliver(ctx, notification, attempt)
+	}
+	return api.NotificationAttempt{}, store.ErrFenced
+}
+
+// Test implements httpapi.Notifications.
+func (d dutiful) Test(ctx context.Context, notification api.Key) (api.NotificationTest, error) {
+	if current := d.leadership.current.Load(); current != nil {
+		return current.notifications.Test(ctx, notification)
+	}
+	return api.NotificationTest{}, store.ErrFenced
+}
+
 func (d dutiful) spot() (*runner.Runner, error) {
 	if current := d.leadership.current.Load(); current != nil {
 		return current.spot, nil

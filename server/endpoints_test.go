@@ -17,10 +17,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 )
 
-// TestWorkGoesOnAtAnotherServer: servers are lost one after the other, each in the
-// middle of writes that it has not answered yet. A client of all of them finishes every
-// write, none is made twice, and a watch tells all of it once.
-func TestWorkGoesOnAtAnotherServer(t *testing.T) {
+// TestWorkContinuesOnAnotherServer stops servers one after the other, each during unanswered writes. A client of all of
+// them completes every write once, and a watch reports everything once.
+func TestWorkContinuesOnAnotherServer(t *testing.T) {
 	t.Parallel()
 	servers, etcd := several(t, 3)
 	fillFleet(servers[0], 90, 10)
@@ -42,8 +41,8 @@ func TestWorkGoesOnAtAnotherServer(t *testing.T) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	var mu sync.Mutex
-	told := map[string]int{}       // what happened to which version of an object, how often
-	newest := map[api.Key]string{} // the version told last
+	told := map[string]int{}       // how often each event about each version of an object was received
+	newest := map[api.Key]string{} // the last version received
 	watched, watching := context.WithCancel(ctx)
 	defer watching()
 	all.Go(func() {
@@ -79,7 +78,7 @@ func TestWorkGoesOnAtAnotherServer(t *testing.T) {
 				created.Add(1)
 				changed, ok := stored.Copy().(*api.Placement)
 				if !ok {
-					t.Errorf("stored a %T", stored)
+					t.Errorf("stored object has the type %T", stored)
 					return
 				}
 				changed.Metadata.Labels = map[string]string{"changed": "once"}
@@ -90,7 +89,7 @@ func TestWorkGoesOnAtAnotherServer(t *testing.T) {
 			}
 		})
 	}
-	// The one in use is lost while it holds an answer, and comes back later.
+	// Stop the server in use while it delays a response, and start it again later.
 	for range 6 {
 		at := proxies[0]
 		for i, endpoint := range endpoints {
@@ -122,9 +121,9 @@ func TestWorkGoesOnAtAnotherServer(t *testing.T) {
 		}
 	}
 	if counted != created.Load() {
-		t.Errorf("%d placements are there, %d were created", counted, created.Load())
+		t.Errorf("%d placements found, but %d created", counted, created.Load())
 	}
-	eventually.True(t, "the watch has told everything", func() bool {
+	eventually.True(t, "the watch has delivered everything", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		for object, err := range servers[0].client.List(ctx, api.KindPlacement, client.ListOptions{}) {
@@ -138,12 +137,12 @@ func TestWorkGoesOnAtAnotherServer(t *testing.T) {
 	all.Wait()
 	for what, times := range told {
 		if times != 1 {
-			t.Errorf("told %d times: %s", times, what)
+			t.Errorf("announced %d times: %s", times, what)
 		}
 	}
 }
 
-// TestAnswersNameTheirServer, also one that is passed on to the server that leads.
+// TestAnswersNameTheirServer also covers responses that are forwarded to the leader.
 func TestAnswersNameTheirServer(t *testing.T) {
 	servers, _ := several(t, 2)
 	fillFleet(servers[0], 90, 10)
@@ -151,7 +150,8 @@ func TestAnswersNameTheirServer(t *testing.T) {
 		for _, ask := range []struct{ method, path, body, want string }{
 			{http.MethodGet, "/v1/clusters", "", fmt.Sprint("server-", i)},
 			{http.MethodGet, "/v1/clusters/nowhere", "", fmt.Sprint("server-", i)},
-			{http.MethodPost, "/v1/clusters/berlin/heartbeat", "{}", "server-0"},
+			// Only the leader accepts this. A heartbeat may be answered by a follower, which relays it.
+			{http.MethodPost, "/v1/clusters/berlin/nodes/node-1/interruption", "{}", "server-0"},
 			{http.MethodGet, "/healthz", "", ""},
 		} {
 			req, err := http.NewRequestWithContext(t.Context(), ask.method, s.url+ask.path, strings.NewReader(ask.body))
@@ -165,10 +165,10 @@ func TestAnswersNameTheirServer(t *testing.T) {
 			}
 			_ = answer.Body.Close()
 			if got := strings.Join(answer.Header.Values("Scheduler-Server"), " and "); got != ask.want {
-				t.Errorf("%s %s at server %d is answered by %q, want %q (%s)", ask.method, ask.path, i, got, ask.want, answer.Status)
+				t.Errorf("%s %s at server %d was answered by %q, want %q (%s)", ask.method, ask.path, i, got, ask.want, answer.Status)
 			}
-			if ages := len(answer.Header.Values("Scheduler-Last-Contact")); ages != 1 && ask.want != "" {
-				t.Errorf("%s %s at server %d has %d ages", ask.method, ask.path, i, ages)
+			if ages := len(answer.Header.Values(api.LastContactHeader)); ages != 1 && ask.want != "" {
+				t.Errorf("%s %s at server %d has %d headers with the age", ask.method, ask.path, i, ages)
 			}
 		}
 	}

@@ -20,9 +20,11 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
+	"github.com/scheduler/terraform-provider-scheduler/internal/notify"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/runner"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // duties are the parts that only the leader has: it alone reads metrics, probes clusters and
@@ -30,6 +32,20 @@ import (
 type duties struct {
 	signals *signal.Runner
 	spot    *runner.Runner
+	// hub works on the cluster of GitOps controllers; empty without one.
+	hub           []hubPart
+	notifications *notify.Runner
+	// term is done when the term ends, which may be long before its parts have stopped.
+	term context.Context
+}
+
+// collectors returns the metrics of the duties.
+func (d *duties) collectors() []prometheus.Collector {
+	all := slices.Concat(d.signals.Collectors(), d.spot.Collectors(), d.notifications.Collectors())
+	for _, part := range d.hub {
+		all = append(all, part.Collectors()...)
+	}
+	return all
 }
 
 // leadership is this server's role among those on one store. With a single embedded store, it
@@ -55,7 +71,7 @@ func newLeadership(s *server) (*leadership, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &leadership{server: s, transport: transport, led: make(chan struct{})}, nil
+	return &leadership{server: s, transport: tracing.Peer(transport), led: make(chan struct{})}, nil
 }
 
 // others reports whether other servers may share the store.
@@ -154,17 +170,30 @@ func (l *leadership) lead(ctx context.Context, term *store.Term) error {
 	defer term.Resign()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(term.Context(), cancel)() //nolint:contextcheck // the end of the term cancels it as well
-	d := l.server.newDuties()
+	defer context.AfterFunc(term.Context(), cancel)()   //nolint:contextcheck // the end of the term cancels it as well
+	d := l.server.newDuties(term.Context(), term.Began) //nolint:contextcheck // the duties end with the term
 	defer l.current.Store(nil)
-	return runInOrder(ctx, []component{
+	parts := []component{
 		{"leading", func(ctx context.Context) error {
 			l.server.decider.Lead(ctx, term.Began, func() { l.begin(d, term.Began) })
 			return nil
 		}},
 		l.server.supervised("signals", d.signals.Run),
 		l.server.supervised("spot", d.spot.Run),
-	})
+		l.server.supervised("notifications", d.notifications.Run),
+		l.server.supervised("declared clusters", l.server.newDeclarer().Run),
+	}
+	for _, part := range d.hub {
+		parts = append(parts, l.server.supervised(part.name, func(ctx context.Context) error {
+			select {
+			case <-l.server.api.Listening(): // who is told asks at once
+				return part.Run(ctx)
+			case <-ctx.Done():
+				return nil
+			}
+		}))
+	}
+	return runInOrder(ctx, parts)
 }
 
 // begin is called before this server starts to make decisions.
@@ -180,7 +209,10 @@ func (l *leadership) begin(d *duties, revision int64) {
 }
 
 // Leads implements httpapi.Leader.
-func (l *leadership) Leads() bool { return l.current.Load() != nil }
+func (l *leadership) Leads() bool {
+	d := l.current.Load()
+	return d != nil && d.term.Err() == nil
+}
 
 // Revision implements httpapi.Leader.
 func (l *leadership) Revision(ctx context.Context) (int64, error) {
@@ -246,7 +278,7 @@ func (l *leadership) Collect(to chan<- prometheus.Metric) {
 	if d == nil {
 		return
 	}
-	for _, c := range append(d.signals.Collectors(), d.spot.Collectors()...) {
+	for _, c := range d.collectors() {
 		c.Collect(to)
 	}
 }

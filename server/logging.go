@@ -6,7 +6,18 @@ import (
 	"log/slog"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
+
+// checkLogging validates the settings of the log.
+func (c *config) checkLogging(wrong func(format string, args ...any)) {
+	if _, err := parseLevel(c.LogLevel); err != nil {
+		wrong("%w", err)
+	}
+	if c.LogFormat != "text" && c.LogFormat != "json" {
+		wrong("log-format: %q is not one of text, json", c.LogFormat)
+	}
+}
 
 // parseLevel accepts only the four plain levels; slog would also accept "info+3".
 func parseLevel(text string) (slog.Level, error) {
@@ -32,10 +43,11 @@ func newLogger(c config, w io.Writer) (*slog.Logger, *slog.LevelVar, error) {
 	level := &slog.LevelVar{}
 	level.Set(parsed)
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: redacted}
+	var handler slog.Handler = slog.NewTextHandler(w, options)
 	if c.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w, options)), level, nil
+		handler = slog.NewJSONHandler(w, options)
 	}
-	return slog.New(slog.NewTextHandler(w, options)), level, nil
+	return slog.New(tracing.LogHandler(handler)), level, nil
 }
 
 // redacted returns a log attribute with misplaced secrets redacted.

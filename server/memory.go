@@ -18,42 +18,57 @@ const (
 	// collection, so half of the memory in use must also have been allocated since the last time:
 	// collections of an idle server are then at most twice as frequent.
 	leastGiven = 64 << 20
-	// Garbage may equal the memory in use, which is the runtime's default, until largeHeap is in
-	// use, and half as much from then on: the first decisions of a large fleet must fit as well.
-	// That costs collections, which small servers are spared. GOGC takes precedence.
-	largeHeap    = 128 << 20
+	// Garbage may equal the memory in use, which is the runtime's default, up to muchGarbage. Beyond,
+	// it may be half as much as the memory in use: the first decisions of a large fleet must fit as
+	// well. GOGC takes precedence.
 	usualPercent = 100
-	largePercent = 50
+	leastPercent = 50
+	muchGarbage  = 448 << 20
 	heapInterval = time.Second
+	// What a server reads when it starts stays in memory. From largeHeap on, garbage is then limited
+	// to what a restart needs to take little more memory than the objects.
+	startPercent  = 15
+	largeHeap     = 128 << 20
+	startInterval = 100 * time.Millisecond
 )
 
 // garbagePercent returns the GOGC percentage for an amount of live memory.
-func garbagePercent(live uint64) int {
-	if live >= largeHeap {
-		return largePercent
+func garbagePercent(live uint64, started bool) int {
+	switch {
+	case !started && live >= largeHeap:
+		return startPercent
+	case live <= muchGarbage:
+		return usualPercent
 	}
-	return usualPercent
+	return max(leastPercent, int(100*muchGarbage/live))
 }
 
 // boundMemory limits garbage, and returns free memory to the operating system whenever the server
-// becomes idle, until ctx is done.
-func boundMemory(ctx context.Context) error {
+// becomes idle, until ctx is done. ready is closed when the server has started.
+func boundMemory(ctx context.Context, ready <-chan struct{}) error {
 	var r rest
-	percent := usualPercent
-	resting, growing := time.NewTicker(restInterval), time.NewTicker(heapInterval)
+	percent, started := usualPercent, false
+	resting, growing := time.NewTicker(restInterval), time.NewTicker(startInterval)
 	defer resting.Stop()
 	defer growing.Stop()
+	limit := func() {
+		if now := garbagePercent(readMemory().live, started); now != percent && os.Getenv("GOGC") == "" {
+			percent = now
+			debug.SetGCPercent(percent)
+		}
+	}
 	for {
 		select {
 		case <-resting.C:
 			if r.begins(readMemory()) {
 				debug.FreeOSMemory()
 			}
+		case <-ready:
+			ready, started = nil, true
+			growing.Reset(heapInterval)
+			limit()
 		case <-growing.C:
-			if now := garbagePercent(readMemory().live); now != percent && os.Getenv("GOGC") == "" {
-				percent = now
-				debug.SetGCPercent(percent)
-			}
+			limit()
 		case <-ctx.Done():
 			return nil
 		}

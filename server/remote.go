@@ -97,7 +97,7 @@ func (r *remote) open(ctx context.Context, stderr io.Writer) (*store.Store, erro
 		return nil, fmt.Errorf("data-dir: %w", err)
 	}
 	logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelError}))
-	opened, err := store.Open(ctx, store.Options{DataDir: r.DataDir, Logger: logger})
+	opened, err := store.Open(ctx, store.Options{DataDir: r.DataDir, HistoryBytes: store.DefaultHistoryBytes, Logger: logger})
 	if locked, ok := errors.AsType[*store.LockedError](err); ok {
 		return nil, fmt.Errorf("%w; to use the running server, give --endpoint instead of --data-dir", locked)
 	}

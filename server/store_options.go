@@ -10,15 +10,50 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/history"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
+
+// checkStore validates which store is used, and how the server authenticates to an external one.
+func (c *config) checkStore(wrong func(format string, args ...any)) {
+	switch {
+	case c.DataDir == "" && len(c.EtcdEndpoints) == 0:
+		wrong("data-dir: is required unless etcd-endpoints is set")
+	case c.DataDir != "" && len(c.EtcdEndpoints) > 0:
+		wrong("data-dir: must not be set together with etcd-endpoints: choose one store")
+	case c.DataDir == "" && c.KeyFile == "":
+		wrong("key-file: is required with etcd-endpoints, because there is no data directory for the key")
+	}
+	checkTogether(wrong, "etcd-cert-file", c.EtcdCertFile, "etcd-key-file", c.EtcdKeyFile)
+	checkTogether(wrong, "etcd-username", c.EtcdUsername, "etcd-password-file", c.EtcdPasswordFile)
+	switch {
+	case c.HistoryRetention < 0:
+		wrong("history-retention: %s must not be negative", c.HistoryRetention)
+	case c.HistorySize < leastHistory:
+		wrong("history-size: %s is too small for a history: write 16Mi or more, or turn it off with history-retention 0", c.HistorySize.String())
+	}
+	if c.UpgradeWindow < 0 {
+		wrong("upgrade-window: %s must not be negative", c.UpgradeWindow)
+	}
+}
+
+// leastHistory is the size of a history that has room for some chunks of it.
+const leastHistory = 16 << 20
+
+// historyOptions returns the configuration of the history, except for its store.
+func (c *config) historyOptions(logger *slog.Logger) history.Options {
+	return history.Options{Retention: c.HistoryRetention, Size: int64(c.HistorySize), Logger: logger, Now: time.Now}
+}
 
 // storeOptions returns the store's part of the configuration.
 func (c *config) storeOptions(logger *slog.Logger) (store.Options, error) {
 	options := store.Options{
 		DataDir: c.DataDir, Cluster: c.cluster(), Endpoints: c.EtcdEndpoints, QuotaBytes: int64(c.Quota), MinFreeBytes: int64(c.MinFreeSpace),
 		KeepHistory: c.KeepHistory, LeaseTTL: c.Lease, UpgradeWindow: c.UpgradeWindow, RequestTimeout: c.StoreTimeout, Username: c.EtcdUsername, Logger: logger,
+	}
+	if c.HistoryRetention > 0 {
+		options.HistoryBytes = int64(c.HistorySize)
 	}
 	if c.EtcdPasswordFile != "" {
 		password, err := os.ReadFile(c.EtcdPasswordFile)

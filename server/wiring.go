@@ -5,21 +5,28 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/audit"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth/jwt"
+	"github.com/scheduler/terraform-provider-scheduler/internal/declare"
 	"github.com/scheduler/terraform-provider-scheduler/internal/descriptor"
 	"github.com/scheduler/terraform-provider-scheduler/internal/expiry"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/heartbeat"
+	"github.com/scheduler/terraform-provider-scheduler/internal/history"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
+	"github.com/scheduler/terraform-provider-scheduler/internal/notify"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile"
@@ -27,6 +34,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/runner"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing/otlp"
+	"github.com/scheduler/terraform-provider-scheduler/ui"
 )
 
 // server holds the parts of a running server, in the direction of the data flow.
@@ -34,12 +43,15 @@ type server struct {
 	config   config
 	logger   *slog.Logger
 	store    *store.Store
+	history  *history.Log
 	fleet    *fleet.Fleet
 	batcher  *store.Batcher
 	leading  *leadership
 	network  *netpolicy.Policy
 	codec    *store.Codec
 	beats    heartbeat.Times
+	audit    *audit.Log     // nil if none is kept
+	traces   *otlp.Recorder // nil if there are none
 	clusters *kube.Clusters
 	decider  *reconcile.Reconciler
 	spot     spotParts
@@ -55,10 +67,11 @@ type server struct {
 	certificates *expiry.Monitor
 }
 
-// openServer opens the store and connects all parts without starting them.
-func openServer(ctx context.Context, c config, logger *slog.Logger, starting *starting) (_ *server, err error) {
+// openServer opens the store and connects all parts without starting them. The audit log may go to
+// stdout.
+func openServer(ctx context.Context, c config, logger *slog.Logger, stdout io.Writer, starting *starting) (_ *server, err error) {
 	s := &server{config: c, logger: logger, starting: starting, faults: fault.New(logger)}
-	defer func() {
+	defer func() { //nolint:contextcheck // as in run
 		if err != nil {
 			s.closeInto(&err)
 		}
@@ -74,19 +87,13 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 	if s.tls, err = c.loadCertificates(logger); err != nil {
 		return nil, err
 	}
+	if err := s.openTracing(ctx); err != nil {
+		return nil, err
+	}
 	if s.leading, err = newLeadership(s); err != nil {
 		return nil, err
 	}
-	storeOptions, err := c.storeOptions(logger)
-	if err != nil {
-		return nil, err
-	}
-	storeOptions.Doing, storeOptions.Faults = starting.doing, s.faults
-	storeOptions.Candidate = s.candidate
-	if s.store, err = store.Open(ctx, storeOptions); err != nil {
-		return nil, err
-	}
-	if s.codec, err = store.OpenCodec(c.sealFile()); err != nil {
+	if err := s.openStore(ctx); err != nil {
 		return nil, err
 	}
 	if err := checkExposure(ctx, c, s.store, logger); err != nil {
@@ -95,54 +102,102 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 	if s.listener, err = listen(ctx, c.Listen); err != nil {
 		return nil, err
 	}
+	if s.audit, err = c.openAudit(stdout); err != nil {
+		return nil, err
+	}
 	s.fleet = fleet.New(fleet.Options{Store: s.store, Codec: s.codec, Logger: logger})
 	s.batcher = store.NewBatcher(s.store)
 	s.clusters = kube.New(s.network, nil)
-	parts := dutiful{s.leading}
+	s.clusters.Tracer = s.traces.Tracer()
 	s.decider = reconcile.New(reconcile.Options{
-		Store: s.store, Fleet: s.fleet, Codec: s.codec, ReadConstant: signal.ReadConstant, Standby: true,
+		Store: s.store, Fleet: s.fleet, Codec: s.codec, History: s.history, ReadConstant: signal.ReadConstant, Standby: true,
+		Tracer: s.traces.Tracer(),
 		Logger: logger, Faults: s.faults, Now: time.Now,
 	})
 	s.connections = c.connectionLimit(budget, logger)
 	if err := s.openSpot(ctx); err != nil {
 		return nil, err
 	}
-	var tlsConfig *tls.Config
-	if s.tls != nil {
-		tlsConfig = s.tls.TLS()
-	}
-	issuers, err := c.Auth.verifier(s.network, logger, s.faults.Component("issuers"))
-	if err != nil {
-		return nil, err
-	}
 	registry := prometheus.NewRegistry()
-	s.api, err = httpapi.New(httpapi.Options{
-		Store: s.store, Fleet: s.fleet, Codec: s.codec, Decisions: s.decider, Signals: parts, Beats: &s.beats, Spot: parts, Network: s.network,
-		Name: s.leading.name(), Leader: s.leading.forAPI(),
-		Checks: s.checks, Listener: s.listener, TLS: tlsConfig, Authenticate: !c.loopback() && !c.Insecure, Issuers: issuers,
-		Version: version, Faults: s.faults, Gatherer: registry,
-		MaxBodyBytes: int64(c.MaxBody), MaxSimulationBytes: int64(c.MaxSimulation),
-		Connections:            s.connections,
-		LoginFailuresPerSecond: c.LoginFailuresPerSecond, LoginFailureBurst: c.LoginFailureBurst,
-		DrainTime: c.DrainTime, Logger: logger, Now: time.Now,
-	})
-	if err != nil {
+	if err := s.openAPI(registry); err != nil {
 		return nil, err
 	}
 	s.certificates = expiry.New(s.certificateSources(), logger, time.Now)
 	return s, s.register(registry)
 }
 
-// newDuties creates the parts of a term.
-func (s *server) newDuties() *duties {
+// openStore opens the store, and the key of its secrets.
+func (s *server) openStore(ctx context.Context) error {
+	options, err := s.config.storeOptions(s.logger)
+	if err != nil {
+		return err
+	}
+	options.Doing, options.Faults, options.Candidate, options.Tracer = s.starting.doing, s.faults, s.candidate, s.traces.Tracer()
+	if s.store, err = store.Open(ctx, options); err != nil {
+		return err
+	}
+	recorded := s.config.historyOptions(s.logger)
+	recorded.Store = s.store
+	s.history = history.New(recorded)
+	s.codec, err = store.OpenCodec(s.config.sealFile())
+	return err
+}
+
+// openAPI puts the API together. Its metrics are those of the gatherer.
+func (s *server) openAPI(gatherer prometheus.Gatherer) error {
+	c := &s.config
+	var tlsConfig *tls.Config
+	if s.tls != nil {
+		tlsConfig = s.tls.TLS()
+	}
+	issuers, err := c.Auth.verifier(s.network, s.logger, s.faults.Component("issuers"))
+	if err != nil {
+		return err
+	}
+	parts := dutiful{s.leading}
+	s.api, err = httpapi.New(httpapi.Options{
+		Store: s.store, Fleet: s.fleet, Codec: s.codec, Decisions: s.decider, Signals: parts, History: s.history, Beats: &s.beats, Spot: parts, Notifications: parts, Audit: s.audit, Network: s.network,
+		Name: s.leading.name(), Leader: s.leading.forAPI(),
+		Checks: s.checks, Listener: s.listener, TLS: tlsConfig, Authenticate: !c.loopback() && !c.Insecure, Issuers: issuers, Roles: c.Auth.roles(), Logins: jwt.Logins(c.Auth.JWT),
+		UI: ui.Files(), Version: version, Faults: s.faults, Gatherer: gatherer,
+		MaxBodyBytes: int64(c.MaxBody), MaxSimulationBytes: int64(c.MaxSimulation),
+		Connections:            s.connections,
+		LoginFailuresPerSecond: c.LoginFailuresPerSecond, LoginFailureBurst: c.LoginFailureBurst,
+		Tracer:    s.traces.Tracer(),
+		DrainTime: c.DrainTime, Logger: s.logger, Now: time.Now,
+	})
+	return err
+}
+
+// newDuties creates the parts of a term, whose end is that of ctx, and which began at a revision.
+func (s *server) newDuties(ctx context.Context, began int64) *duties {
 	feeds := feed.NewGroup(s.clusters, s.faults.Component("kubernetes"))
+	var record signal.Record
+	if s.history.Enabled() {
+		record = history.EncodeObserved
+	}
 	signals := signal.New(signal.Options{
-		Fleet: s.fleet, Store: s.store, Codec: s.codec, Batcher: s.batcher, Network: s.network,
-		Beats: &s.beats, Reserved: s.decider.Reserved, Kubernetes: feeds, Logger: s.logger, Faults: s.faults, Now: time.Now,
+		Fleet: s.fleet, Store: s.store, Codec: s.codec, Batcher: s.batcher, Record: record, Network: s.network,
+		Beats: &s.beats, Reserved: s.decider.Reserved, Kubernetes: feeds, Tracer: s.traces.Tracer(), Logger: s.logger, Faults: s.faults, Now: time.Now,
 	})
 	options := s.spot.options
 	options.Clusters, options.Kubernetes = signals, feeds
-	return &duties{signals, runner.New(options)}
+	return &duties{signals, runner.New(options), s.newHubParts(began), s.newNotifications(), ctx}
+}
+
+// newNotifications returns what delivers notifications during a term.
+func (s *server) newNotifications() *notify.Runner {
+	return notify.New(notify.Options{
+		Fleet: s.fleet, History: s.history, Batcher: s.batcher, Codec: s.codec, Network: s.network,
+		Faults: s.faults.Component("notifications"), Logger: s.logger, Now: time.Now,
+	})
+}
+
+// newDeclarer returns what declares clusters for demands during a term.
+func (s *server) newDeclarer() *declare.Runner {
+	return declare.New(declare.Options{
+		Fleet: s.fleet, Decisions: s.decider, Store: s.store, Codec: s.codec, Logger: s.logger, Now: time.Now,
+	})
 }
 
 // supervised returns a component that is restarted after a panic.
@@ -155,12 +210,15 @@ func (s *server) supervised(name string, run func(context.Context) error) compon
 func (s *server) components() []component {
 	list := []component{
 		{"fleet", s.fleet.Run},
+		{"history", s.history.Run},
 		{"status writes", s.batcher.Run},
 		{"decisions", s.decider.Run},
 		{"leadership", s.leading.run},
 	}
 	list = append(list, s.spot.components()...)
-	list = append(list, component{"certificates", s.certificates.Run}, component{"memory", boundMemory})
+	list = append(list, component{"certificates", s.certificates.Run}, component{"memory", func(ctx context.Context) error {
+		return boundMemory(ctx, s.decider.Ready())
+	}})
 	for i, c := range list {
 		list[i] = s.supervised(c.name, c.run)
 	}
@@ -191,33 +249,46 @@ func (s *server) closeInto(err *error) {
 	if s.spot.listener != nil {
 		_ = s.spot.listener.Close() // as above
 	}
+	*err = errors.Join(*err, s.audit.Close())
 	if s.store != nil {
 		if closing := s.store.Close(); closing != nil {
 			*err = errors.Join(*err, fmt.Errorf("close the store: %w", closing))
 		}
 	}
+	s.traces.Close()
 }
 
 // register registers the metrics of all parts.
 func (s *server) register(registry *prometheus.Registry) error {
+	for _, collector := range s.collectors() {
+		if err := registry.Register(collector); err != nil {
+			return fmt.Errorf("register metrics: %w", err)
+		}
+	}
+	return nil
+}
+
+// collectors returns the metrics of all parts.
+func (s *server) collectors() []prometheus.Collector {
 	build := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "scheduler_build_info", Help: "1; the version is a label.", ConstLabels: prometheus.Labels{"version": version},
+		Name: "scheduler_build_info", Help: "Always 1; the label is the version.", ConstLabels: prometheus.Labels{"version": version},
 	}, func() float64 { return 1 })
+	leads := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "scheduler_leader", Help: "1 on the server that leads, 0 on the others. A server with a store of its own always leads.",
+	}, func() float64 {
+		if s.leading.current.Load() == nil {
+			return 0
+		}
+		return 1
+	})
 	parts := [][]prometheus.Collector{
-		{build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})},
+		{build, leads, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})},
 		s.connections.Collectors(), outbound.Collectors(),
-		s.store.Collectors(), s.fleet.Collectors(), {s.leading}, s.decider.Collectors(), s.api.Collectors(),
-		s.faults.Collectors(), {s.certificates},
+		s.store.Collectors(), s.history.Collectors(), s.fleet.Collectors(), {s.leading}, s.decider.Collectors(), s.api.Collectors(),
+		s.faults.Collectors(), {s.certificates}, s.audit.Collectors(), traceCollectors(s.traces),
 	}
 	if s.spot.webhook != nil {
 		parts = append(parts, s.spot.webhook.Collectors(), s.spot.authority.Collectors())
 	}
-	for _, part := range parts {
-		for _, collector := range part {
-			if err := registry.Register(collector); err != nil {
-				return fmt.Errorf("register metrics: %w", err)
-			}
-		}
-	}
-	return nil
+	return slices.Concat(parts...)
 }

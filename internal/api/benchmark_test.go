@@ -18,6 +18,12 @@ var written = []string{
 		"health":{"url":"https://c1.example.com/healthz"},"spot":{},"flavors":[{"name":"m1","vcpus":4,"memory":"8Gi"}]}}`,
 	`{"kind":"cloud","metadata":{"name":"os"},"spec":{"metrics":[{"name":"cost"}],"openstack":{"auth_url":"https://keystone:5000/v3",
 		"username":"u","password":"p","project_name":"x","regions":["r1"]}}}`,
+	`{"kind":"move_window","metadata":{"name":"nights"},"spec":{"kind":"allow","schedule":"0 22 * * 1-5","duration":"8h","time_zone":"Europe/Berlin",
+		"selector":{"namespaces":["shop"]},"reasons":["metric","score"]}}`,
+	`{"kind":"move_budget","metadata":{"name":"slowly"},"spec":{"max_moves":"10%","per":"1h"}}`,
+	`{"kind":"freeze","metadata":{"name":"freeze"},"spec":{"reason":"incident","until":"2027-01-04T08:00:00Z"}}`,
+	`{"kind":"notification","metadata":{"name":"ops"},"spec":{"events":["moved","undecided"],"selector":{"namespaces":["shop"],"kinds":["placement"]},
+		"webhook":{"url":"https://hooks.example.com/scheduler"}}}`,
 	`{"kind":"openstack_project","metadata":{"name":"p","namespace":"shop"},"spec":{"user_id":"u","metrics":[{"name":"cost"}]}}`,
 	`{"kind":"magnum_cluster","metadata":{"name":"m","namespace":"shop"},"spec":{"template_id":"t","label_constraints":["location is DE"]}}`,
 	`{"kind":"metrics_provider","metadata":{"name":"prom"},"spec":{"type":"prometheus","prometheus":{"url":"http://prometheus:9090"}}}`,
@@ -109,7 +115,7 @@ func TestBenchmarksCoverEveryKind(t *testing.T) {
 	}
 	for _, info := range Kinds {
 		if !seen[reflect.TypeOf(info.New())] {
-			t.Errorf("no %s is written", info.Kind)
+			t.Errorf("no document of kind %s", info.Kind)
 		}
 	}
 }

@@ -48,6 +48,7 @@ type ClusterSpec struct {
 	CloudConstraints *CloudConstraints `json:"cloud_constraints,omitempty" doc:"Which clouds the cluster may be created on. It inherits the labels and metrics that the constraints name from the chosen cloud. The cluster is 'pending', and gets no placements, until something shows that it exists: a working kubeconfig or health check, a heartbeat, or capacity."`
 	InheritLabels    bool              `json:"inherit_labels,omitempty" default:"false" doc:"If true, the cluster inherits all labels of the chosen cloud. The cloud's value wins over the cluster's own."`
 	InheritMetrics   bool              `json:"inherit_metrics,omitempty" default:"false" doc:"If true, the cluster inherits all metrics of the chosen cloud, in addition to its own."`
+	Demand           *ClusterDemand    `json:"demand,omitempty" doc:"Demand of a placement or workload that the cluster was made for, as the list of demands has it. While the cluster is used, or the demand is there, the list keeps the cluster."`
 	Flavors          []ClusterFlavor   `json:"flavors,omitempty" doc:"Machine sizes that the cluster offers, in addition to those of its cloud."`
 }
 
@@ -307,6 +308,10 @@ func (c *Cluster) Validate() FieldErrors {
 	}
 	if c.HasKubeconfig() && !s.Kubernetes.Kubeconfig.Withheld() {
 		errs.check("spec.kubernetes.kubeconfig", checkKubeconfig(s.Kubernetes.Kubeconfig.Reveal()))
+	}
+	if d := s.Demand; d != nil {
+		errs.check("spec.demand.namespace", checkName(d.Namespace))
+		errs.check("spec.demand.name", checkName(d.Name))
 	}
 	if o := s.OpenStack; o != nil {
 		errs.check("spec.openstack.cloud", checkName(o.Cloud))

@@ -65,6 +65,20 @@ const (
 	// ConditionMoveHeld of a placement or workload: its decision is not updated for now. The
 	// condition is only present while that is so.
 	ConditionMoveHeld = "MoveHeld"
+	// ConditionRollingOut of a placement or workload: its decision changes in steps. It is False if
+	// too many clusters have failed. The condition is only present while a rollout is under way.
+	ConditionRollingOut = "RollingOut"
+	// ConditionDelivering of a notification: it is sent what it tells of.
+	ConditionDelivering = "Delivering"
+)
+
+// Reasons of RollingOut.
+const (
+	ReasonWaitingForApproval    = "WaitingForApproval"
+	ReasonWaitingForHealth      = "WaitingForHealth"
+	ReasonWaitingForSuccessTime = "WaitingForMinSuccessTime"
+	// ReasonTooManyFailures: more clusters have failed than max_failures.
+	ReasonTooManyFailures = "TooManyFailures"
 )
 
 // Reasons of Faulted.
@@ -75,9 +89,17 @@ const (
 	ReasonDamaged = "Damaged"
 )
 
-// ReasonInputLost is a reason of MoveHeld: an object that the decision depends on is damaged in the
-// store, or faulted.
-const ReasonInputLost = "InputLost"
+// Reasons of MoveHeld.
+const (
+	// ReasonInputLost: an object that the decision depends on is damaged in the store, or faulted.
+	ReasonInputLost = "InputLost"
+	// ReasonHeldByWindow: a window does not let the decision move now.
+	ReasonHeldByWindow = "HeldByWindow"
+	// ReasonHeldByBudget: as many clusters were left as a budget allows.
+	ReasonHeldByBudget = "HeldByBudget"
+	// ReasonHeldByFreeze: nothing moves.
+	ReasonHeldByFreeze = "HeldByFreeze"
+)
 
 // Reasons of a metric's Available condition.
 const (
@@ -201,6 +223,16 @@ const (
 	ReasonExpired = "Expired"
 )
 
+// Reasons of Delivering.
+const (
+	ReasonDelivering      = "Delivering"
+	ReasonDeliveryFails   = "DeliveryFails"
+	ReasonPaused          = "Paused"
+	ReasonDestinationGone = "DestinationGone"
+	// ReasonNoHistory: the server keeps no history, from which notifications are made.
+	ReasonNoHistory = "NoHistory"
+)
+
 // Condition is one observation about an object.
 type Condition struct {
 	Type             string          `json:"type" doc:"What the condition is about."`
@@ -235,23 +267,43 @@ func FindCondition(conditions []Condition, conditionType string) *Condition {
 // anything. The transition time is kept if the status is unchanged, and set to now otherwise. The
 // list is replaced rather than modified.
 func SetCondition(conditions *[]Condition, c Condition, now time.Time) (changed bool) {
-	at := slices.IndexFunc(*conditions, func(old Condition) bool { return old.Type == c.Type })
-	if at < 0 {
-		c.LastTransitionAt = stamp(now)
-		*conditions = append(slices.Clip(*conditions), c)
-		return true
-	}
-	old := (*conditions)[at]
-	dated := old.LastTransitionAt != nil
-	same := old.Status == c.Status && old.Reason == c.Reason && old.Message == c.Message && old.Detail == c.Detail
-	if !same || !dated {
-		if c.LastTransitionAt = old.LastTransitionAt; old.Status != c.Status || !dated {
-			c.LastTransitionAt = stamp(now)
+	return SetConditions(conditions, now, c)
+}
+
+// SetConditions is SetCondition for several, which replaces the list only once.
+func SetConditions(conditions *[]Condition, now time.Time, set ...Condition) (changed bool) {
+	list, own := *conditions, false
+	var since *time.Time // now
+	for i := range set {
+		c := &set[i]
+		at := slices.IndexFunc(list, func(old Condition) bool { return old.Type == c.Type })
+		differs, moved, last := true, true, (*time.Time)(nil)
+		if at >= 0 {
+			old := &list[at]
+			last = old.LastTransitionAt
+			differs = old.Status != c.Status || old.Reason != c.Reason || old.Message != c.Message || old.Detail != c.Detail
+			if moved = old.Status != c.Status || last == nil; !differs && !moved {
+				continue
+			}
 		}
-		*conditions = slices.Clone(*conditions)
-		(*conditions)[at] = c
+		if moved {
+			if since == nil {
+				since = stamp(now)
+			}
+			last = since
+		}
+		if !own {
+			own, list = true, append(make([]Condition, 0, max(len(list), len(set))), list...)
+		}
+		if at < 0 {
+			at, list = len(list), append(list, Condition{})
+		}
+		list[at] = *c
+		list[at].LastTransitionAt = last
+		changed = changed || differs
 	}
-	return !same
+	*conditions = slices.Clip(list)
+	return changed
 }
 
 // stamp returns a time in UTC, as statuses have it. It allocates, so it is only called when a
@@ -319,6 +371,8 @@ func ConditionsOf(object Object) *[]Condition {
 	case *PropagationPolicy:
 		return &o.Status.Conditions
 	case *Workload:
+		return &o.Status.Conditions
+	case *Notification:
 		return &o.Status.Conditions
 	}
 	return nil

@@ -40,46 +40,62 @@ var (
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (g *GroupSize) UnmarshalJSON(data []byte) error {
+	if text, ok, err := numberAsText(data); err != nil {
+		return fmt.Errorf("read the size of a group: %w", err)
+	} else if ok {
+		*g = GroupSize(text)
+	}
+	return nil
+}
+
+// numberAsText reads a JSON string, or a number as its text; ok is false for null, which counts as
+// absent.
+func numberAsText(data []byte) (text string, ok bool, err error) {
 	data = bytes.TrimSpace(data)
 	if string(data) == "null" {
-		return nil // null counts as absent
+		return "", false, nil
 	}
 	if len(data) > 0 && data[0] != '"' {
-		*g = GroupSize(data)
-		return nil
+		return string(data), true, nil
 	}
-	var text string
-	if err := json.Unmarshal(data, &text); err != nil {
-		return fmt.Errorf("read the size of a group: %w", err)
-	}
-	*g = GroupSize(text)
-	return nil
+	err = json.Unmarshal(data, &text)
+	return text, err == nil, err //nolint:wrapcheck // the caller says of what
 }
 
 // Of returns the size of a group if total clusters are chosen: at least 1 and at most total.
 // Example: "25%" of 10 is 3.
 func (g GroupSize) Of(total int) int {
-	size := total
-	if percent, ok := strings.CutSuffix(string(g), "%"); ok {
-		if n, err := strconv.Atoi(percent); err == nil {
-			size = (total*n + 99) / 100
-		}
-	} else if n, err := strconv.Atoi(string(g)); err == nil {
-		size = n
-	}
-	if size <= 0 || size > total {
+	size, ok := countOf(string(g), total)
+	if !ok || size <= 0 || size > total {
 		size = total
 	}
 	return max(size, 1)
+}
+
+// countOf returns a number, or a percentage of a total, rounded up. ok is false if the text is
+// neither.
+func countOf(text string, total int) (n int, ok bool) {
+	percent, isPercentage := strings.CutSuffix(text, "%")
+	n, err := strconv.Atoi(percent)
+	if isPercentage {
+		n = (total*n + 99) / 100
+	}
+	return n, err == nil
+}
+
+// check describes why the size is invalid, or returns "".
+func (g GroupSize) check() string {
+	if !groupSizeShape.MatchString(string(g)) || len(g) > 9 {
+		return fmt.Sprintf("%q must be a number from 1, such as 10, or a percentage from 1%% to 100%%, such as \"25%%\"", string(g))
+	}
+	return ""
 }
 
 func (d *DecisionStrategy) validate(errs *FieldErrors, field string) {
 	if d == nil {
 		return
 	}
-	if size := d.ClustersPerDecisionGroup; !groupSizeShape.MatchString(string(size)) || len(size) > 9 {
-		errs.Add(field+".clusters_per_decision_group", "%q must be a number from 1, such as 10, or a percentage from 1%% to 100%%, such as \"25%%\"", string(size))
-	}
+	errs.check(field+".clusters_per_decision_group", d.ClustersPerDecisionGroup.check())
 	seen := map[string]int{}
 	for i, g := range d.DecisionGroups {
 		at := index(field+".decision_groups", i)

@@ -173,7 +173,7 @@ func decodeError(err error) error {
 		case errors.Is(err, json.ErrUnknownName):
 			message = "is not a known field"
 		case semantic.JSONKind == '"' && semantic.GoType != nil && wanted(semantic.GoType) == aTime:
-			message = fmt.Sprintf("%s is not a time of RFC 3339, such as 2026-01-31T00:00:00Z or 2026-01-31T01:00:00+01:00", semantic.JSONValue)
+			message = "must be a time of RFC 3339, such as 2026-01-31T00:00:00Z or 2026-01-31T01:00:00+01:00"
 		case errors.Is(semantic.Err, strconv.ErrRange), errors.Is(semantic.Err, strconv.ErrSyntax):
 			message = wrongNumber(semantic)
 		case semantic.Err != nil && semantic.GoType != nil:

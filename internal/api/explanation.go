@@ -12,6 +12,8 @@ type Explanation struct {
 	Namespace string    `json:"namespace" doc:"Namespace of the object."`
 	Name      string    `json:"name" doc:"Name of the object."`
 	At        time.Time `json:"at" doc:"Time for which the explanation holds."`
+	// Revision is set if the explanation is about the past.
+	Revision int64 `json:"revision,omitempty" doc:"If the explanation was requested for an earlier time or revision: the revision of the store as of which it holds."`
 	// Summary is one sentence: "2 of 120 clusters chosen: ...".
 	Summary  string `json:"summary" doc:"One sentence that sums up the decision."`
 	Wanted   *int64 `json:"wanted,omitempty" doc:"Number of clusters that the placement asks for. Absent if it asks for all that fit."`
@@ -23,7 +25,9 @@ type Explanation struct {
 	Candidates []Candidate `json:"candidates" doc:"Every cluster that was examined."`
 	// Kept says why the current decision is kept although a new one might differ:
 	// "reschedule_after", "migration", "misconfigured", "balance".
-	Kept string `json:"kept,omitempty" doc:"Why the current decision is kept although a fresh one would differ: 'reschedule_after', 'migration', 'misconfigured', or 'balance' (another cluster is better only because of what other placements decided)."`
+	Kept string `json:"kept,omitempty" doc:"Why the current decision is kept although a fresh one would differ: 'reschedule_after', 'migration', 'misconfigured', or 'balance' (another cluster is better only because of what other placements decided), or 'window', 'budget' or 'freeze' ('held' says more)."`
+	// Held is present if moves are held.
+	Held *MoveHeld `json:"held,omitempty" doc:"What holds the move that a fresh decision would make."`
 	// NearestMiss is the single constraint that excludes the most clusters on its own.
 	NearestMiss *NearestMiss `json:"nearest_miss,omitempty" doc:"The one constraint that would admit the most clusters if it were dropped."`
 	// NextAt is when the decision may change through the passing of time alone.
@@ -31,6 +35,10 @@ type Explanation struct {
 	// Margin is how far the best cluster outside the decision is from being chosen. The decision
 	// moves if that cluster gains more than this.
 	Margin *MoveMargin `json:"margin,omitempty" doc:"How close the decision is to moving."`
+	// Demand says which clusters would give the object what it lacks.
+	Demand *Demand `json:"demand,omitempty" doc:"Clusters that would give it what it lacks. Absent if it lacks nothing."`
+	// Rollout says how far the decision has come: what is chosen here is what is meant.
+	Rollout *RolloutStatus `json:"rollout,omitempty" doc:"How far the decision has come while it changes in steps. The selected candidates are the clusters that are meant."`
 	// The remaining fields are set for workloads only.
 	Policy           string          `json:"policy,omitempty" doc:"For a workload: the propagation policy that it follows. 'policy_reason' says why."`
 	PolicyReason     string          `json:"policy_reason,omitempty" doc:"For a workload: why it follows this policy."`
@@ -117,6 +125,24 @@ type ScorePart struct {
 	Reason    string     `json:"reason,omitempty" doc:"Why the part counts as 0 without a score of 0: expired, absent or not available, with the cause. Or that the values are withheld because the metric belongs to a namespace that the reader may not read."`
 	// Tells is the metric whose value the part contains, or nil.
 	Tells *Key `json:"-"`
+}
+
+// HeldBy is what kind of thing holds a move.
+type HeldBy string
+
+// Values of HeldBy.
+const (
+	HeldByWindow HeldBy = "window"
+	HeldByBudget HeldBy = "budget"
+	HeldByFreeze HeldBy = "freeze"
+)
+
+// MoveHeld says what holds a move, and where the decision would be without.
+type MoveHeld struct {
+	By    HeldBy     `json:"by" enum:"window,budget,freeze" doc:"'window', 'budget' or 'freeze'."`
+	Name  string     `json:"name,omitempty" doc:"Name of the window or budget. For a freeze, its reason. Absent for the budget of the object itself."`
+	Until *time.Time `json:"until,omitempty" doc:"When the decision is made again: when the window opens, the budget has moves again, or the freeze ends. Absent if that is not known."`
+	Would []string   `json:"would" doc:"Names of the clusters that the decision would have."`
 }
 
 // MoveMargin is how far a decision is from its next change.

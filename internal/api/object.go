@@ -30,6 +30,12 @@ const (
 	KindCloud            Kind = "cloud"
 	KindOpenStackProject Kind = "openstack_project"
 	KindMagnumCluster    Kind = "magnum_cluster"
+
+	KindMoveWindow Kind = "move_window"
+	KindMoveBudget Kind = "move_budget"
+	KindFreeze     Kind = "freeze"
+
+	KindNotification Kind = "notification"
 )
 
 // DefaultNamespace is the namespace of namespaced objects that do not name one.
@@ -38,7 +44,7 @@ const DefaultNamespace = "default"
 // Key identifies an object by kind, namespace and name. The namespace is "" for a global object,
 // and the cluster for an object that belongs to a cluster.
 type Key struct {
-	Kind      Kind   `json:"kind" enum:"cluster_set,cluster,metrics_provider,metric,placement_score,placement,workload,propagation_policy,cloud,openstack_project,magnum_cluster" doc:"Kind of the object."`
+	Kind      Kind   `json:"kind" enum:"cluster_set,cluster,metrics_provider,metric,placement_score,placement,workload,propagation_policy,cloud,openstack_project,magnum_cluster,move_window,move_budget,freeze,notification" doc:"Kind of the object."`
 	Namespace string `json:"namespace,omitempty" doc:"Namespace of the object, if it has one. For a 'placement_score', its cluster."`
 	Name      string `json:"name" doc:"Name of the object."`
 }
@@ -106,6 +112,12 @@ type Metadata struct {
 	// RescheduleRequests counts explicit requests for a new decision. A request is done when the
 	// status has the same number.
 	RescheduleRequests int64 `json:"reschedule_requests,omitempty" doc:"Set by the server. Number of explicit requests for a fresh decision."`
+	// WrittenBy is who made this version of the spec. It is stored with it, and not part of the JSON:
+	// only the history tells it.
+	WrittenBy *HistoryActor `json:"-"`
+	// Declared says that the server made the object for a demand or from a ClusterProfile, and that no user has written it
+	// since.
+	Declared bool `json:"declared,omitempty" doc:"Set by the server. True for a cluster that the server declared for a demand, or made from a ClusterProfile, until a user writes it."`
 }
 
 // Object is the interface of all kinds.
@@ -175,7 +187,20 @@ var Kinds = []KindInfo{
 	{KindPlacement, Namespaced, "placements", func() Object { return &Placement{Kind: KindPlacement} }},
 	{KindPropagationPolicy, GlobalOrNamespaced, "propagation-policies", func() Object { return &PropagationPolicy{Kind: KindPropagationPolicy} }},
 	{KindWorkload, Namespaced, "workloads", func() Object { return &Workload{Kind: KindWorkload} }},
+	{KindMoveWindow, GlobalOrNamespaced, "move-windows", func() Object { return &MoveWindow{Kind: KindMoveWindow} }},
+	{KindMoveBudget, GlobalOrNamespaced, "move-budgets", func() Object { return &MoveBudget{Kind: KindMoveBudget} }},
+	{KindFreeze, GlobalOrNamespaced, "freeze", func() Object { return &Freeze{Kind: KindFreeze} }},
+	{KindNotification, GlobalOrNamespaced, "notifications", func() Object { return &Notification{Kind: KindNotification} }},
 }
+
+// DecidedKinds have a decision, and can be rescheduled. ExplainedKinds have one that is explained: a
+// cluster that was created on a cloud stays there. StagedKinds have one of several clusters, on which
+// their health is reported, and which can change in steps.
+var (
+	StagedKinds    = []Kind{KindPlacement, KindWorkload}
+	DecidedKinds   = []Kind{KindPlacement, KindWorkload, KindMagnumCluster}
+	ExplainedKinds = append([]Kind{KindCluster}, DecidedKinds...)
+)
 
 // LookupKind returns the description of a kind.
 func LookupKind(kind Kind) (KindInfo, bool) {

@@ -56,6 +56,8 @@ func outboundHostsOf(object Object) []outboundHost {
 		if o.Spec.OpenStack != nil {
 			add(openStackField+".auth_url", o.Spec.OpenStack.AuthURL, false)
 		}
+	case *Notification:
+		hosts = o.Spec.hosts()
 	}
 	return hosts
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
@@ -51,7 +52,10 @@ type PlacementSpec struct {
 	Migration             *bool              `json:"migration,omitempty" default:"true" doc:"If false, a decision that still fits is never moved."`
 	RescheduleAfter       Duration           `json:"reschedule_after,omitempty" defaultBy:"strategy prioritizers=0s else=60s" doc:"A decision younger than this is kept as long as it fits."`
 	MinImprovement        float64            `json:"min_improvement,omitempty" default:"0" minimum:"0" doc:"A decision moves only if the score improves by more than this."`
+	MoveBudget            *MoveBudgetSpec    `json:"move_budget,omitempty" doc:"Limit on how many clusters the decision leaves in a time although nothing forces it. Budgets of the namespace and of the server apply as well."`
 	DecisionStrategy      *DecisionStrategy  `json:"decision_strategy,omitempty" doc:"How the chosen clusters are divided into groups, such as the steps of a rollout."`
+	Rollout               *Rollout           `json:"rollout,omitempty" doc:"Makes a later change of the decision happen in steps: a cluster is left only when its successor is healthy. If omitted, the decision changes at once. The first decision, and clusters that are offline, deleted or have a taint that evicts, are never staged."`
+	AutoCluster           *AutoCluster       `json:"auto_cluster,omitempty" doc:"If set, the server declares the clusters that the placement lacks: without access, bound to a cloud. Terraform, or whatever a notification starts, makes them real."`
 }
 
 // MetricsStrategy configures the metrics strategy.
@@ -63,12 +67,66 @@ type MetricsStrategy struct {
 type PlacementStatus struct {
 	ObservedGeneration         int64         `json:"observed_generation,omitempty" doc:"Generation of the spec that the decision answers."`
 	ObservedRescheduleRequests int64         `json:"observed_reschedule_requests,omitempty" doc:"Number of requests for a fresh decision that were answered."`
-	Clusters                   []string      `json:"clusters,omitempty" ref:"cluster,optional" doc:"Names of the chosen clusters, best first."`
+	Clusters                   []string      `json:"clusters,omitempty" ref:"cluster,optional" doc:"Names of the chosen clusters, best first. During a rollout, those that stand: the ones that are still being left come last."`
 	Decisions                  []Decision    `json:"decisions,omitempty" doc:"Details of the chosen clusters, best first."`
 	DecisionGroups             []ChosenGroup `json:"decision_groups,omitempty" doc:"The chosen clusters by group."`
 	ScheduledAt                *time.Time    `json:"scheduled_at,omitempty" doc:"When the decision last changed."`
 	DecisionRevision           int64         `json:"decision_revision,omitempty" doc:"Number of times that the decision has changed."`
-	Conditions                 []Condition   `json:"conditions,omitempty" doc:"Conditions that the server observed."`
+	Demand                     *Demand       `json:"demand,omitempty" doc:"Clusters that would give the placement what it lacks. Absent if it lacks none."`
+	Moves                      []Moves       `json:"moves,omitempty" doc:"Moves that count in budgets. Absent if there is no budget."`
+	// Rollout is set while the decision changes in steps.
+	Rollout         *RolloutStatus  `json:"rollout,omitempty" doc:"What is meant, and how far the decision has come, while it changes in steps."`
+	RolloutRevision int64           `json:"rollout_revision,omitempty" doc:"Number of rollouts so far."`
+	Health          []ClusterHealth `json:"health,omitempty" doc:"What was last reported about the placement on its clusters."`
+	Conditions      []Condition     `json:"conditions,omitempty" doc:"Conditions that the server observed."`
+}
+
+// Meant returns the clusters that are meant: those that stand, unless a rollout is under way.
+func (s *PlacementStatus) Meant() []Decision {
+	if s.Rollout == nil {
+		return s.Decisions
+	}
+	meant := make([]Decision, len(s.Rollout.Target))
+	for i, t := range s.Rollout.Target {
+		meant[i] = Decision{Cluster: t.Cluster, Score: t.Score, Rank: int64(i + 1), Since: t.Since}
+	}
+	return meant
+}
+
+// Holding returns the clusters that stand or are meant, on which the placement's amounts are
+// reserved.
+func (s *PlacementStatus) Holding() []Decision {
+	if s.Rollout == nil {
+		return s.Decisions
+	}
+	holding := slices.Clip(s.Decisions)
+	for _, d := range s.Meant() {
+		if !slices.Contains(s.Clusters, d.Cluster) {
+			holding = append(holding, d)
+		}
+	}
+	return holding
+}
+
+// Involved returns the names of the clusters that stand or are meant.
+func (s *PlacementStatus) Involved() []string {
+	if s.Rollout == nil {
+		return s.Clusters
+	}
+	return slices.Concat(s.Clusters, s.Awaited())
+}
+
+// Awaited returns the names of the clusters that are meant and do not stand yet.
+func (s *PlacementStatus) Awaited() (names []string) {
+	if s.Rollout == nil {
+		return nil
+	}
+	for _, t := range s.Rollout.Target {
+		if !slices.Contains(s.Clusters, t.Cluster) {
+			names = append(names, t.Cluster)
+		}
+	}
+	return names
 }
 
 // Decision is one chosen cluster. Score is as of the time of the decision.
@@ -133,6 +191,9 @@ func (p *Placement) Validate() FieldErrors {
 	validateTolerations(&errs, "spec.tolerations", s.Tolerations)
 	validateSpread(&errs, "spec.spread_constraints", s.SpreadConstraints)
 	s.validatePrioritizers(&errs)
+	s.MoveBudget.validate(&errs, "spec.move_budget")
 	s.DecisionStrategy.validate(&errs, "spec.decision_strategy")
+	s.Rollout.validate(&errs, "spec.rollout", s.DecisionStrategy != nil)
+	s.AutoCluster.validate(&errs, "spec.auto_cluster")
 	return errs.inOrder(p)
 }

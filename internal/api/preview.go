@@ -28,6 +28,7 @@ type Preview struct {
 	Groups    []ChosenGroup `json:"decision_groups,omitempty" doc:"The clusters that would be chosen, by group."`
 	Summary   string        `json:"summary" doc:"One sentence that sums up the decision."`
 	Satisfied bool          `json:"satisfied" doc:"Whether the placement would get all the clusters, or the workload all the replicas, that it asks for."`
+	Demand    *Demand       `json:"demand,omitempty" doc:"Clusters that would give the object what it would lack. Absent if it would lack none."`
 	// The remaining fields are set for workloads and propagation policies.
 	CurrentReplicas  map[string]int64   `json:"current_replicas,omitempty" doc:"For a workload: current replicas by cluster."`
 	Replicas         map[string]int64   `json:"replicas,omitempty" doc:"For a workload: replicas by cluster as they would be."`

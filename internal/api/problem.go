@@ -11,6 +11,8 @@ type Problem struct {
 	Status int         `json:"status" doc:"HTTP status code."`
 	Detail string      `json:"detail,omitempty" doc:"What went wrong in this case."`
 	Errors FieldErrors `json:"errors,omitempty" doc:"Invalid fields."`
+	// Message is for Argo CD, which shows nothing else.
+	Message string `json:"message,omitempty" doc:"What went wrong, on one line: detail and errors. Only under '/integrations/', for controllers that show this field alone."`
 }
 
 // Error returns the problem as one line.
@@ -50,6 +52,7 @@ const (
 	ProblemNoRoom               ProblemType = problemPrefix + "no-room"
 	ProblemReportOutOfOrder     ProblemType = problemPrefix + "report-out-of-order"
 	ProblemSpotDisabled         ProblemType = problemPrefix + "spot-disabled"
+	ProblemNoRollout            ProblemType = problemPrefix + "no-rollout"
 	ProblemNoCredentials        ProblemType = problemPrefix + "no-credentials"
 	ProblemRevisionGone         ProblemType = problemPrefix + "revision-gone"
 	ProblemObjectChanged        ProblemType = problemPrefix + "object-changed"
@@ -58,6 +61,7 @@ const (
 	ProblemPreviewExpired       ProblemType = problemPrefix + "preview-expired"
 	ProblemPreviewMismatch      ProblemType = problemPrefix + "preview-mismatch"
 	ProblemFleetChanged         ProblemType = problemPrefix + "fleet-changed"
+	ProblemRolloutChanged       ProblemType = problemPrefix + "rollout-changed"
 	ProblemTooLarge             ProblemType = problemPrefix + "too-large"
 	ProblemUnsupportedMediaType ProblemType = problemPrefix + "unsupported-media-type"
 	ProblemInvalid              ProblemType = problemPrefix + "invalid"
@@ -69,6 +73,7 @@ const (
 	ProblemCloudUnreachable     ProblemType = problemPrefix + "cloud-unreachable"
 	ProblemUnavailable          ProblemType = problemPrefix + "unavailable"
 	ProblemUnconfirmed          ProblemType = problemPrefix + "unconfirmed"
+	ProblemNoAnswer             ProblemType = problemPrefix + "no-answer"
 	ProblemStoreFull            ProblemType = problemPrefix + "store-full"
 )
 
@@ -103,6 +108,7 @@ var ProblemTypes = []ProblemInfo{
 	{ProblemReportOutOfOrder, 409, "Conflict", "The collector's report does not follow the last one. Send a full report."},
 	{ProblemSpotDisabled, 409, "Conflict", "The cluster does not split workloads between on-demand and spot nodes: `spot` is not enabled, or there is no kubeconfig."},
 	{ProblemNoCredentials, 409, "Conflict", "The cloud has no credentials with which the server could query it."},
+	{ProblemNoRollout, 409, "Conflict", "The decision does not change in steps at present, so there is nothing to approve."},
 	{ProblemRevisionGone, 410, "Gone", "The revision at which the list or watch should continue is no longer available. Start again."},
 	{ProblemObjectChanged, 412, "Precondition Failed", "`If-Match`: the object has changed since the version in the request."},
 	{ProblemObjectExists, 412, "Precondition Failed", "`If-None-Match: *`: the object exists."},
@@ -110,6 +116,7 @@ var ProblemTypes = []ProblemInfo{
 	{ProblemPreviewExpired, 412, "Precondition Failed", "`Preview-Token`: the preview does not exist or has expired. Plan again."},
 	{ProblemPreviewMismatch, 412, "Precondition Failed", "`Preview-Token`: the preview was made for another object or spec. Use the same for both."},
 	{ProblemFleetChanged, 412, "Precondition Failed", "`Preview-Token`: the fleet has changed, and the decision would now differ from the preview. Plan again."},
+	{ProblemRolloutChanged, 412, "Precondition Failed", "The approval is of another rollout than the one under way, or of a step that it does not have. Look at what is under way before you approve it."},
 	{ProblemTooLarge, 413, "Request Entity Too Large", "The body, the object or the preview is larger than the server accepts."},
 	{ProblemUnsupportedMediaType, 415, "Unsupported Media Type", "The body must be uncompressed JSON in UTF-8."},
 	{ProblemInvalid, 422, "Unprocessable Entity", "Some fields are invalid. `errors` lists all of them, each with its `field` and a `message`."},
@@ -121,6 +128,7 @@ var ProblemTypes = []ProblemInfo{
 	{ProblemCloudUnreachable, 502, "Bad Gateway", "The OpenStack cloud rejected the request, or did not return a usable response."},
 	{ProblemUnavailable, 503, "Service Unavailable", "The server is starting, or its store does not respond. Nothing was changed. Repeat the request after `Retry-After`."},
 	{ProblemUnconfirmed, 503, "Service Unavailable", "The store did not confirm the write, which may have happened. Read the object before you repeat the request."},
+	{ProblemNoAnswer, 503, "Service Unavailable", "A GitOps controller asked for the clusters of a decision, and would delete what it has made from an answer: no cluster fits, the decision has not been made yet, or what the server knows is too old. The controller keeps what it has, and asks again. `allow_empty` permits an answer without clusters when none fits."},
 	{ProblemStoreFull, 507, "Insufficient Storage", "The store is full. Nothing was written. Reads continue."},
 }
 

@@ -23,7 +23,10 @@ type PropagationPolicySpec struct {
 	Preemption         Preemption           `json:"preemption,omitempty" enum:"Never,Always" default:"Never" doc:"'Always': the policy takes over workloads that another policy has claimed, if its own 'priority' is higher, or if it is namespaced and the other one is global. Every selector then needs a 'name'. 'Never': claims stay as they are."`
 	WorkloadPreemption WorkloadPreemption   `json:"workload_preemption,omitempty" enum:"Never,LowerPriority" default:"Never" doc:"'LowerPriority': a workload that does not fit displaces workloads with a lower 'priority'. 'Never': it waits for room."`
 	Failover           *Failover            `json:"failover,omitempty" doc:"How a workload leaves a cluster that is lost or on which it is unhealthy."`
+	MoveBudget         *MoveBudgetSpec      `json:"move_budget,omitempty" doc:"Limit on how many clusters the workloads of the policy leave in a time, all together, although nothing forces it. Budgets of the namespace and of the server apply as well."`
+	AutoCluster        *AutoCluster         `json:"auto_cluster,omitempty" doc:"If set, the server declares the clusters that workloads of the policy lack: without access, bound to a cloud, and owned by the namespace of the workload."`
 	FailBack           *FailBack            `json:"fail_back,omitempty" doc:"Whether an earlier group of 'cluster_affinities' takes the workload back. If omitted, it does not."`
+	Rollout            *Rollout             `json:"rollout,omitempty" doc:"Makes a later change of where a workload runs happen in steps: replicas leave a cluster only when those that replace them are healthy. If omitted, it changes at once. The first binding, more or fewer replicas altogether, and clusters that are offline, deleted or have a taint that evicts are never staged."`
 }
 
 // Preemption says whether a policy takes over workloads that another policy has claimed.

@@ -24,6 +24,9 @@ func (p *PropagationPolicy) Validate() FieldErrors {
 	}
 	s.Placement.validate(&errs, "spec.placement")
 	s.Failover.validate(&errs, "spec.failover")
+	s.MoveBudget.validate(&errs, "spec.move_budget")
+	s.Rollout.validate(&errs, "spec.rollout", false)
+	s.AutoCluster.validate(&errs, "spec.auto_cluster")
 	return errs.inOrder(p)
 }
 

@@ -41,6 +41,8 @@ var namedByFields = []string{
 	"propagation_policy spec.placement.replica_scheduling.weight_preference.static_weights[].affinity.cluster_names[] cluster",
 	"propagation_policy spec.placement.replica_scheduling.weight_preference.static_weights[].affinity.exclude_clusters[] cluster optional",
 	"propagation_policy spec.resource_selectors[].name workload sibling optional",
+	"move_window spec.from.cluster_names[] cluster optional",
+	"move_window spec.to.cluster_names[] cluster optional",
 	"propagation_policy status.bindings[].clusters[].name cluster optional",
 	"workload spec.allocation.stack_affinity[] workload own optional",
 	"workload spec.allocation.stack_anti_affinity[] workload own optional",
@@ -51,6 +53,11 @@ var namedByFields = []string{
 	"workload status.policy propagation_policy path optional",
 	"workload status.preemptions[].cluster cluster optional",
 	"workload status.preemptions[].workload workload path optional",
+	"workload status.rollout.moves[].cluster cluster optional",
+	"workload status.rollout.target[].cluster cluster optional",
+	"placement status.health[].cluster cluster optional",
+	"placement status.rollout.moves[].cluster cluster optional",
+	"placement status.rollout.target[].cluster cluster optional",
 }
 
 func TestReferenceFields(t *testing.T) {
@@ -62,11 +69,11 @@ func TestReferenceFields(t *testing.T) {
 		}
 		got = append(got, strings.TrimSpace(text))
 		if _, ok := api.LookupKind(f.To); !ok {
-			t.Errorf("%s %s names a %q, which is no kind", f.Kind, f.Field, f.To)
+			t.Errorf("%s %s refers to %q, which is not a kind", f.Kind, f.Field, f.To)
 		}
 		info, _ := api.LookupKind(f.To)
 		if known := []api.ReferenceNamespace{api.InNone, api.InOwn, api.InSibling, api.InPath}; !slices.Contains(known, f.In) || (f.In == api.InNone) != (info.Scope == api.Global) {
-			t.Errorf("%s %s: %q does not say in which namespace a %s is", f.Kind, f.Field, f.In, f.To)
+			t.Errorf("%s %s: %q is not a valid namespace for a reference to a %s", f.Kind, f.Field, f.In, f.To)
 		}
 	}
 	for _, missing := range namedByFields {
@@ -76,7 +83,7 @@ func TestReferenceFields(t *testing.T) {
 	}
 	for _, more := range got {
 		if !slices.Contains(namedByFields, more) {
-			t.Errorf("not expected: %s", more)
+			t.Errorf("unexpected: %s", more)
 		}
 	}
 }
@@ -119,6 +126,21 @@ var plainTexts = []string{
 	"propagation_policy spec.placement.cluster_affinities[].affinity_name",
 	"propagation_policy spec.placement.cluster_affinities[].overflow_affinities[].affinity_name",
 	"workload spec.distribution.custom_on_demand",
+	// When decisions may move. The namespaces of a window are those of the objects that it applies to.
+	"move_window spec.schedule", "move_window spec.time_zone", "move_window spec.selector.namespaces[]", "move_window spec.reasons[]",
+	"notification spec.events[]", "notification spec.selector.namespaces[]", "notification spec.selector.kinds[]", "notification spec.selector.names[]",
+	"notification spec.webhook.url", "notification spec.alertmanager.url", "notification spec.hcp_terraform.address", "notification spec.hcp_terraform.workspace_id",
+	"notification spec.github.address", "notification spec.github.repository", "notification spec.github.event_type",
+	"notification spec.gitlab.address", "notification spec.gitlab.project", "notification spec.gitlab.ref",
+	"notification spec.atlantis.url", "notification spec.atlantis.repository", "notification spec.atlantis.ref",
+	"notification spec.atlantis.projects[]", "notification spec.atlantis.directories[]", "notification spec.ca_cert",
+	"move_window spec.description", "move_budget spec.max_moves", "placement spec.move_budget.max_moves",
+	"propagation_policy spec.move_budget.max_moves", "freeze spec.reason",
+	// For what a cluster was made: nothing of the object is shown for it, and only a cluster that
+	// the object's namespace can see counts (supply.MadeFor).
+	"cluster spec.demand.namespace", "cluster spec.demand.name", "cluster spec.demand.cloud_provider", "cluster spec.demand.region",
+	"cluster spec.demand.zone", "cluster spec.demand.custom_resources[]", "cluster spec.demand.api_resources[]",
+	"cluster spec.demand.kubernetes_version", "cluster spec.demand.requirements[]",
 }
 
 // plainParts are suffixes of fields that never refer to objects.
@@ -126,7 +148,10 @@ var plainParts = []string{
 	".match_expressions[].key", ".match_expressions[].values[]", ".field_selector[].values[]", ".openstack.auth_url", ".openstack.ca_cert",
 	".openstack.username", ".openstack.user_id", ".openstack.user_domain_name", ".openstack.project_name", ".openstack.project_id",
 	".openstack.project_domain_name", ".openstack.application_credential_id", ".openstack.regions[]",
+	".rollout.max_concurrent", ".rollout.max_failures", ".rollout.label_key",
 	".tolerations[].key", ".tolerations[].value", ".cluster_tolerations[].key", ".cluster_tolerations[].value",
+	".auto_cluster.label_constraints[]", ".auto_cluster.template.cloud_provider", ".auto_cluster.template.custom_resources[]",
+	".auto_cluster.template.description", ".auto_cluster.template.region", ".auto_cluster.template.zones[]",
 }
 
 // TestEveryTextFieldIsClassified makes sure that each new text field is classified as one or the
@@ -143,15 +168,15 @@ func TestEveryTextFieldIsClassified(t *testing.T) {
 			plain := slices.Contains(plainTexts, field) || slices.ContainsFunc(plainParts, func(end string) bool { return strings.HasSuffix(field, end) })
 			switch {
 			case known[field] && plain:
-				t.Errorf("%s is a reference, and among the plain texts", field)
+				t.Errorf("%s is a reference, but is listed among the plain texts", field)
 			case !known[field] && !plain:
-				t.Errorf("%s: does it name an object? Give it the tag ref, or add it to the plain texts", field)
+				t.Errorf("%s: if it names an object, add the tag ref; otherwise, add it to the plain texts", field)
 			}
 		}
 	}
 	for _, field := range plainTexts {
 		if !seen[field] {
-			t.Errorf("%s is no field", field)
+			t.Errorf("%s is not a field", field)
 		}
 	}
 }
@@ -213,10 +238,10 @@ func TestReferences(t *testing.T) {
 			}
 			expected := []api.Reference{want}
 			if to, _ := api.LookupKind(f.To); to.Scope == api.Namespaced && want.Key.Namespace == "" {
-				expected = nil // refers to all namespaces, or is a path without one
+				expected = nil // refers to all namespaces, or is a path without a namespace
 			}
 			if got := append(api.References(object), api.StatusReferences(object)...); !slices.Equal(got, expected) {
-				t.Errorf("%s %s: %v, want %v", f.Kind, f.Field, got, expected)
+				t.Errorf("%s %s: got %v, want %v", f.Kind, f.Field, got, expected)
 			}
 		}
 	}
@@ -226,11 +251,11 @@ func TestReferences(t *testing.T) {
 		{"status.preemptions[0].workload", api.Key{api.KindWorkload, "stock", "w"}, true},
 	}
 	if got := api.StatusReferences(named); !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
+		t.Errorf("got %v, want %v", got, want)
 	}
 	all := &api.PropagationPolicy{Spec: api.PropagationPolicySpec{ResourceSelectors: []api.ResourceSelector{{Namespace: "stock"}, {Name: "w"}, {}}}}
 	if got := api.References(all); !slices.Equal(got, []api.Reference{{"spec.resource_selectors[0].name", api.Key{api.KindWorkload, "stock", ""}, true}}) {
-		t.Errorf("all workloads of a namespace: %v", got)
+		t.Errorf("reference to all workloads of a namespace: got %v", got)
 	}
 }
 

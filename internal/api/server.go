@@ -22,6 +22,11 @@ type DamagedObject struct {
 // request.
 const ServerHeader = "Scheduler-Server"
 
+// LastContactHeader is set on every response to an authenticated request. It is how many
+// milliseconds ago the store was last known to have nothing newer than what the response shows.
+// Reads are served from memory and continue without the store, so this is their maximum age.
+const LastContactHeader = "Scheduler-Last-Contact"
+
 // RequestTimeoutHeader is the header of a request that says how long the client waits for the
 // response.
 const RequestTimeoutHeader = "Request-Timeout"
@@ -35,8 +40,18 @@ type ServerInfo struct {
 	Store   StoreInfo `json:"store" doc:"State of the store."`
 	// Servers are all running servers, the leader first.
 	Servers []ServerMember `json:"servers,omitempty" doc:"All running servers that share the store. The first one is the leader. Absent if there is only one."`
+	// Freezes are in force, as far as the reader may read them.
+	Freezes []FreezeInfo `json:"freezes,omitempty" doc:"Freezes that are in force, as far as the token may read them. Absent if there are none."`
 	// Damaged are all objects and records that are damaged in the store.
 	Damaged []DamagedObject `json:"damaged,omitempty" doc:"Objects, tokens and other records that are damaged in the store. Absent if there are none."`
+}
+
+// FreezeInfo is a freeze that is in force.
+type FreezeInfo struct {
+	Namespace string     `json:"namespace,omitempty" doc:"Namespace in which nothing moves. Absent if nothing moves anywhere."`
+	Name      string     `json:"name" doc:"Name of the freeze."`
+	Reason    string     `json:"reason" doc:"Why nothing moves."`
+	Until     *time.Time `json:"until,omitempty" doc:"When the freeze ends. Absent if when it is deleted."`
 }
 
 // ServerMember is one of several servers that share a store.
@@ -58,7 +73,7 @@ type StoreInfo struct {
 	ClusterID  string `json:"cluster_id" doc:"ID of the store."`
 	Revision   int64  `json:"revision" doc:"Revision of the store. Grows with every change."`
 	SizeBytes  int64  `json:"size_bytes" doc:"Size of the store on disk."`
-	InUseBytes int64  `json:"in_use_bytes" doc:"Part of the size that holds data."`
+	InUseBytes int64  `json:"in_use_bytes" doc:"Part of the size that holds data, without the history of decisions, which the quota does not limit."`
 	QuotaBytes int64  `json:"quota_bytes" doc:"Size at which the store stops accepting writes."`
 	// Format is the format in which values are written. It is below NewestFormat until an upgrade
 	// is finished.
@@ -108,5 +123,7 @@ const (
 type Event struct {
 	Type            EventType `json:"type" doc:"Type of the event."`
 	ResourceVersion string    `json:"resource_version" doc:"Store revision of the event."`
-	Object          Object    `json:"object" doc:"The object."`
+	// From is present only if the decision changed.
+	From   *Where `json:"from,omitempty" doc:"For a 'put' of a placement or workload that changed its decision: the decision before."`
+	Object Object `json:"object" doc:"The object."`
 }

@@ -32,7 +32,7 @@ type WorkloadSpec struct {
 // AllocationSpec says on which sites a workload is placed, and how its replicas are divided among
 // them. A site is a cluster with a region and a zone.
 type AllocationSpec struct {
-	Flavors           []string           `json:"flavors,omitempty" doc:"Machine sizes for one replica, best first: a site uses the first one that it has room for. In addition to 'replica_requests'."`
+	Flavors           []string           `json:"flavors,omitempty" doc:"Machine sizes for one replica, best first: a site uses the first one that it has room for, or, if the replicas do not fit on the sites like that, the first one with room for all of them or for the most. In addition to 'replica_requests'."`
 	Machines          map[string]int64   `json:"machines,omitempty" minimum:"1" maximum:"100000" doc:"Further machines of one replica: how many of each flavor."`
 	Regions           []AllocationRegion `json:"regions,omitempty" doc:"Regions where the sites may be. If omitted, anywhere."`
 	GeoLocation       *GeoLocation       `json:"geo_location,omitempty" doc:"Where the sites must be. Each part that is set must equal the cluster's claim of the same name."`
@@ -134,15 +134,18 @@ func (a *AllocationSpec) validate(errs *FieldErrors, replicated bool) {
 type WorkloadStatus struct {
 	ObservedGeneration         int64             `json:"observed_generation,omitempty" doc:"Generation of the spec that the binding answers."`
 	ObservedRescheduleRequests int64             `json:"observed_reschedule_requests,omitempty" doc:"Number of requests for a fresh decision that were answered."`
-	Clusters                   []WorkloadCluster `json:"clusters,omitempty" doc:"Chosen clusters, sorted by name, each with its replicas."`
+	Clusters                   []WorkloadCluster `json:"clusters,omitempty" doc:"Chosen clusters, sorted by name, each with its replicas. During a rollout, those that stand."`
 	// Policy is the policy that claimed the workload. Another policy takes over only by preemption,
 	// or if this one no longer selects the workload.
-	Policy            string            `json:"policy,omitempty" ref:"propagation_policy,path,optional" doc:"Policy that the binding follows: 'namespace/name', or the name of a global policy."`
-	PolicyUID         string            `json:"policy_uid,omitempty" doc:"UID of the policy."`
-	PolicyGeneration  int64             `json:"policy_generation,omitempty" doc:"Generation of the policy that the binding answers."`
-	ObservedAffinity  string            `json:"observed_affinity,omitempty" doc:"Affinity group of the policy that the clusters were chosen from."`
-	Evictions         []Eviction        `json:"evictions,omitempty" doc:"Clusters that the workload is leaving."`
-	Preemptions       []PreemptedBy     `json:"preemptions,omitempty" doc:"Clusters from which workloads with a higher priority displaced this one since it last had all its replicas."`
+	Policy           string        `json:"policy,omitempty" ref:"propagation_policy,path,optional" doc:"Policy that the binding follows: 'namespace/name', or the name of a global policy."`
+	PolicyUID        string        `json:"policy_uid,omitempty" doc:"UID of the policy."`
+	PolicyGeneration int64         `json:"policy_generation,omitempty" doc:"Generation of the policy that the binding answers."`
+	ObservedAffinity string        `json:"observed_affinity,omitempty" doc:"Affinity group of the policy that the clusters were chosen from."`
+	Evictions        []Eviction    `json:"evictions,omitempty" doc:"Clusters that the workload is leaving."`
+	Preemptions      []PreemptedBy `json:"preemptions,omitempty" doc:"Clusters from which workloads with a higher priority displaced this one since it last had all its replicas."`
+	// Rollout is set while the binding changes in steps.
+	Rollout           *RolloutStatus    `json:"rollout,omitempty" doc:"What is meant, and how far the binding has come, while it changes in steps."`
+	RolloutRevision   int64             `json:"rollout_revision,omitempty" doc:"Number of rollouts so far."`
 	LostReplicas      int64             `json:"lost_replicas,omitempty" doc:"Replicas from lost clusters that no affinity group has room for yet."`
 	Health            []ClusterHealth   `json:"health,omitempty" doc:"What was last reported about the workload on its clusters."`
 	EarlierAffinities []EarlierAffinity `json:"earlier_affinities,omitempty" doc:"Groups before the observed one that could take the workload back, and since when."`
@@ -150,6 +153,8 @@ type WorkloadStatus struct {
 	Distribution     []ClusterDistribution `json:"distribution,omitempty" doc:"Observed split between on-demand and spot nodes, by cluster."`
 	ScheduledAt      *time.Time            `json:"scheduled_at,omitempty" doc:"When the binding last changed."`
 	DecisionRevision int64                 `json:"decision_revision,omitempty" doc:"Number of times that the binding has changed."`
+	Demand           *Demand               `json:"demand,omitempty" doc:"Clusters that would give the workload what it lacks. Absent if it lacks none."`
+	Moves            []Moves               `json:"moves,omitempty" doc:"Moves that count in budgets. Absent if there is no budget."`
 	Conditions       []Condition           `json:"conditions,omitempty" doc:"Conditions that the server observed."`
 }
 
@@ -261,6 +266,19 @@ func (s *WorkloadSpec) APIResource() string { return s.APIVersion + "/" + s.Kind
 // Replicated reports whether the number of replicas is set.
 func (s *WorkloadSpec) Replicated() bool { return s.Replicas != nil }
 
+// Meant returns the replicas that are meant by cluster, of clusters that a rollout moves to; nil
+// unless one is under way.
+func (s *WorkloadStatus) Meant() map[string]int64 {
+	if s.Rollout == nil {
+		return nil
+	}
+	replicas := make(map[string]int64, len(s.Rollout.Target))
+	for _, t := range s.Rollout.Target {
+		replicas[t.Cluster] = t.Replicas
+	}
+	return replicas
+}
+
 // Names returns the names of the chosen clusters.
 func (s *WorkloadStatus) Names() []string {
 	names := make([]string, len(s.Clusters))
@@ -358,6 +376,14 @@ func (s *WorkloadStatus) Validate() FieldErrors {
 	}
 	for i, e := range s.Evictions {
 		check(index("status.evictions", i), e.Replicas)
+	}
+	if s.Rollout != nil {
+		for i, t := range s.Rollout.Target {
+			check(index("status.rollout.target", i), t.Replicas)
+		}
+		for i, m := range s.Rollout.Moves {
+			check(index("status.rollout.moves", i), m.Replicas)
+		}
 	}
 	return errs
 }

@@ -6,8 +6,9 @@
 // *api.Problem errors.
 //
 // With several servers on one store, a client uses one until it fails: it refuses or
-// drops connections, does not respond in time, or returns 503. The client then switches
-// to the next one at once, and waits only after it has tried all of them. Retries are
+// drops connections, does not respond in time, returns 503, or reads from a copy of the
+// store that is out of date. The client then switches to the next one at once, and waits
+// only after it has tried all of them. If all are out of date, it accepts that. Retries are
 // harmless on any server, because what makes them so is in the store: conditions on the
 // object (If-None-Match, If-Match), a preview that is committed once, an object that is
 // already as it was sent or already deleted. If a condition fails after an attempt
@@ -29,8 +30,10 @@ import (
 	"strings"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/hashicorp/go-retryablehttp"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // Defaults of Options.
@@ -129,7 +132,7 @@ func New(opts Options) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{endpoints: endpoints, opts: opts, retrying: retryablehttp.NewClient()}
-	c.retrying.HTTPClient = &http.Client{Transport: attemptTransport{transport, endpoints, opts.Observe}}
+	c.retrying.HTTPClient = &http.Client{Transport: attemptTransport{tracing.Peer(transport), endpoints, opts.Observe}}
 	c.retrying.Logger = nil
 	c.retrying.RetryMax = (max(opts.MaxRetries, 0)+1)*len(endpoints.bases) - 1
 	c.retrying.RetryWaitMin = firstRetryDelay
@@ -179,7 +182,7 @@ func (c *Client) send(ctx context.Context, q *call) (*http.Response, error) {
 	// A name such as ".." or "" would address something else, which would be mistaken for the
 	// object.
 	if strings.HasSuffix(q.path, "/") || !strings.HasSuffix("/"+target.EscapedPath(), q.path) {
-		return nil, fmt.Errorf("%s is no path of the API: a name in it is empty, or has characters that no name has", q.path)
+		return nil, fmt.Errorf("%s is not a path of the API: a name in it is empty or has invalid characters", q.path)
 	}
 	target.RawQuery = q.query.Encode()
 	var body any
@@ -268,7 +271,7 @@ func (q *call) unanswered(err error) error {
 		err = urlErr.Err // url.Error repeats the method and the address
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("no answer to %s %s within %s: %w", q.method, q.path, q.attempts.timeout, err)
+		err = fmt.Errorf("no response to %s %s within %s: %w", q.method, q.path, q.attempts.timeout, err)
 	}
 	return err
 }
@@ -296,8 +299,8 @@ func (c *Client) read(ctx context.Context, q *call, into any) error {
 	if into == nil {
 		return nil
 	}
-	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("the answer to %s %s is not what a scheduling server sends: %w", q.method, q.path, err)
+	if err := jsonv2.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("the response to %s %s is not from a scheduling server: %w", q.method, q.path, err)
 	}
 	return nil
 }
@@ -317,7 +320,7 @@ func (c *Client) answer(ctx context.Context, q *call) ([]byte, error) {
 		}
 		var tooLong *tooLongError
 		if errors.As(err, &tooLong) || ctx.Err() != nil || !q.repeatable || broken == c.retrying.RetryMax {
-			return nil, fmt.Errorf("reading the answer to %s %s: %w", q.method, q.path, err)
+			return nil, fmt.Errorf("reading the response to %s %s: %w", q.method, q.path, err)
 		}
 		q.attempts.uncertain = true
 		c.endpoints.leave(q.attempts.at)
@@ -379,7 +382,7 @@ func readProblem(resp *http.Response) error {
 		problem.Title = http.StatusText(resp.StatusCode)
 	}
 	if problem.Detail == "" && err != nil {
-		problem.Detail = "the answer ended early: " + err.Error()
+		problem.Detail = "the response ended early: " + err.Error()
 	}
 	return problem
 }

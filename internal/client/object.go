@@ -13,8 +13,8 @@ import (
 	"strconv"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/jsonform"
 )
 
 // PutOptions are the options of a Put.
@@ -206,7 +206,7 @@ func decodeKind(kind api.Kind, data []byte) (api.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(data, object); err != nil {
+	if err := jsonv2.Unmarshal(data, object); err != nil {
 		return nil, fmt.Errorf("the server sent a %s that cannot be read: %w", kind, err)
 	}
 	return object, nil
@@ -231,7 +231,7 @@ func Encode(object api.Object) ([]byte, error) { return encode(object, nil) }
 
 func encode(object api.Object, takeAway []string) ([]byte, error) {
 	if len(object.Secrets()) == 0 && len(takeAway) == 0 { // mostly
-		body, err := jsonform.Marshal(document{object.ObjectKind(), object.Meta(), object.SpecPart()})
+		body, err := json.Marshal(document{object.ObjectKind(), object.Meta(), object.SpecPart()})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", api.KeyOf(object), err)
 		}

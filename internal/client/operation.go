@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strings"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
@@ -30,6 +32,35 @@ func (c *Client) Reschedule(ctx context.Context, key api.Key) (api.Object, error
 		return nil, err
 	}
 	return object, nil
+}
+
+// SendTest sends a test event to the destination of a notification, and returns what became of it.
+func (c *Client) SendTest(ctx context.Context, key api.Key) (*api.NotificationTest, error) {
+	test := &api.NotificationTest{}
+	q := &call{method: http.MethodPost, path: key.URLPath() + "/test", wait: serverWait}
+	if err := c.read(ctx, q, test); err != nil {
+		return nil, err
+	}
+	return test, nil
+}
+
+// Freeze stops all moves that nothing forces, everywhere or in some namespaces.
+func (c *Client) Freeze(ctx context.Context, request api.FreezeRequest) error {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("encode the request: %w", err)
+	}
+	q := &call{method: http.MethodPost, path: "/v1/freeze", body: body, repeatable: true, wait: serverWait}
+	return c.read(ctx, q, nil)
+}
+
+// Thaw ends the freeze of everything, or those of some namespaces.
+func (c *Client) Thaw(ctx context.Context, namespaces []string) error {
+	q := &call{method: http.MethodDelete, path: "/v1/freeze", repeatable: true, wait: serverWait}
+	if len(namespaces) > 0 {
+		q.query = url.Values{"namespaces": {strings.Join(namespaces, ",")}}
+	}
+	return c.read(ctx, q, nil)
 }
 
 // Preview requests the decision that a placement or workload would get, or those of the workloads
@@ -73,19 +104,31 @@ func (c *Client) Heartbeat(ctx context.Context, cluster string, heartbeat api.He
 	return answer, nil
 }
 
-// ReportHealth reports the health of a workload on one of its clusters, and returns the workload
-// with the resulting decision.
-func (c *Client) ReportHealth(ctx context.Context, workload api.Key, report api.HealthReport) (*api.Workload, error) {
-	body, err := json.Marshal(report)
-	if err != nil {
-		return nil, fmt.Errorf("health of %s: %w", workload, err)
+// ReportHealth reports the health of a placement or workload on one of its clusters, and returns the
+// object with the resulting decision.
+func (c *Client) ReportHealth(ctx context.Context, key api.Key, report api.HealthReport) (api.Object, error) {
+	return c.tell(ctx, key, &call{method: http.MethodPut, path: key.URLPath() + "/health", wait: serverWait, repeatable: true}, report)
+}
+
+// Approve approves steps of the rollout of a placement or workload, and returns the object with the
+// resulting decision.
+func (c *Client) Approve(ctx context.Context, key api.Key, approval api.RolloutApproval) (api.Object, error) {
+	return c.tell(ctx, key, &call{method: http.MethodPost, path: key.URLPath() + "/approve", wait: serverWait}, approval)
+}
+
+// tell sends something about an object, and returns the object.
+func (c *Client) tell(ctx context.Context, key api.Key, q *call, about any) (api.Object, error) {
+	object, err := newObject(key.Kind)
+	if err == nil {
+		q.body, err = json.Marshal(about)
 	}
-	answer := &api.Workload{}
-	q := &call{method: http.MethodPut, path: workload.URLPath() + "/health", body: body, wait: serverWait, repeatable: true}
-	if err := c.read(ctx, q, answer); err != nil {
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	if err := c.read(ctx, q, object); err != nil {
 		return nil, err
 	}
-	return answer, nil
+	return object, nil
 }
 
 // Simulate asks what the server would decide. It changes nothing, so it is retried like a read.

@@ -12,8 +12,12 @@ import (
 // takes several seconds.
 const Limit = 3 * time.Minute
 
-// pause is the polling interval.
-const pause = 5 * time.Millisecond
+// The polling interval grows with the time waited, so that long waits cost the other tests little.
+const (
+	shortestPause = time.Millisecond
+	longestPause  = 100 * time.Millisecond
+	pauseShare    = 16 // of the time waited
+)
 
 // True waits until a condition holds, and returns how long that took. It fails the test if that
 // takes longer than Limit.
@@ -31,7 +35,7 @@ func Within(t testing.TB, limit time.Duration, what string, holds func() bool) t
 		if time.Since(began) > limit {
 			t.Fatalf("within %s this did not come true: %s", limit, what)
 		}
-		time.Sleep(pause)
+		time.Sleep(min(max(time.Since(began)/pauseShare, shortestPause), longestPause))
 	}
 	return time.Since(began)
 }

@@ -1,11 +1,14 @@
 package fleet
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/google/btree"
@@ -23,6 +26,17 @@ type Change struct {
 	Revision int64
 }
 
+// Objects returns the object before and after the change; nil where there is none.
+func (c *Change) Objects() (old, now api.Object) {
+	if c.Old != nil {
+		old = c.Old.Object
+	}
+	if c.New != nil {
+		now = c.New.Object
+	}
+	return old, now
+}
+
 // builder creates the next snapshot from a snapshot and records.
 type builder struct {
 	codec   Codec
@@ -35,11 +49,20 @@ type builder struct {
 	first map[api.Key]touched
 	// own is an object that is not shared yet: its status is read into it, not into a copy.
 	own *Entry
+	// probe is what objects are looked up with: one of its own for each would be garbage.
+	probe Entry
 	// damaged is a copy that may be modified if ownDamaged is set.
 	damaged    map[api.Key]*Damage
 	ownDamaged bool
+	// systems are the kinds of written records that are not API objects.
+	systems []api.Kind
 	// applied counts the records that were applied up to the snapshot.
 	applied int64
+	// version is the text of the last revision that an object got: all of a transaction share it.
+	version struct {
+		revision int64
+		text     string
+	}
 }
 
 // touched is an object before its first record, and the revision of its last one.
@@ -61,7 +84,10 @@ func newBuilder(base *Snapshot, codec Codec) *builder {
 }
 
 // apply applies one record. If it returns an error, the object is unchanged.
-func (b *builder) apply(record store.Record) error {
+func (b *builder) apply(record store.Record) error { return b.applyTo(b.known(record.Key), record) }
+
+// applyTo is apply with the current state of the object, or nil.
+func (b *builder) applyTo(old *Entry, record store.Record) error {
 	b.applied++
 	if _, ok := api.LookupKind(record.Key.Kind); !ok {
 		return b.applySystem(record)
@@ -69,10 +95,9 @@ func (b *builder) apply(record store.Record) error {
 	if err := damageOf(record); err != nil {
 		return err
 	}
-	old := b.known(record.Key)
 	var entry *Entry
 	var healed, show bool
-	err := fault.Confine(record.Key.String(), func() (err error) {
+	err := fault.Confine("", func() (err error) {
 		if d := b.damaged[record.Key]; d != nil {
 			healed = d.Lost
 			if entry, show, err = b.heal(d, record); err != nil || healed && !show {
@@ -84,6 +109,9 @@ func (b *builder) apply(record store.Record) error {
 		}
 		return err
 	})
+	if p, ok := errors.AsType[*fault.Panic](err); ok {
+		p.Object = record.Key.String()
+	}
 	if err != nil || healed && !show || entry == old {
 		return err // what was read into an object of its own stands there already
 	}
@@ -107,6 +135,12 @@ func (b *builder) apply(record store.Record) error {
 // load applies one record of a complete load. Unchanged objects are taken from the previous
 // snapshot instead of being decoded and decrypted again.
 func (b *builder) load(before *Snapshot, record store.Record) error {
+	now := b.known(record.Key)
+	if before.isEmpty() {
+		b.own = now
+		defer func() { b.own = nil }()
+		return b.applyTo(now, record)
+	}
 	known := before.Get(record.Key)
 	switch {
 	case known == nil, record.Damage != nil:
@@ -114,21 +148,22 @@ func (b *builder) load(before *Snapshot, record store.Record) error {
 		b.insert(known)
 		return nil
 	case record.Part == store.Status && known.StatusRevision == record.ModRevision:
-		if now := b.known(record.Key); now != nil && now.SpecRevision == known.SpecRevision {
+		if now != nil && now.SpecRevision == known.SpecRevision {
 			b.insert(known)
 			return nil
 		}
 	}
-	if now := b.known(record.Key); now != known {
+	if now != known {
 		b.own = now
 	}
 	defer func() { b.own = nil }()
-	return b.apply(record)
+	return b.applyTo(now, record)
 }
 
 // known returns the current state of an object, or nil.
 func (b *builder) known(key api.Key) *Entry {
-	entry, _ := b.objects.Get(&Entry{key: key})
+	b.probe.key = key
+	entry, _ := b.objects.Get(&b.probe)
 	return entry
 }
 
@@ -154,7 +189,11 @@ func (b *builder) applySystem(record store.Record) error {
 	case record.Value == nil:
 		b.system.Delete(record)
 	default:
+		record.Value = bytes.Clone(record.Value) // a load reuses its memory
 		b.system.ReplaceOrInsert(record)
+		if !slices.Contains(b.systems, record.Key.Kind) {
+			b.systems = append(b.systems, record.Key.Kind)
+		}
 	}
 	return damageOf(record)
 }
@@ -187,7 +226,7 @@ func (b *builder) next(old *Entry, record store.Record) (*Entry, error) {
 		return old, err
 	}
 	entry.StatusRevision, entry.statusBytes = record.ModRevision, sizeOf(record)
-	return entry.stamp(), nil
+	return b.stamp(entry), nil
 }
 
 func (b *builder) withSpec(old *Entry, record store.Record) (*Entry, error) {
@@ -204,15 +243,18 @@ func (b *builder) withSpec(old *Entry, record store.Record) (*Entry, error) {
 		entry.StatusRevision, entry.statusBytes = old.StatusRevision, old.statusBytes
 		reflect.ValueOf(object.StatusPart()).Elem().Set(reflect.ValueOf(old.Object.StatusPart()).Elem())
 	}
-	return entry.stamp(), nil
+	return b.stamp(entry), nil
 }
 
 // sizeOf returns the size of a stored part, which is far below the limit of int32.
 func sizeOf(record store.Record) int32 { return int32(min(len(record.Value), math.MaxInt32)) }
 
 // stamp sets the revision of the object, which must not be shared yet.
-func (e *Entry) stamp() *Entry {
-	e.Object.Meta().ResourceVersion = strconv.FormatInt(e.Revision(), 10)
+func (b *builder) stamp(e *Entry) *Entry {
+	if v, r := &b.version, e.Revision(); v.revision != r || v.text == "" {
+		v.revision, v.text = r, strconv.FormatInt(r, 10)
+	}
+	e.Object.Meta().ResourceVersion = b.version.text
 	return e
 }
 

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -97,6 +98,7 @@ func (b *builder) heal(d *Damage, record store.Record) (base *Entry, show bool, 
 		return nil, true, nil
 	}
 	if record.Part == store.Status && next.Spec != nil {
+		record.Value = bytes.Clone(record.Value) // a load reuses its memory
 		next.status = &record
 		b.setDamage(d.Key, &next)
 		return nil, false, nil //nolint:nilerr // the damage of the spec is recorded

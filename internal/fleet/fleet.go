@@ -80,8 +80,12 @@ func New(options Options) *Fleet {
 // readAgain is the backoff for reloading after the watch failed.
 var readAgain = backoff.Backoff{First: 50 * time.Millisecond, Most: 5 * time.Second}
 
-// Run follows the store until ctx is done. It fails if the first load fails, for example because of
-// a wrong key; later it retries.
+// firstLoads is how often a server that starts tries to load a store that does not respond: for about
+// ten seconds, in which a cluster of stores elects a leader.
+const firstLoads = 9
+
+// Run follows the store until ctx is done. It fails if the store cannot be loaded at first, for example
+// because of a wrong key. Later it retries.
 func (f *Fleet) Run(ctx context.Context) error {
 	loaded := f.isLoaded()
 	for failures := 1; ; failures++ {
@@ -97,7 +101,7 @@ func (f *Fleet) Run(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // it was canceled
-		case !loaded:
+		case !loaded && (failures == firstLoads || !errors.Is(err, store.ErrUnavailable)):
 			return fmt.Errorf("load the fleet: %w", err)
 		}
 		f.metrics.relists.Inc()
@@ -145,7 +149,11 @@ func (f *Fleet) load(ctx context.Context, strict bool) error {
 		return err
 	}
 	after := b.snapshot(revision)
-	f.publish(Batch{Revision: revision, Changes: Difference(before, after), Snapshot: after, Reset: true})
+	if before.isEmpty() {
+		f.begin(after)
+	} else {
+		f.publish(Batch{Revision: revision, Changes: Difference(before, after), Snapshot: after, Reset: true})
+	}
 	return nil
 }
 
@@ -174,7 +182,7 @@ func (f *Fleet) apply(batch store.Batch) {
 	}
 	after := b.snapshot(batch.Revision)
 	changes, passed := b.changes(after)
-	f.publish(Batch{Revision: batch.Revision, Changes: changes, Snapshot: after, Passed: passed})
+	f.publish(Batch{Revision: batch.Revision, Changes: changes, Snapshot: after, Passed: passed, System: b.systems})
 }
 
 // unreadable logs once that an object is damaged.
@@ -183,8 +191,19 @@ func (f *Fleet) unreadable(before *Snapshot, record store.Record, err error) {
 	if d := before.Damaged(record.Key); d != nil && (record.Part == store.Spec && d.Spec != nil || record.Part == store.Status && d.Status != nil) {
 		return
 	}
-	f.options.Logger.Error("a stored object is damaged: write it again or delete it, or restore a backup; decisions that rest on it stay as they are",
+	f.options.Logger.Error("a stored object is damaged: write it again or delete it, or restore a backup; decisions that depend on it stay as they are",
 		"object", record.Key.String(), "part", record.Part.String(), "error", err)
+}
+
+// begin publishes the first snapshot. Its changes are all of its objects, which nobody needs to keep
+// in memory: who has subscribed before lists them.
+func (f *Fleet) begin(first *Snapshot) {
+	n := newNode(Batch{Revision: first.Revision(), Snapshot: first, Reset: true})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before := f.last.Swap(n)
+	before.next.Store(severed)
+	close(before.ready)
 }
 
 // publish publishes a batch and wakes everybody who waits for it.

@@ -59,6 +59,9 @@ func (s *Snapshot) ChangedSince(earlier *Snapshot) int64 { return s.applied - ea
 // Revision returns the store revision of the snapshot.
 func (s *Snapshot) Revision() int64 { return s.revision }
 
+// isEmpty reports whether it is the snapshot before the first load.
+func (s *Snapshot) isEmpty() bool { return s.revision == 0 }
+
 // Get returns an object, or nil.
 func (s *Snapshot) Get(key api.Key) *Entry {
 	entry, _ := s.objects.Get(&Entry{key: key})

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"weak"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
 // errTooOld is returned to a subscriber that has fallen too far behind: it has lost changes and
@@ -25,6 +27,8 @@ type Batch struct {
 	// Passed says that some objects were created and deleted again. A consumer that already knows
 	// some revisions of the batch may know such an object, and no change says that it is gone.
 	Passed bool
+	// System are the kinds, other than those of API objects, of which records were written.
+	System []api.Kind
 }
 
 // node is one publication in the list that subscriptions walk. The fleet only holds the last node;
@@ -82,7 +86,7 @@ func (s *Subscription) Next(ctx context.Context) (Batch, error) {
 }
 
 func (s *Subscription) resume() (Batch, error) {
-	if !s.unbounded {
+	if !s.unbounded && !s.seen.isEmpty() {
 		return Batch{}, fmt.Errorf("%w: its last revision was %d", errTooOld, s.seen.Revision())
 	}
 	now := s.fleet.Subscribe(SubscribeOptions{})

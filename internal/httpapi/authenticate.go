@@ -13,15 +13,22 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
 
-// open are the paths that need no token: health checks, the description of the API, and messages
-// between servers, which are encrypted.
-var open = map[string]bool{"/healthz": true, "/readyz": true, openAPIPath: true, relayPath: true}
+// open are the paths that need no token: health checks, the description of the API and of logins,
+// and messages between servers, which are encrypted.
+var open = map[string]bool{"/healthz": true, "/readyz": true, openAPIPath: true, loginsPath: true, relayPath: true, uiPath: true}
+
+// isOpen reports whether a path needs no token. The files of the page contain no data; a path that
+// leads out of their directory is not one of them.
+func isOpen(path string) bool {
+	file, ofPage := strings.CutPrefix(path, uiPath+"/")
+	return open[path] || ofPage && !strings.Contains(file, "/")
+}
 
 // authenticate determines who makes a request. If no token is required, everybody is an
 // administrator: the server then listens on loopback only, or was started with --insecure.
 func (s *Server) authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if open[r.URL.Path] {
+		if isOpen(r.URL.Path) {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -49,7 +56,6 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 		if given && s.options.Issuers != nil && jwt.Looks(text) {
 			var who auth.Identity
 			if who, issued = s.options.Issuers.Verify(r.Context(), text); issued == nil {
-				requestOf(r.Context()).tokenID = who.TokenID
 				s.serveAs(who, next, w, r)
 				return
 			}
@@ -73,6 +79,7 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 		}
 		s.logger.LogAttrs(r.Context(), slog.LevelWarn, "login failed", slog.String("reason", detail),
 			slog.String("request_id", requestOf(r.Context()).id), slog.String("client", serve.ClientOf(r.RemoteAddr)))
+		requestOf(r.Context()).audited.refusal = refusal.Redacted()
 		problem.Write(w, refusal)
 	})
 }
@@ -103,7 +110,6 @@ func (s *Server) letIn(token string, next http.Handler, w http.ResponseWriter, r
 	if !ok {
 		return false
 	}
-	requestOf(r.Context()).tokenID = who.TokenID
 	s.serveAs(who, next, w, r)
 	return true
 }
@@ -112,6 +118,7 @@ func (s *Server) letIn(token string, next http.Handler, w http.ResponseWriter, r
 func (s *Server) serveAs(who auth.Identity, next http.Handler, w http.ResponseWriter, r *http.Request) {
 	ctx, release := s.sessions.Begin(r.Context(), who)
 	defer release()
-	requestOf(ctx).server = s.options.Name
+	note := requestOf(ctx)
+	note.who, note.server = who, s.options.Name
 	next.ServeHTTP(w, r.WithContext(ctx))
 }

@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
+	"slices"
 	"strconv"
 	"time"
 
@@ -26,6 +28,11 @@ type changes struct {
 	rights auth.Rights
 	view   *view
 	waits  *waits
+	audit  *auditor
+
+	history History // nil = there is none
+	logger  *slog.Logger
+	now     func() time.Time
 }
 
 type objectOutput struct {
@@ -139,13 +146,12 @@ func (c *changes) changeLoaded(ctx context.Context, key api.Key, load func(conte
 		}
 		return result, err
 	}
-	return nil, problem.New(api.ProblemConflict, "%s is being changed by too many others: repeat the request", key)
+	return nil, problem.New(api.ProblemConflict, "%s is being changed by too many other requests: repeat the request", key)
 }
 
-// replace is change for who does not touch the present object, and can do with a damaged
-// one. It begins with the object as the fleet shows it: mostly that is how it is, and
-// where it is not, the write fails. Whatever else comes of it is found out once more with
-// what the store has.
+// replace is change for callers that do not modify the current object, and that accept a damaged
+// one. It starts from the object in the fleet, which is usually current; if it is not, the write
+// fails. After any failure, it tries again with the object in the store.
 func (c *changes) replace(ctx context.Context, key api.Key, pre precondition, next func(current *stored) (*successor, error)) (*stored, error) {
 	if snapshot := c.fleet.Snapshot(); snapshot.Damaged(key) == nil {
 		var current *stored
@@ -164,13 +170,16 @@ func isConflict(err error) bool {
 	return conflict
 }
 
-// attempt changes an object as it is said to be. asked says that the store was asked to
-// write it; the error is a *store.ConflictError where the object is another one by then.
+// attempt tries once to change an object from the given version. asked reports whether a write was
+// sent to the store; the error is a *store.ConflictError if the object has changed since.
 func (c *changes) attempt(ctx context.Context, key api.Key, current *stored, pre precondition, next func(current *stored) (*successor, error)) (result *stored, asked bool, err error) {
 	if err := pre.check(current); err != nil {
 		return nil, false, err
 	}
 	follows, err := next(current)
+	if err == nil && follows == nil && current != nil {
+		c.audit.wrote(ctx, key, current, current.object, current.revision)
+	}
 	if err != nil || follows == nil {
 		return current, false, err
 	}
@@ -187,6 +196,8 @@ func (c *changes) attempt(ctx context.Context, key api.Key, current *stored, pre
 			return nil, false, err
 		}
 	}
+	object.Meta().WrittenBy = writerOf(ctx)
+	c.recordKept(ctx, object, before, follows.also)
 	value, err := c.codec.EncodeSpec(object)
 	if err != nil {
 		return nil, false, fmt.Errorf("encode %s: %w", key, err)
@@ -201,6 +212,7 @@ func (c *changes) attempt(ctx context.Context, key api.Key, current *stored, pre
 		return nil, true, fmt.Errorf("write %s: %w", key, err)
 	}
 	object.Meta().ResourceVersion = strconv.FormatInt(revision, 10)
+	c.audit.wrote(ctx, key, current, object, revision)
 	return &stored{object: object, specRevision: revision, revision: revision}, true, nil
 }
 
@@ -238,11 +250,11 @@ func (c *changes) remove(ctx context.Context, key api.Key, pre precondition) (in
 		case current == nil:
 			return 0, c.view.notFound(key)
 		case current.damage != nil:
-			if err := who.MayRepair(key); err != nil {
+			if err := who.MayRepair(auth.VerbDelete, key); err != nil {
 				return 0, err
 			}
 		default:
-			if err := c.mayWrite(who, current.object); err != nil {
+			if err := c.mayDelete(who, current.object); err != nil {
 				return 0, err
 			}
 		}
@@ -250,16 +262,23 @@ func (c *changes) remove(ctx context.Context, key api.Key, pre precondition) (in
 			return 0, err
 		}
 		// The store deletes the status too.
-		revision, err := c.store.Commit(ctx, store.Write{Key: key, Part: store.Spec, Expect: current.specRevision})
+		writes := []store.Write{{Key: key, Part: store.Spec, Expect: current.specRevision}}
+		if current.object != nil && slices.Contains(api.RecordedKinds, key.Kind) {
+			// What the record says must be what ends.
+			writes[0].History = c.recordEnd(ctx, current.object)
+			writes = append(writes, store.Write{Key: key, Part: store.Status, Expect: current.statusRevision, CheckOnly: true})
+		}
+		revision, err := c.store.Commit(ctx, writes...)
 		if isConflict(err) {
 			continue
 		}
 		if err != nil {
 			return 0, fmt.Errorf("delete %s: %w", key, err)
 		}
+		c.audit.wrote(ctx, key, current, nil, revision)
 		return revision, nil
 	}
-	return 0, problem.New(api.ProblemConflict, "%s is being changed by too many others: repeat the request", key)
+	return 0, problem.New(api.ProblemConflict, "%s is being changed by too many other requests: repeat the request", key)
 }
 
 // mayRemove is checked before the object is looked up.
@@ -271,9 +290,17 @@ func (c *changes) mayRemove(who auth.Identity, key api.Key) error {
 	return err
 }
 
-// mayWrite is checked once the object is known.
+// mayWrite and mayDelete are checked once the object is known.
 func (c *changes) mayWrite(who auth.Identity, object api.Object) error {
-	err := c.rights.MayWrite(who, object)
+	return c.found(object, c.rights.MayWrite(who, object))
+}
+
+func (c *changes) mayDelete(who auth.Identity, object api.Object) error {
+	return c.found(object, c.rights.MayDelete(who, object))
+}
+
+// found returns the error of a check. An object whose cluster does not exist does not either.
+func (c *changes) found(object api.Object, err error) error {
 	if errors.Is(err, auth.ErrNoCluster) {
 		return c.view.notFound(api.KeyOf(object))
 	}
@@ -285,9 +312,15 @@ func (c *changes) mayWrite(who auth.Identity, object api.Object) error {
 // the cluster is read from the store, because the fleet's copy proved to be outdated.
 func (c *changes) mayPut(ctx context.Context, who auth.Identity, object api.Object, afresh bool) ([]store.Write, error) {
 	if !auth.OfCluster(object.ObjectKind()) {
-		return nil, who.MayWrite(object)
+		if err := who.MayWrite(object); err != nil {
+			return nil, err
+		}
+		if err := mayTell(who, object); err != nil {
+			return nil, err
+		}
+		return nil, mayDeclare(who, object)
 	}
-	if err := who.MayReportAtAll(); err != nil {
+	if err := who.MayWriteSomeOf(object.ObjectKind()); err != nil {
 		return nil, err
 	}
 	key := auth.ClusterKey(api.KeyOf(object).Namespace)
@@ -305,10 +338,26 @@ func (c *changes) mayPut(ctx context.Context, who auth.Identity, object api.Obje
 		}
 		cluster, revision = current.object, current.specRevision
 	}
-	if err := who.MayReport(cluster); err != nil {
+	if err := who.MayWriteOf(object.ObjectKind(), cluster); err != nil {
 		return nil, err
 	}
 	return []store.Write{{Key: key, Part: store.Spec, Expect: revision, CheckOnly: true}}, nil
+}
+
+// mayDeclare checks that whoever has the server declare clusters for an object may write such
+// clusters.
+func mayDeclare(who auth.Identity, object api.Object) error {
+	var auto *api.AutoCluster
+	switch o := object.(type) {
+	case *api.Placement:
+		auto = o.Spec.AutoCluster
+	case *api.PropagationPolicy:
+		auto = o.Spec.AutoCluster
+	}
+	if auto == nil {
+		return nil
+	}
+	return who.MayWrite(&api.Cluster{Kind: api.KindCluster, Spec: api.ClusterSpec{Namespace: object.Meta().Namespace}})
 }
 
 func collectionOf(object api.Object) string {

@@ -2,14 +2,17 @@ package httpapi
 
 import (
 	"context"
+	"slices"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 )
 
 type explainInput struct {
 	Target operation.Target
+	At     string `query:"at" doc:"Explain the decision as it was at this revision of the store, such as that of an entry of the history, or at this time (RFC 3339). Only for placements and workloads. 410 means that it is no longer kept. If omitted, as it is now."`
 }
 
 type explainOutput struct {
@@ -21,6 +24,12 @@ func (o *objects) explain(ctx context.Context, info api.KindInfo, in *explainInp
 	who := auth.Of(ctx)
 	if err := o.rights.MayReadKey(who, key); err != nil {
 		return nil, err
+	}
+	if in.At != "" {
+		if !slices.Contains(summarizedKinds, key.Kind) {
+			return nil, problem.Invalid("at", "is possible for placements and workloads only")
+		}
+		return o.explainPast(ctx, who, key, in.At)
 	}
 	entry := o.fleet.Snapshot().Get(key)
 	if entry == nil {

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
+	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
 
 type heartbeatInput struct {
@@ -23,7 +25,7 @@ func (r *reports) heartbeat(ctx context.Context, in *heartbeatInput) (*objectOut
 	if err != nil {
 		return nil, err
 	}
-	if err := auth.Of(ctx).MayReportAtAll(); err != nil {
+	if err := auth.Of(ctx).MayReportAtAll(api.KindCluster); err != nil {
 		return nil, err
 	}
 	key := in.Target.Key(api.KindCluster)
@@ -40,7 +42,7 @@ func (r *reports) heartbeat(ctx context.Context, in *heartbeatInput) (*objectOut
 	}
 	revision, err := r.relay.heartbeat(ctx, key.Name, bytes.TrimSpace(in.Payload.Data))
 	if err != nil {
-		if r.fleet.Snapshot().Get(key) == nil {
+		if errors.Is(err, clusterhealth.ErrNotFound) || r.fleet.Snapshot().Get(key) == nil {
 			return nil, r.view.notFound(key) // deleted in between
 		}
 		return nil, err
@@ -51,9 +53,9 @@ func (r *reports) heartbeat(ctx context.Context, in *heartbeatInput) (*objectOut
 	return r.changes.outcome(ctx, &stored{object: cluster, revision: revision}, wait, http.StatusOK), nil
 }
 
-// direct answers heartbeats as they mostly are without what other requests need: the
-// search for their route, parameters by reflection, and compression. With 10,000 agents
-// nearly all requests are heartbeats, and these took most of their time.
+// direct handles typical heartbeats without routing, parameter binding by reflection, and
+// compression. With 10,000 agents, nearly all requests are heartbeats, and these steps took most of
+// their CPU time.
 func (r *reports) direct(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		name, plain := r.plainHeartbeat(req)
@@ -70,7 +72,7 @@ func (r *reports) direct(next http.Handler) http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("ETag", out.ETag)
 		w.WriteHeader(out.Status)
-		_ = operation.JSONFormat.Marshal(w, out.Body) // the client went away: there is nobody to tell
+		_ = operation.JSONFormat.Marshal(w, out.Body) // the client disconnected: there is nobody to tell
 	})
 }
 
@@ -82,8 +84,8 @@ func (r *reports) directly(w http.ResponseWriter, req *http.Request, name string
 	return r.beat(req.Context(), &heartbeatInput{Target: operation.Target{Name: name}, Payload: operation.Payload{Data: body}})
 }
 
-// plainHeartbeat is the cluster of a heartbeat without parameters, which takes any answer
-// in JSON.
+// plainHeartbeat returns the cluster of a request if it is a heartbeat without parameters that
+// accepts JSON.
 func (r *reports) plainHeartbeat(req *http.Request) (name string, ok bool) {
 	if req.Method != r.beats.Method || req.URL.RawQuery != "" || req.URL.RawPath != "" {
 		return "", false

@@ -32,6 +32,7 @@ type status struct {
 	now      func() time.Time
 	logger   *slog.Logger
 	stopping context.Context
+	audit    *auditor
 }
 
 func (s *status) routes() {
@@ -57,7 +58,7 @@ func (s *status) checks() []Check {
 	if !s.sessions.Loaded() {
 		loaded = errors.New("the server is still loading its objects")
 	}
-	return append([]Check{check("running", running), check("loaded", loaded), s.damage(), s.components()}, s.more()...)
+	return append([]Check{check("running", running), check("loaded", loaded), s.damage(), s.components(), check("audit", s.audit.required())}, s.more()...)
 }
 
 func health(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }
@@ -107,7 +108,7 @@ type serverOutput struct {
 
 func (s *status) describe(ctx context.Context, _ *struct{}) (*serverOutput, error) {
 	who := auth.Of(ctx)
-	if err := who.MayReadNamespace(""); err != nil {
+	if err := who.MayReadSomething(); err != nil {
 		return nil, err
 	}
 	var damaged []api.DamagedObject
@@ -120,6 +121,13 @@ func (s *status) describe(ctx context.Context, _ *struct{}) (*serverOutput, erro
 	info := &api.ServerInfo{
 		Damaged: damaged, Name: s.name,
 		Version: s.version, Leader: s.leading.leads(), Now: s.now().UTC(), Store: s.store.Info(),
+	}
+	for entry := range s.fleet.Snapshot().All(api.KindFreeze, "") {
+		if f, ok := entry.Object.(*api.Freeze); ok && f.Spec.InForce(info.Now) && who.Reads(api.KindFreeze, auth.OwnersIn(f.Metadata.Namespace)...) {
+			info.Freezes = append(info.Freezes, api.FreezeInfo{
+				Namespace: f.Metadata.Namespace, Name: f.Metadata.Name, Reason: f.Spec.Reason, Until: f.Spec.Until,
+			})
+		}
 	}
 	if s.leading.leader != nil {
 		info.Servers = s.leading.leader.Servers(ctx)

@@ -30,18 +30,17 @@ type httpMetrics struct {
 	authFailures prometheus.Counter
 	panics       prometheus.Counter
 
-	// known has the series of requests that there were, by what their labels say: to look
-	// them up by the labels takes longer.
+	// known caches the series of requests by their label values: a lookup in the vector is slower.
 	known sync.Map // of answered to *series
 }
 
-// answered is what the labels of requests say.
+// answered are the label values of a request.
 type answered struct {
 	route, method string
 	status        int
 }
 
-// series are those that a request counts in.
+// series are the series that a request is counted in.
 type series struct {
 	requests prometheus.Counter
 	seconds  prometheus.Observer
@@ -53,7 +52,7 @@ func newHTTPMetrics() *httpMetrics {
 			Name: "scheduler_http_requests_total", Help: "Requests answered.",
 		}, []string{"route", "method", "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "scheduler_http_request_seconds", Help: "Time to answer a request, waits included.",
+			Name: "scheduler_http_request_seconds", Help: "Time to answer a request, including waits.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 		}, []string{"route", "method"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
@@ -63,7 +62,7 @@ func newHTTPMetrics() *httpMetrics {
 			Name: "scheduler_http_watchers", Help: "Open watch streams.",
 		}),
 		watchersCut: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "scheduler_http_watchers_too_slow_total", Help: "Watch streams ended because their readers were too far behind.",
+			Name: "scheduler_http_watchers_too_slow_total", Help: "Watch streams closed because their readers were too far behind.",
 		}),
 		authFailures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scheduler_http_auth_failures_total", Help: "Requests without a valid token.",
@@ -106,12 +105,12 @@ func (m *metricsPage) handler() http.Handler {
 	show := promhttp.HandlerFor(m.gatherer, options)
 	bound := make(chan struct{}, metricsReaders) // a reader with restricted access gets a handler of their own
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := auth.Of(r.Context()).MayReadNamespace(""); err != nil {
+		if err := auth.Of(r.Context()).MayReadSomething(); err != nil {
 			problem.Write(w, m.api.Problem(r.Context(), err))
 			return
 		}
 		who := auth.Of(r.Context())
-		if !who.Bound() {
+		if who.ReadsAll() {
 			show.ServeHTTP(w, r)
 			return
 		}
@@ -120,7 +119,7 @@ func (m *metricsPage) handler() http.Handler {
 			defer func() { <-bound }()
 			promhttp.HandlerFor(m.visibleMetrics(who), options).ServeHTTP(w, r)
 		default:
-			problem.Write(w, problem.Unavailable("too many read the metrics: repeat the request"))
+			problem.Write(w, problem.Unavailable("too many concurrent requests for metrics: repeat the request"))
 		}
 	})
 }
@@ -160,11 +159,13 @@ func (m *metricsPage) seesSeries(who auth.Identity, series *dto.Metric) bool {
 			continue
 		}
 		entry := m.fleet.Snapshot().Get(api.Key{Kind: kind, Name: name})
-		if entry == nil || !m.rights.Sees(who, entry.Object) {
+		if entry == nil || !m.rights.Reads(who, entry.Object) {
 			return false
 		}
 	}
-	return who.Sees(auth.OwnersIn(labels["namespace"])...) && who.SeesWorkload(qualified(labels["provider"]))
+	provider, _, _ := strings.Cut(qualified(labels["provider"]), "/")
+	return who.Reads(api.Kind(labels["kind"]), auth.OwnersIn(labels["namespace"])...) &&
+		who.Reads(api.KindMetricsProvider, auth.OwnersIn(provider)...)
 }
 
 // qualified returns the path of a namespace and a name, or "" if there is no namespace.

@@ -15,6 +15,7 @@ import (
 
 // objects serves requests about objects of every kind.
 type objects struct {
+	history   History // nil = there is none
 	api       *operation.API
 	store     Store
 	codec     Codec
@@ -39,6 +40,7 @@ func (o *objects) routes() {
 		o.kindRoutes(info)
 	}
 	o.decisionRoutes()
+	o.freezeRoutes()
 }
 
 // kindRoutes adds the routes that every kind has: objects and collections.
@@ -84,25 +86,18 @@ func collectionPath(info api.KindInfo, within bool) string {
 	return api.CollectionPath(info.Kind, "")
 }
 
-// decidedKinds have a decision and can be rescheduled; explainedKinds have a decision that is
-// explained. A cluster that was created on a cloud stays there.
-var (
-	decidedKinds   = []api.Kind{api.KindPlacement, api.KindWorkload, api.KindMagnumCluster}
-	explainedKinds = append([]api.Kind{api.KindCluster}, decidedKinds...)
-)
-
 // decisionRoutes adds the routes of objects with a decision.
 func (o *objects) decisionRoutes() {
-	for _, kind := range explainedKinds {
+	for _, kind := range api.ExplainedKinds {
 		info, _ := api.LookupKind(kind)
 		path := collectionPath(info, info.Scope != api.Global) + "/{name}"
-		operation.Register(o.api, o.api.OfKind(info, http.MethodGet, path+"/explanation", "explain", "Say for every candidate why it was chosen, passed over or rejected", o.api.Schema(api.Explanation{})),
+		operation.Register(o.api, o.api.OfKind(info, http.MethodGet, path+"/explanation", "explain", "Explain for every candidate why it was chosen, passed over or rejected", o.api.Schema(api.Explanation{})),
 			func(ctx context.Context, in *explainInput) (*explainOutput, error) { return o.explain(ctx, info, in) })
 	}
-	for _, kind := range decidedKinds {
+	for _, kind := range api.DecidedKinds {
 		info, _ := api.LookupKind(kind)
 		path := collectionPath(info, true) + "/{name}"
-		operation.Register(o.api, o.api.OfKind(info, http.MethodPost, path+"/reschedule", "reschedule", "Ask for a fresh decision", o.api.Schema(info.New())),
+		operation.Register(o.api, o.api.OfKind(info, http.MethodPost, path+"/reschedule", "reschedule", "Request a new decision", o.api.Schema(info.New())),
 			func(ctx context.Context, in *rescheduleInput) (*objectOutput, error) {
 				return o.reschedule(ctx, info, in)
 			})

@@ -26,6 +26,7 @@ type page struct {
 	query   *query
 	picture *picture
 	limit   int
+	fields  projection
 }
 
 // pageBytes is how large a piece of a page is, but for what is left of an object.
@@ -46,7 +47,7 @@ func (p *page) WriteJSON(w io.Writer) error {
 			text.WriteByte(',')
 		}
 		n, last = n+1, api.KeyOf(entry.Object)
-		if err := jsonform.Write(text, p.objects.view.shown(p.query.who, entry.Object)); err != nil {
+		if err := p.fields.write(text, p.objects.view.shown(p.query.who, entry.Object)); err != nil {
 			return err
 		}
 		if text.Len() >= pageBytes {
@@ -164,7 +165,7 @@ func (p *picture) namespacesOf(kind api.Kind) []string {
 // afterNames is after every name, which has only small letters, digits and dashes.
 const afterNames = "~"
 
-// What keeps pictures of lists that go on. Pictures share what is the same in them and now.
+// What keeps list snapshots that go on. Pictures share what is the same in them and now.
 // All together they hold at most the versions before pictureLag changes, about 100 MB, and
 // each the inner nodes of its tree as far as these changes touch them, which with 1,000,000
 // objects are at most 20 MB. Without its picture a list goes on from the store.

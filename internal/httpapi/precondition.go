@@ -93,7 +93,9 @@ func (p precondition) check(current *stored) error {
 			return problem.New(api.ProblemObjectChanged, "If-Match: the object has changed since: its resource_version is now %d", current.revision)
 		}
 	}
-	if p.noneMatch.present && exists && p.noneMatch.shows(current.revision) {
+	// Whoever creates a cluster that the server has only declared adopts it.
+	adopts := exists && p.noneMatch.any && current.object != nil && current.object.Meta().Declared
+	if p.noneMatch.present && exists && !adopts && p.noneMatch.shows(current.revision) {
 		return problem.New(api.ProblemObjectExists, "If-None-Match: the object exists already")
 	}
 	return nil

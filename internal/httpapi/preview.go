@@ -22,9 +22,6 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// KindPreview is the kind of the system records that hold previews.
-const KindPreview api.Kind = "preview"
-
 // maxPreviewBytes limits the total size of previews; Options.MaxPreviews limits their number.
 const maxPreviewBytes = 256 << 20
 
@@ -65,12 +62,13 @@ func (p *preview) shown(who auth.Identity) *api.Preview {
 	switch object := p.Object.(type) {
 	case *api.Placement:
 		status := &object.Status
+		shown.Demand = status.Demand
 		shown.Clusters, shown.Decisions, shown.Groups = present(status.Clusters), present(status.Decisions), status.DecisionGroups
 		shown.Satisfied = holds(status.Conditions, api.ConditionSatisfied)
 	case *api.Workload:
 		status := &object.Status
 		shown.Clusters, shown.CurrentReplicas, shown.Replicas = status.Names(), p.CurrentReplicas, promise.Replicas(status)
-		shown.Evicting = status.Evicting()
+		shown.Evicting, shown.Demand = status.Evicting(), status.Demand
 		shown.Policy, shown.ObservedAffinity = status.Policy, status.ObservedAffinity
 		shown.Satisfied = holds(status.Conditions, api.ConditionScheduled)
 	case *api.PropagationPolicy:
@@ -93,7 +91,7 @@ func present[T any](list []T) []T {
 	return list
 }
 
-func previewKey(id string) api.Key { return api.Key{Kind: KindPreview, Name: id} }
+func previewKey(id string) api.Key { return api.Key{Kind: promise.Kind, Name: id} }
 
 // The ID of a preview begins with its creation time, so that the records are in expiry order; the
 // rest cannot be guessed.
@@ -146,7 +144,7 @@ func (ps *previews) keepPreview(ctx context.Context, p *preview) error {
 func (ps *previews) roomForPreview(now time.Time) error {
 	count, size := 0, 0
 	var oldest time.Time
-	for record := range ps.fleet.Snapshot().AllSystem(KindPreview) {
+	for record := range ps.fleet.Snapshot().AllSystem(promise.Kind) {
 		expiry, _ := previewExpiry(record.Key.Name)
 		if !now.Before(expiry) {
 			continue
@@ -261,7 +259,7 @@ func (ps *previews) sweep(ctx context.Context) {
 // later.
 func (ps *previews) dropExpiredPreviews(ctx context.Context, now time.Time, limit int) {
 	var expired []store.Write
-	for record := range ps.fleet.Snapshot().AllSystem(KindPreview) {
+	for record := range ps.fleet.Snapshot().AllSystem(promise.Kind) {
 		if expiry, ok := previewExpiry(record.Key.Name); ok && now.Before(expiry) || len(expired) == limit {
 			break
 		}

@@ -28,7 +28,7 @@ func (ps *previews) redeem(ctx context.Context, token string, next *successor, c
 	if err := p.matches(next.object); err != nil {
 		return err
 	}
-	ps.waits.catchUp(ctx)
+	ps.waits.catchUpWith(ctx, revision)
 	if current != nil {
 		carryStatus(next.object, current.object)
 	} else if p.OwnUID {

@@ -33,13 +33,25 @@ func (r *reports) routes() {
 	clusters, _ := api.LookupKind(api.KindCluster)
 	heartbeat := r.api.OfKind(clusters, http.MethodPost, collectionPath(clusters, false)+"/{name}/heartbeat", "report", "Report that a cluster is alive, and its amounts", r.api.Schema(&api.Cluster{}))
 	heartbeat.MaxBodyBytes = r.api.MaxBody
-	r.beats, r.beat = heartbeat, operation.Register(r.api, operation.AtLeader(heartbeat), r.heartbeat)
+	r.beats, r.beat = heartbeat, operation.Register(r.api, operation.Routine(operation.AtLeader(heartbeat)), r.heartbeat)
 	r.api.DescribeBody(heartbeat, r.api.Schema(api.Heartbeat{}), false)
 
-	workloads, _ := api.LookupKind(api.KindWorkload)
-	health := r.api.OfKind(workloads, http.MethodPut, collectionPath(workloads, true)+"/{name}/health", "report-health", "Report how a workload is doing on one of its clusters", r.api.Schema(&api.Workload{}))
-	health.MaxBodyBytes = r.api.MaxBody
-	operation.Register(r.api, operation.AtLeader(health), r.reportHealth)
-	r.api.DescribeBody(health, r.api.Schema(api.HealthReport{}), true)
+	for _, kind := range api.StagedKinds {
+		info, _ := api.LookupKind(kind)
+		path := collectionPath(info, true) + "/{name}"
+		health := r.api.OfKind(info, http.MethodPut, path+"/health", "report-health", "Report how a "+string(kind)+" is doing on one of its clusters", r.api.Schema(info.New()))
+		health.MaxBodyBytes = r.api.MaxBody
+		operation.Register(r.api, operation.Routine(operation.AtLeader(health)), func(ctx context.Context, in *reportHealthInput) (*objectOutput, error) {
+			return r.reportHealth(ctx, info, in)
+		})
+		r.api.DescribeBody(health, r.api.Schema(api.HealthReport{}), true)
+
+		approve := r.api.OfKind(info, http.MethodPost, path+"/approve", "approve", "Approve steps of the rollout of a "+string(kind)+", or try one again", r.api.Schema(info.New()))
+		approve.MaxBodyBytes = r.api.MaxBody
+		operation.Register(r.api, operation.AtLeader(approve), func(ctx context.Context, in *approveInput) (*objectOutput, error) {
+			return r.approve(ctx, info, in)
+		})
+		r.api.DescribeBody(approve, r.api.Schema(api.RolloutApproval{}), true)
+	}
 	r.cloudRoutes()
 }

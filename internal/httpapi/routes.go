@@ -18,11 +18,12 @@ import (
 const openAPIPath = "/v1/openapi.json"
 
 // routes returns the handler behind authentication.
-func (s *Server) routes() http.Handler {
+func (s *Server) routes(page *ui) http.Handler {
 	mux := http.NewServeMux()
 	o := s.options
 	s.api = operation.New(mux, s.openAPIConfig(), o.MaxBodyBytes, s.answer)
 	s.relay = newRelay(s.waits.leading, o, s.api.Problem)
+	s.api.Audit(s.audit.begin)
 	s.api.PassOn(func(w http.ResponseWriter, r *http.Request) bool {
 		if isHeartbeat(r) && s.relay.reaches.Load() {
 			return false
@@ -31,7 +32,7 @@ func (s *Server) routes() http.Handler {
 	})
 	rights := auth.NewRights(o.Fleet)
 	v := &view{fleet: o.Fleet, rights: rights, decisions: o.Decisions, beats: o.Beats, faults: o.Faults, now: o.Now}
-	c := &changes{store: o.Store, codec: o.Codec, fleet: o.Fleet, rights: rights, view: v, waits: s.waits}
+	c := &changes{store: o.Store, codec: o.Codec, fleet: o.Fleet, rights: rights, view: v, waits: s.waits, audit: s.audit, history: o.History, logger: o.Logger, now: o.Now}
 	s.previews = &previews{
 		api: s.api, store: o.Store, codec: o.Codec, fleet: o.Fleet, rights: rights, decisions: o.Decisions,
 		promises: &promise.Keeper{Decisions: o.Decisions, Fleet: o.Fleet, EncodeStatus: o.Codec.EncodeStatus},
@@ -45,20 +46,26 @@ func (s *Server) routes() http.Handler {
 	s.reports = &reports{api: s.api, fleet: o.Fleet, rights: rights, decisions: o.Decisions, signals: o.Signals, relay: s.relay, view: v, changes: c}
 	s.status = &status{
 		api: s.api, store: o.Store, fleet: o.Fleet, sessions: s.sessions, faults: o.Faults, version: o.Version, name: o.Name, leading: s.waits.leading,
-		more: o.Checks, now: o.Now, logger: o.Logger, stopping: s.waits.stopping,
+		more: o.Checks, now: o.Now, logger: o.Logger, stopping: s.waits.stopping, audit: s.audit,
 	}
 	for _, part := range []interface{ routes() }{
 		&objects{
 			api: s.api, store: o.Store, codec: o.Codec, fleet: o.Fleet, rights: rights, sessions: s.sessions, decisions: o.Decisions,
-			view: v, waits: s.waits, events: s.watches.events, changes: c, previews: s.previews, pictures: s.pictures, network: o.Network, now: o.Now,
+			view: v, waits: s.waits, events: s.watches.events, changes: c, previews: s.previews, pictures: s.pictures, history: o.History, network: o.Network, now: o.Now,
 		},
+		&decisionRows{api: s.api, fleet: o.Fleet, rights: rights, view: v},
+		&histories{api: s.api, log: o.History, fleet: o.Fleet, rights: rights},
+		&integrations{api: s.api, store: o.Store, fleet: o.Fleet, rights: rights},
+		&demands{api: s.api, fleet: o.Fleet, rights: rights},
 		s.reports,
 		&nodes{api: s.api, rights: rights, view: v, spot: o.Spot, now: o.Now},
+		&notifications{api: s.api, rights: rights, view: v, runner: o.Notifications},
 		s.previews,
 		&simulations{api: s.api, rights: rights, decisions: o.Decisions, maxBody: o.MaxSimulationBytes, slots: semaphore.NewWeighted(simulationSlots)},
 		s.watches,
-		&tokens{api: s.api, store: o.Store, sessions: s.sessions, waits: s.waits, now: o.Now},
-		&members{api: s.api, store: o.Store},
+		&tokens{api: s.api, store: o.Store, sessions: s.sessions, roles: o.Roles, waits: s.waits, audit: s.audit, now: o.Now},
+		&logins{api: s.api, options: o.Logins},
+		&members{api: s.api, store: o.Store, audit: s.audit},
 		s.status,
 	} {
 		part.routes()
@@ -73,6 +80,7 @@ func (s *Server) routes() http.Handler {
 		w.Header().Set("Content-Type", "application/openapi+json")
 		_, _ = w.Write(document()) // fails if the client has gone away
 	})
+	page.register(mux)
 	mux.HandleFunc("GET "+backupPath, s.status.backup)
 	mux.HandleFunc("GET "+settledPath, s.waits.leading.awaitSettled(s.api))
 	mux.HandleFunc("POST "+relayPath, s.relay.serve)

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/audit"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth/jwt"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
@@ -26,6 +28,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile/promise"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // Store is the part of *store.Store that the API needs.
@@ -50,6 +53,7 @@ type Store interface {
 type Codec interface {
 	EncodeSpec(object api.Object) ([]byte, error)
 	EncodeStatus(object api.Object) ([]byte, error)
+	EncodeInputs(object api.Object) (spec, status []byte, err error)
 	DecodeSpec(kind api.Kind, value []byte) (api.Object, error)
 	DecodeStatus(object api.Object, value []byte) error
 	// Seal and Unseal authenticate messages between servers.
@@ -63,6 +67,8 @@ type Decisions interface {
 	Settle(ctx context.Context, revision int64) error
 	// Explain returns the explanation of a placement or workload.
 	Explain(key api.Key) (*api.Explanation, error)
+	// ExplainPast explains a decision among all objects as they were at a time.
+	ExplainPast(ctx context.Context, key api.Key, past func(ctx context.Context) ([]api.Object, time.Time, error)) (*api.Explanation, error)
 	// Observe returns a copy of an object whose status is completed by data that is not stored, or
 	// the object itself if there is none.
 	Observe(object api.Object) api.Object
@@ -73,9 +79,12 @@ type Decisions interface {
 	promise.Decisions
 	// ObservePolicy returns a copy of a policy with its current bindings as status.
 	ObservePolicy(policy *api.PropagationPolicy) *api.PropagationPolicy
-	// ReportHealth records the health of a workload on one of its clusters, and returns when that
-	// is durable. It returns api.FieldErrors if the workload does not run there.
-	ReportHealth(ctx context.Context, workload api.Key, report api.HealthReport) (revision int64, err error)
+	// ReportHealth records the health of a placement or workload on one of its clusters, and returns
+	// when that is durable. It returns api.FieldErrors if the object does not run there.
+	ReportHealth(ctx context.Context, key api.Key, report api.HealthReport) (revision int64, err error)
+	// ApproveRollout approves steps of a rollout of a placement or workload, and returns when that is
+	// durable. It returns an *api.ApprovalError if something else is under way.
+	ApproveRollout(ctx context.Context, key api.Key, approval api.RolloutApproval) (revision int64, err error)
 	// Simulate decides without changing anything; api.FieldErrors for invalid objects.
 	Simulate(ctx context.Context, request api.Simulation) (*api.SimulationResult, error)
 }
@@ -105,14 +114,20 @@ type Options struct {
 	Codec     Codec
 	Decisions Decisions
 	Signals   Signals
+	// History is what was decided. If nil, none is kept.
+	History History
 	// Beats are the times of the last heartbeats of clusters. If nil, the stored times are used.
 	Beats *heartbeat.Times
+	// Audit is the audit log. If nil, none is kept.
+	Audit *audit.Log
 	// Network is the policy for outbound connections. Addresses that it rejects as written are not
 	// stored.
 	Network *netpolicy.Policy
 	// Spot splits workloads between on-demand and spot nodes. If nil, nothing is split, and
 	// requests about it get 503.
 	Spot Spot
+	// Notifications sends what notifications tell of. If nil, nothing is sent.
+	Notifications Notifications
 
 	// Listener is where Run serves. Run closes it.
 	Listener net.Listener
@@ -125,6 +140,13 @@ type Options struct {
 	// Issuers verifies JSON Web Tokens of trusted issuers. If set, every request needs a
 	// token. Nil = only tokens of the server are accepted.
 	Issuers *jwt.Verifier
+	// Logins are the issuers with which people can log in.
+	Logins []jwt.LoginOption
+	// Roles are the roles of tokens. The zero value has the built-in ones.
+	Roles auth.Roles
+
+	// UI are the files of the page for people. Without an index.html, the page says how to build it.
+	UI fs.FS
 
 	// Version is the version in /v1/server.
 	Version string
@@ -169,6 +191,8 @@ type Options struct {
 	// DrainTime is how long requests may continue when Run ends. Zero means 10 seconds.
 	DrainTime time.Duration
 
+	// Tracer makes traces of requests. Nil = there are none.
+	Tracer *tracing.Tracer
 	// Logger receives a line for each request, and errors. If nil, log messages are discarded.
 	Logger *slog.Logger
 	// Now is the clock of timestamps and expiries. Default: time.Now.
@@ -226,6 +250,8 @@ type Server struct {
 	reports  *reports
 	status   *status
 	relay    *relay
+	audit    *auditor
+	pauses   *serve.Pauses
 
 	stop      context.CancelFunc // wakes everybody who waits
 	listening chan struct{}      // closed when Run serves
@@ -237,22 +263,29 @@ func New(options Options) (*Server, error) {
 	if o.Store == nil || o.Fleet == nil || o.Codec == nil || o.Decisions == nil || o.Signals == nil {
 		return nil, errors.New("httpapi: Store, Fleet, Codec, Decisions and Signals are required")
 	}
+	pauses := &serve.Pauses{}
+	o.Store = wantedWrites{o.Store, pauses}
 	s := &Server{
-		options: o, logger: o.Logger, metrics: newHTTPMetrics(),
+		options: o, pauses: pauses, logger: o.Logger, metrics: newHTTPMetrics(),
 		logins:    auth.NewLoginLimit(o.LoginFailuresPerSecond, o.LoginFailureBurst),
-		sessions:  auth.NewSessions(o.Fleet, o.Authenticate || o.Issuers != nil, o.Logger, o.Now),
+		sessions:  auth.NewSessions(o.Fleet, o.Roles, o.Authenticate || o.Issuers != nil, o.Logger, o.Now),
+		audit:     &auditor{o.Audit, o.Logger},
 		listening: make(chan struct{}),
 	}
 	var stopping context.Context
 	stopping, s.stop = context.WithCancel(context.Background())
-	s.waits = &waits{store: o.Store, fleet: o.Fleet, decisions: o.Decisions, signals: o.Signals, logger: o.Logger, stopping: stopping}
+	s.waits = &waits{store: o.Store, fleet: o.Fleet, decisions: o.Decisions, signals: o.Signals, tracer: o.Tracer, logger: o.Logger, stopping: stopping}
 	s.waits.leading = newLeading(o, s.waits, s.sessions)
-	answers, err := serve.Compress(s.routes(), watchPath, backupPath)
+	page, err := newUI(o.UI, o.Logins)
 	if err != nil {
 		return nil, err
 	}
-	guarded := s.survive(limitWork(sameSite(s.authenticate(s.waits.leading.keepCredentials(s.waits.leading.current(s.reports.direct(answers)))))))
-	s.handler = serve.LimitTime(s.observe(guarded), o.BodyTimeout, operation.MaxWait+simulationTime)
+	answers, err := serve.Compress(s.routes(page), watchPath, backupPath)
+	if err != nil {
+		return nil, err
+	}
+	guarded := s.survive(limitWork(sameSite(s.authenticate(s.trace(s.waits.leading.keepCredentials(s.waits.leading.current(s.reports.direct(answers))))))))
+	s.handler = serve.LimitTime(s.observe(explainToControllers(guarded)), o.BodyTimeout, operation.MaxWait+simulationTime)
 	return s, nil
 }
 
@@ -261,7 +294,7 @@ func New(options Options) (*Server, error) {
 func sameSite(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		problem.Write(w, problem.New(api.ProblemCrossOrigin, "pages of other sites must not change anything here"))
+		problem.Write(w, problem.New(api.ProblemCrossOrigin, "pages of other sites must not send writes to this server"))
 	}))
 	return protection.Handler(next)
 }
@@ -283,8 +316,8 @@ func (s *Server) Run(ctx context.Context) error {
 			s.watches.events.followUnstored(ctx, s.options.Fleet, s.watches.view.nextFaulted)
 		},
 		"heartbeats": s.relay.run, "previews": s.previews.sweep, "tokens": s.sessions.Watch,
-		"memory of watches": s.watches.events.encoded.giveBack,
-		"pictures of lists": func(ctx context.Context) { s.pictures.sweep(ctx, s.options.Fleet.Snapshot) },
+		"pauses": s.pauses.Run, "memory of watches": s.watches.events.encoded.giveBack,
+		"list snapshots": func(ctx context.Context) { s.pictures.sweep(ctx, s.options.Fleet.Snapshot) },
 	} {
 		background.Go(func() {
 			_ = s.options.Faults.Component(name).Supervise(s.waits.stopping, func(ctx context.Context) error { run(ctx); return nil }) // returns no error of its own

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
@@ -17,7 +18,9 @@ type tokens struct {
 	api      *operation.API
 	store    Store
 	sessions *auth.Sessions
+	roles    auth.Roles
 	waits    *waits
+	audit    *auditor
 	now      func() time.Time
 }
 
@@ -62,10 +65,11 @@ func (t *tokens) createToken(ctx context.Context, in *createTokenInput) (*create
 	if err := operation.Decode(in.Payload.Data, &request); err != nil {
 		return nil, err
 	}
-	text, token, revision, err := auth.CreateToken(ctx, t.store, request, t.now())
+	text, token, revision, err := auth.CreateToken(ctx, t.store, request, t.roles, t.now())
 	if err != nil {
 		return nil, err
 	}
+	t.audit.names(ctx, api.Key{Kind: auth.KindToken, Name: token.ID})
 	t.waits.await(ctx, revision, 0)
 	token.Hash = nil
 	return &createTokenOutput{Status: http.StatusCreated, Body: &createdToken{Token: token, Text: text}}, nil
@@ -110,6 +114,7 @@ func (t *tokens) revokeToken(ctx context.Context, in *revokeTokenInput) (*struct
 	if err != nil {
 		return nil, err
 	}
+	t.audit.names(ctx, api.Key{Kind: auth.KindToken, Name: in.ID})
 	t.waits.await(ctx, revision, 0)
 	return nil, nil
 }

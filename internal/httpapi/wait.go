@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // waits lets requests wait for what follows from a write. Waits do not delay a shutdown.
@@ -15,6 +16,7 @@ type waits struct {
 	decisions Decisions
 	signals   Signals
 	leading   *leading
+	tracer    *tracing.Tracer
 	logger    *slog.Logger
 	// stopping is done when the server is asked to stop.
 	stopping context.Context
@@ -89,8 +91,11 @@ func (w *waits) behind() bool {
 
 // catchUp waits until the decisions have reached what the fleet shows: a preview based on less
 // would be rejected later.
-func (w *waits) catchUp(ctx context.Context) {
+func (w *waits) catchUp(ctx context.Context) { w.catchUpWith(ctx, 0) }
+
+// catchUpWith is catchUp that also waits for a revision.
+func (w *waits) catchUpWith(ctx context.Context, revision int64) {
 	bounded, cancel := w.bounded(ctx, pictureWait)
 	defer cancel()
-	_ = w.decisions.Settle(bounded, w.fleet.Snapshot().Revision()) // a slightly outdated preview is still valid
+	_ = w.decisions.Settle(bounded, max(revision, w.fleet.Snapshot().Revision())) // a slightly outdated preview is still valid
 }

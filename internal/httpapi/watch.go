@@ -67,12 +67,23 @@ func (ws *watches) routes() {
 }
 
 func (ws *watches) watch(ctx context.Context, in *watchInput) (*watchOutput, error) {
-	if err := auth.Of(ctx).MayReadNamespace(""); err != nil {
+	who := auth.Of(ctx)
+	if err := who.MayReadSomething(); err != nil {
 		return nil, err
 	}
 	kinds, err := parseKinds(in.Kinds)
 	if err != nil {
 		return nil, err
+	}
+	if in.Kinds != "" {
+		for kind, wanted := range kinds {
+			if !wanted {
+				continue
+			}
+			if err := ws.rights.MayReadKey(who, api.Key{Kind: kind}); err != nil {
+				return nil, err
+			}
+		}
 	}
 	at, since, err := ws.watchStart(ctx, in)
 	if err != nil {
@@ -80,7 +91,7 @@ func (ws *watches) watch(ctx context.Context, in *watchInput) (*watchOutput, err
 	}
 	return &watchOutput{func(hc huma.Context) {
 		_, w := humago.Unwrap(hc)
-		stream := &watchStream{watches: ws, kinds: kinds, who: auth.Of(ctx), form: auth.Of(ctx).Form(), w: w, control: http.NewResponseController(w)}
+		stream := &watchStream{watches: ws, kinds: kinds, who: who, form: who.Form(), w: w, control: http.NewResponseController(w)}
 		stream.run(ctx, at, since)
 	}}, nil
 }
@@ -125,7 +136,7 @@ func (ws *watches) watchStart(ctx context.Context, in *watchInput) (*event, int6
 	_, err = ws.fleet.WaitRevision(bounded, since)
 	ws.waits.freshen(ctx)
 	if err != nil && ws.waits.behind() {
-		return nil, 0, problem.Unavailable("the store does not answer, so it is not known what came after the revision: repeat the request")
+		return nil, 0, problem.Unavailable("the store does not respond, so changes after the revision are unknown: repeat the request")
 	}
 	if err != nil {
 		return nil, 0, problem.New(api.ProblemRevisionGone, "revision %d is not one of this store: list the objects again", since)
@@ -242,7 +253,13 @@ func (w *watchStream) write(e *event, known int64) error {
 		change := e.changes[i]
 		kind := string(w.tells(e, change))
 		w.head.Reset()
-		w.head.WriteString("event: " + kind + "\n" + id + `data: {"type":"` + kind + `","resource_version":"` + revision + `","object":`)
+		w.head.WriteString("event: " + kind + "\n" + id + `data: {"type":"` + kind + `","resource_version":"` + revision + `",`)
+		if e.moved != nil && e.moved[i] != nil && kind == string(api.EventPut) {
+			w.head.WriteString(`"from":`)
+			w.head.Write(bytes.TrimSuffix(operation.EncodeJSON(e.moved[i]), []byte("\n")))
+			w.head.WriteByte(',')
+		}
+		w.head.WriteString(`"object":`)
 		if err := w.send(w.head.Bytes()); err != nil {
 			return err
 		}
@@ -292,9 +309,9 @@ func (w *watchStream) show(e *event, change fleet.Change) api.Object {
 // cluster as of the event, however late it is read.
 func (w *watchStream) sees(e *event, object api.Object) bool {
 	if !auth.OfCluster(object.ObjectKind()) {
-		return w.watches.rights.Sees(w.who, object)
+		return w.watches.rights.Reads(w.who, object)
 	}
-	return w.who.SeesOf(e.clusters[api.KeyOf(object).Namespace])
+	return w.who.SeesOf(object.ObjectKind(), e.clusters[api.KeyOf(object).Namespace])
 }
 
 // send writes a part of the stream. If the reader does not take it in time, the stream is closed,

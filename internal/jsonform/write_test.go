@@ -15,7 +15,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 )
 
-// standard is what encoding/json writes.
+// standard returns the output of encoding/json.
 func standard(value any) (string, error) {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)
@@ -27,12 +27,11 @@ func standard(value any) (string, error) {
 func check(t *testing.T, value any) {
 	t.Helper()
 	want, wantErr := standard(value)
-	want = strings.ReplaceAll(want, `\ufffd`, "\ufffd")
 	got, err := Marshal(value)
 	buffer := bytes.NewBufferString("before ")
 	switch writeErr := Write(buffer, value); {
 	case (err == nil) != (wantErr == nil), (writeErr == nil) != (wantErr == nil):
-		t.Errorf("%#v: the errors are %v and %v, want %v", value, err, writeErr, wantErr)
+		t.Errorf("%#v: errors %v and %v, want %v", value, err, writeErr, wantErr)
 	case err == nil && (string(got) != want || buffer.String() != "before "+want):
 		t.Errorf("%#v:\n got %s\nwant %s", value, got, want)
 	}
@@ -62,9 +61,8 @@ type recursive struct {
 	ByName   map[string]*recursive `json:"by_name,omitempty"`
 }
 
-// TestWriteIsAsStandard compares with encoding/json whatever its documentation says of
-// types and tags.
-func TestWriteIsAsStandard(t *testing.T) {
+// TestWriteEqualsEncodingJSON compares with encoding/json for all types and tags that its documentation describes.
+func TestWriteEqualsEncodingJSON(t *testing.T) {
 	t.Parallel()
 	name, zero, at := "x", 0, time.Date(2026, 1, 2, 3, 4, 5, 600, time.FixedZone("", 3600))
 	for _, value := range []any{
@@ -94,7 +92,7 @@ func TestWriteIsAsStandard(t *testing.T) {
 			A int `json:"a,omitempty"`
 			b int
 			C string            `json:"-"`
-			D string            `json:"-,"` //nolint:staticcheck // a field of that name
+			D string            `json:"-,"` //nolint:staticcheck // a field of this name
 			E map[string]string `json:"e,omitempty"`
 			F *string           `json:",omitempty"`
 			G time.Time         `json:"g,omitempty"`
@@ -122,7 +120,7 @@ func TestWriteIsAsStandard(t *testing.T) {
 			D int `json:"a b"`
 			E int `json:"a.b$%"`
 		}{3, 4, 5},
-		// Of two fields of one name none is written.
+		// If two fields have the same name, neither is written.
 		reflect.New(reflect.StructOf([]reflect.StructField{
 			{Name: "A", Type: reflect.TypeFor[int](), Tag: `json:"x"`}, {Name: "B", Type: reflect.TypeFor[int](), Tag: `json:"x"`},
 		})).Interface(),
@@ -132,9 +130,9 @@ func TestWriteIsAsStandard(t *testing.T) {
 	}
 }
 
-// TestWriteWritesObjectsAsStandard does so for the objects of every kind, with random
-// values in all fields.
-func TestWriteWritesObjectsAsStandard(t *testing.T) {
+// TestWriteOfObjectsEqualsEncodingJSON compares with encoding/json for objects of every kind, with random values in all
+// fields.
+func TestWriteOfObjectsEqualsEncodingJSON(t *testing.T) {
 	t.Parallel()
 	for _, info := range api.Kinds {
 		t.Run(string(info.Kind), func(t *testing.T) {
@@ -149,7 +147,7 @@ func TestWriteWritesObjectsAsStandard(t *testing.T) {
 	}
 }
 
-// fill puts random values into everything that a value consists of.
+// fill sets everything in a value to random values.
 func fill(r *rand.Rand, v reflect.Value, depth int) {
 	texts := []string{"", "a", "web <&> \"x\"", "ä\u2028", "line\nbreak", "\xff"}
 	if v.Type() == reflect.TypeFor[time.Time]() {
@@ -195,12 +193,11 @@ func fill(r *rand.Rand, v reflect.Value, depth int) {
 		v.SetFloat([]float64{0, 1, -0.25, 1e-9, 1e22, r.Float64()}[r.IntN(6)])
 	case reflect.Bool:
 		v.SetBool(some == 0)
-	default: // nothing else is in an object, or it stays empty
+	default: // objects contain no other kinds, or they stay zero
 	}
 }
 
-// BenchmarkWrite writes a placement that is decided, by this package and the standard
-// one.
+// BenchmarkWrite writes a decided placement, with this package and with the standard one.
 func BenchmarkWrite(b *testing.B) {
 	now, n := time.Now().UTC(), int64(3)
 	p := &api.Placement{Kind: api.KindPlacement, Metadata: api.Metadata{

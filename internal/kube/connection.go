@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -14,10 +15,15 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // Clusters manages the connections to clusters: one for each, shared by all users.
 type Clusters struct {
+	// Tracer makes traces of the requests that belong to none. Nil = there are none. It must be set before the
+	// first connection.
+	Tracer *tracing.Tracer
+
 	network *netpolicy.Policy
 	dial    outbound.Dial
 
@@ -63,20 +69,33 @@ func (c *Clusters) Open(cluster string, kubeconfig api.Secret, maxAnswer int64) 
 	if err != nil {
 		return nil, nil, err
 	}
+	return c.connect(access{cluster, kubeconfig}, config, maxAnswer)
+}
+
+// OpenInPod prepares the access to the cluster in which this server is a pod, with the pod's service
+// account.
+func (c *Clusters) OpenInPod(maxAnswer int64) (*rest.Config, *Connection, error) {
+	config, err := rest.InClusterConfig()
+	if err != nil {
+		return nil, nil, fmt.Errorf("this server is not a pod with a service account: %w", err)
+	}
+	return c.connect(access{}, config, maxAnswer)
+}
+
+func (c *Clusters) connect(key access, config *rest.Config, maxAnswer int64) (*rest.Config, *Connection, error) {
 	config.UserAgent = "scheduler-server"
 	config.WarningHandlerWithContext = rest.NoWarnings{}
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, nil, invalid("the server of its cluster is not an address")
 	}
-	key := access{cluster, kubeconfig}
 	n, err := c.enter(key, config)
 	if err != nil {
 		return nil, nil, err
 	}
 	open, end := context.WithCancel(context.Background())
 	leave := sync.OnceFunc(func() { end(); c.leave(key, n) })
-	authorized, err := rest.HTTPWrappersForConfig(config, boundedTransport{endingTransport{n.transport, open}, maxAnswer})
+	authorized, err := rest.HTTPWrappersForConfig(config, boundedTransport{endingTransport{tracing.Client(n.transport, c.Tracer), open}, maxAnswer})
 	if err != nil {
 		leave()
 		return nil, nil, invalid("its credentials cannot be used together")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // maxRedirects is the maximum number of redirects.
@@ -26,11 +27,11 @@ func (e Error) Error() string { return string(e) }
 
 const (
 	// ErrTooLarge says that the body of a response exceeds its limit.
-	ErrTooLarge = Error("the answer is too large")
+	ErrTooLarge = Error("the response is too large")
 	// ErrRedirects says that there were too many redirects.
 	ErrRedirects = Error("redirected more than 3 times")
 	// ErrRedirectedAway says that a response redirects to another host, port or scheme.
-	ErrRedirectedAway = Error("redirected to another host, port or scheme, which is not followed: write the address where it answers")
+	ErrRedirectedAway = Error("redirected to another host, port or scheme, which is not followed: use the final address")
 )
 
 // Options of a client.
@@ -77,7 +78,7 @@ func New(p *netpolicy.Policy, o Options) *http.Client {
 		}
 		base = t
 	}
-	limited := &limits{base: base, origin: o.Origin, headers: o.Headers, maxBody: o.MaxBody}
+	limited := &limits{base: tracing.Client(base, nil), origin: o.Origin, headers: o.Headers, maxBody: o.MaxBody}
 	if limited.maxBody <= 0 {
 		limited.maxBody = 1 << 20
 	}

@@ -21,21 +21,20 @@ import (
 // certificate or in a response that is not HTTP. The text is stored in a status whenever it
 // changes, and shown to users.
 func Describe(err error) string {
-	var (
-		dns     *net.DNSError
-		invalid x509.CertificateInvalidError
-		op      *net.OpError
-		timeout interface{ Timeout() bool }
-		header  textproto.ProtocolError
-		refusal *netpolicy.Refusal
+	for _, describe := range []func(error) string{describeOwn, describeTimeout, describeLookup, describeCertificate, describeAnswer, describeConnection} {
+		if text := describe(err); text != "" {
+			return text
+		}
+	}
+	return "the connection or the response broke off"
+}
 
-		authority x509.UnknownAuthorityError
-		host      x509.HostnameError
-		number    syscall.Errno
-		record    tls.RecordHeaderError
-		alert     tls.AlertError
-		own       Error
-		failed    *fault.Panic
+// describeOwn describes errors of this program.
+func describeOwn(err error) string {
+	var (
+		failed  *fault.Panic
+		own     Error
+		refusal *netpolicy.Refusal
 	)
 	switch {
 	case errors.As(err, &failed):
@@ -44,32 +43,78 @@ func Describe(err error) string {
 		return own.Error()
 	case errors.As(err, &refusal):
 		return refusal.Error()
-	case errors.Is(err, context.DeadlineExceeded):
-		return "no answer in time"
-	case errors.As(err, &dns) && dns.IsNotFound:
+	}
+	return ""
+}
+
+func describeTimeout(err error) string {
+	var timeout interface{ Timeout() bool }
+	// A name server that does not answer is not the server that was asked.
+	if _, lookup := errors.AsType[*net.DNSError](err); errors.Is(err, context.DeadlineExceeded) || !lookup && errors.As(err, &timeout) && timeout.Timeout() {
+		return "no response in time"
+	}
+	return ""
+}
+
+// describeLookup describes why a name has no address.
+func describeLookup(err error) string {
+	dns, ok := errors.AsType[*net.DNSError](err)
+	switch {
+	case !ok:
+		return ""
+	case dns.IsNotFound:
 		return fmt.Sprintf("no such host: %q", dns.Name)
-	case errors.As(err, &dns):
-		return fmt.Sprintf("the host %q cannot be looked up", dns.Name)
+	}
+	return fmt.Sprintf("the host %q cannot be resolved", dns.Name)
+}
+
+// describeCertificate describes why the certificate of a server is not accepted.
+func describeCertificate(err error) string {
+	var (
+		invalid   x509.CertificateInvalidError
+		authority x509.UnknownAuthorityError
+		host      x509.HostnameError
+	)
+	switch {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return "the certificate has expired or is not yet valid"
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return "no answer in time"
-	case errors.As(err, &header), strings.Contains(err.Error(), "malformed HTTP"):
-		return "the answer is not HTTP"
-	case strings.Contains(err.Error(), "failed to parse Location header"):
-		return "redirected to something that is not an address"
 	case errors.As(err, &authority):
 		return "tls: failed to verify certificate: x509: certificate signed by unknown authority"
 	case errors.As(err, &host):
 		return "tls: the certificate is valid for other hosts only"
 	case errors.As(err, &invalid):
 		return "the certificate is not valid for a server"
+	}
+	return ""
+}
+
+// describeAnswer describes answers that are not of the protocol.
+func describeAnswer(err error) string {
+	var header textproto.ProtocolError
+	switch {
+	case errors.As(err, &header), strings.Contains(err.Error(), "malformed HTTP"):
+		return "the response is not HTTP"
+	case strings.Contains(err.Error(), "failed to parse Location header"):
+		return "redirected to something that is not an address"
+	}
+	return ""
+}
+
+// describeConnection describes why a connection could not be made, or broke.
+func describeConnection(err error) string {
+	var (
+		op     *net.OpError
+		number syscall.Errno
+		record tls.RecordHeaderError
+		alert  tls.AlertError
+	)
+	switch {
 	case errors.As(err, &number) && errors.As(err, &op):
 		return op.Op + ": " + op.Err.Error()
 	case errors.As(err, &number):
 		return number.Error()
 	case errors.As(err, &record):
-		return "the answer is not TLS"
+		return "the response is not TLS"
 	case errors.As(err, &alert):
 		return "tls: " + strings.TrimPrefix(alert.Error(), "tls: ")
 	}
@@ -83,5 +128,5 @@ func Describe(err error) string {
 			return known
 		}
 	}
-	return "the connection or the answer broke"
+	return ""
 }

@@ -64,7 +64,7 @@ func holdsOfPlacement(p *api.Placement) (holds []hold) {
 	if err != nil || !query.HasRequests() {
 		return nil
 	}
-	for _, d := range p.Status.Decisions {
+	for _, d := range p.Status.Holding() {
 		since := d.Since
 		if since == nil {
 			since = p.Status.ScheduledAt

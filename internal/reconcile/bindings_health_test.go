@@ -6,9 +6,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// What was reported about a cluster ends with it, also while no policy selects the
-// workload: one of the same name later has other replicas.
-func TestHealthOfAClusterThatIsGone(t *testing.T) {
+// Health reports about a cluster end with it, even while no policy selects the workload: a later cluster of the same
+// name has other replicas.
+func TestHealthReportsEndWithTheCluster(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	key := api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: "web"}
 	w.write(p, cluster("c1", nil))
@@ -19,12 +19,12 @@ func TestHealthOfAClusterThatIsGone(t *testing.T) {
 	w.remove(p, api.Key{Kind: api.KindPropagationPolicy, Namespace: "shop", Name: "before"})
 	p.pass(epoch)
 	if status := &p.bindings.workloads[key].status; len(status.Clusters) != 1 || len(status.Health) != 1 {
-		t.Fatalf("without a policy it has %+v", status)
+		t.Fatalf("status without a policy %+v, want one cluster with health", status)
 	}
 	w.remove(p, api.Key{Kind: api.KindCluster, Name: "c1"})
 	p.pass(epoch)
 	if status := &p.bindings.workloads[key].status; len(status.Clusters)+len(status.Health) != 0 {
-		t.Errorf("after the cluster is gone it has %+v", status)
+		t.Errorf("status after the cluster was deleted %+v, want neither clusters nor health", status)
 	}
 	w.write(p, cluster("c1", nil))
 	w.write(p, policy("after", func(s *api.PropagationPolicySpec) {
@@ -33,6 +33,6 @@ func TestHealthOfAClusterThatIsGone(t *testing.T) {
 	p.pass(epoch)
 	checkBound(t, p, epoch)
 	if got := replicasOf(p, "web"); got["c1"] != 1 {
-		t.Errorf("it runs on %v", got)
+		t.Errorf("replicas %v, want 1 on c1", got)
 	}
 }

@@ -55,35 +55,35 @@ func replicasOf(p *planner, name string) map[string]int64 {
 	return out
 }
 
-// checkBound demands that binding every workload from scratch changes nothing, and
-// that what stands in the statuses is what the planner goes by.
+// checkBound checks that binding every workload from scratch changes nothing, and that the planner's state equals the
+// statuses.
 func checkBound(t checker, p *planner, now time.Time) {
 	for key, w := range p.bindings.workloads {
 		checkIndexes(t, p, w)
 		want := clustersOf(&w.status)
 		maps.DeleteFunc(want, func(_ string, n int64) bool { return n == 0 })
 		if !maps.Equal(want, w.holds) {
-			t.Fatalf("%s holds %v, and its status says %v", key, w.holds, want)
+			t.Fatalf("%s has the holds %v, want those of its status, %v", key, w.holds, want)
 		}
 		checkAllocation(t, p, w)
 		checkSplit(t, p, w)
 		scheduled := api.FindCondition(w.status.Conditions, api.ConditionScheduled)
 		switch chosen, _ := p.bindings.claims.Choose(w.object, w.status.Policy); {
 		case w.object.Spec.Allocation == nil && chosen == nil && (scheduled == nil || scheduled.Reason != api.ReasonNoPolicyMatched):
-			t.Fatalf("%s: no policy selects it, and its condition is %+v", key, scheduled)
+			t.Fatalf("%s: no policy selects it, but its condition is %+v", key, scheduled)
 		case w.object.Spec.Allocation == nil && chosen == nil:
 		case w.pending && (scheduled.Message == "" || scheduled.Status != api.ConditionFalse):
-			t.Fatalf("%s waits, and does not say why: %+v", key, scheduled)
+			t.Fatalf("%s is pending, but does not say why: %+v", key, scheduled)
 		case w.pending && (w.p.Preempts || overbooked(p, w)):
-			// A look from scratch does not take the place of others; and what is on a
-			// cluster that has shrunk is measured anew while it waits.
+			// Deciding from scratch preempts nothing. What runs on a cluster whose capacity has shrunk is measured
+			// again while it waits.
 		default:
 			checkFreshLook(t, p, w, now)
 		}
 	}
 }
 
-// drawPolicy draws a policy of a few that matter.
+// drawPolicy draws one of a few policies.
 func drawPolicy(t *rapid.T) *api.PropagationPolicy {
 	return policy(fmt.Sprintf("policy%d", rapid.IntRange(0, 3).Draw(t, "policy")), func(s *api.PropagationPolicySpec) {
 		s.ResourceSelectors[0].LabelSelector = rapid.SampledFrom([]*api.LabelSelector{nil, {MatchLabels: map[string]string{"tier": "a"}}}).Draw(t, "selects")
@@ -123,6 +123,7 @@ func drawPolicy(t *rapid.T) *api.PropagationPolicy {
 				Application: &api.ApplicationFailover{Toleration: "30s", PurgeMode: rapid.SampledFrom([]api.PurgeMode{api.PurgeDirectly, api.PurgeGracefully, api.PurgeNever}).Draw(t, "application purge")},
 			}
 		}
+		s.MoveBudget = rapid.SampledFrom([]*api.MoveBudgetSpec{nil, nil, nil, {MaxMoves: "1", Per: "2m"}}).Draw(t, "move_budget")
 		s.FailBack = rapid.SampledFrom([]*api.FailBack{nil, {Stabilization: "60s"}}).Draw(t, "fail_back")
 		s.WorkloadPreemption = rapid.SampledFrom([]api.WorkloadPreemption{"", "", api.WorkloadPreemptionLowerPriority}).Draw(t, "preempts")
 	})
@@ -140,8 +141,8 @@ func drawWorkload(t *rapid.T) *api.Workload {
 	})
 }
 
-// TestBindingsEqualFreshOnes drives a planner with random changes and, after each
-// pass, binds everything from scratch beside it.
+// TestBindingsEqualFreshOnes drives a planner with random changes and, after each pass, compares with binding
+// everything from scratch.
 func TestBindingsEqualFreshOnes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, p := newWorld(), newPlanner(discard())
@@ -223,6 +224,12 @@ func TestBindingsEqualFreshOnes(t *testing.T) {
 				w.objects[api.KeyOf(&again)] = &again
 				p.put(&again, w.revision)
 			},
+			"window":    func(t *rapid.T) { w.write(p, drawWindow(t)) },
+			"no window": func(t *rapid.T) { w.remove(p, rapid.SampledFrom(drawnWindows).Draw(t, "window")) },
+			"budget":    func(t *rapid.T) { w.write(p, drawBudget(t)) },
+			"no budget": func(t *rapid.T) { w.remove(p, rapid.SampledFrom(drawnBudgets).Draw(t, "budget")) },
+			"freeze":    func(t *rapid.T) { w.write(p, drawFreeze(t, now)) },
+			"thaw":      func(t *rapid.T) { w.remove(p, rapid.SampledFrom(drawnFreezes).Draw(t, "freeze")) },
 			"placement": func(t *rapid.T) {
 				w.write(p, newPlacement("other", 1, func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "2"} }))
 			},
@@ -238,8 +245,8 @@ func TestBindingsEqualFreshOnes(t *testing.T) {
 	})
 }
 
-// TestARestartMovesNoWorkload gives a new planner what another one decided.
-func TestARestartMovesNoWorkload(t *testing.T) {
+// TestRestartMovesNoWorkload starts a new planner with the decisions of another.
+func TestRestartMovesNoWorkload(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, p := newWorld(), newPlanner(discard())
 		for i := range rapid.IntRange(1, 8).Draw(t, "clusters") {
@@ -267,14 +274,14 @@ func TestARestartMovesNoWorkload(t *testing.T) {
 		for _, write := range again.pass(epoch) {
 			b, _ := write.decision.(*workloadBinding)
 			if b != nil && write.moved {
-				t.Fatalf("%s had %v, and after a restart %v", b.key(), p.bindings.workloads[b.key()].status.Clusters, b.status.Clusters)
+				t.Fatalf("%s was on %v, and is on %v after a restart", b.key(), p.bindings.workloads[b.key()].status.Clusters, b.status.Clusters)
 			}
 		}
 	})
 }
 
-// TestReservationsNeverExceedCapacity lets workloads come, go, grow and shrink on
-// clusters that stay: what is reserved never exceeds what there is.
+// TestReservationsNeverExceedCapacity creates, deletes, grows and shrinks workloads on a fixed set of clusters:
+// reservations never exceed the capacity.
 func TestReservationsNeverExceedCapacity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, p := newWorld(), newPlanner(discard())
@@ -299,8 +306,8 @@ func TestReservationsNeverExceedCapacity(t *testing.T) {
 	})
 }
 
-// TestCommittedPreviewKeepsItsReservation gives the planner a workload together
-// with its previewed binding, and another that would be decided before it.
+// TestCommittedPreviewKeepsItsReservation gives the planner a workload together with its previewed binding, and another
+// one that would be decided first.
 func TestCommittedPreviewKeepsItsReservation(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, policy("base", func(s *api.PropagationPolicySpec) { s.Placement.ReplicaScheduling = dynamic() }))
@@ -316,16 +323,16 @@ func TestCommittedPreviewKeepsItsReservation(t *testing.T) {
 	w.write(p, workload("first", 1, needy))
 	p.pass(epoch)
 	if got := replicasOf(p, "second"); got["c0"] != 4 {
-		t.Errorf("the previewed binding has become %v", got)
+		t.Errorf("replicas of the previewed workload %v, want 4 on c0", got)
 	}
 	if got := replicasOf(p, "first"); len(got) != 0 {
-		t.Errorf("another workload took %v of its room", got)
+		t.Errorf("another workload took %v of the room of the previewed one", got)
 	}
 }
 
-// TestALoweredPriorityMakesRoom has a workload wait that may take the place of
-// others, until one of them becomes less important.
-func TestALoweredPriorityMakesRoom(t *testing.T) {
+// TestLoweredPriorityAllowsPreemption has a workload that may preempt others wait until the priority of one of them is
+// lowered.
+func TestLoweredPriorityAllowsPreemption(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, policy("base", func(s *api.PropagationPolicySpec) {
 		s.Placement.ReplicaScheduling = dynamic()
@@ -342,18 +349,18 @@ func TestALoweredPriorityMakesRoom(t *testing.T) {
 	w.write(p, workload("waiting", 4, needy(5)))
 	p.pass(epoch)
 	if got := replicasOf(p, "waiting"); len(got) != 0 {
-		t.Fatalf("took %v from a workload of the same priority", got)
+		t.Fatalf("replicas %v, want none: the other workload has the same priority", got)
 	}
 	w.write(p, workload("there", 4, needy(4)))
 	p.pass(epoch)
 	if got := replicasOf(p, "waiting"); got["c0"] != 4 {
-		t.Errorf("has %v, and the other has become less important", got)
+		t.Errorf("replicas %v, want 4 on c0: the other workload has a lower priority now", got)
 	}
 }
 
-// TestAWorkloadWithoutAPolicyLeavesAClusterThatIsGone: a cluster that comes under
-// the same name does not have it.
-func TestAWorkloadWithoutAPolicyLeavesAClusterThatIsGone(t *testing.T) {
+// TestWorkloadWithoutPolicyLeavesDeletedCluster checks that a new cluster of the same name does not have the
+// workload.
+func TestWorkloadWithoutPolicyLeavesDeletedCluster(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, policy("base", func(s *api.PropagationPolicySpec) { s.Placement.ReplicaScheduling = dynamic() }))
 	w.write(p, sized("c0", "4"))
@@ -362,19 +369,19 @@ func TestAWorkloadWithoutAPolicyLeavesAClusterThatIsGone(t *testing.T) {
 	w.remove(p, api.Key{Kind: api.KindPropagationPolicy, Namespace: "shop", Name: "base"})
 	p.pass(epoch)
 	if got := replicasOf(p, "web"); got["c0"] != 4 {
-		t.Fatalf("without a policy it is on %v", got)
+		t.Fatalf("replicas %v without a policy, want 4 on c0", got)
 	}
 	w.remove(p, api.Key{Kind: api.KindCluster, Name: "c0"})
 	p.pass(epoch)
 	w.write(p, sized("c0", "4"))
 	p.pass(epoch)
 	if got := replicasOf(p, "web"); len(got) != 0 {
-		t.Errorf("the cluster is another one, and the workload is on %v", got)
+		t.Errorf("replicas %v, want none: the cluster was replaced with another one of the same name", got)
 	}
 }
 
-// TestReportsAreRemovedWithPreemptedReplicas: new ones on the same cluster have
-// not been reported unhealthy.
+// TestReportsAreRemovedWithPreemptedReplicas checks that later replicas on the same cluster do not inherit an unhealthy
+// report.
 func TestReportsAreRemovedWithPreemptedReplicas(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, policy("base", func(s *api.PropagationPolicySpec) {
@@ -392,12 +399,12 @@ func TestReportsAreRemovedWithPreemptedReplicas(t *testing.T) {
 	w.write(p, workload("high", 3, needy, func(w *api.Workload) { w.Spec.Priority = 1 }))
 	p.pass(epoch)
 	if health := p.bindings.workloads[low].status.HealthOn("c0"); len(replicasOf(p, "low")) > 0 && health != nil {
-		t.Errorf("the new replicas are on %v, reported %+v", replicasOf(p, "low"), health)
+		t.Errorf("new replicas %v have the health report %+v of the previous ones", replicasOf(p, "low"), health)
 	}
 	checkBound(t, p, epoch)
 }
 
-// What stays without a policy takes the room that its present spec says.
+// A workload that keeps its binding without a policy reserves what its present spec requests.
 func TestBindingWithoutPolicyReservesByPresentSpec(t *testing.T) {
 	y, _ := start(t)
 	cpus := func(w *api.Workload) { w.Spec.ReplicaRequests = api.Quantities{"cpu": "1"} }
@@ -414,6 +421,6 @@ func TestBindingWithoutPolicyReservesByPresentSpec(t *testing.T) {
 	y.put(workload("web", 6, cpus))
 	status := y.put(workload("other", 4, cpus)).Object.(*api.Workload).Status
 	if c := api.FindCondition(status.Conditions, api.ConditionScheduled); c == nil || c.Status != api.ConditionFalse || len(status.Clusters) > 0 {
-		t.Errorf("c1 has 8 CPUs, 6 of them taken; 4 replicas are on %+v: %+v", status.Clusters, c)
+		t.Errorf("4 replicas are on %+v (%+v), want none: 6 of the 8 CPUs of c1 are taken", status.Clusters, c)
 	}
 }

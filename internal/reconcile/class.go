@@ -19,13 +19,15 @@ type class struct {
 	// all clusters that fit. A class includes them, because it is defined by what is admitted and
 	// how it is rated.
 	spreading map[*placementDecision]struct{}
+	// held are the placements whose moves are held.
+	held map[*placementDecision]struct{}
 	// expired names a placement score that has expired on a cluster that fits.
 	expired string
 
 	floorKnown bool // false after a decision
 
-	// said are the conditions of the last decision.
-	said []api.Condition
+	// said is the status after the last decision.
+	said *api.PlacementStatus
 
 	// absent is how many of the placements resting in it a fork has not taken over, and resting
 	// summarizes them.
@@ -33,15 +35,49 @@ type class struct {
 	resting restingClass
 }
 
-// says makes a decision share its conditions with the previous one in the class if they are equal,
-// which most are after a pass.
-func (c *class) says(conditions []api.Condition) []api.Condition {
-	if !slices.EqualFunc(c.said, conditions, func(a, b api.Condition) bool {
-		return sameCondition(a, b) && a.Detail == b.Detail && sameInstant(a.LastTransitionAt, b.LastTransitionAt)
-	}) {
-		c.said = conditions
+// says returns the status after a decision: that after the previous decision in the class if they
+// are equal, which most are in a pass. If only the conditions are, it shares those.
+func (c *class) says(status api.PlacementStatus) *api.PlacementStatus {
+	if c.said != nil && slices.EqualFunc(c.said.Conditions, status.Conditions, equalConditions) {
+		if equalApartFromConditions(c.said, &status) {
+			return c.said
+		}
+		status.Conditions = c.said.Conditions
 	}
+	c.said = &status
 	return c.said
+}
+
+// equalApartFromConditions reports whether two statuses have the same text, apart from the
+// conditions.
+func equalApartFromConditions(a, b *api.PlacementStatus) bool {
+	if a.Rollout != nil || b.Rollout != nil || a.RolloutRevision != b.RolloutRevision || len(a.Health)+len(b.Health) > 0 {
+		return false // not worth sharing
+	}
+	return a.DecisionRevision == b.DecisionRevision && a.ObservedGeneration == b.ObservedGeneration &&
+		a.ObservedRescheduleRequests == b.ObservedRescheduleRequests && sameInstant(a.ScheduledAt, b.ScheduledAt) &&
+		slices.Equal(a.Moves, b.Moves) && slices.Equal(a.Clusters, b.Clusters) && slices.EqualFunc(a.Decisions, b.Decisions, equalDecisions) &&
+		slices.EqualFunc(a.DecisionGroups, b.DecisionGroups, equalGroups) && a.Demand.Equal(b.Demand)
+}
+
+func equalConditions(a, b api.Condition) bool {
+	if !sameInstant(a.LastTransitionAt, b.LastTransitionAt) {
+		return false
+	}
+	a.LastTransitionAt = b.LastTransitionAt
+	return a == b
+}
+
+func equalDecisions(a, b api.Decision) bool {
+	if !sameInstant(a.Since, b.Since) || (a.GroupIndex == nil) != (b.GroupIndex == nil) || a.GroupIndex != nil && *a.GroupIndex != *b.GroupIndex {
+		return false
+	}
+	a.Since, a.GroupIndex = b.Since, b.GroupIndex
+	return a == b
+}
+
+func equalGroups(a, b api.ChosenGroup) bool {
+	return a.Index == b.Index && a.Name == b.Name && a.ClusterCount == b.ClusterCount && slices.Equal(a.Clusters, b.Clusters)
 }
 
 func sameInstant(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }
@@ -88,7 +124,7 @@ func (c *class) reachesAbsent(o outsider, isNew bool) bool {
 // share makes the query of a new member share the memory of the class's if it has the same wording:
 // most are created from a template.
 func (c *class) share(q *placement.Query) {
-	if q == c.query {
+	if q.Shares(c.query) {
 		return
 	}
 	if c.wording == "" {
@@ -117,6 +153,13 @@ func (c *class) remove(placed *placementDecision) {
 	c.placements[last] = nil
 	c.placements = c.placements[:last]
 	delete(c.spreading, placed)
+}
+
+// markHeld marks every placement whose move is held as stale.
+func (c *class) markHeld(q *queue) {
+	for placed := range c.held {
+		q.mark(placed)
+	}
 }
 
 // markSpreading marks every placement with spread constraints as stale.

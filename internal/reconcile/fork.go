@@ -39,10 +39,9 @@ func (s *snapshot) fork(ix *forkIndex, logger *slog.Logger) *planner {
 		p.placer.adoptClass(c)
 		return true
 	})
+	p.waits.of = thaw(s.waiting)
+	p.moves.adopt(s.moves)
 	p.inherited.takeOverAll(restless, "")
-	if s.waiting != nil {
-		p.lost = &lost{waiting: thaw(s.waiting)} // for lose, which compares with it
-	}
 	return p
 }
 
@@ -55,9 +54,12 @@ type inherited struct {
 
 // takeOver copies a decision of the snapshot to the planner.
 func (in *inherited) takeOver(key api.Key) {
-	if in == nil {
-		return
+	if in != nil { // what follows has memory allocated for the key
+		in.takeOverKnown(key)
 	}
+}
+
+func (in *inherited) takeOverKnown(key api.Key) {
 	if _, taken := in.taken[key]; taken {
 		return
 	}
@@ -138,10 +140,11 @@ func (p *placer) adopt(object *api.Placement, r *record) {
 		placed.class.absent--
 		placed.class.uses--
 	}
-	p.occupants.move(placed, nowhere, slices.Values(object.Status.Clusters))
+	p.occupants.move(placed, nowhere, slices.Values(object.Status.Involved()))
 	placed.holding = s.query.HasRequests() && len(object.Status.Decisions) > 0
 	placed.standing, placed.wanting = s.standing, false
 	placed.want(s.wanting)
+	p.keepHeld(placed, s.held)
 	if s.told != "" {
 		placed.class.adopt(&placed.sentence, s.query, s.told)
 	}
@@ -160,6 +163,7 @@ func (b *bindings) adoptWorkload(object *api.Workload, r *record) {
 		w.setPending(w.pending)
 		w.watch()
 	}
+	b.keepHeld(w, w.held)
 	w.gained = math.MaxInt64 // the actual value is not recorded
 	b.queue.agenda.set(w, r.binding.at)
 }

@@ -176,7 +176,7 @@ func (ix *forkIndex) related(kind relationKind, to string) iter.Seq[api.Key] {
 // rests reports whether a record is that of a placement at rest.
 func (r *record) rests() bool {
 	p := r.placed
-	return p != nil && p.decided && !p.wanting && p.told == "" && p.at.IsZero() && !p.query.Spreads()
+	return p != nil && r.status.Rollout == nil && p.decided && !p.wanting && !p.held && p.told == "" && p.at.IsZero() && !p.query.Spreads()
 }
 
 // relations yields the relations of a decision.
@@ -184,7 +184,7 @@ func (r *record) relations() iter.Seq[relation] {
 	return func(yield func(relation) bool) {
 		switch object := r.object.(type) {
 		case *api.Placement:
-			for _, name := range r.status.Clusters {
+			for _, name := range r.status.Involved() {
 				if !yield(relation{onCluster, name, *r.key}) {
 					return
 				}

@@ -124,5 +124,8 @@ func sinceOf(s *api.WorkloadStatus, name string) time.Time {
 			return timeOf(e.Since)
 		}
 	}
+	if s.Rollout != nil {
+		return timeOf(s.Rollout.StartedAt)
+	}
 	return time.Time{}
 }

@@ -30,6 +30,11 @@ var inputs = map[api.Kind]inputKind{
 		change: func(p *planner, key api.Key, o *api.PlacementScore) { p.pending.changeScore(key, o) },
 		show:   func(_ *snapshot, score *api.PlacementScore, now time.Time) api.Object { return score.Observed(now) },
 	},
+	api.KindMoveWindow: input[*api.MoveWindow]{change: func(p *planner, key api.Key, o *api.MoveWindow) { p.changeWindow(key, o) }},
+	api.KindMoveBudget: input[*api.MoveBudget]{change: func(p *planner, key api.Key, o *api.MoveBudget) { p.changeBudget(key, o) }},
+	api.KindFreeze:     input[*api.Freeze]{change: func(p *planner, key api.Key, o *api.Freeze) { p.changeFreeze(key, o) }},
+	// No decision depends on who is told of it.
+	api.KindNotification: input[*api.Notification]{change: func(*planner, api.Key, *api.Notification) {}},
 	api.KindPropagationPolicy: input[*api.PropagationPolicy]{
 		change: func(p *planner, key api.Key, o *api.PropagationPolicy) { p.bindings.changePolicy(key, o) },
 		show: func(s *snapshot, policy *api.PropagationPolicy, _ time.Time) api.Object {

@@ -42,7 +42,7 @@ func (c *command) done() <-chan struct{} {
 }
 
 // errStoodDown ends a session in which this server led.
-var errStoodDown = errors.New("this server does not lead any more")
+var errStoodDown = errors.New("this server is no longer the leader")
 
 // Lead makes the reconciler write decisions from a revision on, which is the one at which this
 // server became the leader, and calls begin when everything up to it is known. It returns when ctx
@@ -71,6 +71,7 @@ func (r *loop) standDown() {
 		close(r.command.ended)
 	}
 	r.command = nil
+	r.recording.over()
 	for _, report := range r.unanswered {
 		report.done <- store.ErrFenced
 	}
@@ -110,8 +111,12 @@ func (p *planner) lead(ahead map[api.Key]struct{}, stored func(api.Key) (object 
 		if object == nil {
 			continue
 		}
+		was := p.known(key)
 		p.put(object, specRevision)
 		if d := p.known(key); d != nil {
+			if was != nil && was != d {
+				d.queued().carried = was.queued().move
+			}
 			p.queue.mark(d)
 		}
 	}

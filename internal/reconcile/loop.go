@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -24,9 +23,12 @@ type loop struct {
 
 	published *published
 	settled   *settled
+	traces    *passTraces
 	ready     func() // called after the first pass
 	reports   <-chan report
 	commands  <-chan *command
+
+	recording *recording
 
 	planner *planner
 	damaged *fleet.Snapshot // the planner knows what is damaged in it
@@ -34,6 +36,8 @@ type loop struct {
 	nextAt  time.Time       // when the planner has to be called again although nothing changed
 	// released are objects that the planner is to be given again.
 	released []*fleet.Entry
+	// unencoded are the decisions that could not be encoded when it was last tried.
+	unencoded map[api.Key]struct{}
 	// unanswered are reports of which what follows is not durable.
 	unanswered []report
 	// command says whether and as what it leads, and ahead what it decided otherwise than
@@ -41,10 +45,6 @@ type loop struct {
 	command *command
 	ahead   map[api.Key]struct{}
 }
-
-// maxBatches is how many publications of the fleet are applied before decisions are written, so
-// that a flood of changes cannot delay decisions.
-const maxBatches = 1000
 
 // run keeps decisions current until ctx ends; see Reconciler.Run.
 func (r *loop) run(ctx context.Context) error {
@@ -64,119 +64,6 @@ func (r *loop) run(ctx context.Context) error {
 			}
 		}
 	})
-}
-
-// session keeps decisions current, starting from a snapshot of the fleet. It ends with a
-// *fault.Panic when the planner panicked: its state may be inconsistent, and the next session
-// starts from scratch.
-func (r *loop) session(ctx context.Context) error {
-	subscription := r.options.Fleet.Subscribe(fleet.SubscribeOptions{Unbounded: true})
-	// Read it before forward starts, which then owns the subscription.
-	at := subscription.Snapshot()
-	ctx, cancel := context.WithCancelCause(ctx)
-	batches := make(chan fleet.Batch)
-	var reading sync.WaitGroup
-	reading.Go(func() {
-		cancel(r.faults.Do("", func() error { forward(ctx, subscription, batches); return nil }))
-	})
-	defer reading.Wait()
-	defer cancel(nil)
-
-	if r.command.over() {
-		r.standDown()
-	}
-	clear(r.ahead)
-	select {
-	case r.command = <-r.commands: // it can lead from the beginning
-	default:
-	}
-	writes, err := r.begin(ctx, at)
-	if ctx.Err() != nil {
-		return ended(ctx)
-	} else if err != nil {
-		return err
-	}
-	if r.leads(at.Revision()) {
-		r.beginLeading()
-	}
-	r.ready()
-	unwritten := newUnwritten()
-	if again := r.unanswered; len(again) > 0 { // the planner that knew of them is gone
-		r.unanswered = nil
-		if err := r.takeInReports(again...); err != nil {
-			return err
-		}
-	}
-	written := int64(0) // the revision that must be applied before more is written
-	for {
-		leads := r.leads(at.Revision())
-		for _, w := range writes {
-			if leads {
-				unwritten.add(w)
-			} else {
-				r.ahead[w.key()] = struct{}{}
-			}
-		}
-		if written, err = r.write(ctx, unwritten); err != nil {
-			return err
-		}
-		r.metrics.unwritten(unwritten)
-		if !unwritten.waits() {
-			r.settled.reach(at.Revision())
-			for _, report := range r.unanswered {
-				report.done <- nil
-			}
-			r.unanswered = nil
-		}
-		var news news
-		if at.Revision() < written {
-			news = await(ctx, batches)
-		} else {
-			news = r.wait(ctx, batches, r.wake(unwritten, at.Revision()))
-		}
-		switch {
-		case ctx.Err() != nil:
-			return ended(ctx)
-		case r.command.over():
-			return errStoodDown
-		case news.batch != nil:
-			if at, err = r.takeIn(ctx, *news.batch, batches, written); err != nil {
-				return err
-			}
-		case news.report != nil:
-			if err := r.takeInReports(*news.report); err != nil {
-				return err
-			}
-		case news.command != nil:
-			r.command = news.command
-		}
-		if r.planner.following && r.leads(at.Revision()) {
-			if err := r.takeCommand(at); err != nil {
-				return err
-			}
-		}
-		r.retry(ctx, at)
-		if writes, err = r.decide(); err != nil {
-			return err
-		}
-	}
-}
-
-// ended returns why a session ended with its context: the panic that canceled it, or nil.
-func ended(ctx context.Context) error {
-	if p, ok := errors.AsType[*fault.Panic](context.Cause(ctx)); ok {
-		return p
-	}
-	return nil
-}
-
-// wake returns when there is something to do without a change since a revision of the fleet.
-func (r *loop) wake(unwritten *unwritten, revision int64) time.Time {
-	next := r.nextAt
-	for _, at := range []time.Time{unwritten.next(r.now()), r.lot.next(revision)} {
-		next = sooner(next, at)
-	}
-	return next
 }
 
 // pauseAfter handles a panic of the planner, and reports whether to wait before the next session.
@@ -207,107 +94,6 @@ func (r *loop) plan(do func(p *planner)) error {
 	return err
 }
 
-// forward passes the fleet's changes to Run.
-func forward(ctx context.Context, subscription *fleet.Subscription, batches chan<- fleet.Batch) {
-	for {
-		batch, err := subscription.Next(ctx)
-		if err != nil {
-			return // ctx is done: an unbounded subscription returns no other error
-		}
-		select {
-		case batches <- batch:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// news is what Run must do next; empty if the next time has come.
-type news struct {
-	batch   *fleet.Batch
-	report  *report
-	command *command
-}
-
-// wait returns the next news, or none when the time has come.
-func (r *loop) wait(ctx context.Context, batches <-chan fleet.Batch, next time.Time) news {
-	var alarm <-chan time.Time
-	if !next.IsZero() {
-		timer := time.NewTimer(max(next.Sub(r.now()), 0))
-		defer timer.Stop()
-		alarm = timer.C
-	}
-	reports := r.reports
-	if r.command == nil {
-		reports = nil // reports are kept for the leader
-	}
-	select {
-	case batch := <-batches:
-		return news{batch: &batch}
-	case report := <-reports:
-		return news{report: &report}
-	case command := <-r.commands:
-		return news{command: command}
-	case <-alarm:
-	case <-r.command.done():
-	case <-ctx.Done():
-	}
-	return news{}
-}
-
-// await returns the next batch as news, or none when ctx is done.
-func await(ctx context.Context, batches <-chan fleet.Batch) news {
-	select {
-	case batch := <-batches:
-		return news{batch: &batch}
-	case <-ctx.Done():
-		return news{}
-	}
-}
-
-// takeIn passes a batch to the planner, further ones up to a revision that the fleet shows, and
-// those already queued. It returns the snapshot after them.
-func (r *loop) takeIn(ctx context.Context, batch fleet.Batch, more <-chan fleet.Batch, until int64) (at *fleet.Snapshot, err error) {
-	err = r.plan(func(p *planner) {
-		for n := 1; ; n++ {
-			for _, change := range batch.Changes {
-				switch {
-				case r.lot.has(change.Key):
-					if change.New == nil {
-						p.takeBack(change.Key)
-					}
-					r.lot.changed(change)
-					r.metrics.leftOut(r.lot)
-				case change.New == nil:
-					p.remove(change.Key)
-				default:
-					p.put(change.New.Object, change.New.SpecRevision)
-					delete(r.ahead, change.Key) // the next decision starts from there
-				}
-			}
-			at = batch.Snapshot
-			r.lose(p, at)
-			if at.Revision() < until {
-				next := await(ctx, more)
-				if next.batch == nil {
-					return
-				}
-				batch = *next.batch
-				continue
-			}
-			if n >= maxBatches {
-				return
-			}
-			select {
-			case batch = <-more:
-			default:
-				return
-			}
-		}
-	})
-	return at, err
-}
-
 // lose passes the lost objects to the planner, if they have changed.
 func (r *loop) lose(p *planner, at *fleet.Snapshot) {
 	if r.lot.moved || !at.SameDamage(r.damaged) {
@@ -336,7 +122,9 @@ func (r *loop) decide() (writes []write, err error) {
 func (r *loop) passed(begin time.Time) {
 	r.published.show(r.planner, r.lot, r.damaged)
 	r.nextAt = r.planner.nextAt()
+	r.traces.planned(begin)
 	r.metrics.passing.Observe(time.Since(begin).Seconds())
 	r.metrics.placements.Set(float64(len(r.planner.placer.placements)))
+	r.metrics.holding(r.planner.waits.held)
 	r.metrics.workloads.Set(float64(len(r.planner.bindings.workloads)))
 }

@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/google/btree"
-
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
@@ -20,13 +18,7 @@ type lost struct {
 	// dubious are the names of the clusters that are lost, or incomplete because they list a metric
 	// or have a cloud that is lost; each with what is lost.
 	dubious map[string]api.Key
-
-	// waiting are the decisions that wait for lost objects.
-	waiting *btree.BTreeG[wait]
 }
-
-// wait is a decision that waits, with one object that it waits for.
-type wait struct{ key, on api.Key }
 
 func newLost(keys []api.Key) *lost {
 	if len(keys) == 0 {
@@ -35,7 +27,6 @@ func newLost(keys []api.Key) *lost {
 	l := &lost{
 		clusters: map[api.Key]bool{}, sets: map[api.Key]bool{}, policies: map[api.Key]bool{}, hosts: map[api.Key]bool{},
 		scores: map[api.Key]bool{}, metrics: map[api.Key]bool{}, providers: map[api.Key]bool{}, dubious: map[string]api.Key{},
-		waiting: btree.NewG(16, func(a, b wait) bool { return a.key.Compare(b.key) < 0 }),
 	}
 	of := map[api.Kind]map[api.Key]bool{
 		api.KindCluster: l.clusters, api.KindClusterSet: l.sets, api.KindPropagationPolicy: l.policies,
@@ -129,42 +120,8 @@ func (p *planner) defers(d decision) bool {
 		return false
 	}
 	key := d.kind().restsOn(p, d)
-	if key == (api.Key{}) {
-		before, _ := p.lost.waiting.Delete(wait{key: d.key()})
-		p.waited(d.key(), before.on)
-		return false
-	}
-	before, _ := p.lost.waiting.ReplaceOrInsert(wait{d.key(), key})
-	p.waited(d.key(), before.on)
-	return true
-}
-
-// waited records what a decision has waited for before it is evaluated again; the zero key means
-// nothing.
-func (p *planner) waited(key, on api.Key) {
-	if _, noted := p.waitedFor[key]; !noted {
-		p.waitedFor[key] = on
-	}
-}
-
-// otherwiseHeld returns the decisions that wait for something else than in the previous snapshot.
-func (p *planner) otherwiseHeld(s *snapshot) (keys []api.Key) {
-	for key, before := range p.waitedFor {
-		if s.waitsFor(key) != before {
-			keys = append(keys, key)
-		}
-	}
-	clear(p.waitedFor)
-	return keys
-}
-
-// waitsFor returns what a decision waits for, or the zero key.
-func (s *snapshot) waitsFor(key api.Key) api.Key {
-	if s.waiting == nil {
-		return api.Key{}
-	}
-	w, _ := s.waiting.Get(wait{key: key})
-	return w.on
+	p.waits.set(wait{key: d.key(), on: key})
+	return key != (api.Key{})
 }
 
 // underPlacement returns the lost object that a placement depends on.
@@ -184,7 +141,7 @@ func (l *lost) underPlacement(placed *placementDecision) (on api.Key) {
 			on = key
 		}
 	}
-	for _, name := range placed.status.Clusters {
+	for _, name := range placed.status.Involved() {
 		if key, dubious := l.dubious[name]; dubious {
 			on = key
 		}
@@ -228,19 +185,6 @@ func (l *lost) underGuest(g *guest) (on api.Key) {
 	return on
 }
 
-// withMoveHeld returns a copy of an object with a condition that says what its decision waits for,
-// or the object itself if it waits for nothing.
-func (s *snapshot) withMoveHeld(object api.Object) api.Object {
-	on := s.waitsFor(api.KeyOf(object))
-	if on == (api.Key{}) {
-		return object
-	}
-	return api.CopyWith(object, api.Condition{
-		Type: api.ConditionMoveHeld, Status: api.ConditionTrue, Reason: api.ReasonInputLost,
-		Message: "the decision stays as it is while " + nameFor(object, on) + " cannot be used, because it is damaged in the store or the server fails on it",
-	})
-}
-
 // nameFor returns the name of another object for a message of an object: its actual name only if
 // the object refers to it or is in the same namespace, because readers of the one need not know the
 // other.
@@ -255,16 +199,14 @@ func nameFor(object api.Object, key api.Key) string {
 
 // lose sets the lost objects. Decisions that waited for others are evaluated again.
 func (p *planner) lose(keys []api.Key) {
-	before := p.lost
 	p.lost = newLost(keys)
-	if before == nil {
-		return
+	if p.moves.lose(keys) {
+		p.releaseHeld()
 	}
-	before.waiting.Ascend(func(w wait) bool {
-		p.waited(w.key, w.on)
+	for _, w := range p.waits.all(func(w wait) bool { return w.on != (api.Key{}) }) {
+		p.waits.set(wait{key: w.key})
 		if d := p.known(w.key); d != nil {
 			p.queue.mark(d)
 		}
-		return true
-	})
+	}
 }

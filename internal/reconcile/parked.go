@@ -174,7 +174,7 @@ func (r *loop) begin(ctx context.Context, loaded *fleet.Snapshot) (writes []writ
 		s := r.newSearch(ctx, loaded, r.lot.has)
 		p := r.newPlanner(r.logger)
 		if before := r.published.current.Load().waiting; before != nil {
-			before.Ascend(func(w wait) bool { p.waited(w.key, w.on); return true })
+			before.Ascend(func(w wait) bool { p.waits.waited(w); return true })
 		}
 		p.following = !r.leads(loaded.Revision())
 		p.lose(r.lost(loaded))
@@ -281,7 +281,7 @@ func (r *loop) retry(ctx context.Context, at *fleet.Snapshot) {
 
 func (r *loop) newPlanner(logger *slog.Logger) *planner {
 	p := newPlanner(logger)
-	p.started, p.probe = r.started, r.options.probe
+	p.started, p.probe, p.tells = r.started, r.options.probe, r.recording.enabled()
 	return p
 }
 

@@ -52,6 +52,7 @@ func (w *writes) list() []write {
 // pass applies all pending changes and makes every stale decision again. It returns what changed.
 func (p *planner) pass(now time.Time) []write {
 	p.passes++
+	clear(p.moves.known)
 	p.advance(now)
 	p.lost.doubt(p.clusters, p.pending, p.inherited)
 	p.queue.markDue(now)
@@ -63,10 +64,14 @@ func (p *planner) pass(now time.Time) []write {
 		p.found.addObserved(g)
 	}
 	p.clusters.zoned = nil
+	p.easeBudgets()
 	for p.queue.len() > 0 {
 		p.bindings.now = now
 		for _, k := range decidedKinds {
 			p.decideStale(k, now)
+		}
+		if p.queue.len() == 0 {
+			p.easeBudgets()
 		}
 	}
 	p.bindings.observed.pass(p.fleet, now, &p.found)
@@ -77,6 +82,7 @@ func (p *planner) pass(now time.Time) []write {
 		p.record(key)
 	}
 	p.bindings.changed = nil
+	p.since.over()
 	found := p.found.list()
 	p.found = writes{}
 	return found
@@ -97,7 +103,9 @@ func (p *planner) decideStale(k decidedKind, now time.Time) {
 			p.logger.Warn("a decision did not settle in one pass; it is checked again in a second", "object", d.key().String())
 			p.queue.agenda.set(d, now.Add(time.Second))
 		default:
-			if changed, moved := k.decided(p, d, now); changed {
+			changed, moved := k.decided(p, d, now)
+			p.moves.eased = p.moves.eased || moved
+			if changed {
 				p.found.add(d, moved)
 				continue // recorded at the end of the pass
 			}

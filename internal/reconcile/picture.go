@@ -18,13 +18,18 @@ type picture struct {
 	running  ledger.Bindings // where workloads run
 	queue    queue
 	// lost may be nil.
-	lost *lost
+	lost  *lost
+	waits *waits
+	moves *moves
 	// inherited is what a fork has not taken over yet; nil if the planner is not a fork.
 	inherited *inherited
 	started   time.Time // of the server; zero in a simulation from an empty base
 	// heldOtherwise notifies everybody concerned that reservations on some rows have changed: on
 	// those in more there may be more room, on those in less there may be less.
 	heldOtherwise func(rows, more, less []int)
+	since         since // the last pass
+	// tells says that decisions note why they move. Others pay nothing for it.
+	tells bool
 	// version counts the changes of the fleet and of the reservations.
 	version int
 	// working is the object being processed: the first suspect after a panic.

@@ -20,8 +20,11 @@ type placementDecision struct {
 	class        *class
 	position     int32 // among the class's placements
 	holding      bool  // has reservations
+	// brewing is what would move it if it were not younger than reschedule_after; nil if nothing would.
+	brewing *api.Cause
 
 	standing
+	reported bool // its health was reported, and is not written yet
 	// sentence says why clusters do not fit; nil if not computed yet.
 	sentence *sentence
 	// recorded is its state in the records.
@@ -36,6 +39,7 @@ type standing struct {
 	decided           bool
 	resumed           bool // decided by an earlier run of the server, and not evaluated since
 	wanting           bool // did not get what it wants
+	held              bool // a move is held
 }
 
 // placedState is what a fork needs to know of a placement besides its object. It is immutable.
@@ -65,12 +69,16 @@ func (p *placementDecision) present() placement.Present { return presentOf(p.obj
 // presentOf returns the decision in a status of a placement for the engine.
 func presentOf(p *api.Placement, s *api.PlacementStatus) placement.Present {
 	present := placement.Present{
-		Decisions: s.Decisions,
+		Decisions: s.Meant(),
 		Answered:  s.ObservedGeneration == p.Metadata.Generation,
 		Fresh:     s.ObservedRescheduleRequests != p.Metadata.RescheduleRequests,
 	}
 	if s.ScheduledAt != nil {
 		present.ScheduledAt = *s.ScheduledAt
+	}
+	if s.Rollout != nil {
+		present.ScheduledAt = timeOf(s.Rollout.StartedAt)
+		present.Awaited = s.Awaited()
 	}
 	return present
 }
@@ -87,6 +95,14 @@ func (p *placementDecision) want(wanting bool) {
 	}
 }
 
+// moving returns what determines whether the placement may move.
+func (p *placementDecision) moving() mover { return movingOf(p.object, p.status) }
+
+// movingOf is moving for a placement with a status.
+func movingOf(p *api.Placement, s *api.PlacementStatus) mover {
+	return mover{meta: &p.Metadata, budget: p.Spec.MoveBudget, used: s.Moves, chosen: len(s.Clusters)}
+}
+
 // withStatus returns a placement with a status, which may be its own.
 func withStatus(object *api.Placement, status *api.PlacementStatus) *api.Placement {
 	if status == &object.Status {
@@ -100,7 +116,8 @@ func withStatus(object *api.Placement, status *api.PlacementStatus) *api.Placeme
 // sameStatus reports whether two statuses of one placement are equal.
 func sameStatus(a, b *api.PlacementStatus) bool {
 	return a.DecisionRevision == b.DecisionRevision && a.ObservedGeneration == b.ObservedGeneration &&
-		a.ObservedRescheduleRequests == b.ObservedRescheduleRequests && sameInstant(a.ScheduledAt, b.ScheduledAt) &&
+		a.ObservedRescheduleRequests == b.ObservedRescheduleRequests && sameInstant(a.ScheduledAt, b.ScheduledAt) && a.Demand.Equal(b.Demand) &&
+		a.Rollout.Same(b.Rollout) && slices.EqualFunc(a.Health, b.Health, sameHealth) &&
 		slices.EqualFunc(a.Conditions, b.Conditions, sameCondition)
 }
 
@@ -116,5 +133,14 @@ func (p *placementDecision) revision() int64    { return p.specRevision }
 
 func (p *placementDecision) part() func(api.Object) { return nil }
 
+// written reports whether a report has not been written yet, and marks it as written.
+func (p *placementDecision) written() bool {
+	news := p.reported
+	p.reported = false
+	return news
+}
+
 // result returns the placement with its status as last decided.
 func (p *placementDecision) result() api.Object { return withStatus(p.object, p.status) }
+
+func (p *placementDecision) verdict() any { return p.status }

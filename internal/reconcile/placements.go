@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/movement"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
@@ -56,7 +57,7 @@ var placements = row[*api.Placement, *placementDecision]{
 			return p.placer.explain(placed, now).Render()
 		},
 		recall: func(p *planner, placed *placementDecision, foreseen *api.Explanation, written bool, now time.Time) *api.Explanation {
-			return p.placer.recall(placed, foreseen, written, now)
+			return rollingOut(p.placer.recall(placed, foreseen, written, now), placed.status.Rollout, placed.at)
 		},
 		shown: (*simulation).score,
 	},
@@ -66,7 +67,9 @@ var placements = row[*api.Placement, *placementDecision]{
 func (s *snapshot) explainPlacement(asked *api.Placement, r *record, now time.Time) *api.Explanation {
 	present := presentOf(asked, &asked.Status)
 	present.Standing = true // nothing has changed since the decision
-	return placement.Explain(s.fleet, r.placed.query, s.view(r.placed.query).Ranking, s.others(), present, now).Render()
+	present.Holding = s.moves.holding(movingOf(asked, &asked.Status), now)
+	x := placement.Explain(s.fleet, r.placed.query, s.view(r.placed.query).Ranking, s.others(), present, now).Render()
+	return rollingOut(x, asked.Status.Rollout, r.placed.at)
 }
 
 // previewPlacement returns a placement with the decision that it would get.
@@ -76,10 +79,31 @@ func (s *snapshot) previewPlacement(asked *api.Placement, now time.Time) (*api.P
 		return nil, nil, fmt.Errorf("preview: %w", err)
 	}
 	view := s.view(query)
-	explained := placement.Explain(s.fleet, query, view.Ranking, s.others(), presentOf(asked, &asked.Status), now)
+	present := presentOf(asked, &asked.Status)
+	present.Holding = s.moves.holding(movingOf(asked, &asked.Status), now)
+	explained := placement.Explain(s.fleet, query, view.Ranking, s.others(), present, now)
 	previewed := *asked
-	previewed.Status, _ = placement.NewStatus(s.fleet, query, view, &asked.Metadata, &asked.Status, explained.Outcome, now, explained.Summary)
-	return &previewed, explained.Render(), nil
+	next := placement.Next{NextAt: explained.NextAt}
+	next.Status, next.Changed = placement.NewStatus(s.fleet, query, view, &asked.Metadata, placement.Meant(s.fleet, query, &asked.Status), explained.Outcome, now, explained.Summary)
+	if query.Stages() || asked.Status.Rollout != nil {
+		next = placement.Stage(s.fleet, query, s.reserved, &asked.Status, next, now)
+	}
+	previewed.Status = next.Status
+	return &previewed, rollingOut(explained.Render(), previewed.Status.Rollout, next.NextAt), nil
+}
+
+// rollingOut adds to an explanation how far the decision has come, and when that may change through
+// the passing of time alone.
+func rollingOut(x *api.Explanation, r *api.RolloutStatus, nextAt time.Time) *api.Explanation {
+	if r == nil {
+		return x
+	}
+	x.Rollout = r
+	x.Summary += "; " + movement.Sentence(r)
+	if nextAt = nextAt.UTC(); !nextAt.IsZero() && (x.NextAt == nil || nextAt.Before(*x.NextAt)) {
+		x.NextAt = &nextAt
+	}
+	return x
 }
 
 // completeDecision adds what a hand-written previous decision omits: the list of clusters is enough

@@ -19,25 +19,30 @@ type placer struct {
 	note func(placed *placementDecision)
 
 	placements map[api.Key]*placementDecision
+	compiled   compiled
 	classes    cohorts[*placementDecision, *class]
 	rankings   rankings
 	occupants  occupants[*placementDecision]
+	// holding are the classes with placements whose moves are held.
+	holding map[*class]struct{}
 }
 
 func newPlacer(p *picture, note func(*placementDecision)) *placer {
 	return &placer{
 		picture: p, note: note,
 		placements: map[api.Key]*placementDecision{},
+		compiled:   compiled{},
 		classes:    newCohorts[*placementDecision, *class](),
 		rankings:   rankings{},
 		occupants:  occupants[*placementDecision]{},
+		holding:    map[*class]struct{}{},
 	}
 }
 
 // put applies a new placement, or a new spec of one. resumed says that the decision of a new one
 // was made by an earlier run of the server, or by another server.
 func (p *placer) put(known *placementDecision, object *api.Placement, specRevision int64, resumed bool) {
-	query, err := placement.NewQuery(object)
+	query, err := p.compiled.query(object)
 	if err != nil {
 		p.logger.Error("a stored placement cannot be decided; its decision does not change", "placement", api.KeyOf(object).Path(), "error", err)
 		return
@@ -48,12 +53,14 @@ func (p *placer) put(known *placementDecision, object *api.Placement, specRevisi
 		p.placements[query.Key] = known
 		p.joinClass(known)
 		known.class.share(query)
-		p.index(known, nil, object.Status.Clusters)
-		p.reserve(known, nil, object.Status.Decisions)
+		p.index(known, nil, object.Status.Involved())
+		p.reserve(known, nil, object.Status.Holding())
+		p.moves.account(query.Key, "", nil, "", object.Status.Moves)
 		p.queue.mark(known)
 		return
 	}
 	p.leaveClass(known)
+	known.rewritten(known.object)
 	known.object, known.specRevision, known.query = object, specRevision, query
 	p.joinClass(known)
 	known.class.share(query)
@@ -65,10 +72,12 @@ func (p *placer) put(known *placementDecision, object *api.Placement, specRevisi
 		now.ObservedGeneration > before.ObservedGeneration {
 		// The decision was committed together with the spec: it was previewed. A decision made here
 		// in the meantime for the previous spec, which could no longer be written, is void.
-		known.status = &object.Status
-		p.index(known, before.Clusters, object.Status.Clusters)
+		known.status, known.reported = withReports(&object.Status, before)
+		known.move, known.brewing = nil, nil
+		p.index(known, before.Involved(), known.status.Involved())
 	}
-	p.reserve(known, before.Decisions, known.status.Decisions)
+	p.reserve(known, before.Holding(), known.status.Holding())
+	p.moves.account(query.Key, "", before.Moves, "", known.status.Moves)
 	p.queue.mark(known)
 }
 
@@ -82,8 +91,10 @@ func (p *placer) see(known *placementDecision, object *api.Placement) {
 func (p *placer) remove(placed *placementDecision) {
 	placed.gone = true
 	p.leaveClass(placed)
-	p.index(placed, placed.status.Clusters, nil)
-	p.reserve(placed, placed.status.Decisions, nil)
+	p.index(placed, placed.status.Involved(), nil)
+	p.reserve(placed, placed.status.Holding(), nil)
+	p.moves.account(placed.query.Key, "", placed.status.Moves, "", nil)
+	p.waits.hold(placed.query.Key, nil)
 	delete(p.placements, placed.query.Key)
 }
 
@@ -121,6 +132,7 @@ func (p *placer) leaveClass(placed *placementDecision) {
 	c := placed.class
 	c.remove(placed)
 	c.wait(placed, false)
+	p.unlistHeld(placed)
 	c.silence(&placed.sentence)
 	c.forgetFloor()
 	if p.classes.leave(c) {
@@ -200,14 +212,17 @@ func (p *placer) reservedChanged(rows []int) {
 	p.touch(nil, &delta)
 }
 
-// expired handles rows that were removed from the view of a class through the passing of time.
-func (p *placer) expired(c *class, gone []int) {
+// expired handles rows that differ in the view of a class through the passing of time: they were
+// removed, unless the clock was set back. A row that was added concerns even placements that have
+// what they want, if it is better.
+func (p *placer) expired(c *class, differ []int, back bool) {
 	c.markSpreading(&p.queue)
-	all := c.query.Relative() && placement.UpdateRanking(c.panel.ranking.Ranking, p.fleet, c.query, c.view.Mask, gone)
-	if c.noteExpired(p.fleet) || all {
+	all := c.query.Relative() && placement.UpdateRanking(c.panel.ranking.Ranking, p.fleet, c.query, c.view.Mask, differ)
+	if c.noteExpired(p.fleet) || all || back {
 		c.markAll(p.picture)
 	}
 	c.wake(&p.queue)
+	c.markHeld(&p.queue)
 }
 
 // decide makes one decision again, and reports whether the status changed, and whether the clusters
@@ -217,29 +232,101 @@ func (p *placer) decide(placed *placementDecision, now time.Time) (changed, move
 	redated := p.redate(placed, now)
 	present := placed.present()
 	present.Standing = placed.resumed
+	if present.Holding = p.moves.holding(placed.moving(), now); present.Holding == nil && placed.held {
+		present.Holding = free
+	}
 	out := placement.Decide(p.fleet, placed.query, placed.class.view, p.others(), present, now)
 	var why func() string
 	if !out.Full || len(out.Choices) == 0 {
 		why = p.why(placed, present, len(out.Choices), now)
 	}
-	status, changed := placement.NewStatus(p.fleet, placed.query, placed.class.view, &placed.object.Metadata, placed.status, out, now, why)
 	before := placed.status
-	if changed {
-		status.Conditions = placed.class.says(status.Conditions)
-		kept := status
-		placed.status = &kept
+	status, changed := placement.NewStatus(p.fleet, placed.query, placed.class.view, &placed.object.Metadata, placement.Meant(p.fleet, placed.query, before), out, now, why)
+	if out.Moved > 0 {
+		status.Moves = p.moves.spent(placed.moving(), out.Moved, now)
+		p.moves.account(placed.query.Key, "", before.Moves, "", status.Moves)
 	}
-	if !out.Same {
-		p.index(placed, before.Clusters, status.Clusters)
-		p.reserve(placed, before.Decisions, status.Decisions)
+	next := placement.Next{Status: status, Changed: changed, Moved: !out.Same, NextAt: out.NextAt}
+	if placed.query.Stages() || before.Rollout != nil {
+		next = placement.Stage(p.fleet, placed.query, p.reserved, before, next, now)
+	}
+	switch {
+	case !p.tells || !next.Moved && (out.Same || next.Status.DecisionRevision == before.DecisionRevision):
+		// Only what stands in another order is in the history as well: another target is meant, or
+		// another spec answered.
+	case out.Same:
+		placed.moves(&api.Cause{Type: api.CauseStage}, nil, now)
+	case placed.held && out.Moved > 0:
+		placed.moves(p.waits.released(placed.query.Key), p.margin(placed, present, &out), now)
+	default:
+		placed.moves(p.causeOf(placed, present, &out), p.margin(placed, present, &out), now)
+	}
+	p.brew(placed, &out) // after the cause was determined, which is what has brewed until now
+	if next.Changed {
+		placed.status = placed.class.says(next.Status)
+	}
+	if next.Moved || retargeted(before, &next.Status) {
+		p.index(placed, before.Involved(), next.Status.Involved())
+		p.reserve(placed, before.Holding(), next.Status.Holding())
 	}
 	wanting := placed.query.Wanted != 0 && !out.Full && (placed.query.Wanted != score.All || len(out.Choices) == 0)
 	placed.want(wanting)
+	if out.Held != nil || placed.held {
+		p.keepHeld(placed, out.Held != nil)
+		p.waits.hold(placed.query.Key, out.Held)
+	}
 	placed.full, placed.worst, placed.worstTotal = out.Full, out.Worst, out.WorstTotal
 	placed.decided, placed.resumed = true, false
+	placed.made()
 	placed.class.forgetFloor()
-	p.queue.agenda.set(placed, out.NextAt)
-	return changed || redated, !out.Same
+	p.queue.agenda.set(placed, next.NextAt)
+	if out.Held != nil && !out.Same {
+		p.queue.mark(placed) // from where it is now, something else may keep it
+	}
+	if placed.status.Rollout != nil && len(before.Health) > 0 && len(placed.status.Health) == 0 {
+		p.queue.mark(placed) // no report is left: its health is that of the clusters now
+	}
+	return placed.written() || next.Changed || redated, next.Moved
+}
+
+// retargeted reports whether a rollout begins, ends, or has another target than before.
+func retargeted(before, now *api.PlacementStatus) bool {
+	if before.Rollout == nil || now.Rollout == nil {
+		return before.Rollout != now.Rollout
+	}
+	return before.Rollout.Revision != now.Rollout.Revision
+}
+
+// keepHeld records whether a move of a placement is held.
+func (p *placer) keepHeld(placed *placementDecision, held bool) {
+	if placed.held = held; !held {
+		p.unlistHeld(placed)
+		return
+	}
+	c := placed.class
+	if c.held == nil {
+		c.held = map[*placementDecision]struct{}{}
+	}
+	c.held[placed] = struct{}{}
+	p.holding[c] = struct{}{}
+}
+
+// unlistHeld removes a placement from those whose moves are held in its class.
+func (p *placer) unlistHeld(placed *placementDecision) {
+	c := placed.class
+	if delete(c.held, placed); len(c.held) == 0 {
+		delete(p.holding, c)
+	}
+}
+
+// touchHeld marks the placements whose moves are held and whose class reads what has changed: what
+// they would be may differ.
+func (p *placer) touchHeld(delta *columns.Delta) {
+	for c := range p.holding {
+		if delta.Fleet != 0 || delta.Concerns(c.query.Reads()|c.query.ScoreReads()|c.query.SeatReads()) {
+			c.markHeld(&p.queue)
+		}
+	}
 }
 
 // redate has a decision that another server dated ahead count as made now, and reports
@@ -249,8 +336,9 @@ func (p *placer) redate(placed *placementDecision, now time.Time) bool {
 	if redated == placed.status {
 		return false
 	}
+	p.moves.account(placed.query.Key, "", placed.status.Moves, "", redated.Moves)
 	placed.status = redated
-	p.reserve(placed, redated.Decisions, redated.Decisions)
+	p.reserve(placed, redated.Holding(), redated.Holding())
 	return true
 }
 
@@ -269,6 +357,7 @@ func (p *placer) why(placed *placementDecision, present placement.Present, chose
 func (p *placer) explain(placed *placementDecision, now time.Time) *placement.Explained {
 	present := placed.present()
 	present.Standing = placed.resumed || placed.decided && !placed.stale
+	present.Holding = p.moves.holding(placed.moving(), now)
 	return p.explainFrom(placed, present, now)
 }
 
@@ -288,5 +377,7 @@ func (p *placer) recall(placed *placementDecision, foreseen *api.Explanation, wr
 	if !placed.query.HasRequests() {
 		was.status = &placed.object.Status
 	}
-	return p.explainFrom(&was, was.present(), now).Render()
+	present := was.present()
+	present.Holding = p.moves.holding(was.moving(), now)
+	return p.explainFrom(&was, present, now).Render()
 }

@@ -26,9 +26,8 @@ type planner struct {
 	following bool   // another server leads: what it has stored overrides what is decided here
 	found     writes // since the last pass
 	// aside are the clusters on which something is reserved for an object that is left out.
-	aside     map[api.Key][]string
-	records   records             // for readers
-	waitedFor map[api.Key]api.Key // by decisions that were evaluated since the last snapshot
+	aside   map[api.Key][]string
+	records records // for readers
 }
 
 func newPlanner(logger *slog.Logger) *planner {
@@ -39,12 +38,13 @@ func newPlanner(logger *slog.Logger) *planner {
 		reserved: ledger.NewReservations(),
 		load:     ledger.NewLoad(),
 		queue:    newQueue(),
+		waits:    newWaits(),
+		moves:    newMoves(),
 	}
 	p := &planner{
 		picture: shared, pending: &pending{picture: shared}, bindings: newBindings(shared),
 		projectObjects: map[string]*api.OpenStackProject{},
 		records:        records{newRecords(), differences{many: true}},
-		waitedFor:      map[api.Key]api.Key{},
 	}
 	p.placer = newPlacer(shared, func(placed *placementDecision) { p.note(placed) })
 	p.clouds = newHosting(&clusters, clustersOnClouds, shared, p.pending)
@@ -52,6 +52,7 @@ func newPlanner(logger *slog.Logger) *planner {
 	p.projects = newHosting(&magnumClusters, magnumInProjects(func(path string) *api.OpenStackProject { return p.projectObjects[path] }), shared, p.pending)
 	p.pending.hosts = [...]*hosts{p.clouds, p.projects}
 	shared.heldOtherwise = p.followReservations
+	p.moves.chosen = p.chosen
 	return p
 }
 
@@ -61,15 +62,16 @@ func newPlanner(logger *slog.Logger) *planner {
 func (p *planner) put(object api.Object, specRevision int64) {
 	key := api.KeyOf(object)
 	p.focus(key)
-	defer p.record(key)
 	k := decidedAs(key.Kind)
 	if k == nil {
 		if i, ok := inputs[key.Kind]; ok {
 			i.take(p, key, object)
 		}
+		p.record(key)
 		return
 	}
 	p.takeBack(key)
+	defer p.recordUnlessStale(key)
 	known := k.known(p, key)
 	if known != nil && (known.stored().Meta().UID != object.Meta().UID || p.following && !k.agreed(known, object)) {
 		k.forget(p, key)
@@ -97,16 +99,19 @@ func (p *planner) remove(key api.Key) {
 	p.record(key)
 }
 
-// advance updates the fleet to a time, with the pending changes.
+// advance updates the fleet to a time, with the pending changes. The time may be earlier than that
+// of the last pass: the clock may be set back, and a simulation may be of an earlier time.
 func (p *planner) advance(now time.Time) {
 	p.host(now)
 	was := p.fleet
+	back := now.Before(was.Now())
 	p.bindings.spotChanged(was, p.pending.Clusters)
 	next, delta := was.With(p.pending.Changes, now)
 	rooms := p.bindings.rooms(delta.Rows)
 	p.fleet, p.pending.Changes = next, columns.Changes{}
-	defer p.placer.classes.expire(p.picture, now, p.placer.expired)
-	defer p.bindings.scopes.expire(p.picture, now, p.bindings.scopes.expired)
+	defer p.placer.classes.expire(p.picture, now, back, p.placer.expired)
+	defer p.bindings.scopes.expire(p.picture, now, back, p.bindings.scopes.expired)
+	p.since.advance(was, delta.Rows)
 	if delta.Empty() {
 		return
 	}
@@ -133,6 +138,7 @@ func (p *planner) host(now time.Time) {
 func (p *planner) followReservations(rows, more, less []int) {
 	p.version++
 	p.placer.reservedChanged(rows)
+	p.bindings.touchHeld(rows)
 	p.bindings.roomChanged(more)
 	p.bindings.scopes.roomTaken(less)
 }

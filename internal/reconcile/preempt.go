@@ -8,6 +8,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/binding"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/movement"
 )
 
 // preempt makes room for a workload that does not fit by taking clusters from workloads of lower
@@ -15,7 +16,7 @@ import (
 // workloads on a cluster the least important goes first, among equals the latest, and no more than
 // necessary.
 func (b *bindings) preempt(w *workloadBinding, present binding.Present, now time.Time) (binding.Binding, bool) {
-	spare := b.spares.below(w.p.Priority, b)
+	spare := b.spares.below(w.p.Priority, b, now)
 	if w.rivals = spare != nil; !w.rivals {
 		return binding.Binding{}, false
 	}
@@ -38,12 +39,15 @@ func (b *bindings) preempt(w *workloadBinding, present binding.Present, now time
 type spares struct {
 	of      map[int64]ledger.Spare // by the priority that they give way to
 	version int                    // of the picture
+	at      time.Time
+	// until is when the next of those whose moves are held may be displaced; zero if none.
+	until time.Time
 }
 
 // below is what workloads of a priority below another hold, nil where that is nothing.
-func (s *spares) below(priority int64, b *bindings) ledger.Spare {
-	if s.of == nil || s.version != b.version {
-		s.of, s.version = map[int64]ledger.Spare{}, b.version
+func (s *spares) below(priority int64, b *bindings, now time.Time) ledger.Spare {
+	if s.of == nil || s.version != b.version || !s.at.Equal(now) {
+		s.of, s.version, s.at, s.until = map[int64]ledger.Spare{}, b.version, now, time.Time{}
 	}
 	spare, known := s.of[priority]
 	if known {
@@ -54,7 +58,7 @@ func (s *spares) below(priority int64, b *bindings) ledger.Spare {
 			continue
 		}
 		for _, c := range victim.status.Clusters {
-			if c.Replicas == 0 {
+			if c.Replicas == 0 || b.mayNotLeave(victim, c.Name, now) {
 				continue
 			}
 			if spare == nil {
@@ -65,6 +69,20 @@ func (s *spares) below(priority int64, b *bindings) ledger.Spare {
 	}
 	s.of[priority] = spare
 	return spare
+}
+
+// mayNotLeave reports whether a workload is held on a cluster although another one needs the room.
+func (b *bindings) mayNotLeave(victim *workloadBinding, cluster string, now time.Time) bool {
+	holding := b.moves.holding(movingWorkload(victim.object, &victim.status, victim.policy), now)
+	row, ok := b.fleet.Row(cluster)
+	if holding == nil || !ok {
+		return false
+	}
+	_, held := holding().Take([]movement.Move{{From: b.fleet.Cluster(row), Reason: api.CausePreemption}})
+	if held != nil {
+		b.spares.until = sooner(b.spares.until, held.Again)
+	}
+	return held != nil
 }
 
 // wakePreempting makes waiting workloads look for others to displace, because one may have become
@@ -103,7 +121,7 @@ func (b *bindings) clear(w *workloadBinding, cluster string, row int, replicas i
 		if room, known := binding.Room(b.fleet, w.p, b.reserved, freed, row); !known || room >= replicas {
 			return
 		}
-		if victim.holds[cluster] > 0 && victim.heldOn(cluster).Compete(b.fleet, row, w.needs) {
+		if victim.holds[cluster] > 0 && !b.mayNotLeave(victim, cluster, now) && victim.heldOn(cluster).Compete(b.fleet, row, w.needs) {
 			b.take(victim, cluster, w, freed, now)
 		}
 	}
@@ -112,15 +130,31 @@ func (b *bindings) clear(w *workloadBinding, cluster string, row int, replicas i
 // take ends what a workload has on a cluster, because another one needs the room. The amounts are
 // available to that one at once, even if only the next capacity report will show it.
 func (b *bindings) take(victim *workloadBinding, cluster string, by *workloadBinding, freed ledger.Spare, now time.Time) {
-	i := slices.IndexFunc(victim.status.Clusters, func(c api.WorkloadCluster) bool { return c.Name == cluster })
-	if i < 0 {
+	now = now.UTC()
+	if b.tells {
+		victim.moves(preemptedBy(by), nil, now)
+	}
+	before, priority := victim.status, by.p.Priority
+	lost := before.Meant()[cluster]
+	for _, c := range before.Clusters {
+		if c.Name == cluster {
+			lost = c.Replicas
+		}
+	}
+	on := func(c api.WorkloadCluster) bool { return c.Name == cluster }
+	switch r := before.Rollout; {
+	case r != nil && (r.Targets(cluster) || slices.ContainsFunc(before.Clusters, on)):
+		// What is meant there must go elsewhere; what only stood there has a successor.
+		victim.status.LostReplicas += before.Meant()[cluster]
+		without := *r
+		without.Target = slices.DeleteFunc(slices.Clone(r.Target), func(t api.RolloutTarget) bool { return t.Cluster == cluster })
+		victim.status.Rollout = &without
+	case slices.ContainsFunc(before.Clusters, on):
+		victim.status.LostReplicas += lost
+	default:
 		return
 	}
-	lost := victim.status.Clusters[i].Replicas
-	now = now.UTC()
-	before, priority := victim.status, by.p.Priority
-	victim.status.Clusters = slices.Delete(slices.Clone(before.Clusters), i, i+1)
-	victim.status.LostReplicas += lost
+	victim.status.Clusters = slices.DeleteFunc(slices.Clone(before.Clusters), on)
 	// The reports were about the replicas that are removed.
 	victim.status.Health = slices.DeleteFunc(slices.Clone(before.Health), func(h api.ClusterHealth) bool { return h.Cluster == cluster })
 	victim.status.ScheduledAt = &now
@@ -130,6 +164,10 @@ func (b *bindings) take(victim *workloadBinding, cluster string, by *workloadBin
 	})
 	if over := len(victim.status.Preemptions) - maxPreemptions; over > 0 {
 		victim.status.Preemptions = victim.status.Preemptions[over:]
+	}
+	if moving := movingWorkload(victim.object, &before, victim.policy); b.moves.holding(moving, now) != nil {
+		victim.status.Moves = b.moves.spent(moving, 1, now)
+		b.moves.account(victim.key(), before.Policy, before.Moves, victim.status.Policy, victim.status.Moves)
 	}
 	freed.AddHold(b.fleet, victim.heldOn(cluster), cluster, lost)
 	// What was counted as reserved becomes available with the release, so it must not count twice.

@@ -18,6 +18,8 @@ type decision interface {
 	// decided.
 	stored() api.Object
 	result() api.Object
+	// verdict returns a pointer to the status as last decided, which several may share.
+	verdict() any
 	revision() int64
 	// part lays the decision over the status as it is stored, where others write the rest of
 	// it; nil where all of it is decided.
@@ -35,7 +37,41 @@ type turn struct {
 	place  place
 	stale  bool
 	gone   bool // its object is gone
+	// answered is the version of the object that the decision answers; nil if that is the present one,
+	// or not known.
+	answered api.Object
+	// move is why the decision differs from the stored one; nil if it does not.
+	move *move
+	// carried is the move of a decision that was replaced by the stored one, and may be made again.
+	carried *move
 }
+
+// move is why a decision differs from the one before, and when it was made.
+type move struct {
+	cause  *api.Cause
+	margin *api.HistoryMargin
+	at     time.Time
+}
+
+func newMove(cause *api.Cause, margin *api.HistoryMargin, at time.Time) *move {
+	return &move{cause, margin, at}
+}
+
+// moves notes why a decision differs from the one before. Until it is written, the first reason
+// counts.
+func (t *turn) moves(cause *api.Cause, margin *api.HistoryMargin, at time.Time) {
+	switch {
+	case t.move != nil:
+		t.move.at = at
+	case t.carried != nil:
+		t.move = newMove(t.carried.cause, t.carried.margin, at)
+	default:
+		t.move = newMove(cause, margin, at)
+	}
+}
+
+// made notes that the decision was made for the present version of its object.
+func (t *turn) made() { t.answered, t.carried = nil, nil }
 
 // place is the position of a decision in the last large batch that was sorted; zero if there is
 // none since the inputs of its turn changed. Sorting a hundred thousand decisions by name costs as

@@ -12,6 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // Store makes decisions durable; *store.Store implements it.
@@ -22,6 +23,8 @@ type Store interface {
 // Codec encodes statuses; *store.Codec implements it.
 type Codec interface {
 	EncodeStatus(object api.Object) ([]byte, error)
+	// EncodeInputs encodes both parts of an object, without secrets.
+	EncodeInputs(object api.Object) (spec, status []byte, err error)
 }
 
 // ReadConstant reads a metric of a provider whose values are in its spec. ok is false for every
@@ -33,13 +36,17 @@ type Options struct {
 	Store Store
 	Codec Codec
 	Fleet *fleet.Fleet
+	// History records decisions and what they are made on. Nil = nothing is recorded.
+	History History
 	// ReadConstant provides simulations with the values of static metrics. It may be nil.
 	ReadConstant ReadConstant
+	// Tracer makes traces of the passes. Nil = there are none.
+	Tracer *tracing.Tracer
 	// Logger receives errors. If nil, they are discarded.
 	Logger *slog.Logger
 	// Faults records panics. If nil, panics are not recorded.
 	Faults *fault.Recorder
-	// Now is the clock. Default: time.Now.
+	// Now is the clock. Default: time.Now. Its monotonic readings are not used.
 	Now func() time.Time
 
 	// Standby starts without leading: before Lead is called, and after it has ended, the reconciler
@@ -60,6 +67,7 @@ type Reconciler struct {
 
 	loop    *loop // of Run alone
 	settled *settled
+	traces  *passTraces
 	ready   chan struct{} // closed after the first pass
 
 	simulations chan struct{} // a token for each concurrent simulation
@@ -75,17 +83,23 @@ func New(options Options) *Reconciler {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
+	// Only the wall clock counts, as for the stored times that decisions are compared with. Two times
+	// with a monotonic reading are compared by that instead, so that a pass would not notice that the
+	// clock was set back since the last one.
+	clock := options.Now
+	options.Now = func() time.Time { return clock().Round(0) }
 	r := &Reconciler{
 		options: options, logger: options.Logger, now: options.Now, metrics: newMetrics(),
-		published: newPublished(), settled: newSettled(), ready: make(chan struct{}),
+		published: newPublished(), settled: newSettled(), traces: &passTraces{tracer: options.Tracer}, ready: make(chan struct{}),
 		simulations: make(chan struct{}, maxSimulations), reports: make(chan report), commands: make(chan *command),
 	}
 	r.loop = &loop{
 		options: options, logger: r.logger, now: r.now, metrics: r.metrics,
 		faults: options.Faults.Component("decisions"), started: r.now(),
-		published: r.published, settled: r.settled, ready: sync.OnceFunc(func() { close(r.ready) }),
+		published: r.published, settled: r.settled, traces: r.traces, ready: sync.OnceFunc(func() { close(r.ready) }),
 		reports: r.reports, commands: r.commands,
-		lot: newLot(), ahead: map[api.Key]struct{}{},
+		recording: &recording{log: options.History, codec: options.Codec, logger: r.logger},
+		lot:       newLot(), ahead: map[api.Key]struct{}{}, unencoded: map[api.Key]struct{}{},
 	}
 	if !options.Standby {
 		r.loop.command = &command{ctx: context.Background()}
@@ -113,7 +127,13 @@ func (r *Reconciler) Ready() <-chan struct{} { return r.ready }
 // Settle waits until all decisions that follow from a revision of the store are durable and in the
 // fleet. The error is that of ctx.
 func (r *Reconciler) Settle(ctx context.Context, revision int64) error {
-	return r.settled.wait(ctx, revision)
+	within, span := tracing.Start(ctx, "decide")
+	err := r.settled.wait(within, revision)
+	if err == nil {
+		r.traces.show(ctx, within, span, revision)
+	}
+	span.End(err)
+	return err
 }
 
 // NextUnstored waits until Observe returns something else for objects although neither they nor the

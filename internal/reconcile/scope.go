@@ -105,6 +105,9 @@ func (b *bindings) advance(was *columns.Fleet, delta columns.Delta, rooms map[in
 	for _, name := range delta.Gone {
 		b.occupants.wake(&b.queue, name)
 	}
+	for w := range b.holding {
+		b.queue.mark(w) // what it would be may differ
+	}
 	b.resize(was, delta.Rows)
 	if braked := binding.Brakes(b.fleet); braked != b.braked {
 		b.braked = braked
@@ -144,8 +147,10 @@ func (s *scope) wakeAll(q *queue) {
 	}
 }
 
-// expired handles a cluster that was removed from the view of a scope through the passing of time.
-func (all *scopes) expired(s *scope, _ []int) { s.wakeAll(&all.picture.queue) }
+// expired handles a cluster that was removed from the view of a scope through the passing of time,
+// or that is in it again because the clock was set back. Who has what it needs, and watches nothing,
+// is affected by neither.
+func (all *scopes) expired(s *scope, _ []int, _ bool) { s.wakeAll(&all.picture.queue) }
 
 // touchOccupants evaluates changed rows for the workloads on them.
 func (b *bindings) touchOccupants(delta *columns.Delta) {
@@ -208,11 +213,17 @@ func (b *bindings) roomChanged(rows []int) {
 	}
 }
 
+// admitsAny reports whether the scope has any of some rows. The fleet may have grown since its view
+// was updated.
+func (s *scope) admitsAny(rows []int) bool {
+	return slices.ContainsFunc(rows, func(row int) bool { return row>>6 < len(s.view.Mask) && s.view.Mask.Has(row) })
+}
+
 // roomTaken marks workloads that were to return to clusters with less room now: the room must exist
 // continuously until then.
 func (all *scopes) roomTaken(rows []int) {
 	for _, s := range all.of {
-		if len(s.awaiting) == 0 || !slices.ContainsFunc(rows, func(row int) bool { return row>>6 < len(s.view.Mask) && s.view.Mask.Has(row) }) {
+		if len(s.awaiting) == 0 || !s.admitsAny(rows) {
 			continue
 		}
 		for w := range s.awaiting {

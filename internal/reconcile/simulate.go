@@ -2,27 +2,19 @@ package reconcile
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"math"
-	"reflect"
 	"slices"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
 // maxSimulations is the number of concurrent simulations; each holds a copy of decisions.
 const maxSimulations = 2
-
-// maxExplained is the maximum number of explanations that a simulation returns for placements that
-// are not in the request.
-const maxExplained = 100
 
 // Simulate returns what the server would decide if the world were as in the request, using the same
 // functions as real decisions. Nothing is changed, and no pass waits for it. Invalid objects are
@@ -55,36 +47,6 @@ func (r *Reconciler) mayFork(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// fork returns a planner with the state of the live one at a time, and the world that it knows,
-// including what has been written since the last pass.
-func (r *Reconciler) fork(now time.Time) (*planner, liveWorld) {
-	s, index := r.forks.latest(&r.current)
-	base := liveWorld{r.options.Fleet.Snapshot(), s.parked}
-	p := s.fork(index, r.logger)
-	p.lose(base.lost())
-	for key := range s.parked {
-		// What live decisions leave out would make the simulation panic. Usually the planner
-		// already leaves it out.
-		if known, _ := s.get(key); known.object != nil {
-			p.remove(key)
-			p.setAside(known.decided())
-		} else if !isDecided(key.Kind) {
-			p.remove(key)
-		}
-	}
-	for _, change := range fleet.Difference(s.taken, base.at) {
-		switch {
-		case s.parked[change.Key] != nil:
-		case change.New == nil:
-			p.remove(change.Key)
-		default:
-			p.put(change.New.Object, change.New.SpecRevision)
-		}
-	}
-	p.pass(now)
-	return p, base
-}
-
 // SimulateFile runs a simulation without a server: its base is empty. now is the default time.
 func SimulateFile(ctx context.Context, request api.Simulation, read ReadConstant, now time.Time) (*api.SimulationResult, error) {
 	if request.Base == "live" {
@@ -94,37 +56,6 @@ func SimulateFile(ctx context.Context, request api.Simulation, read ReadConstant
 		now = *request.Now
 	}
 	return newSimulation(read, nothing{}).run(ctx, newPlanner(slog.New(slog.DiscardHandler)), request, now)
-}
-
-// baseWorld is what a simulation starts with.
-type baseWorld interface {
-	// object returns the object with a key, or nil.
-	object(key api.Key) api.Object
-	// lost returns the objects that cannot be used for decisions.
-	lost() []api.Key
-}
-
-// nothing is a world without objects.
-type nothing struct{}
-
-func (nothing) object(api.Key) api.Object { return nil }
-func (nothing) lost() []api.Key           { return nil }
-
-// liveWorld is the current world.
-type liveWorld struct {
-	at     *fleet.Snapshot
-	parked map[api.Key]*parked
-}
-
-func (w liveWorld) object(key api.Key) api.Object {
-	if entry := w.at.Get(key); entry != nil && w.parked[key] == nil {
-		return entry.Object
-	}
-	return nil
-}
-
-func (w liveWorld) lost() []api.Key {
-	return append(lostIn(w.at), slices.Collect(maps.Keys(w.parked))...)
 }
 
 // simulation is a world with the request's objects laid over it.
@@ -194,7 +125,7 @@ func (s *simulation) run(ctx context.Context, p *planner, request api.Simulation
 			told.foreseen[key] = d.kind().foresee(p, d, now)
 		}
 	}
-	for _, w := range p.pass(now) {
+	for _, w := range append(p.pass(now), s.remeasure(p, now)...) {
 		key := w.key()
 		if _, given := before[key]; !given {
 			before[key], _ = whereIs(s.base.object(key))
@@ -205,134 +136,25 @@ func (s *simulation) run(ctx context.Context, p *planner, request api.Simulation
 	return s.result(p, before, told, now), nil
 }
 
-// laid is the revision of the specs in a request: no object of the base has it.
-const laid = math.MaxInt64
-
-// explanations collects what a simulation explains.
-type explanations struct {
-	foreseen map[api.Key]*api.Explanation // before the pass
-	written  map[api.Key]bool             // by the pass
-}
-
-// of explains a decision after the pass, or returns nil for what is not decided.
-func (x *explanations) of(p *planner, key api.Key, now time.Time) *api.Explanation {
-	d := p.known(key)
-	if d == nil {
+// remeasure decides the waiting workloads again that the result lists as bindings of the request's
+// policies, and returns what changed. The pass does not look again at a workload that waits when
+// others take room, because that does not help it, but its reason tells how much room there is. So
+// that would be the room at a moment of the pass that depends on how the base was decided.
+// Workloads of the request keep the decision that is explained.
+func (s *simulation) remeasure(p *planner, now time.Time) []write {
+	for _, key := range s.order {
+		if key.Kind == api.KindPropagationPolicy {
+			p.bindings.remeasure(key.Path(), func(workload api.Key) bool { return !slices.Contains(s.order, workload) })
+		}
+	}
+	if p.queue.len() == 0 {
 		return nil
 	}
-	return d.kind().recall(p, d, x.foreseen[key], x.written[key], now)
+	return p.pass(now)
 }
 
-// lay lays the request's objects over the base.
-func (s *simulation) lay(request api.Simulation, now time.Time) error {
-	var errs api.FieldErrors
-	if request.Base != "" && request.Base != "live" && request.Base != "empty" {
-		errs.Add("base", "%q is not one of \"live\", \"empty\"", request.Base)
-	}
-	for i, key := range request.Delete {
-		if s.object(key) == nil {
-			errs.Add(fmt.Sprintf("delete[%d]", i), "%s does not exist", key)
-		}
-		s.over[key] = nil
-	}
-	seen := map[api.Key]int{}
-	for i, raw := range request.Objects {
-		field := fmt.Sprintf("objects[%d]", i)
-		object, err := decode(raw)
-		if err != nil {
-			errs = append(errs, within(field, err)...)
-			continue
-		}
-		key := api.KeyOf(object)
-		if first, ok := seen[key]; ok {
-			errs.Add(field, "%s is already given as objects[%d]", key, first)
-			continue
-		}
-		seen[key] = i
-		if err := s.inherit(object, s.object(key), raw, now); err != nil {
-			errs = append(errs, within(field, err)...)
-		}
-		s.over[key] = object
-		s.order = append(s.order, key)
-	}
-	return errs.Err()
-}
-
-// decode decodes and validates one object, and returns all errors.
-func decode(raw json.RawMessage) (api.Object, error) {
-	object, err := api.Decode(raw)
-	var errs api.FieldErrors
-	if err != nil && (object == nil || !errors.As(err, &errs)) {
-		return nil, fmt.Errorf("read the object: %w", err)
-	}
-	errs = errs.And(object.Validate())
-	if w, ok := object.(*api.Workload); ok {
-		errs = errs.And(w.Status.Validate()) // only simulations are given a status
-	}
-	return object, errs.Err()
-}
-
-// within prefixes the errors of one object with its place in the request.
-func within(field string, err error) api.FieldErrors {
-	var errs api.FieldErrors
-	if !errors.As(err, &errs) {
-		return api.FieldErrors{{Field: field, Message: err.Error()}}
-	}
-	out := make(api.FieldErrors, len(errs))
-	for i, e := range errs {
-		out[i] = api.FieldError{Field: field + "." + e.Field, Message: e.Message}
-	}
-	return out
-}
-
-// inherit completes an object as the server would when it is written: over an object of the base it
-// is a new version of it, with that one's status unless the request contains its own.
-func (s *simulation) inherit(object, base api.Object, raw json.RawMessage, now time.Time) error {
-	var told struct {
-		Status   *json.RawMessage `json:"status"`
-		Metadata struct {
-			Generation int64 `json:"generation"`
-		} `json:"metadata"`
-	}
-	_ = json.Unmarshal(raw, &told) // decoded before
-	meta := object.Meta()
-	if base != nil {
-		base = withoutSecrets(base)
-		was := base.Meta()
-		meta.UID, meta.CreatedAt = was.UID, was.CreatedAt
-		meta.RescheduleRequests = max(meta.RescheduleRequests, was.RescheduleRequests)
-		document, err := api.DecodeDocument(raw)
-		if err != nil {
-			return err // impossible: it has been decoded
-		}
-		if err := api.KeepSecrets(object, base, document).Err(); err != nil {
-			return err
-		}
-		meta.Generation = was.Generation
-		if !api.SameIntent(object, base) {
-			meta.Generation++
-		}
-		if told.Status == nil {
-			reflect.ValueOf(object.StatusPart()).Elem().Set(reflect.ValueOf(base.StatusPart()).Elem())
-		}
-	} else if meta.Generation == 0 {
-		meta.Generation = 1
-	}
-	if k := decidedAs(object.ObjectKind()); k != nil {
-		k.complete(s, object, base, given{told.Status, told.Metadata.Generation, base == nil}, now)
-	}
-	return nil
-}
-
-// withoutSecrets returns an object with only what the requester may know of its secrets: that they
-// exist.
-func withoutSecrets(object api.Object) api.Object {
-	shown := object.Copy()
-	for field := range object.Secrets() {
-		shown.SetSecret(field, api.WithheldSecret())
-	}
-	return shown
-}
+// laid is the revision of the specs in a request: no object of the base has it.
+const laid = math.MaxInt64
 
 // readConstants sets the values of metrics of static providers as the live server would read them,
 // unless the request contains one: for metrics that the request concerns, and those that have not
@@ -370,48 +192,4 @@ func (s *simulation) readConstants(f *columns.Fleet, now time.Time) {
 			s.over[key] = &copied
 		}
 	}
-}
-
-// result returns the request's objects and every placement that moves.
-func (s *simulation) result(p *planner, before map[api.Key]where, told *explanations, now time.Time) *api.SimulationResult {
-	out := &api.SimulationResult{Objects: []api.Object{}, Explanations: []api.Explanation{}, Changes: []api.Change{}}
-	explained, at := map[api.Key]*api.Explanation{}, p.snapshot(nil)
-	listed := map[api.Key]bool{}
-	add := func(key api.Key) {
-		listed[key] = true
-		if len(out.Explanations) < max(maxExplained, len(s.order)) {
-			explained[key] = told.of(p, key, now)
-		}
-		out.Objects = append(out.Objects, s.shown(at, key, explained[key], now))
-		if e := explained[key]; e != nil {
-			out.Explanations = append(out.Explanations, *e)
-		}
-	}
-	for _, key := range s.order {
-		add(key)
-	}
-	for _, key := range slices.SortedFunc(maps.Keys(before), api.Key.Compare) {
-		at, ok := whereIs(s.object(key))
-		if !ok || before[key].same(at) {
-			continue
-		}
-		if !listed[key] {
-			add(key)
-		}
-		change := before[key].change(key, at)
-		if e := explained[key]; e != nil {
-			change.Message = e.Summary
-		}
-		out.Changes = append(out.Changes, change)
-	}
-	return out
-}
-
-// shown returns an object after the pass, as a reader would see it.
-func (s *simulation) shown(at *snapshot, key api.Key, explanation *api.Explanation, now time.Time) api.Object {
-	object := s.object(key)
-	if k := decidedAs(key.Kind); k != nil {
-		return k.shown(s, at.observe(object), explanation)
-	}
-	return inputs[key.Kind].shown(at, object, now)
 }

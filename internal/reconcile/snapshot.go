@@ -26,6 +26,7 @@ type snapshot struct {
 	records                 *btree.BTreeG[*record]
 	followers               *btree.BTreeG[follower]
 	waiting                 *btree.BTreeG[wait]
+	moves                   *moves
 	policies                *claim.Rules
 	parked                  map[api.Key]*parked
 	// taken is the snapshot of the fleet that the planner had applied.
@@ -124,6 +125,13 @@ func (p *planner) record(key api.Key) {
 	p.records.remove(key)
 }
 
+// recordUnlessStale is record, except for what the next pass decides and records.
+func (p *planner) recordUnlessStale(key api.Key) {
+	if d := p.known(key); d == nil || !d.queued().stale {
+		p.record(key)
+	}
+}
+
 // recordDecision is record for something that is decided.
 func (p *planner) recordDecision(known decision) {
 	r := &record{object: known.stored()}
@@ -154,11 +162,9 @@ func (p *planner) snapshot(before *snapshot) *snapshot {
 		fleet: p.fleet, clouds: p.clouds.fleet, projects: p.projects.fleet,
 		reserved: p.reserved.Freeze(), load: p.load.Freeze(),
 		records: p.records.all.Clone(), followers: p.bindings.followers.Clone(), policies: p.bindings.claims.Freeze(),
-		aside: maps.Clone(p.aside), passes: p.passes, started: p.started, classes: p.placer.classes.views.Clone(), scopes: p.bindings.scopes.views.Clone(),
+		aside: maps.Clone(p.aside), passes: p.passes, started: p.started, waiting: p.waits.of.Clone(), moves: p.moves.freeze(), classes: p.placer.classes.views.Clone(), scopes: p.bindings.scopes.views.Clone(),
 	}
-	if p.lost != nil {
-		s.waiting = p.lost.waiting.Clone()
-	}
+	s.moves.chosen = s.chosen
 	if before != nil && before.fleet == s.fleet && before.reserved == s.reserved {
 		s.views = before.views
 	} else {

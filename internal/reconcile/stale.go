@@ -10,6 +10,7 @@ import (
 // touch marks the placements that changed rows concern as stale. It errs on the side of marking.
 // before is the previous fleet, or nil if the fleet has not changed.
 func (p *placer) touch(before *columns.Fleet, delta *columns.Delta) {
+	p.touchHeld(delta)
 	if len(delta.Rows) == 0 {
 		return
 	}
@@ -92,7 +93,7 @@ func (p *placer) touchOutsider(c *class, row int, o outsider, was bool) {
 				p.queue.mark(placed)
 			}
 		case o.reaches(&floor{placed.worst, placed.worstTotal}):
-			if !slices.Contains(placed.status.Clusters, p.fleet.Cluster(row).Metadata.Name) {
+			if placed.status.Rollout != nil || !slices.Contains(placed.status.Clusters, p.fleet.Cluster(row).Metadata.Name) {
 				p.queue.mark(placed)
 			}
 		}
@@ -121,7 +122,7 @@ func (p *placer) touchOccupant(placed *placementDecision, row int, delta *column
 	kept := placed.query.UsesScores() && !placed.class.view.Mask.Has(row)
 	seat := placed.query.SeatReads()
 	shown := seat != 0 && delta.ConcernsRow(row, seat)
-	if !placed.decided || kept || shown || !placement.Admits(p.fleet, placed.query, p.reserved, row, true) || p.comparesMore(placed) {
+	if !placed.decided || placed.status.Rollout != nil || kept || shown || !placement.Admits(p.fleet, placed.query, p.reserved, row, true) || p.comparesMore(placed) {
 		p.queue.mark(placed)
 		return
 	}

@@ -65,7 +65,7 @@ var workloads = row[*api.Workload, *workloadBinding]{
 		},
 		recall: func(p *planner, w *workloadBinding, _ *api.Explanation, _ bool, now time.Time) *api.Explanation {
 			if x := p.bindings.explained[w.key()]; x != nil {
-				return x
+				return rollingOut(x, w.status.Rollout, w.at)
 			}
 			return p.bindings.explain(w, now)
 		},
@@ -81,6 +81,8 @@ func (w *workloadBinding) revision() int64    { return w.specRevision }
 
 func (w *workloadBinding) part() func(api.Object) { return nil }
 
+func (w *workloadBinding) verdict() any { return &w.status }
+
 // result returns the workload with its status as last decided.
 func (w *workloadBinding) result() api.Object {
 	object := *w.object
@@ -94,7 +96,7 @@ func (s *snapshot) explainWorkload(w *api.Workload, r *record, now time.Time) *a
 	if binding.Directed(w, policy) {
 		if p, err := binding.NewPropagation(w, policy); err == nil {
 			_, x := s.bind(p, w, policy, reason, now)
-			return x
+			return rollingOut(x, w.Status.Rollout, r.binding.at)
 		}
 	}
 	if reason == "" {
@@ -116,10 +118,15 @@ func (s *snapshot) previewWorkload(w *api.Workload, now time.Time) (*api.Workloa
 		return nil, nil, fmt.Errorf("preview: %w", err)
 	}
 	out, explanation := s.bind(p, w, policy, reason, now)
-	previewed.Status, _, _ = binding.NewBindingStatus(s.fleet, p, w, policy, out, now, func(group int) string {
+	next := binding.Next{NextAt: out.NextAt}
+	next.Status, _, _ = binding.NewBindingStatus(s.fleet, p, w, policy, out, now, func(group int) string {
 		return placement.Sentence(s.fleet, p.Groups[group].Query, s.others())
 	})
-	return &previewed, explanation, nil
+	if p.Stages() || w.Status.Rollout != nil {
+		next = binding.Stage(s.fleet, p, s.reserved, &w.Status, next, now)
+	}
+	previewed.Status = next.Status
+	return &previewed, rollingOut(explanation, next.Status.Rollout, next.NextAt), nil
 }
 
 // bind returns where a workload would go, and the explanation.
@@ -129,7 +136,9 @@ func (s *snapshot) bind(p *binding.Propagation, w *api.Workload, policy *api.Pro
 		views[i] = s.view(group.Query)
 	}
 	var binder binding.Binder
-	out, x := binder.Explain(s.fleet, p, views, s.others(), binding.NewPresent(w, policy), now)
+	present := binding.NewPresent(w, policy)
+	present.Holding = s.moves.holding(movingWorkload(w, &w.Status, policy), now)
+	out, x := binder.Explain(s.fleet, p, views, s.others(), present, now)
 	x.PolicyReason = reason
 	if policy != nil {
 		x.Policy = policy.Path()

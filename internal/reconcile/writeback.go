@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -13,34 +14,59 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// write makes the next due decisions durable and visible, and removes them from unwritten. It
-// returns the revision from which the fleet shows them, or 0 if nothing was written. It fails if
-// the store belongs to another server.
-func (r *loop) write(ctx context.Context, unwritten *unwritten) (revision int64, err error) {
+// writeDue makes the next due decisions durable and visible, and removes them from unwritten. It
+// also records what previews were decided on. It returns the revision from which the fleet shows
+// the decisions, or 0 if none was written. It fails if the store belongs to another server.
+func (r *loop) writeDue(ctx context.Context, at *fleet.Snapshot, unwritten *unwritten) (revision int64, err error) {
 	batch := unwritten.due(r.now())
-	if len(batch) == 0 {
+	recorded := r.leads(at.Revision()) && r.recording.promises()
+	if len(batch) == 0 && !recorded {
 		return 0, nil
 	}
-	begin := time.Now()
+	begin, recording := time.Now(), r.recording.enabled()
+	var kept []api.Key
+	record := func(w write, value []byte) []byte {
+		if !recording {
+			return nil
+		}
+		record := r.recording.record(at, w, value, r.planner.fleet.Now())
+		recorded = recorded || record.decided
+		if record.kept {
+			kept = append(kept, w.key())
+		}
+		return record.value
+	}
 	failed := map[api.Key]error{}
 	derived := make([]store.StatusWrite, 0, len(batch))
 	var parts []fleet.PartWrite
+	values := map[any][]byte{} // by status
 	for _, w := range batch {
 		if lay := w.part(); lay != nil {
-			parts = append(parts, fleet.PartWrite{Key: w.key(), SpecRevision: w.specRevision, Lay: lay})
+			parts = append(parts, fleet.PartWrite{Key: w.key(), SpecRevision: w.specRevision, Lay: lay, History: record(w, nil)})
 			continue
 		}
-		value, err := r.encode(w.result())
-		if err != nil {
-			failed[w.key()] = err
-			continue
+		value, encoded := values[w.verdict()]
+		if _, again := r.unencoded[w.key()]; !encoded || again {
+			if value, err = r.encode(w.result()); err != nil {
+				failed[w.key()] = err
+				r.unencoded[w.key()] = struct{}{}
+				continue
+			}
+			delete(r.unencoded, w.key())
+			values[w.verdict()] = value
 		}
-		derived = append(derived, store.StatusWrite{Key: w.key(), Value: value, SpecRevision: w.specRevision})
+		derived = append(derived, store.StatusWrite{Key: w.key(), Value: value, SpecRevision: w.specRevision, History: record(w, value)})
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(r.command.ctx, cancel)() //nolint:contextcheck // the end of the term cancels it as well
-	revision, err = r.derive(ctx, derived, parts, failed)
+	superseded := map[api.Key]bool{}
+	if err = nil; recorded {
+		err = r.recording.inputs(ctx, at, r.planner.fleet.Now())
+	}
+	if err == nil {
+		revision, err = r.derive(ctx, derived, parts, failed, superseded)
+	}
 	if err != nil && r.options.Standby {
 		r.standDown()
 		return 0, errStoodDown
@@ -56,11 +82,15 @@ func (r *loop) write(ctx context.Context, unwritten *unwritten) (revision int64,
 			return 0, nil
 		}
 	}
+	r.recording.wrote(slices.DeleteFunc(kept, func(key api.Key) bool { return failed[key] != nil || superseded[key] }), span{at.Revision(), revision})
 	logged := 0
 	for _, w := range batch {
 		err, refused := failed[w.key()]
 		if !refused {
 			unwritten.done(w.decision)
+			if !superseded[w.key()] {
+				w.queued().move = nil
+			}
 			r.metrics.decided(w)
 			continue
 		}
@@ -76,24 +106,29 @@ func (r *loop) write(ctx context.Context, unwritten *unwritten) (revision int64,
 		r.logger.Error("more decisions could not be written; they are retried", "decisions", more)
 	}
 	r.metrics.writing.Observe(time.Since(begin).Seconds())
+	r.traces.wrote(begin, batch)
 	return revision, nil
 }
 
-// maxNamed is how many objects that cannot be written are named.
+// maxNamed is the number of objects listed as unwritable.
 const maxNamed = 20
 
-// derive writes statuses, and parts of statuses that others write as well, and notes those
-// that failed. A conflict is no failure: the spec has changed or gone, and that change is
-// on its way here and leads to another decision. The error is that of a store that belongs
-// to somebody else.
-func (r *loop) derive(ctx context.Context, writes []store.StatusWrite, parts []fleet.PartWrite, failed map[api.Key]error) (latest int64, err error) {
+// derive writes statuses, and parts of statuses that others write as well, and records failures. A conflict is not a
+// failure: the spec has been changed or deleted, and that change will arrive and cause a new decision, which supersedes
+// the one that was not written. It returns an error if another server has taken over the store.
+func (r *loop) derive(ctx context.Context, writes []store.StatusWrite, parts []fleet.PartWrite, failed map[api.Key]error, superseded map[api.Key]bool) (latest int64, err error) {
 	note := func(revision int64, err error, keys iter.Seq[api.Key]) error {
 		latest = max(latest, revision)
 		var some *store.DeriveError
 		var conflict *store.ConflictError
+		if errors.As(err, &conflict) {
+			for _, c := range conflict.Conflicts {
+				superseded[c.Key] = true
+			}
+		}
 		switch {
 		case errors.Is(err, store.ErrFenced):
-			// It is true of every write, whichever of them met it first.
+			// This applies to every write, whichever detects it first.
 			return store.ErrFenced
 		case errors.As(err, &some):
 			maps.Copy(failed, some.Failed)
@@ -119,7 +154,7 @@ func (r *loop) derive(ctx context.Context, writes []store.StatusWrite, parts []f
 	return latest, nil
 }
 
-// encode is the value of the status of an object. The error may be a *fault.Panic.
+// encode returns the encoded status of an object. The error may be a *fault.Panic.
 func (r *loop) encode(object api.Object) (value []byte, err error) {
 	err = r.faults.Do(api.KeyOf(object).String(), func() (err error) {
 		value, err = r.options.Codec.EncodeStatus(object)

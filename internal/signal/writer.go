@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
+	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
@@ -27,19 +29,34 @@ type Codec interface {
 	EncodeStatus(object api.Object) ([]byte, error)
 }
 
+// Record returns what the history has of a change of what was observed of an object; nil if it is nothing.
+type Record func(before, after api.Object, now time.Time) ([]byte, error)
+
 // writer stores the observations of the collector and the monitor.
 type writer struct {
 	fleet   *fleet.Fleet
 	store   Store
 	batcher Batcher
 	codec   Codec
+	record  Record // nil = nothing is recorded
+	now     func() time.Time
+	logger  *slog.Logger
 }
 
 // WriteAll implements collect.Writer.
 func (w writer) WriteAll(ctx context.Context, writes []status.Write) (int64, error) {
 	failed := map[api.Key]error{}
 	encoded := make([]store.StatusWrite, 0, len(writes))
+	var providers []fleet.PartWrite
 	for _, write := range writes {
+		if provider, ok := write.Object.(*api.MetricsProvider); ok && w.record != nil {
+			providers = append(providers, w.part(write, func(stored api.Object) {
+				if p, ok := stored.(*api.MetricsProvider); ok {
+					p.Status = provider.Status
+				}
+			}))
+			continue
+		}
 		one, err := w.encode(write)
 		if err != nil {
 			failed[api.KeyOf(write.Object)] = err
@@ -47,13 +64,28 @@ func (w writer) WriteAll(ctx context.Context, writes []status.Write) (int64, err
 		}
 		encoded = append(encoded, one)
 	}
-	revision, err := w.store.Derive(ctx, encoded)
-	stale, other := split(err)
-	var some *store.DeriveError
-	if errors.As(other, &some) {
-		maps.Copy(failed, some.Failed)
-	} else if other != nil {
-		return revision, other
+	var revision int64
+	var stale []api.Key
+	wrote := func(shown int64, err error) error {
+		revision = max(revision, shown)
+		keys, other := split(err)
+		stale = append(stale, keys...)
+		if some, ok := errors.AsType[*store.DeriveError](other); ok {
+			maps.Copy(failed, some.Failed)
+			return nil
+		}
+		return other
+	}
+	if len(encoded) > 0 {
+		if err := wrote(w.store.Derive(ctx, encoded)); err != nil {
+			return revision, err
+		}
+	}
+	if len(providers) > 0 {
+		// As parts, so that what is recorded is the difference from what is stored.
+		if err := wrote(w.fleet.PutParts(ctx, providers, w.codec.EncodeStatus, w.store.Derive)); err != nil {
+			return revision, err
+		}
 	}
 	var errs []error
 	if len(stale) > 0 {
@@ -81,15 +113,30 @@ func (w writer) WriteOne(ctx context.Context, write status.Write) (int64, error)
 // writeObserved stores what was observed of a cluster. The rest of its status is decided,
 // and not for the signals to write.
 func (w writer) writeObserved(ctx context.Context, observed *api.Cluster, specRevision int64) (int64, error) {
-	part := fleet.PartWrite{Key: api.KeyOf(observed), SpecRevision: specRevision, Lay: func(stored api.Object) {
+	part := w.part(status.Write{Object: observed, SpecRevision: specRevision}, func(stored api.Object) {
 		if c, ok := stored.(*api.Cluster); ok {
 			c.Status.TakeObserved(&observed.Status)
 		}
-	}}
+	})
 	revision, err := w.fleet.PutParts(ctx, []fleet.PartWrite{part}, w.codec.EncodeStatus, func(ctx context.Context, writes []store.StatusWrite) (int64, error) {
 		return w.batcher.Submit(ctx, writes[0])
 	})
 	return revision, translate(err)
+}
+
+// part returns a write of a part of a status, with what notifications tell of it.
+func (w writer) part(write status.Write, lay func(stored api.Object)) fleet.PartWrite {
+	part := fleet.PartWrite{Key: api.KeyOf(write.Object), SpecRevision: write.SpecRevision, Lay: lay}
+	if w.record != nil {
+		part.Record = func(before, after api.Object) []byte {
+			record, err := w.record(before, after, w.now())
+			if err != nil {
+				w.logger.Error("notifications are not told of a change", "object", part.Key.String(), "error", err)
+			}
+			return record
+		}
+	}
+	return part
 }
 
 func (w writer) encode(write status.Write) (store.StatusWrite, error) {

@@ -3,6 +3,7 @@ package store
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -43,12 +44,20 @@ type BackupMeta struct {
 	StoreVersion string `json:"store_version"`
 }
 
+// backups backs up the store.
+type backups struct {
+	etcd      *connection
+	snapshots *snapshots
+	room      *room
+	options   *Options
+}
+
 // Backup writes a consistent snapshot while the store remains in use: a tar archive of meta.json,
 // the etcd snapshot and their SHA-256 sums. Secrets in it are encrypted as in the store; the key
 // file is not included.
-func (s *Store) Backup(ctx context.Context, w io.Writer) error {
-	dir := s.options.DataDir // "" = the default directory for temporary files
-	if s.lowSpace() {
+func (b *backups) Backup(ctx context.Context, w io.Writer) error {
+	dir := b.options.DataDir // "" = the default directory for temporary files
+	if b.room.lowSpace() {
 		dir = ""
 	}
 	spool, err := os.CreateTemp(dir, "backup-*.db")
@@ -57,15 +66,11 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 	}
 	defer os.Remove(spool.Name())
 	defer spool.Close()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(s.dead, func() { cancel(context.Cause(s.dead)) })() //nolint:contextcheck // the member's lifetime, not the caller's
-	meta, sum, err := s.snapshot(ctx, spool)
+	ctx, end := b.etcd.failure.bound(ctx)
+	defer end()
+	meta, sum, err := b.snapshot(ctx, spool)
 	if err != nil {
-		if s.dead.Err() != nil {
-			err = context.Cause(s.dead) //nolint:contextcheck // the member's lifetime
-		}
-		return fmt.Errorf("back up: %w", err)
+		return fmt.Errorf("back up: %w", cmp.Or(b.etcd.failure.cause(), err))
 	}
 	if err := writeArchive(w, spool, meta, sum); err != nil {
 		return fmt.Errorf("back up: %w", err)
@@ -75,18 +80,16 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 
 // snapshot streams the database to a file, so that its size and revision are known before the
 // archive is started.
-func (s *Store) snapshot(ctx context.Context, spool *os.File) (BackupMeta, string, error) {
-	meta := BackupMeta{Format: backupFormat, CreatedAt: s.options.Now().UTC(), ClusterID: s.Info().ClusterID}
-	resp, err := s.client.SnapshotWithVersion(ctx)
-	if err != nil {
-		return meta, "", classify(err, false)
-	}
-	defer resp.Snapshot.Close()
+func (b *backups) snapshot(ctx context.Context, spool *os.File) (BackupMeta, string, error) {
+	meta := BackupMeta{Format: backupFormat, CreatedAt: b.options.Now().UTC(), ClusterID: b.etcd.cluster()}
 	hash := sha256.New()
-	if meta.SizeBytes, err = io.Copy(io.MultiWriter(spool, hash), resp.Snapshot); err != nil {
+	var err error
+	if meta.StoreVersion, err = b.snapshots.write(ctx, io.MultiWriter(spool, hash)); err != nil {
 		return meta, "", err
 	}
-	meta.StoreVersion = resp.Version
+	if meta.SizeBytes, err = spool.Seek(0, io.SeekCurrent); err != nil {
+		return meta, "", err
+	}
 	err = withSnapshots(func(snapshots snapshot.Manager) error {
 		status, err := snapshots.Status(spool.Name())
 		meta.Revision, meta.Keys = status.Revision, status.TotalKey

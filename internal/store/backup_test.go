@@ -19,7 +19,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// backup makes a store with some history and returns its backup.
+// backup creates a store with some history and returns its backup.
 func backup(t *testing.T) (archive []byte, revision int64) {
 	t.Helper()
 	s := open(t)
@@ -37,12 +37,12 @@ func backup(t *testing.T) (archive []byte, revision int64) {
 		t.Fatal(err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(s.options.DataDir, "backup-*")); len(left) > 0 {
-		t.Fatalf("left behind: %v", left)
+		t.Fatalf("files left: %v", left)
 	}
 	return out.Bytes(), revision
 }
 
-func TestRestoredStoreGoesOn(t *testing.T) {
+func TestRestoredStoreContinues(t *testing.T) {
 	t.Parallel()
 	archive, revision := backup(t)
 	dir := filepath.Join(t.TempDir(), "new")
@@ -64,26 +64,26 @@ func TestRestoredStoreGoesOn(t *testing.T) {
 		t.Fatalf("%d specs, %d statuses, %v", specs, derived, err)
 	}
 	if now < revision+revisionBump {
-		t.Fatalf("the revision is %d, it was %d: a client could take an old one for a new one", now, revision)
+		t.Fatalf("the revision is %d, previously %d: clients could confuse old revisions with new ones", now, revision)
 	}
 	if batch := next(t, s.Watch(ctx, revision)); !errors.Is(batch.Err, ErrCompacted) {
-		t.Fatalf("a watch from before the restore: %+v", batch)
+		t.Fatalf("watch from before the restore: got %+v, want ErrCompacted", batch)
 	}
 	spec, _, err := s.Read(ctx, placement(4))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Commit(ctx, Write{Key: placement(4), Value: []byte("new"), Expect: spec.ModRevision}); err != nil {
-		t.Fatalf("compare-and-set after the restore: %v", err)
+		t.Fatalf("compare-and-swap after the restore: %v", err)
 	}
 	if err := Restore(ctx, bytes.NewReader(archive), t.TempDir()); err != nil {
-		t.Fatalf("a backup restores more than once: %v", err)
+		t.Fatalf("second restore of a backup: %v", err)
 	}
-	// Its history is compacted past where it began, and it is backed up and restored again.
+	// Compact the history beyond its start, then back up and restore again.
 	if now, err = s.Commit(ctx, Write{Key: placement(5), Value: []byte("newer"), Expect: Any}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.client.Compact(ctx, now, clientv3.WithCompactPhysical()); err != nil {
+	if _, err := s.etcd.client.Compact(ctx, now, clientv3.WithCompactPhysical()); err != nil {
 		t.Fatal(err)
 	}
 	closeStore(t, s)
@@ -98,13 +98,13 @@ func TestRestoredStoreGoesOn(t *testing.T) {
 	}
 	restored := open(t, func(o *Options) { o.DataDir = again })
 	if spec, _, err := restored.Read(ctx, placement(5)); err != nil || spec.ModRevision != now {
-		t.Fatalf("restored again: %v, %v", spec, err)
+		t.Fatalf("restored twice: got %v, %v", spec, err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := Restore(ctx, bytes.NewReader(archive), dir); !errors.Is(err, errNotEmpty) {
-		t.Fatalf("over an existing store: %v", err)
+		t.Fatalf("restore over an existing store: error %v, want errNotEmpty", err)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestBackupDescribesItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	if meta.Format != 1 || meta.Revision != revision || meta.SizeBytes == 0 || meta.ClusterID == "" || meta.CreatedAt.IsZero() {
-		t.Fatalf("meta %+v, the last revision is %d", meta, revision)
+		t.Fatalf("meta %+v, want revision %d", meta, revision)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestDamagedBackupIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			if err := Restore(timeout(t), bytes.NewReader(content), dir); !errors.Is(err, errBadBackup) {
-				t.Fatalf("error %v", err)
+				t.Fatalf("error %v, want errBadBackup", err)
 			}
 			entries, err := os.ReadDir(dir)
 			if err != nil {
@@ -155,7 +155,7 @@ func TestDamagedBackupIsRefused(t *testing.T) {
 			}
 			for _, entry := range entries {
 				if entry.Name() != "LOCK" {
-					t.Errorf("left behind: %s", entry.Name())
+					t.Errorf("file left: %s", entry.Name())
 				}
 			}
 		})
@@ -188,12 +188,12 @@ func TestRestoreEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := Restore(ctx, bytes.NewReader(archive), t.TempDir()); !errors.Is(err, context.Canceled) {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v, want Canceled", err)
 	}
 }
 
-// A backup taken while writes go on holds everything acknowledged before it
-// began, and a whole number of transactions.
+// A backup taken during writes contains everything that was acknowledged before it started, and only whole
+// transactions.
 func TestBackupUnderWrites(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -248,27 +248,66 @@ func TestBackupUnderWrites(t *testing.T) {
 		}
 		var n int
 		if _, err := fmt.Sscan(string(a.Value), &n); err != nil || n < before[w] || string(a.Value) != string(b.Value) {
-			t.Fatalf("writer %d: %s and %s in the backup, %d acknowledged before", w, a.Value, b.Value, before[w])
+			t.Fatalf("writer %d: %s and %s in the backup, but %d was acknowledged before", w, a.Value, b.Value, before[w])
 		}
 	}
 }
 
-// A member that has died may keep its locks for ever. A backup of it ends all the
-// same, and says what the member died of.
-func TestABackupEndsWithTheMember(t *testing.T) {
+// A store that is closed during a backup waits until nothing reads the database any more, and the backup fails.
+func TestCloseDuringABackup(t *testing.T) {
+	s := open(t)
+	for i := range 20 {
+		put(t, s, placement(i), strings.Repeat(fmt.Sprint(i), 100_000/len(fmt.Sprint(i))))
+	}
+	reading := make(chan struct{})
+	stalled, release := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.snapshots.write(t.Context(), writerFunc(func(p []byte) (int, error) {
+			select {
+			case reading <- struct{}{}:
+				_, _ = stalled.Read(make([]byte, 1)) // until the store is being closed
+			default:
+			}
+			return len(p), nil
+		}))
+		done <- err
+	}()
+	<-reading
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close() }()
+	<-s.ctx.Done()
+	_ = release.Close()
+	if err := <-done; !errors.Is(err, errClosed) {
+		t.Errorf("the backup ended with %v, want that the store is closed", err)
+	}
+	if err := <-closed; err != nil {
+		t.Fatal(err)
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (w writerFunc) Write(p []byte) (int, error) { return w(p) }
+
+// A member that has died may hold its locks forever. A backup of it still ends, and returns the member's error.
+func TestBackupEndsWhenTheMemberDies(t *testing.T) {
 	s := open(t, func(o *Options) { o.Fatal = func(error) {} })
-	tx := s.member.Server.Backend().BatchTx()
+	tx := s.embedded.member.Server.Backend().BatchTx()
 	tx.LockOutsideApply()
-	defer tx.Unlock()
+	defer func() {
+		tx.Unlock()
+		s.snapshots.wait() // the test goes on after the death of the member, a server does not
+	}()
 	done := make(chan error, 1)
 	go func() { done <- s.Backup(t.Context(), io.Discard) }()
-	s.fatal(errors.New("no space left on device"))
+	s.failure.fatal(errors.New("no space left on device"))
 	select {
 	case err := <-done:
 		if err == nil || err.Error() != "back up: no space left on device" {
 			t.Fatalf("the backup ended with %v", err)
 		}
-	case <-time.After(time.Minute):
-		t.Fatal("the backup of a dead member does not end")
+	case <-time.After(eventually.Limit):
+		t.Fatal("the backup of a dead member does not return")
 	}
 }

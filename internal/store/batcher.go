@@ -3,8 +3,10 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // maxBatch is the number of status writes that a Batcher passes to the store at once: as many as
@@ -14,7 +16,8 @@ const maxBatch = maxDeriveWrites * maxDeriveConcurrent
 // Batcher combines single status writes of many goroutines into few transactions: writes that
 // arrive during a transaction go into the next one.
 type Batcher struct {
-	store   *Store
+	deriver *deriver
+	timeout time.Duration // of a transaction
 	queue   chan submission
 	stopped chan struct{}
 }
@@ -26,7 +29,7 @@ type submission struct {
 
 // NewBatcher returns a batcher. Submit works only while Run is running.
 func NewBatcher(s *Store) *Batcher {
-	return &Batcher{store: s, queue: make(chan submission, maxBatch), stopped: make(chan struct{})}
+	return &Batcher{deriver: s.deriver, timeout: s.options.RequestTimeout, queue: make(chan submission, maxBatch), stopped: make(chan struct{})}
 }
 
 // Run writes what is submitted until ctx is done. It may be called once.
@@ -53,7 +56,7 @@ func (b *Batcher) Run(ctx context.Context) error {
 		for i, sub := range batch {
 			writes[i] = sub.write
 		}
-		for i, o := range b.store.derive(ctx, writes) {
+		for i, o := range b.deriver.derive(ctx, writes) {
 			batch[i].done <- o
 		}
 		if ctx.Err() != nil {
@@ -93,11 +96,23 @@ func distinct(batch []submission) (now, later []submission) {
 // changed. If ctx is done first, or the store takes longer than two transactions may, the write may
 // still happen, and the error is ErrUncertain.
 func (b *Batcher) Submit(ctx context.Context, write StatusWrite) (int64, error) {
+	within, span := tracing.Start(ctx, "store derive")
+	revision, err := b.submit(within, write)
+	if span.Recording() && err == nil {
+		span.Object(string(write.Key.Kind), write.Key.Namespace, write.Key.Name)
+		ended(span, 1, revision)
+		b.deriver.tracer.Caused(ctx, revision)
+	}
+	span.End(err)
+	return revision, err
+}
+
+func (b *Batcher) submit(ctx context.Context, write StatusWrite) (int64, error) {
 	if err := checkStatusWrite(write); err != nil {
 		return 0, err
 	}
 	// One for earlier submissions, one for this write.
-	ctx, cancel := context.WithTimeout(ctx, 2*b.store.options.RequestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*b.timeout)
 	defer cancel()
 	sub := submission{write, make(chan outcome, 1)}
 	select {

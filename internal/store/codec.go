@@ -23,7 +23,7 @@ var ErrDamaged = errors.New("the stored data is damaged")
 // writes the text of a secret, encrypted. It is safe for concurrent use.
 type Codec struct {
 	sealer  *sealer
-	sharing jsonv2.Options
+	sharing sharing
 }
 
 // NewCodec returns a codec that encrypts secrets with a 32-byte key; see readKeyFile.
@@ -46,16 +46,28 @@ func OpenCodec(keyFile string) (*Codec, error) {
 
 // specDocument is the JSON of a Spec part.
 type specDocument struct {
-	Metadata api.Metadata      `json:"metadata"`
+	Metadata storedMetadata    `json:"metadata"`
 	Spec     any               `json:"spec"`
 	Sealed   map[string]string `json:"sealed,omitempty"`
 }
 
+// storedMetadata is metadata with what the JSON of the API does not show. Servers of an earlier version
+// ignore it.
+type storedMetadata struct {
+	api.Metadata
+	WrittenBy *api.HistoryActor `json:"written_by,omitempty"`
+}
+
+// documentOf returns the JSON of a Spec part. The resource version is the revision of the value, not part of it.
+func documentOf(object api.Object) specDocument {
+	metadata := *object.Meta()
+	metadata.ResourceVersion = ""
+	return specDocument{Metadata: storedMetadata{metadata, metadata.WrittenBy}, Spec: object.SpecPart()}
+}
+
 // EncodeSpec returns the value of the user-written part of an object.
 func (c *Codec) EncodeSpec(object api.Object) ([]byte, error) {
-	document := specDocument{Metadata: *object.Meta(), Spec: object.SpecPart()}
-	// The resource version is the value's revision, not part of the value.
-	document.Metadata.ResourceVersion = ""
+	document := documentOf(object)
 	key := api.KeyOf(object)
 	if secrets := object.Secrets(); len(secrets) > 0 {
 		document.Sealed = make(map[string]string, len(secrets))
@@ -70,6 +82,16 @@ func (c *Codec) EncodeSpec(object api.Object) ([]byte, error) {
 	return value, nil
 }
 
+// EncodeInputs returns the values of both parts of an object for the history of what decisions were made on. They can
+// be decoded as those of the store, but hold no secrets, not even encrypted ones.
+func (c *Codec) EncodeInputs(object api.Object) (spec, status []byte, err error) {
+	if spec, err = jsonform.Marshal(documentOf(object)); err != nil {
+		return nil, nil, fmt.Errorf("encode %s: %w", api.KeyOf(object), err)
+	}
+	status, err = c.EncodeStatus(object)
+	return spec, status, err
+}
+
 // DecodeSpec decodes the user-written part of an object of a kind. The status of the result is
 // empty.
 func (c *Codec) DecodeSpec(kind api.Kind, value []byte) (api.Object, error) {
@@ -79,7 +101,7 @@ func (c *Codec) DecodeSpec(kind api.Kind, value []byte) (api.Object, error) {
 	}
 	object := info.New()
 	// Fields added by a later version are ignored.
-	if err := jsonv2.Unmarshal(value, object, c.sharing); err != nil {
+	if err := jsonv2.Unmarshal(value, object, c.sharing.options); err != nil {
 		return nil, fmt.Errorf("%w: object of kind %s: %w", ErrDamaged, kind, err)
 	}
 	// Fields added by a later version get their defaults.
@@ -165,7 +187,7 @@ func (c *Codec) DecodeStatus(object api.Object, value []byte) error {
 	reflect.ValueOf(status).Elem().SetZero()
 	value, err := unpack(value)
 	if err == nil {
-		err = jsonv2.Unmarshal(value, status, c.sharing)
+		err = c.sharing.decodeStatus(value, status)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: status of %s: %w", ErrDamaged, api.KeyOf(object), err)

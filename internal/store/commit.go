@@ -8,6 +8,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // Any is the Expect of a write without precondition.
@@ -27,6 +28,8 @@ type Write struct {
 	Expect int64
 	// CheckOnly only compares: the other writes happen only if this part is at Expect.
 	CheckOnly bool
+	// History is a record of the decision that the write makes or ends, as in StatusWrite.
+	History []byte
 }
 
 // partKey identifies a stored value.
@@ -35,19 +38,49 @@ type partKey struct {
 	part Part
 }
 
+// writer writes what users change.
+type writer struct {
+	transactor *transactor
+	envelopes  *envelopes
+	historian  *historian
+	tracer     *tracing.Tracer
+}
+
 // Commit makes all writes in one transaction, or none, and returns its revision. It returns a
 // *ConflictError with every failed comparison. Deleting a Spec part also deletes its Status part
 // and, for a cluster, all objects that belong to the cluster, so that a later object of the same
 // name starts afresh.
-func (s *Store) Commit(ctx context.Context, writes ...Write) (int64, error) {
-	plan, err := s.envelopes.planCommit(writes)
+func (w *writer) Commit(ctx context.Context, writes ...Write) (int64, error) {
+	within, span := tracing.Start(ctx, "store commit")
+	revision, err := w.commit(within, writes)
+	if span.Recording() && err == nil {
+		span.Object(string(writes[0].Key.Kind), writes[0].Key.Namespace, writes[0].Key.Name)
+		ended(span, len(writes), revision)
+		w.tracer.Caused(ctx, revision)
+	}
+	span.End(err)
+	return revision, err
+}
+
+// ended describes a transaction that was made.
+func ended(span tracing.Span, objects int, revision int64) {
+	span.Text("db.system.name", "etcd")
+	span.Number(tracing.ObjectsKey, int64(objects))
+	span.Number(tracing.RevisionKey, revision)
+}
+
+func (w *writer) commit(ctx context.Context, writes []Write) (int64, error) {
+	plan, err := w.envelopes.planCommit(writes)
 	if err != nil {
 		return 0, err
 	}
-	if plan.grows && s.overQuota.Load() {
-		return 0, fmt.Errorf("%w: the objects use more than %d %% of its quota of %d MiB; delete some", ErrFull, quotaStopPercent, s.options.QuotaBytes/mebibyte)
+	w.addRecords(plan, writes)
+	if plan.grows {
+		if err := w.transactor.room.quotaLeft(); err != nil {
+			return 0, err
+		}
 	}
-	resp, err := s.commit(ctx, plan.bytes, plan.grows, func(t clientv3.Txn) clientv3.Txn {
+	resp, err := w.transactor.commit(ctx, plan.bytes, plan.grows, func(t clientv3.Txn) clientv3.Txn {
 		return t.If(plan.ifs...).Then(plan.thens...).Else(plan.elses...)
 	})
 	if err != nil {
@@ -63,6 +96,23 @@ func (s *Store) Commit(ctx context.Context, writes ...Write) (int64, error) {
 		}
 	}
 	return 0, newConflictError(conflicts)
+}
+
+// addRecords adds the records of the decisions that writes make or end. Like the rest of the history, they
+// do not count as growth: a deletion must be possible when the store is full.
+func (w *writer) addRecords(plan *commitPlan, writes []Write) {
+	var records [][]byte
+	for i := range writes {
+		if record := writes[i].History; record != nil {
+			records = append(records, record)
+		}
+	}
+	if len(records) == 0 {
+		return
+	}
+	put := w.envelopes.put(historyPrefix+w.historian.HistoryKey(HistoryLog), joinRecords(records))
+	plan.thens = append(plan.thens, put)
+	plan.bytes += len(put.KeyBytes()) + len(put.ValueBytes())
 }
 
 // commitPlan is a commit as etcd operations.

@@ -43,8 +43,8 @@ func compress(into, value []byte) []byte {
 
 var errTooLong = errors.New("it is longer than any value")
 
-// decompress is the inverse of compress.
-func decompress(packed []byte) ([]byte, error) {
+// decompress is the inverse of compress. The value is in the memory of room if it is large enough.
+func decompress(room, packed []byte) ([]byte, error) {
 	if len(packed) == 0 || packed[0] == 0 || int(packed[0]) > len(dictionaries) {
 		return nil, fmt.Errorf("this program does not know how it is compressed: use a newer program")
 	}
@@ -54,7 +54,7 @@ func decompress(packed []byte) ([]byte, error) {
 	} else if n > maxCompressed {
 		return nil, errTooLong
 	}
-	value, err := dictionaries[packed[0]-1].Decode(nil, block)
+	value, err := dictionaries[packed[0]-1].Decode(room[:cap(room)], block)
 	if err != nil {
 		return nil, fmt.Errorf("decompress: %w", err)
 	}

@@ -1,9 +1,39 @@
 package store
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 )
+
+// freshness tracks how far a reader may be behind the store.
+type freshness struct {
+	currency
+
+	etcd  *connection
+	clock clock
+}
+
+// Revision returns the current revision of the store, read linearizably.
+func (f *freshness) Revision(ctx context.Context) (int64, error) {
+	at := f.clock.now()
+	resp, err := f.etcd.get(ctx, f.etcd.options.RequestTimeout, epochKey, clientv3.WithCountOnly())
+	if err != nil {
+		return 0, fmt.Errorf("read the revision of the store: %w", err)
+	}
+	f.prove(at, resp.Header.Revision)
+	return resp.Header.Revision, nil
+}
+
+// Age returns how long ago the store was last known to have nothing newer than a revision. A copy
+// of the store at that revision is at most this old.
+func (f *freshness) Age(revision int64) time.Duration {
+	return time.Duration(f.clock.now() - f.provenAt(revision))
+}
 
 // proof says that the store had nothing newer than a revision at some time.
 type proof struct{ at, revision int64 }
@@ -12,8 +42,8 @@ type proof struct{ at, revision int64 }
 // are many only while the watch is behind.
 const maxProofs = 64
 
-// currency tracks how long the store may have been ahead of a reader. Times are those of the
-// guard's clock.
+// currency tracks how long the store may have been ahead of a reader. Times are those of a
+// clock.
 type currency struct {
 	mu sync.Mutex
 	// pending is ordered by time and revision.

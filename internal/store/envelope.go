@@ -63,6 +63,15 @@ func (e *envelopes) put(key string, value []byte) clientv3.Op {
 	return enclose(key, value)
 }
 
+// putAgain writes the value of an earlier put under another key.
+func putAgain(key string, earlier clientv3.Op) clientv3.Op {
+	packed := slices.Clone(earlier.ValueBytes())
+	if _, covered, ok := splitEnvelope(packed); ok {
+		binary.BigEndian.PutUint32(packed[1:], checksum([]byte(key), covered...))
+	}
+	return putBytes(key, packed)
+}
+
 // scratches is the room to compress in: that of a value is several times what it takes
 // once it is compressed.
 var scratches = sync.Pool{New: func() any { return new([]byte) }}
@@ -99,8 +108,9 @@ func splitEnvelope(v []byte) (sum uint32, covered [][]byte, ok bool) {
 	return binary.BigEndian.Uint32(v[1:]), covered, true
 }
 
-// openEnvelope returns the value in an envelope.
-func openEnvelope(kv *mvccpb.KeyValue) ([]byte, error) {
+// openEnvelope returns the value in an envelope. If it has to be decompressed, room holds it, and
+// grows as necessary; if room is nil, it gets memory of its own.
+func openEnvelope(kv *mvccpb.KeyValue, room *[]byte) ([]byte, error) {
 	v := kv.Value
 	if len(v) == 0 || v[0] != envelopeMark && v[0] != compressedMark {
 		return nil, errNoEnvelope
@@ -109,14 +119,24 @@ func openEnvelope(kv *mvccpb.KeyValue) ([]byte, error) {
 	case !ok || sum != checksum(kv.Key, covered...):
 		return nil, errWrongChecksum
 	case v[0] == compressedMark:
-		return decompress(v[envelopeHead:])
+		if room == nil {
+			room = new([]byte)
+		}
+		value, err := decompress(*room, v[envelopeHead:])
+		if cap(value) > cap(*room) {
+			*room = value
+		}
+		return value, err
 	}
 	return v[envelopeHead:], nil
 }
 
 // open returns the value that was put under a key.
-func (e *envelopes) open(kv *mvccpb.KeyValue) ([]byte, error) {
-	value, err := openEnvelope(kv)
+func (e *envelopes) open(kv *mvccpb.KeyValue) ([]byte, error) { return e.openIn(nil, kv) }
+
+// openIn is open with room for the value: see openEnvelope.
+func (e *envelopes) openIn(room *[]byte, kv *mvccpb.KeyValue) ([]byte, error) {
+	value, err := openEnvelope(kv, room)
 	if errors.Is(err, errNoEnvelope) && kv.ModRevision < e.since && len(kv.Value) > 0 {
 		return kv.Value, nil
 	}
@@ -124,13 +144,16 @@ func (e *envelopes) open(kv *mvccpb.KeyValue) ([]byte, error) {
 }
 
 // toRecord converts a key-value pair of etcd to a record.
-func (e *envelopes) toRecord(kv *mvccpb.KeyValue) (Record, error) {
+func (e *envelopes) toRecord(kv *mvccpb.KeyValue) (Record, error) { return e.toRecordIn(nil, kv) }
+
+// toRecordIn is toRecord with room for the value: see openEnvelope.
+func (e *envelopes) toRecordIn(room *[]byte, kv *mvccpb.KeyValue) (Record, error) {
 	key, part, err := parseKey(kv.Key)
 	if err != nil {
 		return Record{}, err
 	}
 	record := Record{Key: key, Part: part, CreateRevision: kv.CreateRevision, ModRevision: kv.ModRevision}
-	if record.Value, err = e.open(kv); err != nil {
+	if record.Value, err = e.openIn(room, kv); err != nil {
 		record.Damage = fmt.Errorf("%w: the %s of %s, written at revision %d: %w", ErrDamaged, part, key, kv.ModRevision, err)
 		record.Value = []byte{} // neither deleted nor decodable
 	}

@@ -9,9 +9,8 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 )
 
-// What etcd refuses was not written; of everything else nobody knows, and the
-// caller must not repeat it.
-func TestEveryErrorOfEtcdHasAMeaning(t *testing.T) {
+// If etcd rejects a write, it was not written. After any other error it is unknown, and the caller must not repeat it.
+func TestEtcdErrorsAreClassified(t *testing.T) {
 	cases := []struct {
 		err         error
 		write, read error
@@ -36,13 +35,13 @@ func TestEveryErrorOfEtcdHasAMeaning(t *testing.T) {
 			got := classify(fmt.Errorf("wrapped: %w", c.err), write)
 			for _, kind := range kinds {
 				if errors.Is(got, kind) != errors.Is(want, kind) {
-					t.Errorf("%v, write %v: %v, want %v", c.err, write, got, want)
+					t.Errorf("classify(%v, %v) = %v, want %v", c.err, write, got, want)
 				}
 			}
 		}
 	}
 	if classify(nil, true) != nil {
-		t.Error("no error became one")
+		t.Error("classify(nil, true) is not nil")
 	}
 }
 

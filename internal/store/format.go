@@ -81,16 +81,16 @@ func parseSince(value []byte, otherwise int64) int64 {
 }
 
 // readFormat returns the format of the store. It fails for a store of a newer program.
-func (s *Store) readFormat(ctx context.Context) (format, error) {
-	resp, err := s.client.Txn(ctx).Then(clientv3.OpGet(formatKey), clientv3.OpGet(sinceKey)).Commit()
+func (e *envelopes) readFormat(ctx context.Context, etcd *connection) (format, error) {
+	resp, err := etcd.client.Txn(ctx).Then(clientv3.OpGet(formatKey), clientv3.OpGet(sinceKey)).Commit()
 	if err != nil {
 		return format{}, fmt.Errorf("read the format of the store: %w", classify(err, false))
 	}
-	s.clusterID = resp.Header.ClusterId
-	s.sawRevision(resp.Header.Revision)
+	etcd.clusterID = resp.Header.ClusterId
+	etcd.sawRevision(resp.Header.Revision)
 	number, since := resp.Responses[0].GetResponseRange().GetKvs(), resp.Responses[1].GetResponseRange().GetKvs()
-	s.envelopes.since = noEnvelopes
-	s.envelopes.format.Store(0)
+	e.since = noEnvelopes
+	e.format.Store(0)
 	if len(number) == 0 {
 		return format{}, nil
 	}
@@ -98,22 +98,22 @@ func (s *Store) readFormat(ctx context.Context) (format, error) {
 	if known.number, err = parseFormat(string(number[0].Value)); err != nil {
 		return format{}, err
 	}
-	s.envelopes.since = sinceFormat(number[0])
+	e.since = sinceFormat(number[0])
 	if len(since) > 0 {
-		value, err := openEnvelope(since[0])
-		s.envelopes.since = parseSince(value, number[0].ModRevision)
+		value, err := openEnvelope(since[0], nil)
+		e.since = parseSince(value, number[0].ModRevision)
 		if err != nil {
-			s.options.Logger.Error("the record of when values got their checksums is damaged; older values without one are taken as they are", "error", err)
-			_, _ = s.client.Do(ctx, enclose(sinceKey, strconv.AppendInt(nil, s.envelopes.since, 10))) // otherwise the next start does it
+			etcd.options.Logger.Error("the record of when values got their checksums is damaged; older values without one are taken as they are", "error", err)
+			_, _ = etcd.client.Do(ctx, enclose(sinceKey, strconv.AppendInt(nil, e.since, 10))) // otherwise the next start does it
 		}
 	}
-	s.envelopes.format.Store(int64(known.number))
+	e.format.Store(int64(known.number))
 	return known, nil
 }
 
 // sawFormat adopts a format that another server may have started to use. It returns an error if
 // this program does not know it.
-func (s *Store) sawFormat(kvs []*mvccpb.KeyValue) error {
+func (e *envelopes) sawFormat(kvs []*mvccpb.KeyValue) error {
 	if len(kvs) == 0 {
 		return nil
 	}
@@ -124,7 +124,7 @@ func (s *Store) sawFormat(kvs []*mvccpb.KeyValue) error {
 	case number > formatVersion:
 		return newerFormat(number)
 	}
-	s.envelopes.format.Store(int64(number))
+	e.format.Store(int64(number))
 	return nil
 }
 
@@ -139,14 +139,14 @@ func (e *envelopes) putFormat(number int) []clientv3.Op {
 
 // beginFormat sets the format that the store has after opening, unless another server was faster,
 // and returns the resulting one.
-func (s *Store) beginFormat(ctx context.Context, known format) (format, error) {
-	_, err := s.client.Txn(ctx).
+func (e *envelopes) beginFormat(ctx context.Context, etcd *connection, known format) (format, error) {
+	_, err := etcd.client.Txn(ctx).
 		If(clientv3.Compare(clientv3.ModRevision(formatKey), "=", known.revision)).
-		Then(s.envelopes.putFormat(known.opened())...).Commit()
+		Then(e.putFormat(known.opened())...).Commit()
 	if err != nil {
 		return format{}, fmt.Errorf("set the format of the store: %w", classify(err, true))
 	}
-	return s.readFormat(ctx)
+	return e.readFormat(ctx, etcd)
 }
 
 // parseFormat parses the number of a format that this program knows.

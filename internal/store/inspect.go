@@ -135,6 +135,21 @@ func (i *inspector) readMeta(_ string, page uint64, e element) error {
 	return nil
 }
 
+// previous returns the revision that the next record follows. Where the history is complete, each
+// change follows the previous one.
+func (i *inspector) previous() revision {
+	if i.last.main <= i.compacted {
+		return revision{max(i.compacted, 1), -1}
+	}
+	return i.last
+}
+
+// follows reports whether a revision is the next one after another; a negative sub means after all
+// of its main revision.
+func (r revision) follows(before revision) bool {
+	return r == revision{before.main + 1, 0} || before.sub >= 0 && r == revision{before.main, before.sub + 1}
+}
+
 // readRecord reads one version of one key.
 func (i *inspector) readRecord(bucket string, page uint64, e element) error {
 	if bucket != "key" {
@@ -146,16 +161,9 @@ func (i *inspector) readRecord(bucket string, page uint64, e element) error {
 		i.fatal("page %d: %q is not a revision", page, e.key)
 		return nil
 	}
-	// Where the history is complete, each change follows the previous one.
-	if r.main > i.compacted {
-		before := i.last
-		if before.main <= i.compacted {
-			before = revision{max(i.compacted, 1), -1}
-		}
-		if r != (revision{before.main, before.sub + 1}) && r != (revision{before.main + 1, 0}) || before.sub < 0 && r.main == before.main {
-			i.fatal("page %d: revision %d.%d follows on %d.%d", page, r.main, r.sub, before.main, max(before.sub, 0))
-			return nil
-		}
+	if before := i.previous(); r.main > i.compacted && !r.follows(before) {
+		i.fatal("page %d: revision %d.%d follows on %d.%d", page, r.main, r.sub, before.main, max(before.sub, 0))
+		return nil
 	}
 	i.last = r
 	kv, ok := parseKeyValue(e.value)
@@ -170,30 +178,42 @@ func (i *inspector) readRecord(bucket string, page uint64, e element) error {
 	case len(e.value) == 0 && r.sub == 0 && r.main <= i.scheduled:
 		// Where a restored store began. No compaction takes it away: to etcd it is the
 		// last version of the key "".
-	case tombstone, kv.ModRevision != r.main, kv.CreateRevision <= 0, kv.CreateRevision > kv.ModRevision, kv.Version <= 0, kv.Lease != 0 && !live, len(kv.Key) == 0:
+	case tombstone, !isSound(kv, r, live):
 		i.fatal("page %d: the record of revision %d%s is damaged", page, r.main, ofKey(kv))
 	case string(kv.Key) == formatKey:
 		i.since, i.begun = sinceFormat(kv), kv.ModRevision
 	case live: // deleted with its server
 	default:
-		// Whether a value may be without an envelope is known only at the end.
-		value, err := openEnvelope(kv)
-		if err == nil {
-			if string(kv.Key) == sinceKey {
-				i.since = parseSince(value, i.since)
-			}
-			return nil
-		}
-		if string(kv.Key) == sinceKey {
-			i.since = i.begun
-		}
-		own := &mvccpb.KeyValue{Key: bytes.Clone(kv.Key), ModRevision: kv.ModRevision}
-		if !errors.Is(err, errNoEnvelope) {
-			own.Value = bytes.Clone(kv.Value)
-		}
-		i.suspects = append(i.suspects, suspect{own, err})
+		i.readValue(kv)
 	}
 	return nil
+}
+
+// isSound reports whether a record can be one of a revision. live says that its key may be bound to
+// a lease.
+func isSound(kv *mvccpb.KeyValue, r revision, live bool) bool {
+	return kv.ModRevision == r.main && kv.CreateRevision > 0 && kv.CreateRevision <= kv.ModRevision && kv.Version > 0 &&
+		(kv.Lease == 0 || live) && len(kv.Key) > 0
+}
+
+// readValue checks a value. Whether it may be without an envelope is known only at the end.
+func (i *inspector) readValue(kv *mvccpb.KeyValue) {
+	value, err := openEnvelope(kv, nil)
+	isSince := string(kv.Key) == sinceKey
+	switch {
+	case err == nil && isSince:
+		i.since = parseSince(value, i.since)
+	case isSince:
+		i.since = i.begun
+	}
+	if err == nil {
+		return
+	}
+	own := &mvccpb.KeyValue{Key: bytes.Clone(kv.Key), ModRevision: kv.ModRevision}
+	if !errors.Is(err, errNoEnvelope) {
+		own.Value = bytes.Clone(kv.Value)
+	}
+	i.suspects = append(i.suspects, suspect{own, err})
 }
 
 func ofKey(kv *mvccpb.KeyValue) string {
@@ -237,7 +257,9 @@ func (i *inspector) judge(file io.ReaderAt, size int64) {
 		key := string(s.kv.Key)
 		if original := originalKey(s.kv); original != "" {
 			// The key itself is damaged, so the object cannot be found under its own key.
-			if latest[original] < s.kv.ModRevision || latest[key] == s.kv.ModRevision {
+			if strings.HasPrefix(original, historyPrefix) {
+				i.findings = append(i.findings, Finding{File: i.path, What: fmt.Sprintf("the key of %s, a part of the history written at revision %d, is damaged: it is %q", original, s.kv.ModRevision, key)})
+			} else if latest[original] < s.kv.ModRevision || latest[key] == s.kv.ModRevision {
 				i.fatal("the key of %s, written at revision %d, is damaged: it is %q", describeKey(original), s.kv.ModRevision, key)
 			}
 			continue
@@ -250,8 +272,10 @@ func (i *inspector) judge(file io.ReaderAt, size int64) {
 		switch {
 		case err == nil:
 			f.What = fmt.Sprintf("the %s of %s, written at revision %d: %v", part, object, s.kv.ModRevision, s.cause)
+		case strings.HasPrefix(key, historyPrefix):
+			f.What = fmt.Sprintf("%s, a part of the history written at revision %d: %v; the rest of the history can be read", key, s.kv.ModRevision, s.cause)
 		case strings.HasPrefix(key, systemPrefix):
-			f.What = fmt.Sprintf("%s, written at revision %d: %v; the server writes it anew", key, s.kv.ModRevision, s.cause)
+			f.What = fmt.Sprintf("%s, written at revision %d: %v; the server writes it again", key, s.kv.ModRevision, s.cause)
 		default:
 			f.Fatal = true
 			f.What = fmt.Sprintf("%q, written at revision %d, is not a key of this store", key, s.kv.ModRevision)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -39,6 +40,19 @@ type Candidate struct {
 	Leader bool `json:"-"`
 }
 
+// leadership is whether this process leads, and which others could.
+type leadership struct {
+	etcd      *connection
+	envelopes *envelopes
+	watcher   *watcher
+	options   *Options
+	clock     clock
+
+	id        string               // of this process
+	term      atomic.Pointer[Term] // the last one; nil before the first
+	candidacy atomic.Pointer[candidacy]
+}
+
 // maxHandOver limits how long a stopping server tries to hand over. If it cannot, its lease
 // expires.
 const maxHandOver = 2 * time.Second
@@ -50,27 +64,27 @@ var campaignAgain = backoff.Backoff{First: 50 * time.Millisecond, Most: 2 * time
 // always leads, until somebody else opens the same store; the error is then ErrFenced. Otherwise
 // the error is that of ctx. Servers lead in the order in which they began to campaign. It must not
 // be called concurrently.
-func (s *Store) Campaign(ctx context.Context) (*Term, error) {
-	if s.options.alone() {
-		if term := s.term.Load(); !term.isOver() {
+func (l *leadership) Campaign(ctx context.Context) (*Term, error) {
+	if l.options.alone() {
+		if term := l.term.Load(); !term.isOver() {
 			return term, nil
 		}
 		return nil, ErrFenced
 	}
 	for failures := 1; ; failures++ {
-		began := s.guard.clock.now()
-		term, err := s.campaign(ctx)
+		began := l.clock.now()
+		term, err := l.campaign(ctx)
 		switch {
 		case err == nil:
-			s.term.Store(term)
+			l.term.Store(term)
 			return term, nil
 		case ctx.Err() != nil:
 			return nil, fmt.Errorf("wait for the leadership: %w", ctx.Err())
 		}
-		if time.Duration(s.guard.clock.now()-began) > campaignAgain.Most {
+		if time.Duration(l.clock.now()-began) > campaignAgain.Most {
 			failures = 1 // it was a candidate in the meantime
 		}
-		s.options.Logger.Warn("this server could not take part in the election; retrying", "error", classify(err, false))
+		l.options.Logger.Warn("this server could not take part in the election; retrying", "error", classify(err, false))
 		backoff.Wait(ctx, campaignAgain.After(failures))
 	}
 }
@@ -79,14 +93,14 @@ func (s *Store) Campaign(ctx context.Context) (*Term, error) {
 var errLeaseLost = errors.New("its lease has ended")
 
 // campaign campaigns once, with its own lease.
-func (s *Store) campaign(ctx context.Context) (_ *Term, err error) {
+func (l *leadership) campaign(ctx context.Context) (_ *Term, err error) {
 	// A canceled election resigns before it returns, using the context of its client: without the
 	// store it would never return.
 	patience, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
 	client := clientv3.NewCtxClient(patience)
-	client.KV, client.Lease, client.Watcher = s.client.KV, s.client.Lease, s.client.Watcher
-	session, end, err := s.newSession(ctx, client)
+	client.KV, client.Lease, client.Watcher = l.etcd.client.KV, l.etcd.client.Lease, l.etcd.client.Watcher
+	session, end, err := l.newSession(ctx, client)
 	if err != nil {
 		return nil, err
 	}
@@ -106,26 +120,31 @@ func (s *Store) campaign(ctx context.Context) (_ *Term, err error) {
 		}
 	}()
 	election := concurrency.NewElection(session, strings.TrimSuffix(candidatePrefix, "/"))
-	value, err := json.Marshal(s.candidate())
+	value, err := json.Marshal(l.candidate())
 	if err != nil {
 		return nil, err
 	}
-	s.candidacy.Store(&candidacy{fmt.Sprintf("%s%x", candidatePrefix, session.Lease()), session.Lease()})
+	l.candidacy.Store(&candidacy{fmt.Sprintf("%s%x", candidatePrefix, session.Lease()), session.Lease()})
 	if err := election.Campaign(waiting, string(value)); err != nil {
 		return nil, cmp.Or(context.Cause(waiting), err)
 	}
+	l.handOverCluster(ctx) // before anybody waits for what this server decides
 	// Campaign also returns if the lease has expired and its key is gone.
 	f := fence{key: election.Key(), revision: election.Rev(), created: true}
-	bounded, cancel := s.requestContext(ctx)
+	bounded, cancel := l.etcd.requestContext(ctx)
 	defer cancel()
-	resp, err := s.client.Txn(bounded).If(f.intact()).Then(s.putOrder()).Commit()
+	history, err := l.begins(bounded)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := l.etcd.client.Txn(bounded).If(f.intact()).Then(append(history, l.envelopes.put(orderKey, []byte(l.id)))...).Commit()
 	if err != nil {
 		return nil, err
 	}
 	if !resp.Succeeded {
 		return nil, errLeaseLost
 	}
-	s.sawRevision(resp.Header.Revision)
+	l.etcd.sawRevision(resp.Header.Revision)
 	term := newTerm(f, resp.Header.Revision, resp.Header.Revision, end)
 	go func() {
 		<-session.Done()
@@ -135,11 +154,11 @@ func (s *Store) campaign(ctx context.Context) (_ *Term, err error) {
 }
 
 // newSession grants a lease and keeps it alive until end is called.
-func (s *Store) newSession(ctx context.Context, client *clientv3.Client) (_ *concurrency.Session, end func(), err error) {
+func (l *leadership) newSession(ctx context.Context, client *clientv3.Client) (_ *concurrency.Session, end func(), err error) {
 	// The lease outlives ctx: it is revoked explicitly, so that nobody waits for its expiry.
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
-	session, err := concurrency.NewSession(client, concurrency.WithContext(own), concurrency.WithTTL(int(s.options.LeaseTTL/time.Second)))
+	session, err := concurrency.NewSession(client, concurrency.WithContext(own), concurrency.WithTTL(int(l.options.LeaseTTL/time.Second)))
 	if !stop() || err != nil {
 		cancel()
 		return nil, nil, cmp.Or(err, ctx.Err())
@@ -148,8 +167,8 @@ func (s *Store) newSession(ctx context.Context, client *clientv3.Client) (_ *con
 		defer cancel()
 		bounded, done := context.WithTimeout(own, maxHandOver)
 		defer done()
-		if _, err := s.client.Revoke(bounded, session.Lease()); err != nil {
-			s.options.Logger.Warn("the other servers could not be notified that this one stops; they wait until its lease expires", "lease", s.options.LeaseTTL.String(), "error", classify(err, true))
+		if _, err := l.etcd.client.Revoke(bounded, session.Lease()); err != nil {
+			l.options.Logger.Warn("the other servers could not be notified that this one stops; they wait until its lease expires", "lease", l.options.LeaseTTL.String(), "error", classify(err, true))
 		}
 		session.Orphan()
 	}, nil
@@ -162,34 +181,43 @@ type candidacy struct {
 }
 
 // candidate returns the current description of this server.
-func (s *Store) candidate() Candidate {
-	c := s.options.Candidate()
-	c.ID, c.Format, c.Revision = s.id, formatVersion, s.watched.Load()
+func (l *leadership) candidate() Candidate {
+	c := l.options.Candidate()
+	c.ID, c.Format, c.Revision = l.id, formatVersion, l.watcher.watched.Load()
 	return c
 }
 
 // Is reports whether a candidate is this server.
-func (s *Store) Is(c Candidate) bool { return c.ID == s.id }
+func (l *leadership) Is(c Candidate) bool { return c.ID == l.id }
 
 // progressInterval is how often a server reports its revision.
 const progressInterval = 2 * time.Second
 
-// tellProgress reports this server's revision as long as it is a candidate.
-func (s *Store) tellProgress() {
+// putOrder returns the write of orderKey within a term.
+func (l *leadership) putOrder() []clientv3.Op {
+	ops := []clientv3.Op{l.envelopes.put(orderKey, []byte(l.id))}
+	if l.options.records() {
+		ops = append(ops, l.putLed())
+	}
+	return ops
+}
+
+// tellProgress reports this server's revision until ctx is done, as long as it is a candidate.
+func (l *leadership) tellProgress(ctx context.Context) {
 	ticker := time.NewTicker(progressInterval)
 	defer ticker.Stop()
 	last := int64(0)
 	for {
 		select {
-		case <-s.ctx.Done():
+		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
-		c := s.candidacy.Load()
+		c := l.candidacy.Load()
 		if c == nil {
 			continue
 		}
-		now := s.candidate()
+		now := l.candidate()
 		if now.Revision == last {
 			continue
 		}
@@ -197,9 +225,9 @@ func (s *Store) tellProgress() {
 		if err != nil {
 			continue
 		}
-		ctx, cancel := s.requestContext(s.ctx)
+		bounded, cancel := l.etcd.requestContext(ctx)
 		// Without the key the server is no longer a candidate, and must not become one here.
-		resp, err := s.client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(c.key), ">", 0)).
+		resp, err := l.etcd.client.Txn(bounded).If(clientv3.Compare(clientv3.CreateRevision(c.key), ">", 0)).
 			Then(clientv3.OpPut(c.key, string(value), clientv3.WithLease(c.lease))).Commit()
 		cancel()
 		if err == nil && resp.Succeeded {
@@ -210,22 +238,13 @@ func (s *Store) tellProgress() {
 
 // Candidates returns the servers on the store in the order in which they lead. It is empty with a
 // single embedded member.
-func (s *Store) Candidates(ctx context.Context) ([]Candidate, error) {
-	if s.options.alone() {
+func (l *leadership) Candidates(ctx context.Context) ([]Candidate, error) {
+	if l.options.alone() {
 		return nil, nil
 	}
-	if err := s.answers(); err != nil {
-		return nil, fmt.Errorf("read which servers there are: %w", err)
-	}
-	ctx, cancel := s.requestContext(ctx)
-	defer cancel()
-	asked := s.revision.Load()
-	resp, err := s.client.Get(ctx, candidatePrefix, clientv3.WithPrefix())
+	resp, err := l.etcd.get(ctx, l.options.RequestTimeout, candidatePrefix, clientv3.WithPrefix())
 	if err != nil {
-		return nil, fmt.Errorf("read which servers there are: %w", classify(err, false))
-	}
-	if err := s.answered(asked, resp.Header); err != nil {
-		return nil, fmt.Errorf("read which servers there are: %w", err)
+		return nil, fmt.Errorf("list the servers: %w", err)
 	}
 	return parseCandidates(resp.Kvs), nil
 }

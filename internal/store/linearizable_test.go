@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// request and answer are one operation on one object, as a client saw it.
+// request and answer are an operation on one object, as a client saw it.
 type request struct {
 	object int
 	write  bool
@@ -25,8 +27,7 @@ type answer struct {
 	conflict bool
 }
 
-// register is a compare-and-set register with revisions: a write must answer a
-// higher revision than the register has.
+// register is a compare-and-set register with revisions: a write must return a higher revision than the register has.
 var register = porcupine.Model{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		byObject := map[int][]porcupine.Operation{}
@@ -103,7 +104,7 @@ func TestCommitAndReadAreLinearizable(t *testing.T) {
 	if len(history) != clients*operations {
 		t.Fatalf("%d operations", len(history))
 	}
-	if result := porcupine.CheckOperationsTimeout(register, history, 20*time.Second); result != porcupine.Ok {
+	if result := porcupine.CheckOperationsTimeout(register, history, eventually.Limit); result != porcupine.Ok {
 		t.Fatalf("the history is not linearizable: %v", result)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TestALogMayBeginWithASnapshot: the oldest file that is left of a log may begin with the
-// record of a snapshot that is older than its first entry.
-func TestALogMayBeginWithASnapshot(t *testing.T) {
+// TestLogMayStartWithASnapshot: the oldest remaining file of a log may start with the record of a snapshot that is
+// older than its first entry.
+func TestLogMayStartWithASnapshot(t *testing.T) {
 	t.Parallel()
 	member := t.TempDir()
 	directory := filepath.Join(member, "wal")

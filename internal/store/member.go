@@ -49,7 +49,7 @@ func memberConfig(o Options, onFatal func(error)) (*embed.Config, error) {
 	cfg.SnapshotCount, cfg.SnapshotCatchUpEntries = 200, 20
 	// Older log segments, 64 MiB each, are useless to a single member.
 	cfg.MaxWalFiles = 2
-	cfg.QuotaBackendBytes = o.QuotaBytes
+	cfg.QuotaBackendBytes = o.backendQuota()
 	// The store compacts by itself, by age and by number; see maintenance.go.
 	cfg.AutoCompactionMode, cfg.AutoCompactionRetention = embed.CompactorModePeriodic, "0"
 	// Defragmentation blocks everything, so it happens before requests are served.

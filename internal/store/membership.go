@@ -22,19 +22,25 @@ var (
 
 	// ErrMembership is returned for a membership change that is impossible or would put the cluster
 	// at risk.
-	ErrMembership = errors.New("the members of the cluster cannot be changed like this")
+	ErrMembership = errors.New("this change of the cluster's members is not possible")
 )
+
+// members are the embedded members that form a cluster.
+type members struct {
+	etcd    *connection
+	options *Options
+}
 
 // Members returns the embedded members of the cluster. It is empty for a single member and with an
 // external cluster.
-func (s *Store) Members() []api.StoreMember {
-	if s.member == nil || s.options.alone() {
+func (m *members) Members() []api.StoreMember {
+	if m.etcd.server == nil || m.options.alone() {
 		return nil
 	}
-	leader := s.member.Server.Leader()
+	leader := m.etcd.server.Leader()
 	var list []api.StoreMember
-	for _, m := range s.member.Server.Cluster().Members() {
-		list = append(list, toMember(m, leader))
+	for _, member := range m.etcd.server.Cluster().Members() {
+		list = append(list, toMember(member, leader))
 	}
 	slices.SortFunc(list, func(a, b api.StoreMember) int { return strings.Compare(a.Name+"="+a.URL, b.Name+"="+b.URL) })
 	return list
@@ -48,8 +54,8 @@ func toMember(m *membership.Member, leader types.ID) api.StoreMember {
 
 // AddMember adds a server to the cluster. It becomes a voter only once it has caught up, so that it
 // cannot cost the others their quorum.
-func (s *Store) AddMember(ctx context.Context, name, address string) (api.StoreMember, error) {
-	cluster, err := s.clusterToChange()
+func (m *members) AddMember(ctx context.Context, name, address string) (api.StoreMember, error) {
+	cluster, err := m.clusterToChange()
 	if err != nil {
 		return api.StoreMember{}, err
 	}
@@ -60,10 +66,10 @@ func (s *Store) AddMember(ctx context.Context, name, address string) (api.StoreM
 	if scheme, _, _ := strings.Cut(p.URL, ":"); scheme != cluster.scheme() {
 		return api.StoreMember{}, fmt.Errorf("%w: %s: the members of this cluster have %s addresses", ErrMembership, p, cluster.scheme())
 	}
-	server := s.member.Server
-	for _, m := range server.Cluster().Members() {
-		if m.Name == p.Name || slices.Contains(m.PeerURLs, p.URL) {
-			return api.StoreMember{}, fmt.Errorf("%w: there is a member %s already: remove it first if it is to be replaced", ErrMembership, memberList([]*membership.Member{m}))
+	server := m.etcd.server
+	for _, member := range server.Cluster().Members() {
+		if member.Name == p.Name || slices.Contains(member.PeerURLs, p.URL) {
+			return api.StoreMember{}, fmt.Errorf("%w: there is a member %s already: remove it first if it is to be replaced", ErrMembership, memberList([]*membership.Member{member}))
 		}
 	}
 	u, err := url.Parse(p.URL)
@@ -72,7 +78,7 @@ func (s *Store) AddMember(ctx context.Context, name, address string) (api.StoreM
 	}
 	now := time.Now()
 	added := membership.NewMemberAsLearner(p.Name, types.URLs{*u}, clusterToken, &now)
-	err = s.change(ctx, func(ctx context.Context) error {
+	err = m.change(ctx, func(ctx context.Context) error {
 		_, err := server.AddMember(ctx, *added)
 		return err
 	})
@@ -84,35 +90,35 @@ func (s *Store) AddMember(ctx context.Context, name, address string) (api.StoreM
 
 // RemoveMember removes a server from the cluster, by its name or member ID. If it is running, it
 // exits.
-func (s *Store) RemoveMember(ctx context.Context, name string) error {
-	if _, err := s.clusterToChange(); err != nil {
+func (m *members) RemoveMember(ctx context.Context, name string) error {
+	if _, err := m.clusterToChange(); err != nil {
 		return err
 	}
-	server := s.member.Server
-	members := server.Cluster().Members()
-	i := slices.IndexFunc(members, func(m *membership.Member) bool { return m.Name == name || m.ID.String() == name })
+	server := m.etcd.server
+	all := server.Cluster().Members()
+	i := slices.IndexFunc(all, func(m *membership.Member) bool { return m.Name == name || m.ID.String() == name })
 	if i < 0 {
-		return fmt.Errorf("%w: %q is not one of %s", ErrNoMember, name, memberList(members))
+		return fmt.Errorf("%w: %q is not one of %s", ErrNoMember, name, memberList(all))
 	}
-	if len(members) == 1 {
-		return fmt.Errorf("%w: %s is the last one: stop its server instead", ErrMembership, memberList(members))
+	if len(all) == 1 {
+		return fmt.Errorf("%w: %s is the last one: stop its server instead", ErrMembership, memberList(all))
 	}
-	err := s.change(ctx, func(ctx context.Context) error {
-		_, err := server.RemoveMember(ctx, uint64(members[i].ID))
+	err := m.change(ctx, func(ctx context.Context) error {
+		_, err := server.RemoveMember(ctx, uint64(all[i].ID))
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("remove %s: %w", memberList(members[i:i+1]), err)
+		return fmt.Errorf("remove %s: %w", memberList(all[i:i+1]), err)
 	}
 	return nil
 }
 
 // clusterToChange returns the cluster if its members may be changed.
-func (s *Store) clusterToChange() (*Cluster, error) {
-	if s.member == nil || s.options.alone() {
-		return nil, fmt.Errorf("%w: the store of this server is not one of a cluster (--cluster-peers)", ErrMembership)
+func (m *members) clusterToChange() (*Cluster, error) {
+	if m.etcd.server == nil || m.options.alone() {
+		return nil, fmt.Errorf("%w: the store of this server is not part of a cluster (--cluster-peers)", ErrMembership)
 	}
-	return s.options.Cluster, s.leaderless()
+	return m.options.Cluster, m.etcd.leaderless()
 }
 
 // changePatience is how long a change waits for members that have just connected: etcd counts those
@@ -120,8 +126,8 @@ func (s *Store) clusterToChange() (*Cluster, error) {
 const changePatience = 10 * time.Second
 
 // change executes a membership change.
-func (s *Store) change(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, s.options.RequestTimeout+changePatience)
+func (m *members) change(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, m.options.RequestTimeout+changePatience)
 	defer cancel()
 	for deadline := time.Now().Add(changePatience); ; {
 		err := do(ctx)
@@ -138,7 +144,7 @@ func (s *Store) change(ctx context.Context, do func(context.Context) error) erro
 		case errors.Is(err, membership.ErrPeerURLexists), errors.Is(err, membership.ErrIDExists):
 			return fmt.Errorf("%w: there is one at this address already", ErrMembership)
 		case errors.Is(err, membership.ErrIDRemoved), errors.Is(err, membership.ErrIDNotFound):
-			return fmt.Errorf("%w: it was removed meanwhile", ErrNoMember)
+			return fmt.Errorf("%w: it has been removed", ErrNoMember)
 		}
 		return classify(err, true)
 	}

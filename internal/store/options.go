@@ -11,9 +11,13 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 const mebibyte = 1 << 20
+
+// DefaultHistoryBytes is how much the history may take unless something else is configured.
+const DefaultHistoryBytes = 1 << 30
 
 // exitCode is the exit code of a process whose embedded member failed.
 const exitCode = 70
@@ -45,6 +49,9 @@ type Options struct {
 	// QuotaBytes limits the embedded member's database. Zero means half of the file
 	// system of DataDir, but at least 4 GiB and at most 8 GiB.
 	QuotaBytes int64
+	// HistoryBytes is how much the history may take besides what the quota limits. Zero means that this
+	// process makes decisions without recording them: the history has a gap then.
+	HistoryBytes int64
 	// MinFreeBytes is the free space of the file system below which writes are rejected. A part of
 	// it is reserved in a file for deletions, which continue to work. Zero means 256 MiB.
 	MinFreeBytes int64
@@ -72,6 +79,8 @@ type Options struct {
 	// 3 seconds.
 	Patience time.Duration
 
+	// Tracer makes the transactions parts of traces. Nil = there are none.
+	Tracer *tracing.Tracer
 	// Faults records panics. If nil, panics are not recorded.
 	Faults *fault.Recorder
 	// Logger receives the messages of the store and the embedded member. If nil, they are
@@ -146,6 +155,22 @@ func (o Options) check() error {
 	}
 	return nil
 }
+
+// records reports whether decisions are recorded in the history.
+func (o Options) records() bool { return o.HistoryBytes > 0 }
+
+// backendQuota is the size at which etcd itself stops accepting writes: the quota, and what the history
+// takes with what is being sealed or compacted.
+func (o Options) backendQuota() int64 {
+	if !o.records() {
+		return o.QuotaBytes
+	}
+	return o.QuotaBytes + o.HistoryBytes + o.HistoryBytes/4 + historySlack
+}
+
+// historySlack is what the history takes at most before it is sealed, as versions that are not
+// compacted yet.
+const historySlack = 64 * mebibyte
 
 // alone reports whether no other server can be on the store.
 func (o Options) alone() bool { return len(o.Endpoints) == 0 && o.Cluster == nil }

@@ -11,9 +11,7 @@ import (
 // preflight reads the files of a member before etcd does, and rejects those on which etcd would
 // panic, crash with a memory fault, hang, or silently lose data. Damaged objects are left to their
 // readers.
-func (s *Store) preflight() error {
-	dir := s.options.DataDir
-	s.options.Doing("checking the files of the store")
+func preflight(dir string) error {
 	if err := checkLog(dir); err != nil {
 		return err
 	}

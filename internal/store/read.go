@@ -14,29 +14,26 @@ import (
 // loadPage is how many records Load reads at a time.
 const loadPage = 10_000
 
+// reader reads objects from etcd.
+type reader struct {
+	etcd      *connection
+	envelopes *envelopes
+}
+
 // Read returns both parts of an object, linearizably and at the same revision. A part that does not
 // exist is nil.
-func (s *Store) Read(ctx context.Context, key api.Key) (spec, status *Record, err error) {
+func (r *reader) Read(ctx context.Context, key api.Key) (spec, status *Record, err error) {
 	if err := checkKey(key); err != nil {
 		return nil, nil, err
 	}
-	if err := s.answers(); err != nil {
-		return nil, nil, fmt.Errorf("read %s: %w", key, err)
-	}
-	ctx, cancel := s.requestContext(ctx)
-	defer cancel()
-	asked := s.revision.Load()
-	resp, err := s.client.Txn(ctx).Then(clientv3.OpGet(etcdKey(key, Spec)), clientv3.OpGet(etcdKey(key, Status))).Commit()
+	resp, err := r.etcd.getAll(ctx, clientv3.OpGet(etcdKey(key, Spec)), clientv3.OpGet(etcdKey(key, Status)))
 	if err != nil {
-		return nil, nil, fmt.Errorf("read %s: %w", key, classify(err, false))
-	}
-	if err := s.answered(asked, resp.Header); err != nil {
 		return nil, nil, fmt.Errorf("read %s: %w", key, err)
 	}
 	parts := [2]*Record{}
-	for i, r := range resp.Responses {
-		if kvs := r.GetResponseRange().GetKvs(); len(kvs) == 1 {
-			record, err := s.envelopes.toRecord(kvs[0])
+	for i, response := range resp.Responses {
+		if kvs := response.GetResponseRange().GetKvs(); len(kvs) == 1 {
+			record, err := r.envelopes.toRecord(kvs[0])
 			if err != nil {
 				return nil, nil, err
 			}
@@ -47,16 +44,18 @@ func (s *Store) Read(ctx context.Context, key api.Key) (spec, status *Record, er
 }
 
 // Load calls fn with every record at one revision, all Spec parts before any Status part, and
-// returns that revision. Watch from the next revision to continue.
-func (s *Store) Load(ctx context.Context, fn func(Record) error) (int64, error) {
+// returns that revision. Watch from the next revision to continue. Values are only valid until fn
+// returns: their memory is reused.
+func (r *reader) Load(ctx context.Context, fn func(Record) error) (int64, error) {
+	var room []byte
 	rest := newSweep(specPrefix, systemPrefix, 0)
 	for !rest.done() {
-		kvs, err := rest.next(ctx, s, loadPage)
+		kvs, err := rest.next(ctx, r, loadPage)
 		if err != nil {
 			return 0, fmt.Errorf("load the objects: %w", err)
 		}
 		for _, kv := range kvs {
-			record, err := s.envelopes.toRecord(kv)
+			record, err := r.envelopes.toRecordIn(&room, kv)
 			if err != nil {
 				return 0, err
 			}
@@ -71,25 +70,15 @@ func (s *Store) Load(ctx context.Context, fn func(Record) error) (int64, error) 
 // rangeTimeout limits one read of a range. A member that is alone reads from its own
 // memory, so whoever waits for it waits for nothing but the machine: with millions of
 // records on a busy one, for longer than a request may take.
-func (s *Store) rangeTimeout() time.Duration {
-	if s.options.alone() {
-		return max(s.options.RequestTimeout, time.Minute)
+func (r *reader) rangeTimeout() time.Duration {
+	if r.etcd.options.alone() {
+		return max(r.etcd.options.RequestTimeout, time.Minute)
 	}
-	return s.options.RequestTimeout
+	return r.etcd.options.RequestTimeout
 }
 
-func (s *Store) getRange(ctx context.Context, from, to string, limit int, revision int64) (*clientv3.GetResponse, error) {
-	if err := s.answers(); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(s.streamContext(ctx), s.rangeTimeout())
-	defer cancel()
-	asked := s.revision.Load()
-	resp, err := s.client.Get(ctx, from, clientv3.WithRange(to), clientv3.WithLimit(int64(limit)), clientv3.WithRev(revision))
-	if err != nil {
-		return nil, classify(err, false)
-	}
-	return resp, s.answered(asked, resp.Header)
+func (r *reader) getRange(ctx context.Context, from, to string, limit int, revision int64) (*clientv3.GetResponse, error) {
+	return r.etcd.get(ctx, r.rangeTimeout(), from, clientv3.WithRange(to), clientv3.WithLimit(int64(limit)), clientv3.WithRev(revision))
 }
 
 // Page returns up to limit objects of a kind in one namespace, or ("") in all, in etcd's key order:
@@ -97,7 +86,7 @@ func (s *Store) getRange(ctx context.Context, from, to string, limit int, revisi
 // value of the previous page; an empty next ends the list. at is 0 for the first page, then the
 // revision that it returned: all pages show the objects at that revision. ErrCompacted says that
 // this revision is gone and the list must start over. limit 0 means no limit.
-func (s *Store) Page(ctx context.Context, kind api.Kind, namespace, after string, limit int, at int64) (specs []Record, statuses map[api.Key]Record, next string, revision int64, err error) {
+func (r *reader) Page(ctx context.Context, kind api.Kind, namespace, after string, limit int, at int64) (specs []Record, statuses map[api.Key]Record, next string, revision int64, err error) {
 	path := string(kind) + "/"
 	if namespace != "" {
 		path += namespace + "/"
@@ -113,12 +102,12 @@ func (s *Store) Page(ctx context.Context, kind api.Kind, namespace, after string
 	}
 	specs = []Record{}
 	for !rest.done() && (limit == 0 || len(specs) < limit) {
-		kvs, err := rest.next(ctx, s, max(limit-len(specs), 0))
+		kvs, err := rest.next(ctx, r, max(limit-len(specs), 0))
 		if err != nil {
 			return nil, nil, "", 0, fmt.Errorf("list objects of kind %s: %w", kind, err)
 		}
 		for _, kv := range kvs {
-			record, err := s.envelopes.toRecord(kv)
+			record, err := r.envelopes.toRecord(kv)
 			if err != nil {
 				return nil, nil, "", 0, err
 			}
@@ -131,18 +120,18 @@ func (s *Store) Page(ctx context.Context, kind api.Kind, namespace, after string
 		return specs, statuses, "", revision, nil
 	}
 	first, last := specs[0].Key, specs[len(specs)-1].Key
-	if err := rest.skipEmpty(ctx, s); err != nil {
+	if err := rest.skipEmpty(ctx, r); err != nil {
 		return nil, nil, "", 0, fmt.Errorf("list objects of kind %s: %w", kind, err)
 	}
 	if !rest.done() {
 		next = PageAfter(last)
 	}
-	resp, err := s.getRange(ctx, etcdKey(first, Status), etcdKey(last, Status)+"\x00", 0, revision)
+	resp, err := r.getRange(ctx, etcdKey(first, Status), etcdKey(last, Status)+"\x00", 0, revision)
 	if err != nil {
 		return nil, nil, "", 0, fmt.Errorf("list the statuses of kind %s: %w", kind, err)
 	}
 	for _, kv := range resp.Kvs {
-		record, err := s.envelopes.toRecord(kv)
+		record, err := r.envelopes.toRecord(kv)
 		if err != nil {
 			return nil, nil, "", 0, err
 		}

@@ -1,58 +1,47 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
-	"os"
-	"slices"
-	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/server/v3/embed"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Store stores the objects. It is safe for concurrent use.
+// Store stores the objects. It is safe for concurrent use. Its parts are types of their own: each
+// owns its fields and locks, and uses the others through their methods.
 type Store struct {
-	options Options
-	client  *clientv3.Client
-	member  *embed.Etcd    // nil with an external cluster
-	lock    *directoryLock // nil with an external cluster
-	disk    *diskWatch     // nil with an external cluster
-	first   bool           // the data directory was empty before
-	metrics *storeMetrics
+	*reader      // Read, Load, Page
+	*freshness   // Revision, Age
+	*watcher     // Watch, RequestProgress
+	*transactor  // Writable
+	*writer      // Commit
+	*deriver     // Derive, Declare
+	*leadership  // Campaign, Candidates, Is
+	*members     // Members, AddMember, RemoveMember
+	*upgrader    // FinishUpgrade
+	*maintenance // Compact
+	*backups     // Backup
+	*historian   // HistoryKey, ReadHistory, ChangeHistory, WatchHistory, Leads
 
-	clusterID uint64
-	envelopes envelopes
-	id        string               // of this process
-	term      atomic.Pointer[Term] // the last one; nil before the first
-	candidacy atomic.Pointer[candidacy]
-	revision  atomic.Int64 // highest revision in any response
-	noSpace   atomic.Bool  // the quota alarm is raised
-	overQuota atomic.Bool  // live data is close to the quota
-	external  atomic.Pointer[externalSize]
-	guard     guard
-	watches   atomic.Int64 // number of watches
-	watched   atomic.Int64 // highest revision that any of them has reached
+	options   *Options
+	failure   *failure
+	etcd      *connection
+	embedded  *embedded // nil with an external cluster
+	room      *room
+	guard     *guard
+	envelopes *envelopes
+	metrics   *storeMetrics
 
 	ctx      context.Context // done after Close
 	stop     context.CancelFunc
 	loops    sync.WaitGroup
 	closing  sync.Once
 	closeErr error
-	dying    sync.Once
-	// dead is done when the embedded member has failed: it no longer responds, and may not even
-	// finish requests in progress.
-	dead context.Context
-	died context.CancelCauseFunc
 }
 
 // Open opens the store: it locks the data directory and starts the embedded member, or connects to
@@ -63,11 +52,8 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	s := &Store{options: o, metrics: newStoreMetrics(), id: rand.Text()}
-	s.guard.clock.start, s.guard.patience = time.Now(), o.Patience
-	s.guard.currency.current = s.guard.clock.now()
+	s := &Store{options: &o, failure: newFailure(o.Fatal)}
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	s.dead, s.died = context.WithCancelCause(context.Background())
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -75,169 +61,85 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 }
 
 func (s *Store) open(ctx context.Context) error {
-	var err error
-	if len(s.options.Endpoints) > 0 {
-		s.options.Doing("connecting to the etcd cluster")
-		if s.client, err = connect(ctx, s.options); err != nil {
-			return err
-		}
-	} else {
-		if err := s.openMember(ctx); err != nil {
-			return err
-		}
-	}
-	if s.options.interpose != nil {
-		s.client.KV = s.options.interpose(s.client.KV)
-	}
-	s.options.Doing("taking over the store")
-	if err := s.take(ctx); err != nil {
+	if err := s.connect(ctx); err != nil {
 		return err
 	}
-	if s.first && s.options.alone() {
+	if s.options.interpose != nil {
+		s.etcd.client.KV = s.options.interpose(s.etcd.client.KV)
+	}
+	s.compose()
+	s.options.Doing("taking over the store")
+	if err := s.takeUp(ctx); err != nil {
+		return err
+	}
+	if s.embedded != nil && s.embedded.first && s.options.alone() {
 		if err := endFirstStart(s.options.DataDir); err != nil {
 			return err
 		}
 	}
-	s.keep(s.maintain)
-	s.keep(s.watchOver)
-	s.keep(s.upgrade)
+	s.keep(s.maintenance.run)
+	s.keep(s.guard.run)
+	s.keep(s.upgrader.run)
 	if !s.options.alone() {
 		s.keep(s.tellProgress)
+		s.keep(s.keepApart)
 	}
-	if s.disk != nil {
-		s.keep(func() { s.disk.run(s.ctx) })
+	if s.embedded != nil {
+		s.keep(s.embedded.disk.run)
 	}
 	return nil
+}
+
+// connect starts the embedded member, or connects to the external cluster.
+func (s *Store) connect(ctx context.Context) error {
+	clock := clock{time.Now()}
+	s.etcd = &connection{
+		options: s.options, failure: s.failure, closed: s.ctx,
+		health: &health{clock: clock, patience: s.options.Patience},
+	}
+	if len(s.options.Endpoints) > 0 {
+		s.options.Doing("connecting to the etcd cluster")
+		var err error
+		s.etcd.client, err = connect(ctx, *s.options)
+		return err
+	}
+	s.embedded = &embedded{options: s.options}
+	if err := s.embedded.open(ctx, s.failure.fatal); err != nil {
+		return err
+	}
+	s.etcd.client, s.etcd.server, s.etcd.files = s.embedded.client, s.embedded.member.Server, s.embedded.files
+	s.loops.Go(func() { s.embedded.awaitStop(s.ctx, s.failure.fatal) })
+	return nil
+}
+
+// compose makes the parts of the store.
+func (s *Store) compose() {
+	o, etcd, clock := s.options, s.etcd, s.etcd.health.clock
+	s.metrics, s.envelopes = newStoreMetrics(), &envelopes{}
+	s.room = &room{options: o, embedded: s.embedded}
+	s.room.history.Store(o.HistoryBytes) // until it is known: it must not make writes fail meanwhile
+	s.reader = &reader{etcd, s.envelopes}
+	s.freshness = &freshness{currency: currency{current: clock.now()}, etcd: etcd, clock: clock}
+	s.watcher = &watcher{etcd: etcd, envelopes: s.envelopes, metrics: s.metrics, logger: o.Logger}
+	s.transactor = &transactor{etcd, s.room, s.metrics}
+	s.leadership = &leadership{etcd: etcd, envelopes: s.envelopes, watcher: s.watcher, options: o, clock: clock, id: rand.Text()}
+	s.historian = newHistorian(etcd, s.transactor, s.envelopes, s.leadership, s.reader)
+	s.writer = &writer{s.transactor, s.envelopes, s.historian, o.Tracer}
+	s.deriver = &deriver{etcd: etcd, transactor: s.transactor, envelopes: s.envelopes, leadership: s.leadership, historian: s.historian, tracer: o.Tracer}
+	s.members = &members{etcd, o}
+	s.maintenance = &maintenance{etcd, s.room, s.leadership, &defragmenter{etcd, s.room, o}, o, s.metrics}
+	s.backups = &backups{etcd, &snapshots{etcd: etcd}, s.room, o}
+	s.guard = &guard{
+		etcd: etcd, transactor: s.transactor, envelopes: s.envelopes, freshness: s.freshness, watcher: s.watcher, room: s.room, options: o,
+	}
+	s.upgrader = &upgrader{etcd, s.transactor, s.envelopes, s.leadership, s.guard, o, clock}
 }
 
 // keep runs a loop of the store until the store is closed. If it panics, it is restarted.
-func (s *Store) keep(loop func()) {
+func (s *Store) keep(loop func(context.Context)) {
 	s.loops.Go(func() {
-		_ = s.options.Faults.Component("store").Supervise(s.ctx, func(context.Context) error { loop(); return nil }) // returns no error of its own
+		_ = s.options.Faults.Component("store").Supervise(s.ctx, func(ctx context.Context) error { loop(ctx); return nil }) // returns no error of its own
 	})
-}
-
-func (s *Store) openMember(ctx context.Context) error {
-	dir := s.options.DataDir
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("create the data directory: %w", err)
-	}
-	var err error
-	if s.lock, err = lockDirectory(dir); err != nil {
-		return err
-	}
-	if s.options.QuotaBytes == 0 {
-		if s.options.QuotaBytes, err = defaultQuota(dir); err != nil {
-			return err
-		}
-	}
-	s.disk = newDiskWatch(s.options)
-	if err := checkStartSpace(dir); err != nil {
-		return err
-	}
-	if s.first, err = beginFirstStart(dir, s.options.alone()); err != nil {
-		return err
-	}
-	if !s.first {
-		if err := s.preflight(); err != nil {
-			return err
-		}
-	}
-	s.options.Doing("reading the database and the write-ahead log of the store")
-	if s.member, s.client, err = startMember(ctx, s.options, s.fatal); err != nil {
-		return err
-	}
-	s.disk.settleWith(func() { s.member.Server.Backend().ForceCommit() })
-	if s.guard.files, err = newFileGuard(dir); err != nil {
-		return err
-	}
-	s.loops.Go(func() {
-		select {
-		case <-s.ctx.Done():
-		case <-s.member.Server.StopNotify():
-			s.fatal(whyStopped(s.ctx, s.member, s.options))
-		}
-	})
-	return nil
-}
-
-// fatal reports once that the embedded member has failed.
-func (s *Store) fatal(err error) {
-	s.dying.Do(func() {
-		s.died(err)
-		s.options.Fatal(err)
-	})
-}
-
-// take checks that this program knows the store's format, and records the store's identity. A
-// single embedded member begins its term with it.
-func (s *Store) take(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, s.options.RequestTimeout)
-	defer cancel()
-	known, err := s.readFormat(ctx)
-	if err != nil {
-		return err
-	}
-	if s.options.alone() {
-		return s.takeEpoch(ctx, known)
-	}
-	for known.number != known.opened() {
-		if known, err = s.beginFormat(ctx, known); err != nil {
-			return err
-		}
-	}
-	return s.takeIdentity(ctx)
-}
-
-// takeEpoch makes this process the owner of derived writes: all earlier owners are fenced from now
-// on.
-func (s *Store) takeEpoch(ctx context.Context, known format) error {
-	begun := known.opened()
-	puts := []clientv3.Op{enclose(epochKey, fmt.Appendf(nil, "pid %d, %s", os.Getpid(), s.options.Now().UTC().Format(time.RFC3339)))}
-	if begun != known.number {
-		puts = append(puts, s.envelopes.putFormat(begun)...)
-	}
-	if s.lowSpace() {
-		return s.inheritEpoch(ctx)
-	}
-	resp, err := s.client.Txn(ctx).Then(puts...).Commit()
-	if err = classify(err, true); errors.Is(err, ErrFull) {
-		s.noSpace.Store(true)
-		return s.inheritEpoch(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("take over the store: %w", err)
-	}
-	s.term.Store(newTerm(fence{key: epochKey, revision: resp.Header.Revision}, resp.Header.Revision, 0, nil))
-	if begun != known.number {
-		s.envelopes.begin(begun, resp.Header.Revision)
-	}
-	s.sawRevision(resp.Header.Revision)
-	return s.takeIdentity(ctx)
-}
-
-// inheritEpoch continues the epoch of the previous process: a full store must open for reading. The
-// directory lock excludes all other processes.
-func (s *Store) inheritEpoch(ctx context.Context) error {
-	epoch, err := s.client.Get(ctx, epochKey)
-	if err != nil {
-		return fmt.Errorf("read the epoch of the store: %w", classify(err, false))
-	}
-	identity, err := s.client.Get(ctx, identityKey)
-	if err != nil {
-		return fmt.Errorf("read the identity of the store: %w", classify(err, false))
-	}
-	if len(identity.Kvs) > 0 {
-		if value, err := s.envelopes.open(identity.Kvs[0]); err == nil {
-			s.guard.identity = identityIn(value)
-		}
-	}
-	if len(epoch.Kvs) == 0 {
-		return fmt.Errorf("%w: there is no room to set it up", ErrFull)
-	}
-	s.term.Store(newTerm(fence{key: epochKey, revision: epoch.Kvs[0].ModRevision}, epoch.Header.Revision, 0, nil))
-	s.sawRevision(epoch.Header.Revision)
-	return nil
 }
 
 // Close stops the store. Watches end; the embedded member writes out its data and the data
@@ -246,210 +148,43 @@ func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.stop()
 		s.loops.Wait()
-		var errs []error
-		if s.client != nil {
-			// The in-process client has no connection, so it returns the error of its own context.
-			if err := s.client.Close(); err != nil && !errors.Is(err, context.Canceled) {
-				errs = append(errs, err)
+		switch {
+		case s.embedded != nil:
+			if s.backups != nil && s.failure.cause() == nil {
+				s.snapshots.wait()
 			}
+			s.closeErr = s.embedded.close()
+		case s.etcd.client != nil:
+			s.closeErr = closeClient(s.etcd.client)
 		}
-		if s.member != nil {
-			s.disk.settleWith(nil)
-			s.member.Close()
-		}
-		if s.lock != nil {
-			errs = append(errs, s.lock.release())
-		}
-		s.closeErr = errors.Join(errs...)
 	})
 	return s.closeErr
 }
 
 // Client returns the etcd client, for commands that need more than this package offers. Its
 // responses are shared with the server and must not be modified.
-func (s *Store) Client() *clientv3.Client { return s.client }
+func (s *Store) Client() *clientv3.Client { return s.etcd.client }
+
+// Identity returns what tells this store from others; copies of it have the same. It is "" for a store
+// that was too full to be given one.
+func (s *Store) Identity() string { return s.guard.identity }
 
 // Info returns the state of the store.
 func (s *Store) Info() api.StoreInfo {
-	size, inUse := s.size()
+	size := s.room.size()
 	info := api.StoreInfo{
 		Mode:       "embedded",
-		ClusterID:  strconv.FormatUint(s.clusterID, 16),
-		Revision:   s.revision.Load(),
-		SizeBytes:  size,
-		InUseBytes: inUse,
+		ClusterID:  s.etcd.cluster(),
+		Revision:   s.etcd.revision.Load(),
+		SizeBytes:  size.file,
+		InUseBytes: s.room.inUse(),
 		QuotaBytes: s.options.QuotaBytes,
 
 		Format: s.envelopes.written(), NewestFormat: formatVersion,
 		Members: s.Members(),
 	}
-	if s.member == nil {
+	if s.embedded == nil {
 		info.Mode, info.QuotaBytes = "external", 0
 	}
 	return info
-}
-
-// size returns the size of the database file, and how much of it contains data.
-func (s *Store) size() (size, inUse int64) {
-	if s.member != nil {
-		backend := s.member.Server.Backend()
-		return backend.Size(), backend.SizeInUse()
-	}
-	if last := s.external.Load(); last != nil {
-		return last.size, last.inUse
-	}
-	return 0, 0
-}
-
-// Revision returns the current revision of the store, read linearizably.
-func (s *Store) Revision(ctx context.Context) (int64, error) {
-	if err := s.answers(); err != nil {
-		return 0, fmt.Errorf("read the revision of the store: %w", err)
-	}
-	ctx, cancel := s.requestContext(ctx)
-	defer cancel()
-	asked, at := s.revision.Load(), s.guard.clock.now()
-	resp, err := s.client.Get(ctx, epochKey, clientv3.WithCountOnly())
-	if err != nil {
-		return 0, fmt.Errorf("read the revision of the store: %w", classify(err, false))
-	}
-	if err := s.answered(asked, resp.Header); err != nil {
-		return 0, err
-	}
-	s.guard.currency.prove(at, resp.Header.Revision)
-	return resp.Header.Revision, nil
-}
-
-func (s *Store) sawRevision(revision int64) {
-	for {
-		old := s.revision.Load()
-		if revision <= old || s.revision.CompareAndSwap(old, revision) {
-			return
-		}
-	}
-}
-
-func (s *Store) lowSpace() bool { return s.disk != nil && s.disk.low.Load() }
-
-// commit runs one write transaction. If it returns an error other than ErrUncertain, nothing was
-// written. While the store does not respond, it fails at once, because waiting would be pointless.
-func (s *Store) commit(ctx context.Context, bytes int, grows bool, txn func(clientv3.Txn) clientv3.Txn) (*clientv3.TxnResponse, error) {
-	if err := s.guard.stalled(); err != nil {
-		return nil, err
-	}
-	if s.disk != nil {
-		size := int64(bytes + writeOverhead)
-		if !s.disk.accept(size, grows) {
-			return nil, fmt.Errorf("%w: less than %d MiB are free in %s", ErrFull, s.options.MinFreeBytes/mebibyte, s.options.DataDir)
-		}
-		defer s.disk.answer(size)
-	}
-	return s.transact(ctx, txn)
-}
-
-// transact runs one write transaction regardless of the results of earlier ones.
-func (s *Store) transact(ctx context.Context, txn func(clientv3.Txn) clientv3.Txn) (*clientv3.TxnResponse, error) {
-	return s.transactWithin(ctx, s.options.RequestTimeout, txn)
-}
-
-// transactWithin runs one write transaction with a timeout. A timeout counts as a failure of the
-// store.
-func (s *Store) transactWithin(ctx context.Context, limit time.Duration, txn func(clientv3.Txn) clientv3.Txn) (*clientv3.TxnResponse, error) {
-	if s.ctx.Err() != nil {
-		return nil, fmt.Errorf("%w: it is closed", ErrUnavailable)
-	}
-	if s.guard.replaced.Load() {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, errReplaced)
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	bounded, cancel := context.WithTimeout(s.streamContext(ctx), min(limit, s.options.RequestTimeout))
-	defer cancel()
-	asked, began := s.revision.Load(), s.guard.clock.now()
-	if err := s.leaderless(); err != nil {
-		s.guard.attempted(ctx, began, errNoQuorum)
-		return nil, err
-	}
-	recorded := &recordedTxn{Txn: s.client.Txn(bounded)}
-	resp, err := txn(recorded).Commit()
-	s.metrics.txnSeconds.Observe(time.Duration(s.guard.clock.now() - began).Seconds())
-	s.guard.attempted(ctx, began, err)
-	if err = classify(err, true); errors.Is(err, ErrFull) {
-		s.noSpace.Store(true)
-		resp, err = s.doneThough(bounded, asked, recorded.put, err)
-	}
-	if err != nil {
-		s.metrics.failures.Inc()
-		return nil, err
-	}
-	if how := s.guard.files.changed(); how != "" {
-		return nil, s.isReplaced(how) // the write is lost
-	}
-	return resp, s.answered(asked, resp.Header)
-}
-
-// recordedTxn remembers one of the values that a transaction is to write. A transaction
-// is done as a whole, so one tells whether it was.
-type recordedTxn struct {
-	clientv3.Txn
-
-	put *clientv3.Op // nil where there is none
-}
-
-// If implements clientv3.Txn.
-func (t *recordedTxn) If(cs ...clientv3.Cmp) clientv3.Txn {
-	t.Txn = t.Txn.If(cs...)
-	return t
-}
-
-// Then implements clientv3.Txn.
-func (t *recordedTxn) Then(ops ...clientv3.Op) clientv3.Txn {
-	if i := slices.IndexFunc(ops, clientv3.Op.IsPut); i >= 0 && t.put == nil {
-		t.put = &ops[i]
-	}
-	t.Txn = t.Txn.Then(ops...)
-	return t
-}
-
-// Else implements clientv3.Txn.
-func (t *recordedTxn) Else(ops ...clientv3.Op) clientv3.Txn {
-	t.Txn = t.Txn.Else(ops...)
-	return t
-}
-
-// doneThough determines whether a transaction that etcd rejected because of its quota was applied.
-// If several are in progress when the quota is exceeded, etcd applies the one that exceeds it but
-// still returns an error: callers would report that nothing was written.
-func (s *Store) doneThough(ctx context.Context, asked int64, put *clientv3.Op, full error) (*clientv3.TxnResponse, error) {
-	if put == nil {
-		return nil, full
-	}
-	resp, err := s.client.Get(ctx, string(put.KeyBytes()))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w: %w", ErrUncertain, full, err)
-	}
-	if len(resp.Kvs) == 0 || resp.Kvs[0].ModRevision <= asked || !bytes.Equal(resp.Kvs[0].Value, put.ValueBytes()) {
-		return nil, full
-	}
-	header := &etcdserverpb.ResponseHeader{ClusterId: resp.Header.ClusterId, Revision: resp.Kvs[0].ModRevision}
-	return &clientv3.TxnResponse{Header: header, Succeeded: true}, nil
-}
-
-// requestContext limits one request to etcd. A member of an external cluster without a leader fails
-// at once instead of waiting for one.
-func (s *Store) requestContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(s.streamContext(ctx), s.options.RequestTimeout)
-}
-
-// answers returns nil if a read of the store can succeed. A single embedded member reads from
-// memory, regardless of its writes.
-func (s *Store) answers() error {
-	if s.options.alone() {
-		return nil
-	}
-	if err := s.leaderless(); err != nil {
-		return err
-	}
-	return s.guard.stalled()
 }

@@ -45,12 +45,12 @@ func sharedPrefix(a, b string) int {
 func (w *sweep) done() bool { return w.from >= w.to }
 
 // next reads the next keys, at most limit. It may return none although there are more.
-func (w *sweep) next(ctx context.Context, s *Store, limit int) ([]*mvccpb.KeyValue, error) {
+func (w *sweep) next(ctx context.Context, r *reader, limit int) ([]*mvccpb.KeyValue, error) {
 	bound := w.to
 	if w.width > w.least {
 		bound = min(w.to, clientv3.GetPrefixRangeEnd(w.from[:w.width]))
 	}
-	resp, err := s.getRange(ctx, w.from, bound, limit, w.revision)
+	resp, err := r.getRange(ctx, w.from, bound, limit, w.revision)
 	if err != nil {
 		return nil, err
 	}
@@ -74,10 +74,10 @@ func (w *sweep) next(ctx context.Context, s *Store, limit int) ([]*mvccpb.KeyVal
 }
 
 // skipEmpty advances to the next existing key; afterwards, done reports whether there is one.
-func (w *sweep) skipEmpty(ctx context.Context, s *Store) error {
+func (w *sweep) skipEmpty(ctx context.Context, r *reader) error {
 	for !w.done() {
 		ahead := *w
-		kvs, err := ahead.next(ctx, s, 1)
+		kvs, err := ahead.next(ctx, r, 1)
 		if err != nil || len(kvs) > 0 {
 			return err
 		}

@@ -20,6 +20,7 @@ type Term struct {
 	// resign gives up the leadership; nil if nobody else can lead.
 	resign func()
 
+	// mu is held while orderKey is written, so it is acquired before the locks of diskWatch.
 	mu sync.Mutex
 	// ordered is the revision at which orderKey was last written, which every derived write is
 	// compared with; guarded by mu. It is 0 if writes cannot overtake each other, as in the
@@ -69,14 +70,14 @@ func (t *Term) doubts(at int64) {
 // ensureOrder returns the revision of orderKey that the next derived write is compared with. If
 // necessary, it writes orderKey to exclude earlier writes that may still be on their way. The error
 // is ErrFenced if another process leads.
-func (t *Term) ensureOrder(ctx context.Context, s *Store) (int64, error) {
+func (t *Term) ensureOrder(ctx context.Context, transactor *transactor, put func() []clientv3.Op) (int64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.reorder {
 		return t.ordered, nil
 	}
-	resp, err := s.commit(ctx, len(orderKey), true, func(txn clientv3.Txn) clientv3.Txn {
-		return txn.If(t.fence.intact()).Then(s.putOrder()).Else(t.fence.look())
+	resp, err := transactor.commit(ctx, len(orderKey), true, func(txn clientv3.Txn) clientv3.Txn {
+		return txn.If(t.fence.intact()).Then(put()...).Else(t.fence.look())
 	})
 	switch {
 	case err != nil:
@@ -87,8 +88,6 @@ func (t *Term) ensureOrder(ctx context.Context, s *Store) (int64, error) {
 	t.ordered, t.reorder = resp.Header.Revision, false
 	return t.ordered, nil
 }
-
-func (s *Store) putOrder() clientv3.Op { return s.envelopes.put(orderKey, []byte(s.id)) }
 
 // kept returns the comparison of a derived write with a revision of orderKey.
 func kept(at int64) clientv3.Cmp { return clientv3.Compare(clientv3.ModRevision(orderKey), "=", at) }

@@ -24,11 +24,22 @@ func (e *OlderServerError) Error() string {
 		e.Server.Name, e.Server.URL, e.Server.Version, e.Server.Format, formatVersion)
 }
 
+// upgrader switches the store to the newest format when an upgrade ends.
+type upgrader struct {
+	etcd       *connection
+	transactor *transactor
+	envelopes  *envelopes
+	leadership *leadership
+	guard      *guard
+	options    *Options
+	clock      clock
+}
+
 // FinishUpgrade switches the store to the newest format. Programs that do not know it can no longer
 // open the store. It returns an *OlderServerError if such a server is running.
-func (s *Store) FinishUpgrade(ctx context.Context) error {
+func (u *upgrader) FinishUpgrade(ctx context.Context) error {
 	for {
-		if err := s.raiseFormat(ctx); err != nil || s.envelopes.written() == formatVersion {
+		if err := u.raiseFormat(ctx); err != nil || u.envelopes.written() == formatVersion {
 			return err
 		}
 	}
@@ -37,18 +48,16 @@ func (s *Store) FinishUpgrade(ctx context.Context) error {
 // raiseFormat starts the newest format, unless there is a server that cannot read it. It returns
 // nil if another server was faster, or a server has started in the meantime. further are additional
 // conditions.
-func (s *Store) raiseFormat(ctx context.Context, further ...clientv3.Cmp) error {
-	bounded, cancel := s.requestContext(ctx)
-	defer cancel()
-	resp, err := s.client.Txn(bounded).Then(clientv3.OpGet(formatKey), clientv3.OpGet(candidatePrefix, clientv3.WithPrefix())).Commit()
+func (u *upgrader) raiseFormat(ctx context.Context, further ...clientv3.Cmp) error {
+	resp, err := u.etcd.getAll(ctx, clientv3.OpGet(formatKey), clientv3.OpGet(candidatePrefix, clientv3.WithPrefix()))
 	if err != nil {
-		return fmt.Errorf("read which servers there are: %w", classify(err, false))
+		return fmt.Errorf("list the servers: %w", err)
 	}
 	format := resp.Responses[0].GetResponseRange().GetKvs()
-	if err := s.sawFormat(format); err != nil || s.envelopes.written() == formatVersion {
+	if err := u.envelopes.sawFormat(format); err != nil || u.envelopes.written() == formatVersion {
 		return err
 	}
-	if len(format) == 0 || s.envelopes.since == noEnvelopes {
+	if len(format) == 0 || u.envelopes.since == noEnvelopes {
 		return fmt.Errorf("%w: it could not be set up, and has to be opened again", ErrUnavailable)
 	}
 	if older := olderServers(parseCandidates(resp.Responses[1].GetResponseRange().GetKvs())); len(older) > 0 {
@@ -58,14 +67,14 @@ func (s *Store) raiseFormat(ctx context.Context, further ...clientv3.Cmp) error 
 		clientv3.Compare(clientv3.ModRevision(formatKey), "=", format[0].ModRevision),
 		clientv3.Compare(clientv3.CreateRevision(candidatePrefix), "<", resp.Header.Revision+1).WithPrefix(),
 	}, further...)
-	puts := s.envelopes.putFormat(formatVersion)
-	raised, err := s.commit(ctx, 0, true, func(t clientv3.Txn) clientv3.Txn { return t.If(ifs...).Then(puts...) })
+	puts := u.envelopes.putFormat(formatVersion)
+	raised, err := u.transactor.commit(ctx, 0, true, func(t clientv3.Txn) clientv3.Txn { return t.If(ifs...).Then(puts...) })
 	if err != nil {
 		return fmt.Errorf("set the format of the store: %w", err)
 	}
 	if raised.Succeeded {
-		s.envelopes.begin(formatVersion, raised.Header.Revision)
-		s.options.Logger.Info("the upgrade is finished: programs that do not know the new format cannot open the store any more", "format", formatVersion)
+		u.envelopes.begin(formatVersion, raised.Header.Revision)
+		u.options.Logger.Info("the upgrade is finished: programs that do not know the new format can no longer open the store", "format", formatVersion)
 	}
 	return nil
 }
@@ -83,54 +92,54 @@ func olderServers(list []Candidate) (older []Candidate) {
 // upgradeInterval is the interval between checks of the servers' programs.
 const upgradeInterval = 2 * time.Second
 
-// upgrade ends an upgrade whose window has passed, while this server leads.
-func (s *Store) upgrade() {
+// run ends an upgrade whose window has passed, while this server leads, until ctx is done.
+func (u *upgrader) run(ctx context.Context) {
 	ticker := time.NewTicker(upgradeInterval)
 	defer ticker.Stop()
 	var w window
 	for {
 		select {
-		case <-s.ctx.Done():
+		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
-		s.lookAtPrograms(&w)
+		u.lookAtPrograms(ctx, &w)
 	}
 }
 
 // window tracks the time in which programs of two formats may be running.
 type window struct {
-	// began is when all servers were first found to support the newest format, by the clock of the
-	// guard; 0 while they do not.
+	// began is when all servers were first found to support the newest format, by the clock; 0
+	// while they do not.
 	began int64
 	// turnedAway are the servers that started too late, by ID.
 	turnedAway map[string]bool
 }
 
 // lookAtPrograms is one check. Failures are retried with the next one.
-func (s *Store) lookAtPrograms(w *window) {
-	term := s.term.Load()
+func (u *upgrader) lookAtPrograms(ctx context.Context, w *window) {
+	term := u.leadership.term.Load()
 	if term == nil || term.isOver() {
 		*w = window{}
 		return
 	}
-	list, err := s.Candidates(s.ctx)
+	list, err := u.leadership.Candidates(ctx)
 	if err != nil {
 		return
 	}
 	older := olderServers(list)
-	switch now := s.guard.clock.now(); {
-	case s.envelopes.written() == formatVersion:
-		s.turnAway(term, w, older)
+	switch now := u.clock.now(); {
+	case u.envelopes.written() == formatVersion:
+		u.turnAway(ctx, term, w, older)
 	case len(older) > 0:
 		w.began = 0
 	case w.began == 0:
 		w.began = now
-		s.options.Logger.Info("every server reads a newer format of the store than is written; programs that do not know it can still take its place",
-			"written", s.envelopes.written(), "newest", formatVersion, "window", s.options.UpgradeWindow.String())
-	case s.options.UpgradeWindow > 0 && now-w.began >= int64(s.options.UpgradeWindow):
-		if err := s.raiseFormat(s.ctx, term.fence.intact()); err != nil {
-			s.options.Logger.Warn("the upgrade cannot be finished now; it is tried again", "error", err)
+		u.options.Logger.Info("every server can read a newer format of the store than the one in use; until the upgrade is finished, servers can go back to the previous version",
+			"written", u.envelopes.written(), "newest", formatVersion, "window", u.options.UpgradeWindow.String())
+	case u.options.UpgradeWindow > 0 && now-w.began >= int64(u.options.UpgradeWindow):
+		if err := u.raiseFormat(ctx, term.fence.intact()); err != nil {
+			u.options.Logger.Warn("the upgrade cannot be finished now; retrying", "error", err)
 		}
 	}
 }
@@ -138,19 +147,19 @@ func (s *Store) lookAtPrograms(w *window) {
 // turnAway terminates servers that opened the store just before their program no longer could. They
 // take a store in the newest format for damaged, but exit at once if its identity changes: so the
 // identity gets another suffix, which only they check.
-func (s *Store) turnAway(term *Term, w *window, older []Candidate) {
+func (u *upgrader) turnAway(ctx context.Context, term *Term, w *window, older []Candidate) {
 	fresh := false
 	for _, c := range older {
 		if !w.turnedAway[c.ID] {
 			fresh = true
-			s.options.Logger.Error("a server whose program does not know the format of the store is made to end", "server", c.Name, "url", c.URL, "version", c.Version, "format", c.Format)
+			u.options.Logger.Error("a server that cannot read the format of the store is stopped", "server", c.Name, "url", c.URL, "version", c.Version, "format", c.Format)
 		}
 	}
 	if !fresh {
 		return
 	}
-	identity := append([]byte(s.guard.identity), identityEnding+rand.Text()...)
-	resp, err := s.commit(s.ctx, 0, true, func(t clientv3.Txn) clientv3.Txn {
+	identity := append([]byte(u.guard.identity), identityEnding+rand.Text()...)
+	resp, err := u.transactor.commit(ctx, 0, true, func(t clientv3.Txn) clientv3.Txn {
 		return t.If(term.fence.intact()).Then(enclose(identityKey, identity))
 	})
 	if err != nil || !resp.Succeeded {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -15,19 +17,35 @@ import (
 // watchBuffer is how many batches are buffered for the reader before etcd must hold them.
 const watchBuffer = 64
 
+// watcher watches the objects.
+type watcher struct {
+	etcd      *connection
+	envelopes *envelopes
+	metrics   *storeMetrics
+	logger    *slog.Logger
+
+	watches atomic.Int64 // number of watches
+	watched atomic.Int64 // highest revision that any of them has reached
+}
+
+// isBehind reports whether the store has revisions that no watch has reached.
+func (w *watcher) isBehind() bool {
+	return w.watches.Load() > 0 && w.watched.Load() < w.etcd.revision.Load()
+}
+
 // Watch delivers all changes from a revision on, in order, complete revisions only. It is a single
 // etcd watch: a process needs only one and distributes the events itself. The channel is closed
 // after a batch with Err, or when ctx is done.
-func (s *Store) Watch(ctx context.Context, from int64) <-chan Batch {
+func (w *watcher) Watch(ctx context.Context, from int64) <-chan Batch {
 	out := make(chan Batch, watchBuffer)
-	s.watches.Add(1)
+	w.watches.Add(1)
 	go func() {
 		defer close(out)
-		defer s.watches.Add(-1)
+		defer w.watches.Add(-1)
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		defer context.AfterFunc(s.ctx, cancel)() //nolint:contextcheck // the watch ends with the store too
-		if err := fault.Confine("", func() error { return s.watch(ctx, from, out) }); err != nil {
+		defer context.AfterFunc(w.etcd.closed, cancel)() //nolint:contextcheck // the watch ends with the store too
+		if err := fault.Confine("", func() error { return w.watch(ctx, from, out) }); err != nil {
 			select {
 			case out <- Batch{Err: err}:
 			case <-ctx.Done():
@@ -42,10 +60,10 @@ var watchAgain = backoff.Backoff{First: 10 * time.Millisecond, Most: time.Second
 
 // watch reads until ctx is done (nil) or the reader must load again. A broken stream is resumed
 // where it ended.
-func (s *Store) watch(ctx context.Context, next int64, out chan<- Batch) error {
+func (w *watcher) watch(ctx context.Context, next int64, out chan<- Batch) error {
 	for failures := 1; ; failures++ {
 		before := next
-		err := s.watchStream(ctx, &next, out)
+		err := w.watchStream(ctx, &next, out)
 		switch {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // the reader is gone, nothing failed
@@ -55,18 +73,18 @@ func (s *Store) watch(ctx context.Context, next int64, out chan<- Batch) error {
 		if next > before {
 			failures = 1
 		}
-		s.metrics.watchRestarts.Inc()
-		s.options.Logger.Warn("the watch of the store broke; resuming it", "revision", next, "error", err)
+		w.metrics.watchRestarts.Inc()
+		w.logger.Warn("the watch of the store broke; resuming it", "revision", next, "error", err)
 		if !backoff.Wait(ctx, watchAgain.After(failures)) {
 			return nil
 		}
 	}
 }
 
-func (s *Store) watchStream(ctx context.Context, next *int64, out chan<- Batch) error {
-	ctx, cancel := context.WithCancel(s.streamContext(ctx))
+func (w *watcher) watchStream(ctx context.Context, next *int64, out chan<- Batch) error {
+	ctx, cancel := context.WithCancel(w.etcd.streamContext(ctx))
 	defer cancel()
-	stream := s.client.Watch(ctx, specPrefix, clientv3.WithRange(systemPrefix), clientv3.WithRev(*next),
+	stream := w.etcd.client.Watch(ctx, specPrefix, clientv3.WithRange(systemPrefix), clientv3.WithRev(*next),
 		clientv3.WithProgressNotify(), clientv3.WithFragment())
 	for resp := range stream {
 		if resp.CompactRevision != 0 {
@@ -75,10 +93,10 @@ func (s *Store) watchStream(ctx context.Context, next *int64, out chan<- Batch) 
 		if err := resp.Err(); err != nil {
 			return classify(err, false)
 		}
-		if resp.Header.ClusterId != s.clusterID {
-			return s.isReplaced(fmt.Sprintf("its cluster id is %x, it was %x", resp.Header.ClusterId, s.clusterID))
+		if err := w.etcd.sameCluster(resp.Header.ClusterId); err != nil {
+			return err
 		}
-		batch, err := s.toBatch(&resp)
+		batch, err := w.toBatch(&resp)
 		if err != nil {
 			return err
 		}
@@ -86,11 +104,11 @@ func (s *Store) watchStream(ctx context.Context, next *int64, out chan<- Batch) 
 			// A notification without news.
 			continue
 		}
-		s.sawRevision(batch.Revision)
+		w.etcd.sawRevision(batch.Revision)
 		select {
 		case out <- batch:
 			*next = batch.Revision + 1
-			s.watched.Store(batch.Revision)
+			w.watched.Store(batch.Revision)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -100,7 +118,7 @@ func (s *Store) watchStream(ctx context.Context, next *int64, out chan<- Batch) 
 
 // toBatch converts a watch response to a batch. The revision is that of the last event: the header
 // of a response to a watch that is catching up is ahead of it.
-func (s *Store) toBatch(resp *clientv3.WatchResponse) (Batch, error) {
+func (w *watcher) toBatch(resp *clientv3.WatchResponse) (Batch, error) {
 	if len(resp.Events) == 0 {
 		if !resp.IsProgressNotify() {
 			return Batch{}, nil
@@ -109,7 +127,7 @@ func (s *Store) toBatch(resp *clientv3.WatchResponse) (Batch, error) {
 	}
 	batch := Batch{Records: make([]Record, len(resp.Events))}
 	for i, event := range resp.Events {
-		record, err := s.envelopes.toRecord(event.Kv)
+		record, err := w.envelopes.toRecord(event.Kv)
 		if err != nil {
 			return Batch{}, err
 		}
@@ -122,19 +140,10 @@ func (s *Store) toBatch(resp *clientv3.WatchResponse) (Batch, error) {
 	return batch, nil
 }
 
-// streamContext makes a member without a leader end the stream instead of going silent. This does
-// not apply to a single embedded member.
-func (s *Store) streamContext(ctx context.Context) context.Context {
-	if s.member != nil {
-		return ctx
-	}
-	return clientv3.WithRequireLeader(ctx)
-}
-
 // RequestProgress requests a batch on the watch that says which revision it has reached. Without
 // it, a reader that waits for a revision in which nothing watched has changed would wait forever.
-func (s *Store) RequestProgress(ctx context.Context) error {
-	if err := s.client.RequestProgress(s.streamContext(ctx)); err != nil {
+func (w *watcher) RequestProgress(ctx context.Context) error {
+	if err := w.etcd.client.RequestProgress(w.etcd.streamContext(ctx)); err != nil {
 		return fmt.Errorf("ask for the progress of the watch: %w", classify(err, false))
 	}
 	return nil

@@ -62,6 +62,8 @@ var groundless = map[string]bool{
 	// The embedded member has no listener, and no users.
 	"Running http and grpc server on single port. This is not recommended for production.": true,
 	"simple token is not cryptographically signed":                                         true,
+	// The largest quota that etcd suggests is the largest default here, to which the room of the history is added.
+	"quota exceeds the maximum value": true,
 	// Consequences of a member stopping; the loss itself is logged separately.
 	"closed TCP streaming connection with remote peer": true,
 	"failed to find remote peer in cluster":            true,

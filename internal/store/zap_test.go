@@ -10,29 +10,28 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 )
 
-// A start without problems warns of none: a warning in the log is worth a look.
+// A healthy start logs no warnings, so that every warning deserves attention.
 func TestHealthyStartLogsNoWarnings(t *testing.T) {
 	var logs logtest.Buffer
 	logger := slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	dir := t.TempDir()
-	for range 2 { // new, and again
-		s := open(t, func(o *Options) { o.DataDir, o.Logger = dir, logger })
+	for range 2 { // a new store, and a restart
+		s := open(t, func(o *Options) { o.DataDir, o.Logger, o.QuotaBytes, o.HistoryBytes = dir, logger, 8<<30, 1<<30 })
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if got := logs.String(); got != "" {
-		t.Errorf("the log warns: %s", got)
+		t.Errorf("an unfounded warning was logged: %s", got)
 	}
 	newZapLogger(logger, func(error) {}).Warn("apply request took too long", zap.String("took", "3s"))
 	if got := logs.String(); got == "" {
-		t.Error("a warning with grounds is dropped, too")
+		t.Error("a justified warning was dropped, too")
 	}
 }
 
-// After this warning etcd goes on with a log that is nil: it is as fatal as what etcd
-// ends the process for.
-func TestAWarningThatIsFatal(t *testing.T) {
+// After this warning, etcd continues with a nil log, which is as fatal as the errors after which it exits.
+func TestFatalWarning(t *testing.T) {
 	var fatal error
 	var returned bool
 	var running sync.WaitGroup
@@ -43,6 +42,6 @@ func TestAWarningThatIsFatal(t *testing.T) {
 	})
 	running.Wait()
 	if fatal == nil || returned {
-		t.Errorf("it returned: %v, and said %v", returned, fatal)
+		t.Errorf("returned: %v, reported %v", returned, fatal)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/attr/xattr"
@@ -58,6 +59,7 @@ var looksAtValue = []reflect.Type{
 	reflect.TypeFor[notEmpty](),
 	reflect.TypeFor[notZero](),
 	reflect.TypeOf(stringvalidator.OneOf()),
+	reflect.TypeOf(int64validator.AtLeast(0)),
 	reflect.TypeOf(timeLimitValidator()),
 }
 

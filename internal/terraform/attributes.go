@@ -1,24 +1,13 @@
 package terraform
 
 import (
-	"encoding/json"
-	"maps"
 	"reflect"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	datasource "github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listdefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
@@ -53,6 +42,14 @@ var ownTraits = map[string]traits{
 	"GroupConstraint.min_groups":              {notZero: true},
 	"HTTPJSONSpec.url":                        {also: "In Terraform, write `$${cluster.name}`: with a single `$`, Terraform evaluates the expression itself."},
 	"MetricRef.namespace":                     {notEmpty: true},
+	"MoveSelector.namespaces":                 {set: true},
+	"MoveWindowSpec.description":              {notEmpty: true},
+	"MoveWindowSpec.reasons":                  {set: true},
+	"NotificationSpec.events":                 {set: true},
+	"NotificationSpec.ca_cert":                {notEmpty: true},
+	"NotificationSelector.namespaces":         {set: true},
+	"NotificationSelector.kinds":              {set: true},
+	"NotificationSelector.names":              {set: true},
 	"OpenStackSpec.username":                  {notEmpty: true},
 	"OpenStackSpec.user_id":                   {notEmpty: true},
 	"OpenStackSpec.project_name":              {notEmpty: true},
@@ -63,6 +60,7 @@ var ownTraits = map[string]traits{
 	"PlacementSpec.kubernetes_version":        {notEmpty: true},
 	"ResourceSelector.namespace":              {notEmpty: true},
 	"ResourceSelector.name":                   {notEmpty: true},
+	"Rollout.label_key":                       {notEmpty: true},
 	"WeightPreference.dynamic_weight":         {notEmpty: true},
 }
 
@@ -132,260 +130,4 @@ func specAttributes(fields []api.Field) map[string]schema.Attribute {
 		attributes[fields[i].Name] = specAttribute(&fields[i])
 	}
 	return attributes
-}
-
-// shape is the type of an attribute, as far as Terraform distinguishes types.
-type shape int
-
-const (
-	shapeNone shape = iota // no attribute can hold it
-	shapeText
-	shapeInstant
-	shapeBool
-	shapeWhole
-	shapeDecimal
-	shapeObject
-	shapeObjects // a list or a set of objects
-	shapeList    // or a set, of scalars
-	shapeMap     // of scalars
-	shapeObjectMap
-)
-
-// shapeOf returns the shape of a field and the type of its contents: the struct of an object, or
-// the elements of a list or map.
-func shapeOf(t reflect.Type) (shape, reflect.Type) {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	switch {
-	case t == reflect.TypeFor[time.Time]():
-		return shapeInstant, nil
-	case t == reflect.TypeFor[api.Secret](), t.Kind() == reflect.String:
-		return shapeText, nil
-	case t.Kind() == reflect.Bool:
-		return shapeBool, nil
-	case t.Kind() == reflect.Int, t.Kind() == reflect.Int64:
-		return shapeWhole, nil
-	case t.Kind() == reflect.Float64:
-		return shapeDecimal, nil
-	case t.Kind() == reflect.Struct:
-		return shapeObject, t
-	case t == reflect.TypeFor[json.RawMessage]():
-		return shapeText, nil
-	case t.Kind() == reflect.Map && element(t).Kind() == reflect.Struct && element(t) != reflect.TypeFor[api.Secret]():
-		return shapeObjectMap, element(t)
-	case t.Kind() == reflect.Map:
-		return shapeMap, t.Elem()
-	case t.Kind() == reflect.Slice && element(t).Kind() == reflect.Struct:
-		return shapeObjects, element(t)
-	case t.Kind() == reflect.Slice:
-		return shapeList, t.Elem()
-	}
-	return shapeNone, nil
-}
-
-// elementType returns the type of the elements of a list or map, or nil. whole is the type to use
-// for integers.
-func elementType(t reflect.Type, whole attr.Type) attr.Type {
-	switch s, _ := shapeOf(t); s { //nolint:exhaustive // there are no lists or maps of other types
-	case shapeDecimal:
-		return types.Float64Type
-	case shapeWhole:
-		return whole
-	case shapeText:
-		return types.StringType
-	}
-	return nil
-}
-
-func specAttribute(f *api.Field) schema.Attribute {
-	own := traitsOf(f)
-	description := f.Describe()
-	if own.also != "" {
-		description += " " + own.also
-	}
-	required, optional, computed := f.Required, !f.Required, f.Default != "" || f.DefaultBy != nil
-	s, inner := shapeOf(f.Type)
-	switch s {
-	case shapeText, shapeInstant:
-		a := schema.StringAttribute{MarkdownDescription: description, Required: required, Optional: optional, Computed: computed, Sensitive: f.Secret, WriteOnly: f.Secret}
-		if computed || own.notEmpty {
-			a.Validators = refusesEmpty
-		}
-		switch {
-		case s == shapeInstant:
-			a.PlanModifiers = []planmodifier.String{sameInstant{}}
-		case f.DefaultBy != nil:
-			a.PlanModifiers = []planmodifier.String{siblingDefault{f.DefaultBy}}
-		case f.Default != "":
-			a.Default = stringdefault.StaticString(f.Default)
-		}
-		return a
-	case shapeBool:
-		a := schema.BoolAttribute{MarkdownDescription: description, Required: required, Optional: optional, Computed: computed}
-		if f.Default != "" {
-			a.Default = booldefault.StaticBool(f.Default == "true")
-		}
-		return a
-	case shapeWhole:
-		a := schema.Int64Attribute{CustomType: WholeNumber{}, MarkdownDescription: description, Required: required, Optional: optional, Computed: computed}
-		if f.Default != "" {
-			a.Default = int64default.StaticInt64(wholeDefault(f))
-		}
-		if own.notZero || f.Type.Kind() != reflect.Pointer && f.Default != "" && wholeDefault(f) != 0 {
-			a.Validators = []validator.Int64{notZero{}}
-		}
-		return a
-	case shapeDecimal:
-		a := schema.Float64Attribute{MarkdownDescription: description, Required: required, Optional: optional, Computed: computed}
-		if f.Default != "" {
-			value, _ := strconv.ParseFloat(f.Default, 64) // every default is parsed by a test of package api
-			a.Default = staticDecimal(value)
-		}
-		return a
-	case shapeObject:
-		return schema.SingleNestedAttribute{MarkdownDescription: description, Required: required, Optional: optional, Computed: computed, Attributes: specAttributes(api.Fields(inner))}
-	case shapeObjects:
-		object := schema.NestedAttributeObject{Attributes: specAttributes(api.Fields(inner))}
-		if own.set {
-			return schema.SetNestedAttribute{MarkdownDescription: description, Required: required, Optional: optional, NestedObject: object}
-		}
-		return schema.ListNestedAttribute{MarkdownDescription: description, Required: required, Optional: optional, NestedObject: object}
-	case shapeList:
-		elements := elementType(inner, WholeNumber{})
-		switch {
-		case elements == nil:
-			return unsupported{why: noAttribute(f)}
-		case own.set:
-			return schema.SetAttribute{MarkdownDescription: description, Required: required, Optional: optional, ElementType: elements}
-		}
-		a := schema.ListAttribute{MarkdownDescription: description, Required: required, Optional: optional, Computed: computed, ElementType: elements}
-		if f.Default != "" {
-			a.Default = listdefault.StaticValue(listDefault(f))
-		}
-		return a
-	case shapeMap:
-		if elements := elementType(inner, WholeNumber{}); elements != nil {
-			return schema.MapAttribute{MarkdownDescription: description, Required: required, Optional: optional, Sensitive: f.Secret, WriteOnly: f.Secret, ElementType: elements}
-		}
-	case shapeObjectMap, shapeNone: // only statuses have maps of objects
-	}
-	return unsupported{why: noAttribute(f)}
-}
-
-func wholeDefault(f *api.Field) int64 {
-	value, _ := strconv.ParseInt(f.Default, 10, 64) // every default is parsed by a test of package api
-	return value
-}
-
-func listDefault(f *api.Field) types.List {
-	var texts []string
-	_ = json.Unmarshal([]byte(f.Default), &texts) // every default is parsed by a test of package api
-	values := make([]attr.Value, len(texts))
-	for i, text := range texts {
-		values[i] = types.StringValue(text)
-	}
-	return types.ListValueMust(types.StringType, values)
-}
-
-// ComputedAttributes returns an API struct as computed attributes, so that data sources show
-// everything the API has, except secrets.
-func ComputedAttributes(t reflect.Type) map[string]datasource.Attribute {
-	attributes := map[string]datasource.Attribute{}
-	fields := api.Fields(t)
-	for i := range fields {
-		f := &fields[i]
-		if f.Secret {
-			continue
-		}
-		attribute := computedAttribute(f)
-		if nested, ok := attribute.(datasource.SingleNestedAttribute); ok && len(nested.Attributes) == 0 {
-			continue // entirely secret
-		}
-		attributes[f.Name] = attribute
-	}
-	return attributes
-}
-
-func computedAttribute(f *api.Field) datasource.Attribute {
-	description := f.DescribeValue()
-	s, inner := shapeOf(f.Type)
-	switch s {
-	case shapeText, shapeInstant:
-		return datasource.StringAttribute{MarkdownDescription: description, Computed: true}
-	case shapeBool:
-		return datasource.BoolAttribute{MarkdownDescription: description, Computed: true}
-	case shapeWhole:
-		return datasource.Int64Attribute{MarkdownDescription: description, Computed: true}
-	case shapeDecimal:
-		return datasource.Float64Attribute{MarkdownDescription: description, Computed: true}
-	case shapeObject:
-		return datasource.SingleNestedAttribute{MarkdownDescription: description, Computed: true, Attributes: ComputedAttributes(inner)}
-	case shapeObjects:
-		return datasource.ListNestedAttribute{MarkdownDescription: description, Computed: true,
-			NestedObject: datasource.NestedAttributeObject{Attributes: ComputedAttributes(inner)}}
-	case shapeList:
-		if elements := elementType(inner, types.Int64Type); elements != nil {
-			return datasource.ListAttribute{MarkdownDescription: description, Computed: true, ElementType: elements}
-		}
-	case shapeObjectMap:
-		return datasource.MapNestedAttribute{MarkdownDescription: description, Computed: true,
-			NestedObject: datasource.NestedAttributeObject{Attributes: ComputedAttributes(inner)}}
-	case shapeMap:
-		if elements := elementType(inner, types.Int64Type); elements != nil {
-			return datasource.MapAttribute{MarkdownDescription: description, Computed: true, ElementType: elements}
-		}
-	case shapeNone:
-	}
-	return unsupportedArgument{why: noAttribute(f)}
-}
-
-func element(t reflect.Type) reflect.Type {
-	e := t.Elem()
-	for e.Kind() == reflect.Pointer {
-		e = e.Elem()
-	}
-	return e
-}
-
-// ObjectAttributes returns the attributes that show an object of a kind completely: the spec at the
-// top level as in the resource, next to the metadata and the status.
-func ObjectAttributes(kind api.Kind) map[string]datasource.Attribute {
-	info, _ := api.LookupKind(kind)
-	attributes := ComputedAttributes(reflect.TypeFor[api.Metadata]())
-	if info.Scope == api.Global {
-		delete(attributes, "namespace") // the spec may have one: the owner
-	}
-	if info.Scope != api.OfCluster {
-		delete(attributes, "cluster")
-	}
-	maps.Copy(attributes, ComputedAttributes(specOf(kind)))
-	attributes["status"] = datasource.SingleNestedAttribute{
-		MarkdownDescription: "What the server knows about it.",
-		Computed:            true,
-		Attributes:          ComputedAttributes(reflect.TypeOf(info.New().StatusPart()).Elem()),
-	}
-	return attributes
-}
-
-// ObjectDocument returns the document for ObjectAttributes.
-func ObjectDocument(object api.Object) (map[string]any, error) {
-	document, err := Flatten(object)
-	if err != nil {
-		return nil, err
-	}
-	metadata, err := JSONDocument(object.Meta())
-	if err != nil {
-		return nil, err
-	}
-	if object.Meta().Namespace == "" {
-		delete(metadata, "namespace")
-	}
-	maps.Copy(document, metadata)
-	status, err := JSONDocument(object.StatusPart())
-	if err != nil {
-		return nil, err
-	}
-	document["status"] = status
-	return document, nil
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,8 +18,32 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform/terraformtest"
 )
 
-// On request an apply waits until the pods are split. Where time runs out, the state
-// has the decision all the same; where waiting does not help, there is none.
+// expiring is a context whose deadline passes when the test says so, however slow the machine is.
+type expiring struct {
+	context.Context
+	expired chan struct{}
+}
+
+// untilExpired is a context that ends, as if its deadline had passed, when expire is called.
+func untilExpired(t *testing.T) (ctx context.Context, expire func()) {
+	t.Helper()
+	e := expiring{t.Context(), make(chan struct{})}
+	return e, sync.OnceFunc(func() { close(e.expired) })
+}
+
+func (e expiring) Done() <-chan struct{} { return e.expired }
+
+func (e expiring) Err() error {
+	select {
+	case <-e.expired:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+// On request, an apply waits until the pods are split. If it times out, the state still contains the decision. If
+// waiting cannot succeed, it returns at once.
 func TestAwaitSplit(t *testing.T) {
 	typ := schemaOf(t.Context(), objectResources(t)[api.KindWorkload]).Type().TerraformType(t.Context())
 	observed := func(status api.ConditionStatus, reason string) []api.Condition {
@@ -32,21 +57,21 @@ func TestAwaitSplit(t *testing.T) {
 		name     string
 		wait     string
 		created  bool
-		unsplit  bool              // no distribution is asked for
-		answers  [][]api.Condition // one after the other; then no answer any more
+		unsplit  bool              // no distribution is requested
+		answers  [][]api.Condition // successive responses, and none afterwards
 		polls    int
 		severity diag.Severity
-		want     string // in the diagnostic; "" = none
+		want     string // part of the diagnostic; "" = none
 	}{
-		{name: "split after a while", wait: terraform.WaitDistributed, answers: [][]api.Condition{nil, converging, converged}, polls: 3},
-		{name: "only the decision", wait: terraform.WaitDecided, answers: [][]api.Condition{converging}, polls: 1},
+		{name: "split after some polls", wait: terraform.WaitDistributed, answers: [][]api.Condition{nil, converging, converged}, polls: 3},
+		{name: "decision only", wait: terraform.WaitDecided, answers: [][]api.Condition{converging}, polls: 1},
 		{name: "nothing to split", wait: terraform.WaitDistributed, unsplit: true, answers: [][]api.Condition{nil}, polls: 1},
 		{name: "too few spot nodes", wait: terraform.WaitDistributed, answers: [][]api.Condition{observed(api.ConditionFalse, api.ReasonFallenBack)}, polls: 1},
 		{name: "no cluster", wait: terraform.WaitDistributed, created: true, polls: 1, severity: diag.SeverityWarning, want: "0 of 9 clusters fit.",
 			answers: [][]api.Condition{{{Type: api.ConditionScheduled, Status: api.ConditionFalse, Message: "nothing"}}}},
-		{name: "no time", wait: terraform.WaitDistributed, answers: [][]api.Condition{converging}, polls: 2, severity: diag.SeverityError,
-			want: "No split after 1m0s (timeouts.update). Last condition: Distributed is False, Converging: 1 on-demand and 2 spot of 2 and 1. The server goes on replacing pods"},
-		{name: "no time on create", wait: terraform.WaitDistributed, created: true, answers: [][]api.Condition{converging}, polls: 2, severity: diag.SeverityWarning, want: "timeouts.create"},
+		{name: "timeout", wait: terraform.WaitDistributed, answers: [][]api.Condition{converging}, polls: 2, severity: diag.SeverityError,
+			want: "No split after 1m0s (timeouts.update). Last condition: Distributed is False, Converging: 1 on-demand and 2 spot of 2 and 1. The server continues to replace pods"},
+		{name: "timeout on create", wait: terraform.WaitDistributed, created: true, answers: [][]api.Condition{converging}, polls: 2, severity: diag.SeverityWarning, want: "timeouts.create"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			written := &api.Workload{Kind: api.KindWorkload, Metadata: api.Metadata{Name: "web", Namespace: "shop", Generation: 2, ResourceVersion: "10"}}
@@ -54,6 +79,7 @@ func TestAwaitSplit(t *testing.T) {
 				written.Spec.Distribution = &api.DistributionSpec{}
 			}
 			var polls atomic.Int64
+			ctx, expire := untilExpired(t)
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
 				if strings.HasSuffix(r.URL.Path, "/explanation") {
@@ -62,7 +88,8 @@ func TestAwaitSplit(t *testing.T) {
 				}
 				poll := int(polls.Add(1))
 				if poll > len(test.answers) {
-					<-r.Context().Done() // until the client's time is over
+					expire()
+					<-r.Context().Done() // the client gives up
 					return
 				}
 				answer := *written
@@ -75,12 +102,6 @@ func TestAwaitSplit(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			limit := 5 * time.Second
-			if test.polls > len(test.answers) {
-				limit = 300 * time.Millisecond
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), limit)
-			defer cancel()
 			plan := terraformtest.ConfigValue(t, typ, doc{"name": "web", "namespace": "shop", "wait": doc{"for": test.wait}})
 			object, diags := resourceOf(t, api.KindWorkload).Await(ctx, terraform.NewSession(c, "test", "", false), terraform.DecisionWait{Object: written, Plan: plan, Created: test.created, Limit: time.Minute})
 			if got := int(polls.Load()); object == nil || got != test.polls {
@@ -88,9 +109,9 @@ func TestAwaitSplit(t *testing.T) {
 			}
 			switch {
 			case test.want == "" && len(diags) > 0:
-				t.Errorf("diagnostics are %v", diags)
+				t.Errorf("diagnostics %v, want none", diags)
 			case test.want != "" && (len(diags) != 1 || diags[0].Severity() != test.severity || !strings.Contains(diags[0].Detail(), test.want)):
-				t.Errorf("diagnostics are %v, expected %q", diags, test.want)
+				t.Errorf("diagnostics %v, want %q", diags, test.want)
 			}
 		})
 	}

@@ -282,3 +282,13 @@ func TextOf(v tftypes.Value) string {
 	}
 	return text
 }
+
+// WholeOf returns a whole number, or 0 if the value is unknown or null.
+func WholeOf(v tftypes.Value) int64 {
+	var number big.Float
+	if !v.IsKnown() || v.IsNull() || v.As(&number) != nil {
+		return 0
+	}
+	n, _ := number.Int64()
+	return n
+}

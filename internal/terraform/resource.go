@@ -58,7 +58,7 @@ type Resource struct {
 	// If an object is replaced, they are restored. "" = none.
 	Dependents api.Kind
 	// Unavailable is the warning about an object that was written but is not available yet, such as
-	// "No value of %s"; "" = none.
+	// "No value for %s"; "" = none.
 	Unavailable string
 	// Unsettled reports attributes that cannot be validated yet; nil = none.
 	Unsettled Unsettled
@@ -203,6 +203,9 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	if previewRefused(err, opts) {
 		reportRefusedPreview(&resp.Diagnostics, key, err)
 		return
+	}
+	if err == nil {
+		stored, err = r.approve(ctx, AttributesOf(req.Plan.Raw), AttributesOf(req.State.Raw), stored, &resp.Diagnostics)
 	}
 	if err != nil {
 		r.failed(&resp.Diagnostics, "update "+key.String(), req.Plan.Raw.Type(), r.spelled(req.Config.Raw, timedOut(ctx, err, "update", limit)))

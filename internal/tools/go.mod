@@ -14,6 +14,7 @@ tool (
 
 require (
 	github.com/OpenPeeDeeP/depguard/v2 v2.2.1
+	github.com/yuin/goldmark v1.7.7
 	go.yaml.in/yaml/v3 v3.0.5
 	golang.org/x/tools v0.52.0
 )
@@ -239,7 +240,6 @@ require (
 	github.com/yagipy/maintidx v1.0.0 // indirect
 	github.com/yeya24/promlinter v0.3.0 // indirect
 	github.com/ykadowak/zerologlint v0.1.5 // indirect
-	github.com/yuin/goldmark v1.7.7 // indirect
 	github.com/yuin/goldmark-meta v1.1.0 // indirect
 	github.com/zclconf/go-cty v1.18.1 // indirect
 	gitlab.com/bosi/decorder v0.4.2 // indirect

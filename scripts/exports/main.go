@@ -99,11 +99,11 @@ func fail(err error) {
 	os.Exit(1)
 }
 
-// users are the objects that packages use of others.
+// users collects the objects that packages use of others.
 type users struct{ used map[types.Object]bool }
 
-// see notes what a package uses of others, and what it is handed by it: whoever uses a
-// function may keep its result.
+// see records what a package uses of others, including the types of what it receives: a caller may keep the result of a
+// function.
 func (u *users) see(p *packages.Package) {
 	for _, o := range p.TypesInfo.Uses {
 		if o.Pkg() != nil && o.Pkg() != p.Types {
@@ -131,7 +131,7 @@ func (u *users) see(p *packages.Package) {
 	}
 }
 
-// use notes an object, and the types that its own type names.
+// use records an object, and the types that its own type names.
 func (u *users) use(o types.Object) {
 	switch x := o.(type) {
 	case *types.Func:
@@ -148,7 +148,7 @@ func (u *users) use(o types.Object) {
 	}
 }
 
-// hand notes the types that somebody gets to see.
+// hand records the types that a caller gets.
 func (u *users) hand(t types.Type) {
 	switch t := t.(type) {
 	case *types.Named:
@@ -175,8 +175,8 @@ func (u *users) hand(t types.Type) {
 	}
 }
 
-// implement notes the methods by which the types of a package implement an interface
-// of any package: they are called through it.
+// implement records the methods by which the types of a package implement an interface of any package, because they are
+// called through it.
 func (u *users) implement(p *packages.Package, all []*packages.Package) {
 	interfaces := map[*types.Interface]bool{}
 	add := func(t types.Type) {
@@ -191,7 +191,7 @@ func (u *users) implement(p *packages.Package, all []*packages.Package) {
 				add(o.Type())
 			}
 		}
-		for _, t := range q.TypesInfo.Types { // those without a name as well
+		for _, t := range q.TypesInfo.Types { // including unnamed ones
 			if t.IsType() {
 				add(t.Type)
 			}
@@ -227,13 +227,13 @@ var errorType = types.NewInterfaceType([]*types.Func{
 	types.NewFunc(token.NoPos, nil, "Error", types.NewSignatureType(nil, nil, nil, nil, types.NewTuple(types.NewVar(token.NoPos, nil, "", types.Typ[types.String])), false)),
 }, nil).Complete()
 
-// named is an object with the name by which a reader finds it.
+// named is an object with the name that readers know.
 type named struct {
 	types.Object
 	name string
 }
 
-// exported are the objects of a package that others could use.
+// exported returns the objects of a package that others could use.
 func exported(p *packages.Package) []named {
 	var out []named
 	scope := p.Types.Scope()
@@ -253,8 +253,8 @@ func exported(p *packages.Package) []named {
 			out = append(out, named{o, name})
 		}
 		isError := types.Implements(types.NewPointer(typ), errorType)
-		for m := range typ.Methods() {
-			if m.Exported() && (!isError || !slices.Contains([]string{"As", "Is", "Unwrap"}, m.Name())) {
+		for _, m := range methods(p, typ) {
+			if !isError || !slices.Contains([]string{"As", "Is", "Unwrap"}, m.Name()) {
 				out = append(out, named{m, name + "." + m.Name()})
 			}
 		}
@@ -264,6 +264,28 @@ func exported(p *packages.Package) []named {
 					out = append(out, named{f, name + "." + f.Name()})
 				}
 			}
+		}
+	}
+	return out
+}
+
+// methods are the exported methods of a type: its own, and those of the unexported types of
+// its package that it embeds.
+func methods(p *packages.Package, t *types.Named) []*types.Func {
+	var out []*types.Func
+	for selection := range types.NewMethodSet(types.NewPointer(t)).Methods() {
+		m, ok := selection.Obj().(*types.Func)
+		if !ok || !m.Exported() || m.Pkg() != p.Types {
+			continue
+		}
+		m = m.Origin()
+		of := m.Signature().Recv().Type()
+		if pointer, ok := of.(*types.Pointer); ok {
+			of = pointer.Elem()
+		}
+		owner, ok := of.(*types.Named)
+		if own := len(selection.Index()) == 1; own || ok && !owner.Obj().Exported() && !types.IsInterface(owner) {
+			out = append(out, m)
 		}
 	}
 	return out

@@ -34,7 +34,7 @@ func run(in io.Reader, out io.Writer) error {
 	return err
 }
 
-// size is what was measured with a fleet of one size.
+// size is the measurement of a fleet of one size.
 type size struct {
 	clusters, placements float64
 	figures              map[string]float64 // by unit
@@ -42,8 +42,7 @@ type size struct {
 
 var name = regexp.MustCompile(`^BenchmarkGrowth/clusters=(\d+)/placements=(\d+)(-\d+)?$`)
 
-// read takes the figures out of the output of the benchmark. The last of several runs
-// with a size counts.
+// read parses the output of the benchmark. If a size was run several times, the last run counts.
 func read(in io.Reader) ([]size, error) {
 	of := map[float64]size{}
 	lines := bufio.NewScanner(in)
@@ -99,7 +98,8 @@ var panels = []panel{
 	}},
 	{"Memory in MiB", []series{
 		{"first-pass-peak-MiB", "first decisions, peak", "#2563eb"},
-		{"restart-rest-MiB", "after a restart", "#d97706"},
+		{"restart-peak-MiB", "restart, peak", "#d97706"},
+		{"restart-rest-MiB", "after a restart, at rest", "#7c3aed"},
 		{"database-MiB", "database on disk", "#6b7280"},
 	}},
 }

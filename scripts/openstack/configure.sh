@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes the configuration of every service to $OSK/etc, over what is there.
+# Writes the configuration of every service to $OSK/etc, replacing existing files.
 set -euo pipefail
 . "$(dirname "$0")/env.sh"
 E=$OSK/etc; S=$OSK/deb/usr/share

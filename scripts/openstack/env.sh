@@ -1,8 +1,8 @@
-# Sourced by the other scripts here: where the OpenStack of the integration tests keeps its state, on which
-# ports it listens, and how large it is. Any of it may be set from outside.
+# Sourced by the other scripts in this directory: the directory, ports and size of the OpenStack for the integration
+# tests. Every setting can be overridden by an environment variable.
 HERE=${HERE:-$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)}
 OSK=${OSK:-${SCHEDULER_TESTBED:-$HOME/.cache/scheduler-testbed}/openstack}
-# Debian's own Python has the packages; another one in front of it would hide them.
+# The packages belong to Debian's Python; another one earlier in the PATH would hide them.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 P_KEYSTONE=${P_KEYSTONE:-5000} P_NOVA=${P_NOVA:-8774} P_PLACEMENT=${P_PLACEMENT:-8778} P_CINDER=${P_CINDER:-8776}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fills the running OpenStack with what the tests look at.
+# Creates the objects in the running OpenStack that the tests use.
 set -euo pipefail
 . "$(dirname "$0")/env.sh"
 SERVICES=$SERVICES exec /usr/bin/python3 "$HERE/seed.py"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Starts the OpenStack of the integration tests, and makes its databases the first time. Each process runs in
-# the background and has its id in $OSK/run; those that run already are left alone.
+# Starts the OpenStack for the integration tests, and creates its databases the first time. Each process runs in the
+# background, with its ID in $OSK/run. Processes that already run are kept.
 set -euo pipefail
 . "$(dirname "$0")/env.sh"
 T0=$(date +%s); say() { printf '[%4ds] %s\n' $(( $(date +%s) - T0 )) "$*"; }
@@ -8,7 +8,7 @@ T0=$(date +%s); say() { printf '[%4ds] %s\n' $(( $(date +%s) - T0 )) "$*"; }
 E=$OSK/etc; R=$OSK/run; L=$OSK/log
 export PYTHONPATH=$OSK/ext PYTHONWARNINGS=ignore PYTHONDONTWRITEBYTECODE=
 has() { [[ " $SERVICES " == *" $1 "* ]]; }
-# bg NAME COMMAND...: runs it in the background, in a session of its own
+# bg NAME COMMAND... runs a command in the background, in a separate session.
 bg() {
   local n=$1; shift
   if [ -e $R/$n.pid ] && kill -0 "$(cat $R/$n.pid)" 2>/dev/null; then return; fi
@@ -19,11 +19,11 @@ py() {
   local ep=$1; shift; exec -a "${ep%%.*}" /usr/bin/python3 -c "import sys; sys.argv[0]='$1'; sys.argv[1:]=sys.argv[2:]
 from ${ep%%:*} import ${ep##*:} as m; sys.exit(m())" "$@"; }
 export -f py
-# One that ends at once, because another is not there yet on a busy machine, is started again, ten times at most.
+# A process that exits at once, because another is not ready yet on a busy machine, is restarted at most ten times.
 ep() { local n=$1 e=$2; shift 2; bg "$n" nice -n 5 bash -c 'for i in 1 2 3 4 5 6 7 8 9 10; do ( py "$@" ) && exit 0; sleep 2; done' _ "$e" "$n" "$@"; }
 run() { ( py "$@" ); }
 wait_http() { local i; for i in $(seq 1 240); do curl -s -o /dev/null --max-time 5 "$1" && return 0; sleep 0.5; done; echo "no answer: $1" >&2; return 1; }
-wait_port() { local i; for i in $(seq 1 240); do (echo > /dev/tcp/127.0.0.1/$1) 2>/dev/null && return 0; sleep 0.25; done; echo "no port $1" >&2; return 1; }
+wait_port() { local i; for i in $(seq 1 1200); do (echo > /dev/tcp/127.0.0.1/$1) 2>/dev/null && return 0; sleep 0.25; done; echo "no port $1" >&2; return 1; }
 
 # --- infrastructure
 [ -d $OSK/mysql/mysql ] || { say "mariadb init"; mariadb-install-db --user=root --datadir=$OSK/mysql --auth-root-authentication-method=socket --skip-test-db >$L/mysql-init.log 2>&1; }

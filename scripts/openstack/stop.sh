@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Stops what start.sh started. Every process has a session of its own, by which its children are found too.
+# Stops what start.sh started. Every process has its own session, by which its children are found, too.
 # "stop.sh wipe" also removes the databases and the configuration.
 . "$(dirname "$0")/env.sh"
 cd $OSK/run 2>/dev/null || exit 0

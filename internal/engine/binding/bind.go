@@ -10,53 +10,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/division"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/movement"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
-
-// Present is the current binding of a workload.
-type Present struct {
-	clusters  []api.WorkloadCluster
-	affinity  string
-	evictions []api.Eviction
-	health    []api.ClusterHealth
-	earlier   []api.EarlierAffinity
-	lost      int64
-	// answered says that the binding was made for the current spec and policy.
-	answered bool
-	// Pending says that the present binding does not meet the request fully.
-	Pending bool
-	// fresh is an explicit request for a new binding: the first group is tried first, and replicas
-	// are divided anew.
-	fresh bool
-}
-
-// NewPresent returns the binding in a workload's status. policy is the one that the workload
-// follows, or nil if it has its own placement.
-func NewPresent(w *api.Workload, policy *api.PropagationPolicy) Present {
-	s := &w.Status
-	scheduled := api.FindCondition(s.Conditions, api.ConditionScheduled)
-	return Present{
-		Pending:  scheduled != nil && scheduled.Status == api.ConditionFalse,
-		clusters: s.Clusters, affinity: s.ObservedAffinity, evictions: s.Evictions, health: s.Health,
-		earlier: s.EarlierAffinities, lost: s.LostReplicas,
-		answered: s.ObservedGeneration == w.Metadata.Generation && answersPolicy(s, policy),
-		fresh:    s.ObservedRescheduleRequests != w.Metadata.RescheduleRequests,
-	}
-}
-
-func answersPolicy(s *api.WorkloadStatus, policy *api.PropagationPolicy) bool {
-	path, uid, generation := policyOf(policy)
-	return s.Policy == path && s.PolicyUID == uid && s.PolicyGeneration == generation
-}
-
-// policyOf returns how a status identifies the policy that the workload follows. The policy may be
-// nil.
-func policyOf(policy *api.PropagationPolicy) (path, uid string, generation int64) {
-	if policy == nil {
-		return "", "", 0
-	}
-	return policy.Path(), policy.Metadata.UID, policy.Metadata.Generation
-}
 
 // tried is the result of trying one affinity group.
 type tried struct {
@@ -88,9 +44,16 @@ type Binding struct {
 	Lack, BackLack int64
 	// Cramped says that a cluster would get more of the workload if it had more room.
 	Cramped bool
+	// Demand says which clusters would take what a workload that is not complete lacks, once
+	// Binder.Demand has been asked.
+	Demand *api.Demand
 	// Overflowed says that replicas are in overflow tiers. They return to earlier tiers when there
 	// is room.
 	Overflowed bool
+	// Held is what holds a move that a binding made now would make; nil if nothing does.
+	Held *movement.Held
+	// Moved is how many moves count in budgets.
+	Moved int64
 
 	result  division.Result
 	flavors map[int32]string // of an allocation, by chosen row
@@ -131,35 +94,9 @@ type Binder struct {
 	out     Binding
 	// refilling says that the division tries to move replicas back to earlier tiers.
 	refilling bool
+	// back is the group or tier that takes replicas back.
+	back string
 }
-
-// memberRow is one cluster of the present binding, or one that the workload is leaving.
-type memberRow struct {
-	row      int
-	replicas int64
-	cluster  string
-	state    memberState
-	evicted  string // reason of the eviction
-}
-
-// memberState is the state of a cluster of the present binding.
-type memberState uint8
-
-const (
-	// memberStays: the cluster fits, or is treated as if it did.
-	memberStays memberState = iota
-	// memberSuspended: the cluster is offline, but so are too many others.
-	memberSuspended
-	// memberLost: the cluster is offline or has a taint that evicts.
-	memberLost
-	// memberFailed: the application has been unhealthy on the cluster for too long.
-	memberFailed
-	// memberLeaving: an eviction is in progress.
-	memberLeaving
-	// memberUnwanted: the cluster no longer fits for other reasons, such as a change of the policy
-	// or of its labels.
-	memberUnwanted
-)
 
 // Bind decides where a workload runs at the given time. views are those of the queries of its
 // affinity groups, in order. spare may be nil.
@@ -181,11 +118,20 @@ func (b *Binder) Bind(f *columns.Fleet, p *Propagation, views []*placement.View,
 	}
 	lost := b.judge(observed)
 	b.askInOrder(start, !bound.fresh && observed >= 0 && lost == 0 && b.any(memberStays) && !b.any(memberUnwanted))
+	asked := b.out
 	b.takeBack(observed)
+	moved := b.holdBack(&asked)
 	if !b.out.Complete && bound.fresh && len(bound.clusters) > 0 {
 		// A new division is impossible: keep the binding as if none had been requested.
 		bound.fresh = false
 		return b.Bind(f, p, views, others, spare, bound, now)
+	}
+	if held := b.holdFresh(); held != nil {
+		bound.fresh = false
+		b.Bind(f, p, views, others, spare, bound, now)
+		b.out.Held = held
+		b.soon(held.Again)
+		return b.out
 	}
 	if b.out.Complete {
 		b.out.Shares, b.out.Cramped = b.out.result.Shares, b.out.result.Cramped
@@ -195,6 +141,9 @@ func (b *Binder) Bind(f *columns.Fleet, p *Propagation, views []*placement.View,
 	}
 	if b.out.Cramped || b.out.Overflowed {
 		b.out.BackLack = 0 // any additional room may change the result
+	}
+	if !moved {
+		b.holdShares()
 	}
 	b.p.strategy.complete(b)
 	b.evict(observed)
@@ -219,17 +168,6 @@ func (b *Binder) askInOrder(start int, stays bool) {
 	}
 }
 
-// takeBack moves the workload back to an earlier group, or within its group to earlier tiers, if
-// these have been able to hold it for long enough.
-func (b *Binder) takeBack(observed int) {
-	if back, result := b.failBack(observed); back >= 0 {
-		b.out.tried = append(b.out.tried, tried{back, nil})
-		b.out.group, b.out.result, b.out.Complete = back, result, true
-	} else if b.out.Complete {
-		b.refill(b.out.group)
-	}
-}
-
 // leastLack returns the lack of the group that is closest to holding the workload.
 func leastLack(asked []tried) (least int64) {
 	for i, t := range asked {
@@ -240,94 +178,18 @@ func leastLack(asked []tried) (least int64) {
 	return least
 }
 
-// judge determines the state of every cluster of the present binding, and of those that the
-// workload is leaving, and returns how many replicas are lost. If the observed group no longer
-// exists, a cluster need only fit any group.
-func (b *Binder) judge(observed int) (lost int64) {
-	b.places = b.places[:0]
-	pass := placement.PassOf(b.fleet, b.p.Groups[max(observed, 0)].Query, b.others.Reserved)
-	lost = b.judgeMembers(&pass, observed) + b.present.lost
-	first := pass // of the group that is tried first
-	if b.present.fresh {
-		first = placement.PassOf(b.fleet, b.p.Groups[0].Query, b.others.Reserved)
-	}
-	b.judgeEvictions(&first, lost > 0)
-	if !b.p.divided() {
-		return 0
-	}
-	return lost
-}
-
-// judgeMembers is judge for the clusters of the present binding. pass is that of the observed
-// group.
-func (b *Binder) judgeMembers(pass *placement.Pass, observed int) (lost int64) {
-	braked := Brakes(b.fleet)
-	for _, c := range b.present.clusters {
-		row, ok := b.fleet.Row(c.Name)
-		if !ok {
-			lost += c.Replicas
-			continue
-		}
-		m := memberRow{row: row, replicas: c.Replicas, cluster: c.Name, state: b.stateOf(pass, &c, row, braked, observed)}
-		if m.state == memberLost || m.state == memberFailed {
-			lost += c.Replicas
-		}
-		b.places = append(b.places, m)
-	}
-	return lost
-}
-
-// stateOf returns the state of a cluster of the present binding.
-func (b *Binder) stateOf(pass *placement.Pass, c *api.WorkloadCluster, row int, braked bool, observed int) memberState {
-	switch {
-	case !endures(pass, row):
-		if braked && offlineOnly(pass, row) {
-			return memberSuspended
-		}
-		return memberLost
-	case (c.Replicas > 0 || !b.p.replicated) && b.failed(c.Name): // also if the cluster is in another group
-		return memberFailed
-	case pass.Admits(row, true) || observed < 0 && b.fitsAny(row):
-		return memberStays
-	}
-	return memberUnwanted
-}
-
-// judgeEvictions is judge for the clusters that the workload is leaving. first is the pass of the
-// group that is tried first. With restore, the workload stays on a lost cluster that came back
-// before a replacement was found.
-func (b *Binder) judgeEvictions(first *placement.Pass, restore bool) {
-	for _, e := range b.present.evictions {
-		row, ok := b.fleet.Row(e.Cluster)
-		if !ok || b.evictionOver(e) {
-			continue
-		}
-		m := memberRow{row: row, replicas: e.Replicas, cluster: e.Cluster, state: memberLeaving, evicted: e.Reason}
-		if restore && e.Reason == api.EvictedClusterLost && first.Admits(row, true) {
-			m.state, m.evicted = memberStays, ""
-		}
-		b.places = append(b.places, m)
-	}
-}
-
-// fitsAny reports whether a cluster of the present binding fits any group.
-func (b *Binder) fitsAny(row int) bool {
-	return slices.ContainsFunc(b.p.Groups, func(g AffinityGroup) bool {
-		pass := placement.PassOf(b.fleet, g.Query, b.others.Reserved)
-		return pass.Admits(row, true)
-	})
-}
-
-func (b *Binder) any(state memberState) bool {
-	return slices.ContainsFunc(b.places, func(m memberRow) bool { return m.state == state })
-}
-
 // try tries to place the whole workload in one affinity group. For a fail-back, lost clusters that
 // are back count as candidates.
 func (b *Binder) try(g int, back bool) (division.Result, error) {
 	if !b.p.strategy.asks(b.p.replicas) {
 		return division.Result{}, nil
 	}
+	b.admit(g, back)
+	return b.p.strategy.divide(b, &b.p.Groups[g])
+}
+
+// admit sets the mask to the clusters that an affinity group may use.
+func (b *Binder) admit(g int, back bool) {
 	group, view := &b.p.Groups[g], b.views[g]
 	b.mask = append(b.mask[:0], view.Mask...)
 	pass := placement.PassOf(b.fleet, group.Query, b.others.Reserved)
@@ -346,100 +208,6 @@ func (b *Binder) try(g int, back bool) (division.Result, error) {
 			}
 		}
 	}
-	return b.p.strategy.divide(b, group)
-}
-
-// failBack tries the groups before the observed one, records since when each could hold the
-// workload, and returns the first one that could for long enough, or -1.
-func (b *Binder) failBack(observed int) (int, division.Result) {
-	current := b.out.group
-	if current < 0 {
-		current = observed
-	}
-	if !b.p.failBack || current <= 0 {
-		return -1, division.Result{}
-	}
-	for g := range current {
-		result, err := b.try(g, true)
-		if err != nil {
-			if lack := lackOf(err); g == 0 || lack < b.out.BackLack {
-				b.out.BackLack = lack
-			}
-			continue
-		}
-		since := b.feasibleSince(b.p.Groups[g].Name)
-		if !b.out.Complete || b.stable(since) { // an incomplete workload does not wait
-			return g, result
-		}
-		b.awaitBack(b.p.Groups[g].Name, since)
-	}
-	return -1, division.Result{}
-}
-
-// refill checks whether replicas in overflow tiers fit into earlier tiers, records since when, and
-// moves them back if that is long enough.
-func (b *Binder) refill(group int) {
-	tiers := b.p.Groups[group].tiers
-	if !b.p.failBack || !b.p.divided() || len(tiers) < 2 || b.present.fresh {
-		return
-	}
-	has := b.byTier(tiers, b.out.result.Shares)
-	if b.out.Overflowed = slices.ContainsFunc(has[1:], func(n int64) bool { return n > 0 }); !b.out.Overflowed {
-		return
-	}
-	b.refilling = true
-	result, err := b.try(group, true)
-	b.refilling = false
-	if err != nil {
-		return
-	}
-	would := b.byTier(tiers, result.Shares)
-	tier := 0
-	for tier < len(has)-1 && would[tier] == has[tier] {
-		tier++
-	}
-	if would[tier] <= has[tier] {
-		return
-	}
-	name := tiers[tier].Name
-	since := b.feasibleSince(name)
-	if b.stable(since) {
-		b.out.result = result
-		return
-	}
-	b.awaitBack(name, since)
-}
-
-// byTier returns how many replicas are in each tier.
-func (b *Binder) byTier(tiers []filter.Affinity, shares []division.Share) []int64 {
-	sums := make([]int64, len(tiers))
-	for _, s := range shares {
-		if tier := filter.TierOf(tiers, b.fleet, int(s.Row)); tier >= 0 {
-			sums[tier] += s.Replicas
-		}
-	}
-	return sums
-}
-
-// feasibleSince returns since when a group or tier could have taken replicas back: now, if it could
-// not before.
-func (b *Binder) feasibleSince(name string) time.Time {
-	for _, e := range b.present.earlier {
-		if e.AffinityName == name && e.FeasibleSince != nil {
-			return *e.FeasibleSince
-		}
-	}
-	return b.now
-}
-
-// stable reports whether the stabilization window has passed.
-func (b *Binder) stable(since time.Time) bool { return !b.now.Before(since.Add(b.p.stabilization)) }
-
-// awaitBack records that a group or tier could take replicas back.
-func (b *Binder) awaitBack(name string, since time.Time) {
-	b.soon(since.Add(b.p.stabilization))
-	utc := since.UTC()
-	b.out.earlier = append(b.out.earlier, api.EarlierAffinity{AffinityName: name, FeasibleSince: &utc})
 }
 
 // remain keeps the part of the present binding that fits, because no group can hold the workload.

@@ -67,11 +67,41 @@ func (b *Binder) markPresent(m *ledger.Room) {
 			c.Assigned = 0
 			continue
 		}
+		b.makeRoom(c, member.cluster, m)
 		b.remeasure(c, member, m)
 		unwell := member.replicas > 0 && b.unwell(member.cluster) // health reports are about replicas
 		if b.p.divided() && (member.state == memberSuspended || b.fleet.Paused().Has(member.row) || unwell) {
 			c.Free = 0 // running replicas stay, no new ones are added
 		}
+	}
+	for i := range b.present.standing {
+		name := b.present.standing[i].Name
+		if slices.ContainsFunc(b.places, func(m memberRow) bool { return m.cluster == name }) {
+			continue
+		}
+		row, ok := b.fleet.Row(name)
+		if !ok || !b.p.replicated {
+			continue
+		}
+		if at := slices.IndexFunc(b.candidates, func(c division.Candidate) bool { return int(c.Row) == row }); at >= 0 {
+			b.makeRoom(&b.candidates[at], name, m)
+		}
+	}
+}
+
+// makeRoom counts as free what the workload holds on a cluster that stands with more replicas than are
+// meant: they may be meant again.
+func (b *Binder) makeRoom(c *division.Candidate, cluster string, m *ledger.Room) {
+	stands := func(s api.WorkloadCluster) bool { return s.Name == cluster && s.Replicas > c.Assigned }
+	if c.Free == division.Unknown || !slices.ContainsFunc(b.present.standing, stands) {
+		return
+	}
+	own, ok := b.others.Reserved.Held(b.p.key, cluster)
+	if !ok {
+		return
+	}
+	if total := m.Total(int(c.Row), own); total != division.Unknown {
+		c.Free = max(c.Free, total-c.Assigned)
 	}
 }
 

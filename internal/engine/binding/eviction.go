@@ -34,23 +34,6 @@ func Brakes(f *columns.Fleet) bool {
 	return n >= brakeLeast && 100*n > brakePercent*f.Len()
 }
 
-// endures reports whether a cluster of the present binding is neither offline nor has a taint that
-// evicts.
-func endures(p *placement.Pass, row int) bool {
-	return lostBy(p, row) == nil
-}
-
-// lostBy returns the check for which a cluster of the present binding counts as lost, or nil. Only
-// its state and its taints count.
-func lostBy(p *placement.Pass, row int) filter.Evicting {
-	for _, check := range p.Query.Checks.All {
-		if check, ok := check.(filter.Evicting); ok && !check.Admits(&p.Look, row, true) {
-			return check
-		}
-	}
-	return nil
-}
-
 // offlineOnly reports whether being offline is the only reason to reject a cluster of the present
 // binding.
 func offlineOnly(p *placement.Pass, row int) bool {
@@ -195,7 +178,7 @@ func (b *Binder) eviction(m *memberRow, observed int) (e api.Eviction, ok bool) 
 func (b *Binder) lossReason(m *memberRow) string {
 	query := b.p.Groups[max(b.p.Group(b.present.affinity), 0)].Query
 	p := placement.PassOf(b.fleet, query, b.others.Reserved)
-	check := lostBy(&p, m.row)
+	check := p.Evicts(m.row)
 	switch {
 	case check == nil:
 		return ""

@@ -20,6 +20,7 @@ import (
 // point of view of the affinity group that has the workload or was tried first.
 func (b *Binder) Explain(f *columns.Fleet, p *Propagation, views []*placement.View, others ledger.Others, bound Present, now time.Time) (Binding, *api.Explanation) {
 	out := b.Bind(f, p, views, others, nil, bound, now)
+	out.Demand = b.Demand()
 	group := out.group
 	if group < 0 && len(out.tried) > 0 {
 		group = out.tried[0].group
@@ -74,7 +75,11 @@ func (e *bindingExplained) render(now time.Time) *api.Explanation {
 	if next := e.out.NextAt.UTC(); !next.IsZero() && next.Year() <= 9999 {
 		x.NextAt = &next
 	}
-	x.Summary = e.summary() + e.splitClause()
+	x.Summary, x.Demand = e.summary()+e.splitClause(), e.out.Demand
+	if held := e.out.Held; held != nil {
+		x.Kept, x.Held = string(held.By), held.Rendered()
+		x.Summary += "; kept: " + held.String()
+	}
 	leaving := map[int32]string{}
 	for i := range e.b.places {
 		switch m := &e.b.places[i]; m.state {
@@ -147,7 +152,7 @@ func (e *bindingExplained) candidate(row int32, c *division.Candidate) api.Candi
 		out.Available = &room
 	}
 	if len(p.weights) > 0 {
-		out.Weight = &c.Weight
+		out.Weight = new(c.Weight) // the candidates are overwritten by the next decision
 	}
 	if tiers := p.Groups[e.group].tiers; c.Tier > 0 && int(c.Tier) < len(tiers) {
 		out.Tier = tiers[c.Tier].Name
@@ -277,7 +282,7 @@ func (e *bindingExplained) whyNotTried(group int) string {
 	case group < first && e.b.p.failBack:
 		return "cannot take the workload back now"
 	case group < first:
-		return "comes before the group that has the workload: it is asked after an explicit reschedule, or with fail_back"
+		return "comes before the group that has the workload: it is only tried after an explicit reschedule, or with fail_back"
 	case !e.out.Complete:
 		return "running replicas do not move on to it because there is no room for more"
 	}

@@ -34,6 +34,7 @@ type Propagation struct {
 	strategy    strategy
 	allocation  *allocation // the strategy, if it is an allocation
 	spec        *api.WorkloadSpec
+	rollout     *api.Rollout // nil: the binding changes at once
 
 	clusterPurge  purge
 	application   *purge // nil: an unhealthy workload stays
@@ -90,6 +91,7 @@ func NewPropagation(w *api.Workload, policy *api.PropagationPolicy) (*Propagatio
 	}
 	p.strategy = selection{policy}
 	place := &policy.Spec.Placement
+	p.rollout = policy.Spec.Rollout
 	p.constraints, p.empty = place.SpreadConstraints, place.EmptyClusters
 	p.Preempts = policy.Spec.WorkloadPreemption == api.WorkloadPreemptionLowerPriority
 	// Ties go to the earlier name for half of the workloads and to the later one for the others, so

@@ -50,5 +50,13 @@ func Redate(s *api.WorkloadStatus, now time.Time) (redated bool) {
 			correct(&s.EarlierAffinities[i].FeasibleSince)
 		}
 	}
+	if slices.ContainsFunc(s.Moves, func(m api.Moves) bool { return m.At.After(now) }) {
+		s.Moves, redated = slices.Clone(s.Moves), true
+		for i := range s.Moves {
+			if m := &s.Moves[i]; m.At.After(now) {
+				m.At = now.UTC()
+			}
+		}
+	}
 	return redated
 }

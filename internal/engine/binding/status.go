@@ -19,15 +19,19 @@ import (
 // fits.
 func NewBindingStatus(f *columns.Fleet, p *Propagation, w *api.Workload, policy *api.PropagationPolicy, out Binding, now time.Time, fits func(group int) string) (status api.WorkloadStatus, changed, moved bool) {
 	now = now.UTC()
-	was := &w.Status
+	was := meant(&w.Spec, &w.Status)
 	status = *was
 	if was.ObservedGeneration != w.Metadata.Generation {
 		status.Preemptions = nil
 	}
+	requests := w.Metadata.RescheduleRequests
+	if out.Held != nil {
+		requests = was.ObservedRescheduleRequests // a fresh binding is still to be made
+	}
 	answered := was.ObservedGeneration == w.Metadata.Generation &&
-		was.ObservedRescheduleRequests == w.Metadata.RescheduleRequests && answersPolicy(was, policy)
+		was.ObservedRescheduleRequests == requests && answersPolicy(was, policy)
 	status.ObservedGeneration = w.Metadata.Generation
-	status.ObservedRescheduleRequests = w.Metadata.RescheduleRequests
+	status.ObservedRescheduleRequests = requests
 	status.Policy, status.PolicyUID, status.PolicyGeneration = policyOf(policy)
 	status.Clusters, moved = clustersAfter(f, was.Clusters, out, now)
 	resplit := putTargets(&w.Spec, &status)
@@ -42,12 +46,15 @@ func NewBindingStatus(f *columns.Fleet, p *Propagation, w *api.Workload, policy 
 	status.Evictions = out.evictions
 	status.EarlierAffinities = out.earlier
 	status.Health = concerned(was, &status, p.replicated)
-	if was.ObservedRescheduleRequests != w.Metadata.RescheduleRequests {
+	if was.ObservedRescheduleRequests != requests {
 		status.Health = nil // a new attempt: earlier reports no longer apply
 	}
 	changed = !answered || moved || resplit || status.ObservedAffinity != was.ObservedAffinity || status.LostReplicas != was.LostReplicas ||
 		!slices.EqualFunc(status.Evictions, was.Evictions, sameEviction) || len(status.Health) != len(was.Health) ||
 		!slices.EqualFunc(status.EarlierAffinities, was.EarlierAffinities, func(a, b api.EarlierAffinity) bool { return a.AffinityName == b.AffinityName })
+	if !out.Demand.Equal(was.Demand) {
+		status.Demand, changed = out.Demand, true
+	}
 	for _, c := range []api.Condition{boundCondition(p, out, fits), heldCondition(out)} {
 		changed = api.SetCondition(&status.Conditions, c, now) || changed
 	}
@@ -74,8 +81,11 @@ func UnclaimedStatus(f *columns.Fleet, w *api.Workload, why string, now time.Tim
 	status.ObservedGeneration = w.Metadata.Generation
 	status.ObservedRescheduleRequests = w.Metadata.RescheduleRequests
 	status.Policy, status.PolicyUID, status.PolicyGeneration = "", "", 0
-	changed = moved || resplit || len(status.Evictions) < len(was.Evictions) || was.ObservedGeneration != status.ObservedGeneration || was.Policy != "" ||
+	status.Rollout = nil // nothing is meant
+	ended := api.RemoveCondition(&status.Conditions, api.ConditionRollingOut)
+	changed = ended || moved || resplit || len(status.Evictions) < len(was.Evictions) || was.ObservedGeneration != status.ObservedGeneration || was.Policy != "" ||
 		was.ObservedRescheduleRequests != status.ObservedRescheduleRequests
+	changed, status.Demand = changed || was.Demand != nil, nil // no policy: nobody says what it demands
 	c := api.Condition{Type: api.ConditionScheduled, Status: api.ConditionFalse, Reason: api.ReasonNoPolicyMatched, Message: why}
 	if len(status.Clusters) > 0 {
 		c.Message += "; it stays where it is"
@@ -161,7 +171,7 @@ func heldCondition(out Binding) api.Condition {
 	c := api.Condition{Type: api.ConditionFailoverHeld, Status: api.ConditionFalse, Reason: api.ReasonNotHeld}
 	if out.evictionsSuspended {
 		c.Status, c.Reason = api.ConditionTrue, api.ReasonManyClustersLost
-		c.Message = fmt.Sprintf("more than %d %% of the clusters are not online at once: replicas on those stay until fewer are, or the clusters are tainted or deleted", brakePercent)
+		c.Message = fmt.Sprintf("more than %d %% of the clusters are offline at the same time: their replicas stay until fewer are offline, or the clusters are tainted or deleted", brakePercent)
 	}
 	return c
 }
@@ -192,10 +202,10 @@ func pendingSentence(p *Propagation, out Binding, fits func(group int) string) s
 		if n > len(names) {
 			names = append(names, fmt.Sprintf("%d more", n-len(names)))
 		}
-		fmt.Fprintf(&b, "; it is leaving %s, and gets nothing there meanwhile", strings.Join(names, ", "))
+		fmt.Fprintf(&b, "; it is leaving %s, and gets nothing there until then", strings.Join(names, ", "))
 	}
 	if first := out.tried[0].group; first > 0 && !p.failBack {
-		b.WriteString("; the groups before are asked after an explicit reschedule, or with fail_back")
+		b.WriteString("; earlier groups are only tried after an explicit reschedule, or with fail_back")
 	}
 	return b.String()
 }

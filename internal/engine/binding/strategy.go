@@ -6,6 +6,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/division"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
 )
 
 // strategy is how a workload is bound: to the clusters that a policy selects, or to the OpenStack
@@ -22,6 +23,9 @@ type strategy interface {
 	asks(replicas int64) bool
 	// divide tries to place the whole workload on the clusters of the mask.
 	divide(b *Binder, group *AffinityGroup) (division.Result, error)
+	// demand says which clusters would take what the workload lacks, if a group failed with an
+	// error.
+	demand(b *Binder, group *AffinityGroup, profile *filter.Profile, err error) *api.Demand
 	// complete adds what the division does not know about the chosen clusters.
 	complete(b *Binder)
 

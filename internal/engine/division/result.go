@@ -88,3 +88,37 @@ func (res *Result) occupy(r *Request) {
 		}
 	}
 }
+
+// Complies reports whether shares, however they came about, comply with the constraints of a request,
+// and are in one region if they must be.
+func (r *Request) Complies(shares []Share) bool {
+	in := int32(-1) // the region
+	for _, s := range shares {
+		if s.Replicas == 0 && r.divided() {
+			continue
+		}
+		if !grouped(r.Constraints, s.Row) {
+			return false
+		}
+		if r.Regions == nil {
+			continue
+		}
+		region := r.Regions.Of[s.Row]
+		if region < 0 || in >= 0 && in != region {
+			return false
+		}
+		in = region
+	}
+	res := Result{Shares: shares}
+	res.occupy(r)
+	for i := range r.Constraints {
+		c, n := &r.Constraints[i], res.used
+		if res.groups[i] != nil {
+			n = res.groups[i].count()
+		}
+		if n < c.Min || n > c.Max {
+			return false
+		}
+	}
+	return true
+}

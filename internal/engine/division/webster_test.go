@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// naiveApportion gives one replica after the other, looking at all parties each time.
+// naiveApportion assigns one replica after the other, and compares all parties each time.
 func naiveApportion(parties []party, n int64, descending bool) int64 {
 	for ; n > 0; n-- {
 		best := -1
@@ -46,7 +46,7 @@ func drawParties(t *rapid.T, most int) []party {
 	return rapid.Permutation(parties).Draw(t, "order")
 }
 
-func TestApportionEqualsSeatBySeat(t *testing.T) {
+func TestApportionEqualsNaive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		parties := drawParties(t, 20)
 		n := rapid.Int64Range(0, 400).Draw(t, "n")
@@ -57,14 +57,14 @@ func TestApportionEqualsSeatBySeat(t *testing.T) {
 		slices.SortFunc(want, byRank)
 		slices.SortFunc(parties, byRank)
 		if left != wantLeft || !slices.Equal(parties, want) {
-			t.Fatalf("got %d left of\n%+v\nseat by replica %d of\n%+v", left, parties, wantLeft, want)
+			t.Fatalf("got %d left of\n%+v\nwant, replica by replica, %d left of\n%+v", left, parties, wantLeft, want)
 		}
 	})
 }
 
-// TestApportionOfMany: no replica is with a party that comes after one which could
-// have had it. That defines the result, for numbers too large to go replica by replica.
-func TestApportionOfMany(t *testing.T) {
+// TestApportionLargeNumbers checks that no party has a replica that a party before it should have got. This defines the
+// result, also for numbers too large to assign replica by replica.
+func TestApportionLargeNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		parties := drawParties(t, 40)
 		start := make([]int64, len(parties))
@@ -83,7 +83,7 @@ func TestApportionOfMany(t *testing.T) {
 			last := parties[i]
 			given += last.replicas - start[last.place]
 			if last.replicas > last.upper || last.replicas < start[last.place] {
-				t.Fatalf("%+v began with %d", last, start[last.place])
+				t.Fatalf("%+v is outside of its bounds, from %d", last, start[last.place])
 			}
 			if last.replicas == start[last.place] {
 				continue
@@ -91,7 +91,7 @@ func TestApportionOfMany(t *testing.T) {
 			last.replicas--
 			for j := range parties {
 				if next := &parties[j]; j != i && next.open() && next.precedes(&last, descending) {
-					t.Fatalf("%+v has a replica that is %+v's", parties[i], *next)
+					t.Fatalf("%+v has a replica that belongs to %+v", parties[i], *next)
 				}
 			}
 		}
@@ -100,7 +100,7 @@ func TestApportionOfMany(t *testing.T) {
 		}
 		for i := range parties {
 			if left > 0 && parties[i].open() {
-				t.Fatalf("%d replicas are left, and %+v has none of them", left, parties[i])
+				t.Fatalf("%d replicas are left although %+v can take one", left, parties[i])
 			}
 		}
 	})

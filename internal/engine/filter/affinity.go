@@ -81,7 +81,7 @@ func Tiers(term *api.AffinityTerm, overflow bool) []Affinity {
 // TierOf returns the first tier that contains a cluster, or -1.
 func TierOf(tiers []Affinity, f *columns.Fleet, row int) int {
 	for i := range tiers {
-		if tiers[i].matches(f.Cluster(row)) {
+		if tiers[i].Matches(f.Cluster(row)) {
 			return i
 		}
 	}
@@ -97,4 +97,14 @@ func (c *inTiers) Reason(l *Look, row int) string {
 		}
 	}
 	return strings.Join(reasons, "; ")
+}
+
+// Profile implements profiled: a new cluster joins the group itself, not an overflow tier.
+func (c *inTiers) Profile(p *Profile) {
+	own := &c.tiers[0]
+	p.named("cluster_names", &own.byName)
+	p.selector(api.DemandLabels, own.labels)
+	for i := range own.fields {
+		p.require(places[own.fields[i].Key], own.fields[i].Operator, own.fields[i].Values)
+	}
 }

@@ -55,3 +55,8 @@ func (c *takesResource) Admits(l *Look, row int, current bool) bool {
 func (c *takesResource) Reason(*Look, int) string {
 	return fmt.Sprintf("does not list %s among its api_resources", c.kind)
 }
+
+// Profile implements profiled.
+func (c *takesResource) Profile(p *Profile) {
+	p.demand.APIResources = append(p.demand.APIResources, c.kind)
+}

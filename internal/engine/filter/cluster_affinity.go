@@ -95,8 +95,8 @@ func (n *byName) key(k key.Writer) {
 	k.Set("excluded", n.excluded)
 }
 
-// matches is selectInto for one cluster.
-func (a *Affinity) matches(c *api.Cluster) bool { return a.mismatch(c) == "" }
+// Matches is SelectInto for one cluster.
+func (a *Affinity) Matches(c *api.Cluster) bool { return a.mismatch(c) == "" }
 
 // mismatch says why a cluster does not match, or returns "".
 func (a *Affinity) mismatch(c *api.Cluster) string {

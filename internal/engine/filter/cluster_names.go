@@ -52,3 +52,6 @@ func (c *isNamed) Admits(l *Look, row int, _ bool) bool { return c.Reason(l, row
 func (c *isNamed) Reason(l *Look, row int) string {
 	return c.mismatch(l.Fleet.Cluster(row).Metadata.Name)
 }
+
+// Profile implements profiled.
+func (c *isNamed) Profile(p *Profile) { p.named("cluster_names", &c.byName) }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
@@ -81,4 +82,25 @@ func (c *inSets) Usable(f *columns.Fleet) (names []string, members int) {
 		}
 	}
 	return names, members
+}
+
+// Profile implements profiled: a new cluster joins the first set that it can join.
+func (c *inSets) Profile(p *Profile) {
+	p.varies = true
+	for _, selects := range []bool{true, false} { // a set that lists its clusters has to list it first
+		for _, name := range c.sets {
+			s := p.fleet.Sets()[name]
+			if s == nil || !s.Set.Admits(c.namespace) || selects != (s.Set.Spec.Selector != nil) {
+				continue
+			}
+			if selects {
+				p.selector(api.DemandLabels, s.Set.Spec.Selector.Requirements())
+			} else {
+				p.names.limit(s.Set.Spec.Clusters)
+				p.listing = "cluster set " + name
+			}
+			return
+		}
+	}
+	p.block(Plural(len(c.sets), "cluster set ", "cluster sets ") + c.On() + Plural(len(c.sets), " does", " do") + " not exist, or may not be used by the namespace")
 }

@@ -46,3 +46,8 @@ func (c *hasCustomResource) Admits(l *Look, row int, _ bool) bool {
 func (c *hasCustomResource) Reason(*Look, int) string {
 	return fmt.Sprintf("lacks custom resource %q", c.resource)
 }
+
+// Profile implements profiled.
+func (c *hasCustomResource) Profile(p *Profile) {
+	p.demand.CustomResources = append(p.demand.CustomResources, c.resource)
+}

@@ -78,3 +78,14 @@ func GroupsOf(cluster *api.Cluster, c *api.GroupConstraint) []string {
 	}
 	return nil
 }
+
+// Profile implements profiled.
+func (c *inGroup) Profile(p *Profile) { p.require(GroupPath(c.by), api.SelectorExists, nil) }
+
+// GroupPath returns what groups clusters, as a demand has it: "region" or "labels.tier".
+func GroupPath(c *api.GroupConstraint) string {
+	if c.SpreadByLabel != "" {
+		return api.DemandLabels + "." + c.SpreadByLabel
+	}
+	return places[c.SpreadByField]
+}

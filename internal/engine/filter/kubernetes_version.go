@@ -67,3 +67,6 @@ func (c *hasVersion) Admits(l *Look, row int, _ bool) bool {
 func (c *hasVersion) Reason(l *Look, row int) string {
 	return "Kubernetes " + c.is.Explain(l.Fleet.Cluster(row).Status.KubernetesVersion)
 }
+
+// Profile implements profiled.
+func (c *hasVersion) Profile(p *Profile) { p.demand.KubernetesVersion = c.is.String() }

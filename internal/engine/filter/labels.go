@@ -3,6 +3,7 @@ package filter
 import (
 	"fmt"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
@@ -73,4 +74,16 @@ func (c *labelConstraint) Admits(l *Look, row int, _ bool) bool {
 
 func (c *labelConstraint) Reason(l *Look, row int) string {
 	return c.is.Explain(l.Fleet.Cluster(row).Metadata.Labels)
+}
+
+// Profile implements profiled. A label that is absent makes all operators false.
+func (c *labelConstraint) Profile(p *Profile) {
+	label := api.DemandLabels + "." + c.is.Key()
+	switch c.is.Operator() {
+	case constraint.Equal, constraint.In:
+		p.require(label, api.SelectorIn, c.is.Values())
+	default:
+		p.require(label, api.SelectorExists, nil)
+		p.require(label, api.SelectorNotIn, c.is.Values())
+	}
 }

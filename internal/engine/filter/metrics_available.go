@@ -123,3 +123,6 @@ func (c *noMetricFails) Several(l *Look, row int, _ bool) bool {
 	}
 	return n > 1
 }
+
+// Profile implements profiled.
+func (c *noMetricFails) Profile(*Profile) {}

@@ -61,3 +61,6 @@ func belongsTo(c *api.Cluster) string {
 	}
 	return "belongs to the namespaces " + strings.Join(quoted, ", ")
 }
+
+// Profile implements profiled: a cluster without an owner will do.
+func (c *visibleTo) Profile(*Profile) {}

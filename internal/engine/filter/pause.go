@@ -24,3 +24,6 @@ func (pause) Admits(l *Look, row int, current bool) bool {
 }
 
 func (pause) Reason(*Look, int) string { return "is paused: it takes no new decisions" }
+
+// Profile implements profiled.
+func (pause) Profile(*Profile) {}

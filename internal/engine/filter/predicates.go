@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
@@ -102,4 +103,21 @@ func (c *matchesAny) Reason(l *Look, row int) string {
 		}
 	}
 	return fmt.Sprintf("does not match predicate %d: %s", closest+1, strings.Join(failing, ", "))
+}
+
+// Profile implements profiled: a cluster need only match one predicate, so it is made for the first
+// without expressions, or else for the first.
+func (c *matchesAny) Profile(p *Profile) {
+	one := &c.predicates[0]
+	for i := range c.predicates {
+		if len(c.predicates[i].expressions) == 0 {
+			one = &c.predicates[i]
+			break
+		}
+	}
+	p.selector(api.DemandLabels, one.labels)
+	p.selector(api.DemandClaims, one.claims)
+	for _, e := range one.expressions {
+		p.say(c.Name() + " " + strconv.Quote(e.String()))
+	}
 }

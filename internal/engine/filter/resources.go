@@ -99,3 +99,6 @@ func (c *hasRoom) available(l *Look, row int, current bool) (int64, bool) {
 	}
 	return available, true
 }
+
+// Profile implements profiled.
+func (c *hasRoom) Profile(p *Profile) { p.resource(c.Resource, c.Text) }

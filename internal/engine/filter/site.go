@@ -3,6 +3,7 @@ package filter
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -69,6 +70,8 @@ type siteDemand interface {
 	// there.
 	met(c *api.Cluster, current bool) bool
 	mismatch(c *api.Cluster) string
+	// profile adds what a cluster must have to meet the demand.
+	profile(p *Profile)
 }
 
 // siteDemands returns the demands of an allocation.
@@ -101,10 +104,10 @@ type isSite struct{}
 func (isSite) key(k key.Writer)                                      { demandKey(k, "site") }
 func (isSite) reads() columns.Aspects                                { return columns.Place }
 func (isSite) on() string                                            { return "region" }
-func (isSite) blame(n int) string                                    { return Plural(n, "has", "have") + " no region, and so is no site" }
+func (isSite) blame(n int) string                                    { return Plural(n, "has", "have") + " no region, which a site needs" }
 func (isSite) narrow(*columns.Fleet, columns.Bitmap, columns.Bitmap) {}
 func (isSite) met(c *api.Cluster, _ bool) bool                       { return c.Spec.Region != "" }
-func (isSite) mismatch(*api.Cluster) string                          { return "has no region, and so is no site" }
+func (isSite) mismatch(*api.Cluster) string                          { return "has no region, which a site needs" }
 
 // siteID requires a site ID, or a site of a region if it is only the region part of an ID.
 type siteID string
@@ -234,4 +237,51 @@ func (s siteFlavors) mismatch(*api.Cluster) string {
 func demandKey(k key.Writer, demand string, wanted ...string) {
 	k.Text("demand", demand)
 	k.Set("wanted", wanted)
+}
+
+// Profile implements profiled.
+func (c *meetsDemand) Profile(p *Profile) { c.demand.profile(p) }
+
+func (isSite) profile(p *Profile) {
+	p.require(api.DemandRegion, api.SelectorExists, nil)
+	p.require(api.DemandZone, api.SelectorExists, nil)
+}
+
+func (s siteID) profile(p *Profile) {
+	if region, whole := s.region(); whole {
+		p.require(api.DemandRegion, api.SelectorIn, []string{region})
+		return
+	}
+	p.say("site " + strconv.Quote(string(s)))
+}
+
+func (s siteRegions) profile(p *Profile) {
+	if len(s) == 1 {
+		p.require(api.DemandRegion, api.SelectorIn, []string{s[0].Region})
+		if zones := s[0].AvailabilityZones; len(zones) > 0 {
+			p.require(api.DemandZone, api.SelectorIn, zones)
+		}
+		return
+	}
+	regions := make([]string, len(s))
+	for i := range s {
+		regions[i] = s[i].Region
+		if len(s[i].AvailabilityZones) > 0 {
+			p.say(s.zonesOf(i))
+		}
+	}
+	p.require(api.DemandRegion, api.SelectorIn, regions)
+}
+
+// zonesOf says which zones of a region will do.
+func (s siteRegions) zonesOf(i int) string {
+	return fmt.Sprintf("in region %s: zone %s", s[i].Region, strings.Join(s[i].AvailabilityZones, " or "))
+}
+
+func (s siteClaim) profile(p *Profile) {
+	p.require(api.DemandClaims+"."+s.claim, api.SelectorIn, []string{s.value})
+}
+
+func (s siteFlavors) profile(p *Profile) {
+	p.say("machines of flavor " + strings.Join(s, " or "))
 }

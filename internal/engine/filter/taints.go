@@ -150,3 +150,6 @@ func (c *toleratesTaints) Several(l *Look, row int, current bool) bool {
 	}
 	return n > 1
 }
+
+// Profile implements profiled.
+func (c *toleratesTaints) Profile(*Profile) {}

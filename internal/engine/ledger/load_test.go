@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLoad follows a count through clusters that come, go and change rows.
+// TestLoad checks a count while clusters are added, removed and change rows.
 func TestLoad(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := enginetest.NewWorld()
@@ -57,7 +57,7 @@ func TestLoad(t *testing.T) {
 				}
 				row, _ := f.Row(name)
 				if got := seen.At(row); got != want {
-					t.Fatalf("%s counts %d, want %d", name, got, want)
+					t.Fatalf("load of %s is %d, want %d", name, got, want)
 				}
 				high = max(high, want)
 				if low < 0 || want < low {
@@ -69,4 +69,22 @@ func TestLoad(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestLoadIsAsLargeAsCountsDiffer checks that a load does not grow with the decisions that it
+// counts: it is copied for every write that adds some.
+func TestLoadIsAsLargeAsCountsDiffer(t *testing.T) {
+	clusters := map[string]*api.Cluster{}
+	for _, name := range []string{"busy", "idle"} {
+		clusters[name] = &api.Cluster{Metadata: api.Metadata{Name: name}}
+	}
+	f, delta := (&columns.Fleet{}).With(columns.Changes{Clusters: clusters}, enginetest.Epoch)
+	load := ledger.NewLoad()
+	load.Sync(f, delta)
+	for range 10_000 {
+		load.Add(f, "busy")
+	}
+	if got := load.Counts(); got != 2 {
+		t.Errorf("%d distinct counts, want 2: 0 and 10,000", got)
+	}
 }

@@ -10,13 +10,16 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/movement"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
 )
 
 // Present is the current decision of a placement.
 type Present struct {
-	// Decisions are the chosen clusters, best first.
+	// Decisions are the chosen clusters, best first. During a rollout they are those that are meant.
 	Decisions []api.Decision
+	// Awaited are those that do not stand yet: they must fit like new ones.
+	Awaited []string
 	// ScheduledAt is when the decision last changed.
 	ScheduledAt time.Time
 	// Answered says that the decision was made for the current spec. If not, the placement is
@@ -30,6 +33,8 @@ type Present struct {
 	// whatever they have decided since: a restart, which reevaluates everything, must not move
 	// decisions.
 	Standing bool
+	// Holding returns what may hold the moves of the decision; nil if nothing does.
+	Holding func() *movement.Holding
 }
 
 // Choice is one chosen cluster with its score.
@@ -63,6 +68,10 @@ type Outcome struct {
 	Same bool
 	// kept is why the current decision is kept although scores alone would choose otherwise, or "".
 	kept KeptBy
+	// Held is what holds a move that a fresh decision would make; nil if nothing does.
+	Held *movement.Held
+	// Moved is how many moves count in budgets.
+	Moved int64
 	// NextAt is when the result may change through the passing of time alone; zero if never.
 	NextAt time.Time
 	// Full says that all seats are taken.
@@ -78,6 +87,8 @@ type Outcome struct {
 	// included. If those count (see Query.Minds), a cluster takes over a seat only if its own merit
 	// is above Worst and its total merit is above WorstTotal.
 	WorstTotal Merit
+	// demand says which clusters would give the placement those that it lacks; nil if it lacks none.
+	demand *api.Demand
 }
 
 // Merit determines whether a decision moves: standing, then the score without the decisions of
@@ -106,6 +117,15 @@ func MeritOf(f *columns.Fleet, q *Query, v *View, others ledger.Others, row int,
 	p := v.rating(f, q, others)
 	return p.own(row, current)
 }
+
+// Ratings returns a pass that says of several rows what Admits and MeritOf say of one.
+func Ratings(f *columns.Fleet, q *Query, v *View, others ledger.Others) *Pass {
+	p := v.rating(f, q, others)
+	return &p
+}
+
+// MeritOf returns the merit of a row, without the decisions of other placements.
+func (p *Pass) MeritOf(row int, current bool) Merit { return p.own(row, current) }
 
 // TotalOf returns an upper bound, for every query of a view, on the merit of a cluster outside the
 // decision with the decisions of others included. ok is false if it cannot be computed cheaply.
@@ -231,15 +251,23 @@ func Decide(f *columns.Fleet, q *Query, v *View, others ledger.Others, present P
 		s = p.seat(v, current, wanted, present, true)
 		out.kept, out.NextAt = held, until
 	}
+	// A decision that is kept may still take further clusters.
+	if present.Holding != nil && present.Answered && len(current) > 0 {
+		s = p.hold(&out, s, v, current, wanted, present)
+	}
 	p.border(&out, s, present)
 	out.Full = q.Wanted != score.All && len(s.seats) >= q.Wanted
 	out.Same = len(s.seats) == len(present.Decisions) && staying(s.seats) == len(s.seats)
 	out.Choices = p.shown(s.seats, present)
+	out.demand = demand(f, q, v, others, present, len(out.Choices))
 	return out
 }
 
 // settled reports whether the decision was made for the current spec and no new one was requested.
 func (d *Present) settled() bool { return d.Answered && !d.Fresh }
+
+// awaits reports whether a cluster is meant and does not stand yet.
+func (d *Present) awaits(cluster string) bool { return slices.Contains(d.Awaited, cluster) }
 
 // kept returns why a current decision keeps its clusters whatever the scores of others, and until
 // when. It returns "" if nothing keeps it.
@@ -250,17 +278,27 @@ func (p *Pass) kept(stays bool, present Present, now time.Time) (KeptBy, time.Ti
 		since = now // the other clock is ahead: treat the decision as made now
 	}
 	end := since.Add(q.rescheduleAfter)
+	if by := p.keptAlways(stays); by != "" {
+		return by, time.Time{}
+	}
 	switch {
-	case stays && len(q.unknownScoreMetrics(p.Fleet)) > 0:
-		return keptByMisconfiguration, time.Time{}
-	case !q.Migration:
-		return KeptByMigration, time.Time{}
 	case present.settled() && now.Before(end):
 		return keptByAge, end
 	case present.settled() && present.Standing && q.Minds():
 		return keptByBalance, time.Time{}
 	}
 	return "", time.Time{}
+}
+
+// keptAlways is kept for what keeps even a decision that does not answer the spec, at any time.
+func (p *Pass) keptAlways(stays bool) KeptBy {
+	switch {
+	case stays && len(p.Query.unknownScoreMetrics(p.Fleet)) > 0:
+		return keptByMisconfiguration
+	case !p.Query.Migration:
+		return KeptByMigration
+	}
+	return ""
 }
 
 // border records the clusters between which a seat would move next, and when a chosen cluster will
@@ -344,7 +382,7 @@ func presentRows(f *columns.Fleet, present Present) []int {
 // further check: the checks are never stricter for current clusters.
 func (p *Pass) present(rows []int, present Present, v *View) []contender {
 	if outside := func(row int) bool { return !v.Mask.Has(row) }; slices.ContainsFunc(rows, outside) {
-		rows = slices.DeleteFunc(slices.Clone(rows), func(row int) bool { return outside(row) && !p.Admits(row, true) })
+		rows = slices.DeleteFunc(slices.Clone(rows), func(row int) bool { return outside(row) && !p.AdmitsMeant(row, present.awaits(p.Fleet.Name(row))) })
 		if p.Query.Relative() && slices.ContainsFunc(rows, outside) {
 			p.Widen(rows) // to include a current cluster that is not a candidate for others
 		}

@@ -37,7 +37,7 @@ func Explain(f *columns.Fleet, q *Query, ranking *score.Ranking, others ledger.O
 	e.Outcome = Decide(f, q, e.view, others, present, now)
 	for _, d := range present.Decisions {
 		if row, ok := f.Row(d.Cluster); ok {
-			e.JudgePresent(row)
+			e.judge(row, present.awaits(d.Cluster))
 		}
 	}
 	rows := presentRows(f, present)
@@ -92,6 +92,9 @@ func (e *Explained) Summary() string {
 		b.WriteString("no clusters wanted; ")
 	}
 	b.WriteString(e.Sentence())
+	if e.Held != nil {
+		fmt.Fprintf(&b, "; kept: %s", e.Held)
+	}
 	return b.String()
 }
 
@@ -123,7 +126,10 @@ func (e *Explained) Render() *api.Explanation {
 	if next := e.nextAt().UTC(); !next.IsZero() && next.Year() <= 9999 {
 		out.NextAt = &next
 	}
-	out.Margin = e.margin()
+	if e.Held != nil {
+		out.Held = e.Held.Rendered()
+	}
+	out.Margin, out.Demand = e.margin(), e.demand
 	chosen := make(map[int]bool, len(e.Choices))
 	for i, c := range e.Choices {
 		chosen[c.Row] = true

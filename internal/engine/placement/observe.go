@@ -118,17 +118,17 @@ func ObserveMetrics(f *columns.Fleet, refs []api.MetricRef, namespace string, li
 // the sentence about a placement that did not get all its clusters.
 func NewStatus(f *columns.Fleet, q *Query, v *View, meta *api.Metadata, was *api.PlacementStatus, out Outcome, now time.Time, explain func() string) (status api.PlacementStatus, changed bool) {
 	status = *was
-	answered := was.ObservedGeneration == meta.Generation &&
-		was.ObservedRescheduleRequests == meta.RescheduleRequests
+	requests := meta.RescheduleRequests
+	if out.Held != nil {
+		requests = was.ObservedRescheduleRequests // a fresh decision is still to be made
+	}
+	answered := was.ObservedGeneration == meta.Generation && was.ObservedRescheduleRequests == requests
 	status.ObservedGeneration = meta.Generation
-	status.ObservedRescheduleRequests = meta.RescheduleRequests
+	status.ObservedRescheduleRequests = requests
 	changed = !answered
 
 	if !out.Same || (!answered && !sameOrder(f, was.Clusters, out.Choices)) {
-		since, at := map[string]*time.Time{}, new(now.UTC())
-		for _, d := range was.Decisions {
-			since[d.Cluster] = d.Since
-		}
+		since, at := sinceByCluster(was.Decisions), new(now.UTC())
 		status.Clusters = make([]string, len(out.Choices))
 		status.Decisions = make([]api.Decision, len(out.Choices))
 		for i, c := range out.Choices {
@@ -141,6 +141,7 @@ func NewStatus(f *columns.Fleet, q *Query, v *View, meta *api.Metadata, was *api
 		}
 		if !out.Same {
 			status.ScheduledAt = at
+			dropReports(&status)
 		}
 		status.DecisionRevision++
 		changed = true
@@ -162,10 +163,27 @@ func NewStatus(f *columns.Fleet, q *Query, v *View, meta *api.Metadata, was *api
 			status.Decisions = withGroups(status.Decisions, groups)
 		}
 	}
-	for c := range conditions(f, q, v, out, explain) {
-		changed = api.SetCondition(&status.Conditions, c, now) || changed
+	if !out.demand.Equal(was.Demand) {
+		status.Demand, changed = out.demand, true
 	}
-	return status, changed
+	var found [4]api.Condition // most have no more
+	list := found[:0]
+	for c := range conditions(f, q, v, out, explain) {
+		list = append(list, c)
+	}
+	return status, api.SetConditions(&status.Conditions, now, list...) || changed
+}
+
+// sinceByCluster returns when each cluster was chosen.
+func sinceByCluster(decisions []api.Decision) map[string]*time.Time {
+	if len(decisions) == 0 {
+		return nil
+	}
+	since := make(map[string]*time.Time, len(decisions))
+	for _, d := range decisions {
+		since[d.Cluster] = d.Since
+	}
+	return since
 }
 
 func sameOrder(f *columns.Fleet, names []string, choices []Choice) bool {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
 )
@@ -31,6 +32,32 @@ func (p *Pass) mask() columns.Bitmap { return p.Query.Checks.Mask(&p.Look) }
 // decision.
 func (p *Pass) Admits(row int, current bool) bool {
 	return p.Query.Checks.Admits(&p.Look, row, current)
+}
+
+// AdmitsMeant is Admits for a cluster that is meant. One that does not stand yet (awaited) must fit
+// like a new one, but its amounts are reserved there already.
+func (p *Pass) AdmitsMeant(row int, awaited bool) bool {
+	if !awaited {
+		return p.Admits(row, true)
+	}
+	for _, check := range p.Query.Checks.All {
+		_, reserves := check.(filter.Reserving)
+		if !check.Admits(&p.Look, row, reserves) {
+			return false
+		}
+	}
+	return true
+}
+
+// Evicts returns the check for which a cluster of the current decision must be left at once: it is
+// offline, or has a taint that evicts. It returns nil if there is none.
+func (p *Pass) Evicts(row int) filter.Evicting {
+	for _, check := range p.Query.Checks.All {
+		if check, ok := check.(filter.Evicting); ok && !check.Admits(&p.Look, row, true) {
+			return check
+		}
+	}
+	return nil
 }
 
 // Stays returns when a chosen row will first be rejected through the passing of time alone, or

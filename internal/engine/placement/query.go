@@ -3,6 +3,7 @@ package placement
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -21,13 +22,8 @@ type Query struct {
 
 	Key api.Key
 	// Wanted is the number of clusters to choose, or All.
-	Wanted          int
-	rescheduleAfter time.Duration
-	Migration       bool
-
-	seed           uint64 // of the tie hash
-	minImprovement float64
-	scoring        *score.Scoring
+	Wanted int
+	seed   uint64 // of the tie hash
 }
 
 // asked is the part of a query that is shared by queries with the same requirements in the same
@@ -39,26 +35,27 @@ type asked struct {
 	Checks      filter.Checks
 	tolerations *filter.Tolerations // of the checks; they also determine which clusters rank last
 	reserves    ledger.Needs        // what is reserved
+	// demanded is the last demand, if it is the same in every version of the fleet.
+	demanded atomic.Pointer[api.Demand]
 
 	// One and Many name the candidates in messages; empty = "cluster", "clusters".
 	One, Many string
 }
 
-// arranged is the part of a query that says how the clusters are chosen together.
+// arranged is the part of a query that says how the clusters are rated and chosen. It is shared by
+// the queries of one spec: see For.
 type arranged struct {
-	spread []api.SpreadConstraint
-	groups *api.DecisionStrategy
+	spread          []api.SpreadConstraint
+	groups          *api.DecisionStrategy
+	rollout         *api.Rollout // nil: the decision changes at once
+	rescheduleAfter time.Duration
+	Migration       bool
+	minImprovement  float64
+	scoring         *score.Scoring
 }
 
-// unarranged is shared by the queries that choose each cluster independently, which are most.
-var unarranged = &arranged{}
-
-func arrange(spec *api.PlacementSpec) *arranged {
-	if len(spec.SpreadConstraints) == 0 && spec.DecisionStrategy == nil {
-		return unarranged
-	}
-	return &arranged{spec.SpreadConstraints, spec.DecisionStrategy}
-}
+// Shares reports whether a query shares that memory with another.
+func (q *Query) Shares(other *Query) bool { return q.asked == other.asked }
 
 // Share lets a new query share the memory of another with the same Class and Wording. The receiver
 // must not be in use elsewhere.
@@ -71,18 +68,17 @@ func NewQuery(p *api.Placement) (*Query, error) { return Compile(p, false) }
 func Compile(p *api.Placement, takesFailing bool) (*Query, error) {
 	spec := &p.Spec
 	q := &Query{
-		asked:           &asked{},
-		arranged:        arrange(spec),
-		Key:             api.KeyOf(p),
-		Wanted:          score.All,
-		rescheduleAfter: spec.RescheduleAfter.Or(0),
-		Migration:       spec.Migration == nil || *spec.Migration,
-		minImprovement:  spec.MinImprovement,
+		asked: &asked{},
+		arranged: &arranged{
+			spread: spec.SpreadConstraints, groups: spec.DecisionStrategy, rollout: spec.Rollout,
+			rescheduleAfter: spec.RescheduleAfter.Or(0),
+			Migration:       spec.Migration == nil || *spec.Migration,
+			minImprovement:  spec.MinImprovement,
+		},
+		Key:    api.KeyOf(p),
+		Wanted: score.All,
 	}
-	q.seed = columns.HashText(p.Metadata.UID)
-	if p.Metadata.UID == "" {
-		q.seed = columns.HashText(q.Key.Path())
-	}
+	q.seed = seedOf(p)
 	if spec.NumberOfClusters != nil {
 		q.Wanted = int(*spec.NumberOfClusters)
 	}
@@ -100,10 +96,24 @@ func Compile(p *api.Placement, takesFailing bool) (*Query, error) {
 	return q, nil
 }
 
+// For returns the query of another placement of the same namespace with an equal spec.
+func (q *Query) For(p *api.Placement) *Query {
+	other := *q
+	other.Key, other.seed = api.KeyOf(p), seedOf(p)
+	return &other
+}
+
+func seedOf(p *api.Placement) uint64 {
+	if p.Metadata.UID == "" {
+		return columns.HashText(api.KeyOf(p).Path())
+	}
+	return columns.HashText(p.Metadata.UID)
+}
+
 // NewGroupQuery compiles a query for objects that choose among the clusters that fit by other means
 // than a score.
 func NewGroupQuery(key api.Key, s *filter.Spec) (*Query, error) {
-	q := &Query{asked: &asked{}, arranged: unarranged, Key: key, Wanted: score.All, Migration: true}
+	q := &Query{asked: &asked{}, arranged: &arranged{Migration: true}, Key: key, Wanted: score.All}
 	if err := q.ask(s); err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}

@@ -17,6 +17,12 @@ func Redated(s *api.PlacementStatus, now time.Time) *api.PlacementStatus {
 	at := now.UTC() // now itself stays off the heap
 	redated := *s
 	redated.ScheduledAt = &at
+	redated.Moves = slices.Clone(s.Moves)
+	for i := range redated.Moves {
+		if m := &redated.Moves[i]; m.At.After(now) {
+			m.At = at
+		}
+	}
 	redated.Decisions = slices.Clone(s.Decisions)
 	for i := range redated.Decisions {
 		if d := &redated.Decisions[i]; d.Since != nil && d.Since.After(now) {

@@ -40,22 +40,27 @@ func (p *Pass) seat(v *View, current []contender, wanted int, present Present, h
 		s = p.seatBest(v, current, wanted, hold)
 	}
 	if minds || len(p.Query.spread) > 0 {
-		// The first by total score need not be the first by own score.
-		s.without = 0
-		has := p.among(s.seats)
-		for _, c := range current {
-			if !has.row(c.row) {
-				s.leave(c)
-				break
-			}
-		}
-		if len(s.seats) >= wanted {
-			if c, ok := p.bestOwn(v, has, p.among(current)); ok {
-				s.leave(c)
-			}
-		}
+		p.leaveBest(&s, v, current, wanted)
 	}
 	return s
+}
+
+// leaveBest records the best contenders that got no seat. The first by total score need not be the
+// first by own score.
+func (p *Pass) leaveBest(s *seating, v *View, current []contender, wanted int) {
+	s.without = 0
+	has := p.among(s.seats)
+	for _, c := range current {
+		if !has.row(c.row) {
+			s.leave(c)
+			break
+		}
+	}
+	if len(s.seats) >= wanted {
+		if c, ok := p.bestOwn(v, has, p.among(current)); ok {
+			s.leave(c)
+		}
+	}
 }
 
 // among reports whether a row is one of some contenders.

@@ -12,10 +12,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// TestNegativeSteadyIsNoSteady: a decision that answers its spec goes where it
-// would go without a negative weight of steady, whatever else counts (DESIGN
-// 3.2.4). The scores that are shown have it.
-func TestNegativeSteadyIsNoSteady(t *testing.T) {
+// TestDecisionsIgnoreNegativeSteady checks that a decision that answers its spec moves exactly as it would without a
+// negative weight of steady (DESIGN 3.2.4). The displayed scores include the weight.
+func TestDecisionsIgnoreNegativeSteady(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, x := rollPrioritized(t)
 		x.present.Answered, x.present.Fresh = true, false
@@ -55,8 +54,8 @@ func TestNegativeSteadyIsNoSteady(t *testing.T) {
 	})
 }
 
-// TestNegativeSteadyWithBalance: the present cluster is the best by what all
-// count, and another only by its own score.
+// TestNegativeSteadyWithBalance covers a present cluster that is the best by total, while another is the best by its
+// own score.
 func TestNegativeSteadyWithBalance(t *testing.T) {
 	w := rated(map[string]int64{"a": 50, "b": 60})
 	p := byScore("web", 1, api.ModeAdditive, api.PrioritizerConfig{Name: api.PrioritizerSteady, Weight: new(int64(-10))})
@@ -68,10 +67,10 @@ func TestNegativeSteadyWithBalance(t *testing.T) {
 	q := enginetest.Compile(t, NewQuery, p)
 	view := NewView(f, q, ledger.Others{Load: load}, nil)
 	if out := Decide(f, q, view, ledger.Others{Load: load}, present, f.Now()); !out.Same {
-		t.Errorf("moved: %+v", answerOf(f, out))
+		t.Errorf("outcome %+v, want it unchanged", answerOf(f, out))
 	}
 	present.Answered = false
 	if out := Decide(f, q, view, ledger.Others{Load: load}, present, f.Now()); out.Same {
-		t.Errorf("a changed spec stays: %+v", answerOf(f, out))
+		t.Errorf("outcome %+v, want a move after a change of the spec", answerOf(f, out))
 	}
 }

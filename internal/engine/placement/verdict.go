@@ -62,7 +62,10 @@ func (v *Verdicts) RejectedBy(row int) int {
 
 // JudgePresent replaces the verdict on a cluster of the current decision by that of the more
 // lenient rules.
-func (v *Verdicts) JudgePresent(row int) {
+func (v *Verdicts) JudgePresent(row int) { v.judge(row, false) }
+
+// judge is JudgePresent; awaited says that the cluster is meant and does not stand yet.
+func (v *Verdicts) judge(row int, awaited bool) {
 	v.Current.Set(row)
 	if was := v.RejectedBy(row); was >= 0 {
 		v.counts[was]--
@@ -70,7 +73,8 @@ func (v *Verdicts) JudgePresent(row int) {
 	}
 	v.Admitted.Set(row)
 	for i, check := range v.checks {
-		if !check.Admits(&v.pass.Look, row, true) {
+		_, reserves := check.(filter.Reserving)
+		if !check.Admits(&v.pass.Look, row, !awaited || reserves) {
 			v.turnedAway[i].Set(row)
 			v.counts[i]++
 			v.Admitted.Clear(row)

@@ -78,6 +78,9 @@ func scaleOf(sum float64) float64 {
 // Score implements scorer.
 func (w *weightedMean) Score(r *Rating, row int, current bool) float64 { return w.Own(r, row, current) }
 
+// reason implements reasoning.
+func (w *weightedMean) reason(*Rating, int, int) api.CauseType { return api.CauseMetric }
+
 // Parts implements scorer.
 func (w *weightedMean) Parts(r *Rating, row int, current bool) []api.ScorePart {
 	f := r.Fleet

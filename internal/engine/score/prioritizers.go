@@ -306,6 +306,26 @@ func (s *prioritizers) Parts(r *Rating, row int, current bool) []api.ScorePart {
 	return parts
 }
 
+// reason implements reasoning: it is that of the term that favors the other row most.
+func (s *prioritizers) reason(r *Rating, from, to int) api.CauseType {
+	s.resolve(r)
+	reason, most := api.CauseScore, 0.0
+	for i := range s.terms {
+		t := &s.terms[i]
+		gain := t.weight * (t.rates.Rate(r, i, to) - t.rates.Rate(r, i, from))
+		if gain <= most {
+			continue
+		}
+		reason, most = api.CauseScore, gain
+		if _, ok := t.prioritizer.(naming); ok {
+			reason = api.CauseMetric
+		} else if _, ok := t.prioritizer.(comparing); ok {
+			reason = api.CauseCapacity
+		}
+	}
+	return reason
+}
+
 // all yields the terms, first those that only look at decisions.
 func (s *prioritizers) all(yield func(*term) bool) {
 	for _, list := range [2][]term{s.decided, s.terms} {

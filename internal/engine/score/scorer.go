@@ -91,6 +91,13 @@ type minder interface {
 	CoverLeft(r *Rating, spans []span, row int)
 }
 
+// reasoning is a scorer that says why a decision would move.
+type reasoning interface {
+	scorer
+	// reason returns why a decision would leave one row for another.
+	reason(r *Rating, from, to int) api.CauseType
+}
+
 // perishable is a scorer with scores that expire.
 type perishable interface {
 	scorer
@@ -141,6 +148,14 @@ func (s *Scoring) Key(k key.Writer) {
 func (s *Scoring) RankKey(k key.Writer) {
 	k.Text("strategy", string(s.strategy))
 	s.Ranks.RankKey(k)
+}
+
+// Reason returns why a decision would leave one row for another. A row is negative if there is none.
+func (s *Scoring) Reason(r *Rating, from, to int) api.CauseType {
+	if by, ok := s.scorer.(reasoning); ok && from >= 0 && to >= 0 {
+		return by.reason(r, from, to)
+	}
+	return api.CauseScore
 }
 
 // Relative reports whether candidates are compared with each other, so that an additional one may

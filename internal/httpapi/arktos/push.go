@@ -66,7 +66,7 @@ func parseRegions(data []byte) ([]pushedFigures, error) {
 	}
 	var all []pushedFigures
 	var errs api.FieldErrors
-	named := map[string]bool{}
+	named := listed{}
 	regions, prefix := body.RegionResources, true
 	if body.RegionName != "" {
 		regions, prefix = append(regions, body.regionBody), len(regions) > 0
@@ -76,16 +76,9 @@ func parseRegions(data []byte) ([]pushedFigures, error) {
 		if prefix {
 			at = "regionresources[" + strconv.Itoa(i) + "]."
 		}
-		name := regions[i].RegionName
-		switch {
-		case name == "":
-			errs.Add(at+"regionname", "is required")
-			continue
-		case named[name]:
-			errs.Add(at+"regionname", "%q is listed before", name)
+		if !named.add(at+"regionname", regions[i].RegionName, &errs) {
 			continue
 		}
-		named[name] = true
 		figures, wrong := regions[i].figures(at)
 		if len(wrong) > 0 {
 			errs = append(errs, wrong...)
@@ -96,24 +89,35 @@ func parseRegions(data []byte) ([]pushedFigures, error) {
 	return all, errs.Err()
 }
 
+// listed are the names in a list.
+type listed map[string]bool
+
+// add adds the name of the next element. It returns false if that is missing or listed before.
+func (l listed) add(field, name string, errs *api.FieldErrors) bool {
+	switch {
+	case name == "":
+		errs.Add(field, "is required")
+		return false
+	case l[name]:
+		errs.Add(field, "%q is already listed", name)
+		return false
+	}
+	l[name] = true
+	return true
+}
+
 // figures returns those of the zones, then those of the whole region, which are included even if
 // empty, because the region must exist.
 func (b *regionBody) figures(prefix string) ([]pushedFigures, api.FieldErrors) {
 	var all []pushedFigures
 	var errs api.FieldErrors
-	zones := map[string]bool{}
+	zones := listed{}
 	for i := range b.CPUMemResources {
 		z := &b.CPUMemResources[i]
 		at := prefix + "CPUMemResources[" + strconv.Itoa(i) + "]."
-		switch {
-		case z.AvailabilityZone == "":
-			errs.Add(at+"AvailabilityZone", "is required")
-			continue
-		case zones[z.AvailabilityZone]:
-			errs.Add(at+"AvailabilityZone", "%q is listed before", z.AvailabilityZone)
+		if !zones.add(at+"AvailabilityZone", z.AvailabilityZone, &errs) {
 			continue
 		}
-		zones[z.AvailabilityZone] = true
 		var a amounts
 		a.set(at+"CpuCapacity", api.ResourceCPU, z.CPUCapacity, pieces)
 		a.set(at+"MemCapacity", api.ResourceMemory, z.MemCapacity, mebibytes)
@@ -156,22 +160,16 @@ func parseSites(data []byte) ([]pushedFigures, error) {
 	}
 	var all []pushedFigures
 	var errs api.FieldErrors
-	named := map[string]bool{}
+	named := listed{}
 	for i := range sites {
 		at := ""
 		if prefix {
 			at = "SiteResources[" + strconv.Itoa(i) + "]."
 		}
 		b := &sites[i]
-		switch {
-		case b.SiteID == "":
-			errs.Add(at+"SiteID", "is required")
-			continue
-		case named[b.SiteID]:
-			errs.Add(at+"SiteID", "%q is listed before", b.SiteID)
+		if !named.add(at+"SiteID", b.SiteID, &errs) {
 			continue
 		}
-		named[b.SiteID] = true
 		var a amounts
 		a.set(at+"CPUCapacity", api.ResourceCPU, b.CPUCapacity, pieces)
 		a.set(at+"MemCapacity", api.ResourceMemory, b.MemCapacity, mebibytes)

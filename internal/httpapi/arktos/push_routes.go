@@ -58,7 +58,7 @@ func (h *handler) pushRoutes() {
 func (h *handler) pushOperation(method, path, id, summary string) huma.Operation {
 	op := operation.Declare(auth.AccessReport, h.operation(method, path, id, summary, http.StatusOK, PushResult{}, http.StatusNotFound, http.StatusConflict))
 	op.Responses["204"] = &huma.Response{Description: "Nothing differs from what the server already has"}
-	return op
+	return operation.Routine(op)
 }
 
 // reportsAtOnce limits how many sites of one push are stored concurrently.
@@ -72,7 +72,7 @@ func (h *handler) push(ctx context.Context, data []byte, waitText string, parse 
 		return nil, err
 	}
 	who := auth.Of(ctx)
-	if err := who.MayReportAtAll(); err != nil {
+	if err := who.MayReportAtAll(api.KindCluster); err != nil {
 		return nil, err
 	}
 	if err := checkBody(data); err != nil {
@@ -180,7 +180,7 @@ func (h *handler) report(ctx context.Context, r *siteReport) (PushedAmount, int6
 		amounts.Allocated[name] = "0"
 	}
 	revision, err := h.backend.Report(ctx, key.Name, amounts)
-	if err != nil && h.fleet.Snapshot().Get(key) == nil {
+	if err != nil && (errors.Is(err, clusterhealth.ErrNotFound) || h.fleet.Snapshot().Get(key) == nil) {
 		return PushedAmount{}, 0, h.backend.NotFound(key) // deleted in between
 	}
 	return pushed, revision, err

@@ -10,14 +10,35 @@ import (
 // are in the order of the promise. The error is a BrokenError if the clusters differ.
 func placement(promised *api.PlacementStatus, now api.PlacementStatus) (api.PlacementStatus, error) {
 	if !sameDecision(promised, &now) {
-		return now, &BrokenError{Names(promised.Clusters), Names(now.Clusters)}
+		return now, &BrokenError{decisionText(promised), decisionText(&now)}
 	}
 	return inOrder(now, promised.Clusters), nil
+}
+
+// decisionText formats a decision for a message.
+func decisionText(s *api.PlacementStatus) string {
+	text := Names(s.Clusters)
+	if s.Rollout != nil {
+		text += ", on the way to " + Names(meantBy(s)) + ","
+	}
+	return text
+}
+
+// meantBy returns the names of the clusters that a decision leads to, sorted.
+func meantBy(s *api.PlacementStatus) (names []string) {
+	for _, d := range s.Meant() {
+		names = append(names, d.Cluster)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // sameDecision reports whether two statuses choose the same clusters. The order depends on scores,
 // which change all the time; it matters only if it divides the clusters into groups.
 func sameDecision(a, b *api.PlacementStatus) bool {
+	if !slices.Equal(meantBy(a), meantBy(b)) {
+		return false
+	}
 	if len(a.DecisionGroups) > 0 || len(b.DecisionGroups) > 0 {
 		return slices.Equal(a.Clusters, b.Clusters) && slices.EqualFunc(a.DecisionGroups, b.DecisionGroups, func(x, y api.ChosenGroup) bool {
 			return x.Index == y.Index && x.Name == y.Name && slices.Equal(x.Clusters, y.Clusters)

@@ -6,7 +6,12 @@ package promise
 import (
 	"fmt"
 	"strings"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
+
+// Kind is the kind of the system records that hold previews.
+const Kind api.Kind = "preview"
 
 // BrokenError says that a decision would differ now.
 type BrokenError struct {

@@ -21,13 +21,16 @@ func workload(promised, now *api.WorkloadStatus) error {
 // affinity group are part of it, because they determine what happens when a cluster is lost.
 func sameBinding(a, b *api.WorkloadStatus) bool {
 	return a.Policy == b.Policy && a.ObservedAffinity == b.ObservedAffinity &&
-		maps.Equal(Replicas(a), Replicas(b)) && maps.Equal(a.Evicting(), b.Evicting()) &&
+		maps.Equal(Replicas(a), Replicas(b)) && maps.Equal(a.Meant(), b.Meant()) && maps.Equal(a.Evicting(), b.Evicting()) &&
 		maps.Equal(flavorByCluster(a), flavorByCluster(b))
 }
 
 // bindingText formats the binding of a workload for a message.
 func bindingText(status *api.WorkloadStatus) string {
 	text := replicasText(Replicas(status))
+	if status.Rollout != nil {
+		text += ", on the way to " + replicasText(status.Meant()) + ","
+	}
 	if flavors := flavorByCluster(status); len(flavors) > 0 {
 		var parts []string
 		for _, name := range slices.Sorted(maps.Keys(flavors)) {

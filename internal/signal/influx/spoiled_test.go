@@ -18,8 +18,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
-// handled answers without a network: time passes as the bubble of the test has it.
-// A request whose body holds one of the slow words is never answered.
+// handled responds without a network, so that time is simulated. A request whose body contains one of the slow words
+// gets no response.
 type handled struct {
 	handler http.Handler
 	slow    []string
@@ -47,8 +47,8 @@ func (h handled) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// TestValueThatIsNoNumberCostsNoOtherMetric: neither does a query that is slow.
-func TestValueThatIsNoNumberCostsNoOtherMetric(t *testing.T) {
+// TestValueThatIsNotANumberDoesNotAffectOthers also covers a slow query.
+func TestValueThatIsNotANumberDoesNotAffectOthers(t *testing.T) {
 	for name, slow := range map[string]bool{"garbled": false, "slow": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -92,8 +92,8 @@ func TestValueThatIsNoNumberCostsNoOtherMetric(t *testing.T) {
 	}
 }
 
-// TestInfluxQLValueThatIsNoNumber: of the numbers of JSON nothing spoils another.
-func TestInfluxQLValueThatIsNoNumber(t *testing.T) {
+// TestInfluxQLValueThatIsNotANumber covers InfluxQL, whose values are JSON numbers.
+func TestInfluxQLValueThatIsNotANumber(t *testing.T) {
 	values := map[string]string{"a": "1", "b": `"text"`, "c": "1e999", "d": "true", "e": "null", "f": "2"}
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/query" {

@@ -17,10 +17,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
-// handled answers without a network: time passes as the bubble of the test has it.
+// handled responds without a network, so that time is simulated.
 type handled struct {
 	*standIn
-	slow bool // statements about 'bad' are never answered
+	slow bool // statements about 'bad' get no response
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -43,8 +43,8 @@ func (h handled) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// TestValueThatIsNoNumberCostsNoOtherMetric: neither does a query that is slow.
-func TestValueThatIsNoNumberCostsNoOtherMetric(t *testing.T) {
+// TestValueThatIsNotANumberDoesNotAffectOthers also covers a slow query.
+func TestValueThatIsNotANumberDoesNotAffectOthers(t *testing.T) {
 	for name, c := range map[string]struct {
 		value string
 		slow  bool

@@ -23,6 +23,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 var (
@@ -30,7 +31,7 @@ var (
 	ErrNotFound = errors.New("there is no such cloud")
 	// ErrCollected says that the server itself collects from the cloud, so that reports are
 	// rejected.
-	ErrCollected = errors.New("the server collects the figures of the cloud itself, because it has its credentials")
+	ErrCollected = errors.New("the server collects the capacity of the cloud itself, because it has the credentials")
 	// ErrNoCredentials says that a cloud cannot be queried.
 	ErrNoCredentials = errors.New("the cloud has no credentials")
 )
@@ -44,9 +45,9 @@ type SequenceError struct {
 // Error implements error.
 func (e *SequenceError) Error() string {
 	if e.Expected == 0 {
-		return "nothing is known that the report could follow on: send a full one"
+		return "there is no previous report: send a full one"
 	}
-	return fmt.Sprintf("the report does not follow the last one: send number %d or a full report", e.Expected)
+	return fmt.Sprintf("the report is out of sequence: send number %d or a full report", e.Expected)
 }
 
 // Options of Clouds.
@@ -64,6 +65,8 @@ type Options struct {
 	RoundTripper http.RoundTripper
 	// Faults records panics. If nil, panics are not recorded.
 	Faults *fault.Component
+	// Tracer makes traces of what is read. Nil = there are none.
+	Tracer *tracing.Tracer
 	// Logger. If nil, log messages are discarded.
 	Logger *slog.Logger
 	// Now is the clock. Default: time.Now.
@@ -97,6 +100,8 @@ type cloud struct {
 	wanted   api.CloudStatus
 	written  api.CloudStatus
 	storedAt int64 // revision of written
+	// doubtful says that a write failed since, which may have been stored all the same.
+	doubtful bool
 	// unanswered says that the change is processed only by the next collection.
 	unanswered bool
 	known      bool          // was collected before the server started
@@ -218,7 +223,7 @@ func (m *Clouds) begin(c *cloud) {
 	if !c.collected && c.object.Spec.OpenStack.HasCredentials() {
 		c.collected = true
 		collector := &collector{
-			name: c.name, spec: c.object.Spec.OpenStack, network: m.Network, roundTripper: m.RoundTripper, now: m.Now, lanes: m.lanes, figures: m.figures, faults: m.Faults, known: c.known,
+			name: c.name, spec: c.object.Spec.OpenStack, network: m.Network, roundTripper: m.RoundTripper, now: m.Now, lanes: m.lanes, figures: m.figures, faults: m.Faults, tracer: m.Tracer, known: c.known,
 			keep: func(ctx context.Context, change func(api.CloudStatus) api.CloudStatus, answered bool) {
 				m.keep(ctx, c, change, answered)
 			},
@@ -361,8 +366,8 @@ func (c *cloud) assemble(report api.CloudReport) (whole api.CloudReport, first i
 	return report, report.Sequence, nil
 }
 
-// dirty reports whether the wanted status differs from the stored one.
-func (c *cloud) dirty() bool { return !reflect.DeepEqual(c.wanted, c.written) }
+// dirty reports whether the wanted status differs from the stored one, or may.
+func (c *cloud) dirty() bool { return c.doubtful || !reflect.DeepEqual(c.wanted, c.written) }
 
 // store writes the status of a cloud, and schedules a retry if that fails.
 func (m *Clouds) store(ctx context.Context, c *cloud) {
@@ -400,7 +405,11 @@ func (m *Clouds) flush(ctx context.Context, c *cloud) (int64, error) {
 	}, func(revision int64) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		c.written, c.storedAt = wanted, revision
+		c.written, c.storedAt, c.doubtful = wanted, revision, false
+	}, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		c.doubtful = true
 	})
 	if err == nil && answered {
 		m.Tracker.Close(api.Key{Kind: api.KindCloud, Name: c.name}, latest, at)

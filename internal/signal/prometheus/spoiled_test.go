@@ -20,9 +20,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
-// TestValueThatIsNoNumberCostsNoOtherMetric: what one expression gives is wrong with
-// that expression alone.
-func TestValueThatIsNoNumberCostsNoOtherMetric(t *testing.T) {
+// TestValueThatIsNotANumberDoesNotAffectOthers checks that a bad result affects only its own expression.
+func TestValueThatIsNotANumberDoesNotAffectOthers(t *testing.T) {
 	for name, c := range map[string]struct {
 		value string // as JSON; the whole "value" of the series
 		want  string
@@ -75,7 +74,7 @@ func TestValueThatIsNoNumberCostsNoOtherMetric(t *testing.T) {
 	}
 }
 
-func TestScalarThatIsNoNumber(t *testing.T) {
+func TestScalarThatIsNotANumber(t *testing.T) {
 	f := &fake{raw: map[string]string{"scalar(x)": `{"status":"success","data":{"resultType":"scalar","result":[1,"abc"]}}`}}
 	readings, err := f.open(t).Read(t.Context(), []string{"scalar(x)"})
 	var e *source.Error
@@ -84,14 +83,13 @@ func TestScalarThatIsNoNumber(t *testing.T) {
 	}
 }
 
-// slowly answers with a fake server, but never a request that is slow.
+// slowly responds with a fake server, but never to a slow request.
 type slowly struct {
 	*fake
 	slow func(expression string) bool
 }
 
-// RoundTrip implements http.RoundTripper, without a network: time passes as the
-// bubble of the test has it.
+// RoundTrip implements http.RoundTripper without a network, so that time is simulated.
 func (s slowly) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -112,7 +110,7 @@ func (s slowly) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// readWithin reads with the timeout that the provider has.
+// readWithin reads with the provider's timeout.
 func readWithin(t *testing.T, src source.Source, queries []string) map[string]source.Reading {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -124,10 +122,9 @@ func readWithin(t *testing.T, src source.Source, queries []string) map[string]so
 	return readings
 }
 
-// TestSlowExpressionStandsAlone: an expression that takes longer than there is time
-// costs no other its value, within the time of one reading; it is then asked apart,
-// and more and more rarely.
-func TestSlowExpressionStandsAlone(t *testing.T) {
+// TestSlowExpressionIsSeparated checks that an expression that takes longer than the timeout does not cost the others
+// their values, within the time of one reading. It is then requested separately, at increasing intervals.
+func TestSlowExpressionIsSeparated(t *testing.T) {
 	for _, c := range []struct{ count, slow int }{{2, 1}, {3, 1}, {500, 1}, {700, 1}, {500, 4}, {1000, 7}} {
 		t.Run(fmt.Sprint(c.slow, " of ", c.count), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -169,7 +166,7 @@ func TestSlowExpressionStandsAlone(t *testing.T) {
 							continue
 						}
 						var e *source.Error
-						if !errors.As(got.Err, &e) || e.Reason != api.ReasonUnreachableMetricsProvider || !strings.Contains(e.Error(), "though the provider answers others") {
+						if !errors.As(got.Err, &e) || e.Reason != api.ReasonUnreachableMetricsProvider || !strings.Contains(e.Error(), "although the provider responds to others") {
 							t.Fatalf("round %d: %s: got %#v", round, query, got.Err)
 						}
 					}
@@ -182,8 +179,8 @@ func TestSlowExpressionStandsAlone(t *testing.T) {
 	}
 }
 
-// TestSlowExpressionThatGetsQuick is read again.
-func TestSlowExpressionThatGetsQuick(t *testing.T) {
+// TestSlowExpressionBecomesFast checks that a slow expression is read again when it has become fast.
+func TestSlowExpressionBecomesFast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		quick := false
 		f := &fake{vectors: map[string][]string{"a": {"|1"}, "b": {"|2"}}}
@@ -207,7 +204,7 @@ func TestSlowExpressionThatGetsQuick(t *testing.T) {
 	})
 }
 
-// TestPrometheusThatHangs is unreachable within the time, with few requests.
+// TestPrometheusThatHangs checks that it is reported as unreachable in time, after few requests.
 func TestPrometheusThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
@@ -230,23 +227,23 @@ func TestPrometheusThatHangs(t *testing.T) {
 			began := time.Now()
 			readings, err := src.Read(ctx, queries)
 			cancel()
-			check(t, err, "no answer within 20s")
+			check(t, err, "no response within 20s")
 			for _, query := range queries {
-				check(t, readings[query].Err, "no answer within 20s")
+				check(t, readings[query].Err, "no response within 20s")
 			}
 			if took := time.Since(began); took > 20*time.Second {
 				t.Errorf("took %s", took)
 			}
 		}
 		if asked > 150 {
-			t.Errorf("%d requests to a server that hangs", asked)
+			t.Errorf("%d requests to a server that does not respond", asked)
 		}
 	})
 }
 
-// TestPrometheusThatSaysTooSlow: a timeout of the server's own, or of a gateway's, is
-// one of the batch as well.
-func TestPrometheusThatSaysTooSlow(t *testing.T) {
+// TestPrometheusThatReportsATimeout checks that a timeout reported by the server or a gateway counts as a timeout of the
+// batch.
+func TestPrometheusThatReportsATimeout(t *testing.T) {
 	f := &fake{vectors: map[string][]string{"a": {"|1"}, "b": {"|2"}, "c": {"|3"}}}
 	for _, status := range []int{http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
 		src := openAt(t, provider(serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

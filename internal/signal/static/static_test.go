@@ -34,7 +34,7 @@ func TestValue(t *testing.T) {
 	}
 }
 
-func TestMissingNameListsThoseThatAreThere(t *testing.T) {
+func TestMissingNameErrorListsExistingNames(t *testing.T) {
 	many := map[string]float64{}
 	for i := range 12 {
 		many[fmt.Sprintf("m%02d", i)] = 1

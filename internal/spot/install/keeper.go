@@ -35,33 +35,33 @@ type keeper[T any] struct {
 
 func newMutating(client configurations[admissionv1.MutatingWebhookConfiguration]) *keeper[admissionv1.MutatingWebhookConfiguration] {
 	type configuration = admissionv1.MutatingWebhookConfiguration
-	return &keeper[configuration]{
-		resource: "mutatingwebhookconfigurations", client: client,
-		meta:     func(c *configuration) *metav1.ObjectMeta { return &c.ObjectMeta },
-		webhooks: func(c *configuration) any { return c.Webhooks },
-		urls: func(c *configuration) (urls []string) {
-			for n := range c.Webhooks {
-				urls = append(urls, urlOf(c.Webhooks[n].ClientConfig))
-			}
-			return urls
-		},
-		replace: func(c, by *configuration) { c.Webhooks = by.Webhooks },
-	}
+	return newKeeper("mutatingwebhookconfigurations", client,
+		func(c *configuration) *metav1.ObjectMeta { return &c.ObjectMeta },
+		func(c *configuration) *[]admissionv1.MutatingWebhook { return &c.Webhooks },
+		func(w *admissionv1.MutatingWebhook) string { return urlOf(w.ClientConfig) })
 }
 
 func newValidating(client configurations[admissionv1.ValidatingWebhookConfiguration]) *keeper[admissionv1.ValidatingWebhookConfiguration] {
 	type configuration = admissionv1.ValidatingWebhookConfiguration
-	return &keeper[configuration]{
-		resource: "validatingwebhookconfigurations", client: client,
-		meta:     func(c *configuration) *metav1.ObjectMeta { return &c.ObjectMeta },
-		webhooks: func(c *configuration) any { return c.Webhooks },
-		urls: func(c *configuration) (urls []string) {
-			for n := range c.Webhooks {
-				urls = append(urls, urlOf(c.Webhooks[n].ClientConfig))
+	return newKeeper("validatingwebhookconfigurations", client,
+		func(c *configuration) *metav1.ObjectMeta { return &c.ObjectMeta },
+		func(c *configuration) *[]admissionv1.ValidatingWebhook { return &c.Webhooks },
+		func(w *admissionv1.ValidatingWebhook) string { return urlOf(w.ClientConfig) })
+}
+
+// newKeeper returns a keeper of configurations of type T with webhooks of type W.
+func newKeeper[T, W any](resource string, client configurations[T], meta func(*T) *metav1.ObjectMeta, webhooks func(*T) *[]W, url func(*W) string) *keeper[T] {
+	return &keeper[T]{
+		resource: resource, client: client, meta: meta,
+		webhooks: func(c *T) any { return *webhooks(c) },
+		urls: func(c *T) (urls []string) {
+			all := *webhooks(c)
+			for n := range all {
+				urls = append(urls, url(&all[n]))
 			}
 			return urls
 		},
-		replace: func(c, by *configuration) { c.Webhooks = by.Webhooks },
+		replace: func(c, by *T) { *webhooks(c) = *webhooks(by) },
 	}
 }
 

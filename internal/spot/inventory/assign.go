@@ -62,14 +62,14 @@ func (i *Inventory) Assign(ctx context.Context, c webhook.Creation) webhook.Assi
 	return a
 }
 
-func (i *Inventory) target(w *workload) (split.Target, bool) {
+func (i *index) target(w *workload) (split.Target, bool) {
 	d, _, managed := i.rule(w)
 	return split.Targets(w.key.Kind, w.replicas, d), managed
 }
 
 // live returns the pods of the new pod's controller, including those about to be created. A pod
 // with the name of the new one, or of one about to be created, must be terminating.
-func (i *Inventory) live(c webhook.Creation, now time.Time) split.Split {
+func (i *index) live(c webhook.Creation, now time.Time) split.Split {
 	var s split.Split
 	replaced := map[string]bool{c.Name: true} // matches no pod if the name is ""
 	for _, r := range i.unmet(c, now) {
@@ -85,7 +85,7 @@ func (i *Inventory) live(c webhook.Creation, now time.Time) split.Split {
 }
 
 // typeOfPod returns the type that a pod counts as.
-func (i *Inventory) typeOfPod(p *pod) split.NodeType {
+func (i *index) typeOfPod(p *pod) split.NodeType {
 	if p.kind != split.Unset {
 		return p.kind
 	}
@@ -94,7 +94,7 @@ func (i *Inventory) typeOfPod(p *pod) split.NodeType {
 
 // unmet returns the valid reservations of the new pod's controller. A second attempt to create a
 // pod with the same name replaces the first.
-func (i *Inventory) unmet(c webhook.Creation, now time.Time) []reservation {
+func (i *index) unmet(c webhook.Creation, now time.Time) []reservation {
 	kept := i.reservations[c.Owner.UID][:0:0]
 	for _, r := range i.reservations[c.Owner.UID] {
 		if now.Sub(r.at) < reservedFor && (c.Name == "" || r.name != c.Name) {
@@ -106,7 +106,7 @@ func (i *Inventory) unmet(c webhook.Creation, now time.Time) []reservation {
 
 // kept returns the number of places reserved for pods of a controller, and when the last of them
 // expires.
-func (i *Inventory) kept(controller types.UID) (n int, until time.Time) {
+func (i *index) kept(controller types.UID) (n int, until time.Time) {
 	now := i.Now()
 	for _, r := range i.reservations[controller] {
 		if end := r.at.Add(reservedFor); now.Before(end) {
@@ -120,7 +120,7 @@ func (i *Inventory) kept(controller types.UID) (n int, until time.Time) {
 }
 
 // fulfil ends the reservation of a pod that has been seen.
-func (i *Inventory) fulfil(controller, admission types.UID) {
+func (i *index) fulfil(controller, admission types.UID) {
 	list := i.reservations[controller]
 	for n, r := range list {
 		if r.admission == admission {
@@ -186,7 +186,7 @@ func (i *Inventory) get(ctx context.Context, key Key) (*workload, error) {
 		}
 		return i.statefulSetOf(o), nil
 	}
-	return nil, fmt.Errorf("%s is no kind of workload", key.Kind)
+	return nil, fmt.Errorf("%s is not a kind of workload", key.Kind)
 }
 
 // podTemplateHash is the label that the pods of one ReplicaSet share.
@@ -222,7 +222,7 @@ func (i *Inventory) ask(ctx context.Context, w *workload, c webhook.Creation, ta
 
 // liveOf returns the live pods of the new pod's controller from a list. Pods created after the list
 // was requested are known from the watch.
-func (i *Inventory) liveOf(list *corev1.PodList, asked uint64, c webhook.Creation, now time.Time) split.Split {
+func (i *index) liveOf(list *corev1.PodList, asked uint64, c webhook.Creation, now time.Time) split.Split {
 	var live split.Split
 	listed, admitted := map[types.UID]bool{}, map[types.UID]bool{}
 	for n := range list.Items {

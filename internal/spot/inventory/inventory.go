@@ -42,16 +42,22 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Inventory is what is known of a cluster.
+// Inventory follows a cluster, and answers from what it knows of it.
 type Inventory struct {
-	Options
 	sorts   []*sort
 	details feed.Details
 	synced  chan struct{} // closed when everything has been listed once
 	end     context.CancelCauseFunc
 
-	// mu guards the fields below. No requests are made while it is held.
-	mu           sync.Mutex
+	// mu guards the index. No requests are made while it is held.
+	mu sync.Mutex
+	index
+}
+
+// index is what is known of a cluster. Its methods are called with the lock of the inventory held,
+// except those that reduce objects to what is kept of them.
+type index struct {
+	Options
 	asked        map[Key]Asked
 	leftOut      map[string]struct{} // namespaces excluded by their labels
 	workloads    map[Key]*workload
@@ -78,12 +84,12 @@ func New(o Options) *Inventory {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	i := &Inventory{
-		Options: o, synced: make(chan struct{}), end: func(error) {}, asked: map[Key]Asked{}, leftOut: map[string]struct{}{},
+	i := &Inventory{synced: make(chan struct{}), end: func(error) {}, index: index{
+		Options: o, asked: map[Key]Asked{}, leftOut: map[string]struct{}{},
 		workloads: map[Key]*workload{}, replicaSets: map[types.UID]*replicaSet{}, setsOf: map[types.UID]map[types.UID]*replicaSet{},
 		pods: map[types.UID]*pod{}, podsOf: map[types.UID]map[types.UID]*pod{},
 		nodes: map[string]*node{}, tainted: map[types.UID]map[string]time.Time{}, podsOn: map[string]map[types.UID]*pod{}, used: map[string]amount{}, reservations: map[types.UID][]reservation{},
-	}
+	}}
 	i.followNamespaces()
 	i.followWorkloads()
 	i.followNodesAndPods()

@@ -30,7 +30,7 @@ func (i *Inventory) followNamespaces() {
 }
 
 // leaveOut records whether a namespace is excluded by its labels.
-func (i *Inventory) leaveOut(namespace string, out bool) {
+func (i *index) leaveOut(namespace string, out bool) {
 	if _, before := i.leftOut[namespace]; before == out {
 		return
 	}
@@ -47,12 +47,12 @@ func (i *Inventory) leaveOut(namespace string, out bool) {
 }
 
 // excluded says why nothing is split in a namespace, or returns "".
-func (i *Inventory) excluded(namespace string) string {
+func (i *index) excluded(namespace string) string {
 	if slices.Contains(spot.SystemNamespaces, namespace) || slices.Contains(i.Exclude, namespace) {
 		return "namespace " + namespace + " is excluded"
 	}
 	if _, out := i.leftOut[namespace]; out {
-		return "namespace " + namespace + " is labelled to be left alone"
+		return "namespace " + namespace + " has a label that disables the split"
 	}
 	return ""
 }

@@ -46,7 +46,7 @@ func (a amount) holds(b amount) bool {
 	return a.milliCPU >= b.milliCPU && a.memory >= b.memory && a.pods >= b.pods
 }
 
-func (i *Inventory) takeNode(c feed.Change[feed.Node]) {
+func (i *index) takeNode(c feed.Change[feed.Node]) {
 	if o, ok := c.New.Detail.(*corev1.Node); ok {
 		i.putNode(i.reduceNode(o))
 	} else if o, ok := c.Old.Detail.(*corev1.Node); ok {
@@ -54,7 +54,7 @@ func (i *Inventory) takeNode(c feed.Change[feed.Node]) {
 	}
 }
 
-func (i *Inventory) removeNode(name string, uid types.UID) {
+func (i *index) removeNode(name string, uid types.UID) {
 	delete(i.tainted, uid)
 	if n := i.nodes[name]; n != nil && n.uid == uid {
 		delete(i.nodes, name)
@@ -72,7 +72,7 @@ func trimNode(o *corev1.Node) any {
 	}
 }
 
-func (i *Inventory) reduceNode(o *corev1.Node) *node {
+func (i *index) reduceNode(o *corev1.Node) *node {
 	n := &node{
 		uid: o.UID, name: o.Name, kind: i.Label.TypeOf(o.Labels), allocatable: amountOf(o.Status.Allocatable),
 		fenced: o.Spec.Unschedulable,
@@ -124,7 +124,7 @@ func (i *Inventory) reduceNode(o *corev1.Node) *node {
 }
 
 // putNode adds or updates a node. Heartbeats of nodes change nothing that is kept.
-func (i *Inventory) putNode(n *node) {
+func (i *index) putNode(n *node) {
 	before := i.nodes[n.name]
 	switch {
 	case before == nil || before.uid != n.uid:
@@ -145,7 +145,7 @@ func (i *Inventory) putNode(n *node) {
 }
 
 // lookAtSpot updates when spot nodes became usable.
-func (i *Inventory) lookAtSpot() {
+func (i *index) lookAtSpot() {
 	if grown := i.spotSince(); !grown.Equal(i.spotGrown) {
 		i.spotGrown = grown
 		i.changedFallen()
@@ -153,7 +153,7 @@ func (i *Inventory) lookAtSpot() {
 }
 
 // spotSince returns when the last usable spot node was added, or zero.
-func (i *Inventory) spotSince() (since time.Time) {
+func (i *index) spotSince() (since time.Time) {
 	for _, n := range i.nodes {
 		if n.kind == split.Spot && n.usable && n.since.After(since) {
 			since = n.since
@@ -163,14 +163,14 @@ func (i *Inventory) spotSince() (since time.Time) {
 }
 
 // changedOn reports changes of the workloads that have pods on a node.
-func (i *Inventory) changedOn(name string) {
+func (i *index) changedOn(name string) {
 	for _, p := range i.podsOn[name] {
 		i.changedPod(p)
 	}
 }
 
 // changedFallen reports changes of the workloads that have pods for spot nodes on other nodes.
-func (i *Inventory) changedFallen() {
+func (i *index) changedFallen() {
 	for _, p := range i.pods {
 		if p.kind == split.Spot && i.typeOf(p.node) == split.OnDemand {
 			i.changedPod(p)
@@ -178,7 +178,7 @@ func (i *Inventory) changedFallen() {
 	}
 }
 
-func (i *Inventory) typeOf(name string) split.NodeType {
+func (i *index) typeOf(name string) split.NodeType {
 	if n := i.nodes[name]; n != nil {
 		return n.kind
 	}

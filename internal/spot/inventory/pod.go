@@ -36,7 +36,7 @@ type pod struct {
 	seen            uint64 // value of the inventory's count when it was first seen
 }
 
-func (i *Inventory) takePod(c feed.Change[feed.Pod]) {
+func (i *index) takePod(c feed.Change[feed.Pod]) {
 	if p, ok := c.New.Detail.(*pod); ok {
 		i.putPod(p)
 	} else if p, ok := c.Old.Detail.(*pod); ok {
@@ -87,7 +87,7 @@ func podOf(o *corev1.Pod) *pod {
 }
 
 // putPod adds or updates a pod. Its reservation ends.
-func (i *Inventory) putPod(p *pod) {
+func (i *index) putPod(p *pod) {
 	before := i.pods[p.uid]
 	if before == nil {
 		i.seen++
@@ -114,7 +114,7 @@ func (i *Inventory) putPod(p *pod) {
 }
 
 // unplace removes a pod from its node.
-func (i *Inventory) unplace(p *pod) {
+func (i *index) unplace(p *pod) {
 	if p.node == "" {
 		return
 	}
@@ -124,7 +124,7 @@ func (i *Inventory) unplace(p *pod) {
 	}
 }
 
-func (i *Inventory) removePod(uid types.UID) {
+func (i *index) removePod(uid types.UID) {
 	p := i.pods[uid]
 	if p == nil {
 		return
@@ -138,14 +138,14 @@ func (i *Inventory) removePod(uid types.UID) {
 }
 
 // changedPod reports a change of the workload that a pod belongs to.
-func (i *Inventory) changedPod(p *pod) {
+func (i *index) changedPod(p *pod) {
 	if key, ok := i.workloadOf(p); ok {
 		i.Changed(key)
 	}
 }
 
 // workloadOf returns the workload that a pod belongs to.
-func (i *Inventory) workloadOf(p *pod) (Key, bool) {
+func (i *index) workloadOf(p *pod) (Key, bool) {
 	if p.set != "" {
 		return Key{kindStatefulSet, p.namespace, p.set}, true
 	}
@@ -158,7 +158,7 @@ func (i *Inventory) workloadOf(p *pod) (Key, bool) {
 
 // roomOnSpot reports whether a usable spot node has room for another pod of this size, according to
 // requests.
-func (i *Inventory) roomOnSpot(p *pod) bool {
+func (i *index) roomOnSpot(p *pod) bool {
 	for name, n := range i.nodes {
 		if n.kind != split.Spot || !n.usable {
 			continue

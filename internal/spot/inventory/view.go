@@ -89,7 +89,7 @@ func (i *Inventory) View(key Key, recreate bool) (View, bool) {
 	return v, true
 }
 
-func (i *Inventory) running(controller types.UID) (n int) {
+func (i *index) running(controller types.UID) (n int) {
 	for _, p := range i.podsOf[controller] {
 		if !p.ended {
 			n++
@@ -98,7 +98,7 @@ func (i *Inventory) running(controller types.UID) (n int) {
 	return n
 }
 
-func (i *Inventory) show(p *pod, w *workload) split.Pod {
+func (i *index) show(p *pod, w *workload) split.Pod {
 	out := split.Pod{
 		Name: p.name, UID: string(p.uid), For: p.kind, Node: p.node, Ready: p.ready, Terminating: p.terminating,
 		Created: p.created, Ordinal: p.ordinal, Pinned: w.pinned != split.Unset,

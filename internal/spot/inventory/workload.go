@@ -80,7 +80,7 @@ func reduced[O runtime.Object, V any](keep func(O) *V) func(runtime.Object) (*V,
 	}
 }
 
-func (i *Inventory) takeWorkload(c feed.Change[*workload]) {
+func (i *index) takeWorkload(c feed.Change[*workload]) {
 	if c.New != nil {
 		i.putWorkload(c.New)
 	} else {
@@ -88,7 +88,7 @@ func (i *Inventory) takeWorkload(c feed.Change[*workload]) {
 	}
 }
 
-func (i *Inventory) reduce(kind string, o metav1.Object, replicas *int32, selector *metav1.LabelSelector, template *corev1.PodTemplateSpec) *workload {
+func (i *index) reduce(kind string, o metav1.Object, replicas *int32, selector *metav1.LabelSelector, template *corev1.PodTemplateSpec) *workload {
 	w := &workload{
 		key: Key{kind, o.GetNamespace(), o.GetName()}, uid: o.GetUID(), generation: o.GetGeneration(), replicas: 1,
 		optedOut: spot.OptedOut(template.Labels), pinned: webhook.Pinned(&template.Spec, i.Label), deleting: o.GetDeletionTimestamp() != nil,
@@ -117,7 +117,7 @@ func selectsAffinity(selector *metav1.LabelSelector) bool {
 	return slices.ContainsFunc(selector.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool { return spot.IsAffinity(r.Key) })
 }
 
-func (i *Inventory) deploymentOf(o *appsv1.Deployment) *workload {
+func (i *index) deploymentOf(o *appsv1.Deployment) *workload {
 	w := i.reduce(kindDeployment, o, o.Spec.Replicas, o.Spec.Selector, &o.Spec.Template)
 	w.paused = o.Spec.Paused
 	w.observed = o.Status.ObservedGeneration >= o.Generation
@@ -125,7 +125,7 @@ func (i *Inventory) deploymentOf(o *appsv1.Deployment) *workload {
 	return w
 }
 
-func (i *Inventory) statefulSetOf(o *appsv1.StatefulSet) *workload {
+func (i *index) statefulSetOf(o *appsv1.StatefulSet) *workload {
 	w := i.reduce(kindStatefulSet, o, o.Spec.Replicas, o.Spec.Selector, &o.Spec.Template)
 	w.observed = o.Status.ObservedGeneration >= o.Generation
 	w.revision = o.Status.UpdateRevision
@@ -136,7 +136,7 @@ func (i *Inventory) statefulSetOf(o *appsv1.StatefulSet) *workload {
 	return w
 }
 
-func (i *Inventory) putWorkload(w *workload) {
+func (i *index) putWorkload(w *workload) {
 	before := i.workloads[w.key]
 	// The cluster's response may be ahead of the watch.
 	behind := before != nil && before.uid == w.uid && before.generation > w.generation
@@ -149,7 +149,7 @@ func (i *Inventory) putWorkload(w *workload) {
 
 // learn updates a known workload from the cluster's response if it is newer, so that other pods of
 // a burst cause no further requests.
-func (i *Inventory) learn(w *workload) {
+func (i *index) learn(w *workload) {
 	if before := i.workloads[w.key]; before != nil && before.uid == w.uid && before.generation < w.generation {
 		i.workloads[w.key] = w
 		i.Changed(w.key)
@@ -168,7 +168,7 @@ func same(a, b *workload) bool {
 	return x == y && enabled(a.settings) == enabled(b.settings)
 }
 
-func (i *Inventory) removeWorkload(key Key, uid types.UID) {
+func (i *index) removeWorkload(key Key, uid types.UID) {
 	if w := i.workloads[key]; w != nil && w.uid == uid {
 		delete(i.workloads, key)
 		i.Changed(key)
@@ -187,7 +187,7 @@ func replicaSetOf(o *appsv1.ReplicaSet) *replicaSet {
 	return rs
 }
 
-func (i *Inventory) putReplicaSet(rs *replicaSet) {
+func (i *index) putReplicaSet(rs *replicaSet) {
 	if before := i.replicaSets[rs.uid]; before != nil && *before == *rs {
 		return
 	}
@@ -198,7 +198,7 @@ func (i *Inventory) putReplicaSet(rs *replicaSet) {
 	}
 }
 
-func (i *Inventory) removeReplicaSet(uid types.UID) {
+func (i *index) removeReplicaSet(uid types.UID) {
 	rs := i.replicaSets[uid]
 	if rs == nil {
 		return
@@ -212,7 +212,7 @@ func (i *Inventory) removeReplicaSet(uid types.UID) {
 }
 
 // current returns the ReplicaSet of a Deployment's new pods.
-func (i *Inventory) current(w *workload) *replicaSet {
+func (i *index) current(w *workload) *replicaSet {
 	var newest *replicaSet
 	for _, rs := range i.setsOf[w.uid] {
 		if newest == nil || rs.revision > newest.revision {
@@ -224,7 +224,7 @@ func (i *Inventory) current(w *workload) *replicaSet {
 
 // rule returns how the pods of a workload should be split, and who requested it. managed is false
 // if nobody did, or if a label excludes the workload.
-func (i *Inventory) rule(w *workload) (d api.DistributionSpec, source api.DistributionSource, managed bool) {
+func (i *index) rule(w *workload) (d api.DistributionSpec, source api.DistributionSource, managed bool) {
 	if i.barred(w) != "" {
 		return d, "", false
 	}
@@ -238,14 +238,14 @@ func (i *Inventory) rule(w *workload) (d api.DistributionSpec, source api.Distri
 }
 
 // barred says why a workload is never split, or returns "".
-func (i *Inventory) barred(w *workload) string {
+func (i *index) barred(w *workload) string {
 	switch on := w.settings.Enabled; {
 	case i.Off:
-		return "spot is switched off for the cluster"
+		return "spot is disabled for the cluster"
 	case w.circular:
-		return "its selector names " + spot.LabelAffinity + ", by which pods are split: they cannot be"
+		return "its selector uses " + spot.LabelAffinity + ", so its pods cannot be split"
 	case on != nil && !*on, w.optedOut:
-		return "its labels say that it is to be left alone"
+		return "its labels disable the split"
 	}
 	return i.excluded(w.key.Namespace)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
-// nodeTypeKeys are keys of each sort, with the values that nodes may have there.
+// nodeTypeKeys are keys of each form, with the values that nodes may have.
 var nodeTypeKeys = map[string][]string{
 	api.DefaultNodeTypeKey:                  {"on-demand", "spot", "other"},
 	"karpenter.sh/capacity-type":            {"on-demand", "reserved", "spot", "other"},
@@ -81,12 +81,11 @@ func runsOn(t *rapid.T, p *corev1.Pod, node *corev1.Node) bool {
 	return fits
 }
 
-// TestNodesOfAPod states the law of the affinity, with the scheduler's own code as the
-// judge: a pod for on-demand nodes runs exactly where the user lets it and where the
-// node is on-demand; one for spot nodes, which only prefers them, exactly where the
-// user lets it. One that the user pinned to a type runs where it did before, which is
-// on that type of nodes only.
-func TestNodesOfAPod(t *testing.T) {
+// TestPodsRunOnTheirNodeType checks the affinity with the Kubernetes scheduler's own code: a pod for on-demand nodes runs on
+// exactly the on-demand nodes that its own rules allow. A pod for spot nodes, which it only prefers, runs on all nodes
+// that its own rules allow. A pod that the user pinned to a type runs where it did before, which is only on nodes of
+// that type.
+func TestPodsRunOnTheirNodeType(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := rapid.SampledFrom(keysOf(nodeTypeKeys)).Draw(t, "node type key")
 		keys := map[string][]string{key: nodeTypeKeys[key], "zone": {"a", "b"}, "arch": {"x"}}
@@ -117,12 +116,12 @@ func TestNodesOfAPod(t *testing.T) {
 				t.Fatalf("runs on %s with %v: %t, want %t\nuser %+v\ngot  %+v", node.Name, node.Labels, after, want, user.Spec, got.Spec)
 			}
 			if before && is != split.Unset && (pinned != split.Unset && is != pinned || !onDemand && !spots) {
-				t.Fatalf("runs on a node of type %s, and is said to be pinned to %q", is, pinned)
+				t.Fatalf("runs on a node of type %s, but is reported as pinned to %q", is, pinned)
 			}
 		}
 		if !onDemand || !spots {
 			if !sameJSON(t, got.Spec, user.Spec) {
-				t.Fatalf("a settled pod was changed: %+v", got.Spec)
+				t.Fatalf("a settled pod was modified: %+v", got.Spec)
 			}
 		}
 	})

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Renders the plain Kubernetes manifests from the chart: render-manifests.sh DIRECTORY
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+render() {
+	local directory=$1
+	shift
+	mkdir -p "$directory"
+	{
+		echo '# Rendered from deploy/chart by "make manifests". kustomization.yaml names the image.'
+		helm template scheduler-server deploy/chart --namespace scheduler --set image.repository=scheduler-server "$@"
+	} >"$directory/manifests.yaml"
+}
+
+render "$1/one-server" --set replicas=1
+render "$1/three-servers" --set replicas=3
