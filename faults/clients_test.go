@@ -35,14 +35,14 @@ func (p *process) address() string {
 	return address
 }
 
-// from dials the server from one of the many addresses of this machine.
+// from connects to the server from one of the many local addresses.
 func (p *process) from(source int) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: 5 * time.Second, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, byte(source>>8), byte(1+source&0x7f))}}
 	return dialer.Dial("tcp", p.address())
 }
 
-// good checks again and again that good clients are served, until stop is
-// called, which returns how long they waited at most.
+// good repeatedly checks that well-behaved clients are served, until stop is called, which returns the longest time
+// that they waited.
 func (w *world) good() (stop func()) {
 	halt := make(chan struct{})
 	var running sync.WaitGroup
@@ -57,7 +57,7 @@ func (w *world) good() (stop func()) {
 			}
 			began := time.Now()
 			if a, err := w.p().ask(http.MethodGet, fmt.Sprintf("/v1/clusters/c%d", n%5), ""); err != nil || a.status != 200 {
-				w.t.Errorf("a good client got %d, %v", a.status, err)
+				w.t.Errorf("a well-behaved client got %d, %v", a.status, err)
 			}
 			longest.Store(max(longest.Load(), int64(time.Since(began))))
 			asked.Add(1)
@@ -66,14 +66,14 @@ func (w *world) good() (stop func()) {
 	return func() {
 		close(halt)
 		running.Wait()
-		w.t.Logf("%d good requests meanwhile, the longest took %s", asked.Load(), time.Duration(longest.Load()).Round(time.Millisecond))
+		w.t.Logf("%d requests of well-behaved clients, the slowest took %s", asked.Load(), time.Duration(longest.Load()).Round(time.Millisecond))
 		if asked.Load() == 0 || time.Duration(longest.Load()) > 10*time.Second {
-			w.t.Error("good clients were not served")
+			w.t.Error("well-behaved clients were not served")
 		}
 	}
 }
 
-// TestFaultCorruptRequests sends what no client should, while others write.
+// TestFaultCorruptRequests sends invalid requests while others write.
 func TestFaultCorruptRequests(t *testing.T) {
 	f := begin(t, 18)
 	w := newWorld(t, f, embedded(dataDir(t), "--log-level", "error")...)
@@ -84,18 +84,18 @@ func TestFaultCorruptRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.URL.Opaque = "//" + w.p().address() + path // as it is, without escaping
+		r.URL.Opaque = "//" + w.p().address() + path // unescaped
 		r.Header.Set("Content-Type", "application/json")
 		resp, err := http.DefaultClient.Do(r)
 		if err != nil {
-			f.happened() // the connection was cut: a body that nobody wants
+			f.happened() // the connection was cut: the server did not want the body
 			return
 		}
 		defer resp.Body.Close()
 		answer, _ := io.ReadAll(resp.Body)
 		f.happened()
 		if resp.StatusCode < 400 || resp.StatusCode >= 500 {
-			t.Errorf("%s %.100q with %.200q was answered with %d %.300s", method, path, body, resp.StatusCode, answer)
+			t.Errorf("%s %.100q with %.200q: got %d %.300s, want 4xx", method, path, body, resp.StatusCode, answer)
 		}
 	}
 	const at = "/v1/namespaces/shop/placements/corrupt"
@@ -121,7 +121,7 @@ func TestFaultCorruptRequests(t *testing.T) {
 	for range rounds(300, 20_000) {
 		body := []byte(sound)
 		for range 1 + w.random.IntN(4) {
-			body[w.random.IntN(len(body))] = byte(w.random.IntN(32)) // never sound in JSON outside of blanks
+			body[w.random.IntN(len(body))] = byte(w.random.IntN(32)) // never valid in JSON outside of whitespace
 		}
 		if !bytes.ContainsFunc(body, func(r rune) bool { return r < 32 && !strings.ContainsRune("\t\n\r", r) }) {
 			continue
@@ -133,10 +133,9 @@ func TestFaultCorruptRequests(t *testing.T) {
 	w.judge()
 }
 
-// TestFaultHugeAndSlowBodies sends bodies that have no end, and some that take
-// for ever.
+// TestFaultHugeAndSlowBodies sends endless bodies, and some that take forever.
 func TestFaultHugeAndSlowBodies(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // it mostly waits
 	f := begin(t, 19)
 	w := newWorld(t, f, embedded(dataDir(t), "--log-level", "error")...)
 	w.startWriting()
@@ -156,12 +155,12 @@ func TestFaultHugeAndSlowBodies(t *testing.T) {
 		sent := 0
 		for ; sent < 64<<20; sent += len(piece) {
 			if _, err := io.WriteString(c, piece); err != nil {
-				break // it has had enough
+				break // the server has ended the connection
 			}
 		}
 		f.happened()
 		if sent >= 64<<20 {
-			t.Errorf("%s: the server reads 64 MiB of it", name)
+			t.Errorf("%s: the server read 64 MiB", name)
 		}
 		if text, _ := io.ReadAll(io.LimitReader(c, 4096)); len(text) > 0 && !strings.HasPrefix(string(text), "HTTP/1.1 413") {
 			t.Errorf("%s: %.200s", name, text)
@@ -171,7 +170,7 @@ func TestFaultHugeAndSlowBodies(t *testing.T) {
 		huge("10 GB", "Content-Length: 10000000000\r\n", strings.Repeat(" ", 64<<10))
 		huge("no end", "Transfer-Encoding: chunked\r\n", "10000\r\n"+strings.Repeat(" ", 0x10000)+"\r\n")
 	}
-	// Bodies of which a byte comes now and then are cut off in the end.
+	// Bodies that arrive a byte at a time are cut off in the end.
 	var slowly sync.WaitGroup
 	for n := range rounds(40, 400) {
 		slowly.Go(func() {
@@ -195,7 +194,7 @@ func TestFaultHugeAndSlowBodies(t *testing.T) {
 					return // answered, or cut off
 				}
 			}
-			t.Error("a body that comes a byte at a time was not cut off within a minute")
+			t.Error("a body sent one byte at a time was not cut off within a minute")
 		})
 	}
 	slowly.Wait()
@@ -205,8 +204,7 @@ func TestFaultHugeAndSlowBodies(t *testing.T) {
 	w.judge()
 }
 
-// TestFaultSlowClients has many clients that send a header a byte at a time, say
-// nothing at all, or do not read.
+// TestFaultSlowClients has many clients that send a header byte by byte, send nothing, or do not read.
 func TestFaultSlowClients(t *testing.T) {
 	f := begin(t, 20)
 	w := newWorld(t, f, embedded(dataDir(t), "--log-level", "error")...)
@@ -230,7 +228,7 @@ func TestFaultSlowClients(t *testing.T) {
 					_ = tcp.SetReadBuffer(4096) // it reads nothing, and its buffer is small
 				}
 				_, _ = io.WriteString(c, text)
-				time.Sleep(5 * time.Second) //nolint:forbidigo // the client neither reads nor leaves
+				time.Sleep(5 * time.Second) //nolint:forbidigo // the client neither reads nor disconnects
 				return
 			}
 			_, _ = io.WriteString(c, text)
@@ -258,8 +256,8 @@ func TestFaultSlowClients(t *testing.T) {
 	w.judge()
 }
 
-// TestFaultIdleWatchers has many clients that wait for the same, tells them all
-// at once, and has them all come again at once.
+// TestFaultIdleWatchers has many clients wait for the same change, wakes them all at once, and has them all reconnect
+// at once.
 func TestFaultIdleWatchers(t *testing.T) {
 	f := begin(t, 21)
 	w := newWorld(t, f, embedded(dataDir(t), "--log-level", "error", "--max-connections", "12000")...)
@@ -292,7 +290,7 @@ func TestFaultIdleWatchers(t *testing.T) {
 				asked.Add(1)
 				text, err := io.ReadAll(c)
 				if !strings.HasPrefix(string(text), "HTTP/1.1 200") {
-					t.Errorf("a waiter got %.100q, %v", text, err)
+					t.Errorf("a waiting request got %.100q, %v", text, err)
 					return
 				}
 				told.Add(1)
@@ -306,13 +304,13 @@ func TestFaultIdleWatchers(t *testing.T) {
 		}
 		waiting.Wait()
 		f.happened()
-		t.Logf("round %d: %d of %d waiters were told within %s", round, told.Load(), number, time.Since(began).Round(time.Millisecond))
+		t.Logf("round %d: %d of %d waiting requests were answered within %s", round, told.Load(), number, time.Since(began).Round(time.Millisecond))
 	}
 	w.judge()
 }
 
-// TestFaultConnectionFlood opens as many connections as it can, from one address
-// and from many, to a server that may have 1024 files open.
+// TestFaultConnectionFlood opens as many connections as possible, from one address and from many, to a server that may
+// open 1024 files.
 func TestFaultConnectionFlood(t *testing.T) {
 	f := begin(t, 22)
 	w := &world{t: t, fault: f, binary: serverBinary, args: embedded(dataDir(t), "--log-level", "error"), ledger: newLedger(), seen: newHistory(), random: random(t)}
@@ -334,10 +332,10 @@ func TestFaultConnectionFlood(t *testing.T) {
 			open = append(open, c)
 			f.happened()
 		}
-		time.Sleep(time.Duration(rounds(3, 120)) * time.Second) //nolint:forbidigo // the flood lasts
-		t.Logf("from %d addresses: %d connections, %d refused", sources, len(open), refused)
+		time.Sleep(time.Duration(rounds(3, 120)) * time.Second) //nolint:forbidigo // duration of the flood
+		t.Logf("from %d addresses: %d connections, %d rejected", sources, len(open), refused)
 		if !w.p().alive() {
-			t.Errorf("the server has ended:\n%s", w.p().stderr.Tail())
+			t.Errorf("the server has exited:\n%s", w.p().stderr.Tail())
 		}
 		for _, c := range open {
 			c.Close()
@@ -349,8 +347,8 @@ func TestFaultConnectionFlood(t *testing.T) {
 	w.judge()
 }
 
-// TestFaultTokenBruteForce guesses tokens from one address, and uses one that
-// was revoked. Good clients elsewhere notice nothing.
+// TestFaultTokenBruteForce guesses tokens from one address, and uses a revoked one. Clients on other addresses are not
+// affected.
 func TestFaultTokenBruteForce(t *testing.T) {
 	f := begin(t, 23)
 	dir := dataDir(t)
@@ -397,54 +395,53 @@ func TestFaultTokenBruteForce(t *testing.T) {
 	go func() { guessing.Wait(); close(halt) }()
 	for served, going := 0, true; going; {
 		if status := ask(good, token); status != 200 {
-			t.Errorf("a good client got %d meanwhile", status)
+			t.Errorf("a valid client got %d meanwhile", status)
 		}
 		served++
 		select {
 		case <-halt:
 			going = false
-			t.Logf("%d good requests meanwhile", served)
+			t.Logf("%d requests of a valid client meanwhile", served)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 	answers.Range(func(status, _ any) bool {
 		if status != 401 && status != 429 {
-			t.Errorf("a guess was answered with %v", status)
+			t.Errorf("a guess got %v, want 401 or 429", status)
 		}
 		return true
 	})
 	if _, limited := answers.Load(429); !limited {
-		t.Error("guesses were not limited")
+		t.Error("the rate of guesses was not limited")
 	}
-	// A token that is revoked stops working within a second.
+	// A revoked token stops working within a second.
 	second, code, err := command("token", "create", "--endpoint", p.url, "--token", token, "--role", "viewer")
 	if err != nil || code != 0 {
 		t.Fatalf("%v %d %s", err, code, second)
 	}
 	second = strings.TrimSpace(second)
 	if status := ask(good, second); status != 200 {
-		t.Fatalf("the new token: %d", status)
+		t.Fatalf("new token: got %d, want 200", status)
 	}
 	if out, code, err := command("token", "revoke", "--endpoint", p.url, "--token", token, second); err != nil || code != 0 {
 		t.Fatalf("%v %d %s", err, code, out)
 	}
 	began := time.Now()
-	eventually.True(t, "the revoked token is refused", func() bool { return ask(good, second) == 401 })
+	eventually.True(t, "the revoked token is rejected", func() bool { return ask(good, second) == 401 })
 	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("the revoked token worked for %s", took)
+		t.Errorf("the revoked token was accepted for %s", took)
 	}
 	f.happened()
 	p.stop()
 
-	// What the oracles look at needs a world without tokens: the same directory,
-	// after the last token has gone.
+	// The oracles need a world without tokens: the same directory, after the last token has been revoked.
 	if out, code, err := command("token", "revoke", "--data-dir", dir, token); err != nil || code != 0 {
 		t.Fatalf("%v %d %s", err, code, out)
 	}
 	newWorld(t, f, embedded(dir)...).judge()
 }
 
-// certificate writes one for 127.0.0.1 that is good for a time, and its key.
+// certificate writes a certificate for 127.0.0.1, which is valid for a given time, and its key.
 func certificate(t testing.TB, dir string, number int64, from, until time.Time) (certFile, keyFile string) {
 	t.Helper()
 	template := certtest.Loopback("faults")
@@ -456,11 +453,10 @@ func certificate(t testing.TB, dir string, number int64, from, until time.Time) 
 	return certFile, keyFile
 }
 
-// TestFaultTLS changes the certificate under the running server, for a good one
-// and a broken one, starts with one that has expired, and shakes hands as nobody
-// should.
+// TestFaultTLS replaces the certificate of a running server by a valid and by a broken one, starts with an expired one,
+// and sends invalid handshakes.
 func TestFaultTLS(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // it mostly waits
 	f := begin(t, 24)
 	dir, files := dataDir(t), t.TempDir()
 	now := time.Now()
@@ -480,32 +476,32 @@ func TestFaultTLS(t *testing.T) {
 		return c.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
 	}
 	if n := serial(); n != 1 {
-		t.Fatalf("the first certificate is number %d", n)
+		t.Fatalf("the first certificate has number %d", n)
 	}
 	certificate(t, files, 2, now.Add(-time.Hour), now.Add(1000*time.Hour))
 	f.happened()
-	eventually.True(t, "the new certificate is shown", func() bool { return serial() == 2 })
+	eventually.True(t, "the new certificate is served", func() bool { return serial() == 2 })
 	if err := os.WriteFile(certFile, []byte("broken"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	f.happened()
 	for range 20 {
 		if n := serial(); n != 2 {
-			t.Errorf("with a broken file certificate %d is shown", n)
+			t.Errorf("with an invalid file, the certificate has number %d, want 2", n)
 		}
-		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // nothing shows that a broken file has been looked at
+		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // nothing shows that a broken file has been read
 	}
 	expiredCert, expiredKey := certificate(t, t.TempDir(), 3, now.Add(-2*time.Hour), now.Add(-time.Hour))
 	expired := launch(t, nil, serverBinary, embedded(dataDir(t), "--tls-cert-file", expiredCert, "--tls-key-file", expiredKey)...).awaitReady()
 	f.happened()
-	eventually.True(t, "the expired certificate is spoken of", func() bool { return expired.stderr.Contains("expired") })
+	eventually.True(t, "the log mentions the expired certificate", func() bool { return expired.stderr.Contains("expired") })
 	expired.kill()
 
 	certFile, _ = certificate(t, files, 4, now.Add(-time.Hour), now.Add(1000*time.Hour))
-	eventually.True(t, "a good certificate is shown again", func() bool { return serial() == 4 })
+	eventually.True(t, "a valid certificate is served again", func() bool { return serial() == 4 })
 	if c, err := shake(&tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}); err == nil {
 		c.Close()
-		t.Error("TLS 1.1 is spoken")
+		t.Error("TLS 1.1 was accepted")
 	}
 	f.happened()
 	other, _ := certificate(t, t.TempDir(), 5, now.Add(-time.Hour), now.Add(time.Hour))
@@ -515,25 +511,25 @@ func TestFaultTLS(t *testing.T) {
 	}
 	defer stranger.Close()
 	if _, err := stranger.Server(t.Context()); err == nil {
-		t.Error("a client that does not trust the certificate is content")
+		t.Error("a client accepted a certificate that it does not trust")
 	}
 	if p.client, err = client.New(client.Options{Endpoint: p.url, CACertFile: certFile, MaxRetries: -1}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.client.Close)
 
-	// Streams that are opened and reset, as fast as possible.
+	// Streams that are opened and reset as fast as possible.
 	for range rounds(3, 30) {
 		resetRapidly(t, shake, f, rounds(2000, 20_000))
 	}
 	if _, err := p.client.Server(t.Context()); err != nil {
-		t.Errorf("a good client is not served: %v", err)
+		t.Errorf("a well-behaved client is not served: %v", err)
 	}
 	p.stop()
 	newWorld(t, f, embedded(dir)...).judge()
 }
 
-// resetRapidly opens and resets streams of HTTP/2 until the server has enough.
+// resetRapidly opens and resets HTTP/2 streams until the server ends the connection.
 func resetRapidly(t testing.TB, shake func(*tls.Config) (*tls.Conn, error), f *fault, streams int) {
 	t.Helper()
 	c, err := shake(&tls.Config{NextProtos: []string{"h2"}})
@@ -542,7 +538,7 @@ func resetRapidly(t testing.TB, shake func(*tls.Config) (*tls.Conn, error), f *f
 	}
 	defer c.Close()
 	if c.ConnectionState().NegotiatedProtocol != "h2" {
-		t.Fatal("the server does not speak HTTP/2")
+		t.Fatal("HTTP/2 was not negotiated")
 	}
 	_ = c.SetDeadline(time.Now().Add(eventually.Limit))
 	if _, err := io.WriteString(c, http2.ClientPreface); err != nil {
@@ -571,10 +567,10 @@ func resetRapidly(t testing.TB, shake func(*tls.Config) (*tls.Conn, error), f *f
 	}
 }
 
-// TestFaultChurn makes and ends objects, watches and connections for a while, in
-// little memory. The last oracle says whether something is left of it.
+// TestFaultChurn creates and deletes objects, watches and connections for a while, with little memory. The last oracle
+// checks for leaks.
 func TestFaultChurn(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // it mostly waits
 	f := begin(t, 25)
 	w := &world{t: t, fault: f, binary: serverBinary, args: embedded(dataDir(t), "--log-level", "error"), ledger: newLedger(), seen: newHistory(), random: random(t)}
 	t.Cleanup(w.stopWriting)

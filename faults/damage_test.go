@@ -20,14 +20,14 @@ import (
 type damage struct {
 	name, file string
 	edit       func(r *rand.Rand, content []byte) []byte
-	// recovers says that nothing of what was acknowledged may be missing.
+	// recovers says that no acknowledged write may be missing.
 	recovers bool
 }
 
-// end is where the content of a preallocated file ends.
+// end returns where the content of a preallocated file ends.
 func end(b []byte) int { return (len(strings.TrimRight(string(b), "\x00")) + 7) &^ 7 }
 
-// flip turns over a bit at a place.
+// flip flips a bit at a position.
 func flip(at func(r *rand.Rand, content []byte) int) func(*rand.Rand, []byte) []byte {
 	return func(r *rand.Rand, content []byte) []byte {
 		content[at(r, content)] ^= 1 << r.IntN(8)
@@ -40,8 +40,7 @@ const (
 	theDatabase = "etcd/member/snap/db"
 )
 
-// within is a place in the pages that are in use of a database: behind its two
-// meta pages.
+// within returns a position in the used pages of a database, after its two meta pages.
 func within(r *rand.Rand, content []byte) int {
 	page := os.Getpagesize()
 	used := 2
@@ -59,9 +58,8 @@ func within(r *rand.Rand, content []byte) int {
 }
 
 var damages = []damage{
-	{"a torn tail of the log", theLog, func(_ *rand.Rand, b []byte) []byte {
-		// A record of 1200 bytes was being written; its first sector reached the
-		// disk, the others did not.
+	{"torn tail of the log", theLog, func(_ *rand.Rand, b []byte) []byte {
+		// A record of 1200 bytes was being written: its first sector reached the disk, the others did not.
 		at := end(b)
 		binary.LittleEndian.PutUint64(b[at:], 1200)
 		for i := at + 8; i%512 != 0; i++ {
@@ -69,22 +67,22 @@ var damages = []damage{
 		}
 		return b
 	}, true},
-	{"a bit in the middle of the log", theLog, flip(func(r *rand.Rand, b []byte) int { return end(b)/4 + r.IntN(end(b)/2) }), false},
-	{"a bit in the head of the log", theLog, flip(func(r *rand.Rand, _ []byte) int { return 8 + r.IntN(64) }), false},
-	{"the log cut off", theLog, func(r *rand.Rand, b []byte) []byte { return b[:end(b)/2+r.IntN(100)] }, false},
-	{"the log emptied", theLog, func(*rand.Rand, []byte) []byte { return nil }, false},
+	{"flipped bit in the middle of the log", theLog, flip(func(r *rand.Rand, b []byte) int { return end(b)/4 + r.IntN(end(b)/2) }), false},
+	{"flipped bit in the head of the log", theLog, flip(func(r *rand.Rand, _ []byte) int { return 8 + r.IntN(64) }), false},
+	{"truncated log", theLog, func(r *rand.Rand, b []byte) []byte { return b[:end(b)/2+r.IntN(100)] }, false},
+	{"empty log", theLog, func(*rand.Rand, []byte) []byte { return nil }, false},
 	{"both meta pages of the database", theDatabase, func(_ *rand.Rand, b []byte) []byte {
 		b[24] ^= 1
 		b[os.Getpagesize()+24] ^= 1
 		return b
 	}, false},
-	{"the database cut off", theDatabase, func(_ *rand.Rand, b []byte) []byte { return b[:3*os.Getpagesize()] }, false},
-	{"a bit in a page of the database", theDatabase, flip(within), false},
-	{"a bit in a value of the database", theDatabase, flip(func(r *rand.Rand, b []byte) int {
+	{"truncated database", theDatabase, func(_ *rand.Rand, b []byte) []byte { return b[:3*os.Getpagesize()] }, false},
+	{"flipped bit in a page of the database", theDatabase, flip(within), false},
+	{"flipped bit in a value of the database", theDatabase, flip(func(r *rand.Rand, b []byte) int {
 		places := values(b, "/v1/spec/placement/")
 		return places[r.IntN(len(places))] + r.IntN(24)
 	}), false},
-	{"a page of the database overwritten", theDatabase, func(r *rand.Rand, b []byte) []byte {
+	{"overwritten page of the database", theDatabase, func(r *rand.Rand, b []byte) []byte {
 		page := os.Getpagesize()
 		at := within(r, b) / page * page
 		for i := range page {
@@ -94,15 +92,14 @@ var damages = []damage{
 	}, false},
 }
 
-// values are the places in a database where the values under keys of a kind begin,
-// behind the tag of their field and their length.
+// values returns the positions in a database where the values of some keys start, after the field's tag and length.
 func values(b []byte, keys string) []int {
 	var places []int
 	for _, key := range indexAll(b, keys) {
 		record := b[key:min(key+100, len(b))]
 		for i := range record[:max(len(record)-3, 0)] {
 			for _, at := range []int{i + 2, i + 3} {
-				if record[i] == 0x2a && (record[at] == 0x84 || record[at] == 0x87) { // the marks of the envelopes
+				if record[i] == 0x2a && (record[at] == 0x84 || record[at] == 0x87) { // the magic bytes of envelopes
 					places = append(places, key+at)
 				}
 			}
@@ -123,10 +120,9 @@ func indexAll(b []byte, what string) []int {
 	}
 }
 
-// TestFaultDamage turns over bits in the files of a store, cuts them off and
-// overwrites them. The next start has everything, or says which object is
-// damaged, or ends with a sentence that says what to do. It never serves what
-// was not written, and never dies of it.
+// TestFaultDamage flips bits in the files of a store, truncates and overwrites them. The next start either has
+// everything, or says which object is damaged, or fails with a message that says what to do. It never serves wrong
+// data, and never crashes.
 func TestFaultDamage(t *testing.T) {
 	f := begin(t, 3)
 	dir := dataDir(t)
@@ -136,9 +132,9 @@ func TestFaultDamage(t *testing.T) {
 	w.stopWriting()
 	w.judgeQuickly()
 	w.p().kill()
-	killed := copyDir(t, dir) // much of what it has is in the log alone
+	killed := copyDir(t, dir) // much of its data is only in the log
 	w.start().stop()
-	stopped := copyDir(t, dir) // everything is in the database, too
+	stopped := copyDir(t, dir) // everything is also in the database
 	outcomes := map[string]int{}
 	for round := range rounds(1, 12) {
 		for _, d := range damages {
@@ -151,7 +147,7 @@ func TestFaultDamage(t *testing.T) {
 	}
 	t.Logf("%v", outcomes)
 	if outcomes["refused"] == 0 {
-		t.Error("no start was refused: the damage was none")
+		t.Error("no start was rejected: the damage had no effect")
 	}
 	w.start()
 	w.judge()
@@ -170,7 +166,7 @@ func (w *world) damaged(d damage, from string, round int, outcomes map[string]in
 	}
 	after := d.edit(w.random, append([]byte{}, before...))
 	if string(before) == string(after) {
-		t.Fatalf("%s: nothing was changed", d.name)
+		t.Fatalf("%s: the file was not changed", d.name)
 	}
 	if err := os.WriteFile(path, after, 0o600); err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 )
 
-// member is an etcd in a process of its own, at addresses that stay the same.
+// member is an etcd in its own process, at fixed addresses.
 type member struct {
 	t                     testing.TB
 	name, dir             string
@@ -32,7 +32,7 @@ type member struct {
 	cmd                   *exec.Cmd
 }
 
-// etcdMain is the process of a member: "<name> <dir> <client> <peer> <cluster>".
+// etcdMain runs the process of a member: "<name> <dir> <client> <peer> <cluster>".
 func etcdMain(text string) int {
 	parts := strings.Split(text, " ")
 	cfg := embed.NewConfig()
@@ -56,7 +56,7 @@ func etcdMain(text string) int {
 	return 0
 }
 
-// startEtcd starts an etcd cluster of so many members.
+// startEtcd starts an etcd cluster with several members.
 func startEtcd(t testing.TB, members int) []*member {
 	t.Helper()
 	var list []*member
@@ -111,13 +111,12 @@ func (m *member) signal(s syscall.Signal) {
 
 func (m *member) kill() {
 	if m.cmd != nil && m.cmd.ProcessState == nil {
-		_ = m.cmd.Process.Kill() // it may have ended by itself
+		_ = m.cmd.Process.Kill() // it may have ended on its own
 		_ = m.cmd.Wait()
 	}
 }
 
-// connect is a client of one etcd, past everything that lies between it and the
-// server.
+// connect returns a client of one etcd that bypasses everything between it and the server.
 func (m *member) connect() *clientv3.Client {
 	m.t.Helper()
 	c, err := clientv3.New(clientv3.Config{Endpoints: []string{m.client}, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
@@ -132,7 +131,7 @@ func (m *member) connect() *clientv3.Client {
 	return c
 }
 
-// external are the arguments of a server whose store is an etcd at an address.
+// external returns the arguments of a server that uses an etcd at some addresses.
 func external(t testing.TB, addresses []string, args ...string) []string {
 	return append([]string{"--etcd-endpoints", strings.Join(addresses, ","), "--key-file", filepath.Join(t.TempDir(), "seal.key")}, args...)
 }

@@ -17,8 +17,7 @@ import (
 	"testing"
 )
 
-// The environment of a run. Make sets the round; the seed is printed and can be
-// given again.
+// The environment of a run. Make sets the round. The seed is printed and can be set.
 const (
 	roundVariable  = "FAULTS_ROUND"
 	seedVariable   = "FAULTS_SEED"
@@ -27,10 +26,9 @@ const (
 )
 
 var (
-	// serverBinary is the server as it is released: SCHEDULER_TEST_SERVER names one
-	// that has been built, by make.
+	// serverBinary is the released server: SCHEDULER_TEST_SERVER can name one that make has built.
 	serverBinary = os.Getenv("SCHEDULER_TEST_SERVER")
-	// buildDir is where binaries are built; it goes with the run.
+	// buildDir is where binaries are built. It is removed at the end of the run.
 	buildDir string
 	seed     uint64
 	long     bool
@@ -46,9 +44,8 @@ func TestMain(m *testing.M) {
 	os.Exit(buildAndRun(m))
 }
 
-// enclose runs the tests in a process of their own that is the first one of a
-// process namespace and has mounts of its own: whatever way it ends, the kernel
-// ends every process that it started, and undoes every mount.
+// enclose runs the tests in a separate process, which is the first one in its own process and mount namespaces. However
+// it ends, the kernel ends all processes and mounts that it started.
 func enclose() int {
 	inside := exec.Command(os.Args[0], os.Args[1:]...)
 	inside.Stdin, inside.Stdout, inside.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -78,10 +75,10 @@ func buildAndRun(m *testing.M) int {
 }
 
 func prepare() error {
-	// What the developer has set for a server of their own.
+	// Remove settings of a server on the developer's machine.
 	for _, variable := range os.Environ() {
 		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "SCHEDULER_") && !strings.HasPrefix(name, "SCHEDULER_TESTBED") {
-			_ = os.Unsetenv(name) // the name is a valid one
+			_ = os.Unsetenv(name) // the name is valid
 		}
 	}
 	switch round := os.Getenv(roundVariable); round {
@@ -98,8 +95,7 @@ func prepare() error {
 			return fmt.Errorf("%s: %w", seedVariable, err)
 		}
 	}
-	// Nothing that is mounted here may be seen outside, and /proc must show the
-	// processes of this namespace.
+	// Mounts must not be visible outside, and /proc must show the processes of this namespace.
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("keep the mounts apart: %w", err)
 	}
@@ -116,8 +112,7 @@ func prepare() error {
 	return err
 }
 
-// build builds a program; overlay are the source files that are others than
-// those in the repository, by their path.
+// build builds a program. overlay replaces source files of the repository, by path.
 func build(name, pkg string, overlay map[string]string, flags ...string) (string, error) {
 	binary := filepath.Join(buildDir, name)
 	args := append([]string{"build", "-trimpath", "-o", binary}, flags...)
@@ -134,15 +129,14 @@ func build(name, pkg string, overlay map[string]string, flags ...string) (string
 	return binary, nil
 }
 
-// random gives every test numbers of its own, which depend on nothing but the
-// seed.
+// random returns the random numbers of a test, which depend only on the seed.
 func random(t testing.TB) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(t.Name()))
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
-// rounds is how often something is repeated.
+// rounds returns the number of repetitions.
 func rounds(short, inLong int) int {
 	if long {
 		return inLong

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// writeOverlay writes the file of -overlay: for each path, beginning at the root
-// of the repository, what the compiler is to read in place of it.
+// writeOverlay writes the file for -overlay: for each path, relative to the root of the repository, the contents that
+// the compiler must use.
 func writeOverlay(name string, contents map[string]string) (string, error) {
 	dir := filepath.Join(buildDir, "overlay-"+name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -44,8 +44,8 @@ func writeOverlay(name string, contents map[string]string) (string, error) {
 	return path, os.WriteFile(path, data, 0o600)
 }
 
-// replaceIn changes a source file of the repository, or what the overlay has in
-// its place; what is replaced must be there exactly once.
+// replaceIn changes a source file of the repository, or its replacement in the overlay. The replaced text must occur
+// exactly once.
 func replaceIn(overlay map[string]string, path, from, to string) (map[string]string, error) {
 	text, changed := overlay[path]
 	if !changed {
@@ -61,7 +61,7 @@ func replaceIn(overlay map[string]string, path, from, to string) (map[string]str
 	return map[string]string{path: strings.Replace(text, from, to, 1)}, nil
 }
 
-// declarationIn is what a pattern finds in a source file first; "" is nothing.
+// declarationIn returns the first match of a pattern in a source file, or "".
 func declarationIn(path, pattern string) string {
 	content, err := os.ReadFile(filepath.Join("..", path))
 	if err != nil {

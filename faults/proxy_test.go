@@ -16,13 +16,12 @@ type weather int
 
 const (
 	fine      weather = iota
-	stalled           // nothing gets through, nothing is said
-	slow              // every piece is late
+	stalled           // nothing is forwarded, without an error
+	slow              // every packet is delayed
 	cutAnswer         // the connection is reset at the next byte
 )
 
-// proxy stands between a client and a server, and lets through what it is told
-// to.
+// proxy is a proxy between a client and a server, with faults.
 type proxy struct {
 	t        testing.TB
 	listener net.Listener
@@ -34,8 +33,8 @@ type proxy struct {
 	refusing    bool
 	closed      bool
 	open        map[net.Conn]bool
-	cuts        int   // answers that are still to be cut off
-	held, cut   int64 // pieces that were held up, connections that were reset
+	cuts        int   // number of responses still to be cut off
+	held, cut   int64 // number of delayed packets, number of reset connections
 }
 
 func startProxy(t testing.TB, target string) *proxy {
@@ -43,7 +42,7 @@ func startProxy(t testing.TB, target string) *proxy {
 	return startProxyAt(t, "127.0.0.1:0", target)
 }
 
-// startProxyAt starts one that listens at an address.
+// startProxyAt starts a proxy that listens on an address.
 func startProxyAt(t testing.TB, address, target string) *proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
@@ -78,7 +77,7 @@ func startProxyAt(t testing.TB, address, target string) *proxy {
 
 func (x *proxy) address() string { return x.listener.Addr().String() }
 
-// set changes what becomes of the bytes to the target and back.
+// set sets what happens to the bytes to the target and back.
 func (x *proxy) set(there, back weather) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -86,7 +85,7 @@ func (x *proxy) set(there, back weather) {
 	x.changed.Broadcast()
 }
 
-// reset breaks all connections, and refuses new ones or not.
+// reset breaks all connections. With refuse, it also refuses new ones.
 func (x *proxy) reset(refuse bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -97,22 +96,21 @@ func (x *proxy) reset(refuse bool) {
 	}
 }
 
-// cutNext has the next answers reset: the server has done what was asked for,
-// and nobody hears of it.
+// cutNext resets the next n responses: the server carries out the requests, but no client learns of it.
 func (x *proxy) cutNext(n int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.cuts = n
 }
 
-// lead leads new connections to another server.
+// lead directs new connections to another server.
 func (x *proxy) lead(target string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.target = target
 }
 
-// breakOff ends a connection with a reset instead of an orderly end.
+// breakOff resets a connection instead of closing it.
 func breakOff(c net.Conn) {
 	if tcp, ok := c.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
@@ -120,7 +118,7 @@ func breakOff(c net.Conn) {
 	_ = c.Close()
 }
 
-// counts are how many pieces were held up, and how many connections broken.
+// counts returns the number of delayed packets and of broken connections.
 func (x *proxy) counts() (held, cut int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -192,7 +190,7 @@ func (x *proxy) copy(to, from net.Conn, now func() weather) {
 	}
 }
 
-// pass waits until a piece may go on, and reports whether it may at all.
+// pass waits until a packet may be forwarded, and reports whether it may be at all.
 func (x *proxy) pass(now func() weather) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -19,15 +19,15 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// prometheus is the query API of one, which behaves as it is told to.
+// prometheus is a query API of Prometheus with faults.
 type prometheus struct {
 	server *httptest.Server
-	asked  atomic.Int64 // requests in the present mode
+	asked  atomic.Int64 // number of requests in the present mode
 
 	mu     sync.Mutex
 	mode   string
-	values map[string]float64 // by query
-	storm  bool               // all values change at every request
+	values map[string]float64 // values by query
+	storm  bool               // all values change with every request
 	closed chan struct{}
 }
 
@@ -114,7 +114,7 @@ func (f *prometheus) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, `{"status":"success","data":{"resultType":"vector","result":[`+strings.Join(f.samples(query, mode), ",")+`]}}`)
 }
 
-// samples takes the batch apart that the server asks for.
+// samples splits the batch that the server requests.
 func (f *prometheus) samples(expression, mode string) []string {
 	parts := strings.Split(expression, "label_replace(")
 	if len(parts) == 1 {
@@ -161,8 +161,7 @@ func (f *prometheus) samples(expression, mode string) []string {
 	return samples
 }
 
-// rated makes the clusters of a group that a provider rates, and placements that
-// follow them.
+// rated creates clusters in a group that a provider rates, and placements that follow the ratings.
 func (w *world) rated(group, number int, f *prometheus, placements int) {
 	w.t.Helper()
 	provider := "live-" + groupName(group)
@@ -175,7 +174,7 @@ func (w *world) rated(group, number int, f *prometheus, placements int) {
 	for i := range number {
 		cluster := clusterName(group*clustersPerGroup + i%clustersPerGroup)
 		if number > clustersPerGroup {
-			cluster = fmt.Sprintf("s%d", i) // a fleet of its own, in no group
+			cluster = fmt.Sprintf("s%d", i) // separate clusters, in no group
 		}
 		f.set(cluster, 1+97*float64(i)/float64(number))
 		w.mustPut(&api.Metric{
@@ -192,8 +191,7 @@ func (w *world) rated(group, number int, f *prometheus, placements int) {
 	}
 }
 
-// follows waits until a placement has gone to the cluster that a provider now
-// rates best.
+// follows waits until a placement has moved to the cluster that a provider now rates best.
 func (w *world) follows(group int, f *prometheus, turn int) {
 	w.t.Helper()
 	best := clusterName(group*clustersPerGroup + turn%clustersPerGroup)
@@ -206,7 +204,7 @@ func (w *world) follows(group int, f *prometheus, turn int) {
 		f.set(cluster, value)
 	}
 	key := api.KeyOf(placement(fmt.Sprintf("live-%s-0", groupName(group)), "", 1, 0))
-	eventually.True(w.t, fmt.Sprintf("%s goes to %s", key, best), func() bool {
+	eventually.True(w.t, fmt.Sprintf("%s is placed on %s", key, best), func() bool {
 		object, err := w.p().client.Get(context.Background(), key)
 		if err != nil {
 			return false
@@ -216,10 +214,10 @@ func (w *world) follows(group int, f *prometheus, turn int) {
 	})
 }
 
-// TestFaultMetricsProvider has a provider of metrics misbehave in every way. The
-// metrics of another one are followed meanwhile, and its own afterwards.
+// TestFaultMetricsProvider has a metrics provider fail in every way. Meanwhile the metrics of another one are followed,
+// and afterwards its own.
 func TestFaultMetricsProvider(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // it mostly waits
 	f := begin(t, 15)
 	w := newWorld(t, f, embedded(dataDir(t))...)
 	bad, sound := startPrometheus(t), startPrometheus(t)
@@ -247,7 +245,7 @@ func TestFaultMetricsProvider(t *testing.T) {
 	w.judge()
 }
 
-// judgeQuicklyAfter stops the writers for a quick judgement.
+// judgeQuicklyAfter stops the writers and runs the quick oracles.
 func (w *world) judgeQuicklyAfter() {
 	w.t.Helper()
 	w.stopWriting()
@@ -257,7 +255,7 @@ func (w *world) judgeQuicklyAfter() {
 
 // TestFaultMetricStorm changes every metric of a large fleet every second.
 func TestFaultMetricStorm(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // it mostly waits
 	f := begin(t, 16)
 	w := newWorld(t, f, embedded(dataDir(t), "--log-level", "error")...)
 	source := startPrometheus(t)
@@ -274,13 +272,13 @@ func TestFaultMetricStorm(t *testing.T) {
 	f.happened()
 	stop()
 	w.stopWriting()
-	// In the calm nothing is decided: what did not change stays.
+	// Afterwards nothing is decided, because nothing changes.
 	source.mu.Lock()
 	source.storm = false
 	source.mu.Unlock()
 	var quiet, last int64
-	eventually.True(t, "decisions come to rest", func() bool {
-		time.Sleep(500 * time.Millisecond) //nolint:forbidigo // rest is that nothing changes for a while
+	eventually.True(t, "decisions settle", func() bool {
+		time.Sleep(500 * time.Millisecond) //nolint:forbidigo // at rest, nothing changes for a while
 		w.judgeNothing()
 		there, err := objects(w.p())
 		if err != nil {
@@ -303,21 +301,20 @@ func TestFaultMetricStorm(t *testing.T) {
 	w.judge()
 }
 
-// judgeNothing fails the test where the server has ended.
+// judgeNothing fails the test if the server has exited.
 func (w *world) judgeNothing() {
 	w.t.Helper()
 	if !w.p().alive() {
-		w.t.Fatalf("the server has ended:\n%s", w.p().stderr.Tail())
+		w.t.Fatalf("the server has exited:\n%s", w.p().stderr.Tail())
 	}
 }
 
-// TestFaultMassLoss takes a third of the clusters away at once, and gives them
-// back.
+// TestFaultMassLoss takes a third of the clusters offline at once, and brings them back.
 func TestFaultMassLoss(t *testing.T) {
 	f := begin(t, 17)
 	w := newWorld(t, f, embedded(dataDir(t))...)
 	number := rounds(20, 500)
-	const first = 20 // behind the groups of the world
+	const first = 20 // after the groups of the world
 	values := map[string]float64{}
 	var lost []api.Object
 	var all []api.Object
@@ -371,7 +368,7 @@ func TestFaultMassLoss(t *testing.T) {
 			})
 		}
 		deleting.Wait()
-		eventually.True(t, "nothing is on a cluster that is gone", func() bool {
+		eventually.True(t, "nothing is on a deleted cluster", func() bool {
 			there, err := objects(w.p())
 			if err != nil {
 				return false
@@ -388,7 +385,7 @@ func TestFaultMassLoss(t *testing.T) {
 		})
 		w.stopWriting()
 		if moved := revisions() - before; moved > int64(2*number) {
-			t.Errorf("%d decisions were made for %d placements: they go to and fro", moved, number)
+			t.Errorf("%d decisions for %d placements: they go back and forth", moved, number)
 		}
 		w.judgeQuickly()
 		for _, object := range lost {

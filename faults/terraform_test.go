@@ -16,8 +16,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// terraformGroup is the group of the clusters that Terraform makes, and the
-// beginning of their names.
+// terraformGroup is the group of the clusters that Terraform creates, and the prefix of their names.
 const terraformGroup = "tf"
 
 const configuration = `
@@ -46,7 +45,7 @@ resource "scheduler_placement" "tf" {
 }
 `
 
-// terraform is Terraform with the provider of this repository.
+// terraform is Terraform with the provider in this repository.
 type terraform struct {
 	t           testing.TB
 	binary, dir string
@@ -87,12 +86,10 @@ func (f *terraform) run(args ...string) (output string, code int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// TestFaultTerraform cuts Terraform off from the server in the middle of
-// applies: after the server has written and before its answer arrives, for a
-// while, and by the death of the server. The next apply, at the latest, ends
-// where one without faults does.
+// TestFaultTerraform disconnects Terraform from the server during applies: between a write and its response, for a
+// while, and by killing the server. The next apply, at the latest, ends in the same state as one without faults.
 func TestFaultTerraform(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // it mostly waits
 	f := begin(t, 30)
 	w := newWorld(t, f, embedded(dataDir(t))...)
 	x := startProxy(t, w.p().address())
@@ -105,8 +102,8 @@ func TestFaultTerraform(t *testing.T) {
 		name   string
 		meddle func(done <-chan struct{})
 	}{
-		{"answers are cut off", func(<-chan struct{}) { x.cutNext(4) }},
-		{"answers are cut off again and again", func(done <-chan struct{}) {
+		{"answers cut off", func(<-chan struct{}) { x.cutNext(4) }},
+		{"answers cut off repeatedly", func(done <-chan struct{}) {
 			for {
 				select {
 				case <-done:
@@ -116,13 +113,13 @@ func TestFaultTerraform(t *testing.T) {
 				}
 			}
 		}},
-		{"nothing comes back for a while", func(<-chan struct{}) {
+		{"no answers for a while", func(<-chan struct{}) {
 			x.set(fine, stalled)
-			time.Sleep(3 * time.Second) //nolint:forbidigo // this is how long nothing comes back
+			time.Sleep(3 * time.Second) //nolint:forbidigo // for this long, no response arrives
 			x.set(fine, fine)
 		}},
 		{"the server dies", func(<-chan struct{}) {
-			time.Sleep(time.Duration(500+w.random.IntN(1000)) * time.Millisecond) //nolint:forbidigo // the instant of the death is what differs
+			time.Sleep(time.Duration(500+w.random.IntN(1000)) * time.Millisecond) //nolint:forbidigo // the time of the kill is what varies
 			w.restart()
 			x.lead(w.p().address())
 		}},
@@ -139,7 +136,7 @@ func TestFaultTerraform(t *testing.T) {
 			meddling.Wait()
 			x.set(fine, fine)
 			if heldNow, cutNow := x.counts(); heldNow == held && cutNow == cut && !strings.Contains(fault.name, "dies") {
-				t.Errorf("%s: nothing was", fault.name)
+				t.Errorf("%s: the fault had no effect", fault.name)
 			} else {
 				f.happened()
 			}
@@ -150,7 +147,7 @@ func TestFaultTerraform(t *testing.T) {
 				}
 			}
 			if out, code := tf.run("plan", "-detailed-exitcode", "-input=false", "-var", fmt.Sprintf("generation=%d", generation)); code != 0 {
-				t.Errorf("%s: afterwards the plan ends with %d:\n%s", fault.name, code, out)
+				t.Errorf("%s: the plan afterwards exited with %d:\n%s", fault.name, code, out)
 			}
 			tf.checkState(w, fault.name, generation)
 		}
@@ -161,7 +158,7 @@ func TestFaultTerraform(t *testing.T) {
 	w.judge()
 }
 
-// checkState compares what Terraform knows with what the server has.
+// checkState compares Terraform's state with the server's objects.
 func (f *terraform) checkState(w *world, name string, generation int) {
 	f.t.Helper()
 	data, err := os.ReadFile(filepath.Join(f.dir, "terraform.tfstate"))
@@ -202,10 +199,10 @@ func (f *terraform) checkState(w *world, name string, generation int) {
 		}
 		has++
 		if key.Kind == api.KindPlacement && object.Meta().Labels["generation"] != fmt.Sprint(generation) {
-			f.t.Errorf("%s: %s has %v, not generation %d", name, key, object.Meta().Labels, generation)
+			f.t.Errorf("%s: %s has the labels %v, want generation %d", name, key, object.Meta().Labels, generation)
 		}
 	}
 	if known != 9 || has != 9 {
-		f.t.Errorf("%s: Terraform knows %d objects, the server has %d, not 9", name, known, has)
+		f.t.Errorf("%s: Terraform knows %d objects, and the server has %d, want 9", name, known, has)
 	}
 }

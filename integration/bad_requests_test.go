@@ -23,20 +23,19 @@ import (
 
 const badRequests = 10_000
 
-// assault sends bad requests and counts the answers by status.
+// assault sends bad requests and counts the responses by status.
 type assault struct {
 	address  string // host:port
 	token    string
 	client   *http.Client
 	answers  [600]atomic.Int64
-	cut      atomic.Int64 // connections that ended without an answer
+	cut      atomic.Int64 // connections that ended without a response
 	sent     atomic.Int64
-	unwanted sync.Map // description of a request that got a 2xx or 5xx → status
+	unwanted sync.Map // description of each request with a 2xx or 5xx response → status
 }
 
-// TestBadRequestsLeaveNoTrace sends ten thousand requests that are wrong in many
-// ways: none may be answered as the server's fault, and afterwards the server
-// must be as small as before.
+// TestBadRequestsLeaveNoTrace sends ten thousand requests with all kinds of errors. None may be answered with a server
+// error, and afterwards the server must use no more memory than before.
 func TestBadRequestsLeaveNoTrace(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -48,11 +47,10 @@ func TestBadRequestsLeaveNoTrace(t *testing.T) {
 	a := &assault{address: strings.TrimPrefix(p.url, "http://"), token: strings.TrimSpace(string(out))}
 	a.client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 
-	// The first ones fill caches and pools, and grow the heap to its working
-	// size.
+	// The first ones fill caches and pools, and grow the heap to its working size.
 	a.run(badRequests/5, 1)
 	a.client.CloseIdleConnections()
-	time.Sleep(2 * time.Second) //nolint:forbidigo // a server at rest gives memory back, which nothing shows
+	time.Sleep(2 * time.Second) //nolint:forbidigo // an idle server returns memory, which nothing shows
 	before := a.figures(t)
 	a.run(badRequests, 2)
 	a.client.CloseIdleConnections()
@@ -68,15 +66,15 @@ func TestBadRequestsLeaveNoTrace(t *testing.T) {
 		return true
 	})
 	if a.cut.Load() > a.sent.Load()/4 {
-		t.Error("too many connections were cut: the test did not test much")
+		t.Error("too many connections were cut: the test checked too little")
 	}
 	var after figures
-	eventually.True(t, "goroutines, connections and memory are back where they were", func() bool {
+	eventually.True(t, "goroutines, connections and memory are back at their initial values", func() bool {
 		after = a.figures(t)
 		if after.goroutines <= before.goroutines+5 && after.connections <= before.connections+1 && after.resident <= before.resident+32<<20 {
 			return true
 		}
-		time.Sleep(time.Second) //nolint:forbidigo // a question takes memory, too
+		time.Sleep(time.Second) //nolint:forbidigo // the query itself uses memory
 		return false
 	})
 	t.Logf("goroutines %.0f → %.0f, connections %.0f → %.0f, resident %.0f → %.0f MiB", before.goroutines, after.goroutines,
@@ -112,7 +110,7 @@ func (a *assault) figures(t *testing.T) figures {
 				return v
 			}
 		}
-		t.Fatalf("/metrics has no %s", name)
+		t.Fatalf("/metrics does not contain %s", name)
 		return 0
 	}
 	return figures{value("go_goroutines"), value("scheduler_http_connections"), value("process_resident_memory_bytes")}
@@ -132,7 +130,7 @@ func (a *assault) run(n int, seed uint64) {
 			}
 		})
 	}
-	// Slow clients hold connections all the while.
+	// Meanwhile, slow clients hold connections.
 	stop := make(chan struct{})
 	var slow sync.WaitGroup
 	for range 32 {
@@ -164,13 +162,13 @@ var (
 	}
 )
 
-// one sends one request of some bad sort.
+// one sends one bad request of a random kind.
 func (a *assault) one(random *rand.Rand) {
 	switch sort := random.IntN(10); sort {
 	case 0, 1:
 		a.send(random.IntN(2) == 0, badMethods[random.IntN(len(badMethods))], badPaths[random.IntN(len(badPaths))], nil)
 	case 2, 3, 4, 5:
-		// Broken in one byte, which may also leave it as wrong as it was.
+		// With one byte changed, which may have no effect.
 		body := []byte(seeds[random.IntN(len(seeds))])
 		for range random.IntN(4) {
 			body[random.IntN(len(body))] = byte(random.IntN(256))
@@ -187,7 +185,7 @@ func (a *assault) one(random *rand.Rand) {
 		deep := strings.Repeat(`{"spec":[`, random.IntN(20_000))
 		a.send(false, http.MethodPut, targets[random.IntN(len(targets))], []byte(deep))
 	case 7:
-		// Above the limit, and said so or not.
+		// Above the limit, with and without a declared length.
 		size := 1<<20 + 1 + random.IntN(1<<20)
 		a.send(random.IntN(2) == 0, http.MethodPut, targets[random.IntN(len(targets))], bytes.Repeat([]byte(" "), size))
 	case 8:
@@ -197,14 +195,14 @@ func (a *assault) one(random *rand.Rand) {
 	}
 }
 
-// send makes one request, with the wrong token or with the right one.
+// send sends one request, with an invalid token or a valid one.
 func (a *assault) send(wrongToken bool, method, path string, body []byte) {
 	r, err := http.NewRequestWithContext(context.Background(), method, "http://"+a.address+"/", bytes.NewReader(body))
 	if err != nil {
 		a.unwanted.Store(err.Error(), "no request")
 		return
 	}
-	r.URL.Opaque = "//" + a.address + path // as it is, without escaping
+	r.URL.Opaque = "//" + a.address + path // unescaped
 	r.Header.Set("Authorization", "Bearer "+a.token)
 	if wrongToken {
 		r.Header.Set("Authorization", fmt.Sprintf("Bearer 0123456789abcdef.%d", len(body)))
@@ -212,7 +210,7 @@ func (a *assault) send(wrongToken bool, method, path string, body []byte) {
 	r.Header.Set("Content-Type", "application/json")
 	resp, err := a.client.Do(r)
 	if err != nil {
-		a.cut.Add(1) // a server may close the connection on a body it does not want
+		a.cut.Add(1) // the server may close the connection on a body that it does not want
 		return
 	}
 	_, _ = io.Copy(io.Discard, resp.Body)
@@ -227,7 +225,7 @@ func (a *assault) note(status int, wrongToken bool, method, path string, body []
 	}
 }
 
-// raw sends what no HTTP library would.
+// raw sends what no HTTP library would send.
 func (a *assault) raw(random *rand.Rand) {
 	connection, err := net.DialTimeout("tcp", a.address, 5*time.Second)
 	if err != nil {
@@ -253,7 +251,7 @@ func (a *assault) raw(random *rand.Rand) {
 		a.cut.Add(1)
 		return
 	}
-	// 505 is the right answer to a version that does not exist.
+	// 505 is the correct response to a version that does not exist.
 	if status == http.StatusHTTPVersionNotSupported || status == http.StatusNotImplemented {
 		a.answers[status].Add(1)
 		return

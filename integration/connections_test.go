@@ -24,22 +24,21 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 )
 
-// The flood goes on until every client has been served so often, and so many
-// connections have been left waiting until the server closed them.
+// The flood continues until every client has been served this often, and until the server has closed this many idle
+// connections.
 const (
 	servedInFlood = 30
 	expiredFlood  = 2000
 )
 
-// floods are what is sent on a connection before nothing more comes. A server
-// that speaks TLS waits for the rest of each of them, too.
+// floods are sent on a connection before it goes silent. A server with TLS waits for the rest of each of them, too.
 var floods = []string{"", "", "", "GET / HTTP/1.1\r\nHost: ", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"}
 
-// flood keeps connections open from many addresses: as many as the server takes,
-// and another one for each that it closes.
+// flood keeps connections open from many addresses: as many as the server accepts, and a new one for each that it
+// closes.
 type flood struct {
 	opened, failed atomic.Int64
-	expired        atomic.Int64 // those that the server took, and closed after a second or more
+	expired        atomic.Int64 // those that the server accepted and closed after a second or more
 }
 
 func (f *flood) run(stop <-chan struct{}, from net.IP, to, text string) {
@@ -77,12 +76,10 @@ func (f *flood) run(stop <-chan struct{}, from net.IP, to, text string) {
 	}
 }
 
-// TestSilentConnections floods both listeners of a server that may open few files
-// from 50 addresses. Whoever asks something is served throughout: on a connection
-// that stays open and on new ones, from an address of their own and from one of
-// the flood's.
+// TestSilentConnections floods both listeners of a server that may open few files, from 50 addresses. Clients are
+// served throughout: on persistent and on new connections, from a separate address and from one of the flood's.
 func TestSilentConnections(t *testing.T) {
-	const addresses, each = 50, 20 // of each address to each listener: 2000 in all
+	const addresses, each = 50, 20 // from each address to each listener: 2000 in all
 	webhook := proxytest.FreeAddress(t)
 	p := startCommand(t, "bash", "-c", `ulimit -n 1024; exec "$@"`, "bash", serverBinary, "serve", "--data-dir", t.TempDir(),
 		"--listen", "127.0.0.1:0", "--webhook-listen", webhook, "--keep-history", "1m")
@@ -163,9 +160,9 @@ func TestSilentConnections(t *testing.T) {
 	})
 
 	most := 0
-	took := eventually.Within(t, 3*eventually.Limit, "the clients are served while the flood comes again and again", func() bool {
+	took := eventually.Within(t, 3*eventually.Limit, "the clients are served during a repeated flood", func() bool {
 		if !p.alive() {
-			t.Fatalf("the server ended:\n%s", p.stderr.Tail())
+			t.Fatalf("the server exited:\n%s", p.stderr.Tail())
 		}
 		if files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.cmd.Process.Pid)); err == nil {
 			most = max(most, len(files))
@@ -176,19 +173,19 @@ func TestSilentConnections(t *testing.T) {
 	})
 	stopAll()
 	running.Wait()
-	t.Logf("%d connections were opened in %s, %d closed by the server after they had waited, %d not accepted in a second; the server had up to %d files open",
+	t.Logf("%d connections were opened in %s, %d closed by the server after they had waited, %d not accepted within a second; the server had up to %d files open",
 		attack.opened.Load(), took.Round(time.Second), attack.expired.Load(), attack.failed.Load(), most)
 	if attack.opened.Load() < addresses*each*2 {
-		t.Error("the flood was none")
+		t.Error("too few connections for a flood")
 	}
 	if most > 960 {
-		t.Errorf("%d files were open: too few are left for the store", most)
+		t.Errorf("%d files were open, which leaves too few for the store", most)
 	}
 	for name, n := range served {
 		t.Logf("%s: %d served, the slowest in %s", name, n, slowest[name].Round(time.Millisecond))
 	}
 	if !p.stderr.Contains("the limit of open files allows no more") {
-		t.Error("the log does not say that fewer connections are taken than the flag says")
+		t.Error("the log does not say that fewer connections are accepted than the flag allows")
 	}
-	get[*api.Cluster](p, api.Key{Kind: api.KindCluster, Name: "c0"}) // what was written is there
+	get[*api.Cluster](p, api.Key{Kind: api.KindCluster, Name: "c0"}) // the writes still exist
 }

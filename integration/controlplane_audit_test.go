@@ -14,18 +14,17 @@ import (
 	"time"
 )
 
-// ending is a request that ended a pod, as the API server's audit log tells it.
+// ending is a request that ended a pod, from the API server's audit log.
 type ending struct {
 	by  string // the user
 	at  time.Time
-	uid string // of the pod, "" when the request did not say
-	// eviction: through the API that honours disruption budgets.
+	uid string // UID of the pod, "" if the request did not contain it
+	// eviction says that it used the eviction API, which respects disruption budgets.
 	eviction        bool
 	namespace, name string
 }
 
-// endings are all requests that ended pods, in order. Those that were refused or
-// that were rehearsals are none.
+// endings returns all requests that ended pods, in order, without rejected ones and dry runs.
 func (p *controlPlane) endings() []ending {
 	p.t.Helper()
 	file, err := os.Open(filepath.Join(p.dir, "audit.log"))
@@ -49,7 +48,7 @@ func (p *controlPlane) endings() []ending {
 			RequestReceivedTimestamp time.Time
 			RequestObject            struct {
 				options
-				DeleteOptions options // of an eviction
+				DeleteOptions options // options of an eviction
 			}
 		}
 		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
@@ -70,15 +69,15 @@ func (p *controlPlane) endings() []ending {
 	if err := lines.Err(); err != nil {
 		p.t.Fatal(err)
 	}
-	// The log has them in the order in which they were answered.
+	// The log contains them in the order in which they were answered.
 	slices.SortStableFunc(out, func(a, b ending) int { return a.at.Compare(b.at) })
 	return out
 }
 
-// endedBy tells for every pod that was ended who asked for it first, by uid.
+// endedBy returns, by UID, the first request that ended each pod.
 //
-// A request names a pod, and a StatefulSet gives the same name again: it meant
-// the last one of that name that there was when it came.
+// A request names a pod, and a StatefulSet reuses names: the request was about the last pod with this name that existed
+// at that time.
 func (h *history) endedBy(endings []ending) map[string]ending {
 	pods, _ := h.snapshot()
 	type life struct {
@@ -110,7 +109,7 @@ func (h *history) endedBy(endings []ending) map[string]ending {
 	return out
 }
 
-// replaced are the pods that a user ended, as they last were, by workload.
+// replaced returns the last states of the pods that a user ended, by workload.
 func (h *history) replaced(by string, endings []ending) map[workloadID][]podState {
 	ended := h.endedBy(endings)
 	pods, _ := h.snapshot()
@@ -125,18 +124,16 @@ func (h *history) replaced(by string, endings []ending) map[workloadID][]podStat
 	return out
 }
 
-// outage is the greatest number of pods of a workload that were missing at one
-// moment because of a user.
+// outage is the largest number of pods of a workload that were missing at the same time because of a user.
 type outage struct {
 	workload workloadID
 	pods     int
 	revision int64
 }
 
-// outages replays the history. A pod that the user ends is missing until another
-// one, made later, is ready in its place, or until as many pods are ready as are
-// wanted. Pods that others end are missing as well; what becomes ready takes the
-// place of the one that is missing for longest, whoever ended it.
+// outages replays the history. A pod that the user ends is missing until a later one is ready in its place, or until as
+// many pods are ready as are requested. Pods that others end are missing, too: a pod that becomes ready replaces the
+// one that has been missing for longest, whoever ended it.
 func (h *history) outages(by string, endings []ending) []outage {
 	ended := h.endedBy(endings)
 	pods, workloads := h.snapshot()
@@ -221,15 +218,14 @@ func (h *history) outages(by string, endings []ending) []outage {
 	return out
 }
 
-// checkAvailability asserts, from the watch history of the whole test and the API
-// server's audit log, that the server never had more than one pod of a workload
-// missing at a time, and says how many it replaced.
+// checkAvailability checks, with the watch history of the whole test and the API server's audit log, that the server
+// never had more than one pod of a workload missing at a time, and logs how many it replaced.
 func checkAvailability(t *testing.T, p *controlPlane, h *history) {
 	t.Helper()
 	endings := p.endings()
 	for _, o := range h.outages(userServer, endings) {
 		if o.pods > 1 {
-			t.Errorf("%s: at revision %d there were %d pods missing because of the server, want at most one\n%s", o.workload, o.revision, o.pods, h.story(o.workload, endings))
+			t.Errorf("%s: at revision %d, %d pods were missing because of the server, want at most one\n%s", o.workload, o.revision, o.pods, h.story(o.workload, endings))
 		}
 	}
 	pods, evictions := 0, 0
@@ -242,10 +238,10 @@ func checkAvailability(t *testing.T, p *controlPlane, h *history) {
 		}
 	}
 	states, _ := h.snapshot()
-	t.Logf("availability: %d states of pods were seen, the server replaced %d pods (%d requests to evict), never two of a workload at once: %t", len(states), pods, evictions, !t.Failed())
+	t.Logf("availability: %d states of pods, the server replaced %d pods (%d requests for evictions), never two of a workload at once: %t", len(states), pods, evictions, !t.Failed())
 }
 
-// story tells what happened to the pods of a workload.
+// story describes what happened to the pods of a workload.
 func (h *history) story(w workloadID, endings []ending) string {
 	ended := h.endedBy(endings)
 	pods, workloads := h.snapshot()

@@ -27,39 +27,39 @@ type workloadID struct{ kind, namespace, name string }
 
 func (w workloadID) String() string { return w.kind + " " + w.namespace + "/" + w.name }
 
-// podState is what a pod is like from a revision of the cluster on.
+// podState is the state of a pod from a revision of the cluster on.
 type podState struct {
 	revision        int64
 	seen            time.Time
 	uid, name       string
-	workload        workloadID // zero: it belongs to none
-	template        string     // which version of the workload it is of
+	workload        workloadID // zero = none
+	template        string     // the version of the workload that it belongs to
 	node            string     // "" before it is scheduled
-	affinity        string     // its label, "" for none
-	admission       string     // its annotation, "" for none
+	affinity        string     // value of its label, "" = none
+	admission       string     // value of its annotation, "" = none
 	ready, deleting bool
 	gone            bool
 }
 
-// nodeType is the type of the node it runs on: nodes are named after theirs.
+// nodeType returns the type of its node: nodes are named after their type.
 func (s podState) nodeType() string { return s.node[:max(0, strings.LastIndex(s.node, "-"))] }
 
-// workloadState is what a workload is like from a revision on.
+// workloadState is the state of a workload from a revision on.
 type workloadState struct {
 	revision int64
 	workload workloadID
-	wanted   int // 0 when it is gone
-	// settled: its controller has seen the newest template and replicas.
+	wanted   int // 0 after its deletion
+	// settled says that its controller has seen the latest template and replicas.
 	settled bool
 }
 
-// history is everything that pods and workloads have gone through since the test
-// began, in the order of the cluster's own revisions, from watches.
+// history records all states of pods and workloads since the start of the test, from watches, in the order of the
+// cluster's revisions.
 type history struct {
 	mu        sync.Mutex
 	pods      []podState
 	workloads []workloadState
-	present   map[string]podState // by uid
+	present   map[string]podState // by UID
 	wanted    map[workloadID]workloadState
 	errors    []error
 }
@@ -74,7 +74,7 @@ func record(t *testing.T, p *controlPlane) *history {
 		cancel()
 		running.Wait()
 		for _, err := range h.errors {
-			t.Errorf("the watch missed something: %v", err)
+			t.Errorf("the watch missed an event: %v", err)
 		}
 	})
 	pods, deployments, sets := p.client.CoreV1().Pods(""), p.client.AppsV1().Deployments(""), p.client.AppsV1().StatefulSets("")
@@ -93,8 +93,8 @@ func record(t *testing.T, p *controlPlane) *history {
 	return h
 }
 
-// follow takes in what there is, then every change. A watch that ends is gone on
-// with where it ended: nothing is missed, or it is an error.
+// follow records what exists, then every change. A watch that ends is resumed where it ended, so that nothing is
+// missed, or it is an error.
 func (h *history) follow(ctx context.Context, list func(metav1.ListOptions) (runtime.Object, error), open func(metav1.ListOptions) (watch.Interface, error)) {
 	fail := func(err error) {
 		if ctx.Err() == nil {
@@ -125,12 +125,12 @@ func (h *history) follow(ctx context.Context, list func(metav1.ListOptions) (run
 			return
 		}
 		if err != nil {
-			time.Sleep(50 * time.Millisecond) //nolint:forbidigo // the API server is not there, or not ready
+			time.Sleep(50 * time.Millisecond) //nolint:forbidigo // the API server is down or not ready
 		}
 	}
 }
 
-// followFrom takes in what a watch tells until it ends, and returns how far it came.
+// followFrom records the events of a watch until it ends, and returns the last revision.
 func (h *history) followFrom(w watch.Interface, revision string) (string, error) {
 	defer w.Stop()
 	for event := range w.ResultChan() {
@@ -183,7 +183,7 @@ func (h *history) takeWorkload(kind string, m metav1.ObjectMeta, replicas *int32
 }
 
 func revisionOf(m metav1.ObjectMeta) int64 {
-	revision, _ := strconv.ParseInt(m.ResourceVersion, 10, 64) // it always is a number
+	revision, _ := strconv.ParseInt(m.ResourceVersion, 10, 64) // it is always a number
 	return revision
 }
 
@@ -209,10 +209,10 @@ func statePod(pod *corev1.Pod) podState {
 	return s
 }
 
-// counts are the pods of a workload at one moment.
+// counts are the numbers of a workload's pods at one time.
 type counts struct {
 	wanted, alive, ready, deleting int
-	// Of those that are ready and stay, by the node they run on and by label.
+	// Ready pods that are not being deleted, by the type of their node and by label.
 	onDemandNodes, spotNodes, onDemandLabels, spotLabels, otherLabels int
 	templates                                                         int
 	settled                                                           bool
@@ -223,17 +223,17 @@ func (c counts) String() string {
 		c.wanted, c.alive, c.ready, c.deleting, c.onDemandNodes, c.spotNodes, c.onDemandLabels, c.spotLabels, c.otherLabels, c.templates, c.settled)
 }
 
-// complete: every replica that is wanted is ready, and nothing else is there.
+// complete reports whether every requested replica is ready, and there are no other pods.
 func (c counts) complete() bool {
 	return c.settled && c.wanted == c.alive && c.alive == c.ready && c.deleting == 0 && c.templates <= 1
 }
 
-// is tells whether a complete workload is split so, by nodes and by labels.
+// is reports whether a complete workload has this split, both by nodes and by labels.
 func (c counts) is(onDemand, spot int) bool {
 	return c.complete() && c.onDemandNodes == onDemand && c.spotNodes == spot && c.onDemandLabels == onDemand && c.spotLabels == spot && c.otherLabels == 0
 }
 
-// counts are those of now.
+// counts returns the present counts.
 func (h *history) counts(w workloadID) counts {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -272,13 +272,13 @@ func (h *history) counts(w workloadID) counts {
 	return c
 }
 
-// The types of nodes, which are also what the labels of pods say.
+// The node types, which are also the values of the pods' labels.
 const (
 	onDemandNode = "on-demand"
 	spotNode     = "spot"
 )
 
-// pods are the present ones of a workload that are not ending, by name.
+// podsOf returns a workload's pods that are not being deleted, by name.
 func (h *history) podsOf(w workloadID) []podState {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -292,7 +292,7 @@ func (h *history) podsOf(w workloadID) []podState {
 	return out
 }
 
-// snapshot is the history so far, in order.
+// snapshot returns the history so far, in order.
 func (h *history) snapshot() (pods []podState, workloads []workloadState) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -302,8 +302,7 @@ func (h *history) snapshot() (pods []podState, workloads []workloadState) {
 	return pods, workloads
 }
 
-// most is the greatest number of pods with a label that a workload ever had at
-// one moment.
+// most returns the largest number of pods with a label that a workload ever had at the same time.
 func (h *history) most(w workloadID, affinity string) int {
 	pods, _ := h.snapshot()
 	present, most := map[string]bool{}, 0

@@ -16,11 +16,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// yamlBlock is an example of YAML in a guide.
+// yamlBlock matches an example in YAML in a guide.
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
-// grantDocumented gives the server's user the roles that the guides tell users to
-// give it, and nothing else, and returns its kubeconfig.
+// grantDocumented gives the server's user exactly the roles in the guides, and returns its kubeconfig.
 func (p *controlPlane) grantDocumented() api.Secret {
 	p.t.Helper()
 	roles := 0
@@ -36,13 +35,12 @@ func (p *controlPlane) grantDocumented() api.Secret {
 		}
 	}
 	if roles < 3 {
-		p.t.Fatalf("the guides have %d roles", roles)
+		p.t.Fatalf("the guides contain only %d roles", roles)
 	}
 	return p.kubeconfigIn(userServer)
 }
 
-// grant makes a role and binds the server's user to it. It returns how many roles
-// the document is: one or none.
+// grant creates a role and binds the server's user to it. It returns the number of roles in the document: one or none.
 func (p *controlPlane) grant(document []byte) int {
 	p.t.Helper()
 	var kind metav1.TypeMeta

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// TestControlPlane shows that the control plane of these tests behaves like one,
-// and that what is asserted from its history can fail.
+// TestControlPlane checks that the control plane of these tests behaves like a real one, and that the checks of its
+// history can fail.
 func TestControlPlane(t *testing.T) {
 	t.Parallel()
 	p := startControlPlane(t)
@@ -57,7 +57,7 @@ func TestControlPlane(t *testing.T) {
 	pods := func(w workloadID) []podState { return h.podsOf(w) }
 	gone := func(uid string) {
 		t.Helper()
-		eventually.True(t, "the pod is gone", func() bool {
+		eventually.True(t, "the pod is deleted", func() bool {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			_, present := h.present[uid]
@@ -65,14 +65,14 @@ func TestControlPlane(t *testing.T) {
 		})
 	}
 
-	// Two that others end, and one by one two that the server ends.
+	// Two that others end, and two that the server ends one by one.
 	two := pods(web)[:2]
 	end(p.client, two[0].name)
 	end(p.client, two[1].name)
 	gone(two[1].uid)
 	complete(web)
 	if n := worst(web); n != 0 {
-		t.Errorf("others ended pods, and %d count as the server's", n)
+		t.Errorf("others deleted pods, but %d count as the server's", n)
 	}
 	for _, w := range []workloadID{web, db, db} {
 		first := pods(w)[0]
@@ -81,13 +81,13 @@ func TestControlPlane(t *testing.T) {
 		complete(w)
 	}
 	if n := worst(web); n != 1 {
-		t.Errorf("the server ended one pod, %d were missing at once", n)
+		t.Errorf("the server deleted one pod, but %d were missing at once", n)
 	}
 	if n := worst(db); n != 1 {
-		t.Errorf("the server ended two pods of one name one by one, %d were missing at once", n)
+		t.Errorf("the server deleted two pods of one name one after the other, but %d were missing at once", n)
 	}
 	if n := len(h.replaced(userServer, p.endings())[db]); n != 2 {
-		t.Errorf("the server ended two pods of one name, %d are found", n)
+		t.Errorf("the server deleted two pods of one name, but %d were found", n)
 	}
 	// Two at once.
 	two = pods(web)[:2]
@@ -96,15 +96,15 @@ func TestControlPlane(t *testing.T) {
 	gone(two[1].uid)
 	complete(web)
 	if n := worst(web); n != 2 {
-		t.Errorf("the server ended two pods at once, %d were missing:\n%s", n, h.story(web, p.endings()))
+		t.Errorf("the server deleted two pods at once, but %d were missing:\n%s", n, h.story(web, p.endings()))
 	}
 
-	// A lost node, and its return.
+	// A node is lost, and returns.
 	for _, node := range spot {
 		p.lose(node)
 	}
 	if got, ok := becomes(h, web, func(c counts) bool { return c.complete() && c.onDemandNodes == 5 }); !ok {
-		t.Errorf("the spot nodes are lost: %s", got)
+		t.Errorf("the spot nodes failed: %s", got)
 	}
 	for _, node := range spot {
 		p.restore(node)

@@ -22,24 +22,23 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// nodeTypeKey is the label that says whether a node is a spot node.
+// nodeTypeKey is the label that marks spot nodes.
 const nodeTypeKey = "node.kubernetes.io/capacity"
 
-// The users by which requests are told from one another in the audit log.
+// The users by which the audit log distinguishes requests.
 const (
 	userServer = "scheduler-server"
 	userTest   = "test"
 )
 
-// controlPlane is a real Kubernetes without machines: an API server with etcd,
-// the controllers and the scheduler. Its nodes and what their kubelets would do
-// are played by kwok.
+// controlPlane is a real Kubernetes control plane without machines: an API server with etcd, the controllers and the
+// scheduler. kwok simulates its nodes and kubelets.
 type controlPlane struct {
 	*control
 	client *kubernetes.Clientset
 }
 
-// auditPolicy has the API server write down who ends pods, and nothing else.
+// auditPolicy makes the API server log who ends pods, and nothing else.
 const auditPolicy = `
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -54,8 +53,7 @@ rules:
   - level: None
 `
 
-// schedulerConfiguration lets the scheduler ask as fast as the controllers
-// create, and try again soon what did not fit.
+// schedulerConfiguration lets the scheduler send requests as fast as the controllers create pods, and retry soon.
 const schedulerConfiguration = `
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -65,7 +63,7 @@ podInitialBackoffSeconds: 1
 podMaxBackoffSeconds: 2
 `
 
-// startControlPlane starts one, on free ports. It ends with the test.
+// startControlPlane starts a control plane on free ports. It stops at the end of the test.
 func startControlPlane(t *testing.T) *controlPlane {
 	t.Helper()
 	began := time.Now()
@@ -85,7 +83,7 @@ func startControlPlane(t *testing.T) *controlPlane {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.QPS, config.WarningHandler = -1, rest.NoWarnings{} // -1 is no limit
+	config.QPS, config.WarningHandler = -1, rest.NoWarnings{} // -1 = no limit
 	if p.client, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
@@ -107,15 +105,15 @@ func startControlPlane(t *testing.T) *controlPlane {
 		"--kubeconfig="+in("kubelets.kubeconfig"), "--manage-all-nodes", "--node-lease-duration-seconds=40", "--server-address="+proxytest.FreeAddress(t),
 		"--cidr=10.64.0.0/10", "--config="+testbedBinary(t, "kwok-stages.yaml", kwokScript), "--config="+filepath.Join("testdata", "kwok", "pod-stages.yaml"),
 	)
-	eventually.True(t, "the controllers work", func() bool {
+	eventually.True(t, "the controllers run", func() bool {
 		_, err := p.client.CoreV1().ServiceAccounts("default").Get(t.Context(), "default", metav1.GetOptions{})
 		return err == nil
 	})
-	t.Logf("the control plane works after %s", time.Since(began).Round(time.Millisecond))
+	t.Logf("the control plane was ready after %s", time.Since(began).Round(time.Millisecond))
 	return p
 }
 
-// run starts one of its programs, which is ended with the test.
+// run starts one of its programs, which is stopped at the end of the test.
 func (p *controlPlane) run(name, script string, args ...string) {
 	p.t.Helper()
 	output := &logtest.Buffer{}
@@ -135,8 +133,8 @@ func (p *controlPlane) run(name, script string, args ...string) {
 	})
 }
 
-// addNodes adds nodes of one type that hold 110 pods each, named after it, and
-// waits until pods may go there. It returns their names.
+// addNodes adds nodes of one type, named after it, for 110 pods each, and waits until pods can be scheduled on them. It
+// returns their names.
 func (p *controlPlane) addNodes(nodeType string, n int, labels map[string]string) []string {
 	p.t.Helper()
 	var names []string
@@ -179,7 +177,7 @@ func nodeReady(node *corev1.Node) bool {
 	return false
 }
 
-// nodes are the names of the nodes of one type.
+// nodes returns the names of the nodes of one type.
 func (p *controlPlane) nodes(nodeType string) []string {
 	p.t.Helper()
 	list, err := p.client.CoreV1().Nodes().List(p.t.Context(), metav1.ListOptions{LabelSelector: nodeTypeKey + "=" + nodeType})
@@ -193,7 +191,7 @@ func (p *controlPlane) nodes(nodeType string) []string {
 	return names
 }
 
-// lose has a node fail, until it is restored.
+// lose makes a node fail until it is restored.
 func (p *controlPlane) lose(node string) { p.setNodeFailed(node, `"true"`) }
 
 func (p *controlPlane) restore(node string) { p.setNodeFailed(node, "null") }
@@ -210,7 +208,7 @@ func (p *controlPlane) patchNode(node, patch string) {
 	}
 }
 
-// namespace makes a namespace in which pods can be created.
+// namespace creates a namespace in which pods can be created.
 func (p *controlPlane) namespace(name string, labels map[string]string) {
 	p.t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}

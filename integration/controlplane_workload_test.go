@@ -21,7 +21,7 @@ type manifest struct {
 	workloadID
 	replicas            int
 	labels, annotations map[string]string
-	// readyAfter is the time its pods take to become ready, 0 for none.
+	// readyAfter is how long its pods take to become ready.
 	readyAfter time.Duration
 	// pod changes the template.
 	pod func(*corev1.PodTemplateSpec)
@@ -69,7 +69,7 @@ func (p *controlPlane) create(m manifest) workloadID {
 		}
 		_, err = p.client.AppsV1().StatefulSets(m.namespace).Create(p.t.Context(), &appsv1.StatefulSet{ObjectMeta: object, Spec: spec}, metav1.CreateOptions{})
 	default:
-		err = fmt.Errorf("there is no kind %q", m.kind)
+		err = fmt.Errorf("unknown kind %q", m.kind)
 	}
 	if err != nil {
 		p.t.Fatalf("create %s: %v", m.workloadID, err)
@@ -112,7 +112,7 @@ func (p *controlPlane) rollOut(w workloadID, version string) {
 	p.patch(w, fmt.Sprintf(`{"spec": {"template": {"metadata": {"annotations": {"version": %q}}}}}`, version))
 }
 
-// clear removes all workloads of namespaces and waits until their pods are gone.
+// clear deletes all workloads in some namespaces and waits until their pods are gone.
 func (p *controlPlane) clear(h *history, namespaces ...string) {
 	p.t.Helper()
 	for _, ns := range namespaces {
@@ -125,7 +125,7 @@ func (p *controlPlane) clear(h *history, namespaces ...string) {
 			p.t.Fatal(err)
 		}
 	}
-	eventually.True(p.t, "the workloads are gone", func() bool {
+	eventually.True(p.t, "the workloads are deleted", func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		for _, s := range h.present {
@@ -139,10 +139,9 @@ func (p *controlPlane) clear(h *history, namespaces ...string) {
 	})
 }
 
-// becomes waits until the counts of a workload satisfy something, and returns the
-// last ones.
+// becomes waits until the counts of a workload satisfy a condition, and returns the last ones.
 func becomes(h *history, w workloadID, ok func(counts) bool) (counts, bool) {
-	for deadline := time.Now().Add(eventually.Limit); ; time.Sleep(10 * time.Millisecond) { //nolint:forbidigo // the pause between two looks
+	for deadline := time.Now().Add(eventually.Limit); ; time.Sleep(10 * time.Millisecond) { //nolint:forbidigo // the interval between two checks
 		c := h.counts(w)
 		if ok(c) {
 			return c, true

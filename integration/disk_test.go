@@ -17,7 +17,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// mountTmpfs makes a file system of a size in MiB. It needs root.
+// mountTmpfs mounts a file system with a size in MiB. It needs root.
 func mountTmpfs(t *testing.T, size int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -39,7 +39,7 @@ func resize(t *testing.T, dir string, size int) {
 	}
 }
 
-// bulky is a provider of about half a MiB.
+// bulky returns a provider of about half a MiB.
 func bulky(n int) *api.MetricsProvider {
 	values := map[string]float64{}
 	for i := range 4000 {
@@ -62,27 +62,27 @@ func TestFullDisk(t *testing.T) {
 		object.SetDefaults()
 		_, err = p.client.Put(t.Context(), object, client.PutOptions{})
 	}
-	written-- // the last one was refused
+	written-- // the last one was rejected
 	if client.StatusOf(err) != 507 || !strings.Contains(err.Error(), "the store is full") {
 		t.Fatalf("after %d writes: %v", written, err)
 	}
-	eventually.True(t, "the log says that the disk is full", func() bool {
+	eventually.True(t, "the log reports that the disk is full", func() bool {
 		return p.stderr.Contains("the disk of the store is almost full")
 	})
 	t.Logf("507 after %d writes of half a MiB", written)
 
-	// Reads go on.
+	// Reads still work.
 	check := func(p *process) {
 		t.Helper()
 		for i := range written {
 			want := bulky(i)
 			got := get[*api.MetricsProvider](p, api.KeyOf(want))
 			if len(got.Spec.Static.Metrics) != len(want.Spec.Static.Metrics) {
-				t.Fatalf("%s was acknowledged and is incomplete", api.KeyOf(want))
+				t.Fatalf("%s was acknowledged, but is incomplete", api.KeyOf(want))
 			}
 		}
 		if clusters := get[*api.Placement](p, placementKey("web")).Status.Clusters; len(clusters) != 1 {
-			t.Fatalf("the decision is %v", clusters)
+			t.Fatalf("clusters %v, want one", clusters)
 		}
 		if _, err := p.client.Explain(t.Context(), placementKey("web")); err != nil {
 			t.Fatal(err)
@@ -90,8 +90,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	check(p)
 
-	// A disk that is full to the last byte: the server goes on reading, or its
-	// exit says why.
+	// With a disk that is full to the last byte, the server still reads, or exits with the reason.
 	ballast, err := os.Create(filepath.Join(mount, "ballast"))
 	if err != nil {
 		t.Fatal(err)
@@ -107,25 +106,25 @@ func TestFullDisk(t *testing.T) {
 		object := placement("more", "static")
 		object.SetDefaults()
 		if _, err := p.client.Put(t.Context(), object, client.PutOptions{}); client.StatusOf(err) != 507 && p.alive() {
-			t.Fatalf("a write on the full disk: %v", err)
+			t.Fatalf("write on the full disk: %v", err)
 		}
-		time.Sleep(20 * time.Millisecond) //nolint:forbidigo // the writes are spread over a second, in which etcd commits
+		time.Sleep(20 * time.Millisecond) //nolint:forbidigo // spread the writes over a second, in which etcd commits
 	}
 	if p.alive() {
 		check(p)
 		p.kill()
 	} else if code := p.cmd.ProcessState.ExitCode(); code != 70 || !p.stderr.Contains("STORE FAILED: ") {
-		t.Fatalf("the server exited with %d and did not say why", code)
+		t.Fatalf("the server exited with %d, want 70 with the reason", code)
 	}
 
-	// With room again everything acknowledged is there, and writes are taken.
+	// With free space again, all acknowledged writes exist, and new writes succeed.
 	if err := os.Remove(ballast.Name()); err != nil {
 		t.Fatal(err)
 	}
 	resize(t, mount, 700)
 	p = startServer(t, dir, "--min-free-space", "96Mi")
 	check(p)
-	eventually.True(t, "writes are taken again", func() bool {
+	eventually.True(t, "writes are accepted again", func() bool {
 		object := placement("more", "static")
 		object.SetDefaults()
 		_, err := p.client.Put(context.Background(), object, client.PutOptions{})
@@ -143,7 +142,7 @@ func (p *process) alive() bool {
 	}
 }
 
-// fillUp writes until nothing more fits.
+// fillUp writes until the disk is full.
 func fillUp(t *testing.T, path string) {
 	t.Helper()
 	ballast, err := os.Create(path)
@@ -160,9 +159,8 @@ func fillUp(t *testing.T, path string) {
 	}
 }
 
-// committed waits until etcd has written what it was told to its database, which it
-// does a tenth of a second after it has acknowledged it. It dies where the disk is
-// taken from it in the middle of that.
+// committed waits until etcd has written all acknowledged data to its database, which it does a tenth of a second
+// later. If the disk is taken away during that, etcd exits.
 func committed(t *testing.T, database string) {
 	t.Helper()
 	var last time.Time
@@ -177,8 +175,7 @@ func committed(t *testing.T, database string) {
 	})
 }
 
-// Whoever deletes enough can write again, although nobody makes the disk larger,
-// and although the disk is full to the last byte.
+// Deleting enough objects makes writes possible again, even if the disk does not grow and is full to the last byte.
 func TestDeletionsOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -188,9 +185,9 @@ func TestDeletionsOnAFullDisk(t *testing.T) {
 		ballast bool
 	}{
 		{"filled by the server", 500, nil, false},
-		{"filled to the last byte by others", 500, nil, true},
-		{"on a small disk", 320, []string{"--min-free-space", "96Mi"}, false},
-		{"on a small disk, filled to the last byte by others", 360, []string{"--min-free-space", "96Mi"}, true},
+		{"filled to the last byte by other processes", 500, nil, true},
+		{"small disk", 320, []string{"--min-free-space", "96Mi"}, false},
+		{"small disk, filled to the last byte by other processes", 360, []string{"--min-free-space", "96Mi"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -207,7 +204,7 @@ func TestDeletionsOnAFullDisk(t *testing.T) {
 			written := 0
 			for write(bulky(written)) == nil {
 				if written++; written > 4000 {
-					t.Fatal("the disk does not get full")
+					t.Fatal("the disk does not become full")
 				}
 			}
 			t.Logf("507 after %d writes of half a MiB", written)
@@ -225,10 +222,10 @@ func TestDeletionsOnAFullDisk(t *testing.T) {
 				}
 				slowest = max(slowest, time.Since(began))
 			}
-			// The decision that follows cannot be written; nobody waits for that.
+			// The resulting decision cannot be written, and the request does not wait for it.
 			where := get[*api.Placement](p, placementKey("web")).Status.Clusters
 			remove(api.Key{Kind: api.KindCluster, Name: where[0]})
-			if slowest > 8*time.Second { // a request waits for decisions for 10 s by default
+			if slowest > 8*time.Second { // by default, a request waits 10 s for decisions
 				t.Errorf("deleting a cluster took %s", slowest)
 			}
 			remove(placementKey("web"))
@@ -236,7 +233,7 @@ func TestDeletionsOnAFullDisk(t *testing.T) {
 				remove(api.KeyOf(bulky(n)))
 			}
 			t.Logf("the slowest deletion took %s", slowest)
-			if c.ballast { // the disk has room again, but not more than there was
+			if c.ballast { // the disk has free space again, but not more than before
 				if err := os.Remove(ballast); err != nil {
 					t.Fatal(err)
 				}
@@ -247,14 +244,14 @@ func TestDeletionsOnAFullDisk(t *testing.T) {
 					t.Fatalf("write %d after the deletions: %v", n, err)
 				}
 			}
-			// What was acknowledged outlives a kill.
+			// Acknowledged writes survive a kill.
 			p.kill()
 			p = startServer(t, dir, c.args...)
 			if got := get[*api.Placement](p, placementKey("again")); len(got.Status.Clusters) != 1 {
-				t.Errorf("the decision is %v", got.Status.Clusters)
+				t.Errorf("clusters %v, want one", got.Status.Clusters)
 			}
 			if got := len(p.objects()); got < written/2 {
-				t.Errorf("%d objects are left", got)
+				t.Errorf("only %d objects left", got)
 			}
 			p.stop()
 		})

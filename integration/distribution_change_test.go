@@ -17,12 +17,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// pause is how long pods take to become ready where they are replaced: long
-// enough that the watch shows a second one taken away too early.
+// pause is how long replaced pods take to become ready: long enough that the watch shows if a second one is deleted too
+// early.
 const pause = 300 * time.Millisecond
 
-// ended checks how many pods of a workload the server has ended, and that all of
-// them were of one type.
+// ended checks how many pods of a workload the server has ended, and that all were of one type.
 func (s *splitCluster) ended(w workloadID, n int, nodeType string) {
 	s.t.Helper()
 	of := s.replaced(w)
@@ -32,18 +31,17 @@ func (s *splitCluster) ended(w workloadID, n int, nodeType string) {
 	}
 	for _, pod := range of {
 		if pod.nodeType() != nodeType {
-			s.t.Errorf("pod %s of %s, which was replaced, ran on %s, want %s", pod.name, w, pod.node, nodeType)
+			s.t.Errorf("pod %s of %s, which was replaced, ran on %s, want a node of type %s", pod.name, w, pod.node, nodeType)
 		}
 	}
 }
 
-// TestDistributionChanges has workloads that run already be split, and be split
-// otherwise, by replacing no more pods than it takes, and one at a time.
+// TestDistributionChanges splits workloads that already run, and changes their splits. The server replaces no more pods
+// than necessary, one at a time.
 func TestDistributionChanges(t *testing.T) {
 	t.Parallel()
 	s := startSplitCluster(t, 2, 0)
-	// These run before there are spot nodes and before there is a server: all of
-	// their pods are on on-demand nodes.
+	// These run before there are spot nodes and a server: all of their pods are on on-demand nodes.
 	s.namespace("early", nil)
 	early := []struct {
 		manifest
@@ -103,9 +101,9 @@ func TestDistributionChanges(t *testing.T) {
 		w := workloadID{"Deployment", "change", "web"}
 		for label, value := range map[string]string{labelEnabled: "yes", labelMode: "all-in-clouds", labelCustom: "two"} {
 			if err := s.tryPatch(w, `{"metadata": {"labels": {"`+label+`": "`+value+`"}}}`); err == nil {
-				t.Errorf("label %s=%s is taken", label, value)
+				t.Errorf("label %s=%s was accepted", label, value)
 			} else if message := err.Error(); !strings.Contains(message, label) || !strings.Contains(message, value) || !strings.Contains(message, "must be") {
-				t.Errorf("label %s=%s is refused with %q", label, value, message)
+				t.Errorf("label %s=%s was rejected with %q", label, value, message)
 			}
 		}
 	})
@@ -125,7 +123,7 @@ func TestDistributionChanges(t *testing.T) {
 	s.run("switched off", func(t *testing.T) { s.switchedOff(t) })
 }
 
-// whoWins has the server's own workload ask for another split than the labels do.
+// whoWins has the server's workload object request another split than the labels do.
 func (s *splitCluster) whoWins(t *testing.T) {
 	w := s.create(manifest{workloadID: workloadID{"Deployment", "change", "asked"}, replicas: 4, labels: enabled("custom", "1")})
 	s.reaches(w, 1, 3)
@@ -140,7 +138,7 @@ func (s *splitCluster) whoWins(t *testing.T) {
 	put(s.server, workload)
 	s.reaches(w, 4, 0)
 	s.ended(w, 3, spotNode)
-	// Being left alone goes before everything.
+	// Disabling the split takes precedence over everything else.
 	s.label(w, map[string]string{labelEnabled: "false"})
 	workload.Spec.Distribution.Mode = api.ModeAllInSpot
 	put(s.server, workload)
@@ -154,8 +152,7 @@ func (s *splitCluster) whoWins(t *testing.T) {
 	s.reaches(w, 1, 3)
 }
 
-// unhealthy has a workload with a pod that does not get ready: nothing of it is
-// taken away, until it does.
+// unhealthy has a workload with a pod that does not become ready: none of its pods is deleted until it does.
 func (s *splitCluster) unhealthy(t *testing.T) {
 	never := func(pod *corev1.PodTemplateSpec) { pod.Labels["never-ready"] = "true" }
 	for _, kind := range []string{"Deployment", "StatefulSet"} {
@@ -170,7 +167,7 @@ func (s *splitCluster) unhealthy(t *testing.T) {
 		s.sentinel("change")
 		s.ended(w, 0, "")
 		if d := s.distribution(w); d == nil || d.State != api.DistributionWaiting || d.Message == "" {
-			t.Errorf("%s has a pod that is not ready, and the server says %+v", w, d)
+			t.Errorf("%s has a pod that is not ready, but the server reports %+v", w, d)
 		}
 		s.setReady(w, pod, "True")
 		s.reaches(w, 1, 2)
@@ -178,7 +175,7 @@ func (s *splitCluster) unhealthy(t *testing.T) {
 	}
 }
 
-// budget has a workload that may lose no pod now: it keeps them until it may.
+// budget has a workload whose disruption budget allows no deletion: it keeps its pods until it does.
 func (s *splitCluster) budget(t *testing.T) {
 	w := s.create(manifest{workloadID: workloadID{"Deployment", "change", "budget"}, replicas: 3, labels: enabled("all-in-spot", "")})
 	s.reaches(w, 0, 3)
@@ -195,7 +192,7 @@ func (s *splitCluster) budget(t *testing.T) {
 		return err == nil && b.Status.ObservedGeneration == b.Generation && b.Status.ExpectedPods == 3
 	})
 	s.relabel(w, "custom", "1")
-	eventually.True(t, "the server says that a budget is in the way", func() bool {
+	eventually.True(t, "the server reports that a disruption budget blocks it", func() bool {
 		d := s.distribution(w)
 		return d != nil && d.State != api.DistributionReplacing && strings.Contains(d.Message, "budget")
 	})
@@ -207,7 +204,7 @@ func (s *splitCluster) budget(t *testing.T) {
 	s.ended(w, 1, spotNode)
 }
 
-// setReady has a pod say whether it is ready.
+// setReady sets whether a pod is ready.
 func (s *splitCluster) setReady(w workloadID, pod, status string) {
 	s.t.Helper()
 	patch := `{"status": {"conditions": [{"type": "Ready", "status": "` + status + `"}]}}`
@@ -216,7 +213,7 @@ func (s *splitCluster) setReady(w workloadID, pod, status string) {
 	}
 }
 
-// switchedOff takes splits back, by the two policies there are for it.
+// switchedOff disables splits with both policies for that.
 func (s *splitCluster) switchedOff(t *testing.T) {
 	create := func(kind, name string) workloadID {
 		return s.create(manifest{workloadID: workloadID{kind, "change", name}, replicas: 3, labels: enabled("custom", "1"), readyAfter: pause})
@@ -232,7 +229,7 @@ func (s *splitCluster) switchedOff(t *testing.T) {
 	s.ended(set, 0, "")
 	for _, w := range []workloadID{kept, set} {
 		if c := s.counts(w); !c.is(1, 2) {
-			t.Errorf("the split of %s was to be kept: %s", w, c)
+			t.Errorf("the split of %s changed: %s", w, c)
 		}
 		s.label(w, map[string]string{labelEnabled: "true"})
 		s.reaches(w, 1, 2)
@@ -243,7 +240,7 @@ func (s *splitCluster) switchedOff(t *testing.T) {
 		s.label(w, off)
 		s.becomes(w, func(c counts) bool { return c.complete() && c.otherLabels == 3 }, "plain again")
 		if of := s.replaced(w); len(of) != 3 {
-			t.Errorf("%d pods of %s were replaced, want each once", len(of), w)
+			t.Errorf("%d pods of %s were replaced, want each of the 3 once", len(of), w)
 		}
 	}
 }

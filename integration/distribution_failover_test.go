@@ -21,8 +21,8 @@ import (
 // failovers is how often the leader is killed.
 const failovers = 4
 
-// balancer passes every connection on to the first of some addresses that accepts it,
-// beginning with another one each time: a load balancer as simple as can be.
+// balancer is a minimal load balancer: it forwards every connection to the first address that accepts it, starting with
+// another one each time.
 func balancer(t *testing.T, targets []string) (address string) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -68,7 +68,7 @@ func balancer(t *testing.T, targets []string) (address string) {
 	return listener.Addr().String()
 }
 
-// pump copies what comes from one connection to another until either ends.
+// pump copies from one connection to another until either ends.
 func pump(to, from net.Conn) {
 	defer to.Close()
 	defer from.Close()
@@ -86,7 +86,7 @@ func pump(to, from net.Conn) {
 	}
 }
 
-// leader waits for the server that leads, and returns its place.
+// leader waits for a leader, and returns its index.
 func leader(t *testing.T, servers []*process) (at int) {
 	t.Helper()
 	eventually.True(t, "a server leads", func() bool {
@@ -101,10 +101,9 @@ func leader(t *testing.T, servers []*process) (at int) {
 	return at
 }
 
-// TestDistributionFailover has three servers split the workloads of one cluster, with all
-// of their webhooks behind one address, and kills the one that leads, again and again,
-// while it replaces pods and new ones are created. No pod is refused, never are two pods
-// of a workload missing because of the servers, and every split is right in the end.
+// TestDistributionFailover has three servers split the workloads of one cluster, with all of their webhooks behind one
+// address, and repeatedly kills the leader while it replaces pods and new ones are created. No pod is rejected, never
+// are two pods of a workload missing because of the servers, and all splits are correct in the end.
 func TestDistributionFailover(t *testing.T) {
 	t.Parallel()
 	s := startSplitCluster(t, 2, 2)
@@ -136,18 +135,18 @@ func TestDistributionFailover(t *testing.T) {
 		eventually.True(t, "the leader replaces pods", func() bool { return len(s.replaced(web)) > before })
 		servers[at].kill()
 		s.server = servers[(at+1)%len(servers)]
-		// While nobody leads, the others admit pods.
+		// While there is no leader, the others admit pods.
 		more := s.create(manifest{workloadID: workloadID{"Deployment", "failover", fmt.Sprint("more-", n)}, replicas: 6, labels: enabled("custom", "2"), readyAfter: pause})
 		s.rollOut(db, fmt.Sprint("v", n))
-		// A pod whose admission the killed server was busy with comes without labels, and
-		// may stay where it is right: what counts are the nodes.
+		// A pod that the killed server was admitting has no labels and may stay if it is on the right node, so only the
+		// nodes count.
 		for w, want := range map[workloadID]int{more: 2, web: onDemand, db: 1 + 2*(1-n%2)} {
 			s.becomes(w, func(c counts) bool {
 				return c.complete() && c.onDemandNodes == want && c.spotNodes == c.wanted-want
 			}, "%d on on-demand nodes", want)
 		}
 		if led := leader(t, servers); led == at {
-			t.Fatal("the server that was killed leads")
+			t.Fatal("the server that was killed is still the leader")
 		}
 		launch(at)
 	}
@@ -156,7 +155,7 @@ func TestDistributionFailover(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, event := range refused.Items {
-		t.Errorf("a pod was refused: %s %s: %s", event.InvolvedObject.Kind, event.InvolvedObject.Name, event.Message)
+		t.Errorf("a pod was rejected: %s %s: %s", event.InvolvedObject.Kind, event.InvolvedObject.Name, event.Message)
 	}
 	t.Logf("the leader was killed %d times; of %s and %s, %d and %d pods were replaced", failovers, web, db, len(s.replaced(web)), len(s.replaced(db)))
 }

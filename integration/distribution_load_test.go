@@ -26,8 +26,7 @@ const (
 	loadTime      = 20 * time.Second
 )
 
-// buckets are those of a histogram, over all its series: how many values are at
-// most so great.
+// buckets returns a histogram, summed over its series: for each limit, the number of values up to it.
 func (p *process) buckets(t testing.TB, name string) map[float64]float64 {
 	t.Helper()
 	resp, err := http.Get(p.url + "/metrics")
@@ -47,7 +46,7 @@ func (p *process) buckets(t testing.TB, name string) map[float64]float64 {
 			le, err := strconv.ParseFloat(limit, 64) // "+Inf" is one, too
 			n, err2 := strconv.ParseFloat(value, 64)
 			if err != nil || err2 != nil {
-				t.Fatalf("%q: %v, %v", line, err, err2)
+				t.Fatalf("%q: got %v, %v", line, err, err2)
 			}
 			out[le] += n
 		}
@@ -55,8 +54,8 @@ func (p *process) buckets(t testing.TB, name string) map[float64]float64 {
 	return out
 }
 
-// quantile is the limit of the bucket in which a quantile of what came between
-// two readings is, and how many values came.
+// quantile returns the limit of the bucket that contains a quantile of the values between two readings, and the number
+// of these values.
 func quantile(before, after map[float64]float64, q float64) (limit, values float64) {
 	values = after[math.Inf(1)] - before[math.Inf(1)]
 	for _, limit := range slices.Sorted(maps.Keys(after)) {
@@ -67,11 +66,10 @@ func quantile(before, after map[float64]float64, q float64) (limit, values float
 	return math.Inf(1), values
 }
 
-// TestDistributionLoad has the controllers create 200 pods per second for some
-// time, and as many as they can until there are 10,000. Every pod must have been
-// assigned in time, and no workload may have too many for on-demand nodes. How
-// long that took, and the memory of the server, are logged and asserted nowhere.
-// Nobody schedules the pods: the machine is for the webhook.
+// TestDistributionLoad has the controllers create 200 pods per second for some time, and then as many as they can until
+// there are 10,000. Every pod must be assigned in time, and no workload may have too many pods for on-demand nodes.
+// Duration and memory are logged, but not checked. The pods are not scheduled, so that the machine is free for the
+// webhook.
 func TestDistributionLoad(t *testing.T) {
 	s := startSplitCluster(t, 1, 1)
 	s.startServer()
@@ -106,7 +104,7 @@ func TestDistributionLoad(t *testing.T) {
 		s.scale(workloads[i], perWorkload)
 		<-step.C
 	}
-	eventually.True(t, "the first pods are there", func() bool { return created() == steps*perWorkload })
+	eventually.True(t, "the first pods exist", func() bool { return created() == steps*perWorkload })
 	took := time.Since(began)
 	report := func(what string, before, after map[float64]float64, pods int, took time.Duration) {
 		t.Helper()
@@ -114,7 +112,7 @@ func TestDistributionLoad(t *testing.T) {
 		p99, n := quantile(before, after, 0.99)
 		t.Logf("%s: %d pods in %s (%.0f per second), %.0f requests answered: p50 ≤ %g ms, p99 ≤ %g ms", what, pods, took.Round(time.Millisecond), float64(pods)/took.Seconds(), n, p50*1e3, p99*1e3)
 		if n < float64(pods) {
-			t.Errorf("%d pods were created, and the webhook answered %.0f requests", pods, n)
+			t.Errorf("%d pods were created, but the webhook answered only %.0f requests", pods, n)
 		}
 	}
 	after := s.server.buckets(t, histogram)
@@ -124,26 +122,25 @@ func TestDistributionLoad(t *testing.T) {
 	for _, w := range workloads[steps:] {
 		s.scale(w, perWorkload)
 	}
-	eventually.True(t, "all pods are there", func() bool { return created() == loadPods })
+	eventually.True(t, "all pods exist", func() bool { return created() == loadPods })
 	took = time.Since(began)
 	report("as fast as the controllers are", after, s.server.buckets(t, histogram), loadPods-steps*perWorkload, took)
 
 	full := memory(t, s.server)
-	t.Logf("memory of the server: %d MiB before, %d MiB with %d pods: %.1f KiB for each", empty>>10, full>>10, loadPods, float64(full-empty)/loadPods)
+	t.Logf("memory of the server: %d MiB before, %d MiB with %d pods: %.1f KiB per pod", empty>>10, full>>10, loadPods, float64(full-empty)/loadPods)
 	for _, w := range workloads {
 		labels := map[string]int{}
 		for _, pod := range s.podsOf(w) {
 			labels[pod.affinity]++
 		}
 		if most := s.most(w, onDemandNode); labels[onDemandNode] != 30 || labels[spotNode] != perWorkload-30 || most > 30 {
-			t.Errorf("the pods of %s are for %v, with up to %d for on-demand nodes at one moment", w, labels, most)
+			t.Errorf("the pods of %s have the labels %v, with up to %d for on-demand nodes at a time", w, labels, most)
 		}
 	}
 	s.apiServerFailures(t)
 }
 
-// apiServerFailures checks that the API server never went on without an answer of
-// the webhook.
+// apiServerFailures checks that the API server never proceeded without a response from the webhook.
 func (s *splitCluster) apiServerFailures(t *testing.T) {
 	t.Helper()
 	resp, err := s.http.Get("https://" + s.address + "/metrics")
@@ -158,7 +155,7 @@ func (s *splitCluster) apiServerFailures(t *testing.T) {
 	asked := false
 	for line := range bytes.Lines(text) {
 		if bytes.HasPrefix(line, []byte("apiserver_admission_webhook_fail_open_count{")) {
-			t.Errorf("the API server went on without an answer: %s", line)
+			t.Errorf("the API server continued without an answer: %s", line)
 		}
 		asked = asked || bytes.HasPrefix(line, []byte("apiserver_admission_webhook_request_total{"))
 	}

@@ -14,9 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestDistributionNodes has nodes go and come: what is for spot nodes falls back
-// to on-demand ones and returns, and a node that announces its end is left in
-// time. Users' own rules about nodes hold all along.
+// TestDistributionNodes adds and removes nodes: pods for spot nodes fall back to on-demand nodes and return, and pods
+// leave a node that announces its end in time. Users' own node rules always hold.
 func TestDistributionNodes(t *testing.T) {
 	t.Parallel()
 	s := startSplitCluster(t, 3, 3)
@@ -27,7 +26,7 @@ func TestDistributionNodes(t *testing.T) {
 	s.run("all spot nodes lost", func(t *testing.T) { s.spotLost(t) })
 }
 
-// requiredZones are two alternatives for where pods may run.
+// requiredZones returns alternatives for where pods may run.
 func requiredZones(zones ...string) *corev1.Affinity {
 	var terms []corev1.NodeSelectorTerm
 	for _, zone := range zones {
@@ -40,7 +39,7 @@ func requiredZones(zones ...string) *corev1.Affinity {
 	}}
 }
 
-// userRules has pods with rules of their own about nodes.
+// userRules has pods with their own node rules.
 func (s *splitCluster) userRules(t *testing.T) {
 	s.namespace("rules", nil)
 	var zoned []workloadID
@@ -61,7 +60,7 @@ func (s *splitCluster) userRules(t *testing.T) {
 		s.reaches(w, 3, 5)
 		for _, pod := range s.podsOf(w) {
 			if pod.node != onDemandNode+"-0" && pod.node != onDemandNode+"-1" && pod.node != spotNode+"-0" && pod.node != spotNode+"-1" {
-				t.Errorf("pod %s of %s may run in the zones a and b only, and is on %s", pod.name, w, pod.node)
+				t.Errorf("pod %s of %s may only run in zones a and b, but is on %s", pod.name, w, pod.node)
 			}
 		}
 	}
@@ -77,7 +76,7 @@ func (s *splitCluster) userRules(t *testing.T) {
 	}
 }
 
-// leaves waits until no pod of workloads is on a node.
+// leaves waits until no pod of some workloads is on a node.
 func (s *splitCluster) leaves(node string, workloads ...workloadID) {
 	s.t.Helper()
 	for _, w := range workloads {
@@ -85,13 +84,12 @@ func (s *splitCluster) leaves(node string, workloads ...workloadID) {
 	}
 }
 
-// on are the pods of a workload on a node.
+// on returns the pods of a workload on a node.
 func (s *splitCluster) on(node string, w workloadID) []podState {
 	return slices.DeleteFunc(s.podsOf(w), func(pod podState) bool { return pod.node != node })
 }
 
-// arrivals are the pods of a workload that were made and put on a node since a
-// revision.
+// arrivals returns the pods of a workload that were created and scheduled on a node since a revision.
 func (h *history) arrivals(w workloadID, node string, since int64) int {
 	pods, _ := h.snapshot()
 	made, on := map[string]int64{}, map[string]bool{}
@@ -106,8 +104,7 @@ func (h *history) arrivals(w workloadID, node string, since int64) int {
 	return len(on)
 }
 
-// notice has one spot node announce its end through the API, and another one by
-// the taint of a provider's agent.
+// notice announces the end of one spot node through the API, and of another one with the taint of a provider's agent.
 func (s *splitCluster) notice(t *testing.T) {
 	s.namespace("notice", nil)
 	web := s.create(manifest{workloadID: workloadID{"Deployment", "notice", "web"}, replicas: 9, labels: enabled("all-in-spot", ""), readyAfter: pause})
@@ -131,7 +128,7 @@ func (s *splitCluster) notice(t *testing.T) {
 		t.Errorf("the deadline is in %s, want two minutes", in)
 	}
 	s.leaves(first, web, db)
-	t.Logf("the node was left %s after the notice", time.Since(began).Round(time.Millisecond))
+	t.Logf("the node was empty %s after the notice", time.Since(began).Round(time.Millisecond))
 	s.reaches(web, 0, 9)
 	s.reaches(db, 5, 4)
 
@@ -139,34 +136,34 @@ func (s *splitCluster) notice(t *testing.T) {
 	s.patchNode(second, `{"spec": {"taints": [{"key": "aws-node-termination-handler/spot-itn", "effect": "NoSchedule", "value": "i-1"}]}}`)
 	tainted := s.revision()
 	s.leaves(second, web, db)
-	t.Logf("the other node was left %s after its taint", time.Since(began).Round(time.Millisecond))
+	t.Logf("the other node was empty %s after its taint", time.Since(began).Round(time.Millisecond))
 	s.reaches(web, 0, 9)
 	s.reaches(db, 5, 4)
 
-	// Nothing new goes there either, and what asks for no split is left alone.
+	// No new pods go there either, and workloads without a split are not affected.
 	s.scale(web, 14)
 	s.reaches(web, 0, 14)
 	for _, w := range []workloadID{web, db} {
 		if n := s.arrivals(w, first, announced); n > 0 {
-			t.Errorf("%d pods of %s were put on %s after its end was announced", n, w, first)
+			t.Errorf("%d pods of %s were placed on %s after its interruption was announced", n, w, first)
 		}
 		if n := s.arrivals(w, second, tainted); n > 0 {
-			t.Errorf("%d pods of %s were put on %s after its taint", n, w, second)
+			t.Errorf("%d pods of %s were placed on %s after its taint", n, w, second)
 		}
 	}
 	s.ended(plain, 0, "")
 	if n := len(s.on(first, plain)); n != left {
-		t.Errorf("%d pods that ask for no split are left of %d on %s", n, left, first)
+		t.Errorf("%d of %d pods without a split are left on %s", n, left, first)
 	}
 
-	// The ends are called off.
+	// The announcements are canceled.
 	s.patchNode(second, `{"spec": {"taints": null}}`)
 	for _, node := range []string{first, second} {
 		if err := s.server.client.WithdrawInterruption(context.Background(), "real", node); err != nil {
 			t.Fatal(err)
 		}
 	}
-	eventually.True(t, "the nodes take pods again", func() bool {
+	eventually.True(t, "the nodes accept pods again", func() bool {
 		for _, name := range []string{first, second} {
 			node, err := s.client.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
 			if err != nil || len(node.Spec.Taints) > 0 {
@@ -178,7 +175,7 @@ func (s *splitCluster) notice(t *testing.T) {
 	s.clear(s.history, "notice")
 }
 
-// revision is that of the newest thing that was seen.
+// revision returns the latest revision seen.
 func (h *history) revision() int64 {
 	pods, _ := h.snapshot()
 	if len(pods) == 0 {
@@ -187,8 +184,7 @@ func (h *history) revision() int64 {
 	return pods[len(pods)-1].revision
 }
 
-// spotLost has all spot nodes fail at once, two of them for a while and one for
-// good.
+// spotLost makes all spot nodes fail at once, two for a while and one permanently.
 func (s *splitCluster) spotLost(t *testing.T) {
 	s.namespace("lost", nil)
 	web := s.create(manifest{workloadID: workloadID{"Deployment", "lost", "web"}, replicas: 5, labels: enabled("custom", "2")})
@@ -220,12 +216,12 @@ func (s *splitCluster) spotLost(t *testing.T) {
 	s.reaches(db, 3, 1)
 }
 
-// sentinelLost has the server take a look while there are no spot nodes: a new
-// workload for them is complete on on-demand nodes, and stays.
+// sentinelLost makes the server check everything while there are no spot nodes: a new workload for them is complete on
+// on-demand nodes, and stays there.
 func (s *splitCluster) sentinelLost(t *testing.T) {
 	w := s.create(manifest{workloadID: workloadID{"Deployment", "lost", "late"}, replicas: 3, labels: enabled("all-in-spot", "")})
 	s.becomes(w, func(c counts) bool { return c.complete() && c.onDemandNodes == 3 && c.spotLabels == 3 }, "complete on on-demand nodes")
-	eventually.True(t, "the server says that it fell back", func() bool {
+	eventually.True(t, "the server reports that it fell back", func() bool {
 		d := s.distribution(w)
 		return d != nil && d.FallenBack == 3
 	})

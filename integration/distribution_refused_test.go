@@ -11,9 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestDistributionRefused has creations of pods that come to nothing after the
-// webhook was asked about them: rehearsals, and those that a quota refuses. They
-// take no place in the split. Neither does what is not to be split at all.
+// TestDistributionRefused covers pods that the webhook has admitted and that are never created: dry runs, and those
+// that a quota rejects. They do not count in the split. Neither do pods that are not split.
 func TestDistributionRefused(t *testing.T) {
 	t.Parallel()
 	s := startSplitCluster(t, 2, 2)
@@ -23,7 +22,7 @@ func TestDistributionRefused(t *testing.T) {
 	s.run("dry run", func(t *testing.T) {
 		w := s.create(manifest{workloadID: workloadID{"Deployment", "refused", "rehearsed"}, labels: enabled("custom", "1")})
 		var set metav1.OwnerReference
-		eventually.True(t, "the replica set is there", func() bool {
+		eventually.True(t, "the replica set exists", func() bool {
 			list, err := s.client.AppsV1().ReplicaSets("refused").List(t.Context(), metav1.ListOptions{LabelSelector: "app=" + w.name})
 			if err != nil || len(list.Items) == 0 {
 				return false
@@ -68,7 +67,7 @@ func TestDistributionRefused(t *testing.T) {
 		}
 		s.reaches(w, 3, 3)
 		if most := s.most(w, onDemandNode); most > 3 {
-			t.Errorf("%s had %d pods for on-demand nodes at one moment, want at most 3", w, most)
+			t.Errorf("%s had %d pods for on-demand nodes at a time, want at most 3", w, most)
 		}
 	})
 	s.run("a namespace that is left out", func(t *testing.T) {

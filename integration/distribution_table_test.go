@@ -16,11 +16,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// tableSizes are the numbers of replicas of splitTable.
+// tableSizes are the numbers of replicas in splitTable.
 var tableSizes = []int{1, 2, 3, 5, 10}
 
-// splitTable is what the design promises: pods on on-demand nodes, by what is
-// asked for and for each of tableSizes.
+// splitTable is what the design promises: pods on on-demand nodes, by request and for each of tableSizes.
 var splitTable = []struct {
 	name, mode, custom, percent string
 	deployment, statefulSet     []int
@@ -33,10 +32,9 @@ var splitTable = []struct {
 	{name: "no-mode", deployment: []int{0, 0, 0, 0, 0}, statefulSet: []int{1, 2, 2, 3, 6}},
 }
 
-// TestDistributionTable creates workloads of both kinds and all sizes in every
-// mode, all at once, and then bursts of many pods. Each must be split as the
-// table says, from the start: nothing is replaced, and at no moment too many
-// pods are for on-demand nodes.
+// TestDistributionTable creates workloads of both kinds and all sizes in every mode at once, and then bursts of many
+// pods. Each must be split as the table says from the start: nothing is replaced, and there are never too many pods for
+// on-demand nodes.
 func TestDistributionTable(t *testing.T) {
 	t.Parallel()
 	s := startSplitCluster(t, 4, 4)
@@ -48,7 +46,7 @@ func TestDistributionTable(t *testing.T) {
 	}
 	began := time.Now()
 	for _, row := range splitTable {
-		// The other spellings of prefix and mode are for one row.
+		// One row uses the other spellings of prefix and mode.
 		labels, annotations := enabled(row.mode, row.custom), map[string]string{}
 		if row.percent != "" {
 			annotations[labelCustom] = row.percent
@@ -80,10 +78,10 @@ func TestDistributionTable(t *testing.T) {
 				continue
 			}
 			if most := s.most(w, onDemandNode); most > target[0] {
-				t.Errorf("%s had %d pods for on-demand nodes at one moment, want at most %d", w, most, target[0])
+				t.Errorf("%s had %d pods for on-demand nodes at a time, want at most %d", w, most, target[0])
 			}
 			if of := s.replaced(w); len(of) > 0 {
-				t.Errorf("%s was split wrongly at first: %d of its pods were replaced\n%s", w, len(of), s.story(w, s.endings()))
+				t.Errorf("the first split of %s was wrong: %d of its pods were replaced\n%s", w, len(of), s.story(w, s.endings()))
 			}
 			var reported *api.DistributedWorkload
 			eventually.True(t, "the server reports that the workload is split", func() bool {
@@ -91,10 +89,10 @@ func TestDistributionTable(t *testing.T) {
 				return reported != nil && reported.State == api.DistributionConverged
 			})
 			if d := reported; d.OnDemand != int64(target[0]) || d.Spot != int64(target[1]) || d.TargetOnDemand != int64(target[0]) || d.TargetSpot != int64(target[1]) || d.Source != api.DistributionOfLabels {
-				t.Errorf("%s is %v, the server reports %+v", w, target, *d)
+				t.Errorf("%s is split as %v, but the server reports %+v", w, target, *d)
 			}
 		}
-		t.Logf("%d workloads with %d pods have their split, after %s", len(targets), pods, time.Since(began).Round(time.Millisecond))
+		t.Logf("%d workloads with %d pods were split after %s", len(targets), pods, time.Since(began).Round(time.Millisecond))
 	}
 	check()
 	for _, row := range splitTable {

@@ -17,8 +17,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// distributionConfiguration has a cluster, a policy, and a workload whose
-// distribution is what the variable says.
+// distributionConfiguration has a cluster, a policy, and a workload whose distribution comes from a variable.
 const distributionConfiguration = `
 	terraform {
 	  required_providers {
@@ -73,7 +72,7 @@ const observedConfiguration = `
 	output "observed" { value = data.scheduler_workload.web.distribution }
 `
 
-// beside is Terraform with another configuration.
+// beside returns Terraform with another configuration.
 func (f *terraform) beside(config string) *terraform {
 	f.t.Helper()
 	other := *f
@@ -84,7 +83,7 @@ func (f *terraform) beside(config string) *terraform {
 	return &other
 }
 
-// output reads one output.
+// output reads an output.
 func (f *terraform) output(name string, into any) {
 	f.t.Helper()
 	cmd := exec.Command(f.binary, "output", "-json", name)
@@ -98,8 +97,8 @@ func (f *terraform) output(name string, into any) {
 	}
 }
 
-// TestDistributionTerraform switches the distribution on for a Deployment that
-// runs already, by terraform apply, and reads how its split comes about.
+// TestDistributionTerraform enables the distribution of a running Deployment with terraform apply, and reads its
+// progress.
 func TestDistributionTerraform(t *testing.T) {
 	t.Parallel()
 	s := startSplitCluster(t, 2, 0)
@@ -124,14 +123,14 @@ func TestDistributionTerraform(t *testing.T) {
 	unchanged()
 	var got split
 	if f.output("split", &got); len(got.OnDemand) > 0 || len(got.Spot) > 0 {
-		t.Errorf("without a distribution the split is %+v", got)
+		t.Errorf("split %+v without a distribution", got)
 	}
 
 	wanted := []string{"-var", `distribution={"mode": "custom", "custom_on_demand": "1"}`}
 	f.run([]int{0}, append([]string{"apply", "-auto-approve"}, wanted...)...)
-	// The split is in state at once, and how far it is nowhere there.
+	// The state contains the split at once, but not its progress.
 	if f.output("split", &got); got.OnDemand["real"] != 1 || got.Spot["real"] != 4 {
-		t.Errorf("the apply says that the split is %+v", got)
+		t.Errorf("split %+v in the output of the apply", got)
 	}
 	unchanged(wanted...)
 
@@ -146,30 +145,30 @@ func TestDistributionTerraform(t *testing.T) {
 		}
 		d := observed[0]
 		if d.Cluster != "real" || d.TargetOnDemand != 1 || d.TargetSpot != 4 {
-			t.Fatalf("the data source reports %+v", d)
+			t.Fatalf("the data source returned %+v", d)
 		}
 		if !states[d.State] || d.Spot != last {
 			t.Logf("%s: %d on-demand, %d spot: %s", d.State, d.OnDemand, d.Spot, d.Message)
 		}
 		states[d.State] = true
 		if d.Spot < last-1 {
-			t.Errorf("the split goes back from %d pods for spot nodes to %d", last, d.Spot)
+			t.Errorf("the split went back from %d pods for spot nodes to %d", last, d.Spot)
 		}
 		last = d.Spot
 		return d.State == api.DistributionConverged && d.OnDemand == 1 && d.Spot == 4
 	})
 	if !states[api.DistributionReplacing] && !states[api.DistributionWaiting] {
-		t.Errorf("the data source reported nothing between: %v", states)
+		t.Errorf("the data source returned no intermediate states: %v", states)
 	}
 	s.becomes(web, func(c counts) bool { return c.complete() && c.onDemandNodes == 1 && c.spotNodes == 4 }, "1 on-demand + 4 spot")
 	s.ended(web, 4, onDemandNode)
 	w := get[*api.Workload](s.server, api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: "web"})
 	if c := api.FindCondition(w.Status.Conditions, api.ConditionDistributed); c == nil || c.Status != api.ConditionTrue {
-		t.Errorf("the condition is %+v", c)
+		t.Errorf("unexpected condition %+v", c)
 	}
 	unchanged(wanted...)
 
-	// Switched off, it leaves nothing behind, and the pods where they are.
+	// Disabling it removes everything, and leaves the pods where they are.
 	webhooks := s.client.AdmissionregistrationV1()
 	installed := func() int {
 		mutating, err := webhooks.MutatingWebhookConfigurations().List(t.Context(), metav1.ListOptions{})
@@ -187,13 +186,12 @@ func TestDistributionTerraform(t *testing.T) {
 	}
 	s.keepsSecret(t)
 	f.run([]int{0}, append([]string{"apply", "-auto-approve", "-var", "spot=false"}, wanted...)...)
-	eventually.True(t, "the webhook configurations are gone", func() bool { return installed() == 0 })
+	eventually.True(t, "the webhook configurations are removed", func() bool { return installed() == 0 })
 	s.ended(web, 4, onDemandNode)
 	f.run([]int{0}, "destroy", "-auto-approve")
 }
 
-// keepsSecret checks that the part of the webhook's address that only the cluster
-// may know is in no log and no status.
+// keepsSecret checks that the secret part of the webhook's URL is in no log and no status.
 func (s *splitCluster) keepsSecret(t *testing.T) {
 	t.Helper()
 	list, err := s.client.AdmissionregistrationV1().MutatingWebhookConfigurations().List(t.Context(), metav1.ListOptions{})
@@ -203,12 +201,12 @@ func (s *splitCluster) keepsSecret(t *testing.T) {
 	address := *list.Items[0].Webhooks[0].ClientConfig.URL
 	parts := strings.Split(strings.TrimPrefix(address, "https://"+s.webhook+"/"), "/")
 	if len(parts) != 4 || parts[1] != "real" || len(parts[2]) < 20 {
-		t.Fatalf("the address of the webhook does not have the form /clusters/real/secret/pods: it has %d parts", len(parts))
+		t.Fatalf("the webhook's address does not have the form /clusters/real/secret/pods: it has %d parts", len(parts))
 	}
 	if s.server.stderr.Contains(parts[2]) {
-		t.Error("the log of the server has the secret of the webhook's address")
+		t.Error("the server's log contains the secret of the webhook's address")
 	}
 	if strings.Contains(jsonOf(t, clusterStatus(s.server, "real")), parts[2]) {
-		t.Error("the status of the cluster has the secret of the webhook's address")
+		t.Error("the status of the cluster contains the secret of the webhook's address")
 	}
 }

@@ -12,21 +12,20 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 )
 
-// The labels that ask for a split, as users write them.
+// The labels that request a split, as users write them.
 const (
 	labelEnabled = "vacant.io/optimize-scheduling"
 	labelMode    = "vacant.io/optimize-scheduling-mode"
 	labelCustom  = "vacant.io/optimize-scheduling-mode-custom-on-demand"
 )
 
-// splitCluster is a control plane with the server that splits its workloads, and
-// the history of all its pods since before the first.
+// splitCluster is a control plane with a server that splits its workloads, and the history of all its pods.
 type splitCluster struct {
 	*controlPlane
 	*history
-	whole            *testing.T // t is that of the part that runs
+	whole            *testing.T // t belongs to the part that runs
 	server           *process
-	credentials      api.Secret // with the rights that the guides name
+	credentials      api.Secret // with the permissions that the guides list
 	dataDir, webhook string
 }
 
@@ -36,7 +35,7 @@ func startSplitCluster(t *testing.T, onDemand, spot int) *splitCluster {
 	s := &splitCluster{controlPlane: startControlPlane(t), whole: t, dataDir: t.TempDir(), webhook: proxytest.FreeAddress(t)}
 	s.credentials = s.grantDocumented()
 	s.history = record(t, s.controlPlane)
-	// Pods are on the nodes of the zones in turn.
+	// Nodes are assigned to the zones in turn.
 	for i := range onDemand {
 		s.addNodes(onDemandNode, 1, zone(i))
 	}
@@ -60,14 +59,13 @@ func (s *splitCluster) run(name string, part func(t *testing.T)) {
 	})
 }
 
-// startServer starts the server, or starts it again.
+// startServer starts or restarts the server.
 func (s *splitCluster) startServer() {
 	s.t.Helper()
 	s.server = startServer(s.whole, s.dataDir, "--webhook-listen", s.webhook, "--webhook-url", "https://"+s.webhook, "--spot-return-after", "2s")
 }
 
-// register has the server split the workloads of the cluster, and waits until its
-// webhook is asked about new pods.
+// register enables spot for the cluster, and waits until the webhook is called for new pods.
 func (s *splitCluster) register(change ...func(*api.SpotSpec)) {
 	s.t.Helper()
 	c := kubernetesCluster("real", s.credentials)
@@ -80,17 +78,17 @@ func (s *splitCluster) register(change ...func(*api.SpotSpec)) {
 		ready := api.FindCondition(clusterStatus(s.server, "real").Conditions, api.ConditionSpotReady)
 		return ready != nil && ready.Status == api.ConditionTrue
 	})
-	s.t.Logf("the cluster is ready for splits after %s", took.Round(time.Millisecond))
+	s.t.Logf("the cluster was ready for splits after %s", took.Round(time.Millisecond))
 }
 
-// replaced are the pods of a workload that the server ended, as they were.
+// replaced returns the pods of a workload that the server ended.
 func (s *splitCluster) replaced(w workloadID) []podState {
 	s.t.Helper()
 	return s.history.replaced(userServer, s.endings())[w]
 }
 
-// enabled are labels that ask for a split by a mode, "" for the default, and of
-// a number of pods on on-demand nodes, "" for none.
+// enabled returns labels that request a split by a mode ("" for the default), and a number of pods on on-demand nodes
+// ("" for none).
 func enabled(mode, custom string) map[string]string {
 	labels := map[string]string{labelEnabled: "true"}
 	if mode != "" {
@@ -102,14 +100,14 @@ func enabled(mode, custom string) map[string]string {
 	return labels
 }
 
-// relabel changes what a running workload asks for.
+// relabel changes what a running workload requests.
 func (s *splitCluster) relabel(w workloadID, mode, custom string) {
 	s.t.Helper()
 	s.label(w, enabled(mode, custom))
 }
 
-// sentinel has the server look at everything once more: a workload that it splits
-// anew, by replacing pods. What it has left alone meanwhile, it leaves alone.
+// sentinel makes the server check everything once more: it changes the split of a workload, for which pods are
+// replaced. Whatever the server has not changed by then, it never will.
 func (s *splitCluster) sentinel(namespace string) {
 	s.t.Helper()
 	w := workloadID{"Deployment", namespace, "sentinel"}
@@ -126,35 +124,33 @@ func (s *splitCluster) sentinel(namespace string) {
 	s.reaches(w, 0, 2)
 }
 
-// reaches waits until a workload is split so, counted from the nodes its pods run
-// on and from their labels.
+// reaches waits until a workload has this split, by the nodes of its pods and by their labels.
 func (s *splitCluster) reaches(w workloadID, onDemand, spot int) bool {
 	s.t.Helper()
 	return s.becomes(w, func(c counts) bool { return c.is(onDemand, spot) }, "%d on-demand + %d spot", onDemand, spot)
 }
 
-// becomes waits until the counts of a workload satisfy something.
+// becomes waits until the counts of a workload satisfy a condition.
 func (s *splitCluster) becomes(w workloadID, ok func(counts) bool, what string, args ...any) bool {
 	s.t.Helper()
 	began := time.Now()
 	got, reached := becomes(s.history, w, ok)
 	if !reached {
 		s.t.Errorf("within %s %s does not become "+what+": it has %s", append([]any{eventually.Limit, w}, append(args, got)...)...)
-		s.t.Logf("what happened to it:\n%s", s.story(w, s.endings()))
-		s.t.Logf("the server says: %+v", s.distribution(w))
+		s.t.Logf("events of the workload:\n%s", s.story(w, s.endings()))
+		s.t.Logf("distribution according to the server: %+v", s.distribution(w))
 	} else if took := time.Since(began); took > 10*time.Second {
 		s.t.Logf("%s became "+what+" after %s", append([]any{w}, append(args, took.Round(time.Millisecond))...)...)
 	}
 	return reached
 }
 
-// distribution is what the server reports about a workload of the cluster, nil
-// where it splits no such workload.
+// distribution returns what the server reports about a workload in the cluster, or nil if it does not split it.
 func (s *splitCluster) distribution(w workloadID) *api.DistributedWorkload {
 	s.t.Helper()
 	list, err := s.server.client.ListDistributions(context.Background(), "real")
 	if err != nil {
-		s.t.Logf("the server does not tell what it splits: %v", err)
+		s.t.Logf("read the distributions from the server: %v", err)
 		return nil
 	}
 	for i := range list {

@@ -13,7 +13,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// fleetSizes are those that the chart of the growth shows.
+// fleetSizes are the sizes in the growth chart.
 var fleetSizes = []fleetSize{
 	{clusters: 10_000, placements: 25_000},
 	{clusters: 10_000, placements: 100_000},
@@ -68,7 +68,7 @@ func measureGrowth(b *testing.B, size fleetSize) {
 		listed++
 	}
 	if listed != size.placements {
-		b.Fatalf("%d placements are listed", listed)
+		b.Fatalf("%d placements listed", listed)
 	}
 	b.ReportMetric(p.figure(b, "process_cpu_seconds_total")-before, "list-cpu-s")
 	b.ReportMetric(0, "ns/op")

@@ -22,8 +22,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 )
 
-// influxServer is a real InfluxDB 1.8 with Flux and a database "rates", whose
-// user is "krake" with the password "pw".
+// influxServer is a real InfluxDB 1.8 with Flux and a database "rates", whose user is "krake" with the password "pw".
 type influxServer struct {
 	t   *testing.T
 	url string
@@ -43,11 +42,11 @@ func startInflux(t *testing.T) *influxServer {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // dead already is as good
+		_ = cmd.Process.Kill() // it may have exited already
 		_ = cmd.Wait()
 	})
 	s := &influxServer{t: t, url: "http://" + address}
-	eventually.True(t, "InfluxDB answers", func() bool {
+	eventually.True(t, "InfluxDB responds", func() bool {
 		resp, err := http.Get(s.url + "/ping")
 		if err != nil {
 			return false
@@ -83,12 +82,11 @@ func (s *influxServer) post(path, kind, body string) {
 	}
 	defer resp.Body.Close()
 	if text, _ := io.ReadAll(resp.Body); resp.StatusCode >= 300 {
-		s.t.Fatalf("%s: %d %s", path, resp.StatusCode, text)
+		s.t.Fatalf("%s: unexpected answer %d %s", path, resp.StatusCode, text)
 	}
 }
 
-// brokenProviders are addresses that answer garbage, a byte a second, without
-// end, and not at all.
+// brokenProviders returns addresses that respond with garbage, a byte a second, without end, and not at all.
 func brokenProviders(t *testing.T) map[string]string {
 	t.Helper()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
@@ -118,7 +116,7 @@ func brokenProviders(t *testing.T) map[string]string {
 		},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not noticed
+			_, _ = io.Copy(io.Discard, r.Body) // otherwise the end of the connection is not noticed
 			for next(w, r) {
 			}
 		}))
@@ -128,8 +126,8 @@ func brokenProviders(t *testing.T) map[string]string {
 	return out
 }
 
-// TestDecisionsFollowInfluxDB: what is written to InfluxDB moves a placement, in
-// time also while providers of every type are broken in every way.
+// TestDecisionsFollowInfluxDB checks that data written to InfluxDB moves a placement in time, even while providers of
+// every type fail in every way.
 func TestDecisionsFollowInfluxDB(t *testing.T) {
 	t.Parallel()
 	influx := startInflux(t)
@@ -168,7 +166,7 @@ func TestDecisionsFollowInfluxDB(t *testing.T) {
 			influx.set("a", 80)
 			slowest = max(slowest, promptly(t, limit, when+": the placement has moved to a", at("a")))
 		}
-		t.Logf("%s: decided at most %s after a value was written (interval 1s)", when, slowest)
+		t.Logf("%s: decided at most %s after the write of a value (interval 1s)", when, slowest)
 	}
 	moves("alone")
 	var broken []string
@@ -188,12 +186,12 @@ func TestDecisionsFollowInfluxDB(t *testing.T) {
 	}
 	moves(fmt.Sprintf("beside %d broken providers", len(broken)))
 	for _, name := range broken {
-		eventually.True(t, "metric "+name+" says what is wrong", func() bool {
+		eventually.True(t, "metric "+name+" reports the failure", func() bool {
 			c := api.FindCondition(get[*api.Metric](p, metricKey(name)).Status.Conditions, api.ConditionAvailable)
 			return c != nil && c.Status == api.ConditionFalse && c.Message != ""
 		})
 	}
 	if p.stderr.Contains("krake:pw") {
-		t.Error("the token is in the server's log")
+		t.Error("the server's log contains the token")
 	}
 }

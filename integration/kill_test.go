@@ -26,15 +26,14 @@ const (
 	mostWrites   = 160 // acknowledged before a kill
 )
 
-// acknowledgement is the last answer a writer got for a placement, and what it
-// was writing when the server died.
+// acknowledgement is the last response that a writer got for a placement, and its unanswered write when the server was
+// killed.
 type acknowledgement struct {
 	placement *api.Placement
-	inFlight  int // the number in a write without an answer; 0 = none
+	inFlight  int // the number of the unanswered write; 0 = none
 }
 
-// TestKillLosesNoDataAndMovesNoPlacement kills the server again and again in the middle of
-// many writes.
+// TestKillLosesNoDataAndMovesNoPlacement kills the server repeatedly during many writes.
 func TestKillLosesNoDataAndMovesNoPlacement(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -71,7 +70,7 @@ func TestKillLosesNoDataAndMovesNoPlacement(t *testing.T) {
 					object.SetDefaults()
 					stored, err := p.client.Put(context.Background(), object, client.PutOptions{})
 					if err != nil {
-						return // the server is dead
+						return // the server has been killed
 					}
 					mu.Lock()
 					a.placement, a.inFlight = stored.(*api.Placement), 0
@@ -105,7 +104,7 @@ func TestKillLosesNoDataAndMovesNoPlacement(t *testing.T) {
 		}
 	}
 	if writes < kills*writers {
-		t.Fatalf("only %d writes were acknowledged: the test did not test much", writes)
+		t.Fatalf("only %d writes were acknowledged: the test checked too little", writes)
 	}
 	var longest time.Duration
 	for _, d := range restarts {
@@ -114,8 +113,7 @@ func TestKillLosesNoDataAndMovesNoPlacement(t *testing.T) {
 	t.Logf("%d kills, %d acknowledged writes, none lost; longest restart until ready %s", kills, writes, longest)
 }
 
-// decided waits for the decision of a placement that was written when the server
-// died, and was not decided any more.
+// decided waits for the decision about a placement that was written, but not decided, when the server was killed.
 func decided(p *process, last *api.Placement) *api.Placement {
 	p.t.Helper()
 	eventually.True(p.t, "the placement is decided", func() bool {
@@ -128,13 +126,13 @@ func decided(p *process, last *api.Placement) *api.Placement {
 	return last
 }
 
-// checkAcknowledged compares what is there after a restart with the last answer.
+// checkAcknowledged compares what exists after a restart with the last response.
 func checkAcknowledged(t *testing.T, round int, name string, a *acknowledgement, found api.Object) {
 	t.Helper()
 	is, ok := found.(*api.Placement)
 	if !ok {
 		if a.placement != nil {
-			t.Fatalf("round %d: %s was acknowledged and is gone", round, name)
+			t.Fatalf("round %d: %s was acknowledged, but does not exist", round, name)
 		}
 		a.inFlight = 0
 		return
@@ -145,11 +143,11 @@ func checkAcknowledged(t *testing.T, round int, name string, a *acknowledgement,
 	}
 	switch {
 	case a.inFlight != 0 && number == a.inFlight:
-		// Written, and killed before the answer.
+		// Written, and killed before the response.
 	case a.placement == nil:
 		t.Fatalf("round %d: %s has number %d, which was never written", round, name, number)
 	case strconv.Itoa(number) != a.placement.Metadata.Labels[writtenLabel]:
-		t.Fatalf("round %d: %s has number %d, acknowledged was %s", round, name, number, a.placement.Metadata.Labels[writtenLabel])
+		t.Fatalf("round %d: %s has number %d, but %s was acknowledged", round, name, number, a.placement.Metadata.Labels[writtenLabel])
 	case !reflect.DeepEqual(is, a.placement):
 		t.Fatalf("round %d: the restart changed %s from\n%+v to\n%+v", round, name, a.placement, is)
 	}

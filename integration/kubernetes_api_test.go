@@ -28,8 +28,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
-// testbedBinary is a program that one of scripts/build-*.sh built. There has to
-// be one.
+// testbedBinary returns a program that one of scripts/build-*.sh has built, and fails if there is none.
 func testbedBinary(t *testing.T, name, script string) string {
 	t.Helper()
 	testbed := os.Getenv("SCHEDULER_TESTBED")
@@ -47,10 +46,10 @@ func testbedBinary(t *testing.T, name, script string) string {
 	return path
 }
 
-// administrators is the group that may do everything.
+// administrators is the group of cluster administrators.
 const administrators = "system:masters"
 
-// user is a certificate of a user.
+// user returns the certificate of a user.
 func (c *control) user(name string, groups ...string) *certtest.Certificate {
 	c.t.Helper()
 	return c.ca.Issue(c.t, x509.Certificate{
@@ -59,14 +58,13 @@ func (c *control) user(name string, groups ...string) *certtest.Certificate {
 	})
 }
 
-// control is a real API server of Kubernetes, without controllers and kubelets:
-// its nodes and pods are what the test says.
+// control is a real Kubernetes API server without controllers and kubelets: the test sets its nodes and pods.
 type control struct {
 	t       *testing.T
 	dir     string
 	etcd    string
 	address string
-	flags   []string // besides those that every test needs
+	flags   []string // in addition to those that every test needs
 	ca      *certtest.Certificate
 	http    *http.Client
 	cmd     *exec.Cmd
@@ -84,12 +82,11 @@ func startEtcd(t *testing.T) string {
 func startControl(t *testing.T) *control {
 	t.Helper()
 	return startControlWith(t, func(string) []string {
-		return []string{"--disable-admission-plugins=ServiceAccount"} // nobody makes the accounts
+		return []string{"--disable-admission-plugins=ServiceAccount"} // service accounts are not created
 	})
 }
 
-// startControlWith starts them with flags that may depend on the directory where
-// the API server's files are.
+// startControlWith starts them with flags that may depend on the directory of the API server's files.
 func startControlWith(t *testing.T, flags func(dir string) []string) *control {
 	t.Helper()
 	c := &control{t: t, dir: t.TempDir(), etcd: startEtcd(t), address: proxytest.FreeAddress(t)}
@@ -115,8 +112,7 @@ func (c *control) write(name string, data []byte) {
 	}
 }
 
-// renew gives the API server another authority, whose certificates take the place
-// of all there were. It shows when the server starts.
+// renew gives the API server a new authority, with new certificates. It takes effect at the next start.
 func (c *control) renew() {
 	c.t.Helper()
 	c.ca = certtest.Authority(c.t)
@@ -156,13 +152,13 @@ func (c *control) start() {
 	}
 	c.exited = make(chan struct{})
 	go func() {
-		_ = c.cmd.Wait() // its end is what is waited for
+		_ = c.cmd.Wait() // only its end matters
 		close(c.exited)
 	}()
 	eventually.True(c.t, "the API server is ready", func() bool {
 		select {
 		case <-c.exited:
-			c.t.Fatal("the API server has ended")
+			c.t.Fatal("the API server has exited")
 		default:
 		}
 		resp, err := c.http.Get("https://" + c.address + "/readyz")
@@ -174,7 +170,7 @@ func (c *control) start() {
 	})
 }
 
-// kill ends the API server: connections are refused.
+// kill stops the API server: connections are refused.
 func (c *control) kill() {
 	if c.cmd == nil {
 		return
@@ -186,8 +182,7 @@ func (c *control) kill() {
 	c.cmd = nil
 }
 
-// signal stops and continues the API server: while stopped it takes connections
-// and answers nothing.
+// signal pauses and resumes the API server: while paused, it accepts connections and never responds.
 func (c *control) signal(s syscall.Signal) {
 	c.t.Helper()
 	if err := c.cmd.Process.Signal(s); err != nil {
@@ -195,13 +190,13 @@ func (c *control) signal(s syscall.Signal) {
 	}
 }
 
-// kubeconfig stands alone; its user is an administrator by certificate.
+// kubeconfig returns a self-contained kubeconfig of an administrator with a certificate.
 func (c *control) kubeconfig(user string) api.Secret {
 	c.t.Helper()
 	return c.kubeconfigIn(user, administrators)
 }
 
-// kubeconfigIn is that of a user who is in some groups.
+// kubeconfigIn returns that of a user in some groups.
 func (c *control) kubeconfigIn(user string, groups ...string) api.Secret {
 	c.t.Helper()
 	certificate := c.user(user, groups...)
@@ -213,7 +208,7 @@ func (c *control) kubeconfigIn(user string, groups ...string) api.Secret {
 		c.address, encode(c.ca.PEM()), encode(certificate.PEM()), encode(certificate.KeyPEM())))
 }
 
-// do sends a request that must succeed. A body is JSON.
+// do sends a request that must succeed. A body is sent as JSON.
 func (c *control) do(method, path string, body any) {
 	c.t.Helper()
 	data, err := json.Marshal(body)
@@ -244,7 +239,7 @@ func (c *control) do(method, path string, body any) {
 
 type document = map[string]any
 
-// addNode adds a node of 8 CPUs and 32 GiB in a zone, which is ready.
+// addNode adds a ready node with 8 CPUs and 32 GiB in a zone.
 func (c *control) addNode(name, zone string) {
 	c.t.Helper()
 	amounts := document{"cpu": "8", "memory": "32Gi", "pods": "110"}
@@ -256,7 +251,7 @@ func (c *control) addNode(name, zone string) {
 	c.condition(name, "Ready", "True")
 }
 
-// condition lets a node say something of itself.
+// condition sets a condition of a node.
 func (c *control) condition(node, condition, status string) {
 	c.t.Helper()
 	c.do(http.MethodPatch, "/api/v1/nodes/"+node+"/status", document{
@@ -280,7 +275,7 @@ func (c *control) removePod(name string) {
 	c.do(http.MethodDelete, "/api/v1/namespaces/default/pods/"+name, document{"gracePeriodSeconds": 0})
 }
 
-// define adds a type of resources.
+// define adds a custom resource type.
 func (c *control) define(plural, kind string) {
 	c.t.Helper()
 	c.do(http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", document{

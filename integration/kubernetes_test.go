@@ -19,8 +19,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// kubernetesCluster is a cluster that is watched by a kubeconfig, with short
-// intervals.
+// kubernetesCluster returns a cluster that is watched with a kubeconfig, with short intervals.
 func kubernetesCluster(name string, kubeconfig api.Secret, metrics ...string) *api.Cluster {
 	c := cluster(name, "kubernetes", metrics...)
 	c.Spec.Kubernetes = &api.KubernetesSpec{Kubeconfig: kubeconfig}
@@ -32,7 +31,7 @@ func clusterStatus(p *process, name string) api.ClusterStatus {
 	return get[*api.Cluster](p, api.Key{Kind: api.KindCluster, Name: name}).Status
 }
 
-// taintKeys are the keys of the taints in force.
+// taintKeys returns the keys of the effective taints.
 func taintKeys(s api.ClusterStatus) string {
 	var keys []string
 	for _, t := range s.Taints {
@@ -41,7 +40,7 @@ func taintKeys(s api.ClusterStatus) string {
 	return strings.Join(keys, " ")
 }
 
-// chosen are the clusters of the placement "web".
+// chosen returns the clusters of the placement "web".
 func chosen(p *process) string {
 	var names []string
 	for _, d := range get[*api.Placement](p, placementKey("web")).Status.Decisions {
@@ -80,7 +79,7 @@ func newTerraform(t *testing.T, endpoint, config string) *terraform {
 	return f
 }
 
-// run runs a command of Terraform that must end with one of the codes.
+// run runs a Terraform command that must exit with one of the codes.
 func (f *terraform) run(codes []int, args ...string) string {
 	f.t.Helper()
 	cmd := exec.Command(f.binary, append(args, "-no-color", "-input=false")...)
@@ -92,8 +91,7 @@ func (f *terraform) run(codes []int, args ...string) string {
 	return string(out)
 }
 
-// planned checks what a plan says about the placement's cluster: "a → b", or
-// nothing to do.
+// planned checks what a plan shows for the placement's cluster: "a → b", or no changes.
 func (f *terraform) planned(want string) {
 	f.t.Helper()
 	out := f.run([]int{0, 2}, "plan", "-detailed-exitcode")
@@ -107,9 +105,8 @@ func (f *terraform) planned(want string) {
 	}
 }
 
-// TestKubernetesCluster takes a real cluster through what may happen to it. Each
-// step shows in its state and taints, in the decision of a placement that prefers
-// it, and in Terraform's plan.
+// TestKubernetesCluster takes a real cluster through failures and changes. Each step shows in its state and taints, in
+// the decision of a placement that prefers it, and in Terraform's plan.
 func TestKubernetesCluster(t *testing.T) {
 	t.Parallel()
 	k := startControl(t)
@@ -122,7 +119,7 @@ func TestKubernetesCluster(t *testing.T) {
 	put(p, cluster("spare", "kubernetes", "poor"))
 	watched := put(p, kubernetesCluster("real", k.kubeconfig("one"), "good"))
 	if watched.Status.State != api.StateOnline || watched.Status.Nodes == nil || watched.Status.Nodes.Total != 2 {
-		t.Errorf("the write was answered with the status %+v", watched.Status)
+		t.Errorf("unexpected status %+v in the answer to the write", watched.Status)
 	}
 	f := newTerraform(t, p.url, `
 		terraform {
@@ -180,17 +177,16 @@ func TestKubernetesCluster(t *testing.T) {
 
 	k.kill()
 	expect("it is gone", api.StateOffline, api.TaintUnreachable, "spare")
-	// A connection that was open was reset: the next attempt is refused.
+	// Its open connection was reset; the next attempt is refused.
 	message := ""
-	eventually.True(t, "the cause is that the connection is refused", func() bool {
+	eventually.True(t, "the cause is a refused connection", func() bool {
 		message = api.FindCondition(clusterStatus(p, "real").Conditions, api.ConditionObserved).Message
 		return strings.Contains(message, "connection refused")
 	})
 	if strings.Contains(message, k.address) {
-		t.Errorf("message %q", message)
+		t.Errorf("message %q reveals the address", message)
 	}
-	// While it is gone its authority is replaced: the old credentials are good for
-	// nothing any more.
+	// While it is down, its authority is replaced: the old credentials become invalid.
 	k.renew()
 	k.start()
 	eventually.True(t, "the certificate is not trusted", func() bool {
@@ -200,26 +196,26 @@ func TestKubernetesCluster(t *testing.T) {
 	expect("with a certificate of another authority", api.StateOffline, api.TaintUnreachable, "spare")
 	put(p, kubernetesCluster("real", k.kubeconfig("two"), "good"))
 	expect("with the new credentials", api.StateOnline, "", "real")
-	// And again while it is online: there is no moment in which it is not.
+	// Again while it is online: it stays online throughout.
 	put(p, kubernetesCluster("real", k.kubeconfig("three"), "good"))
 	if s := clusterStatus(p, "real"); s.State != api.StateOnline || chosen(p) != "real" {
-		t.Errorf("credentials were changed, and it is %s", s.State)
+		t.Errorf("state %s after a change of the credentials", s.State)
 	}
 	for _, word := range []string{"client-key-data", "PRIVATE KEY", "certificate-authority-data"} {
 		if p.stderr.Contains(word) {
-			t.Errorf("the server's log has %q", word)
+			t.Errorf("the server's log contains %q", word)
 		}
 	}
 }
 
-// TestKubernetesFacts: capacity, use, topology and types follow the cluster.
+// TestKubernetesFacts checks that capacity, usage, topology and API types follow the cluster.
 func TestKubernetesFacts(t *testing.T) {
 	t.Parallel()
 	k := startControl(t)
 	p := startServer(t, t.TempDir())
 	watched := put(p, kubernetesCluster("real", k.kubeconfig("one")))
 	if s := watched.Status; s.State != api.StateOnline || !strings.HasPrefix(s.KubernetesVersion, "v1.") || !slices.Contains(s.APIResources, "apps/v1/Deployment") {
-		t.Errorf("without nodes: %s %q, %d types", s.State, s.KubernetesVersion, len(s.APIResources))
+		t.Errorf("without permission for nodes: %s %q, %d types", s.State, s.KubernetesVersion, len(s.APIResources))
 	}
 	expect := func(what string, ok func(s api.ClusterStatus) bool) {
 		t.Helper()
@@ -266,8 +262,7 @@ func TestKubernetesFacts(t *testing.T) {
 	})
 }
 
-// TestManyKubernetesClusters watches one API server as many clusters, and says
-// what that takes.
+// TestManyKubernetesClusters watches one API server as many clusters, and logs the memory that this takes.
 func TestManyKubernetesClusters(t *testing.T) {
 	const clusters, pods = 100, 200
 	k := startControl(t)
@@ -300,7 +295,7 @@ func TestManyKubernetesClusters(t *testing.T) {
 	t.Logf("one more pod was in all of them after %s", took.Round(time.Millisecond))
 	after := memory(t, p)
 	t.Logf("memory: %d MiB before, %d MiB with them: %d KiB for each", before>>10, after>>10, (after-before)/clusters)
-	// A restart begins with all of them.
+	// A restart starts with all of them.
 	p.stop()
 	p = startServer(t, dataDir)
 	k.addPod("later", "n1", "10m")
@@ -308,7 +303,7 @@ func TestManyKubernetesClusters(t *testing.T) {
 	t.Logf("after a restart one more pod was in all of them after %s", took.Round(time.Millisecond))
 }
 
-// memory is what a server has of it, in KiB.
+// memory returns the memory of a server in KiB.
 func memory(t *testing.T, p *process) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))

@@ -19,7 +19,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal"
 )
 
-// fleetSize is how large a fleet is.
+// fleetSize is the size of a fleet.
 type fleetSize struct{ clusters, placements int }
 
 var largeFleet = fleetSize{clusters: 10_000, placements: 100_000}
@@ -43,7 +43,7 @@ func BenchmarkLargeFleet(b *testing.B) {
 	began := time.Now()
 	p = startServer(b, dir, "--log-level", "error")
 	restart := time.Since(began)
-	time.Sleep(5 * time.Second) //nolint:forbidigo // the readings that follow a start: nothing shows that no decision does
+	time.Sleep(5 * time.Second) //nolint:forbidigo // the readings after a start: nothing shows that no decision follows
 	if n := p.figure(b, `scheduler_decisions_total{result="moved"}`); n != 0 {
 		b.Fatalf("the restart moved %v placements", n)
 	}
@@ -69,21 +69,19 @@ func BenchmarkLargeFleet(b *testing.B) {
 	b.ReportMetric(p.figure(b, "process_cpu_seconds_total"), "cpu-s")
 }
 
-// memories are the most that was ever resident, and what is at rest: how much of it the
-// process has of its own, and how much are pages of its program and database. A server
-// rests when nothing is given back to the system any more.
+// memories returns the maximum resident memory and the memory at rest: the part that belongs to the process, and the
+// pages of its program and database. A server is at rest when it returns no more memory to the system.
 func (p *process) memories() map[string]float64 {
 	p.t.Helper()
 	peak, last := p.memory("VmHWM"), 0.0
 	for now := p.memory("VmRSS"); last == 0 || now < last-(4<<20); now = p.memory("VmRSS") {
 		last = now
-		time.Sleep(15 * time.Second) //nolint:forbidigo // longer than the interval at which memory is given back
+		time.Sleep(15 * time.Second) //nolint:forbidigo // longer than the interval at which memory is returned
 	}
 	return map[string]float64{"peak": peak, "rest": p.memory("VmRSS"), "rest-own": p.memory("RssAnon"), "rest-pages": p.memory("RssFile")}
 }
 
-// loadFleet writes the objects straight into a data directory: it is not the
-// writing that is measured.
+// loadFleet writes the objects directly into a data directory, because writing them is not measured.
 func loadFleet(b testing.TB, dir string, size fleetSize) {
 	b.Helper()
 	load := newLoader(b, dir)
@@ -119,8 +117,7 @@ func loadFleet(b testing.TB, dir string, size fleetSize) {
 	}
 }
 
-// flips changes a metric b.N times and returns, sorted, how long the decision
-// took to be on a watch.
+// flips changes a metric b.N times and returns, sorted, how long it took until the decision was on a watch.
 func flips(b *testing.B, p *process) []time.Duration {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -159,7 +156,7 @@ func flips(b *testing.B, p *process) []time.Duration {
 	return took
 }
 
-// figure reads one series of /metrics.
+// figure returns one series in /metrics.
 func (p *process) figure(t testing.TB, series string) float64 {
 	t.Helper()
 	resp, err := http.Get(p.url + "/metrics")

@@ -12,8 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// loader writes objects straight into the data directory of a server that does
-// not run.
+// loader writes objects directly into the data directory of a stopped server.
 type loader struct {
 	t     testing.TB
 	store *store.Store
@@ -35,7 +34,7 @@ func newLoader(t testing.TB, dir string) *loader {
 	return &loader{t: t, store: opened, codec: codec, now: time.Now().UTC()}
 }
 
-// write adds an object as it is after its first PUT, with its status if asked.
+// write adds an object as it is after its first PUT, optionally with its status.
 func (l *loader) write(object api.Object, status bool) {
 	l.t.Helper()
 	object.SetDefaults()

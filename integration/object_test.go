@@ -38,7 +38,7 @@ func metric(name, provider, query string, onFailure api.OnFailure) *api.Metric {
 	}
 }
 
-// cluster is one of a group, which placements select by label.
+// cluster returns a cluster in a group, which placements select by label.
 func cluster(name, group string, metrics ...string) *api.Cluster {
 	c := &api.Cluster{Metadata: api.Metadata{Name: name, Labels: map[string]string{"group": group}}}
 	for _, m := range metrics {
@@ -47,7 +47,7 @@ func cluster(name, group string, metrics ...string) *api.Cluster {
 	return c
 }
 
-// placement takes the best cluster of a group, and follows it at once.
+// placement returns a placement that chooses the best cluster of a group, and follows changes at once.
 func placement(name, group string) *api.Placement {
 	return &api.Placement{
 		Metadata: api.Metadata{Namespace: "shop", Name: name},
@@ -64,7 +64,7 @@ func placementKey(name string) api.Key {
 
 func metricKey(name string) api.Key { return api.Key{Kind: api.KindMetric, Name: name} }
 
-// staticFleet makes clusters with a static metric each; their values differ.
+// staticFleet creates clusters with a static metric each, all with different values.
 func staticFleet(p *process, clusters int) {
 	values := map[string]float64{}
 	for i := range clusters {
@@ -78,7 +78,7 @@ func staticFleet(p *process, clusters int) {
 	}
 }
 
-// jsonOf is a value as JSON.
+// jsonOf formats a value as JSON.
 func jsonOf(t testing.TB, value any) string {
 	t.Helper()
 	text, err := json.Marshal(value)

@@ -34,7 +34,7 @@ const openStackScripts = "../scripts/openstack"
 
 const authURL = "http://127.0.0.1:5000/v3"
 
-// openStackState is where the OpenStack keeps its state.
+// openStackState returns the directory of the OpenStack's state.
 func openStackState(t *testing.T) string {
 	t.Helper()
 	if state := os.Getenv("OSK"); state != "" {
@@ -51,7 +51,7 @@ func openStackState(t *testing.T) string {
 	return filepath.Join(testbed, "openstack")
 }
 
-// script runs one of the scripts of the OpenStack.
+// script runs one of the OpenStack's scripts.
 func script(t *testing.T, name string, args ...string) []byte {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
@@ -59,7 +59,7 @@ func script(t *testing.T, name string, args ...string) []byte {
 	cmd := exec.CommandContext(ctx, "nice", append([]string{"-n", "5", "bash", "-c", `. "$0/env.sh"; exec "$0/$1" "${@:2}"`, openStackScripts, name}, args...)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	// What is started in the background keeps the output open no longer than this.
+	// Processes in the background may keep the output open no longer than this.
 	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%s %v: %v\n%s%s", name, args, err, stdout.String(), stderr.String())
@@ -67,12 +67,12 @@ func script(t *testing.T, name string, args ...string) []byte {
 	return stdout.Bytes()
 }
 
-// startOpenStack makes sure that the OpenStack runs and has its contents. One that
-// ran before goes on afterwards.
+// startOpenStack makes sure that the OpenStack runs and has its contents. If it was already running, it keeps running
+// afterwards.
 func startOpenStack(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(openStackState(t), "deb", "complete")); err != nil {
-		t.Fatalf("there is no OpenStack: scripts/build-openstack.sh installs one (%v)", err)
+		t.Fatalf("no OpenStack: run scripts/build-openstack.sh (%v)", err)
 	}
 	resp, err := http.Get(authURL)
 	if err == nil {
@@ -84,7 +84,7 @@ func startOpenStack(t *testing.T) {
 	script(t, "seed.sh")
 }
 
-// truth is what the OpenStack's own clients say.
+// truth is what the OpenStack's own clients report.
 type truth struct {
 	Zones    map[string]map[string][3]int64 `json:"zones"` // total, allocatable, used
 	Projects map[string][]string            `json:"projects"`
@@ -100,7 +100,7 @@ func askOpenStack(t *testing.T) truth {
 	return out
 }
 
-// zoneFigures are those of a status in the form of the truth.
+// zoneFigures converts the amounts in a status to the form of truth.
 func zoneFigures(t *testing.T, region *api.CloudRegion) map[string]map[string][3]int64 {
 	t.Helper()
 	units := map[string]int64{"cpu": 1, "memory": 1 << 20, "floating_ips": 1}
@@ -122,7 +122,7 @@ func zoneFigures(t *testing.T, region *api.CloudRegion) map[string]map[string][3
 			}
 			out[zone.Name][name] = row
 			if left, err := zone.Available[name].Milli(); err != nil || left/1000/unit != max(row[1]-row[2], 0) {
-				t.Errorf("%s of %s: %s available of %v (%v)", name, zone.Name, zone.Available[name], row, err)
+				t.Errorf("%s of %s: %s available, want the rest of %v (%v)", name, zone.Name, zone.Available[name], row, err)
 			}
 		}
 	}
@@ -152,16 +152,16 @@ func TestOpenStack(t *testing.T) {
 		t.Helper()
 		r := c.Status.Region("RegionOne")
 		if r == nil {
-			t.Fatalf("there is no RegionOne: %+v", c.Status)
+			t.Fatalf("no RegionOne: %+v", c.Status)
 		}
 		return r
 	}
 	put(p, &api.Cloud{Metadata: api.Metadata{Name: "real"}, Spec: api.CloudSpec{OpenStack: cloudAccess("osk")}})
 
-	t.Run("figures are those of its own clients", func(t *testing.T) {
-		// Cinder's scheduler hears of new volumes after a minute only.
+	t.Run("capacity equals that of OpenStack's own clients", func(t *testing.T) {
+		// Cinder's scheduler takes a minute to notice new volumes.
 		var got, want map[string]map[string][3]int64
-		for deadline := time.Now().Add(eventually.Limit); time.Now().Before(deadline); time.Sleep(2 * time.Second) { //nolint:forbidigo // its clients take long to start
+		for deadline := time.Now().Add(eventually.Limit); time.Now().Before(deadline); time.Sleep(2 * time.Second) { //nolint:forbidigo // the clients take long to start
 			want = askOpenStack(t).Zones
 			got = zoneFigures(t, region(cloud()))
 			if reflect.DeepEqual(got, want) && want["az-a"]["storage/ssd"][2] >= 700 {
@@ -169,13 +169,13 @@ func TestOpenStack(t *testing.T) {
 			}
 		}
 		if !reflect.DeepEqual(got, want) {
-			t.Errorf("collected\n%v\nthe clients say\n%v", got, want)
+			t.Errorf("collected\n%v\nwant as from the clients\n%v", got, want)
 		}
 		if zones := slices.Sorted(maps.Keys(got)); !slices.Equal(zones, []string{"az-a", "az-b", "nova"}) {
-			t.Errorf("zones %v", zones)
+			t.Errorf("unexpected zones %v", zones)
 		}
 		if got := got["az-a"]["storage/ssd"]; got[0] != 6000 || got[2] < 700 {
-			t.Errorf("the volumes do not show: %v", got)
+			t.Errorf("the volumes are not included: %v", got)
 		}
 		var flavors []string
 		for _, f := range region(cloud()).Flavors {
@@ -186,7 +186,7 @@ func TestOpenStack(t *testing.T) {
 		}
 	})
 
-	t.Run("projects are those of its own clients", func(t *testing.T) {
+	t.Run("projects equal those of OpenStack's own clients", func(t *testing.T) {
 		live, err := p.client.OpenStackProjects(t.Context(), "real", api.LiveOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -207,25 +207,25 @@ func TestOpenStack(t *testing.T) {
 		}
 	})
 
-	t.Run("a machine that starts shows", func(t *testing.T) {
+	t.Run("a new machine is included", func(t *testing.T) {
 		before := region(cloud())
 		script(t, "client.py", "boot", "integration", "az-b", "k8s.node")
 		t.Cleanup(func() { script(t, "client.py", "delete", "integration") })
-		took := eventually.True(t, "8 more processors of az-b in use", func() bool {
+		took := eventually.True(t, "8 more CPUs of az-b are in use", func() bool {
 			return used(t, region(cloud()), "az-b", "cpu") == used(t, before, "az-b", "cpu")+8
 		})
-		t.Logf("it showed %s after it ran", took.Round(100*time.Millisecond))
+		t.Logf("included %s after it ran", took.Round(100*time.Millisecond))
 		after := region(cloud())
 		if !after.Zone("az-a").ObservedAt.Equal(*before.Zone("az-a").ObservedAt) {
-			t.Error("az-a was written as well")
+			t.Error("az-a was written, too")
 		}
 	})
 
-	t.Run("only what changes is pushed", func(t *testing.T) { testPushFromOpenStack(t, p) })
+	t.Run("only changes are pushed", func(t *testing.T) { testPushFromOpenStack(t, p) })
 
-	t.Run("a wrong password is said", func(t *testing.T) {
+	t.Run("a wrong password is reported", func(t *testing.T) {
 		wrong := put(p, &api.Cloud{Metadata: api.Metadata{Name: "real"}, Spec: api.CloudSpec{OpenStack: cloudAccess("not-osk")}})
-		want := `Unauthorized: logging in at ` + authURL + `: the user "admin" of the domain "Default" is refused: correct openstack.password, or the names of the user and of the project`
+		want := `Unauthorized: logging in at ` + authURL + `: the user "admin" of the domain "Default" is rejected: correct openstack.password, or the names of the user and of the project`
 		if got := collected(wrong); got != want {
 			t.Errorf("got %s\nwant %s", got, want)
 		}
@@ -235,31 +235,31 @@ func TestOpenStack(t *testing.T) {
 		}
 		right := put(p, &api.Cloud{Metadata: api.Metadata{Name: "real"}, Spec: api.CloudSpec{OpenStack: cloudAccess("osk")}})
 		if got := collected(right); !strings.HasPrefix(got, "Collected: ") {
-			t.Errorf("after it was corrected: %s", got)
+			t.Errorf("after the correction: %s", got)
 		}
 		if strings.Contains(p.stderr.Tail(), "not-osk") {
-			t.Error("the password is in the log")
+			t.Error("the log contains the password")
 		}
 	})
 
-	t.Run("a member is told what it lacks", func(t *testing.T) {
+	t.Run("a member learns which role is missing", func(t *testing.T) {
 		spec := cloudAccess("osk")
 		spec.Username, spec.ProjectName = "team-red-user", "team-red"
 		member := put(p, &api.Cloud{Metadata: api.Metadata{Name: "member"}, Spec: api.CloudSpec{OpenStack: spec}})
-		if got := collected(member); !strings.HasPrefix(got, `Unauthorized: listing the hypervisors: the user "team-red-user" of the domain "Default" may not do that`) {
+		if got := collected(member); !strings.HasPrefix(got, `Unauthorized: listing the hypervisors: the user "team-red-user" of the domain "Default" is not allowed to do that`) {
 			t.Errorf("got %s", got)
 		}
 	})
 
-	// The last one: it takes a while until the host is back.
-	t.Run("a dead host counts for nothing", func(t *testing.T) {
+	// This must be last, because it takes a while until the host is back.
+	t.Run("a dead host is not counted", func(t *testing.T) {
 		before := region(cloud()).Zone("az-b")
 		killHost(t, "cmp-b1")
 		t.Cleanup(func() { script(t, "start.sh") })
-		took := eventually.True(t, "one host of az-b less", func() bool { return region(cloud()).Zone("az-b").Hosts == before.Hosts-1 })
+		took := eventually.True(t, "one host less in az-b", func() bool { return region(cloud()).Zone("az-b").Hosts == before.Hosts-1 })
 		t.Logf("it was gone %s after it was killed", took.Round(time.Second))
 		if got, want := zoneFigures(t, region(cloud())), askOpenStack(t).Zones; got["az-b"]["cpu"][0] != 96 || got["az-b"]["cpu"] != want["az-b"]["cpu"] || got["az-b"]["memory"] != want["az-b"]["memory"] {
-			t.Errorf("collected %v, the clients say %v", got["az-b"], want["az-b"])
+			t.Errorf("collected %v, want %v as from the clients", got["az-b"], want["az-b"])
 		}
 	})
 }
@@ -270,13 +270,12 @@ func used(t *testing.T, region *api.CloudRegion, zone, resource string) int64 {
 }
 
 func asProblem(err error, problem **api.Problem) bool {
-	p, ok := err.(*api.Problem) //nolint:errorlint // the client returns it as it is
+	p, ok := err.(*api.Problem) //nolint:errorlint // the client returns it unwrapped
 	*problem = p
 	return ok
 }
 
-// killHost ends a compute service as a power cut would. Its script starts it again
-// otherwise, so all of its session goes.
+// killHost kills a compute service like a power cut. Its script would restart it, so the whole session is killed.
 func killHost(t *testing.T, name string) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(openStackState(t), "run", "nova-compute-"+name+".pid"))
@@ -292,8 +291,7 @@ func killHost(t *testing.T, name string) {
 	}
 }
 
-// testPushFromOpenStack collects the same cloud apart from the server, and looks
-// at the wire between the two.
+// testPushFromOpenStack collects the same cloud outside the server, and observes the connection between the two.
 func testPushFromOpenStack(t *testing.T, p *process) {
 	put(p, &api.Cloud{Metadata: api.Metadata{Name: "pushed"}, Spec: api.CloudSpec{OpenStack: &api.OpenStackSpec{AuthURL: authURL}}})
 	var mu sync.Mutex
@@ -314,7 +312,7 @@ func testPushFromOpenStack(t *testing.T, p *process) {
 		if err := json.Unmarshal(data, &report); err != nil {
 			t.Errorf("pushed %s: %v", data, err)
 		}
-		// Without figures the collector only asks whether the server still has them.
+		// Without changes, the collector only asks whether the server still has the amounts.
 		if len(report.Regions) > 0 || report.Full || report.Error != "" {
 			mu.Lock()
 			pushes = append(pushes, report)
@@ -335,21 +333,21 @@ func testPushFromOpenStack(t *testing.T, p *process) {
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		if err := cmd.Wait(); err != nil {
-			t.Errorf("the collector ended with %v:\n%s", err, output.Tail())
+			t.Errorf("the collector exited with %v:\n%s", err, output.Tail())
 		}
 	})
 	eventually.True(t, "a first push", func() bool { return len(seen()) > 0 })
 	pushed := api.Key{Kind: api.KindCloud, Name: "pushed"}
-	eventually.True(t, "the same figures as the server collects itself", func() bool {
+	eventually.True(t, "the same capacity as the server collects itself", func() bool {
 		a, b := get[*api.Cloud](p, pushed).Status.Region("RegionOne"), get[*api.Cloud](p, realCloud).Status.Region("RegionOne")
 		return a != nil && b != nil && reflect.DeepEqual(zoneFigures(t, a), zoneFigures(t, b))
 	})
 	if first := seen()[0]; !first.Full || len(first.Regions) != 1 || len(first.Regions[0].Zones) != 3 {
-		t.Errorf("the first push is %+v", first)
+		t.Errorf("unexpected first push %+v", first)
 	}
-	// Until then what was there before may still become known.
+	// Until then, earlier changes may still arrive.
 	quiet := len(seen())
-	time.Sleep(3 * time.Second) //nolint:forbidigo // nothing shows that there is no more to come
+	time.Sleep(3 * time.Second) //nolint:forbidigo // nothing shows that no more arrives
 	for quiet != len(seen()) {
 		quiet = len(seen())
 		time.Sleep(3 * time.Second) //nolint:forbidigo // as above
@@ -364,7 +362,7 @@ func testPushFromOpenStack(t *testing.T, p *process) {
 				zones = append(zones, fmt.Sprint(r.Name, "/", zone.Name))
 			}
 			if r.Flavors != nil || r.VolumeTypes != nil {
-				t.Errorf("flavors or volume types are pushed although they did not change: %+v", r)
+				t.Errorf("flavors or volume types were pushed without a change: %+v", r)
 			}
 		}
 		if report.Full || !slices.Equal(zones, []string{"RegionOne/az-a"}) {
@@ -373,7 +371,7 @@ func testPushFromOpenStack(t *testing.T, p *process) {
 	}
 	var problem *api.Problem
 	if _, err := p.client.ReportCloud(context.Background(), "real", api.CloudReport{Collector: "c", Sequence: 1, Full: true}); !asProblem(err, &problem) || problem.Status != http.StatusUnprocessableEntity {
-		t.Errorf("a push for a cloud that the server collects itself: %v", err)
+		t.Errorf("push for a cloud that the server collects itself: %v", err)
 	}
 	if err := p.client.Delete(context.Background(), pushed); err != nil {
 		t.Error(err)

@@ -21,17 +21,16 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 )
 
-// serverBinary is the server as it is released: SCHEDULER_TEST_SERVER names one that
-// has been built, by make.
+// serverBinary is the released server: SCHEDULER_TEST_SERVER can name one that make has built.
 var serverBinary = os.Getenv("SCHEDULER_TEST_SERVER")
 
 func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
 
 func buildAndRun(m *testing.M) int {
-	// What the developer has set for a server of their own.
+	// Remove settings of a server on the developer's machine.
 	for _, variable := range os.Environ() {
 		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "SCHEDULER_") && !strings.HasPrefix(name, "SCHEDULER_TESTBED") {
-			_ = os.Unsetenv(name) // the name is a valid one
+			_ = os.Unsetenv(name) // the name is valid
 		}
 	}
 	dir, err := os.MkdirTemp("", "scheduler-integration-")
@@ -51,14 +50,14 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// process is a server of its own.
+// process is a server in a separate process.
 type process struct {
 	t      testing.TB
 	cmd    *exec.Cmd
 	url    string
 	client *client.Client
 	stderr *logtest.Buffer
-	exited chan struct{} // closed when the process has ended
+	exited chan struct{} // closed when the process has exited
 }
 
 // startServer starts a server on a data directory and waits until it is ready.
@@ -67,7 +66,7 @@ func startServer(t testing.TB, dataDir string, args ...string) *process {
 	return startCommand(t, append([]string{serverBinary, "serve", "--data-dir", dataDir, "--listen", "127.0.0.1:0"}, args...)...)
 }
 
-// startCommand starts a server by a command and waits until it is ready.
+// startCommand starts a server with a command and waits until it is ready.
 func startCommand(t testing.TB, command ...string) *process {
 	t.Helper()
 	p := &process{t: t, stderr: &logtest.Buffer{}, exited: make(chan struct{})}
@@ -102,7 +101,7 @@ func startCommand(t testing.TB, command ...string) *process {
 	return p
 }
 
-// kill ends the process as a power cut would.
+// kill ends the process like a power cut.
 func (p *process) kill() {
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		p.t.Error(err)
@@ -145,7 +144,7 @@ func get[T api.Object](p *process, key api.Key) T {
 	return object.(T)
 }
 
-// objects are all objects by key.
+// objects returns all objects by key.
 func (p *process) objects() map[api.Key]api.Object {
 	p.t.Helper()
 	out := map[api.Key]api.Object{}

@@ -23,8 +23,7 @@ const (
 	soakTime     = 40 * time.Second
 )
 
-// pushed is what an agent writes: a score that is valid for one period and a
-// half.
+// pushed returns what an agent writes: a score that is valid for one and a half periods.
 func pushed(cluster string, value int64) *api.PlacementScore {
 	until := time.Now().UTC().Add(agentPeriod * 3 / 2).Truncate(time.Second)
 	return &api.PlacementScore{
@@ -33,7 +32,7 @@ func pushed(cluster string, value int64) *api.PlacementScore {
 	}
 }
 
-// rankedPlacement asks for the clusters of a group with the highest scores.
+// rankedPlacement returns a placement on the clusters of a group with the highest scores.
 func rankedPlacement(name, group string, wanted int64, mode api.PrioritizerMode) *api.Placement {
 	p := placement(name, group)
 	p.Spec.RescheduleAfter, p.Spec.Metrics = "", nil
@@ -45,10 +44,9 @@ func rankedPlacement(name, group string, wanted int64, mode api.PrioritizerMode)
 	return p
 }
 
-// TestTenThousandAgents has the agents of ten thousand clusters push a score each
-// minute, with 300 placements that rank by it, some by an expression alone. All
-// the time decisions must follow within a second, and memory must not grow.
-// SCHEDULER_TESTBED_SOAK makes it longer than continuous integration does.
+// TestTenThousandAgents has the agents of ten thousand clusters push a score each minute, with 300 placements that rank
+// by it, some only in an expression. Decisions must always follow within a second, and memory must not grow.
+// SCHEDULER_TESTBED_SOAK makes the test longer than in continuous integration.
 func TestTenThousandAgents(t *testing.T) {
 	soak := soakTime
 	if text := os.Getenv("SCHEDULER_TESTBED_SOAK"); text != "" {
@@ -81,8 +79,7 @@ func TestTenThousandAgents(t *testing.T) {
 	put(p, pushed("left", -50))
 	moved := watchDecision(ctx, t, p, "watched")
 
-	// Every agent pushes once as fast as the server takes it, so that all that
-	// will be in memory is there.
+	// Every agent pushes once, as fast as the server accepts it, so that everything is in memory.
 	var next, failed atomic.Int64
 	push := func() {
 		i := next.Add(1) - 1
@@ -102,7 +99,7 @@ func TestTenThousandAgents(t *testing.T) {
 	working.Wait()
 	t.Logf("%d agents pushed once in %s: %.0f/s", agents, time.Since(began).Round(time.Millisecond), float64(next.Load())/time.Since(began).Seconds())
 
-	// From now on at the pace of the agents.
+	// From now on at the agents' pace.
 	pace := make(chan struct{}, agents)
 	for range agentWorkers {
 		working.Go(func() {
@@ -159,19 +156,19 @@ func TestTenThousandAgents(t *testing.T) {
 	if n := failed.Load(); n > 0 {
 		t.Errorf("%d pushes failed", n)
 	}
-	// How long a plain answer takes says how busy the machine is.
+	// The time of a plain request shows how busy the machine is.
 	if busy := answered[len(answered)*99/100]; p99 > time.Second+10*busy {
-		t.Errorf("decisions followed within %s (p99), want a second; a plain answer took %s", p99, busy)
+		t.Errorf("p99 of decisions %s, want a second; a plain request took %s", p99, busy)
 	}
 	if behind > 2*agents/60 {
-		t.Errorf("%d pushes had to wait: the pace is not sustained", behind)
+		t.Errorf("%d pushes had to wait: the rate is not sustained", behind)
 	}
 	if grown > 1.25*memory {
 		t.Errorf("memory grew from %.0f to %.0f MiB", memory/(1<<20), grown/(1<<20))
 	}
 }
 
-// watchDecision gives every cluster that a placement with one cluster moves to.
+// watchDecision delivers every cluster to which a placement with one cluster moves.
 func watchDecision(ctx context.Context, t testing.TB, p *process, name string) <-chan string {
 	t.Helper()
 	moved := make(chan string, 64)
@@ -191,7 +188,7 @@ func watchDecision(ctx context.Context, t testing.TB, p *process, name string) <
 			}
 		}
 	}()
-	// The watch shows what there is when it opens only as changes: one is made.
+	// An open watch shows only changes, so one is made.
 	for {
 		put(p, rankedPlacement("opens-the-watch", "nowhere", time.Now().UnixNano()%1000, api.ModeExact))
 		select {

@@ -25,10 +25,10 @@ func TestSecondServerExitsAndNamesTheOwner(t *testing.T) {
 		t.Fatalf("the second server ended with %v:\n%s", err, out)
 	}
 	if want := fmt.Sprintf("the data directory %s is in use by process %d", dir, first.cmd.Process.Pid); !strings.Contains(string(out), want) {
-		t.Fatalf("it said:\n%s\nwant: %s", out, want)
+		t.Fatalf("got:\n%s\nwant: %s", out, want)
 	}
 	if took > eventually.Limit {
-		t.Fatalf("it took %s", took)
+		t.Fatalf("the exit took %s", took)
 	}
 	t.Logf("exited after %s", took)
 	first.stop()

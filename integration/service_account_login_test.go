@@ -18,7 +18,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/workloadidentity"
 )
 
-// serviceAccountToken is a token as a pod has it in a projected volume.
+// serviceAccountToken returns a token like that in a pod's projected volume.
 func (c *control) serviceAccountToken(name, audience string) string {
 	c.t.Helper()
 	body := fmt.Sprintf(`{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": [%q], "expirationSeconds": 600}}`, audience)
@@ -38,8 +38,8 @@ func (c *control) serviceAccountToken(name, audience string) string {
 	return request.Status.Token
 }
 
-// Pods of a real Kubernetes log in by their service accounts: agents report with it, and
-// others may do what their binding says, or nothing.
+// Pods of a real Kubernetes log in with their service accounts: agents report, and others may do what their binding
+// allows, or nothing.
 func TestServiceAccountsLogIn(t *testing.T) {
 	c := startControl(t)
 	for _, name := range []string{"agent", "reader", "stranger", "scheduler-server"} {
@@ -53,7 +53,7 @@ func TestServiceAccountsLogIn(t *testing.T) {
 		}
 		return path
 	}
-	// The keys are for those who have a token of the API server itself.
+	// The API server only returns its keys to clients with a token of its own.
 	configuration := fmt.Sprintf(`
 auth:
   jwt:
@@ -102,7 +102,7 @@ auth:
 		wantError(t, test.account+" for "+test.audience+" reports", err, test.heartbeat)
 	}
 	if log := p.stderr.String(); !strings.Contains(log, "kubernetes:system:serviceaccount:default:agent") {
-		t.Error("the log does not name who made the requests")
+		t.Error("the log does not name the service account of the requests")
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// TestStopIsOrderly stops a server that has waiters and a write under way.
+// TestStopIsOrderly stops a server with waiting requests and a write in progress.
 func TestStopIsOrderly(t *testing.T) {
 	t.Parallel()
 	p := startServer(t, t.TempDir(), "--drain-time", "1h") // longer than stop waits
@@ -32,7 +32,7 @@ func TestStopIsOrderly(t *testing.T) {
 		_, err := p.client.GetNewer(context.Background(), placementKey("web"), web.Metadata.ResourceVersion, time.Minute)
 		ended <- err
 	}()
-	eventually.True(t, "the poll is there", func() bool { return p.figure(t, "scheduler_http_requests_in_flight") > requests })
+	eventually.True(t, "the long poll is waiting", func() bool { return p.figure(t, "scheduler_http_requests_in_flight") > requests })
 	go func() {
 		for _, err := range p.client.Watch(context.Background(), "", api.KindPlacement) {
 			if err != nil {
@@ -41,18 +41,18 @@ func TestStopIsOrderly(t *testing.T) {
 			}
 		}
 	}()
-	eventually.True(t, "the watch is there", func() bool { return p.figure(t, "scheduler_http_watchers") > 0 })
+	eventually.True(t, "the watch is open", func() bool { return p.figure(t, "scheduler_http_watchers") > 0 })
 	p.stop()
 	for range 2 {
 		var problem *api.Problem
 		var unreachable *client.UnreachableError
 		if err := <-ended; err != nil && !errors.As(err, &problem) && !errors.As(err, &unreachable) {
-			t.Errorf("a waiter got %v", err)
+			t.Errorf("a waiting request got %v", err)
 		}
 	}
 }
 
-// TestSecondSignalEndsAtOnce stops a server that a slow client holds up.
+// TestSecondSignalEndsAtOnce stops a server that a slow client delays.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	p := startServer(t, t.TempDir(), "--drain-time", "1h")
@@ -71,7 +71,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	if _, err := slow.Write([]byte(`{"kind":`)); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "the request is under way", func() bool { return p.figure(t, "scheduler_http_requests_in_flight") > requests })
+	eventually.True(t, "the request is in progress", func() bool { return p.figure(t, "scheduler_http_requests_in_flight") > requests })
 	signal := func() {
 		if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			t.Fatal(err)
@@ -88,13 +88,13 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	if !p.alive() {
 		t.Fatal("the server did not wait for the request")
 	}
-	// The listener is closed a moment before the next signal has its usual effect.
-	eventually.True(t, "the server has ended", func() bool {
+	// The listener is closed shortly before the next signal has its usual effect.
+	eventually.True(t, "the server has exited", func() bool {
 		signal()
 		return !p.alive()
 	})
 	if p.cmd.ProcessState.ExitCode() == 0 {
-		t.Error("it ended as if all was well")
+		t.Error("exit code 0 after a second signal, want another one")
 	}
 }
 

@@ -17,9 +17,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// TestWatchersThatDoNotRead writes large objects while many clients watch and read
-// nothing: that must cost little more than without them, and nothing once they are
-// gone.
+// TestWatchersThatDoNotRead writes large objects while many clients watch and read nothing. This must cost little more
+// than without them, and nothing once they are gone.
 func TestWatchersThatDoNotRead(t *testing.T) {
 	t.Parallel()
 	const watchers, writes = 250, 100
@@ -41,7 +40,7 @@ func TestWatchersThatDoNotRead(t *testing.T) {
 		}
 		return p.cpu() - began
 	}
-	write() // whatever is made once is made now
+	write() // allocate everything that is cached once
 	without := write()
 	before := p.resident()
 
@@ -76,22 +75,22 @@ func TestWatchersThatDoNotRead(t *testing.T) {
 		if after <= 1.1*before || took > eventually.Limit {
 			break
 		}
-		time.Sleep(time.Second) //nolint:forbidigo // a server at rest gives memory back
+		time.Sleep(time.Second) //nolint:forbidigo // an idle server returns memory
 	}
 	t.Logf("%d writes cost %s without and %s with %d watchers; resident memory %.0f MiB before, %.0f with them, %.0f MiB %s after they left",
 		writes, without, with, watchers, before/(1<<20), during/(1<<20), after/(1<<20), took.Round(time.Second))
-	if with > 2*without+time.Second { // the second is for accepting them and ending them
-		t.Errorf("%d watchers that do not read cost %s of CPU time, the writes alone %s", watchers, with-without, without)
+	if with > 2*without+time.Second { // the second is for accepting and closing them
+		t.Errorf("%d watches that are not read cost %s of CPU time, the writes alone %s", watchers, with-without, without)
 	}
 	if after > 1.1*before {
-		t.Errorf("%.0f MiB are kept of what %d watchers took", (after-before)/(1<<20), watchers)
+		t.Errorf("%.0f MiB of the memory for %d watches were not released", (after-before)/(1<<20), watchers)
 	}
 }
 
-// cpu is the time that the process has computed.
+// cpu returns the CPU time of the process.
 func (p *process) cpu() time.Duration {
 	p.t.Helper()
-	const user, system, perSecond = 11, 12, 100 // fields after the name, and the clock they count in
+	const user, system, perSecond = 11, 12, 100 // fields after the name, and their unit
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {
 		p.t.Fatal(err)
@@ -108,15 +107,14 @@ func (p *process) cpu() time.Duration {
 	return time.Duration(ticks) * time.Second / perSecond
 }
 
-// resident is how much memory the process has of its own, in bytes: without the
-// pages of the store's file, which are the system's to keep.
+// resident returns the process's own memory in bytes, without the pages of the store's file, which belong to the
+// system's cache.
 func (p *process) resident() float64 {
 	p.t.Helper()
 	return p.memory("RssAnon")
 }
 
-// memory is a figure that the system keeps of the memory of the process, in bytes, such
-// as VmHWM, the most that was ever resident, or RssFile.
+// memory returns a memory statistic of the process in bytes, such as VmHWM, the maximum resident memory, or RssFile.
 func (p *process) memory(name string) float64 {
 	p.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
@@ -132,6 +130,6 @@ func (p *process) memory(name string) float64 {
 			return kib * 1024
 		}
 	}
-	p.t.Fatal("the system does not say how much memory the process has")
+	p.t.Fatal("the memory of the process is unknown")
 	return 0
 }

@@ -40,9 +40,8 @@ func duplicatedClass(c int) bool   { return c >= 11 && c <= 13 }
 func aggregatedClass(c int) bool   { return c >= 5 && c <= 7 }
 func staticWeightClass(c int) bool { return c >= 8 && c <= 10 }
 
-// target is a cluster of one of ten regions with room for some hundred replicas.
-// Those of the first region have a tenth, so that workloads have to look
-// elsewhere.
+// target returns a cluster in one of ten regions, with capacity for some hundred replicas. Those in the first region
+// have a tenth of that, so that workloads must go elsewhere.
 func target(i int) *api.Cluster {
 	c := &api.Cluster{
 		Metadata: api.Metadata{Name: targetName(i), Labels: map[string]string{"tier": []string{"gold", "silver", "bronze"}[i%3]}},
@@ -57,7 +56,7 @@ func target(i int) *api.Cluster {
 	return c
 }
 
-// policyOfClass is the policy of one team for the workloads of one class.
+// policyOfClass returns a team's policy for the workloads of one class.
 func policyOfClass(team, class int) *api.PropagationPolicy {
 	first := team*classesOfTeam + class
 	regions := func(of ...int) api.ClusterAffinity {
@@ -109,7 +108,7 @@ func policyOfClass(team, class int) *api.PropagationPolicy {
 	return p
 }
 
-// workloadOf is one of many workloads, some replicas of a quarter of a CPU each.
+// workloadOf returns one of many workloads, with some replicas of a quarter of a CPU each.
 func workloadOf(i int) *api.Workload {
 	class := classOfWorkload(i)
 	replicas := int64(2 + i*7%8)
@@ -125,8 +124,7 @@ func workloadOf(i int) *api.Workload {
 	}
 }
 
-// propagated is a fleet with its policies, as the tests know them without asking
-// the server.
+// propagated is a fleet with its policies, as the tests know it without asking the server.
 type propagated struct {
 	clusters map[string]*api.Cluster
 	policies map[string]*api.PropagationPolicy
@@ -152,7 +150,7 @@ func (f *propagated) load(t testing.TB, dir string, change func(c *api.Cluster))
 	}
 }
 
-// milli is an amount in thousandths.
+// milli returns an amount in thousandths.
 func milli(t testing.TB, q api.Quantity) int64 {
 	t.Helper()
 	v, err := q.Milli()
@@ -162,12 +160,11 @@ func milli(t testing.TB, q api.Quantity) int64 {
 	return v
 }
 
-// check looks at every binding: whether it is what its policy asks for, and
-// whether all of them fit into the clusters.
+// check checks that every binding satisfies its policy, and that all of them together fit on the clusters.
 func (f *propagated) check(t testing.TB, workloads map[string]*api.Workload) {
 	t.Helper()
 	if len(workloads) != manyWorkloads {
-		t.Errorf("there are %d workloads, want %d", len(workloads), manyWorkloads)
+		t.Errorf("%d workloads, want %d", len(workloads), manyWorkloads)
 	}
 	used := map[string]map[string]int64{}
 	groups, wrong := map[string]int{}, 0
@@ -199,14 +196,14 @@ func (f *propagated) check(t testing.TB, workloads map[string]*api.Workload) {
 	for name, amounts := range used {
 		for resource, amount := range amounts {
 			if room := milli(t, f.clusters[name].Spec.Allocatable[resource]); amount > room {
-				t.Errorf("cluster %s: %d thousandths of %s are used, it has %d", name, amount, resource, room)
+				t.Errorf("cluster %s: %d thousandths of %s in use, but it has %d", name, amount, resource, room)
 			}
 		}
 	}
 	t.Logf("workloads by affinity group: %v", groups)
 }
 
-// problem says what is wrong with a binding, "" for nothing.
+// problem returns what is wrong with a binding, or "".
 func (f *propagated) problem(w *api.Workload) string {
 	s := &w.Status
 	if c := api.FindCondition(s.Conditions, api.ConditionScheduled); c == nil || c.Status != api.ConditionTrue {
@@ -259,7 +256,7 @@ func (f *propagated) problem(w *api.Workload) string {
 	return ""
 }
 
-// workloads are all workloads by namespace and name.
+// workloads returns all workloads by namespace and name.
 func (p *process) workloads() map[string]*api.Workload {
 	p.t.Helper()
 	out := map[string]*api.Workload{}
@@ -272,7 +269,7 @@ func (p *process) workloads() map[string]*api.Workload {
 	return out
 }
 
-// binding is what must not change by itself.
+// binding returns the part that must not change on its own.
 func binding(w *api.Workload) string {
 	text, err := json.Marshal([]any{w.Status.Clusters, w.Status.Policy, w.Status.ObservedAffinity, w.Status.DecisionRevision, w.Status.ScheduledAt, w.Status.Evictions})
 	if err != nil {
@@ -281,7 +278,7 @@ func binding(w *api.Workload) string {
 	return string(text)
 }
 
-// moves are the workloads whose bindings differ.
+// moves returns the workloads whose bindings differ.
 func moves(before, after map[string]*api.Workload) []string {
 	var out []string
 	for _, path := range slices.Sorted(maps.Keys(before)) {
@@ -292,17 +289,14 @@ func moves(before, after map[string]*api.Workload) []string {
 	return out
 }
 
-// TestTwentyThousandWorkloads has 64 clients create 20,000 workloads on a
-// thousand clusters, takes one cluster away, and ends the server as a power cut
-// would. Every workload must be bound as its policy asks for and within the
-// room there is, those that the lost cluster had must be elsewhere, and nothing
-// else may move. What it took is logged, and asserted nowhere;
-// with SCHEDULER_TESTBED_DEBUG_LISTEN set to an address the server serves profiles
-// there.
+// TestTwentyThousandWorkloads has 64 clients create 20,000 workloads on a thousand clusters, takes one cluster offline,
+// and kills the server. Every workload must be bound as its policy says and within the capacity, the replicas of the
+// lost cluster must be elsewhere, and nothing else may move. Time and memory are logged, but not checked. If
+// SCHEDULER_TESTBED_DEBUG_LISTEN is an address, the server serves profiles there.
 func TestTwentyThousandWorkloads(t *testing.T) {
 	probed := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer probed.Close()
-	lost := targetName(15) // one that policies of every sort use
+	lost := targetName(15) // policies of every kind use it
 	dir := t.TempDir()
 	fleet := &propagated{}
 	fleet.load(t, dir, func(c *api.Cluster) {
@@ -326,9 +320,9 @@ func TestTwentyThousandWorkloads(t *testing.T) {
 		p = startServer(t, dir, debugArgs()...)
 		took := time.Since(began)
 		if moved := moves(before, p.workloads()); len(moved) > 0 {
-			t.Errorf("%d workloads are not what they were when the server was killed, such as %s", len(moved), moved[0])
+			t.Errorf("%d workloads differ from before the kill, such as %s", len(moved), moved[0])
 		}
-		put(p, cluster("later", "none")) // the answer waits for the decisions that follow
+		put(p, cluster("later", "none")) // the response waits for the resulting decisions
 		if moved := moves(before, p.workloads()); len(moved) > 0 {
 			t.Errorf("%d workloads moved after the restart, such as %s", len(moved), moved[0])
 		}
@@ -389,8 +383,7 @@ func createWorkloads(t *testing.T, p *process, fleet *propagated) {
 		cpu, p.figure(t, "process_resident_memory_bytes")/(1<<20))
 }
 
-// loseCluster takes one cluster away, and follows on a watch how its workloads
-// leave it.
+// loseCluster takes one cluster offline, and watches how its workloads leave it.
 func loseCluster(t *testing.T, p *process, fleet *propagated, lost string, end func()) {
 	before := p.workloads()
 	on := func(w *api.Workload) bool { return slices.Contains(w.Status.Names(), lost) }
@@ -437,24 +430,23 @@ func loseCluster(t *testing.T, p *process, fleet *propagated, lost string, end f
 		i := slices.IndexFunc(w.Status.Evictions, func(e api.Eviction) bool { return e.Cluster == lost && e.Reason == api.EvictedClusterLost })
 		switch was := before[path]; {
 		case !on(was) && binding(was) != binding(w):
-			t.Errorf("workload %s was not on the lost cluster and moved: %s -> %s", path, binding(was), binding(w))
+			t.Errorf("workload %s moved although it was not on the lost cluster: %s -> %s", path, binding(was), binding(w))
 		case !on(was):
 		case on(w):
 			t.Errorf("workload %s is on the lost cluster again", path)
 		case i < 0:
-			t.Errorf("workload %s does not say that it is leaving %s: %s", path, lost, binding(w))
+			t.Errorf("workload %s has no eviction from %s: %s", path, lost, binding(w))
 		default:
 			at := slices.Index(was.Status.Names(), lost)
 			if had, leaving := was.Status.Clusters[at].Replicas, w.Status.Evictions[i].Replicas; had != leaving {
-				t.Errorf("workload %s had %d replicas on %s and leaves it with %d", path, had, lost, leaving)
+				t.Errorf("workload %s had %d replicas on %s, but evicts %d", path, had, lost, leaving)
 			}
 			kept(t, path, lost, was, w)
 		}
 	}
 }
 
-// kept demands that a workload that leaves a lost cluster has on its others at
-// least as much as before.
+// kept checks that a workload that leaves a lost cluster has at least as many replicas on its others as before.
 func kept(t *testing.T, path, lost string, was, is *api.Workload) {
 	t.Helper()
 	now := map[string]int64{}
@@ -462,22 +454,22 @@ func kept(t *testing.T, path, lost string, was, is *api.Workload) {
 		now[c.Name] = c.Replicas
 	}
 	if was.Status.ObservedAffinity != is.Status.ObservedAffinity {
-		return // the group had no room for it
+		return // the group had no capacity for it
 	}
 	for _, c := range was.Status.Clusters {
 		if c.Name != lost && now[c.Name] < c.Replicas {
-			t.Errorf("workload %s had %d replicas on %s, which is well, and has %d", path, c.Replicas, c.Name, now[c.Name])
+			t.Errorf("workload %s had %d replicas on %s, which is healthy, but has %d", path, c.Replicas, c.Name, now[c.Name])
 		}
 	}
 }
 
-// revision is the newest one.
+// revision returns the latest revision.
 func (p *process) revision(t testing.TB) string {
 	t.Helper()
 	return put(p, cluster("marks-the-revision", "none")).Metadata.ResourceVersion
 }
 
-// debugArgs have the server serve profiles where the developer wants them.
+// debugArgs returns the arguments for serving profiles where the developer wants them.
 func debugArgs() []string {
 	args := []string{"--log-level", "error"}
 	if address := os.Getenv("SCHEDULER_TESTBED_DEBUG_LISTEN"); address != "" {

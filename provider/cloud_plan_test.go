@@ -8,8 +8,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform/terraformtest"
 )
 
-// What is created on the chosen cloud, or in the chosen project, must not have to
-// be replaced for a change that the choice does not follow from.
+// Resources created on the chosen cloud or project must not be replaced because of a change that does not affect the
+// choice.
 func TestPlanKeepsTheChoice(t *testing.T) {
 	cluster := func(changes doc) doc {
 		s := doc{
@@ -30,29 +30,29 @@ func TestPlanKeepsTheChoice(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		resource string
-		config   doc // what differs from the state
+		config   doc // differences from the state
 		state    doc // nil = created
 		want     doc
 	}{
-		{"a cluster that is created", "scheduler_cluster", cluster(nil), nil, undecided},
-		{"a cluster as it was", "scheduler_cluster", nil, cluster(nil), doc{"cloud": "de"}},
+		{"a new cluster", "scheduler_cluster", cluster(nil), nil, undecided},
+		{"an unchanged cluster", "scheduler_cluster", nil, cluster(nil), doc{"cloud": "de"}},
 		{"labels", "scheduler_cluster", doc{"labels": doc{"a": "b"}}, cluster(nil), doc{"cloud": "de"}},
-		{"a kubeconfig that is sent", "scheduler_cluster", doc{"kubernetes": doc{}, "secrets_version": 1}, cluster(nil), doc{"cloud": "de"}},
+		{"a kubeconfig in the configuration", "scheduler_cluster", doc{"kubernetes": doc{}, "secrets_version": 1}, cluster(nil), doc{"cloud": "de"}},
 		{"a pause of a cluster without a cloud", "scheduler_cluster", doc{"paused": true}, cluster(doc{"cloud": nil}), doc{"cloud": nil}},
 		{"other constraints", "scheduler_cluster", doc{"cloud_constraints": doc{}}, cluster(nil), undecided},
 		{"no constraints", "scheduler_cluster", doc{"cloud_constraints": nil}, cluster(nil), undecided},
 		{"an owner", "scheduler_cluster", doc{"namespace": "shop"}, cluster(nil), undecided},
 		{"a zone", "scheduler_cluster", doc{"openstack": doc{"cloud": "c", "region": "r", "availability_zone": "z"}}, cluster(nil), undecided},
-		{"what has a default is there again", "scheduler_cluster", doc{"inherit_labels": nil}, cluster(nil), doc{"inherit_labels": false, "cloud": "de"}},
+		{"default restored", "scheduler_cluster", doc{"inherit_labels": nil}, cluster(nil), doc{"inherit_labels": false, "cloud": "de"}},
 
-		{"a Magnum cluster that is created", "scheduler_magnum_cluster", magnum(nil), nil, noProject},
-		{"a Magnum cluster as it was", "scheduler_magnum_cluster", nil, magnum(nil), chosen},
+		{"a new Magnum cluster", "scheduler_magnum_cluster", magnum(nil), nil, noProject},
+		{"an unchanged Magnum cluster", "scheduler_magnum_cluster", nil, magnum(nil), chosen},
 		{"labels of a Magnum cluster", "scheduler_magnum_cluster", doc{"labels": doc{"a": "b"}}, magnum(nil), chosen},
 		{"how long to wait", "scheduler_magnum_cluster", doc{"wait": doc{"for": "none"}}, magnum(nil), chosen},
 		{"a template", "scheduler_magnum_cluster", doc{"template_id": "t2"}, magnum(nil), noProject},
 		{"a constraint", "scheduler_magnum_cluster", doc{"label_constraints": list{"a is b"}}, magnum(nil), noProject},
 		{"metrics", "scheduler_magnum_cluster", doc{"metrics": list{doc{"name": "m"}}}, magnum(nil), noProject},
-		{"nothing was found, and nothing is asked anew", "scheduler_magnum_cluster", doc{"labels": doc{"a": "b"}},
+		{"not found, no new request", "scheduler_magnum_cluster", doc{"labels": doc{"a": "b"}},
 			magnum(doc{"project": nil, "project_id": nil, "selected_template_id": nil}), doc{"project": nil, "project_id": nil, "selected_template_id": nil}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -63,14 +63,14 @@ func TestPlanKeepsTheChoice(t *testing.T) {
 			}
 			maps.Copy(config, test.config)
 			for _, name := range []string{"cloud", "project", "project_id", "selected_template_id"} {
-				delete(config, name) // nobody writes a decision
+				delete(config, name) // computed, so not in the configuration
 			}
 			plansAs(t, typ, planOf(t, test.resource, terraformtest.ConfigValue(t, typ, config), test.state), test.want)
 		})
 	}
 }
 
-// Defaults that follow from what stands beside them are known in the plan.
+// Defaults that follow from other attributes are known in the plan.
 func TestPlanDependentDefaults(t *testing.T) {
 	influxdb := doc{"type": "influx", "influx": doc{"url": "http://i", "bucket": "b"}}
 	table := doc{"type": "static", "static": doc{}}
@@ -84,9 +84,9 @@ func TestPlanDependentDefaults(t *testing.T) {
 	}{
 		{"time for a table", "scheduler_metrics_provider", table, nil, "", doc{"timeout": "20s"}},
 		{"time for InfluxDB", "scheduler_metrics_provider", influxdb, nil, "", doc{"timeout": "10s"}},
-		{"InfluxDB in place of a table", "scheduler_metrics_provider", influxdb,
+		{"InfluxDB instead of a table", "scheduler_metrics_provider", influxdb,
 			doc{"name": "p", "type": "static", "static": doc{}, "interval": "15s", "timeout": "20s", "insecure_skip_verify": false}, "", doc{"timeout": "10s"}},
-		{"time for what is known after apply", "scheduler_metrics_provider", doc{}, nil, "type", doc{"timeout": unknown{}}},
+		{"time for a value known after apply", "scheduler_metrics_provider", doc{}, nil, "type", doc{"timeout": unknown{}}},
 		{"given time", "scheduler_metrics_provider", doc{"type": "influx", "timeout": "1m"}, nil, "", doc{"timeout": "1m"}},
 
 		{"domains of names", "scheduler_cloud", doc{"openstack": access(doc{"username": "u", "project_name": "p"})}, nil, "",
@@ -95,7 +95,7 @@ func TestPlanDependentDefaults(t *testing.T) {
 			doc{"openstack": openStackPlan(doc{"user_id": "u", "project_id": "p"})}},
 		{"a given domain", "scheduler_cloud", doc{"openstack": access(doc{"username": "u", "user_domain_name": "corp"})}, nil, "",
 			doc{"openstack": openStackPlan(doc{"username": "u", "user_domain_name": "corp"})}},
-		{"an ID in place of a name", "scheduler_cloud", doc{"openstack": access(doc{"user_id": "u"})},
+		{"an ID instead of a name", "scheduler_cloud", doc{"openstack": access(doc{"user_id": "u"})},
 			doc{"name": "x", "openstack": openStackPlan(doc{"username": "u", "user_domain_name": "Default"})}, "",
 			doc{"openstack": openStackPlan(doc{"user_id": "u"})}},
 	} {
@@ -112,7 +112,7 @@ func TestPlanDependentDefaults(t *testing.T) {
 	}
 }
 
-// openStackPlan is the access to an OpenStack with the defaults that it always has.
+// openStackPlan returns an OpenStack access with all of its constant defaults.
 func openStackPlan(more doc) doc {
 	plan := access(doc{"interval": string(api.DefaultCollectInterval), "timeout": string(api.DefaultCollectTimeout), "insecure_skip_verify": false, "password_stored": false, "application_credential_secret_stored": false})
 	maps.Copy(plan, more)

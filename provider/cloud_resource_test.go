@@ -20,7 +20,7 @@ const cloudAddress = "scheduler_cloud.de"
 
 var deCloud = api.Key{Kind: api.KindCloud, Name: "de"}
 
-// fullCloud is an OpenStack that nobody answers for.
+// fullCloud is an OpenStack that does not respond.
 const fullCloud = `
 	resource "scheduler_cloud" "de" {
 	  name      = "de"
@@ -84,7 +84,7 @@ func TestAccCloudLifecycle(t *testing.T) {
 					statecheck.ExpectKnownValue(cloudAddress, access.AtMapKey("interval"), knownvalue.StringExact(string(api.DefaultCollectInterval))),
 				},
 			},
-			{ // everything optional goes
+			{ // all optional attributes are removed
 				Config: bare,
 				ConfigPlanChecks: resource.ConfigPlanChecks{
 					PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(cloudAddress, plancheck.ResourceActionUpdate)},
@@ -135,8 +135,7 @@ func TestAccCloudDrift(t *testing.T) {
 	})
 }
 
-// The credentials of every kind reach the server, and no state; a new version
-// sends them again.
+// The credentials of every kind reach the server and are not in the state; a new version sends them again.
 func TestAccOpenStackSecrets(t *testing.T) {
 	f := newFleet(t)
 	noSecret := func(s *terraform.State) error {
@@ -200,16 +199,16 @@ func TestAccOpenStackSecrets(t *testing.T) {
 				Check:            resource.ComposeTestCheckFunc(noSecret, changed(true, keys...)),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 			},
-			{ // Terraform cannot see that the secrets changed
+			{ // Terraform cannot see that the secrets have changed
 				Config:           configuration("the second secret", 1),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: emptyPlan()},
 				Check:            changed(false, keys...),
 			},
-			{ // the version says so
+			{ // the new version shows it
 				Config: configuration("the second secret", 2),
 				Check:  resource.ComposeTestCheckFunc(noSecret, changed(true, keys...)),
 			},
-			{ // the same secrets once more change nothing on the server: it had them
+			{ // sending the same secrets again changes nothing on the server
 				Config: configuration("the second secret", 3),
 				Check:  changed(false, keys...),
 			},
@@ -217,7 +216,7 @@ func TestAccOpenStackSecrets(t *testing.T) {
 	})
 }
 
-// What is wrong is refused by the plan, and says what would be right.
+// Invalid input fails the plan, and the error says what would be valid.
 func TestAccOpenStackBadInput(t *testing.T) {
 	f := newFleet(t)
 	cloud := func(access string) string {
@@ -254,7 +253,7 @@ func TestAccOpenStackBadInput(t *testing.T) {
 	}
 }
 
-// The figures of a cloud that a collector pushes, as the data source shows them.
+// The data source shows the amounts that a collector has pushed.
 func TestAccCloudDataSource(t *testing.T) {
 	f := newFleet(t)
 	f.put(&api.Cloud{Metadata: api.Metadata{Name: "de", Labels: map[string]string{"location": "DE"}}})
@@ -263,7 +262,7 @@ func TestAccCloudDataSource(t *testing.T) {
 		"az2": {api.ResourceCPU: "4", api.ResourceMemory: "8192Mi", "storage/ssd": "100Gi"},
 	})
 	cloud := "data.scheduler_cloud.de"
-	// Paths share what they have in common, so each is made anew.
+	// Paths share their common prefix, so each is built separately.
 	region := func() tfjsonpath.Path { return tfjsonpath.New("status").AtMapKey("regions").AtSliceIndex(0) }
 	zone := func() tfjsonpath.Path { return region().AtMapKey("zones").AtSliceIndex(1) }
 	resource.Test(t, resource.TestCase{
@@ -290,8 +289,8 @@ func TestAccCloudDataSource(t *testing.T) {
 	})
 }
 
-// pushZones pushes what the zones of a region have, all of it available, with
-// flavors "small" (2 processors, 4 GiB) and "large" (8, 16 GiB).
+// pushZones pushes the resources of a region's zones, all of them available, with the flavors "small" (2 CPUs, 4 GiB)
+// and "large" (8 CPUs, 16 GiB).
 func (f *fleet) pushZones(cloud, region string, zones map[string]api.Quantities) {
 	f.t.Helper()
 	report := api.CloudRegionReport{

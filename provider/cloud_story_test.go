@@ -9,9 +9,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// The stories about clouds, each as the example that teaches it.
+// The stories about clouds, each tested with its example.
 
-// kubeconfigOfNobody is a kubeconfig of a cluster that does not answer.
+// kubeconfigOfNobody is the kubeconfig of a cluster that does not respond.
 const kubeconfigOfNobody = `
 current-context: c
 contexts: [{name: c, context: {cluster: c, user: u}}]
@@ -19,8 +19,8 @@ clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
 users: [{name: u, user: {token: t}}]
 `
 
-// A Kubernetes cluster is asked for, the server says on which cloud, another
-// configuration creates it there, and its kubeconfig comes back.
+// A Kubernetes cluster is requested, the server chooses a cloud, another configuration creates the cluster there, and
+// its kubeconfig is passed back.
 func TestAccStoryClusterOnCloud(t *testing.T) {
 	f, create := story(t, "cluster-on-cloud")
 	request := create
@@ -46,7 +46,7 @@ func TestAccStoryClusterOnCloud(t *testing.T) {
 		variables["kubeconfig"], variables["kubeconfig_version"] = config.StringVariable(kubeconfigOfNobody), config.IntegerVariable(1)
 		return variables
 	}
-	// The other configuration, applied between two steps of this one.
+	// The other configuration is applied between two steps of this one.
 	apply := func(cloud string) {
 		resource.Test(t, resource.TestCase{Steps: []resource.TestStep{
 			then(create, nil, nil, on(cloud)),
@@ -60,20 +60,20 @@ func TestAccStoryClusterOnCloud(t *testing.T) {
 	}
 	resource.Test(t, resource.TestCase{
 		Steps: []resource.TestStep{
-			// zurich is cheaper, and not in the EU.
+			// zurich is cheaper, but not in the EU.
 			then(request, nil, clouds(0.31, true), chosen("paris")),
-			// The cloud is gone before there is a cluster.
+			// The cloud disappears before the cluster exists.
 			then(request, moved, clouds(0.31, false), chosen("berlin")),
-			// The cluster is there, and its kubeconfig comes back.
+			// The cluster exists, and its kubeconfig is passed back.
 			then(request, func() { apply("berlin") }, back(clouds(0.31, false)), chosen("berlin")),
-			// A better cloud, a dear one: what is there stays there.
+			// A better cloud appears, and the present one becomes expensive: the cluster stays.
 			then(request, func() { f.inherits("shop", "location", "DE") }, back(clouds(0.45, true)), chosen("berlin")),
 			{ProtoV6ProviderFactories: request.ProtoV6ProviderFactories, ConfigFile: request.ConfigFile, Destroy: true},
 		},
 	})
 }
 
-// inherits checks a label that a cluster has from its cloud.
+// inherits checks a label that a cluster inherits from its cloud.
 func (f *fleet) inherits(cluster, label, want string) {
 	f.t.Helper()
 	object, err := f.client.Get(f.ctx(), api.Key{Kind: api.KindCluster, Name: cluster})
@@ -85,8 +85,8 @@ func (f *fleet) inherits(cluster, label, want string) {
 	}
 }
 
-// Magnum clusters go where most of the quota is left, with the templates of the
-// projects or their own; the projects are those of a variable, or of an OpenStack.
+// Magnum clusters go to the project with the most free quota, with the project's template or their own. The projects
+// come from a variable or an OpenStack.
 func TestAccStoryMagnumProjects(t *testing.T) {
 	f, step := story(t, "magnum-projects")
 	f.put(&api.Cloud{Metadata: api.Metadata{Name: "de"}, Spec: api.CloudSpec{OpenStack: openStack(t)}})
@@ -101,7 +101,7 @@ func TestAccStoryMagnumProjects(t *testing.T) {
 			"template": config.StringVariable(template), "free": config.FloatVariable(free),
 		})
 	}
-	// The other project has more room now: a cluster is not moved.
+	// The other project now has more free quota: the cluster is not moved.
 	later := config.Variables{"projects": config.MapVariable(map[string]config.Variable{
 		"web": project("1f0a", "DE", "k8s-1.34", 0.2), "batch": project("2f0b", "DE", "k8s-1.34-gpu", 0.9), "lab": project("3f0c", "FR", "k8s-1.34", 0.9),
 	})}
@@ -121,8 +121,8 @@ func TestAccStoryMagnumProjects(t *testing.T) {
 	})
 }
 
-// Machines are placed on the zones of an OpenStack, by the figures that a collector
-// pushes: the best zone is filled first, with the flavor that it has room for.
+// Machines are placed on the zones of an OpenStack by the amounts that a collector pushes: the best zone is filled
+// first, with the flavor that fits.
 func TestAccStoryOpenStackZones(t *testing.T) {
 	f, step := story(t, "openstack-zones")
 	replicas := func(n int) config.Variables { return config.Variables{"replicas": config.IntegerVariable(n)} }
@@ -138,7 +138,7 @@ func TestAccStoryOpenStackZones(t *testing.T) {
 	render := api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: "render"}
 	figures := func() {
 		f.pushZones("de", "RegionOne", map[string]api.Quantities{
-			// Three large machines; three small ones.
+			// Capacity for three large machines, and for three small ones.
 			"az1": {api.ResourceCPU: "26", api.ResourceMemory: "65536Mi", "storage/ssd": "500Gi"},
 			"az2": {api.ResourceCPU: "6", api.ResourceMemory: "16384Mi", "storage/ssd": "500Gi"},
 		})
@@ -146,8 +146,8 @@ func TestAccStoryOpenStackZones(t *testing.T) {
 	}
 	resource.Test(t, resource.TestCase{
 		Steps: []resource.TestStep{
-			// No figures, no machines: neither from an OpenStack that has no hosts, nor from a
-			// collector that has not come yet.
+			// Without amounts there are no machines, whether the OpenStack has no hosts or the collector has not pushed
+			// yet.
 			then(step, nil, live, machines(nil, nil)),
 			then(step, nil, replicas(3), machines(nil, nil)),
 			then(step, figures, replicas(3), machines(counts{"regionone-az1": 3}, map[string]string{"regionone-az1": "large"})),
@@ -157,14 +157,14 @@ func TestAccStoryOpenStackZones(t *testing.T) {
 	})
 }
 
-// The load of racks rates clusters; without an InfluxDB it is that of a variable.
+// Clusters are rated by the load of racks. Without an InfluxDB, the load comes from a variable.
 func TestAccStoryInfluxDBMetrics(t *testing.T) {
 	_, step := story(t, "influxdb-metrics")
 	gone := config.Variables{"influx_url": config.StringVariable("http://127.0.0.1:1"), "influx_token": config.StringVariable("secret")}
 	resource.Test(t, resource.TestCase{
 		Steps: []resource.TestStep{
 			then(step, nil, nil, map[string]knownvalue.Check{"web_runs_on": names("oslo")}),
-			then(step, nil, gone, nil), // an InfluxDB that does not answer keeps no apply from its end
+			then(step, nil, gone, nil), // an InfluxDB that does not respond must not make the apply wait
 			{ProtoV6ProviderFactories: step.ProtoV6ProviderFactories, ConfigFile: step.ConfigFile, Destroy: true},
 		},
 	})

@@ -17,8 +17,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// green rates things of a name by a static metric "green" from 0 to 10 in the
-// namespace of that name.
+// green adds static metrics "green" from 0 to 10, each in the namespace of the thing that it rates.
 func (f *fleet) green(values map[string]float64) {
 	f.t.Helper()
 	for name, value := range values {
@@ -31,7 +30,7 @@ func (f *fleet) green(values map[string]float64) {
 	}
 }
 
-// clouds adds clouds de and fr of the shop, which a static metric rates: de 0.2, fr 0.8.
+// clouds adds the clouds de and fr in the namespace shop, rated by a static metric: de 0.2, fr 0.8.
 func (f *fleet) clouds() {
 	f.t.Helper()
 	f.green(map[string]float64{"de": 2, "fr": 8})
@@ -43,7 +42,7 @@ func (f *fleet) clouds() {
 	}
 }
 
-// untilChosen waits for a choice, of a cloud or a project, that is one of these.
+// untilChosen waits until the chosen cloud or project is one of the names.
 func (f *fleet) untilChosen(key api.Key, names ...string) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.ctx(), eventually.Limit)
@@ -65,12 +64,12 @@ func (f *fleet) untilChosen(key api.Key, names ...string) {
 	f.t.Fatalf("%s is not on one of %v: %v", key, names, err)
 }
 
-// wanted is a cluster "east" of the shop that is to be created, with attributes.
+// wanted returns a cluster "east" in the namespace shop that is to be created, with attributes.
 func wanted(attributes string) string {
 	return fmt.Sprintf("resource \"scheduler_cluster\" \"east\" {\n name = \"east\"\n namespace = \"shop\"\n %s\n}", attributes)
 }
 
-// onCloud checks the choice of the cluster.
+// onCloud checks the cluster's cloud.
 func onCloud(name string) []statecheck.StateCheck {
 	want := knownvalue.Null()
 	check := statecheck.ExpectKnownValue("scheduler_cluster.east", tfjsonpath.New("cloud"), want)
@@ -108,12 +107,12 @@ func TestAccClusterCloud(t *testing.T) {
 				ResourceName: east, ImportState: true, ImportStateId: "east",
 				ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name",
 			},
-			{ // a better cloud: what is created stays where it is
+			{ // a better cloud: an existing cluster stays
 				PreConfig:        func() { f.green(map[string]float64{"de": 9}) },
 				Config:           f.config(wanted(anywhere + "\n labels = { team = \"web\" }")),
 				ConfigPlanChecks: keeps("fr"), ConfigStateChecks: onCloud("fr"),
 			},
-			{ // it is there, and its kubeconfig comes back: the cloud stays
+			{ // it exists, and its kubeconfig is passed back: the cloud stays
 				Config: f.config(wanted(anywhere + `
 					kubernetes = { kubeconfig = yamlencode({
 					  current-context = "c"
@@ -125,7 +124,7 @@ func TestAccClusterCloud(t *testing.T) {
 					inherit_labels  = true`)),
 				ConfigPlanChecks: keeps("fr"), ConfigStateChecks: onCloud("fr"),
 			},
-			{ // what it inherits
+			{ // the inherited values
 				Config: f.config(wanted(anywhere+`
 					secrets_version = 1
 					kubernetes      = {}
@@ -138,14 +137,14 @@ func TestAccClusterCloud(t *testing.T) {
 					})),
 				},
 			},
-			{ // other constraints, which the cloud does not fulfil
+			{ // other constraints, which the cloud does not satisfy
 				Config: f.config(wanted(germany)), ConfigPlanChecks: asks, ConfigStateChecks: onCloud("de"),
 			},
 			{
 				Config:      f.config(wanted(`cloud_constraints = { label_constraints = ["location is es"] }`)),
 				ExpectError: regexp.MustCompile(`(?s)No cloud for cluster "east".*0 of 2 clouds\s+fit.*location is es`),
 			},
-			{ // the zone it stands for says where it is
+			{ // the zone that it represents determines its cloud
 				Config: f.config(wanted(`openstack = { cloud = "de", region = "RegionOne", availability_zone = "az1" }`)), ConfigPlanChecks: asks,
 				ConfigStateChecks: onCloud(""),
 			},
@@ -153,8 +152,7 @@ func TestAccClusterCloud(t *testing.T) {
 	})
 }
 
-// A cloud that goes: the next refresh shows the one that took its place, and
-// nothing is left to do.
+// If a cloud is deleted, the next refresh shows the new choice, and nothing is left to apply.
 func TestAccClusterCloudIsGone(t *testing.T) {
 	f := newFleet(t)
 	f.clouds()
@@ -175,8 +173,8 @@ func TestAccClusterCloudIsGone(t *testing.T) {
 	})
 }
 
-// A cluster that nothing binds, and one that says what no cloud has: the first is
-// not waited for, the second is created with a warning.
+// A cluster without cloud constraints, and one with constraints that no cloud satisfies: for the first the provider
+// does not wait, the second is created with a warning.
 func TestAccClusterWithoutCloud(t *testing.T) {
 	f := newFleet(t)
 	resource.Test(t, resource.TestCase{
@@ -205,8 +203,7 @@ func TestAccClusterWithoutCloud(t *testing.T) {
 	})
 }
 
-// A cluster that is still to be created gets no placement, until something shows
-// that it exists.
+// A cluster that is yet to be created gets no placement until something shows that it exists.
 func TestAccClusterToBeCreated(t *testing.T) {
 	f := newFleet(t)
 	f.clouds()
@@ -237,7 +234,7 @@ func TestAccClusterToBeCreated(t *testing.T) {
 				ConfigStateChecks: append(onCloud("fr"), state("pending"),
 					statecheck.ExpectKnownValue("scheduler_placement.web", tfjsonpath.New("clusters"), knownvalue.ListSizeExact(0)),
 					statecheck.ExpectKnownValue("data.scheduler_placement_explanation.web", tfjsonpath.New("candidates").AtSliceIndex(0).AtMapKey("reason"),
-						knownvalue.StringRegexp(regexp.MustCompile("^is pending: it is still to be created")))),
+						knownvalue.StringRegexp(regexp.MustCompile("^is pending: it has yet to be created")))),
 			},
 			{
 				PreConfig: func() {

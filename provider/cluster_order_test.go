@@ -15,8 +15,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// The order of zones and taints means nothing, in the configuration and in the
-// answers of the server.
+// The order of zones and taints does not matter, in the configuration and in the server's responses.
 func TestAccClusterOrderDoesNotMatter(t *testing.T) {
 	f := newFleet(t)
 	east := "scheduler_cluster.east"
@@ -42,7 +41,7 @@ func TestAccClusterOrderDoesNotMatter(t *testing.T) {
 				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 			},
 			{Config: cluster(`"c", "b", "a"`, dedicated+","+old), ConfigPlanChecks: none},
-			{ // the server lists them in another order
+			{ // the server returns them in another order
 				PreConfig: func() {
 					edit(f, eastKey, func(c *api.Cluster) {
 						slices.Reverse(c.Spec.Zones)
@@ -67,7 +66,7 @@ func TestAccClusterOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-// What was a list in a state of an earlier provider is read as a set.
+// A list in the state of an earlier provider version is read as a set.
 func TestAccStateWithLists(t *testing.T) {
 	f := newFleet(t)
 	w := newWorkspace(t, f.config(`
@@ -92,7 +91,7 @@ func TestAccStateWithLists(t *testing.T) {
 	}
 	instance := state["resources"].([]any)[0].(map[string]any)["instances"].([]any)[0].(map[string]any)
 	attributes := instance["attributes"].(map[string]any)
-	// Lists are in the order of the configuration, which no set is.
+	// Lists are in the order of the configuration, which a set is not.
 	taint := func(key string, value any, effect string) any {
 		return map[string]any{"key": key, "value": value, "effect": effect}
 	}

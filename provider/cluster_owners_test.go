@@ -57,7 +57,7 @@ func TestAccClusterNamespaces(t *testing.T) {
 				},
 				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 			},
-			{ // the order of a set says nothing
+			{ // the order of a set does not matter
 				PreConfig: func() {
 					edit(f, api.Key{Kind: api.KindCluster, Name: "vault"}, func(c *api.Cluster) { c.Spec.Namespaces = []string{"shop", "bank"} })
 				},

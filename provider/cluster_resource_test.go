@@ -65,14 +65,14 @@ func TestAccClusterLifecycle(t *testing.T) {
 				ResourceName: east, ImportState: true, ImportStateId: "east",
 				ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"secrets_version"},
 			},
-			{ // everything optional goes
+			{ // all optional attributes are removed
 				Config: f.config(`resource "scheduler_cluster" "east" { name = "east" }`),
 				ConfigPlanChecks: resource.ConfigPlanChecks{
 					PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(east, plancheck.ResourceActionUpdate)},
 					PostApplyPostRefresh: emptyPlan(),
 				},
 			},
-			{ // another name is another cluster
+			{ // another name means another cluster
 				Config: f.config(`resource "scheduler_cluster" "east" { name = "west" }`),
 				ConfigPlanChecks: resource.ConfigPlanChecks{
 					PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(east, plancheck.ResourceActionReplace)},
@@ -82,7 +82,7 @@ func TestAccClusterLifecycle(t *testing.T) {
 	})
 }
 
-// The server has no empty lists and maps: what the user wrote stays as written.
+// The server does not return empty lists and maps. They stay in the state as configured.
 func TestAccClusterEmptyCollections(t *testing.T) {
 	f := newFleet(t)
 	resource.Test(t, resource.TestCase{
@@ -145,7 +145,7 @@ func TestAccClusterDrift(t *testing.T) {
 		ProtoV6ProviderFactories: factories,
 		Steps: []resource.TestStep{
 			{Config: config},
-			{ // changed behind Terraform's back: the plan puts it right
+			{ // changed outside of Terraform: the plan reverts it
 				PreConfig: func() {
 					edit(f, eastKey, func(c *api.Cluster) {
 						c.Metadata.Labels = map[string]string{"location": "FR", "extra": "yes"}
@@ -170,7 +170,7 @@ func TestAccClusterDrift(t *testing.T) {
 					return nil
 				},
 			},
-			{ // deleted behind Terraform's back: the plan makes it anew
+			{ // deleted outside of Terraform: the plan creates it again
 				PreConfig: func() { f.delete(eastKey) },
 				Config:    config,
 				ConfigPlanChecks: resource.ConfigPlanChecks{
@@ -187,7 +187,7 @@ func TestAccClusterDrift(t *testing.T) {
 	})
 }
 
-// The secret reaches the server, and no state.
+// The secret reaches the server and is not in the state.
 func TestAccClusterSecret(t *testing.T) {
 	f := newFleet(t)
 	noSecret := func(s *terraform.State) error {
@@ -225,19 +225,19 @@ func TestAccClusterSecret(t *testing.T) {
 					statecheck.ExpectKnownValue("scheduler_cluster.east", tfjsonpath.New("kubernetes").AtMapKey("kubeconfig"), knownvalue.Null()),
 				},
 			},
-			{ // Terraform cannot see that the secret changed
+			{ // Terraform cannot see that the secret has changed
 				Config:           f.config(fmt.Sprintf(changed, 1)),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: emptyPlan()},
 				Check:            generation(0),
 			},
-			{ // the version says so
+			{ // the new version shows it
 				Config: f.config(fmt.Sprintf(changed, 2)),
 				ConfigPlanChecks: resource.ConfigPlanChecks{
 					PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction("scheduler_cluster.east", plancheck.ResourceActionUpdate)},
 				},
 				Check: resource.ComposeTestCheckFunc(noSecret, generation(1)),
 			},
-			{ // the same secret once more changes nothing on the server: it had it
+			{ // sending the same secret again changes nothing on the server
 				Config: f.config(fmt.Sprintf(changed, 3)),
 				Check:  generation(0),
 			},

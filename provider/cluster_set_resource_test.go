@@ -14,7 +14,7 @@ import (
 
 var euKey = api.Key{Kind: api.KindClusterSet, Name: "eu"}
 
-// clusterSet checks a set as the server has it.
+// clusterSet checks a set on the server.
 func (f *fleet) clusterSet(check func(*api.ClusterSet) bool) resource.TestCheckFunc {
 	return func(*terraform.State) error {
 		object, err := f.client.Get(f.ctx(), euKey)
@@ -71,7 +71,7 @@ func TestAccClusterSetLifecycle(t *testing.T) {
 				},
 				ConfigStateChecks: []statecheck.StateCheck{clusters("berlin")},
 			},
-			{ // drift: the plan puts it right
+			{ // drift: the plan reverts it
 				PreConfig: func() { edit(f, euKey, func(s *api.ClusterSet) { s.Spec.Selector = &api.LabelSelector{} }) },
 				Config:    f.config("resource \"scheduler_cluster_set\" \"eu\" {\n name = \"eu\"\n clusters = [\"berlin\", \"paris\"]\n}"),
 				ConfigPlanChecks: resource.ConfigPlanChecks{
@@ -80,7 +80,7 @@ func TestAccClusterSetLifecycle(t *testing.T) {
 				},
 				Check: f.clusterSet(func(s *api.ClusterSet) bool { return s.Spec.Selector == nil && len(s.Spec.Clusters) == 2 }),
 			},
-			{ // no namespace and no cluster are no defaults
+			{ // empty lists of namespaces and clusters are not defaults
 				Config:           f.config("resource \"scheduler_cluster_set\" \"eu\" {\n name = \"eu\"\n clusters = []\n namespaces = []\n}"),
 				ConfigPlanChecks: settled,
 				Check:            f.clusterSet(func(s *api.ClusterSet) bool { return !s.Admits("shop") && s.Spec.Clusters != nil }),

@@ -14,9 +14,8 @@ import (
 	"testing"
 )
 
-// providerBinary is the provider, built once for the tests that run Terraform as a
-// user does: the framework for tests shows neither warnings nor how often an error
-// is shown.
+// providerBinary is the provider, built once for the tests that run Terraform's command line: the test framework shows
+// neither warnings nor how often an error is reported.
 var providerBinary struct {
 	once sync.Once
 	dir  string
@@ -27,7 +26,7 @@ func builtProvider(t *testing.T) string {
 	t.Helper()
 	b := &providerBinary
 	b.once.Do(func() {
-		//nolint:usetesting // it outlives the test that is first
+		//nolint:usetesting // it is used after the end of the first test
 		if b.dir, b.err = os.MkdirTemp("", "scheduler-provider-"); b.err != nil {
 			return
 		}
@@ -42,16 +41,15 @@ func builtProvider(t *testing.T) string {
 	return b.dir
 }
 
-// workspace is a directory in which Terraform, or OpenTofu, runs with the built
-// provider.
+// workspace is a directory in which Terraform or OpenTofu runs with the built provider.
 type workspace struct {
 	t   *testing.T
 	dir string
 	env []string
 }
 
-// newWorkspace makes a directory for a configuration without its terraform block.
-// settings are further environment variables.
+// newWorkspace creates a directory for a configuration without its terraform block. settings are additional environment
+// variables.
 func newWorkspace(t *testing.T, config string, settings ...string) *workspace {
 	t.Helper()
 	if os.Getenv("TF_ACC") == "" {
@@ -74,14 +72,14 @@ func (w *workspace) file(name, content string) {
 	}
 }
 
-// message is an error or a warning as Terraform shows it.
+// message is an error or a warning that Terraform shows.
 type message struct {
 	Severity string `json:"severity"`
 	Summary  string `json:"summary"`
 	Detail   string `json:"detail"`
 }
 
-// ran is what came of a command.
+// ran is the result of a command.
 type ran struct {
 	code     int
 	errors   []message
@@ -89,7 +87,7 @@ type ran struct {
 	output   string
 }
 
-// run runs a command such as plan or apply, and returns what Terraform says.
+// run runs a command such as plan or apply, and returns Terraform's output.
 func (w *workspace) run(args ...string) ran {
 	w.t.Helper()
 	binary := os.Getenv("TF_ACC_TERRAFORM_PATH")
@@ -125,7 +123,7 @@ func (w *workspace) run(args ...string) ran {
 	return result
 }
 
-// ok runs a command that has to succeed.
+// ok runs a command that must succeed.
 func (w *workspace) ok(args ...string) ran {
 	w.t.Helper()
 	result := w.run(args...)

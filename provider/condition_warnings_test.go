@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAccDanglingReferencesWarn: what refers to something that is not there, or that
-// does not answer, is created, and a warning says what is missing and why.
+// TestAccDanglingReferencesWarn checks that an object that refers to something that is missing, or does not respond, is
+// created with a warning that says what is missing and why.
 func TestAccDanglingReferencesWarn(t *testing.T) {
 	f := newFleet(t)
 	w := newWorkspace(t, f.config(`
@@ -55,15 +55,15 @@ func TestAccDanglingReferencesWarn(t *testing.T) {
 		fmt.Fprintf(&all, "%s: %s\n", warning.Summary, warning.Detail)
 	}
 	for _, want := range []string{
-		`No value of metric "orphan": metrics_provider "nowhere" does not exist`,
-		`No answer from metrics_provider "down": `,
-		`No value of metric "silent": `,
+		`No value for metric "orphan": metrics_provider "nowhere" does not exist`,
+		`No response from metrics_provider "down": `,
+		`No value for metric "silent": `,
 		"connection refused",
-		`Metrics have no value of cluster "rated": Metric "absent" is not available: UnknownMetric`,
+		`Metrics of cluster "rated" have no value: Metric "absent" is not available: UnknownMetric`,
 		`metric "silent" is not available: UnreachableMetricsProvider`,
-		`cluster "zone" names: openstack.cloud names cloud "gone", which does not exist`,
-		`cluster_set "set" names: clusters[1] names cluster "missing", which does not exist`,
-		`placement "default/web" names: cluster_sets[1] names cluster_set "no-such-set", which does not exist`,
+		`cluster "zone" refers to a missing object: openstack.cloud names cloud "gone", which does not exist`,
+		`cluster_set "set" refers to a missing object: clusters[1] names cluster "missing", which does not exist`,
+		`placement "default/web" refers to a missing object: cluster_sets[1] names cluster_set "no-such-set", which does not exist`,
 		`No workload follows propagation_policy "idle"`,
 		`placement.cluster_affinity.cluster_names[0] names cluster "nobody", which does not exist`,
 	} {

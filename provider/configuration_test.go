@@ -17,10 +17,10 @@ func TestConfiguration(t *testing.T) {
 		name        string
 		config      configuration
 		environment map[string]string
-		endpoint    string // of the session
+		endpoint    string // endpoint of the session
 		several     bool
 		namespace   string
-		want        string // in the error
+		want        string // part of the error
 	}{
 		{name: "nothing", endpoint: client.DefaultEndpoint, namespace: api.DefaultNamespace},
 		{name: "environment", environment: map[string]string{"SCHEDULER_ENDPOINT": "http://env", "SCHEDULER_NAMESPACE": "shop"}, endpoint: "http://env", namespace: "shop"},
@@ -47,7 +47,7 @@ func TestConfiguration(t *testing.T) {
 		{name: "client_key_file", environment: map[string]string{"SCHEDULER_CLIENT_KEY_FILE": "key.pem"}, want: "needs both files"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			// Where these tests run may be a CI system with tokens of its own.
+			// The tests may run in a CI system with its own tokens.
 			if test.environment["SCHEDULER_TOKEN_SOURCE"] == "" && test.config.TokenSource.IsNull() {
 				t.Setenv("SCHEDULER_TOKEN_SOURCE", workloadidentity.None)
 			}
@@ -80,8 +80,7 @@ func texts(elements ...string) types.List {
 	return types.ListValueMust(types.StringType, values)
 }
 
-// A provider whose configuration is only known after apply says so when it is
-// used, and not before.
+// A provider whose configuration is only known after apply fails when it is used, and not before.
 func TestUnknownConfiguration(t *testing.T) {
 	var diags diag.Diagnostics
 	c := configuration{Token: types.StringUnknown()}

@@ -13,7 +13,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// ratedFleet has two clusters rated by a static metric: berlin 0.2, munich 0.8.
+// ratedFleet has two clusters, rated by a static metric: berlin 0.2, munich 0.8.
 func ratedFleet(t *testing.T) *fleet {
 	f := newFleet(t)
 	f.put(&api.MetricsProvider{Metadata: api.Metadata{Name: "table"}, Spec: api.MetricsProviderSpec{
@@ -76,7 +76,7 @@ func TestAccDataSources(t *testing.T) {
 				statecheck.ExpectKnownValue("data.scheduler_clusters.selected", at("names"), names("berlin", "munich")),
 				statecheck.ExpectKnownValue("data.scheduler_clusters.constrained", at("names"), names("paris")),
 				statecheck.ExpectKnownValue("data.scheduler_clusters.constrained", at("clusters").AtSliceIndex(0).AtMapKey("name"), text("paris")),
-				// What is absent can be iterated over all the same.
+				// Absent lists can be iterated over.
 				statecheck.ExpectKnownValue("data.scheduler_clusters.constrained", at("clusters").AtSliceIndex(0).AtMapKey("status").AtMapKey("metrics"), knownvalue.ListSizeExact(0)),
 				statecheck.ExpectKnownValue("data.scheduler_clusters.constrained", at("clusters").AtSliceIndex(0).AtMapKey("zones"), knownvalue.ListSizeExact(0)),
 				statecheck.ExpectKnownValue("data.scheduler_clusters.constrained", at("clusters").AtSliceIndex(0).AtMapKey("allocatable"), knownvalue.MapSizeExact(0)),
@@ -140,7 +140,7 @@ func TestAccSimulation(t *testing.T) {
 				Config:      f.config(`data "scheduler_simulation" "s" { objects = [jsonencode({ kind = "cluster", metadata = { name = "No" }, spec = {} })] }`),
 				ExpectError: regexp.MustCompile(`(?s)objects\[0\].*lowercase`),
 			},
-			{ // a fleet of its own
+			{ // its own fleet
 				Config: f.config(`
 					data "scheduler_simulation" "s" {
 					  base = "empty"
@@ -194,7 +194,7 @@ func TestAccDataSourceErrors(t *testing.T) {
 		{"selector", `data "scheduler_clusters" "x" { label_selector = "=(" }`, `(?s)Invalid label_selector`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			t.Parallel() // they only read
+			t.Parallel() // they are read-only
 			resource.Test(t, resource.TestCase{
 				ProtoV6ProviderFactories: factories,
 				Steps:                    []resource.TestStep{{Config: f.config(test.config), ExpectError: regexp.MustCompile(test.want)}},

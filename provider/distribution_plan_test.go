@@ -18,9 +18,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform/terraformtest"
 )
 
-// The split is unknown where the replicas by cluster are, or where they are split
-// differently; the replicas by cluster are not when only the split changes. There
-// is none without a distribution.
+// The split is unknown if the replicas by cluster are, or if they are split differently. The replicas by cluster are
+// not unknown if only the split changes. Without a distribution there is no split.
 func TestPlanDistribution(t *testing.T) {
 	state := func(changes doc) doc {
 		s := doc{
@@ -49,8 +48,8 @@ func TestPlanDistribution(t *testing.T) {
 		{"created", custom("1"), nil, nil, moves},
 		{"created with the default", doc{}, nil, nil, moves},
 		{"created without", nil, nil, nil, doc{"clusters": unknown{}, "on_demand": nil, "spot": nil}},
-		{"created with what is known after apply", unknown{}, nil, nil, moves},
-		{"nothing to do", custom("1"), nil, state(nil), stays},
+		{"created with a value known after apply", unknown{}, nil, nil, moves},
+		{"no change", custom("1"), nil, state(nil), stays},
 		{"how long to wait", custom("1"), doc{"wait": doc{"for": "none"}}, state(nil), stays},
 		{"another amount", custom("2"), nil, state(nil), resplits},
 		{"a percentage", custom("50%"), nil, state(nil), resplits},
@@ -59,7 +58,7 @@ func TestPlanDistribution(t *testing.T) {
 		{"known after apply", unknown{}, nil, state(nil), resplits},
 		{"no longer split", nil, nil, state(nil), none},
 		{"split from now on", doc{}, nil, unsplit, resplits},
-		{"somebody else took the default away", doc{}, nil, unsplit, resplits},
+		{"default removed outside Terraform", doc{}, nil, unsplit, resplits},
 		{"never split", nil, nil, unsplit, none},
 		{"more replicas", custom("1"), doc{"replicas": 4}, state(nil), moves},
 		{"more replicas, never split", nil, doc{"replicas": 4}, unsplit, doc{"clusters": unknown{}, "on_demand": nil, "spot": nil}},
@@ -84,8 +83,8 @@ func TestPlanDistribution(t *testing.T) {
 	}
 }
 
-// Where a preview says what each cluster gets, the rules of the server say how that
-// is split: the plan knows it, of a workload that is created, too.
+// If a preview says how many replicas each cluster gets, the plan computes their split with the server's rules, also
+// for a new workload.
 func TestPlanSplitOfPreview(t *testing.T) {
 	typ := newValidation(t).types["scheduler_workload"]
 	for _, test := range []struct {
@@ -118,7 +117,7 @@ func TestPlanSplitOfPreview(t *testing.T) {
 	}
 }
 
-// warningsOf are the warnings about a configuration by attribute.
+// warningsOf returns the warnings about a configuration, by attribute.
 func (v *validation) warningsOf(t *testing.T, resourceType string, config tftypes.Value) map[string]string {
 	t.Helper()
 	value, err := tfprotov6.NewDynamicValue(v.types[resourceType], config)
@@ -143,8 +142,7 @@ func (v *validation) warningsOf(t *testing.T, resourceType string, config tftype
 	return warnings
 }
 
-// What a configuration says and hardly means is a warning at the attribute, and
-// nothing is said about what is not known yet.
+// Probably unintended settings cause a warning at the attribute. Unknown values cause none.
 func TestSuspiciousConfigurationsWarn(t *testing.T) {
 	v := newValidation(t)
 	cluster := func(spot, kubernetes doc) doc {
@@ -167,7 +165,7 @@ func TestSuspiciousConfigurationsWarn(t *testing.T) {
 		name         string
 		resourceType string
 		config       doc
-		unknown      string // attribute that is known after apply
+		unknown      string // attribute that is known only after apply
 		at, want     string // "" = no warning
 	}{
 		{"no kubeconfig", "scheduler_cluster", cluster(doc{"enabled": true}, nil), "", "spot.enabled", "kubernetes.kubeconfig"},
@@ -175,10 +173,10 @@ func TestSuspiciousConfigurationsWarn(t *testing.T) {
 		{"a kubeconfig", "scheduler_cluster", cluster(doc{"enabled": true}, doc{"kubeconfig_wo": kubeconfig}), "", "", ""},
 		{"a kubeconfig known after apply", "scheduler_cluster", cluster(doc{"enabled": true}, nil), "kubernetes", "", ""},
 		{"not enabled", "scheduler_cluster", cluster(doc{"enabled": false}, nil), "", "", ""},
-		{"nothing said", "scheduler_cluster", cluster(doc{}, nil), "", "", ""},
-		{"enabled or not is known after apply", "scheduler_cluster", cluster(nil, nil), "spot", "", ""},
+		{"attribute omitted", "scheduler_cluster", cluster(doc{}, nil), "", "", ""},
+		{"enabled known after apply", "scheduler_cluster", cluster(nil, nil), "spot", "", ""},
 
-		{"more than there are", "scheduler_workload", workload(3, "custom", "5"), "", "distribution.custom_on_demand", "5 of 3 replicas"},
+		{"more than exist", "scheduler_workload", workload(3, "custom", "5"), "", "distribution.custom_on_demand", "5 of 3 replicas"},
 		{"more than none", "scheduler_workload", workload(0, "custom", "1"), "", "distribution.custom_on_demand", "1 of 0 replicas"},
 		{"all", "scheduler_workload", workload(3, "custom", "3"), "", "", ""},
 		{"a percentage", "scheduler_workload", workload(3, "custom", "100%"), "", "", ""},
@@ -200,8 +198,8 @@ func TestSuspiciousConfigurationsWarn(t *testing.T) {
 	}
 }
 
-// The split workloads of a cluster are shown with all that was observed, and those
-// of one namespace on request.
+// The split workloads of a cluster are shown with everything that was observed, and optionally only those of one
+// namespace.
 func TestClusterDistributions(t *testing.T) {
 	split := []api.DistributedWorkload{
 		{
@@ -270,7 +268,7 @@ func TestClusterDistributions(t *testing.T) {
 	}
 }
 
-// schemaOfSource is the type of the values of a data source.
+// schemaOfSource returns the type of a data source's values.
 func schemaOfSource(t *testing.T, source datasource.DataSource) tftypes.Type {
 	t.Helper()
 	var resp datasource.SchemaResponse

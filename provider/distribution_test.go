@@ -23,8 +23,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// splits is the fleet with a cluster that was observed to split some workloads,
-// which takes a real cluster. Everything else is asked of the server.
+// splits adds a cluster with observed splits, which otherwise takes a real cluster. Everything else is up to the
+// server.
 func (f *fleet) splits(cluster string, workloads ...api.DistributedWorkload) *fleet {
 	f.t.Helper()
 	address, err := url.Parse(f.endpoint)
@@ -48,8 +48,7 @@ func (f *fleet) splits(cluster string, workloads ...api.DistributedWorkload) *fl
 	return &splitting
 }
 
-// untilObserved waits until something was observed of a workload's split on a number
-// of clusters.
+// untilObserved waits until a workload's split has been observed on a number of clusters.
 func (f *fleet) untilObserved(key api.Key, clusters int) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.ctx(), eventually.Limit)
@@ -64,8 +63,8 @@ func (f *fleet) untilObserved(key api.Key, clusters int) {
 	f.t.Fatalf("%s was not observed on %d clusters: %v", key, clusters, err)
 }
 
-// splitting is a Deployment "web" whose replicas a policy divides, or duplicates,
-// over two clusters, with more attributes.
+// splitting returns a Deployment "web" whose replicas a policy divides over two clusters, or duplicates, with
+// additional attributes.
 func splitting(division string, replicas int, more ...string) string {
 	return policy(fmt.Sprintf(`placement = { replica_scheduling = { type = %q } }`, division)) + fmt.Sprintf(`
 		resource "scheduler_workload" "web" {
@@ -79,7 +78,7 @@ func splitting(division string, replicas int, more ...string) string {
 		}`, replicas, strings.Join(more, "\n"))
 }
 
-// split checks how the replicas of the workload are split, in state.
+// split checks the split of the workload in the state.
 func split(clusters, onDemand, spot counts) []statecheck.StateCheck {
 	check := func(name string, c counts) statecheck.StateCheck {
 		if c == nil {
@@ -90,7 +89,7 @@ func split(clusters, onDemand, spot counts) []statecheck.StateCheck {
 	return []statecheck.StateCheck{check("clusters", clusters), check("on_demand", onDemand), check("spot", spot)}
 }
 
-// resplits checks a plan that changes nothing but the split.
+// resplits checks that a plan changes only the split.
 func resplits(clusters counts) resource.ConfigPlanChecks {
 	return resource.ConfigPlanChecks{
 		PreApply: []plancheck.PlanCheck{
@@ -105,9 +104,9 @@ func resplits(clusters counts) resource.ConfigPlanChecks {
 
 const customThree = `distribution = { mode = "custom", custom_on_demand = "3" }`
 
-// Replicas are divided over clusters first, and split inside of each then: a count
-// holds in the sum, a percentage in each, and a count of what is duplicated in each
-// copy. Only what changes is unknown in a plan, and no apply leaves one behind.
+// Replicas are first divided over clusters, and then split in each: a count applies to the total, a percentage to each
+// cluster, and with duplicated replicas a count to each copy. Only what changes is unknown in a plan, and everything is
+// known after an apply.
 func TestAccDistribution(t *testing.T) {
 	f := newFleet(t)
 	f.member("member1", "40")
@@ -147,21 +146,21 @@ func TestAccDistribution(t *testing.T) {
 			{
 				Config:           f.config(splitting("Divided", 10, customThree)),
 				ConfigPlanChecks: created,
-				// 1.5 each, and the first of equals gets what is left.
+				// 1.5 each; the first of equals gets the remainder.
 				ConfigStateChecks: split(divided, counts{"member1": 2, "member2": 1}, counts{"member1": 3, "member2": 4}),
 			},
 			{
 				ResourceName: workloadAddress, ImportState: true, ImportStateId: "shop/web",
 				ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name",
 			},
-			{ // taken away behind Terraform's back: the plan puts it right
+			{ // removed outside of Terraform: the plan reverts it
 				PreConfig:         func() { edit(f, webWorkload, func(w *api.Workload) { w.Spec.Distribution = nil }) },
 				Config:            f.config(splitting("Divided", 10, customThree)),
 				ConfigPlanChecks:  resplits(divided),
 				ConfigStateChecks: split(divided, counts{"member1": 2, "member2": 1}, counts{"member1": 3, "member2": 4}),
 			},
 			{
-				// The clusters do not split anything, which is observed on both.
+				// Spot is disabled on both clusters, which has been observed.
 				PreConfig: func() { f.untilObserved(webWorkload, 2) },
 				Config: f.config(splitting("Divided", 10, `distribution = { mode = "custom", custom_on_demand = "30%" }`), `
 					data "scheduler_workload" "web" {
@@ -179,23 +178,23 @@ func TestAccDistribution(t *testing.T) {
 					seen(tfjsonpath.New("distribution").AtSliceIndex(1).AtMapKey("replicas"), knownvalue.NotNull()),
 				),
 			},
-			{ // the default of a Deployment
+			{ // the default for a Deployment
 				Config:            f.config(splitting("Divided", 10, `distribution = {}`)),
 				ConfigPlanChecks:  resplits(divided),
 				ConfigStateChecks: split(divided, counts{"member1": 0, "member2": 0}, divided),
 			},
-			{ // which says something, although it is empty
+			{ // it is meaningful although it is empty
 				PreConfig:         func() { edit(f, webWorkload, func(w *api.Workload) { w.Spec.Distribution = nil }) },
 				Config:            f.config(splitting("Divided", 10, `distribution = {}`)),
 				ConfigPlanChecks:  resplits(divided),
 				ConfigStateChecks: split(divided, counts{"member1": 0, "member2": 0}, divided),
 			},
-			{ // a preview says how a smaller number is split, too
+			{ // a preview also says how a smaller number is split
 				Config:            f.config(splitting("Divided", 4, customThree, `preview_token_wo = data.scheduler_propagation_preview.web.token`), preview),
 				ConfigPlanChecks:  previewed,
 				ConfigStateChecks: split(counts{"member1": 2, "member2": 2}, counts{"member1": 2, "member2": 1}, counts{"member1": 0, "member2": 1}),
 			},
-			{ // every cluster has a copy, and the whole count
+			{ // every cluster has a copy with the whole count
 				Config:            f.config(splitting("Duplicated", 10, customThree)),
 				ConfigStateChecks: split(duplicated, counts{"member1": 3, "member2": 3}, counts{"member1": 7, "member2": 7}),
 			},
@@ -208,8 +207,8 @@ func TestAccDistribution(t *testing.T) {
 	})
 }
 
-// The example of spot nodes, without kubeconfigs: what is decided needs none. What is
-// observed is read by a configuration of its own.
+// The example of spot nodes, without kubeconfigs, which decisions do not need. A separate configuration reads what is
+// observed.
 func TestAccStorySpot(t *testing.T) {
 	f, step := story(t, "spot")
 	progress := step

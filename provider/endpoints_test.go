@@ -14,8 +14,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 )
 
-// An apply goes on with the next server when one is gone in the middle of it, after it
-// has taken writes that it has not answered yet. Nothing is written twice.
+// If a server stops during an apply, after it has accepted writes that it has not answered yet, the apply continues
+// with the next server. Nothing is written twice.
 func TestAccNextServer(t *testing.T) {
 	const count = 40
 	f := newFleet(t)
@@ -43,8 +43,7 @@ func TestAccNextServer(t *testing.T) {
 		}
 		return n
 	}
-	// interrupt takes a server away once the apply has written a few objects, with writes
-	// under way that are not answered.
+	// interrupt stops a server after the apply has written a few objects, while unanswered writes are in progress.
 	interrupt := func(p *proxytest.Proxy, generation int64) func() {
 		return func() {
 			go func() {

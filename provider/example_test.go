@@ -11,7 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// The examples of the documentation work as they stand, beside a provider block.
+// The examples in the documentation work as they are, with a provider block.
 func TestAccResourceExamples(t *testing.T) {
 	for _, file := range exampleFiles(t, "../examples/resources/*/resource*.tf") {
 		t.Run(strings.TrimPrefix(file, "../examples/resources/"), func(t *testing.T) {
@@ -26,7 +26,7 @@ func TestAccResourceExamples(t *testing.T) {
 							plancheck.ExpectEmptyPlan(),
 						}},
 					},
-					// The library cannot clean up after for_each by itself.
+					// The library cannot clean up after for_each.
 					{Config: config, Destroy: true},
 				},
 			})
@@ -56,10 +56,10 @@ func TestAccDataSourceExamples(t *testing.T) {
 			config := f.config(readExample(t, file))
 			steps := []resource.TestStep{{Config: config}}
 			if strings.Contains(config, "\nresource ") {
-				// The library cannot clean up after for_each by itself.
+				// The library cannot clean up after for_each.
 				steps = append(steps, resource.TestStep{Config: config, Destroy: true})
 			} else {
-				t.Parallel() // after those that write
+				t.Parallel() // after the tests that write
 			}
 			resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: factories, Steps: steps})
 		})

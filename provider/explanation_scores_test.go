@@ -11,8 +11,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// TestAccExplanationOfScores: the data source tells a score that has expired from
-// one that is absent, and when the next one expires.
+// TestAccExplanationOfScores checks that the data source distinguishes expired from absent scores, and says when the
+// next one expires.
 func TestAccExplanationOfScores(t *testing.T) {
 	f := ratedFleet(t)
 	past, later := time.Now().Add(-time.Hour).UTC().Truncate(time.Second), time.Now().Add(time.Hour).UTC().Truncate(time.Second)

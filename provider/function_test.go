@@ -82,8 +82,7 @@ func TestFunctionErrors(t *testing.T) {
 	}
 }
 
-// An unknown argument makes the result unknown, and it is computed when the
-// argument is known.
+// An unknown argument makes the result unknown. It is computed when the argument is known.
 func TestFunctionsOfUnknownValues(t *testing.T) {
 	resource.UnitTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories,

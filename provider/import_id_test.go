@@ -10,8 +10,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-// An import without a name says what is missing. Terraform before identities
-// sends an empty ID as nothing at all.
+// The error of an import without a name says what is missing. Terraform versions without identities do not send an
+// empty ID at all.
 func TestImportWithoutName(t *testing.T) {
 	server, err := providerserver.NewProtocol6WithError(New("test")())()
 	if err != nil {
@@ -42,7 +42,7 @@ func TestImportWithoutName(t *testing.T) {
 	}
 }
 
-// What belongs to a cluster is imported by the cluster and its name.
+// Objects that belong to a cluster are imported by the cluster and their name.
 func TestImportOfCluster(t *testing.T) {
 	server, err := providerserver.NewProtocol6WithError(New("test")())()
 	if err != nil {
@@ -62,7 +62,7 @@ func TestImportOfCluster(t *testing.T) {
 		name     string
 		id       string
 		identity *tfprotov6.ResourceIdentityData
-		want     string // in the diagnostic; "" = none
+		want     string // part of the diagnostic; "" = none
 	}{
 		{name: "by ID", id: "berlin/support"},
 		{name: "by identity", identity: identity("berlin", "support")},
@@ -97,7 +97,7 @@ func TestImportOfCluster(t *testing.T) {
 	}
 }
 
-// An identity without a namespace means what an ID without one means.
+// An identity without a namespace means the same as an ID without one.
 func TestImportByIdentityWithoutNamespace(t *testing.T) {
 	server, err := providerserver.NewProtocol6WithError(New("test")())()
 	if err != nil {

@@ -1,7 +1,6 @@
 package provider_test
 
-// kubeconfigHCL is a kubeconfig that stands alone, as a Terraform expression. Its
-// cluster refuses connections.
+// kubeconfigHCL is a self-contained kubeconfig, as a Terraform expression. Its cluster refuses connections.
 const kubeconfigHCL = `jsonencode({
 	    "current-context" = "c"
 	    contexts          = [{ name = "c", context = { cluster = "k", user = "u" } }]

@@ -61,7 +61,7 @@ func TestAccOpenStackProjectLifecycle(t *testing.T) {
 				},
 			},
 			{Config: bare, ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()}},
-			{ // another namespace is another project
+			{ // another namespace means another project
 				Config: f.config("resource \"scheduler_openstack_project\" \"web\" {\n name = \"web\"\n}"),
 				ConfigPlanChecks: resource.ConfigPlanChecks{
 					PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionReplace)},
@@ -71,8 +71,7 @@ func TestAccOpenStackProjectLifecycle(t *testing.T) {
 	})
 }
 
-// projects are two projects of the shop, which a static metric rates: berlin 0.2,
-// munich 0.8.
+// projects adds two projects in the namespace shop, rated by a static metric: berlin 0.2, munich 0.8.
 func (f *fleet) projects() {
 	f.t.Helper()
 	f.green(map[string]float64{"berlin": 2, "munich": 8})
@@ -86,12 +85,12 @@ func (f *fleet) projects() {
 	}
 }
 
-// magnum is a Magnum cluster "shop" with attributes.
+// magnum returns a Magnum cluster "shop" with attributes.
 func magnum(attributes string) string {
 	return fmt.Sprintf("resource \"scheduler_magnum_cluster\" \"shop\" {\n name = \"shop\"\n namespace = \"shop\"\n %s\n}", attributes)
 }
 
-// inProject checks the choice of a Magnum cluster.
+// inProject checks the project of a Magnum cluster.
 func inProject(name, template string) []statecheck.StateCheck {
 	project, id, selected := knownvalue.Null(), knownvalue.Null(), knownvalue.Null()
 	checks := func(project, id, selected knownvalue.Check) []statecheck.StateCheck {
@@ -127,7 +126,7 @@ func TestAccMagnumClusterLifecycle(t *testing.T) {
 				ResourceName: magnumAddress, ImportState: true, ImportStateId: "shop/shop",
 				ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name",
 			},
-			{ // labels of its own change nothing
+			{ // its own labels change nothing
 				Config:           f.config(magnum("label_constraints = [\"location is DE\"]\n labels = { team = \"web\" }")),
 				ConfigPlanChecks: keeps, ConfigStateChecks: inProject("munich", "template-munich"),
 			},
@@ -136,11 +135,11 @@ func TestAccMagnumClusterLifecycle(t *testing.T) {
 				Config:           f.config(magnum("label_constraints = [\"location is DE\"]\n labels = { team = \"shop\" }")),
 				ConfigPlanChecks: keeps, ConfigStateChecks: inProject("munich", "template-munich"),
 			},
-			{ // its own template counts
+			{ // its own template takes precedence
 				Config:           f.config(magnum(`template_id = "mine"`)),
 				ConfigPlanChecks: asks, ConfigStateChecks: inProject("munich", "mine"),
 			},
-			{ // the project fits no more
+			{ // the project no longer fits
 				Config:           f.config(magnum(`label_constraints = ["city is berlin"]`)),
 				ConfigPlanChecks: asks, ConfigStateChecks: inProject("berlin", "template-berlin"),
 			},
@@ -148,7 +147,7 @@ func TestAccMagnumClusterLifecycle(t *testing.T) {
 				Config:      f.config(magnum(`label_constraints = ["city is paris"]`)),
 				ExpectError: regexp.MustCompile(`(?s)No project for magnum_cluster "shop/shop".*0 of 2 projects\s+fit.*city is paris`),
 			},
-			{ // it can be asked for all the same
+			{ // a new decision can be requested nevertheless
 				Config:           f.config(magnum("label_constraints = [\"city is paris\", \"location is FR\"]\n wait = { on_timeout = \"warning\" }")),
 				ConfigPlanChecks: asks,
 			},
@@ -161,7 +160,7 @@ func TestAccMagnumClusterLifecycle(t *testing.T) {
 	})
 }
 
-// Without a project a create warns, and the choice shows when there is one.
+// Without a project, the create returns a warning. The choice appears when there is one.
 func TestAccMagnumClusterWaits(t *testing.T) {
 	f := newFleet(t)
 	config := f.config(magnum(`label_constraints = ["location is DE"]`))

@@ -16,7 +16,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// A provider becomes one of another type in place, with the time limit of the type.
+// The type of a provider can be changed in place, and the default timeout follows the type.
 func TestAccMetricsProviderTypes(t *testing.T) {
 	f := newFleet(t)
 	const address = "scheduler_metrics_provider.figures"
@@ -54,7 +54,7 @@ func TestAccMetricsProviderTypes(t *testing.T) {
 				ConfigPlanChecks: updates, ConfigStateChecks: limit("10s"),
 			},
 			imports,
-			{ // changed behind Terraform's back: the plan puts it right
+			{ // changed outside of Terraform: the plan reverts it
 				PreConfig: func() {
 					edit(f, key, func(p *api.MetricsProvider) { p.Spec.Influx.Bucket, p.Spec.Timeout = "other", "1s" })
 				},
@@ -73,8 +73,8 @@ func TestAccMetricsProviderTypes(t *testing.T) {
 	})
 }
 
-// Each cluster has the value of the document that its labels name, and what could lead
-// elsewhere is refused in the plan.
+// Each cluster has the value from the document that its labels select. Templates that could change the host are
+// rejected in the plan.
 func TestAccMetricsProviderHTTPJSON(t *testing.T) {
 	f := newFleet(t)
 	prices := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -142,8 +142,8 @@ func TestAccMetricsProviderHTTPJSON(t *testing.T) {
 		ProtoV6ProviderFactories: factories,
 		CheckDestroy:             func(*terraform.State) error { return f.gone(key) },
 		Steps: []resource.TestStep{
-			refused("http://$${labels.zone}.example.com/", "/a", `(?s)http_json.url.*placeholders in the\s+path\s+and\s+in\s+the\s+query\s+only`),
-			refused("http://example.com/$${zone}", "/a", `(?s)http_json.url.*is none of`),
+			refused("http://$${labels.zone}.example.com/", "/a", `(?s)http_json.url.*only\s+have\s+placeholders\s+in\s+the\s+path\s+and\s+the\s+query`),
+			refused("http://example.com/$${zone}", "/a", `(?s)http_json.url.*is\s+not\s+one\s+of`),
 			refused("http://example.com/", "a", `(?s)http_json.value.*JSON\s+pointer`),
 			{
 				Config:           f.config(provider(prices.URL+"/zones/$${labels.zone}", "/prices/0/$${metric}"), rest),

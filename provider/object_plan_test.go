@@ -11,8 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform/terraformtest"
 )
 
-// planOf plans a resource as Terraform does. config and state are documents;
-// without a state it is created.
+// planOf plans a resource as Terraform does. config and state are documents; without a state, the resource is created.
 func planOf(t *testing.T, resourceType string, config tftypes.Value, state doc) map[string]tftypes.Value {
 	t.Helper()
 	planned, diags := planWith(t, resourceType, config, state)
@@ -22,7 +21,7 @@ func planOf(t *testing.T, resourceType string, config tftypes.Value, state doc) 
 	return planned
 }
 
-// planWith is planOf with what is said about the plan.
+// planWith is planOf with the diagnostics of the plan.
 func planWith(t *testing.T, resourceType string, config tftypes.Value, state doc) (map[string]tftypes.Value, []*tfprotov6.Diagnostic) {
 	t.Helper()
 	server, err := providerserver.NewProtocol6WithError(New("test")())()
@@ -38,8 +37,7 @@ func planWith(t *testing.T, resourceType string, config tftypes.Value, state doc
 	if state != nil {
 		before = terraformtest.ConfigValue(t, block.ValueType(), state)
 	}
-	// Terraform proposes the configuration, and what the state has of the computed
-	// attributes that it leaves out.
+	// Terraform proposes the configuration, with the state's values for computed attributes that it omits.
 	given, prior := terraform.AttributesOf(config), terraform.AttributesOf(before)
 	proposed := maps.Clone(given)
 	for _, a := range block.Block.Attributes {
@@ -68,7 +66,7 @@ func planWith(t *testing.T, resourceType string, config tftypes.Value, state doc
 	return terraform.AttributesOf(planned), resp.Diagnostics
 }
 
-// unknown stands for a value that is known after apply.
+// unknown stands for a value that is known only after apply.
 type unknown struct{}
 
 func placementState(changes doc) doc {
@@ -80,8 +78,8 @@ func placementState(changes doc) doc {
 	return state
 }
 
-// What a strategy brings by default is known in the plan, whatever the state had,
-// and the decision is unknown only where something it follows from changes.
+// The defaults of a strategy are known in the plan, whatever the state had. The decision is unknown only if something
+// that it depends on changes.
 func TestPlanPlacement(t *testing.T) {
 	byPrioritizers := doc{
 		"strategy": "prioritizers", "metrics": nil, "reschedule_after": "0s", "prioritizer_policy": doc{"mode": "additive"},
@@ -92,18 +90,18 @@ func TestPlanPlacement(t *testing.T) {
 		state  doc
 		want   doc
 	}{
-		{"created under metrics", doc{}, nil,
+		{"created with metrics", doc{}, nil,
 			doc{"reschedule_after": "60s", "metrics": doc{"stickiness": 0.1}, "prioritizer_policy": nil, "clusters": unknown{}}},
-		{"created under prioritizers", doc{"strategy": "prioritizers"}, nil,
+		{"created with prioritizers", doc{"strategy": "prioritizers"}, nil,
 			doc{"reschedule_after": "0s", "metrics": nil, "prioritizer_policy": doc{"mode": "additive"}, "clusters": unknown{}}},
-		{"given values stay", doc{"strategy": "prioritizers", "reschedule_after": "5m", "prioritizer_policy": doc{"mode": "exact"}}, nil,
+		{"explicit values are kept", doc{"strategy": "prioritizers", "reschedule_after": "5m", "prioritizer_policy": doc{"mode": "exact"}}, nil,
 			doc{"reschedule_after": "5m", "prioritizer_policy": doc{"mode": "exact"}}},
-		{"a weight of 0 stays", doc{"strategy": "prioritizers", "prioritizer_policy": doc{"configurations": list{doc{"name": "balance", "weight": 0}, doc{"name": "steady"}}}}, nil,
+		{"a weight of 0 is kept", doc{"strategy": "prioritizers", "prioritizer_policy": doc{"configurations": list{doc{"name": "balance", "weight": 0}, doc{"name": "steady"}}}}, nil,
 			doc{"prioritizer_policy": doc{"mode": "additive", "configurations": list{
 				doc{"type": "builtin", "name": "balance", "weight": 0}, doc{"type": "builtin", "name": "steady", "weight": 1},
 			}}}},
-		{"nothing to do", doc{}, placementState(nil), placementState(nil)},
-		{"nothing to do under prioritizers", doc{"strategy": "prioritizers"}, placementState(byPrioritizers), placementState(byPrioritizers)},
+		{"no change", doc{}, placementState(nil), placementState(nil)},
+		{"no change with prioritizers", doc{"strategy": "prioritizers"}, placementState(byPrioritizers), placementState(byPrioritizers)},
 		{"a label", doc{"labels": doc{"team": "a"}}, placementState(nil),
 			doc{"reschedule_after": "60s", "metrics": doc{"stickiness": 0.1}, "clusters": list{"east"}}},
 		{"how long to wait", doc{"wait": doc{"for": "none"}}, placementState(nil), doc{"clusters": list{"east"}}},
@@ -111,7 +109,7 @@ func TestPlanPlacement(t *testing.T) {
 			doc{"reschedule_after": "0s", "metrics": nil, "prioritizer_policy": doc{"mode": "additive"}, "clusters": unknown{}}},
 		{"back to metrics", doc{}, placementState(byPrioritizers),
 			doc{"reschedule_after": "60s", "metrics": doc{"stickiness": 0.1}, "prioritizer_policy": nil, "clusters": unknown{}}},
-		{"somebody else changed what has a default", doc{}, placementState(doc{"reschedule_after": "1s"}),
+		{"default changed outside Terraform", doc{}, placementState(doc{"reschedule_after": "1s"}),
 			doc{"reschedule_after": "60s", "clusters": unknown{}}},
 		{"a strategy known after apply", doc{"strategy": unknown{}}, placementState(nil),
 			doc{"reschedule_after": unknown{}, "metrics": unknown{}, "prioritizer_policy": unknown{}, "clusters": unknown{}}},
@@ -140,7 +138,7 @@ func TestPlanPlacement(t *testing.T) {
 	}
 }
 
-// Another spelling of the same moment is no change; another moment is.
+// Another spelling of the same time is not a change; another time is.
 func TestPlanInstant(t *testing.T) {
 	typ := newValidation(t).types["scheduler_placement_score"]
 	state := doc{"name": "agent", "cluster": "east", "scores": doc{"load": 1}, "valid_until": "2031-01-01T12:00:00Z"}

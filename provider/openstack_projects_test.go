@@ -15,8 +15,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// openStack stands in for an OpenStack that has projects and Magnum, and returns
-// the access to it. It knows one user, scheduler with the password secret.
+// openStack starts a stand-in for an OpenStack with projects and Magnum, and returns the access to it. Its only user is
+// scheduler with the password secret.
 func openStack(t *testing.T) *api.OpenStackSpec {
 	t.Helper()
 	answer := func(w http.ResponseWriter, code int, body any) {
@@ -84,7 +84,7 @@ func openStack(t *testing.T) *api.OpenStackSpec {
 	}
 }
 
-// Documents as OpenStack answers them.
+// Documents in the form of OpenStack's responses.
 type (
 	doc  = map[string]any
 	list = []any
@@ -108,7 +108,7 @@ func TestAccOpenStackProjects(t *testing.T) {
 	const it = "data.scheduler_openstack_projects.it"
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories,
-		Steps: []resource.TestStep{ // the last one is what is destroyed
+		Steps: []resource.TestStep{ // the last one is destroyed
 			{Config: ask("nowhere", ""), ExpectError: regexp.MustCompile(`(?s)Cannot read the OpenStack projects of a cloud.*nowhere`)},
 			{Config: ask("pushed", ""), ExpectError: regexp.MustCompile(`(?s)Cannot read the OpenStack projects of a cloud.*credentials`)},
 			{Config: ask("closed", ""), ExpectError: regexp.MustCompile(`(?s)Cannot read the OpenStack projects of a cloud.*password`)},

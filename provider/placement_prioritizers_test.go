@@ -21,7 +21,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// placement is a placement "web" with the given attributes.
+// placement returns a placement "web" with the given attributes.
 func placement(attributes ...string) string {
 	return fmt.Sprintf("resource \"scheduler_placement\" \"web\" {\n name = \"web\"\n namespace = \"shop\"\n%s\n}", strings.Join(attributes, "\n"))
 }
@@ -63,7 +63,7 @@ func TestAccPlacementByPrioritizers(t *testing.T) {
 		CheckDestroy:             func(*terraform.State) error { return f.gone(webKey) },
 		Steps: []resource.TestStep{
 			{Config: f.config(placement(`number_of_clusters = 1`))},
-			{ // another strategy: what it brings by default is known in the plan
+			{ // another strategy: its defaults are known in the plan
 				Config: f.config(placement("number_of_clusters = 1", `strategy = "prioritizers"`)),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
 					plancheck.ExpectKnownValue(web, at("reschedule_after"), knownvalue.StringExact("0s")),
@@ -81,7 +81,7 @@ func TestAccPlacementByPrioritizers(t *testing.T) {
 				ResourceName: web, ImportState: true, ImportStateId: "shop/web",
 				ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name",
 			},
-			{ // what the decision is made of
+			{ // the parts of the decision
 				Config: f.config(full, `
 					data "scheduler_placement_decisions" "web" {
 					  name      = "web"
@@ -95,7 +95,7 @@ func TestAccPlacementByPrioritizers(t *testing.T) {
 					statecheck.ExpectKnownValue("data.scheduler_placement_decisions.web", at("decision_groups").AtSliceIndex(1).AtMapKey("clusters"), names("madrid")),
 				},
 			},
-			{ // an agent's score moves the decision, and that is nothing to do
+			{ // an agent's score moves the decision, which leaves nothing to apply
 				PreConfig:         func() { f.score("berlin", "support", map[string]int64{"grade": 100}) },
 				Config:            f.config(full),
 				ConfigPlanChecks:  resource.ConfigPlanChecks{PreApply: emptyPlan()},
@@ -118,11 +118,11 @@ func TestAccPlacementByPrioritizers(t *testing.T) {
 	})
 }
 
-// recorder passes requests on to the server and keeps the bodies of its writes.
+// recorder forwards requests to the server, and records the bodies of writes.
 type recorder struct {
 	endpoint string
 	bodies   [][]byte
-	// refuse picks requests that are answered with 404 instead; nil = none.
+	// refuse selects requests that are answered with 404 instead; nil = none.
 	refuse func(*http.Request) bool
 }
 
@@ -154,8 +154,7 @@ func (f *fleet) recorder() *recorder {
 	return r
 }
 
-// An explicit weight of 0 goes from the configuration through the plan and over
-// the wire into the state, and comes back with every read.
+// An explicit weight of 0 survives from the configuration through the plan and the API into the state, and every read.
 func TestAccWeightZeroSurvives(t *testing.T) {
 	f := newFleet(t)
 	wire := f.recorder()

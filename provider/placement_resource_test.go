@@ -18,7 +18,7 @@ import (
 
 var webKey = api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}
 
-// clusters checks the decision in state.
+// clusters checks the decision in the state.
 func clusters(names ...string) statecheck.StateCheck {
 	checks := make([]knownvalue.Check, len(names))
 	for i, name := range names {
@@ -84,7 +84,7 @@ func TestAccPlacementLifecycle(t *testing.T) {
 	})
 }
 
-// web is a placement of one cluster, chosen by a label, with more attributes.
+// web returns a placement of one cluster, selected by a label, with additional attributes.
 func web(location string, more ...string) string {
 	return fmt.Sprintf(`
 		resource "scheduler_placement" "web" {
@@ -96,8 +96,8 @@ func web(location string, more ...string) string {
 		}`, location, strings.Join(more, "\n"))
 }
 
-// TestAccPlacementClusterNames: a placement goes where it is told to by name, and
-// nowhere that it excludes, and says why others are out.
+// TestAccPlacementClusterNames checks that a placement only goes to the named clusters, and not to excluded ones, and
+// says why the others were rejected.
 func TestAccPlacementClusterNames(t *testing.T) {
 	f := newFleet(t)
 	for _, name := range []string{"berlin", "munich", "paris"} {
@@ -144,7 +144,7 @@ func TestAccPlacementClusterNames(t *testing.T) {
 				ConfigStateChecks: []statecheck.StateCheck{clusters("paris"), miss("on", knownvalue.StringExact("exclude_clusters")), miss("count", knownvalue.Int64Exact(2))},
 				ConfigPlanChecks:  resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 			},
-			{ // empty lists ask for nothing
+			{ // empty lists restrict nothing
 				Config:           named("cluster_names = []\nexclude_clusters = []\nnumber_of_clusters = 3"),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 				ConfigStateChecks: []statecheck.StateCheck{
@@ -155,9 +155,8 @@ func TestAccPlacementClusterNames(t *testing.T) {
 	})
 }
 
-// TestAccPlacementKubernetesVersion: a placement goes to clusters of the versions
-// that it asks for, and says why others are out. Nothing is known of clusters that
-// nobody observes; a simulation shows what would be if it were.
+// TestAccPlacementKubernetesVersion checks that a placement goes to clusters of the requested versions, and says why
+// the others were rejected. The version of an unobserved cluster is unknown; a simulation can set it.
 func TestAccPlacementKubernetesVersion(t *testing.T) {
 	f := newFleet(t)
 	f.cluster("berlin")
@@ -212,8 +211,7 @@ func TestAccPlacementKubernetesVersion(t *testing.T) {
 	})
 }
 
-// A decision that moves by itself is no work for Terraform, and what depends on
-// it follows.
+// A decision that moves on its own leaves nothing to apply for the placement, and resources that depend on it follow.
 func TestAccPlacementMoves(t *testing.T) {
 	f := newFleet(t)
 	f.cluster("berlin", "location", "DE")
@@ -279,7 +277,7 @@ func TestAccPlacementDrift(t *testing.T) {
 					PostApplyPostRefresh: emptyPlan(),
 				},
 			},
-			{ // a fresh decision on request is not a change of what was asked for
+			{ // requesting a new decision is not a change of the spec
 				PreConfig: func() {
 					if _, err := f.client.Reschedule(f.ctx(), webKey); err != nil {
 						t.Fatal(err)
@@ -292,7 +290,7 @@ func TestAccPlacementDrift(t *testing.T) {
 	})
 }
 
-// Somebody else's change between the plan and the apply is not written over.
+// A concurrent change between plan and apply is not overwritten.
 func TestAccPlacementChangedSincePlan(t *testing.T) {
 	f := newFleet(t)
 	f.cluster("berlin", "location", "DE")
@@ -307,7 +305,7 @@ func TestAccPlacementChangedSincePlan(t *testing.T) {
 				})}},
 				ExpectError: regexp.MustCompile(`(?s)Cannot update placement "shop/web".*plan\s+again`),
 			},
-			{ // what was deleted meanwhile is made anew
+			{ // deleted in the meantime: it is created again
 				Config: f.config(web("DE", `migration = false`)),
 				ConfigPlanChecks: resource.ConfigPlanChecks{
 					PreApply:             []plancheck.PlanCheck{meanwhile(func() { f.delete(webKey) })},
@@ -319,7 +317,7 @@ func TestAccPlacementChangedSincePlan(t *testing.T) {
 	})
 }
 
-// meanwhile is something that happens between plan and apply.
+// meanwhile is a change between plan and apply.
 type meanwhile func()
 
 func (m meanwhile) CheckPlan(context.Context, plancheck.CheckPlanRequest, *plancheck.CheckPlanResponse) {
@@ -333,7 +331,7 @@ func TestAccPlacementExists(t *testing.T) {
 		ProtoV6ProviderFactories: factories,
 		Steps: []resource.TestStep{{
 			Config:      f.config(web("DE")),
-			ExpectError: regexp.MustCompile(`(?s)There already is a placement "shop/web".*terraform import\s+scheduler_placement\.<name>\s+shop/web`),
+			ExpectError: regexp.MustCompile(`(?s)Already exists: placement "shop/web".*terraform import\s+scheduler_placement\.<name>\s+shop/web`),
 		}},
 	})
 }
@@ -345,12 +343,12 @@ func TestAccPlacementNoClusterFits(t *testing.T) {
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories,
 		Steps: []resource.TestStep{
-			{ // a create warns, and taints nothing
+			{ // a create only warns, and does not taint the resource
 				Config:            f.config(web("FR")),
 				ConfigStateChecks: []statecheck.StateCheck{clusters()},
 				ConfigPlanChecks:  resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 			},
-			{ // an update fails, with the sentence that explains it
+			{ // an update fails, with the message that explains why
 				Config:      f.config(web("SK")),
 				ExpectError: regexp.MustCompile(`(?s)No cluster for placement "shop/web".*0 of 1.*The\s+nearest\s+miss:\s+without\s+"location is SK"\s+1\s+more\s+cluster\s+would\s+fit`),
 			},
@@ -412,7 +410,7 @@ func TestAccPlacementNamespaceOfProvider(t *testing.T) {
 	})
 }
 
-// Values that only the apply knows are checked when they are known.
+// Values that are known only after apply are validated then.
 func TestAccUnknownValues(t *testing.T) {
 	f := newFleet(t)
 	config := func(location, weight string) string {
@@ -449,7 +447,7 @@ func TestAccUnknownValues(t *testing.T) {
 	})
 }
 
-// What lifecycle.ignore_changes leaves to others is not written over.
+// Attributes in lifecycle.ignore_changes are not overwritten.
 func TestAccIgnoreChanges(t *testing.T) {
 	f := newFleet(t)
 	f.cluster("berlin", "location", "DE")
@@ -492,8 +490,7 @@ func TestAccIgnoreChanges(t *testing.T) {
 	})
 }
 
-// A provider that is configured with what another resource makes plans without
-// a server.
+// A provider whose configuration depends on another resource can plan without a server.
 func TestAccProviderConfiguredLater(t *testing.T) {
 	f := newFleet(t)
 	resource.Test(t, resource.TestCase{

@@ -46,7 +46,7 @@ func TestAccPlacementScoreLifecycle(t *testing.T) {
 		ProtoV6ProviderFactories: factories,
 		CheckDestroy:             func(*terraform.State) error { return f.gone(key) },
 		Steps: []resource.TestStep{
-			{ // the time zone stays as written, although the server answers in UTC
+			{ // the time zone stays as configured, although the server returns UTC
 				Config:           score(`"2035-06-30T23:59:59+02:00"`, `{ grade = 80, price = -25, none = 0 }`),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 				ConfigStateChecks: []statecheck.StateCheck{
@@ -65,7 +65,7 @@ func TestAccPlacementScoreLifecycle(t *testing.T) {
 					return nil
 				},
 			},
-			{ // another spelling of the same moment is nothing to do
+			{ // another spelling of the same time leaves nothing to apply
 				Config:           score(`"2035-06-30T21:59:59Z"`, `{ grade = 80, price = -25, none = 0 }`),
 				ConfigPlanChecks: untouched,
 			},
@@ -75,7 +75,7 @@ func TestAccPlacementScoreLifecycle(t *testing.T) {
 				ImportStateVerifyIgnore: []string{"valid_until"}, // imported in UTC
 			},
 			{Config: score(`"2035-07-01T00:00:00Z"`, `{ grade = 81 }`), ConfigPlanChecks: update},
-			{ // an agent writes the same object: the plan puts back what is configured
+			{ // an agent writes the same object: the plan restores the configuration
 				PreConfig:        func() { f.score("east", "support", map[string]int64{"grade": 81, "load": 3}) },
 				Config:           score(`"2035-07-01T00:00:00Z"`, `{ grade = 81 }`),
 				ConfigPlanChecks: update,
@@ -93,8 +93,7 @@ func TestAccPlacementScoreLifecycle(t *testing.T) {
 	})
 }
 
-// A cluster that is replaced keeps its scores: those of the configuration, and those
-// that an agent wrote.
+// A cluster that is replaced keeps its scores, both configured ones and those written by an agent.
 func TestAccReplacedClusterKeepsItsScores(t *testing.T) {
 	f := newFleet(t)
 	config := f.config(`

@@ -11,8 +11,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform/terraformtest"
 )
 
-// BenchmarkPlanPlacement is what Terraform asks of the provider to validate and plan one
-// placement: one that does not change, reading apart, and a new one.
+// BenchmarkPlanPlacement measures the provider's part of validating and planning a placement: one that does not change,
+// without the read, and a new one.
 func BenchmarkPlanPlacement(b *testing.B) {
 	state := doc{
 		"name": "web", "namespace": "shop", "number_of_clusters": 2, "label_constraints": list{"location is DE"}, "labels": doc{"a": "b"},
@@ -23,11 +23,10 @@ func BenchmarkPlanPlacement(b *testing.B) {
 	b.Run("new", func(b *testing.B) { benchmarkPlan(b, nil) })
 }
 
-// writtenPlacement is what a configuration says of it.
+// writtenPlacement is its configuration.
 var writtenPlacement = doc{"name": "web", "namespace": "shop", "number_of_clusters": 2, "label_constraints": list{"location is DE"}, "labels": doc{"a": "b"}}
 
-// BenchmarkCreatePlacement is what Terraform asks of the provider to make a new placement
-// once it is planned, with what the server takes to answer.
+// BenchmarkCreatePlacement measures the provider's part of creating a planned placement, including the server's time.
 func BenchmarkCreatePlacement(b *testing.B) {
 	answer := `{"kind":"placement","metadata":{"name":"web","namespace":"shop","labels":{"a":"b"},"uid":"u","generation":1,"resource_version":"7",` +
 		`"created_at":"2026-01-01T00:00:00Z","modified_at":"2026-01-01T00:00:00Z"},"spec":{"number_of_clusters":2,"label_constraints":["location is DE"],` +
@@ -56,7 +55,7 @@ func BenchmarkCreatePlacement(b *testing.B) {
 	}
 }
 
-// benchmarked is a configured provider, and the type of a placement.
+// benchmarked returns a configured provider and the type of a placement.
 func benchmarked(b *testing.B, settings doc) (tfprotov6.ProviderServer, tftypes.Type) {
 	b.Helper()
 	b.Setenv("TF_LOG_SDK", "OFF")
@@ -72,7 +71,7 @@ func benchmarked(b *testing.B, settings doc) (tfprotov6.ProviderServer, tftypes.
 	return server, schema.ResourceSchemas["scheduler_placement"].ValueType()
 }
 
-// encoded is a value of a type as Terraform sends it, nil = null.
+// encoded encodes a value of a type as Terraform sends it, nil = null.
 func encoded(b *testing.B, typ tftypes.Type, document doc) *tfprotov6.DynamicValue {
 	b.Helper()
 	value := tftypes.NewValue(typ, nil)
@@ -86,7 +85,7 @@ func encoded(b *testing.B, typ tftypes.Type, document doc) *tfprotov6.DynamicVal
 	return &dynamic
 }
 
-// benchmarkPlan plans a placement that has this state, nil = none.
+// benchmarkPlan plans a placement with this state, nil = none.
 func benchmarkPlan(b *testing.B, state doc) {
 	ctx := b.Context()
 	server, typ := benchmarked(b, doc{"check_connection": false})

@@ -29,8 +29,8 @@ func newPropagationBindingsDataSource() datasource.DataSource {
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"clusters":          schema.MapAttribute{MarkdownDescription: "Replicas by cluster. `0` if the workload is not replicated.", ElementType: types.Int64Type, Computed: true},
 					"observed_affinity": schema.StringAttribute{MarkdownDescription: "Affinity group that the clusters were chosen from.", Computed: true},
-					"scheduled":         schema.BoolAttribute{MarkdownDescription: "Every replica has a cluster.", Computed: true},
-					"message":           schema.StringAttribute{MarkdownDescription: "A sentence that says why, or why not.", Computed: true},
+					"scheduled":         schema.BoolAttribute{MarkdownDescription: "Whether every replica has a cluster.", Computed: true},
+					"message":           schema.StringAttribute{MarkdownDescription: "Why the workload has these clusters, or none.", Computed: true},
 				}},
 			},
 		},

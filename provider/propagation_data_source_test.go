@@ -14,8 +14,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// boundFleet has a workload of three replicas that has just left member1 for
-// member2, and one that waits for room; the policy is that of the namespace shop.
+// boundFleet has a workload of three replicas that has just moved from member1 to member2, and one that waits for
+// capacity. The policy is in the namespace shop.
 func boundFleet(t *testing.T) *fleet {
 	f := newPropagationFleet(t)
 	deployment := func(name string, replicas int64, priority int64) {
@@ -93,8 +93,7 @@ func TestAccPropagationDataSources(t *testing.T) {
 	})
 }
 
-// A preview says what a workload would get, or what a policy would move, and
-// changes nothing.
+// A preview says what a workload would get, or what a policy would move, and changes nothing.
 func TestAccPropagationPreviewDataSource(t *testing.T) {
 	f := newPropagationFleet(t)
 	f.put(&api.Workload{Metadata: webMetadata(), Spec: api.WorkloadSpec{
@@ -150,7 +149,7 @@ func TestAccPropagationPreviewDataSource(t *testing.T) {
 					})})),
 				},
 			},
-			{ // a global one takes nothing from it
+			{ // a global one does not take workloads from it
 				Config:            preview(`policy = { name = "all", resource_selectors = [{ api_version = "apps/v1", kind = "Deployment", namespace = "shop" }] }`),
 				ConfigStateChecks: []statecheck.StateCheck{of("bindings", none)},
 			},
@@ -158,7 +157,7 @@ func TestAccPropagationPreviewDataSource(t *testing.T) {
 	})
 }
 
-// What the server alone refuses is reported at the argument, too.
+// Errors that only the server detects are reported at the argument, too.
 func TestAccPropagationDataSourceErrors(t *testing.T) {
 	f := newFleet(t)
 	for _, test := range []struct{ name, config, want string }{
@@ -168,7 +167,7 @@ func TestAccPropagationDataSourceErrors(t *testing.T) {
 		{"namespace", "data \"scheduler_workload\" \"x\" {\n name = \"web\"\n namespace = \"My Shop\"\n}", `(?s)Invalid namespace`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			t.Parallel() // they only read
+			t.Parallel() // they are read-only
 			resource.Test(t, resource.TestCase{
 				ProtoV6ProviderFactories: factories,
 				Steps:                    []resource.TestStep{{Config: f.config(test.config), ExpectError: regexp.MustCompile(test.want)}},
@@ -177,7 +176,7 @@ func TestAccPropagationDataSourceErrors(t *testing.T) {
 	}
 }
 
-// What moves if a cluster goes, and what if there are more replicas.
+// What moves if a cluster is lost, and if there are more replicas.
 func TestAccSimulationOfWorkloads(t *testing.T) {
 	f := newPropagationFleet(t)
 	spec := api.WorkloadSpec{APIVersion: "apps/v1", Kind: "Deployment", Replicas: new(int64(3)), ReplicaRequests: api.Quantities{"cpu": "1"}}
@@ -215,7 +214,7 @@ func TestAccSimulationOfWorkloads(t *testing.T) {
 	})
 }
 
-// The numbers of the guide are those of the server.
+// The numbers in the guide are those of the server.
 func TestAccNumbersOfTheGuide(t *testing.T) {
 	f := newFleet(t)
 	for cluster, cpu := range map[string]string{"east": "30", "north": "15", "west": "15"} {

@@ -16,7 +16,7 @@ import (
 // counts are replicas by cluster.
 type counts map[string]int64
 
-// check compares an attribute or an output with them.
+// check compares an attribute or output with the counts.
 func (c counts) check() knownvalue.Check {
 	checks := make(map[string]knownvalue.Check, len(c))
 	for cluster, n := range c {
@@ -25,7 +25,7 @@ func (c counts) check() knownvalue.Check {
 	return knownvalue.MapExact(checks)
 }
 
-// binding checks where a workload runs, and what it is leaving, in state.
+// binding checks, in the state, where a workload runs and where it is being evicted.
 func binding(address string, clusters, evicting counts) []statecheck.StateCheck {
 	return []statecheck.StateCheck{
 		statecheck.ExpectKnownValue(address, tfjsonpath.New("clusters"), clusters.check()),
@@ -33,7 +33,7 @@ func binding(address string, clusters, evicting counts) []statecheck.StateCheck 
 	}
 }
 
-// member adds an online cluster with an amount of cpu, and labels.
+// member adds an online cluster with some CPU, and labels.
 func (f *fleet) member(name, cpu string, labels ...string) {
 	f.t.Helper()
 	cluster := &api.Cluster{
@@ -46,8 +46,7 @@ func (f *fleet) member(name, cpu string, labels ...string) {
 	f.put(cluster)
 }
 
-// taint puts a taint on a cluster behind Terraform's back, or with "" takes all
-// away.
+// taint sets a taint on a cluster outside of Terraform; "" removes all taints.
 func (f *fleet) taint(cluster string, effect api.TaintEffect) {
 	f.t.Helper()
 	edit(f, api.Key{Kind: api.KindCluster, Name: cluster}, func(c *api.Cluster) {
@@ -58,8 +57,7 @@ func (f *fleet) taint(cluster string, effect api.TaintEffect) {
 	})
 }
 
-// aggregate is a policy by which the Deployments of the namespace shop run on as
-// few clusters as have room.
+// aggregate adds a policy that places the Deployments of the namespace shop on as few clusters as possible.
 func (f *fleet) aggregate() {
 	f.t.Helper()
 	f.put(&api.PropagationPolicy{
@@ -71,7 +69,7 @@ func (f *fleet) aggregate() {
 	})
 }
 
-// healthy reports a workload healthy on a cluster.
+// healthy reports that a workload is healthy on a cluster.
 func (f *fleet) healthy(workload api.Key, cluster string) {
 	f.t.Helper()
 	if _, err := f.client.ReportHealth(f.ctx(), workload, api.HealthReport{Cluster: cluster, Status: api.Healthy}); err != nil {
@@ -79,7 +77,7 @@ func (f *fleet) healthy(workload api.Key, cluster string) {
 	}
 }
 
-// untilBound waits for a binding that is made without anybody's doing.
+// untilBound waits for a binding that the server changes on its own.
 func (f *fleet) untilBound(key api.Key, clusters, evicting counts) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.ctx(), eventually.Limit)

@@ -12,8 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform/terraformtest"
 )
 
-// plansAs checks attributes of a plan. unknown{} stands for what is known after
-// apply.
+// plansAs checks attributes of a plan. unknown{} stands for a value known only after apply.
 func plansAs(t *testing.T, typ tftypes.Type, planned map[string]tftypes.Value, want doc) {
 	t.Helper()
 	for name, value := range want {
@@ -29,8 +28,8 @@ func plansAs(t *testing.T, typ tftypes.Type, planned map[string]tftypes.Value, w
 	}
 }
 
-// The binding is unknown only where something it follows from changes, and the
-// labels are among that: policies select by them.
+// The binding is unknown only if something that it depends on changes. This includes the labels, because policies
+// select by them.
 func TestPlanWorkload(t *testing.T) {
 	state := func(changes doc) doc {
 		s := doc{
@@ -49,7 +48,7 @@ func TestPlanWorkload(t *testing.T) {
 		want   doc
 	}{
 		{"created", doc{}, nil, doc{"priority": 0, "clusters": unknown{}, "evicting": unknown{}}},
-		{"nothing to do", doc{}, state(nil), state(nil)},
+		{"no change", doc{}, state(nil), state(nil)},
 		{"how long to wait", doc{"wait": doc{"for": "none"}}, state(nil), stays},
 		{"a time limit", doc{"timeouts": doc{"update": "5m"}}, state(nil), stays},
 		{"a label", doc{"labels": doc{"team": "a"}}, state(nil), moves},
@@ -59,7 +58,7 @@ func TestPlanWorkload(t *testing.T) {
 		{"requests", doc{"replica_requests": doc{"cpu": "1"}}, state(nil), moves},
 		{"a priority", doc{"priority": 7}, state(nil), moves},
 		{"another kind", doc{"kind": "StatefulSet"}, state(nil), moves},
-		{"somebody else changed the replicas", doc{}, state(doc{"replicas": 9}), moves},
+		{"replicas changed outside Terraform", doc{}, state(doc{"replicas": 9}), moves},
 		{"another name", doc{"name": "api"}, state(nil), doc{"replicas": 3}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -71,9 +70,8 @@ func TestPlanWorkload(t *testing.T) {
 	}
 }
 
-// What is absent is planned as the server will fill it in, also where that depends
-// on what stands beside it, and the bindings are unknown only where something
-// they follow from changes.
+// Absent attributes are planned as the server will set them, also where the default depends on other attributes. The
+// bindings are unknown only if something that they depend on changes.
 func TestPlanPropagationPolicy(t *testing.T) {
 	state := func(changes doc) doc {
 		s := doc{
@@ -96,7 +94,7 @@ func TestPlanPropagationPolicy(t *testing.T) {
 		want   doc
 	}{
 		{"created", doc{}, nil, doc{"priority": 0, "preemption": "Never", "workload_preemption": "Never", "placement": nil, "failover": nil, "fail_back": nil, "bindings": unknown{}}},
-		{"nothing to do", doc{}, state(nil), state(nil)},
+		{"no change", doc{}, state(nil), state(nil)},
 		{"a label of the policy moves nothing", doc{"labels": doc{"team": "a"}}, state(nil), doc{"bindings": doc{"shop/web": doc{"member1": 3}, "shop/api": doc{}}}},
 		{"a placement", doc{"placement": doc{}}, state(nil), doc{"placement": doc{"empty_clusters": false}, "bindings": unknown{}}},
 		{"a priority", doc{"priority": 1}, state(nil), doc{"bindings": unknown{}}},
@@ -156,8 +154,7 @@ func TestPlanPropagationPolicy(t *testing.T) {
 	}
 }
 
-// While it is unknown whether replicas are purged gracefully, so is the grace
-// period.
+// While it is unknown whether replicas are purged gracefully, so is the grace period.
 func TestPlanDefaultOfUnknown(t *testing.T) {
 	typ := newValidation(t).types["scheduler_propagation_policy"]
 	config := terraformtest.ConfigValue(t, typ, doc{
@@ -178,8 +175,8 @@ func TestPlanDefaultOfUnknown(t *testing.T) {
 	}
 }
 
-// Overflow affinities need a group that is bounded and a division by room: while
-// either is unknown, they are not refused.
+// Overflow affinities require a limited group and a division by capacity. While either is unknown, they are not
+// rejected.
 func TestValidateOverflowWaits(t *testing.T) {
 	v := newValidation(t)
 	const policy = "scheduler_propagation_policy"
@@ -211,7 +208,7 @@ func TestValidateOverflowWaits(t *testing.T) {
 		{"the names are unknown", "placement.cluster_affinities[0].cluster_names", doc{"cluster_affinities": list{group}, "replica_scheduling": aggregated}, false},
 		{"the division is unknown", "placement.replica_scheduling", doc{"cluster_affinities": list{bounded}}, false},
 		{"the preference is unknown", "placement.replica_scheduling.division_preference", doc{"cluster_affinities": list{bounded}, "replica_scheduling": doc{}}, false},
-		{"something else is unknown", "placement.cluster_tolerations", doc{"cluster_affinities": list{bounded}}, true},
+		{"another attribute is unknown", "placement.cluster_tolerations", doc{"cluster_affinities": list{bounded}}, true},
 		{"another group is unknown", "placement.cluster_affinities[1].cluster_names", doc{"cluster_affinities": list{group, doc{"affinity_name": "b"}}, "replica_scheduling": aggregated}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -223,7 +220,7 @@ func TestValidateOverflowWaits(t *testing.T) {
 	}
 }
 
-// What a preview says is what the plan shows.
+// The plan shows the preview's result.
 func TestPreviewedBindings(t *testing.T) {
 	preview := &api.Preview{
 		Replicas: map[string]int64{"member1": 2, "member2": 0},
@@ -247,7 +244,7 @@ func TestPreviewedBindings(t *testing.T) {
 	plansAs(t, policy, values(policy, previewedBindings(preview)), doc{"bindings": doc{"shop/web": doc{"member1": 3}, "shop/pending": doc{}}})
 }
 
-// Only what still runs on a cluster that is left is in state.
+// The state contains only the replicas that still run on a cluster that the workload is leaving.
 func TestEvictingReplicas(t *testing.T) {
 	workload := &api.Workload{Status: api.WorkloadStatus{
 		Clusters: []api.WorkloadCluster{{Name: "member2", Replicas: 5}},
@@ -265,8 +262,7 @@ func TestEvictingReplicas(t *testing.T) {
 	plansAs(t, typ, terraform.AttributesOf(value), doc{"clusters": doc{"member2": 5}, "evicting": doc{"member1": 3, "member3": 2}})
 }
 
-// A policy that leaves workloads without clusters says which, and why; of many the
-// first ones.
+// The warning about workloads without clusters names them and says why. If there are many, it names the first ones.
 func TestReportBindings(t *testing.T) {
 	binding := func(name string, status api.ConditionStatus) api.Binding {
 		return api.Binding{Workload: "shop/" + name, Conditions: []api.Condition{{Type: api.ConditionScheduled, Status: status, Message: "room for 2 of 3"}}}

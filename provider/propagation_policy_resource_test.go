@@ -18,7 +18,7 @@ const policyAddress = "scheduler_propagation_policy.web"
 
 var webPolicy = api.Key{Kind: api.KindPropagationPolicy, Namespace: "shop", Name: "web"}
 
-// policy is one for the Deployments of the namespace shop, with more attributes.
+// policy returns a policy for the Deployments of the namespace shop, with additional attributes.
 func policy(more ...string) string {
 	return `
 		resource "scheduler_propagation_policy" "web" {
@@ -29,7 +29,7 @@ func policy(more ...string) string {
 		}`
 }
 
-// fullPolicy has every attribute.
+// fullPolicy sets every attribute.
 const fullPolicy = `
 	resource "scheduler_propagation_policy" "web" {
 	  name      = "web"
@@ -111,7 +111,7 @@ func TestAccPropagationPolicyLifecycle(t *testing.T) {
 					PostApplyPostRefresh: emptyPlan(),
 				},
 			},
-			{ // a smaller choice does
+			{ // selecting fewer clusters does
 				Config: f.config(policy(`placement = { cluster_affinity = { cluster_names = ["member2"] } }`)),
 				ConfigPlanChecks: resource.ConfigPlanChecks{
 					PreApply:             []plancheck.PlanCheck{plancheck.ExpectUnknownValue(policyAddress, tfjsonpath.New("bindings"))},
@@ -124,19 +124,19 @@ func TestAccPropagationPolicyLifecycle(t *testing.T) {
 				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 			},
 			verify,
-			{ // everything optional goes
+			{ // all optional attributes are removed
 				Config: f.config(policy()),
 				ConfigPlanChecks: resource.ConfigPlanChecks{
 					PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(policyAddress, plancheck.ResourceActionUpdate)},
 					PostApplyPostRefresh: emptyPlan(),
 				},
 			},
-			{ // it selects the workload no more
+			{ // it no longer selects the workload
 				Config:            f.config(strings.Replace(policy(), "Deployment", "Job", 1)),
 				ConfigStateChecks: []statecheck.StateCheck{bound(nil)},
 				ConfigPlanChecks:  resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 			},
-			{ // a global policy is another one
+			{ // a global policy is another object
 				Config: f.config(strings.Replace(policy(), `"shop"`, "null", 1)),
 				ConfigPlanChecks: resource.ConfigPlanChecks{
 					PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(policyAddress, plancheck.ResourceActionReplace)},
@@ -152,7 +152,7 @@ func TestAccPropagationPolicyLifecycle(t *testing.T) {
 	})
 }
 
-// What the user wrote of empty lists and objects stays as written.
+// Empty lists and objects stay in the state as configured.
 func TestAccPropagationPolicyEmptyCollections(t *testing.T) {
 	f := newFleet(t)
 	for _, empty := range []string{
@@ -191,7 +191,7 @@ func TestAccPropagationPolicyDrift(t *testing.T) {
 		ProtoV6ProviderFactories: factories,
 		Steps: []resource.TestStep{
 			{Config: f.config(policy())},
-			{ // a workload comes along: that is no work for Terraform
+			{ // a workload is added, which leaves nothing to apply
 				PreConfig: func() {
 					f.put(&api.Workload{Metadata: webMetadata(), Spec: api.WorkloadSpec{APIVersion: "apps/v1", Kind: "Deployment", Replicas: new(int64(1))}})
 					f.untilBound(webWorkload, counts{"member1": 1}, nil)
@@ -221,7 +221,7 @@ func TestAccPropagationPolicyDrift(t *testing.T) {
 					PostApplyPostRefresh: emptyPlan(),
 				},
 			},
-			{ // somebody else's change between the plan and the apply is not written over
+			{ // a concurrent change between plan and apply is not overwritten
 				Config: f.config(policy(`priority = 1`)),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{meanwhile(func() {
 					edit(f, webPolicy, func(p *api.PropagationPolicy) { p.Spec.Priority = 9 })
@@ -239,7 +239,7 @@ func TestAccPropagationPolicyExists(t *testing.T) {
 		ProtoV6ProviderFactories: factories,
 		Steps: []resource.TestStep{{
 			Config:      f.config(policy()),
-			ExpectError: regexp.MustCompile(`(?s)There already is a propagation_policy "shop/web".*terraform import\s+scheduler_propagation_policy\.<name>\s+shop/web`),
+			ExpectError: regexp.MustCompile(`(?s)Already exists: propagation_policy "shop/web".*terraform import\s+scheduler_propagation_policy\.<name>\s+shop/web`),
 		}},
 	})
 }

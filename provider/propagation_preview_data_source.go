@@ -28,7 +28,7 @@ func newPropagationPreviewDataSource() datasource.DataSource {
 		Objects:    map[string]terraform.ObjectRules{workloadArgument: {Kind: api.KindWorkload, Unsettled: distributionUnsettled}, policyArgument: {Kind: api.KindPropagationPolicy, Unsettled: overflowUnsettled}},
 		Validators: []datasource.ConfigValidator{datasourcevalidator.ExactlyOneOf(path.MatchRoot(workloadArgument), path.MatchRoot(policyArgument))},
 		Description: "Where a workload, or the workloads of a propagation policy, would run, decided by the server during the plan. Give the preview the same attributes as the resource, and pass its `token` to the resource: " +
-			"its `clusters`, or `bindings`, are then known in the plan, even if the plan creates the resource, so that `for_each` over them works in a single apply. The apply commits exactly this decision; if the fleet has moved meanwhile it fails and asks for a new plan. " +
+			"its `clusters`, or `bindings`, are then known in the plan, even if the plan creates the resource, so that `for_each` over them works in a single apply. The apply commits exactly this decision; if the fleet has changed in the meantime, it fails and asks you to plan again. " +
 			"A preview only considers clusters, policies and workloads that the server already has, not those that the same apply will create.",
 		Arguments: map[string]schema.Attribute{
 			workloadArgument: previewArgument("A workload, with the attributes of its `scheduler_workload`.", api.KindWorkload),

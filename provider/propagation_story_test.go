@@ -12,11 +12,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// The user stories of propagation, each as the example that teaches it, with the
-// test in the part of the agents and of what happens to clusters.
+// The user stories about propagation, each tested with its example. The test plays the agents and what happens to
+// clusters.
 
-// shows is then, and the plan shows the outputs already: what happened is no work
-// for Terraform, but it is seen.
+// shows is like then, but the plan already shows the outputs: nothing is left to apply, but the change is visible.
 func shows(step resource.TestStep, happens func(), variables config.Variables, outputs map[string]knownvalue.Check) resource.TestStep {
 	step = then(step, happens, variables, outputs)
 	for name, want := range outputs {
@@ -25,8 +24,7 @@ func shows(step resource.TestStep, happens func(), variables config.Variables, o
 	return step
 }
 
-// moves is a step that changes no workload, and moves some: the next refresh shows
-// that. bound waits for it.
+// moves is a step that changes no workload and moves some, which the next refresh shows. bound waits for it.
 func moves(step resource.TestStep, variables config.Variables, bound func()) resource.TestStep {
 	step = then(step, nil, variables, nil)
 	step.ConfigPlanChecks, step.ExpectNonEmptyPlan = resource.ConfigPlanChecks{}, true
@@ -34,9 +32,8 @@ func moves(step resource.TestStep, variables config.Variables, bound func()) res
 	return step
 }
 
-// Private clusters first: a workload that goes to the managed cluster as a whole
-// where the private ones cannot take it, and comes back, and one that sends there
-// only what they have no room for.
+// Private clusters first: one workload moves to the managed cluster as a whole if the private ones have too little
+// capacity, and returns. The other sends only what does not fit there.
 func TestAccStoryPrivateFirst(t *testing.T) {
 	f, step := story(t, "private-first")
 	web := api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: "web"}
@@ -50,8 +47,7 @@ func TestAccStoryPrivateFirst(t *testing.T) {
 		return map[string]knownvalue.Check{"web": web.check(), "rendering": rendering.check()}
 	}
 	private := counts{"private1": 2, "private2": 2}
-	// The managed cluster takes the whole shop, and of the frames what private2 has
-	// no room for.
+	// The whole shop is on the managed cluster, and of the frames what does not fit on private2.
 	managed, spilled, back := counts{"managed": 4}, counts{"private2": 4, "managed": 2}, counts{"private1": 4}
 	bound := func(on, frames counts) func() {
 		return func() {
@@ -65,7 +61,7 @@ func TestAccStoryPrivateFirst(t *testing.T) {
 			then(step, nil, variables(6, false), runs(private, counts{"private1": 3, "private2": 3})),
 			moves(step, variables(6, true), bound(managed, spilled)),
 			shows(step, nil, variables(6, true), runs(managed, spilled)),
-			// The shop is back after the window; the frames stay where they are.
+			// The shop returns after the window; the frames stay where they are.
 			moves(step, variables(6, false), bound(back, spilled)),
 			shows(step, nil, variables(6, false), runs(back, spilled)),
 			{ProtoV6ProviderFactories: step.ProtoV6ProviderFactories, ConfigFile: step.ConfigFile, ConfigVariables: variables(6, false), Destroy: true},
@@ -73,9 +69,8 @@ func TestAccStoryPrivateFirst(t *testing.T) {
 	})
 }
 
-// A primary and a backup site: the primary is lost, the replicas appear on the
-// backup, the primary returns, and after the window they go back; each step shows
-// in a plan.
+// A primary and a backup site: when the primary is lost, the replicas appear on the backup; when it is back, they
+// return after the window. Each step shows in a plan.
 func TestAccStoryPrimaryBackup(t *testing.T) {
 	f, step := story(t, "primary-backup")
 	agents := f.agents("member1", "member2")
@@ -95,8 +90,8 @@ func TestAccStoryPrimaryBackup(t *testing.T) {
 	silence := func(cluster string, silent bool) func() { return func() { agents.of(cluster).Store(silent) } }
 	healthy := func(cluster string) func() { return func() { f.healthy(ledger, cluster) } }
 
-	// The clusters are made before their agents report, so that none is online for
-	// the first decision. The next one is the server's own.
+	// The clusters are created before their agents report, so that none is online for the first decision. The server
+	// makes the next one on its own.
 	create := moves(step, variables(false), func() {
 		agents.of("member1").Store(false)
 		f.untilBound(ledger, primary, nil)
@@ -107,16 +102,15 @@ func TestAccStoryPrimaryBackup(t *testing.T) {
 			create,
 			shows(step, nil, variables(false), runs(primary, nil)),
 
-			// The heartbeats of the primary stop. Its copy counts as running until the
-			// backup is healthy.
+			// The heartbeats of the primary stop. Its copy counts as running until the backup is healthy.
 			shows(step, after(silence("member1", true), bound(backup, primary)), variables(false), runs(backup, primary)),
 			shows(step, after(healthy("member2"), bound(backup, nil)), variables(false), runs(backup, nil)),
 
-			// It is back, and for long enough: the backup runs until the primary is healthy.
+			// It has been back for long enough: the backup runs until the primary is healthy.
 			shows(step, after(silence("member1", false), bound(primary, backup)), variables(false), runs(primary, backup)),
 			shows(step, after(healthy("member1"), bound(primary, nil)), variables(false), runs(primary, nil)),
 
-			// The same by a taint, which is taken away before the backup is healthy.
+			// The same with a taint, which is removed before the backup is healthy.
 			moves(step, variables(true), bound(backup, primary)),
 			shows(step, nil, variables(true), runs(backup, primary)),
 			moves(step, variables(false), bound(primary, backup)),
@@ -127,8 +121,8 @@ func TestAccStoryPrimaryBackup(t *testing.T) {
 	})
 }
 
-// A team's resources follow the binding of its workload, in the apply that creates
-// it; the clusters and the policy are another configuration's.
+// A team's resources follow the binding of its workload, in the same apply that creates it. The clusters and the policy
+// belong to another configuration.
 func TestAccStoryFollowTheBinding(t *testing.T) {
 	f, team := story(t, "follow-the-binding")
 	platform := team
@@ -155,7 +149,7 @@ func TestAccStoryFollowTheBinding(t *testing.T) {
 			Steps: []resource.TestStep{
 				planned(then(team, nil, replicas(3), deployed(each(1))), each(1)),
 				planned(then(team, nil, replicas(6), deployed(each(2))), each(2)),
-				// A cluster is closed. What runs there is kept until the others are well.
+				// A cluster is drained. Its replicas stay until the others are healthy.
 				shows(team, func() {
 					f.taint("member2", api.EffectNoSelect)
 					f.untilBound(web, counts{"member1": 3, "member3": 3}, counts{"member2": 2})

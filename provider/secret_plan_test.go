@@ -9,8 +9,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform/terraformtest"
 )
 
-// A plan says which secrets the server has afterwards, in words where they are
-// fewer, and refuses what the server would refuse.
+// A plan says which secrets the server will have afterwards, warns if there will be fewer, and fails where the server
+// would.
 func TestPlanSecrets(t *testing.T) {
 	with := func(base doc, more doc) doc {
 		all := maps.Clone(base)
@@ -29,27 +29,27 @@ func TestPlanSecrets(t *testing.T) {
 		config, state doc
 		want          doc
 		warnings      []string
-		errors        []string // the attributes
+		errors        []string // attributes with an error
 	}{
 		{"created without", prom, nil, none, nil, nil},
 		{"created with", with(prom, doc{"bearer_token_wo": "t", "headers_wo": doc{"A": "a"}}), nil, doc{"bearer_token_stored": true, "headers_stored": list{"A"}}, nil, nil},
 		{"left out", with(prom, same), stored, both, nil, nil},
-		{"left out, and a label", with(prom, with(same, doc{"labels": doc{"a": "b"}})), stored, both, nil, nil},
-		{"left out, and no version any more", prom, stored, both, nil, nil},
+		{"omitted, label added", with(prom, with(same, doc{"labels": doc{"a": "b"}})), stored, both, nil, nil},
+		{"omitted, version removed", prom, stored, both, nil, nil},
 		{"a first version", with(prom, doc{"bearer_token_wo_version": 1}), with(stored, doc{"bearer_token_wo_version": nil}), both, nil, nil},
-		{"another version of nothing", with(prom, doc{"bearer_token_wo_version": 2, "headers_wo_version": 2}), stored, none,
+		{"new version without a value", with(prom, doc{"bearer_token_wo_version": 2, "headers_wo_version": 2}), stored, none,
 			[]string{`The bearer token of metrics_provider "p" will be removed`, `The header "A" of metrics_provider "p" will be removed`, `The header "B" of metrics_provider "p" will be removed`}, nil},
 		{"another version", with(prom, doc{"bearer_token_wo": "u", "bearer_token_wo_version": 2}), stored, both, nil, nil},
 		{"empty", with(prom, with(same, doc{"bearer_token_wo": "", "headers_wo": doc{}})), stored, none,
 			[]string{`The bearer token of`, `The header "A" of`, `The header "B" of`}, nil},
-		{"empty, and there is none", with(prom, doc{"bearer_token_wo": "", "headers_wo": doc{}}), with(stored, none), none, nil, nil},
+		{"empty, none stored", with(prom, doc{"bearer_token_wo": "", "headers_wo": doc{}}), with(stored, none), none, nil, nil},
 		{"some headers", with(prom, with(same, doc{"headers_wo": doc{"A": nil, "C": "c"}})), stored, doc{"headers_stored": list{"A", "C"}}, []string{`The header "B" of`}, nil},
 		{"an empty header", with(prom, with(same, doc{"headers_wo": doc{"A": "a", "B": ""}})), stored, doc{"headers_stored": list{"A"}}, []string{`The header "B" of`}, nil},
-		{"a header that is nowhere", with(prom, with(same, doc{"headers_wo": doc{"A": nil, "B": nil, "C": nil}})), stored, doc{}, nil, []string{`headers_wo["C"]`}},
+		{"a header that is not configured", with(prom, with(same, doc{"headers_wo": doc{"A": nil, "B": nil, "C": nil}})), stored, doc{}, nil, []string{`headers_wo["C"]`}},
 		{"former names", with(prom, doc{"secrets_version": 2}), stored, both, nil, nil},
 		{"another address", with(prom, with(same, elsewhere)), stored, doc{}, []string{"", "", ""}, []string{"bearer_token_wo", `headers_wo["A"]`, `headers_wo["B"]`}},
 		{"another address, and the secrets again", with(prom, with(elsewhere, doc{"bearer_token_wo": "t", "headers_wo": doc{"A": "a", "B": "b"}})), stored, both, nil, nil},
-		{"no check of the certificate", with(prom, with(same, doc{"insecure_skip_verify": true, "headers_wo": doc{}})), stored, doc{}, []string{"", "", ""}, []string{"bearer_token_wo"}},
+		{"certificate not verified", with(prom, with(same, doc{"insecure_skip_verify": true, "headers_wo": doc{}})), stored, doc{}, []string{"", "", ""}, []string{"bearer_token_wo"}},
 		{"another name", with(prom, with(same, doc{"name": "q"})), stored, none, []string{`The bearer token of`, `The header "A" of`, `The header "B" of`}, nil},
 		{"as an earlier provider left it", prom, with(prom, settled), doc{"bearer_token_stored": nil, "headers_stored": nil}, nil, nil},
 	} {
@@ -83,7 +83,7 @@ func TestPlanSecrets(t *testing.T) {
 	}
 }
 
-// The block that a secret is in takes it along.
+// Removing the block that contains a secret removes the secret.
 func TestPlanWithoutTheBlockOfASecret(t *testing.T) {
 	typ := newValidation(t).types["scheduler_cluster"]
 	state := doc{"name": "c", "paused": false, "kubernetes": doc{"kubeconfig_stored": true}}

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// A null argument may come as OpenTofu sends it: as a value without data.
+// OpenTofu may send a null argument as a value without data.
 func TestNullArgumentWithoutData(t *testing.T) {
 	argument := func(v tftypes.Value) *tfprotov6.DynamicValue {
 		dynamic, err := tfprotov6.NewDynamicValue(v.Type(), v)
@@ -26,7 +26,7 @@ func TestNullArgumentWithoutData(t *testing.T) {
 	if err != nil || resp.Error != nil || resp.Result == nil {
 		t.Fatalf("the call gives %+v, %v", resp, err)
 	}
-	// Where null is not allowed, that is what is said.
+	// If null is not allowed, the error says so.
 	resp, err = server.CallFunction(t.Context(), &tfprotov6.CallFunctionRequest{
 		Name:      "split_replicas",
 		Arguments: []*tfprotov6.DynamicValue{{}, argument(tftypes.NewValue(tftypes.Number, 5)), {}, {}},

@@ -38,7 +38,7 @@ type splitOut struct {
 	PreferredWeights  map[string]int64 `json:"preferred_weights"`
 }
 
-// splitOfCase calls split_replicas with what a case has.
+// splitOfCase calls split_replicas with the input of a case.
 func splitOfCase(t *conformance.T, in *splitIn) map[string]attr.Value {
 	t.Helper()
 	text := func(s *string) attr.Value { return types.StringPointerValue(s) }
@@ -74,8 +74,7 @@ func splitOfCase(t *conformance.T, in *splitIn) map[string]attr.Value {
 	return object.Attributes()
 }
 
-// The function gives the numbers of the conformance cases. Cases about what is not
-// split at all have none.
+// The function returns the numbers of the conformance cases. Cases about pods that are not split have none.
 func TestSplitReplicasConformance(t *testing.T) {
 	const theirs = "the constraint is the user's to write, and the same in every case; the function tells the number that depends on the replicas"
 	play := conformance.Player(func(t *conformance.T, in *splitIn, out *splitOut) {

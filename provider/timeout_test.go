@@ -18,7 +18,7 @@ import (
 
 func TestAccTimeouts(t *testing.T) {
 	f := newFleet(t)
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and never responds
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestAccTimeouts(t *testing.T) {
 	})
 }
 
-// An object whose creation got no answer in time is not forgotten.
+// An object whose creation got no response in time is not forgotten.
 func TestAccCreateWithoutAnswer(t *testing.T) {
 	f := newFleet(t)
 	target, err := url.Parse(f.endpoint)
@@ -72,13 +72,13 @@ func TestAccCreateWithoutAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	proxy := httputil.NewSingleHostReverseProxy(target)
-	proxy.ErrorLog = log.New(io.Discard, "", 0) // it would report what it is made for
+	proxy.ErrorLog = log.New(io.Discard, "", 0) // it would report what it is there for
 	proxy.ModifyResponse = func(resp *http.Response) error {
 		if resp.Request.Method != http.MethodPut {
 			return nil
 		}
-		_, err := io.Copy(io.Discard, resp.Body) // the server has written
-		<-resp.Request.Context().Done()          // and nobody hears of it
+		_, err := io.Copy(io.Discard, resp.Body) // the server has written the object
+		<-resp.Request.Context().Done()          // and the response is never sent
 		return err
 	}
 	silencer := httptest.NewServer(proxy)

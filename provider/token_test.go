@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 )
 
-// createToken makes the first token of a server.
+// createToken creates the first token of a server.
 func createToken(t *testing.T, endpoint, body string) string {
 	t.Helper()
 	resp, err := http.Post(endpoint+"/v1/tokens", "application/json", strings.NewReader(body))
@@ -28,7 +28,7 @@ func createToken(t *testing.T, endpoint, body string) string {
 	return answer.Token
 }
 
-// A server that has tokens takes only those who show one.
+// A server with tokens requires one.
 func TestAccToken(t *testing.T) {
 	f := newFleet(t)
 	token := createToken(t, f.endpoint, `{"role":"editor"}`)
@@ -43,15 +43,14 @@ func TestAccToken(t *testing.T) {
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories,
 		Steps: []resource.TestStep{
-			{Config: config(""), ExpectError: regexp.MustCompile(`(?s)refuses the token.*SCHEDULER_TOKEN`)},
+			{Config: config(""), ExpectError: regexp.MustCompile(`(?s)rejects the token.*SCHEDULER_TOKEN`)},
 			{Config: config("wrong"), ExpectError: regexp.MustCompile(`SCHEDULER_TOKEN`)},
 			{Config: config(token)},
 		},
 	})
 }
 
-// What a token may not read, its configuration may not name: the error is at the
-// attribute.
+// A configuration cannot refer to objects that its token may not read: the error is reported at the attribute.
 func TestAccForbiddenReference(t *testing.T) {
 	f := newFleet(t)
 	config := func(token, metric string) string {

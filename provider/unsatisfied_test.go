@@ -8,8 +8,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Every refresh says in one warning what is not satisfied of what is in this state,
-// whoever caused it.
+// Every refresh gives one warning that lists everything in the state that is not satisfied, whatever the cause.
 func TestAccUnsatisfiedAtRefresh(t *testing.T) {
 	f := newFleet(t)
 	f.cluster("east", "location", "DE")
@@ -51,9 +50,8 @@ func TestAccUnsatisfiedAtRefresh(t *testing.T) {
 	w.ok("apply", "-auto-approve")
 	for _, args := range [][]string{{"plan"}, {"plan", "-refresh-only"}} {
 		result := w.ok(args...)
-		// The workload that depends on a policy is read after it: where the policy is the
-		// first that is found, it reports before the workload is read. Terraform shows
-		// both as one, because they have the same summary.
+		// The workload that depends on a policy is read after it. If the policy is the first finding, it is reported
+		// before the workload is read. Terraform merges both, because they have the same summary.
 		var details []string
 		for _, warning := range result.warnings {
 			if details = append(details, warning.Detail); warning.Summary != result.warnings[0].Summary {
@@ -93,8 +91,8 @@ func TestAccUnsatisfiedAtRefresh(t *testing.T) {
 	}
 }
 
-// An update that failed because its decision did not come is planned again until
-// that comes: a second run is not green.
+// An update that failed for lack of a decision is planned again until there is one, so that a second run does not
+// succeed.
 func TestAccFailedUpdateIsPlannedAgain(t *testing.T) {
 	f := newFleet(t)
 	f.cluster("east", "location", "DE")

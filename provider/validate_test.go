@@ -18,8 +18,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform/terraformtest"
 )
 
-// badFields breaks every rule of every field once: the attribute, a value for
-// its top-level attribute, and the attribute the error names.
+// badFields violates every rule of every field once: the attribute, a value for its top-level attribute, and the
+// attribute that the error must name.
 var badFields = []struct {
 	resource  string
 	attribute string
@@ -342,8 +342,7 @@ type (
 	list = []any
 )
 
-// valid is a valid configuration of each resource, with every field whose
-// validity depends on another one.
+// valid is a valid configuration of each resource, with every field whose validity depends on another.
 var valid = map[string]doc{
 	"scheduler_cluster":          {"name": "east"},
 	"scheduler_metrics_provider": {"name": "p", "type": "prometheus", "prometheus": doc{"url": "http://p"}},
@@ -366,16 +365,16 @@ var valid = map[string]doc{
 	},
 }
 
-// The types of resource that have more than one valid configuration.
+// Resources with more than one valid configuration.
 const (
-	// rated is a placement that is decided by prioritizers.
+	// rated is a placement with the prioritizers strategy.
 	rated     = "scheduler_placement by prioritizers"
 	ksql      = "scheduler_metrics_provider of ksqlDB"
 	influx    = "scheduler_metrics_provider of InfluxDB"
 	allocated = "scheduler_workload with an allocation"
 )
 
-// access is that to an OpenStack, with more attributes.
+// access returns an OpenStack access with additional attributes.
 func access(more doc) doc {
 	access := doc{"auth_url": "https://keystone:5000/v3"}
 	maps.Copy(access, more)
@@ -389,13 +388,13 @@ clusters: [{name: c, cluster: {server: "https://127.0.0.1:6443"}}]
 users: [{name: u, user: {exec: {command: aws}}}]
 `
 
-// typeName is the resource that an entry of valid is about.
+// typeName returns the resource type of an entry in valid.
 func typeName(resource string) string {
 	name, _, _ := strings.Cut(resource, " ")
 	return name
 }
 
-// validation is the provider as Terraform asks it to validate.
+// validation calls the provider's validation as Terraform does.
 type validation struct {
 	server tfprotov6.ProviderServer
 	types  map[string]tftypes.Type
@@ -415,8 +414,7 @@ func newValidation(t *testing.T) *validation {
 	return v
 }
 
-// check validates a configuration and returns the attributes that the errors
-// name, each with its text.
+// check validates a configuration and returns the attributes named by errors, with their text.
 func (v *validation) check(ctx context.Context, resourceType string, config tftypes.Value) (map[string]string, error) {
 	value, err := tfprotov6.NewDynamicValue(v.types[resourceType], config)
 	if err != nil {
@@ -440,7 +438,7 @@ func (v *validation) check(ctx context.Context, resourceType string, config tfty
 	return errs, nil
 }
 
-// renderPath writes a path as the framework writes it in messages.
+// renderPath formats a path like the framework does in messages.
 func renderPath(p *tftypes.AttributePath) string {
 	var b strings.Builder
 	for _, step := range p.Steps() {
@@ -485,8 +483,7 @@ func TestValidateNamesTheAttribute(t *testing.T) {
 	}
 }
 
-// Whatever part of a broken configuration is unknown, the rules that depend on
-// it wait.
+// If any part of an invalid configuration is unknown, the rules that depend on it are not applied.
 func TestValidateSkipsUnknownValues(t *testing.T) {
 	v := newValidation(t)
 	for _, test := range badFields {
@@ -507,8 +504,7 @@ func TestValidateSkipsUnknownValues(t *testing.T) {
 	}
 }
 
-// Whether an attribute may be there at all is not decided while another one that
-// it depends on is unknown.
+// Whether an attribute is allowed is not decided while another one that it depends on is unknown.
 func TestValidateWaitsForCompanions(t *testing.T) {
 	v := newValidation(t)
 	for _, test := range []struct {
@@ -542,8 +538,7 @@ func TestValidateWaitsForCompanions(t *testing.T) {
 	}
 }
 
-// Who asks an OpenStack can be named in two ways: while one of them is not known,
-// the other is not missing.
+// A user of an OpenStack can be specified in two ways: while one is unknown, the other is not required.
 func TestValidateWaitsForAccess(t *testing.T) {
 	v := newValidation(t)
 	typ := v.types["scheduler_cloud"]
@@ -551,13 +546,13 @@ func TestValidateWaitsForAccess(t *testing.T) {
 		name    string
 		access  doc
 		unknown string
-		want    string // the attribute that is refused all the same; "" = none
+		want    string // the attribute that is rejected nevertheless; "" = none
 	}{
 		{"the user", access(doc{"password_wo": "p", "project_id": "p"}), "user_id", ""},
 		{"the project", access(doc{"username": "u"}), "project_id", ""},
 		{"the password", access(doc{"username": "u", "project_id": "p"}), "password", ""},
 		{"the application credential", access(doc{"application_credential_secret_wo": "s"}), "application_credential_id", ""},
-		{"the user, and there is no project", access(doc{"password_wo": "p"}), "user_id", "openstack.project_name"},
+		{"a user without a project", access(doc{"password_wo": "p"}), "user_id", "openstack.project_name"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			config := terraformtest.ConfigValue(t, typ, doc{"name": "de", "openstack": test.access})
@@ -578,8 +573,8 @@ func TestValidateWaitsForAccess(t *testing.T) {
 	}
 }
 
-// Elements of a list that differ in a value which is not known yet are not taken
-// for a repetition; what is wrong whatever it becomes is.
+// Elements of a list that differ only in an unknown value are not reported as duplicates. Errors that do not depend on
+// the unknown value are.
 func TestValidateTellsUnknownElementsApart(t *testing.T) {
 	v := newValidation(t)
 	typ := v.types["scheduler_cluster"]
@@ -606,7 +601,7 @@ func TestValidateTellsUnknownElementsApart(t *testing.T) {
 	}
 }
 
-// A fraction where a whole number belongs is the user's mistake, and one error.
+// A fraction in place of an integer is a user's mistake and gives one error.
 func TestValidateWholeNumbers(t *testing.T) {
 	v := newValidation(t)
 	config := terraformtest.ConfigValue(t, v.types["scheduler_placement"], doc{"name": "web", "number_of_clusters": 1.5})
@@ -626,8 +621,7 @@ func check(t *testing.T, v *validation, resourceType string, config tftypes.Valu
 	return errs
 }
 
-// withUnknown makes an attribute unknown: as a whole, or every text and number
-// in it.
+// withUnknown makes an attribute unknown: as a whole, or every string and number in it.
 func withUnknown(config tftypes.Value, attribute string, inside bool) tftypes.Value {
 	attributes := terraform.AttributesOf(config)
 	value := attributes[attribute]
@@ -644,7 +638,7 @@ func withUnknown(config tftypes.Value, attribute string, inside bool) tftypes.Va
 	return tftypes.NewValue(config.Type(), attributes)
 }
 
-// One plan through Terraform itself, with a broken field of every resource.
+// A plan with Terraform itself, with an invalid field in every resource.
 func TestPlanNamesTheAttribute(t *testing.T) {
 	resource.UnitTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: map[string]func() (tfprotov6.ProviderServer, error){
@@ -697,7 +691,7 @@ func TestPlanNamesTheAttribute(t *testing.T) {
 	})
 }
 
-// A time limit of scores that is none gives one error, in words.
+// An invalid expiry of scores gives one error, in plain words.
 func TestValidUntilGivesOneError(t *testing.T) {
 	v := newValidation(t)
 	typ := v.types["scheduler_placement_score"]

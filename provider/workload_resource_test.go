@@ -17,8 +17,7 @@ import (
 
 const workloadAddress = "scheduler_workload.web"
 
-// workload is a Deployment "web" whose replicas need a cpu each, with more
-// attributes.
+// workload returns a Deployment "web" whose replicas need one CPU each, with additional attributes.
 func workload(replicas int, more ...string) string {
 	return fmt.Sprintf(`
 		resource "scheduler_workload" "web" {
@@ -58,12 +57,12 @@ func TestAccWorkloadLifecycle(t *testing.T) {
 				ResourceName: workloadAddress, ImportState: true, ImportStateId: "shop/web",
 				ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name",
 			},
-			{ // more replicas: those that run stay
+			{ // more replicas: running ones stay
 				Config:            f.config(workload(6)),
 				ConfigPlanChecks:  resource.ConfigPlanChecks{PreApply: planned(nil), PostApplyPostRefresh: emptyPlan()},
 				ConfigStateChecks: binding(workloadAddress, counts{"member1": 4, "member2": 2}, nil),
 			},
-			{ // how long to wait has nothing to do with it
+			{ // the time to wait does not affect it
 				Config:            f.config(workload(6, `wait = { on_timeout = "error" }`)),
 				ConfigPlanChecks:  resource.ConfigPlanChecks{PreApply: planned(counts{"member1": 4, "member2": 2}), PostApplyPostRefresh: emptyPlan()},
 				ConfigStateChecks: binding(workloadAddress, counts{"member1": 4, "member2": 2}, nil),
@@ -82,8 +81,8 @@ func TestAccWorkloadLifecycle(t *testing.T) {
 	})
 }
 
-// A binding that moves by itself is no work for Terraform, and what depends on it
-// follows: the replicas that run where the workload is leaving stay meanwhile.
+// A binding that moves on its own leaves nothing to apply for the workload, and resources that depend on it follow.
+// Replicas on the clusters that the workload is leaving stay in the meantime.
 func TestAccWorkloadMoves(t *testing.T) {
 	f := newPropagationFleet(t)
 	config := f.config(workload(3), `
@@ -130,7 +129,7 @@ func TestAccWorkloadDrift(t *testing.T) {
 		ProtoV6ProviderFactories: factories,
 		Steps: []resource.TestStep{
 			{Config: f.config(workload(3))},
-			{ // changed behind Terraform's back: the plan puts it right
+			{ // changed outside of Terraform: the plan reverts it
 				PreConfig: func() {
 					edit(f, webWorkload, func(w *api.Workload) { w.Spec.Replicas, w.Spec.Priority = new(int64(5)), 7 })
 				},
@@ -146,7 +145,7 @@ func TestAccWorkloadDrift(t *testing.T) {
 					PostApplyPostRefresh: emptyPlan(),
 				},
 			},
-			{ // a fresh decision on request is not a change of what was asked for
+			{ // requesting a new decision is not a change of the spec
 				PreConfig: func() {
 					if _, err := f.client.Reschedule(f.ctx(), webWorkload); err != nil {
 						t.Fatal(err)
@@ -155,7 +154,7 @@ func TestAccWorkloadDrift(t *testing.T) {
 				Config:           f.config(workload(3, `priority = 1`)),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 			},
-			{ // somebody else's change between the plan and the apply is not written over
+			{ // a concurrent change between plan and apply is not overwritten
 				Config: f.config(workload(4)),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{meanwhile(func() {
 					edit(f, webWorkload, func(w *api.Workload) { w.Spec.Priority = 9 })
@@ -166,9 +165,9 @@ func TestAccWorkloadDrift(t *testing.T) {
 	})
 }
 
-// Whole numbers arrive, and come back, to the last digit.
+// Integers are exact to the last digit in both directions.
 func TestAccWorkloadLargeNumber(t *testing.T) {
-	const priority = 9007199254740993 // a float64 has …992 or …994
+	const priority = 9007199254740993 // a float64 can represent …992 and …994
 	f := newPropagationFleet(t)
 	stored := func(want int64) resource.TestCheckFunc {
 		return func(*terraform.State) error {
@@ -191,7 +190,7 @@ func TestAccWorkloadLargeNumber(t *testing.T) {
 				Check:            stored(priority),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 			},
-			{ // a change in digits that a float64 does not hold is a change
+			{ // a change in digits beyond the precision of a float64 is a change
 				PreConfig: func() {
 					edit(f, webWorkload, func(w *api.Workload) { w.Spec.Priority = priority - 1 })
 				},
@@ -210,13 +209,12 @@ func TestAccWorkloadExists(t *testing.T) {
 		ProtoV6ProviderFactories: factories,
 		Steps: []resource.TestStep{{
 			Config:      f.config(workload(3)),
-			ExpectError: regexp.MustCompile(`(?s)There already is a workload "shop/web".*terraform import\s+scheduler_workload\.<name>\s+shop/web`),
+			ExpectError: regexp.MustCompile(`(?s)Already exists: workload "shop/web".*terraform import\s+scheduler_workload\.<name>\s+shop/web`),
 		}},
 	})
 }
 
-// A workload that nothing takes is a warning where it is created, an error where
-// it is changed, and says why.
+// A workload that no cluster can take causes a warning on create and an error on update, which says why.
 func TestAccWorkloadUnscheduled(t *testing.T) {
 	f := newPropagationFleet(t)
 	secret := func(replicas int, more ...string) string {
@@ -225,7 +223,7 @@ func TestAccWorkloadUnscheduled(t *testing.T) {
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories,
 		Steps: []resource.TestStep{
-			{ // a create warns, and taints nothing
+			{ // a create only warns, and does not taint the resource
 				Config:            secret(1),
 				ConfigStateChecks: binding(workloadAddress, nil, nil),
 				ConfigPlanChecks:  resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
@@ -235,7 +233,7 @@ func TestAccWorkloadUnscheduled(t *testing.T) {
 				Config:            f.config(workload(4)),
 				ConfigStateChecks: binding(workloadAddress, counts{"member1": 4}, nil),
 			},
-			{ // those that run stay
+			{ // running replicas stay
 				Config:      f.config(workload(9)),
 				ExpectError: regexp.MustCompile(`(?s)No room for workload "shop/web".*4.*9`),
 			},
@@ -248,7 +246,7 @@ func TestAccWorkloadUnscheduled(t *testing.T) {
 				Config:           f.config(workload(11, `wait = { "for" = "none" }`)),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 			},
-			{ // room appears
+			{ // capacity is added
 				PreConfig: func() {
 					f.member("member3", "40")
 					f.untilBound(webWorkload, counts{"member1": 4, "member3": 7}, nil)
@@ -261,7 +259,7 @@ func TestAccWorkloadUnscheduled(t *testing.T) {
 	})
 }
 
-// What is not replicated has 0 on every chosen cluster.
+// A workload without replicas has 0 on every chosen cluster.
 func TestAccWorkloadNotReplicated(t *testing.T) {
 	f := newPropagationFleet(t)
 	resource.Test(t, resource.TestCase{
@@ -287,7 +285,7 @@ func TestAccWorkloadNotReplicated(t *testing.T) {
 	})
 }
 
-// Only clusters that take the resource are chosen, and that can change.
+// Only clusters that support the resource's API are chosen, and this can change.
 func TestAccClusterAPIResources(t *testing.T) {
 	f := newFleet(t)
 	f.aggregate()
@@ -328,8 +326,7 @@ func TestAccClusterAPIResources(t *testing.T) {
 	})
 }
 
-// The namespace of a workload that names none is the provider's, also in previews
-// and data sources.
+// A workload without a namespace uses the provider's, also in previews and data sources.
 func TestAccWorkloadNamespaceOfProvider(t *testing.T) {
 	f := newPropagationFleet(t)
 	config := func(namespace string) string {
@@ -372,9 +369,8 @@ func TestAccWorkloadNamespaceOfProvider(t *testing.T) {
 	})
 }
 
-// A workload leaves a cluster on which it is reported unhealthy, where the policy
-// says so; with Never what runs there stays until somebody asks for a fresh
-// decision.
+// A workload leaves a cluster on which it is reported unhealthy if the policy says so. With Never, it stays until a new
+// decision is requested.
 func TestAccWorkloadUnhealthy(t *testing.T) {
 	f := newFleet(t)
 	f.member("member1", "4")
@@ -415,8 +411,7 @@ func TestAccWorkloadUnhealthy(t *testing.T) {
 	})
 }
 
-// A workload of a higher priority takes the place of another one where the policy
-// allows it, and the next plan shows what became of that.
+// A workload with a higher priority preempts another one if the policy allows it, and the next plan shows the result.
 func TestAccWorkloadPreemption(t *testing.T) {
 	f := newFleet(t)
 	f.member("member1", "4")
@@ -439,7 +434,7 @@ func TestAccWorkloadPreemption(t *testing.T) {
 		ProtoV6ProviderFactories: factories,
 		Steps: []resource.TestStep{
 			{Config: f.config(deployments, web), ConfigStateChecks: binding(workloadAddress, counts{"member1": 3}, nil)},
-			{ // what web has lost is no work for Terraform
+			{ // the replicas that web has lost leave nothing to apply
 				Config:            f.config(deployments, web, urgent),
 				ConfigStateChecks: binding("scheduler_workload.urgent", counts{"member1": 3}, nil),
 				ConfigPlanChecks:  resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},

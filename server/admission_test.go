@@ -24,8 +24,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 )
 
-// tinyKubernetes has one node of each type and a Deployment that is to be split. It
-// remembers the webhook configurations that are written.
+// tinyKubernetes has one node of each type and a Deployment that is split. It records the webhook configurations that
+// are written.
 type tinyKubernetes struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -79,8 +79,7 @@ func newTinyKubernetes(t *testing.T) *tinyKubernetes {
 	return k
 }
 
-// secret is the part of the webhook's address that was written for a cluster; "" = none
-// was.
+// secret returns the secret part of the webhook URL written for the cluster, or "" if none was.
 func (k *tinyKubernetes) secret() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -92,8 +91,8 @@ func (k *tinyKubernetes) secret() string {
 	return ""
 }
 
-// TestEveryServerSplitsPods: a pod that is admitted by a server that does not lead gets a
-// node type as it does from the one that leads, which alone installs the webhook.
+// TestEveryServerSplitsPods checks that a pod gets the same node type from every server, and that only the leader
+// installs the webhook.
 func TestEveryServerSplitsPods(t *testing.T) {
 	k := newTinyKubernetes(t) // ends after the servers
 	c := testConfig("")
@@ -112,7 +111,7 @@ func TestEveryServerSplitsPods(t *testing.T) {
 	if _, err := servers[1].client.Put(t.Context(), berlin, client.PutOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "the webhook is to be installed", func() bool { return k.secret() != "" })
+	eventually.True(t, "the webhook is installed", func() bool { return k.secret() != "" })
 
 	caller := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	t.Cleanup(caller.CloseIdleConnections)
@@ -150,7 +149,7 @@ func TestEveryServerSplitsPods(t *testing.T) {
 	k.mu.Lock()
 	for _, body := range k.written {
 		if strings.Contains(body, "/clusters/berlin/") && !strings.Contains(body, webhooks[0]) {
-			t.Errorf("a server that does not lead has installed %s", body)
+			t.Errorf("a server that is not the leader installed %s", body)
 		}
 	}
 	k.mu.Unlock()
@@ -159,5 +158,5 @@ func TestEveryServerSplitsPods(t *testing.T) {
 		t.Fatal(err)
 	}
 	servers[1].leads()
-	eventually.True(t, "the next server that leads splits pods", func() bool { return splits(webhooks[1]) })
+	eventually.True(t, "the next leader splits pods", func() bool { return splits(webhooks[1]) })
 }

@@ -21,9 +21,8 @@ func writeCertificate(t *testing.T, certificateFile, keyFile string, notAfter ti
 	certtest.SelfSigned(t, template).Write(t, certificateFile, keyFile)
 }
 
-// A certificate that has expired, or expires tomorrow, is a warning in the log, in
-// the metrics and in readiness, which it does not fail; a renewed one ends that
-// without a restart.
+// A certificate that has expired, or expires tomorrow, causes a warning in the log, the metrics and the readiness
+// checks, which still pass. Renewing it ends the warning without a restart.
 func TestExpiringCertificatesAreLogged(t *testing.T) {
 	dir := t.TempDir()
 	certificate, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
@@ -70,26 +69,26 @@ func TestExpiringCertificatesAreLogged(t *testing.T) {
 			return true
 		})
 		if status != http.StatusOK || !strings.HasSuffix(text, "readyz check passed\n") {
-			t.Errorf("%s: %d %s", what, status, text)
+			t.Errorf("%s: unexpected answer %d %s", what, status, text)
 		}
 	}
 	expect("a certificate that ends tomorrow", "[+]running ok", "[+]loaded ok", "[+]store ok", "[!]certificate api warning: CN=scheduler-server expires at ",
 		"[+]certificate webhook ok", "[+]certificate webhook_ca ok")
 	if status, text := ask("/readyz"); status != http.StatusOK || text != "ok\n" {
-		t.Errorf("readyz: %d %q", status, text)
+		t.Errorf("/readyz: got %d %q, want 200 ok", status, text)
 	}
-	eventually.True(t, "the log tells", func() bool {
+	eventually.True(t, "the log contains the warning", func() bool {
 		return strings.Contains(s.logs.String(), "a certificate of the server needs attention")
 	})
 	if _, text := ask("/metrics"); !strings.Contains(text, `scheduler_certificate_expiry_timestamp_seconds{certificate="api",`) {
-		t.Error("there is no metric")
+		t.Error("no metric for the certificate")
 	}
 	writeCertificate(t, certificate, key, time.Now().Add(-time.Hour))
 	expect("an expired one", "[!]certificate api warning: CN=scheduler-server expired at ")
 	writeCertificate(t, certificate, key, time.Now().Add(200*24*time.Hour))
 	expect("a renewed one", "[+]certificate api ok")
 
-	// One that has expired keeps the server neither from starting nor from saying so.
+	// An expired certificate does not prevent the server from starting and warning.
 	if err := s.stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +97,7 @@ func TestExpiringCertificatesAreLogged(t *testing.T) {
 	expect("an expired one at the start", "[!]certificate api warning: CN=scheduler-server expired at ")
 }
 
-// With verbose readiness names the check that fails.
+// With verbose, readiness names the check that fails.
 func TestReadinessListsItsChecks(t *testing.T) {
 	t.Parallel()
 	s, p := behindProxy(t)

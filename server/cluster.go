@@ -70,9 +70,9 @@ func (c *config) checkCluster(wrong func(format string, args ...any)) {
 	for _, f := range files {
 		switch {
 		case cluster.Secure() && f.value == "":
-			wrong("%s: is required: the servers of the cluster know each other by certificates", f.name)
+			wrong("%s: is required: the servers of the cluster identify each other by certificates", f.name)
 		case !cluster.Secure() && f.value != "":
-			wrong("%s: must be absent where the addresses in cluster-peers are plain HTTP", f.name)
+			wrong("%s: must be absent if the addresses in cluster-peers are plain HTTP", f.name)
 		}
 	}
 	if len(c.ClusterPeers) > 1 && c.KeyFile == "" {

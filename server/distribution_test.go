@@ -10,8 +10,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 )
 
-// A workload asks for a split and gets it decided and explained; a cluster that
-// cannot be looked into says so, and the split is there after a restart.
+// A workload requests a split, which is decided and explained. A cluster that cannot be observed reports it, and the
+// split is still there after a restart.
 func TestSplitFromWriteToRestart(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, testConfig(dir))
@@ -19,7 +19,7 @@ func TestSplitFromWriteToRestart(t *testing.T) {
 	blind.Spec.Spot = &api.SpotSpec{Enabled: true}
 	berlin := put(s, blind)
 	if ready := api.FindCondition(berlin.Status.Conditions, api.ConditionSpotReady); ready == nil || ready.Reason != "NoKubeconfig" || !strings.Contains(ready.Message, "kubernetes.kubeconfig") {
-		t.Errorf("a cluster with spot and no kubeconfig: %+v", berlin.Status.Conditions)
+		t.Errorf("conditions of a cluster with spot, but without a kubeconfig: %+v", berlin.Status.Conditions)
 	}
 	put(s, cluster("paris"))
 	put(s, policy("europe", "berlin", "paris"))
@@ -29,36 +29,36 @@ func TestSplitFromWriteToRestart(t *testing.T) {
 		t.Helper()
 		c := got.Status.Clusters
 		if len(c) != 2 || c[0].OnDemand == nil || *c[0].OnDemand != berlin || *c[0].Spot != c[0].Replicas-berlin || c[1].OnDemand == nil || *c[1].OnDemand != paris {
-			t.Errorf("%+v", c)
+			t.Errorf("got %+v", c)
 		}
 	}
 	got := put(s, web)
 	check(got, 2, 1)
 	distributed := api.FindCondition(got.Status.Conditions, api.ConditionDistributed)
-	// What berlin lacks is found out beside the decision.
+	// Berlin's problem is detected concurrently with the decision.
 	known := []string{
 		`cluster "paris" does not have spot enabled; cluster "berlin" has not been observed yet`,
 		`cluster "berlin": the cluster has no kubeconfig; cluster "paris" does not have spot enabled`,
 	}
 	if distributed == nil || distributed.Reason != api.ReasonNotSplit || !slices.Contains(known, distributed.Message) {
-		t.Errorf("%+v", distributed)
+		t.Errorf("got %+v", distributed)
 	}
 	explanation, err := s.client.Explain(t.Context(), api.KeyOf(web))
 	if err != nil || !strings.HasSuffix(explanation.Summary, "; 3 of the replicas go to on-demand nodes, 3 to spot nodes") {
-		t.Errorf("%+v, %v", explanation, err)
+		t.Errorf("explanation %+v, error %v", explanation, err)
 	}
 	web.Spec.Distribution.CustomOnDemand = "100%"
 	got = put(s, web)
 	check(got, 3, 3)
 
 	if _, err := s.client.Interrupt(t.Context(), "paris", "node-1", time.Time{}); client.StatusOf(err) != 409 || !strings.Contains(err.Error(), "spot is not enabled") {
-		t.Errorf("the end of a node of a cluster without spot: %v", err)
+		t.Errorf("Interrupt() on a cluster without spot: error %v", err)
 	}
 	if _, err := s.client.ListDistributions(t.Context(), "berlin"); client.StatusOf(err) != 409 || !strings.Contains(err.Error(), "kubeconfig") {
-		t.Errorf("the splits of a cluster without a kubeconfig: %v", err)
+		t.Errorf("ListDistributions() of a cluster without a kubeconfig: error %v", err)
 	}
 	if err := s.client.WithdrawInterruption(t.Context(), "tokyo", "node-1"); client.StatusOf(err) != 404 {
-		t.Errorf("a node of no cluster: %v", err)
+		t.Errorf("WithdrawInterruption() on an unknown cluster: error %v", err)
 	}
 
 	if err := s.stop(); err != nil {
@@ -68,6 +68,6 @@ func TestSplitFromWriteToRestart(t *testing.T) {
 	again := get[*api.Workload](s, api.KeyOf(web))
 	check(again, 3, 3)
 	if again.Status.DecisionRevision != got.Status.DecisionRevision || !again.Status.ScheduledAt.Equal(*got.Status.ScheduledAt) {
-		t.Errorf("after a restart: %+v, before %+v", again.Status, got.Status)
+		t.Errorf("status after a restart %+v, want %+v", again.Status, got.Status)
 	}
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// FuzzConfigFile feeds configuration files: whatever is accepted must be a
-// configuration that passes its own checks, and nothing may panic.
+// FuzzConfigFile checks that an accepted configuration file passes its own checks, and that nothing panics.
 func FuzzConfigFile(f *testing.F) {
 	for _, text := range []string{
 		"", "data_dir: d\nlisten: 127.0.0.1:1\n", `{"data_dir":"d","quota":"1Gi"}`, "etcd_endpoints: [a, b]\nkey_file: k\n",
@@ -33,7 +32,7 @@ func FuzzConfigFile(f *testing.F) {
 		}
 		if err := c.load(flags, func(string) string { return "" }); err != nil {
 			if strings.TrimSpace(err.Error()) == "" {
-				t.Fatal("an error without a text")
+				t.Fatal("empty error message")
 			}
 			return
 		}
@@ -43,8 +42,7 @@ func FuzzConfigFile(f *testing.F) {
 	})
 }
 
-// FuzzSimulateCommand feeds request files: each is answered with JSON, or with
-// an error and nothing else.
+// FuzzSimulateCommand checks that each request file gives JSON, or only an error.
 func FuzzSimulateCommand(f *testing.F) {
 	for _, text := range []string{
 		`{"objects":[{"kind":"cluster","metadata":{"name":"a"}},{"kind":"placement","metadata":{"name":"p"}}]}`,

@@ -14,7 +14,7 @@ import (
 // placedAt waits until the placement shop/web is on exactly these clusters.
 func placedAt(s *runningServer, want ...string) {
 	s.t.Helper()
-	eventually.True(s.t, "the placement is where it should be", func() bool {
+	eventually.True(s.t, "the placement is on the expected clusters", func() bool {
 		return slices.Equal(get[*api.Placement](s, placementKey("shop", "web")).Status.Clusters, want)
 	})
 }
@@ -24,23 +24,23 @@ func TestPlacementFollowsHeartbeats(t *testing.T) {
 	beating := cluster("berlin")
 	beating.Spec.Health = &api.HealthSpec{Interval: "1500ms", FailureThreshold: 1, SuccessThreshold: 1}
 	if c := put(s, beating); c.Status.State != api.StatePending {
-		t.Fatalf("before the first heartbeat the state is %q", c.Status.State)
+		t.Fatalf("state %q before the first heartbeat, want pending", c.Status.State)
 	}
 	if web := put(s, placement("shop", "web")); len(web.Status.Clusters) != 0 {
-		t.Fatalf("placed on %v before a heartbeat", web.Status.Clusters)
+		t.Fatalf("clusters %v before the first heartbeat, want none", web.Status.Clusters)
 	}
 	reported, err := s.client.Heartbeat(t.Context(), "berlin", api.Heartbeat{})
 	if err != nil || reported.Status.State != api.StateOnline {
-		t.Fatalf("state %q, %v", reported.Status.State, err)
+		t.Fatalf("state %q, error %v", reported.Status.State, err)
 	}
-	// The answer to the heartbeat comes after the decision.
+	// The response to the heartbeat comes after the decision.
 	if web := get[*api.Placement](s, placementKey("shop", "web")); !slices.Equal(web.Status.Clusters, []string{"berlin"}) {
-		t.Fatalf("placed on %v after the heartbeat", web.Status.Clusters)
+		t.Fatalf("clusters %v after the heartbeat, want berlin", web.Status.Clusters)
 	}
 	put(s, cluster("paris"))
-	placedAt(s, "paris") // once the heartbeats are missing
+	placedAt(s, "paris") // after missed heartbeats
 	if state := get[*api.Cluster](s, api.Key{Kind: api.KindCluster, Name: "berlin"}).Status.State; state != api.StateOffline {
-		t.Fatalf("state %q", state)
+		t.Fatalf("state %q, want offline", state)
 	}
 }
 
@@ -62,7 +62,7 @@ func TestPlacementFollowsHealthProbes(t *testing.T) {
 	placedAt(s)
 	state := get[*api.Cluster](s, api.Key{Kind: api.KindCluster, Name: "berlin"}).Status
 	if state.State == api.StateOnline || api.FindCondition(state.Conditions, api.ConditionReady) == nil {
-		t.Fatalf("status %+v", state)
+		t.Fatalf("unexpected status %+v", state)
 	}
 	sick.Store(false)
 	placedAt(s, "berlin")

@@ -6,8 +6,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/conformance/karmada"
 )
 
-// TestKarmada lays the cases of propagation policies before a server, as
-// simulations.
+// TestKarmada runs the cases of propagation policies on a server, as simulations.
 func TestKarmada(t *testing.T) {
 	t.Parallel()
 	cases, err := karmada.Cases(karmada.Kinds...)

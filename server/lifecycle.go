@@ -15,7 +15,7 @@ type component struct {
 	run  func(context.Context) error
 }
 
-var errStopped = errors.New("it stopped by itself")
+var errStopped = errors.New("it stopped on its own")
 
 // runInOrder starts the components in order and, when ctx is done or one of them fails, stops them
 // in reverse order, each before the ones it depends on.

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// journal notes in which order things end.
+// journal records the order in which components stop.
 type journal struct {
 	mu    sync.Mutex
 	names []string
@@ -44,7 +44,7 @@ func TestComponentsStopInReverseOrder(t *testing.T) {
 	}
 	cancel()
 	if err := <-ended; err != nil || !slices.Equal(j.names, []string{"c", "b", "a"}) {
-		t.Fatalf("stopped %v with %v", j.names, err)
+		t.Fatalf("stopped %v, error %v", j.names, err)
 	}
 }
 
@@ -60,7 +60,7 @@ func TestOneComponentThatFailsStopsAll(t *testing.T) {
 				t.Fatalf("error %v", err)
 			}
 			if !slices.Equal(j.names, []string{"b", "c", "a"}) && !slices.Equal(j.names, []string{"c", "b", "a"}) {
-				t.Fatalf("stopped %v", j.names)
+				t.Fatalf("stopped %v, want b before a", j.names)
 			}
 		})
 	}

@@ -22,7 +22,7 @@ func newMembersCommand() *cobra.Command {
 		Use:   "members",
 		Short: "Manage which servers form the cluster of embedded stores",
 		Long: `Manage which servers form the cluster of embedded stores (serve --cluster-peers). The
-commands ask a running server of the cluster.
+commands call a running server of the cluster.
 
 To replace a server whose data is lost, remove it, add it, and start it with an empty
 data directory.`,
@@ -60,7 +60,7 @@ func newMembersListCommand() *cobra.Command {
 
 func printMembers(w io.Writer, list []api.StoreMember) error {
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(w, "the store of this server is not one of a cluster")
+		_, err := fmt.Fprintln(w, "the store of this server is not part of a cluster")
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

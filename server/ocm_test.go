@@ -12,8 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/conformance/ocm"
 )
 
-// TestOCM lays the cases of Open Cluster Management before a server, as
-// simulations.
+// TestOCM runs the cases of Open Cluster Management on a server, as simulations.
 func TestOCM(t *testing.T) {
 	cases, err := ocm.Cases(ocm.Schedule)
 	if err != nil {
@@ -58,24 +57,23 @@ func simulateOCM(t *testing.T, s *runningServer, c *ocm.Case) *ocm.Answer {
 	if answer.Explanation == nil {
 		t.Fatalf("no explanation of %s", api.KeyOf(given.Placement))
 	}
-	// The others are only there to be counted.
+	// The others are only counted.
 	for _, change := range result.Changes {
 		if change.Key != api.KeyOf(given.Placement) {
-			t.Errorf("%s changes, too: %s", change.Key, strings.Join(change.To, ", "))
+			t.Errorf("%s changed, too: %s", change.Key, strings.Join(change.To, ", "))
 		}
 	}
 	return answer
 }
 
-// TestOCMEnqueues: what has to be decided again after a change is, and nothing
-// else.
+// TestOCMEnqueues checks that exactly the decisions that a change affects are made again.
 func TestOCMEnqueues(t *testing.T) {
 	cases, err := ocm.Cases(ocm.Enqueue)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(cases) == 0 {
-		t.Fatal("there are no cases")
+		t.Fatal("no cases")
 	}
 	for _, c := range cases {
 		t.Run(c.ID, func(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// TestLoopbackOnly: an address to listen on that others reach closes loopback to what
-// users write, whichever of the settings it is.
+// TestLoopbackOnly checks that listening on an address that other machines can reach blocks loopback in users' URLs,
+// whichever setting it is.
 func TestLoopbackOnly(t *testing.T) {
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	new(config).define(flags)
@@ -38,13 +38,13 @@ func TestLoopbackOnly(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := network.CheckHost("127.0.0.1"); (err == nil) != open {
-				t.Errorf("--%s=%s: connecting to loopback: %v", f.Name, address, err)
+				t.Errorf("--%s=%s: connection to loopback: %v", f.Name, address, err)
 			}
 		}
 	})
 }
 
-// victim is what only the server can reach: it counts who comes.
+// victim starts a server that only the scheduler can reach, and counts its requests.
 func victim(t *testing.T) (*httptest.Server, *atomic.Int64) {
 	var visits atomic.Int64
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -60,7 +60,7 @@ func victim(t *testing.T) (*httptest.Server, *atomic.Int64) {
 	return s, &visits
 }
 
-// kubeconfigOf is a kubeconfig with a token; proxy may be empty.
+// kubeconfigOf returns a kubeconfig with a token; proxy may be empty.
 func kubeconfigOf(server, proxy string) api.Secret {
 	if proxy != "" {
 		proxy = ", proxy-url: \"" + proxy + "\""
@@ -75,8 +75,8 @@ users: [{name: u, user: {token: %s}}]
 `, server, proxy, base64.StdEncoding.EncodeToString([]byte("t"))))
 }
 
-// TestOutbound: whatever users point the server at, it does not connect to what its
-// policy refuses, and says why.
+// TestOutbound checks that the server never connects to an address that its policy rejects, in whichever field users
+// put it, and that it says why.
 func TestOutbound(t *testing.T) {
 	t.Run("reached by others", func(t *testing.T) {
 		c := testConfig(t.TempDir())
@@ -96,7 +96,7 @@ func testOutbound(t *testing.T, c config, because string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// By name, so that only the connection shows where it leads.
+	// As a name, so that only connecting shows where it leads.
 	url := "http://localhost:" + port
 	c.WebhookListen = "127.0.0.1:0"
 	s := start(t, c)
@@ -131,9 +131,9 @@ func testOutbound(t *testing.T, c config, because string) {
 		})
 	}
 	if _, err := s.client.OpenStackProjects(t.Context(), "stack", api.LiveOptions{}); err == nil || !strings.Contains(err.Error(), because) {
-		t.Errorf("what the cloud has, live: %v", err)
+		t.Errorf("OpenStackProjects(): error %v", err)
 	}
 	if n := visits.Load(); n != 0 {
-		t.Errorf("%d connections were made to what is refused", n)
+		t.Errorf("%d connections to denied addresses", n)
 	}
 }

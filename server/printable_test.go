@@ -15,11 +15,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
-// hostile clears the screen, forges a line and turns the direction of writing.
+// hostile clears the screen, forges a line and reverses the writing direction.
 const hostile = "x\x1b[2J\r\nforged\tcell\u202eetirw\u009b31m\x7f\u200b"
 
-// What others have written is escaped wherever a command prints it, and JSON says
-// what it said.
+// Text that others have written is escaped wherever a command prints it, and JSON stays equivalent.
 func TestCommandOutputIsEscaped(t *testing.T) {
 	answers := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -58,10 +57,10 @@ func TestCommandOutputIsEscaped(t *testing.T) {
 			code, stdout, stderr := command(t, args...)
 			for name, text := range map[string]string{"output": stdout, "message": stderr} {
 				if i := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); i >= 0 {
-					t.Errorf("the %s has %q in it: %q", name, text[i:i+1], text)
+					t.Errorf("the %s contains %q: %q", name, text[i:i+1], text)
 				}
 				if strings.Contains(text, "\nforged") || strings.Contains(text, "\n  forged") {
-					t.Errorf("the %s has a forged line: %q", name, text)
+					t.Errorf("the %s contains a forged line: %q", name, text)
 				}
 			}
 			if len(args) > 1 && args[1] == "list" && code != 0 {
@@ -71,7 +70,7 @@ func TestCommandOutputIsEscaped(t *testing.T) {
 	}
 	var list []auth.Token
 	if err := json.Unmarshal([]byte(mustCommand(t, "token", "list", "--json", "--endpoint", answers.URL)), &list); err != nil || len(list) != 1 || list[0].Description != hostile {
-		t.Errorf("JSON says %+v, %v", list, err)
+		t.Errorf("unexpected JSON %+v, %v", list, err)
 	}
 	table := strings.Split(strings.TrimSuffix(mustCommand(t, "token", "list", "--endpoint", answers.URL), "\n"), "\n")
 	if len(table) != 2 {

@@ -46,7 +46,7 @@ func TestReloadTakesTheLevelFromTheFile(t *testing.T) {
 		t.Fatalf("level %s, log %s", level.Level(), logs)
 	}
 
-	// What stands on the command line stays.
+	// Command-line settings stay.
 	if err := flags.Parse([]string{"--log-level", "error"}); err != nil {
 		t.Fatal(err)
 	}

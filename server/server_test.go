@@ -24,17 +24,17 @@ func TestMain(m *testing.M) {
 	if orders := os.Getenv(agentsVariable); orders != "" {
 		os.Exit(runAgents(orders))
 	}
-	// What the developer has set for a server of their own.
+	// Remove settings of a server on the developer's machine.
 	for _, variable := range os.Environ() {
 		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "SCHEDULER_") {
-			_ = os.Unsetenv(name) // the name is a valid one
+			_ = os.Unsetenv(name) // the name is valid
 		}
 	}
 	storetest.SmallLogs()
 	storetest.VerifyMain(m)
 }
 
-// runningServer is the whole server in this process.
+// runningServer is a complete server in this process.
 type runningServer struct {
 	t      testing.TB
 	url    string
@@ -43,7 +43,7 @@ type runningServer struct {
 	stop   func() error
 }
 
-// testConfig is what serve would run with on a data directory.
+// testConfig is the configuration of serve on a data directory.
 func testConfig(dataDir string) config {
 	var c config
 	c.define(pflag.NewFlagSet("serve", pflag.ContinueOnError))
@@ -104,7 +104,7 @@ func start(t testing.TB, c config, options ...func(*client.Options)) *runningSer
 	return s
 }
 
-// put writes an object, again while the server asks for it: on a busy machine its store may be slow.
+// put writes an object, and repeats the write when the server asks for it: on a busy machine its store may be slow.
 func put[T api.Object](s *runningServer, object T) T {
 	s.t.Helper()
 	object.SetDefaults()
@@ -135,7 +135,7 @@ func (s *runningServer) status(method, path, token string) int {
 	return status
 }
 
-// versions are the resource versions of all objects.
+// versions returns the resource versions of all objects.
 func (s *runningServer) versions() map[api.Key]string {
 	s.t.Helper()
 	out := map[api.Key]string{}

@@ -14,13 +14,13 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 )
 
-// drawFleet makes objects in an order in which each finds what it refers to.
+// drawFleet draws objects in an order in which references come after their targets.
 func drawFleet(t *rapid.T) []api.Object {
 	var objects []api.Object
 	values := map[string]float64{}
 	metrics := rapid.IntRange(1, 4).Draw(t, "metrics")
 	for i := range metrics {
-		// Some values are outside of the range, some are missing.
+		// Some values are out of range, some are missing.
 		if rapid.IntRange(0, 9).Draw(t, "missing") > 0 {
 			values[fmt.Sprintf("m%d", i)] = float64(rapid.IntRange(-5, 110).Draw(t, "value"))
 		}
@@ -57,9 +57,8 @@ func drawFleet(t *rapid.T) []api.Object {
 	return objects
 }
 
-// TestSimulationOfAnEmptyBaseDecidesAsTheLiveServer lays the same objects over
-// nothing, through the API and through the command, and compares with what the
-// live server decided when it got them one by one.
+// TestSimulationOfAnEmptyBaseDecidesAsTheLiveServer simulates the same objects from nothing, through the API and on the
+// command line, and compares the result with the decisions that the live server made when it got them one by one.
 func TestSimulationOfAnEmptyBaseDecidesAsTheLiveServer(t *testing.T) {
 	t.Parallel()
 	s := start(t, testConfig(t.TempDir()))
@@ -99,8 +98,7 @@ func TestSimulationOfAnEmptyBaseDecidesAsTheLiveServer(t *testing.T) {
 			}
 		}
 
-		// From nothing but specs: the same decisions and scores, and the
-		// conditions that say why.
+		// From specs alone: the same decisions and scores, and the conditions that explain them.
 		answer, err := s.client.Simulate(ctx, fresh)
 		if err != nil {
 			rt.Fatal(err)
@@ -108,13 +106,13 @@ func TestSimulationOfAnEmptyBaseDecidesAsTheLiveServer(t *testing.T) {
 		compareDecisions(rt, "API", live, answer)
 		compareDecisions(rt, "command", live, simulateCommand(rt, fresh))
 
-		// With the decisions made: no change, and each explanation word by word.
+		// With the decisions: no changes, and the same explanations, word for word.
 		answer, err = s.client.Simulate(ctx, decided)
 		if err != nil {
 			rt.Fatal(err)
 		}
 		if len(answer.Changes) != 0 {
-			rt.Errorf("decisions that are made already change: %+v", answer.Changes)
+			rt.Errorf("decisions that were already made change: %+v", answer.Changes)
 		}
 		if len(answer.Explanations) != len(explanations) {
 			rt.Fatalf("%d explanations of %d placements", len(answer.Explanations), len(explanations))
@@ -129,8 +127,7 @@ func TestSimulationOfAnEmptyBaseDecidesAsTheLiveServer(t *testing.T) {
 	})
 }
 
-// withoutStatus is an object as its owner describes it. The uid stays: it breaks
-// ties.
+// withoutStatus returns an object without its status. The UID stays, because it breaks ties.
 func withoutStatus(object api.Object) api.Object {
 	switch o := object.Copy().(type) {
 	case *api.Cluster:
@@ -163,12 +160,12 @@ func compareDecisions(t rapid.TB, by string, live []api.Object, answer *api.Simu
 			continue
 		}
 		if got, want := decisionOf(t, simulated[api.KeyOf(p)]), decisionOf(t, p); got != want {
-			t.Errorf("by the %s, %s is\n%s\nlive it is\n%s", by, api.KeyOf(p), got, want)
+			t.Errorf("by the %s, %s is\n%s\nwant as live\n%s", by, api.KeyOf(p), got, want)
 		}
 	}
 }
 
-// decisionOf is what a decision says, without the times.
+// decisionOf formats a decision without times.
 func decisionOf(t rapid.TB, p *api.Placement) string {
 	if p == nil {
 		return "absent"
@@ -186,7 +183,7 @@ func decisionOf(t rapid.TB, p *api.Placement) string {
 	return toJSON(t, status)
 }
 
-// simulateCommand answers a request with the command line.
+// simulateCommand runs a request on the command line.
 func simulateCommand(t rapid.TB, request api.Simulation) *api.SimulationResult {
 	t.Helper()
 	var stdout, stderr bytes.Buffer

@@ -11,8 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 )
 
-// A start that takes long says what it is doing, again and again; one that is
-// over, or does not take long, says nothing.
+// A slow start logs what it is doing, again and again. A start that has ended, or is fast, logs nothing.
 func TestLongStartSaysWhatItIsDoing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out logtest.Buffer
@@ -22,19 +21,19 @@ func TestLongStartSaysWhatItIsDoing(t *testing.T) {
 		s.doing("loading the objects")
 		synctest.Wait()
 		if out.String() != "" {
-			t.Errorf("said too early: %s", out.String())
+			t.Errorf("reported too early: %s", out.String())
 		}
 		faketime.Sleep(2*quietStart + 1)
 		synctest.Wait()
 		if text := out.String(); strings.Count(text, "\n") != 2 || !strings.Contains(text, `doing="loading the objects" seconds=3`) || !strings.Contains(text, "seconds=6") {
-			t.Errorf("said %q", text)
+			t.Errorf("unexpected report %q", text)
 		}
 		s.end()
 		said := out.String()
 		faketime.Sleep(3 * quietStart)
 		synctest.Wait()
 		if out.String() != said {
-			t.Errorf("said after the start: %s", out.String())
+			t.Errorf("reported after the start: %s", out.String())
 		}
 	})
 }

@@ -6,12 +6,12 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// The answer to a write shows the taints that are in force by it.
+// The response to a write contains the taints that result from it.
 func TestTaintsAreInTheAnswer(t *testing.T) {
 	s := start(t, testConfig(t.TempDir()))
 	c := cluster("berlin")
 	if got := put(s, c).Status.Taints; got != nil {
-		t.Errorf("a cluster without taints has %+v", got)
+		t.Errorf("taints of a cluster without any: %+v", got)
 	}
 	c.Spec.Taints = []api.Taint{{Key: "disk", Value: "full", Effect: api.EffectNoSelect}}
 	first := put(s, c)
@@ -21,10 +21,10 @@ func TestTaintsAreInTheAnswer(t *testing.T) {
 	c.Metadata.Labels = map[string]string{"location": "FR"}
 	c.Spec.Taints[0].Effect = api.EffectNoExecute
 	if got := put(s, c).Status.Taints; len(got) != 1 || got[0].Effect != api.EffectNoExecute || !got[0].TimeAdded.Equal(*first.Metadata.ModifiedAt) {
-		t.Errorf("with another spelling of the effect: %+v, there since %s", got, first.Metadata.ModifiedAt)
+		t.Errorf("taints after a change of the spelling of the effect: %+v, since %s", got, first.Metadata.ModifiedAt)
 	}
 	c.Spec.Taints = nil
 	if got := put(s, c).Status.Taints; got != nil {
-		t.Errorf("a taint that is taken back is still there: %+v", got)
+		t.Errorf("a removed taint is still there: %+v", got)
 	}
 }

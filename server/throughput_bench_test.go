@@ -14,7 +14,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 )
 
-// benchmarkServer is a server with a fleet of rated clusters.
+// benchmarkServer starts a server with a fleet of rated clusters.
 func benchmarkServer(b *testing.B, clusters int) *runningServer {
 	b.Helper()
 	c := testConfig(b.TempDir())
@@ -33,8 +33,8 @@ func benchmarkServer(b *testing.B, clusters int) *runningServer {
 	return s
 }
 
-// BenchmarkPlacementWrites writes placements from many clients; each answer has
-// the decision, durable. The figures include the clients, in the same process.
+// BenchmarkPlacementWrites writes placements from many clients. Each response contains the durable decision. The
+// results include the clients, which run in the same process.
 func BenchmarkPlacementWrites(b *testing.B) {
 	for _, clients := range []int{1, 64} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
@@ -65,7 +65,7 @@ func BenchmarkPlacementWrites(b *testing.B) {
 			}
 			b.StopTimer()
 			if n := failed.Load(); n > 0 {
-				b.Fatalf("%d of %d writes failed or had no decision", n, b.N)
+				b.Fatalf("%d of %d writes failed or were not decided", n, b.N)
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
 			b.ReportMetric((cputime.Used(b)-cpu).Seconds()/float64(b.N)*1e6, "cpu-µs/op")
@@ -73,9 +73,8 @@ func BenchmarkPlacementWrites(b *testing.B) {
 	}
 }
 
-// BenchmarkMetricChangeToWatch measures from the write of a metric's value until
-// the decision that follows is on a watch, with a thousand placements that do
-// not depend on it.
+// BenchmarkMetricChangeToWatch measures the time from writing a metric's value until a watch delivers the resulting
+// decision, with a thousand placements that do not depend on the metric.
 func BenchmarkMetricChangeToWatch(b *testing.B) {
 	s := benchmarkServer(b, 100)
 	for i := range 1000 {

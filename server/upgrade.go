@@ -27,15 +27,15 @@ func newUpgradeFinishCommand() *cobra.Command {
 		Short: "Write the store in the newest format from now on",
 		Long: `Write the store in the newest format from now on.
 
-After an upgrade the server goes on writing the format that the program before it
-reads, so that servers of both work side by side, and each can be exchanged for
-the other. That ends when all servers have run the new program for the time of
-"serve --upgrade-window", or with this command. Older programs cannot open the
-store afterwards; a backup from before can be restored for them.
+After an upgrade, the server keeps writing the format that the previous version can
+read, so that servers of both versions can run side by side and replace each other.
+This ends when all servers have run the new version for the time in
+"serve --upgrade-window", or with this command. Older versions cannot open the store
+afterwards; to go back, restore a backup from before.
 
-The command asks a running server, any of several, or opens the data directory of a
-stopped one. It changes nothing where a server is up that does not know the newest
-format, and names it.`,
+The command calls a running server, any of several, or opens the data directory of a
+stopped one. If a running server cannot read the newest format, the command names it
+and changes nothing.`,
 		Args: cobra.NoArgs,
 	}
 	at.define(cmd)

@@ -13,7 +13,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
-// ofFormatTwo is a data directory that a program of format 2 has made.
+// ofFormatTwo returns a data directory created by a program of format 2.
 func ofFormatTwo(t *testing.T) (dir string) {
 	t.Helper()
 	backup, err := os.Create(filepath.Join(t.TempDir(), "backup.tar"))
@@ -29,8 +29,8 @@ func ofFormatTwo(t *testing.T) (dir string) {
 	return dir
 }
 
-// TestUpgradeIsFinishedByACommand: until then the server says that it writes the older
-// format, and nothing that was there has changed afterwards.
+// TestUpgradeIsFinishedByACommand checks that the server reports the older format until then, and that existing objects
+// are unchanged afterwards.
 func TestUpgradeIsFinishedByACommand(t *testing.T) {
 	for name, where := range map[string]func(s *runningServer, dir string) []string{
 		"of a running server": func(s *runningServer, _ string) []string { return []string{"--endpoint", s.url} },
@@ -46,14 +46,14 @@ func TestUpgradeIsFinishedByACommand(t *testing.T) {
 			s := start(t, testConfig(dir))
 			info, err := s.client.Server(t.Context())
 			if err != nil || info.Store.Format != 2 || info.Store.NewestFormat != 3 {
-				t.Fatalf("server %+v, %v", info, err)
+				t.Fatalf("info %+v, error %v", info, err)
 			}
 			put(s, placement("shop", "web"))
 			before := toJSON(t, s.objects())
-			for range 2 { // the second one finds nothing to do
+			for range 2 { // the second time, there is nothing to do
 				args := append([]string{"upgrade", "finish"}, where(s, dir)...)
 				if out := mustCommand(t, args...); out != "the store is written in format 3\n" {
-					t.Errorf("it prints %q", out)
+					t.Errorf("unexpected output %q", out)
 				}
 			}
 			if err := s.stop(); err != nil {
@@ -61,16 +61,16 @@ func TestUpgradeIsFinishedByACommand(t *testing.T) {
 			}
 			s = start(t, testConfig(dir))
 			if info, err = s.client.Server(t.Context()); err != nil || info.Store.Format != 3 {
-				t.Fatalf("server %+v, %v", info, err)
+				t.Fatalf("info %+v, error %v", info, err)
 			}
 			if after := toJSON(t, s.objects()); after != before {
-				t.Errorf("before:\n%s\nafter:\n%s", before, after)
+				t.Errorf("objects before:\n%s\nafterwards:\n%s", before, after)
 			}
 		})
 	}
 }
 
-// TestUpgradeIsNotFinishedBesideAnOlderServer, which the command names.
+// TestUpgradeIsNotFinishedBesideAnOlderServer checks that the command names the older server.
 func TestUpgradeIsNotFinishedBesideAnOlderServer(t *testing.T) {
 	servers, etcd := several(t, 2)
 	s := servers[1]
@@ -94,7 +94,7 @@ func TestUpgradeIsNotFinishedBesideAnOlderServer(t *testing.T) {
 	})
 	for _, member := range info.Servers {
 		if want := map[bool]int{true: 2, false: 3}[member.Name == "old"]; member.NewestFormat != want {
-			t.Errorf("the server %s reads formats up to %d, want %d", member.Name, member.NewestFormat, want)
+			t.Errorf("server %s reads formats up to %d, want %d", member.Name, member.NewestFormat, want)
 		}
 	}
 	if _, err := etcd.Delete(t.Context(), "/v1/sys/live/servers/old"); err != nil {
@@ -104,7 +104,7 @@ func TestUpgradeIsNotFinishedBesideAnOlderServer(t *testing.T) {
 	p := put(s, placement("shop", "web"))
 	stored, err := etcd.Get(t.Context(), "/v1/spec/placement/shop/web")
 	if err != nil || len(stored.Kvs) != 1 || strings.Contains(string(stored.Kvs[0].Value), `"metadata"`) {
-		t.Errorf("stored is %v, %v", stored, err)
+		t.Errorf("stored %v, %v", stored, err)
 	}
 	if got := get[*api.Placement](servers[0], api.KeyOf(p)); got.Metadata.UID != p.Metadata.UID {
 		t.Errorf("the other server shows %+v", got)

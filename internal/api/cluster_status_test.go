@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Every field of a cluster's status is either decided or observed: each part keeps the
-// other one, whichever is laid over which.
+// Each field of a cluster's status belongs either to the decided or to the observed part. Merging the two parts, in
+// either order, keeps both.
 func TestPartsOfAClusterStatus(t *testing.T) {
 	decided := []string{"Cloud", "CloudScore", "ObservedZone"}
 	both := []string{"ObservedGeneration", "Conditions"}
@@ -31,12 +31,12 @@ func TestPartsOfAClusterStatus(t *testing.T) {
 		kept := from
 		kept.TakeDecided(&ClusterStatus{})
 		if (reflect.DeepEqual(kept, from)) == isDecided {
-			t.Errorf("%s: what is decided anew takes away what was observed, or keeps what was decided", name)
+			t.Errorf("%s: a decision overwrites what was observed, or keeps what was decided", name)
 		}
 		kept = from
 		kept.TakeObserved(&ClusterStatus{})
 		if (reflect.DeepEqual(kept, from)) == isObserved {
-			t.Errorf("%s: what is observed anew takes away what is decided, or keeps what was observed", name)
+			t.Errorf("%s: an observation overwrites what was decided, or keeps what was observed", name)
 		}
 	}
 	stored := ClusterStatus{ObservedGeneration: 3, Conditions: []Condition{{Type: ConditionReady, Status: ConditionTrue}, {Type: ConditionBound, Status: ConditionFalse}}}
@@ -44,22 +44,22 @@ func TestPartsOfAClusterStatus(t *testing.T) {
 	s := stored
 	s.TakeDecided(&ClusterStatus{ObservedGeneration: 2, Conditions: []Condition{{Type: ConditionBound, Status: ConditionTrue}, {Type: ConditionReady, Status: ConditionFalse}}})
 	if s.ObservedGeneration != 3 || FindCondition(s.Conditions, ConditionReady).Status != ConditionTrue || FindCondition(s.Conditions, ConditionBound).Status != ConditionTrue {
-		t.Errorf("decided: %+v", s)
+		t.Errorf("after a decision: %+v", s)
 	}
 	s = stored
 	s.TakeObserved(&ClusterStatus{ObservedGeneration: 4, Conditions: []Condition{{Type: ConditionBound, Status: ConditionTrue}, {Type: ConditionReady, Status: ConditionFalse}}})
 	if s.ObservedGeneration != 4 || FindCondition(s.Conditions, ConditionReady).Status != ConditionFalse || FindCondition(s.Conditions, ConditionBound).Status != ConditionFalse {
-		t.Errorf("observed: %+v", s)
+		t.Errorf("after an observation: %+v", s)
 	}
 	if !slices.EqualFunc(stored.Conditions, before, func(a, b Condition) bool { return a == b }) {
-		t.Errorf("what the copies shared has changed: %+v", stored.Conditions)
+		t.Errorf("the shared conditions were modified: %+v", stored.Conditions)
 	}
 }
 
-// someValue is a value of a type other than its zero.
+// someValue returns a value of a type that is not its zero value.
 func someValue(t reflect.Type) reflect.Value {
 	v := reflect.New(t).Elem()
-	switch t.Kind() { //nolint:exhaustive // the status has no others
+	switch t.Kind() { //nolint:exhaustive // the status has no other kinds
 	case reflect.String:
 		v.SetString("x")
 	case reflect.Int64:

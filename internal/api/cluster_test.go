@@ -24,7 +24,7 @@ func TestClusterOwnersAreValidated(t *testing.T) {
 		}
 		errs := o.Validate()
 		if field == "" && len(errs) > 0 || field != "" && (len(errs) != 1 || errs[0].Field != field) {
-			t.Errorf("%s: %v, want an error of %q", text, errs, field)
+			t.Errorf("%s: got %v, want an error of %q", text, errs, field)
 		}
 	}
 }
@@ -42,16 +42,16 @@ func TestClusterVisibility(t *testing.T) {
 	} {
 		c := &Cluster{Spec: test.spec}
 		if !slices.Equal(c.Owners(), test.owners) {
-			t.Errorf("%+v belongs to %v", test.spec, c.Owners())
+			t.Errorf("Owners() of %+v = %v", test.spec, c.Owners())
 		}
 		for _, namespace := range test.sees {
 			if !c.VisibleTo(namespace) {
-				t.Errorf("%q does not see %v", namespace, test.owners)
+				t.Errorf("%q does not see a cluster of %v", namespace, test.owners)
 			}
 		}
 		for _, namespace := range test.hidden {
 			if c.VisibleTo(namespace) {
-				t.Errorf("%q sees %v", namespace, test.owners)
+				t.Errorf("%q sees a cluster of %v", namespace, test.owners)
 			}
 		}
 	}

@@ -16,27 +16,27 @@ func TestDecodeIsStrict(t *testing.T) {
 	for _, tt := range []struct{ name, text, field, message string }{
 		{"unknown field", `{"kind":"placement","metadata":{"name":"p"},"spec":{"number_of_cluster":1}}`, "spec.number_of_cluster", "not a known field"},
 		{"unknown field in a list", `{"kind":"cluster","metadata":{"name":"c"},"spec":{"metrics":[{"name":"m"},{"wait":1}]}}`, "spec.metrics[1].wait", "not a known field"},
-		{"unknown at the top", `{"kind":"cluster","metadate":{}}`, "metadate", "not a known field"},
-		{"case matters", `{"kind":"cluster","Metadata":{"name":"c"}}`, "Metadata", "not a known field"},
-		{"given twice", `{"kind":"cluster","metadata":{"name":"c","name":"d"}}`, "metadata.name", "twice"},
-		{"given twice in a map", `{"kind":"cluster","metadata":{"labels":{"a.b/c":"1","a.b/c":"2"}}}`, `metadata.labels["a.b/c"]`, "twice"},
+		{"unknown top-level field", `{"kind":"cluster","metadate":{}}`, "metadate", "not a known field"},
+		{"wrong case", `{"kind":"cluster","Metadata":{"name":"c"}}`, "Metadata", "not a known field"},
+		{"repeated field", `{"kind":"cluster","metadata":{"name":"c","name":"d"}}`, "metadata.name", "twice"},
+		{"repeated map key", `{"kind":"cluster","metadata":{"labels":{"a.b/c":"1","a.b/c":"2"}}}`, `metadata.labels["a.b/c"]`, "twice"},
 		{"string for a number", `{"kind":"placement","metadata":{"name":"p"},"spec":{"number_of_clusters":"3"}}`, "spec.number_of_clusters", "must be a whole number, not a string"},
 		{"fraction for a whole number", `{"kind":"placement","spec":{"number_of_clusters":1.5}}`, "spec.number_of_clusters", "1.5 is not a whole number"},
 		{"number too large", `{"kind":"placement","spec":{"number_of_clusters":99999999999999999999}}`, "spec.number_of_clusters", "99999999999999999999 is not a whole number"},
 		{"number for a string", `{"kind":"cluster","metadata":{"name":5}}`, "metadata.name", "must be a string, not a number"},
 		{"object for a list", `{"kind":"cluster","spec":{"metrics":{}}}`, "spec.metrics", "must be a list, not an object"},
 		{"list for an object", `{"kind":"cluster","spec":[]}`, "spec", "must be an object, not a list"},
-		{"string for a switch", `{"kind":"cluster","spec":{"paused":"yes"}}`, "spec.paused", "must be true or false, not a string"},
+		{"string for a boolean", `{"kind":"cluster","spec":{"paused":"yes"}}`, "spec.paused", "must be true or false, not a string"},
 		{"number for a duration", `{"kind":"placement","spec":{"reschedule_after":60}}`, "spec.reschedule_after", `such as "60s", not a number`},
 		{"number for a quantity", `{"kind":"cluster","spec":{"capacity":{"cpu":4}}}`, "spec.capacity.cpu", `must be a quantity in quotes, such as "4", "1500m" or "64Gi", not a number`},
 		{"empty map key", `{"kind":"cluster","metadata":{"labels":{"":4}}}`, `metadata.labels[""]`, "number"},
-		{"bad time", `{"kind":"cluster","metadata":{"created_at":"yesterday"}}`, "metadata.created_at", ""},
+		{"invalid time", `{"kind":"cluster","metadata":{"created_at":"yesterday"}}`, "metadata.created_at", ""},
 		{"unknown field of an affinity group", policyWith(`"cluster_affinities":[{"affinity_name":"a"},{"affinity_name":"b","cluster_name":["c"]}]`), "spec.placement.cluster_affinities[1].cluster_name", "not a known field"},
 		{"unknown field of an overflow affinity", policyWith(`"cluster_affinities":[{"affinity_name":"a","overflow_affinities":[{"affinity":{}}]}]`), "spec.placement.cluster_affinities[0].overflow_affinities[0].affinity", "not a known field"},
 		{"wrong type within an affinity group", policyWith(`"cluster_affinities":[{"affinity_name":"a","cluster_names":"c"}]`), "spec.placement.cluster_affinities[0].cluster_names", "must be a list, not a string"},
 		{"wrong type deep in an affinity group", policyWith(`"cluster_affinities":[{"affinity_name":"a","field_selector":[{"key":"zone","values":[5]}]}]`), "spec.placement.cluster_affinities[0].field_selector[0].values[0]", "must be a string, not a number"},
 		{"the group's selector as a field of its own", policyWith(`"cluster_affinities":[{"affinity_name":"a","ClusterAffinity":{}}]`), "spec.placement.cluster_affinities[0].ClusterAffinity", "not a known field"},
-		{"text for replicas", `{"kind":"workload","spec":{"replicas":"3"}}`, "spec.replicas", "must be a whole number, not a string"},
+		{"string for replicas", `{"kind":"workload","spec":{"replicas":"3"}}`, "spec.replicas", "must be a whole number, not a string"},
 		{"number for a period", `{"kind":"propagation_policy","spec":{"fail_back":{"stabilization":600}}}`, "spec.fail_back.stabilization", `such as "60s", not a number`},
 		{"no kind", `{"metadata":{"name":"x"}}`, "kind", `"cluster"`},
 		{"unknown kind", `{"kind":"pod"}`, "kind", `"pod" is not one of`},
@@ -46,7 +46,7 @@ func TestDecodeIsStrict(t *testing.T) {
 		_, err := Decode([]byte(tt.text))
 		var errs FieldErrors
 		if !errors.As(err, &errs) || len(errs) != 1 {
-			t.Errorf("%s: %v, want a field error", tt.name, err)
+			t.Errorf("%s: got %v, want a field error", tt.name, err)
 			continue
 		}
 		if errs[0].Field != tt.field || !strings.Contains(errs[0].Message, tt.message) || errs[0].Message == "" {
@@ -62,10 +62,10 @@ func TestDecodeKeepsNumbersNextToAnInvalidField(t *testing.T) {
 		o, err := Decode([]byte(text))
 		var errs FieldErrors
 		if !errors.As(err, &errs) || len(errs) != 1 || errs[0].Field != "spec.replica" {
-			t.Errorf("%d: %v, want one error, of spec.replica", number, err)
+			t.Errorf("%d: got %v, want one error, of spec.replica", number, err)
 		}
 		if w, ok := o.(*Workload); !ok || w.Spec.Priority != number {
-			t.Errorf("%d: %+v", number, o)
+			t.Errorf("%d: got %+v", number, o)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func TestDecodeFloats(t *testing.T) {
 	} {
 		_, err := Decode([]byte(`{"kind":"metric","metadata":{"name":"m"},"spec":{"min":` + text + `}}`))
 		if message == "" && err != nil || message != "" && (err == nil || !strings.Contains(err.Error(), "spec.min: ") || !strings.Contains(err.Error(), message)) {
-			t.Errorf("%s: %v, want %q", text, err, message)
+			t.Errorf("%s: got %v, want %q", text, err, message)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func TestDecodeDocument(t *testing.T) {
 	}
 	for _, text := range []string{"", "{", "{}{}", "1 2", "{} x", "nul"} {
 		if document, err := DecodeDocument([]byte(text)); err == nil {
-			t.Errorf("%q is %v", text, document)
+			t.Errorf("%q decoded as %v, want an error", text, document)
 		}
 	}
 }
@@ -127,14 +127,14 @@ func TestDecodeSetsDefaults(t *testing.T) {
 	}
 	p := o.(*Placement)
 	if p.Metadata.Namespace != "default" || p.Spec.RescheduleAfter != "60s" || *p.Spec.NumberOfClusters != 2 || p.Validate() != nil {
-		t.Errorf("%+v", p)
+		t.Errorf("unexpected defaults %+v", p)
 	}
 	var h Heartbeat
 	if err := DecodeInto([]byte(`{"allocated":{"cpu":"1"}}`), &h); err != nil || h.Allocated["cpu"] != "1" {
 		t.Errorf("%+v, %v", h, err)
 	}
 	if err := DecodeInto([]byte(`{"allocatd":{}}`), &h); err == nil {
-		t.Error("an unknown field passed")
+		t.Error("an unknown field was accepted")
 	}
 }
 
@@ -159,7 +159,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			var fields FieldErrors
 			if o != nil && !errors.As(err, &fields) || err.Error() == "" {
-				t.Fatalf("%v and %v", o, err)
+				t.Fatalf("object %v with error %v", o, err)
 			}
 			if o != nil {
 				_ = o.Validate() // must not panic on partial objects either
@@ -172,25 +172,25 @@ func FuzzDecode(f *testing.F) {
 		}
 		first, err := json.Marshal(o)
 		if err != nil {
-			t.Fatalf("%q cannot be written: %v", data, err)
+			t.Fatalf("%q cannot be encoded: %v", data, err)
 		}
 		// A status that contains only empty lists is written as an empty one, which equals an
 		// absent one.
 		first = bytes.Replace(first, []byte(`,"status":{}}`), []byte(`}`), 1)
 		again, err := Decode(first)
 		if err != nil {
-			t.Fatalf("%q is written as %q, which cannot be read: %v", data, first, err)
+			t.Fatalf("%q was encoded as %q, which cannot be decoded: %v", data, first, err)
 		}
 		second, err := json.Marshal(again)
 		if err != nil || !bytes.Equal(first, second) {
-			t.Fatalf("written as %q, then as %q (%v)", first, second, err)
+			t.Fatalf("encoded as %q, then as %q (%v)", first, second, err)
 		}
 		before := fmt.Sprint(o.Validate())
 		o.SetDefaults()
 		third, _ := json.Marshal(o)
 		third = bytes.Replace(third, []byte(`,"status":{}}`), []byte(`}`), 1)
 		if !bytes.Equal(first, third) || fmt.Sprint(o.Validate()) != before {
-			t.Fatalf("defaults twice give %q, once %q", third, first)
+			t.Fatalf("defaults applied twice: %q, once: %q", third, first)
 		}
 	})
 }
@@ -207,7 +207,7 @@ func TestSplitField(t *testing.T) {
 		"a[1":                          {"a", 1},
 	} {
 		if got := SplitField(field); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s is split into %#v, want %#v", field, got, want)
+			t.Errorf("SplitField(%s) = %#v, want %#v", field, got, want)
 		}
 	}
 }
@@ -221,7 +221,7 @@ func FuzzSplitField(f *testing.F) {
 		SplitField(text)
 		field := index("spec.map["+quote(key)+"]", position) + ".end"
 		if got, want := SplitField(field), []any{"spec", "map", key, position, "end"}; !reflect.DeepEqual(got, want) {
-			t.Fatalf("%s is split into %#v, want %#v", field, got, want)
+			t.Fatalf("SplitField(%s) = %#v, want %#v", field, got, want)
 		}
 	})
 }

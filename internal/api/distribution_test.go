@@ -41,7 +41,7 @@ func FuzzOnDemandAmount(f *testing.F) {
 		n, percent, err := OnDemandAmount(text).Parse()
 		if err != nil {
 			if n != 0 || percent {
-				t.Fatalf("%q is refused (%s), and read as %d", text, err, n)
+				t.Fatalf("%q is rejected (%s), but read as %d", text, err, n)
 			}
 			return
 		}
@@ -61,21 +61,21 @@ func TestDistributionValidate(t *testing.T) {
 		change func(w *Workload)
 		fields []string
 	}{
-		{"left to the server", func(w *Workload) { w.Spec.Distribution = &DistributionSpec{} }, nil},
-		{"of a StatefulSet", func(w *Workload) {
+		{"empty", func(w *Workload) { w.Spec.Distribution = &DistributionSpec{} }, nil},
+		{"StatefulSet", func(w *Workload) {
 			w.Spec.Kind, w.Spec.Distribution = KindStatefulSet, &DistributionSpec{Mode: ModeMajorityInOnDemand}
 		}, nil},
-		{"of one that is not replicated", func(w *Workload) { w.Spec.Replicas, w.Spec.Distribution = nil, &DistributionSpec{Mode: ModeAllInSpot} }, nil},
-		{"a count", func(w *Workload) { w.Spec.Distribution = &DistributionSpec{Mode: ModeCustom, CustomOnDemand: "2"} }, nil},
-		{"a count above the replicas", func(w *Workload) { w.Spec.Distribution = &DistributionSpec{Mode: ModeCustom, CustomOnDemand: "200"} }, nil},
-		{"a percentage", func(w *Workload) { w.Spec.Distribution = &DistributionSpec{Mode: ModeCustom, CustomOnDemand: "30%"} }, nil},
-		{"an amount that the mode has no use for", func(w *Workload) { w.Spec.Distribution = &DistributionSpec{Mode: ModeAllInSpot, CustomOnDemand: "2"} }, nil},
+		{"not replicated", func(w *Workload) { w.Spec.Replicas, w.Spec.Distribution = nil, &DistributionSpec{Mode: ModeAllInSpot} }, nil},
+		{"count", func(w *Workload) { w.Spec.Distribution = &DistributionSpec{Mode: ModeCustom, CustomOnDemand: "2"} }, nil},
+		{"count above the replicas", func(w *Workload) { w.Spec.Distribution = &DistributionSpec{Mode: ModeCustom, CustomOnDemand: "200"} }, nil},
+		{"percentage", func(w *Workload) { w.Spec.Distribution = &DistributionSpec{Mode: ModeCustom, CustomOnDemand: "30%"} }, nil},
+		{"amount that the mode does not use", func(w *Workload) { w.Spec.Distribution = &DistributionSpec{Mode: ModeAllInSpot, CustomOnDemand: "2"} }, nil},
 		{"custom without an amount", func(w *Workload) { w.Spec.Distribution = &DistributionSpec{Mode: ModeCustom} }, []string{"spec.distribution.custom_on_demand"}},
-		{"a wrong amount that the mode has no use for", func(w *Workload) { w.Spec.Distribution = &DistributionSpec{CustomOnDemand: "x"} }, []string{"spec.distribution.custom_on_demand"}},
-		{"everything wrong", func(w *Workload) {
+		{"invalid amount that the mode does not use", func(w *Workload) { w.Spec.Distribution = &DistributionSpec{CustomOnDemand: "x"} }, []string{"spec.distribution.custom_on_demand"}},
+		{"everything invalid", func(w *Workload) {
 			w.Spec.Kind, w.Spec.Distribution = "DaemonSet", &DistributionSpec{Mode: "all-in-spot", CustomOnDemand: "130%"}
 		}, []string{"spec.distribution", "spec.distribution.mode", "spec.distribution.custom_on_demand"}},
-		{"a Deployment of another group", func(w *Workload) {
+		{"Deployment of another group", func(w *Workload) {
 			w.Spec.APIVersion, w.Spec.Distribution = "example.com/v1", &DistributionSpec{}
 		}, []string{"spec.distribution"}},
 	} {
@@ -115,7 +115,7 @@ func TestDistributionOnTheWire(t *testing.T) {
 		for j, b := range intents {
 			same := i == j || a.Spec.Distribution == nil && b.Spec.Distribution == nil
 			if SameIntent(a, b) != same {
-				t.Errorf("%+v and %+v count as the same: %t", a.Spec.Distribution, b.Spec.Distribution, !same)
+				t.Errorf("SameIntent() of %+v and %+v = %t", a.Spec.Distribution, b.Spec.Distribution, !same)
 			}
 		}
 	}
@@ -145,14 +145,14 @@ func TestSplitStatusRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	if second, err := json.Marshal(again); err != nil || string(second) != string(first) {
-		t.Errorf("written as\n%s, then as\n%s (%v)", first, second, err)
+		t.Errorf("encoded as\n%s, then as\n%s (%v)", first, second, err)
 	}
 	for _, want := range []string{
 		`{"name":"a","replicas":3,"on_demand":0,"spot":3}`, `{"name":"b","replicas":3}`,
 		`{"cluster":"b","replicas":0,"target_on_demand":0,"target_spot":0,"on_demand":0,"spot":0,"state":"absent"}`,
 	} {
 		if !strings.Contains(string(first), want) {
-			t.Errorf("%s\nlacks %s", first, want)
+			t.Errorf("%s\ndoes not contain %s", first, want)
 		}
 	}
 }
@@ -175,10 +175,10 @@ func TestSameDistribution(t *testing.T) {
 		other := base
 		tt.change(&other)
 		if base.Same(other) != tt.same || other.Same(base) != tt.same {
-			t.Errorf("%s: same is not %t", name, tt.same)
+			t.Errorf("%s: Same() is not %t", name, tt.same)
 		}
 	}
 	if base.ObservedAt != &at {
-		t.Error("comparing changed it")
+		t.Error("Same() modified the distribution")
 	}
 }

@@ -43,7 +43,7 @@ func Missing(gone []string, known, reported []Quantities) []string {
 
 // GoneMessage returns the message of ResourcesGone if single resources are missing.
 func GoneMessage(gone []string) string {
-	return "was reported before and no longer is, so the amount is 0: " + strings.Join(gone, ", ")
+	return "is no longer reported, so the amount is 0: " + strings.Join(gone, ", ")
 }
 
 // WithResourcesGone returns the conditions with ResourcesGone set, or without it if reason is

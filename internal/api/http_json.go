@@ -77,7 +77,7 @@ func checkPlaceholder(name string) string {
 	if key, ok := strings.CutPrefix(name, "claims."); ok {
 		return checkText(key)
 	}
-	return "is none of ${cluster.name}, ${region}, ${labels.x}, ${claims.x} and ${metric}"
+	return "is not one of ${cluster.name}, ${region}, ${labels.x}, ${claims.x} and ${metric}"
 }
 
 // valueOf returns the value of a placeholder, or an error if it has none.
@@ -86,7 +86,7 @@ func valueOf(placeholder, metric string, c *Cluster) (string, error) {
 		return metric, nil
 	}
 	if c == nil {
-		return "", fmt.Errorf("${%s} has a value for a cluster only", placeholder)
+		return "", fmt.Errorf("${%s} only has a value for a cluster", placeholder)
 	}
 	what, key, _ := strings.Cut(placeholder, ".")
 	var value string
@@ -183,7 +183,7 @@ func checkSegment(placeholder, segment string) error {
 	}
 	steps := strings.FieldsFunc(decoded, func(r rune) bool { return r == '/' || r == '\\' })
 	if len(steps) == 0 || slices.ContainsFunc(steps, func(step string) bool { return step == "." || step == ".." }) {
-		return fmt.Errorf("%s would make the path segment %q, which leads elsewhere", placeholder, decoded)
+		return fmt.Errorf("%s would make the path segment %q, which changes the path", placeholder, decoded)
 	}
 	return nil
 }
@@ -217,7 +217,7 @@ func (s *HTTPJSONSpec) validate(errs *FieldErrors) {
 	_, host, _ := strings.Cut(before, "://")
 	switch {
 	case templated && !strings.ContainsAny(host, "/?"):
-		errs.Add(field+".url", "may have placeholders in the path and in the query only: in the scheme, the host or the port they could lead to another server")
+		errs.Add(field+".url", "may only have placeholders in the path and the query: in the scheme, host or port they could lead to another server")
 	case err != nil:
 		errs.Add(field+".url", "%s", err)
 	default:

@@ -42,7 +42,7 @@ type kubeconfig struct {
 func checkKubeconfig(text string) string {
 	var k kubeconfig
 	if err := yaml.Unmarshal([]byte(text), &k); err != nil {
-		return "is not a kubeconfig: it is not YAML of that form"
+		return "is not a kubeconfig: it is not YAML in the form of a kubeconfig"
 	}
 	if k.CurrentContext == "" {
 		return "is not a complete kubeconfig: current-context is missing"

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// paths returns the fields of the errors in order.
+// paths returns the fields of the errors, in order.
 func paths(errs FieldErrors) []string {
 	var out []string
 	for _, e := range errs {
@@ -25,20 +25,20 @@ func TestKinds(t *testing.T) {
 			t.Errorf("%s makes a %s", info.Kind, o.ObjectKind())
 		}
 		if found, ok := LookupKind(info.Kind); !ok || found.Collection != info.Collection {
-			t.Errorf("%s is found as %+v", info.Kind, found)
+			t.Errorf("LookupKind(%s) = %+v", info.Kind, found)
 		}
 		copied := o.Copy()
 		copied.Meta().Name = "other"
 		copied.SetSecret("spec.nothing", NewSecret("x"))
 		if o.Meta().Name != "" || copied.ObjectKind() != info.Kind {
-			t.Errorf("the copy of a %s is not its own", info.Kind)
+			t.Errorf("the copy of a %s shares its metadata", info.Kind)
 		}
 		if o.SpecPart() == nil || o.StatusPart() == nil || o.SpecPart() == copied.SpecPart() {
-			t.Errorf("%s shares its parts with its copy", info.Kind)
+			t.Errorf("the copy of a %s shares its parts", info.Kind)
 		}
 	}
 	if _, ok := LookupKind("token"); ok {
-		t.Error("an unknown kind is found")
+		t.Error("LookupKind() found an unknown kind")
 	}
 }
 
@@ -58,7 +58,7 @@ func TestKey(t *testing.T) {
 		(&Metric{Metadata: Metadata{Namespace: "shop"}, Spec: MetricSpec{MetricsProvider: MetricProviderRef{Name: "p"}}}).ProviderKey().String(): `metrics_provider "shop/p"`,
 	} {
 		if got != want {
-			t.Errorf("%s, want %s", got, want)
+			t.Errorf("got %s, want %s", got, want)
 		}
 	}
 	keys := []Key{in, {Kind: KindPlacement, Name: "a"}, {Kind: KindMetric, Namespace: "shop", Name: "cost"}, global, {Kind: KindCluster, Name: "z"}}
@@ -78,12 +78,12 @@ func TestDefaults(t *testing.T) {
 	case c.Kind != KindCluster, c.Spec.Namespace != "shop", c.Metadata.Namespace != "", c.Metadata.Labels != nil,
 		*c.Spec.Metrics[0].Weight != 1, *c.Spec.Metrics[1].Weight != 0,
 		*c.Spec.Health != HealthSpec{Interval: "10s", FailureThreshold: 3, SuccessThreshold: 2}, c.Status.State != StateOffline:
-		t.Errorf("cluster %+v", c)
+		t.Errorf("unexpected defaults of cluster %+v", c)
 	}
 	c.Metadata.Namespace = "shop" // set twice
 	c.SetDefaults()
 	if c.Metadata.Namespace != "" || c.Spec.Namespace != "shop" {
-		t.Errorf("cluster %+v", c.Metadata)
+		t.Errorf("metadata %+v, want the namespace in the spec", c.Metadata)
 	}
 
 	p := &Placement{Metadata: Metadata{Name: "p"}}
@@ -91,24 +91,24 @@ func TestDefaults(t *testing.T) {
 	s := p.Spec
 	if p.Metadata.Namespace != "default" || s.MetricConstraintBasis != BasisRaw || s.Strategy != StrategyMetrics ||
 		*s.Metrics.Stickiness != 0.1 || !*s.Migration || s.RescheduleAfter != "60s" || s.NumberOfClusters != nil {
-		t.Errorf("placement %+v", p)
+		t.Errorf("unexpected defaults of placement %+v", p)
 	}
 	given := &MetricsStrategy{}
 	p = &Placement{Spec: PlacementSpec{Metrics: given, Migration: new(false), RescheduleAfter: "0s"}}
 	p.SetDefaults()
 	if given.Stickiness != nil || *p.Spec.Metrics.Stickiness != 0.1 || *p.Spec.Migration || p.Spec.RescheduleAfter != "0s" {
-		t.Errorf("placement %+v: defaults must not write what is shared or set", p.Spec)
+		t.Errorf("placement %+v: defaults must not modify what is shared or set", p.Spec)
 	}
 
 	m := &Metric{}
 	m.SetDefaults()
 	if m.Metadata.Namespace != "" || m.Spec.Direction != Ascending || m.Spec.OnFailure != FailureExclude || m.Spec.MaxAge != "" {
-		t.Errorf("metric %+v", m)
+		t.Errorf("unexpected defaults of metric %+v", m)
 	}
 	mp := &MetricsProvider{}
 	mp.SetDefaults()
 	if mp.Spec.Interval != "15s" || mp.Spec.Timeout != "20s" {
-		t.Errorf("provider %+v", mp)
+		t.Errorf("unexpected defaults of provider %+v", mp)
 	}
 }
 
@@ -136,11 +136,11 @@ func TestSameIntent(t *testing.T) {
 		changed := base()
 		tt.change(changed)
 		if SameIntent(base(), changed) != tt.same || SameIntent(changed, base()) != tt.same {
-			t.Errorf("%s: same is not %t", name, tt.same)
+			t.Errorf("%s: SameIntent() is not %t", name, tt.same)
 		}
 	}
 	if SameIntent(&Placement{}, &Metric{}) {
-		t.Error("two kinds have one intent")
+		t.Error("SameIntent() of two kinds = true")
 	}
 }
 
@@ -151,7 +151,7 @@ func TestConditions(t *testing.T) {
 	set := func(list []Condition, c Condition, at time.Time, changes bool) []Condition {
 		t.Helper()
 		if changed := SetCondition(&list, c, at); changed != changes {
-			t.Errorf("%+v in %+v: changed %t", c, list, changed)
+			t.Errorf("SetCondition(%+v) on %+v = %t", c, list, changed)
 		}
 		return list
 	}
@@ -160,44 +160,44 @@ func TestConditions(t *testing.T) {
 	before := slices.Clone(list)
 	same := set(list, Condition{Type: ConditionReady, Status: ConditionTrue, Reason: "Again"}, later, true)
 	if got := same[0]; got.Reason != "Again" || !got.LastTransitionAt.Equal(start) || got.LastTransitionAt.Location() != time.UTC {
-		t.Errorf("%+v: the transition stays where the status stays", got)
+		t.Errorf("%+v, want the transition of the unchanged status", got)
 	}
 	set(list, Condition{Type: ConditionReady, Status: ConditionTrue, Message: "Again"}, later, true)
 	set(list, Condition{Type: ConditionReady, Status: ConditionTrue, Detail: "Again"}, later, true)
 	if again := set(list, ready, later, false); &again[0] != &list[0] {
-		t.Error("a list that says the same is another")
+		t.Error("an unchanged list was copied")
 	}
 	turned := set(list, Condition{Type: ConditionReady, Status: ConditionFalse}, later, true)
 	if got := FindCondition(turned, ConditionReady); !got.LastTransitionAt.Equal(later) || len(turned) != 2 || turned[1].Type != "Other" {
-		t.Errorf("%+v: the transition is when the status changed", turned)
+		t.Errorf("%+v, want the transition at the change of the status", turned)
 	}
 	without := list
 	if !RemoveCondition(&without, "Other") || RemoveCondition(&without, "Other") || len(without) != 1 || without[0].Type != ConditionReady {
-		t.Errorf("%+v: Other is to be gone", without)
+		t.Errorf("%+v, want Other removed", without)
 	}
 	if !RemoveCondition(&without, ConditionReady) || without != nil {
-		t.Errorf("%+v, want none", without)
+		t.Errorf("got %+v, want none", without)
 	}
 	if !slices.Equal(list, before) {
-		t.Error("the given list was written")
+		t.Error("the given list was modified")
 	}
 	if FindCondition(list, "Nothing") != nil {
-		t.Error("a condition that is not there is found")
+		t.Error("FindCondition() found a missing condition")
 	}
 	undated := set([]Condition{ready}, ready, later, false)
 	if got := undated[0].LastTransitionAt; got == nil || !got.Equal(later) {
-		t.Errorf("%v: a condition without a time gets one", got)
+		t.Errorf("transition %v, want the given time", got)
 	}
 }
 
 func TestSecretFields(t *testing.T) {
 	c := &Cluster{}
 	if c.Secrets() != nil {
-		t.Error("secrets from nothing")
+		t.Error("Secrets() of an empty cluster is not nil")
 	}
 	c.SetSecret("spec.kubernetes.kubeconfig", NewSecret("k"))
 	if got := c.Secrets(); len(got) != 1 || got["spec.kubernetes.kubeconfig"].Reveal() != "k" {
-		t.Errorf("secrets %d", len(got))
+		t.Errorf("%d secrets, want the kubeconfig", len(got))
 	}
 	p := &MetricsProvider{Spec: MetricsProviderSpec{Headers: map[string]Secret{`X-"Odd".Key`: NewSecret("h")}, BearerToken: NewSecret("t")}}
 	copied := p.Copy().(*MetricsProvider)
@@ -207,10 +207,10 @@ func TestSecretFields(t *testing.T) {
 		copied.SetSecret(field, NewSecret("other"))
 	}
 	if !maps.Equal(p.Secrets(), q.Secrets()) || len(q.Secrets()) != 2 {
-		t.Errorf("%d secrets came over", len(q.Secrets()))
+		t.Errorf("%d secrets were copied, want 2", len(q.Secrets()))
 	}
 	if p.Spec.Headers[`X-"Odd".Key`].Reveal() != "h" {
-		t.Error("setting a secret of a copy changed the original")
+		t.Error("setting a secret of the copy modified the original")
 	}
 	for _, o := range []Object{&Metric{}, &Placement{}, &Workload{}, &PropagationPolicy{}} {
 		o.SetSecret("spec.x", NewSecret("y"))
@@ -223,7 +223,7 @@ func TestSecretFields(t *testing.T) {
 func TestFieldErrors(t *testing.T) {
 	var errs FieldErrors
 	if errs.Err() != nil {
-		t.Error("no errors are an error")
+		t.Error("Err() of no errors is not nil")
 	}
 	errs.Add("spec.a", "%d is too much", 5)
 	errs.check("spec.b", "")
@@ -240,12 +240,12 @@ func TestFieldErrors(t *testing.T) {
 func TestParseKeyRoundTrip(t *testing.T) {
 	for _, want := range []Key{{Kind: KindCluster, Name: "eu-1"}, {Kind: KindPlacement, Namespace: "shop", Name: "web"}} {
 		if got, ok := ParseKey(want.String()); !ok || got != want {
-			t.Errorf("%s is read as %+v, %t", want, got, ok)
+			t.Errorf("ParseKey(%s) = %+v, %t", want, got, ok)
 		}
 	}
 	for _, text := range []string{"", "cluster", "cluster eu-1", `cluster "eu-1`, `cluster "eu-1" `, "cluster `eu-1`"} {
 		if got, ok := ParseKey(text); ok {
-			t.Errorf("%q is read as %+v", text, got)
+			t.Errorf("ParseKey(%q) = %+v, want an error", text, got)
 		}
 	}
 }

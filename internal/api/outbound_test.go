@@ -20,19 +20,19 @@ func TestOutboundHosts(t *testing.T) {
 		known := map[string]bool{}
 		for _, h := range outboundHostsOf(object) {
 			if h.Host != strings.ReplaceAll(h.Field, "_", "-")+".example" {
-				t.Errorf("%s: %s has the host %q", info.Kind, h.Field, h.Host)
+				t.Errorf("%s: the host of %s is %q", info.Kind, h.Field, h.Host)
 			}
 			known[h.Field] = true
 		}
 		for _, field := range want {
 			fields++
 			if !known[field] {
-				t.Errorf("%s: nobody judges where %s leads", info.Kind, field)
+				t.Errorf("%s: the address in %s is not checked against the address policy", info.Kind, field)
 			}
 		}
 	}
 	if fields < 5 {
-		t.Errorf("only %d fields hold addresses", fields)
+		t.Errorf("only %d fields with addresses", fields)
 	}
 }
 

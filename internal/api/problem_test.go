@@ -14,12 +14,12 @@ func TestProblemTypes(t *testing.T) {
 	last := 0
 	for _, info := range ProblemTypes {
 		if seen[info.Type] || !shape.MatchString(string(info.Type)) || info.Status < last || info.Title == "" || !strings.HasSuffix(info.Doc, ".") {
-			t.Errorf("%+v", info)
+			t.Errorf("unexpected entry %+v", info)
 		}
 		seen[info.Type], last = true, info.Status
 	}
 	if _, ok := LookupProblem("about:blank"); ok {
-		t.Error("about:blank says nothing")
+		t.Error("about:blank is documented")
 	}
 }
 
@@ -41,7 +41,7 @@ func TestGuideListsProblemTypes(t *testing.T) {
 		head, rest, hasBegin := strings.Cut(string(data), begin)
 		present, tail, hasEnd := strings.Cut(rest, end)
 		if !hasBegin || !hasEnd {
-			t.Fatalf("%s does not say where the table is", path)
+			t.Fatalf("%s has no markers for the table", path)
 		}
 		if present == table.String() {
 			continue
@@ -52,6 +52,6 @@ func TestGuideListsProblemTypes(t *testing.T) {
 			}
 			continue
 		}
-		t.Errorf("%s does not have the table as the code has it", path)
+		t.Errorf("the table in %s is out of date", path)
 	}
 }

@@ -41,7 +41,7 @@ func TestPropagationPolicyValidate(t *testing.T) {
 		change func(p *policy, s *placement)
 		fields []string
 	}{
-		{"nothing but a selector", func(*policy, *placement) {}, nil},
+		{"selector only", func(*policy, *placement) {}, nil},
 		{"global", func(p *policy, _ *placement) {
 			p.Metadata.Namespace = ""
 			p.Spec.ResourceSelectors[0].Namespace = "bank"
@@ -61,7 +61,7 @@ func TestPropagationPolicyValidate(t *testing.T) {
 		{"preemption of one workload", func(p *policy, _ *placement) {
 			p.Spec.Preemption, p.Spec.ResourceSelectors[0].Name = PreemptAlways, "web"
 		}, nil},
-		{"words", func(p *policy, _ *placement) {
+		{"enumerations", func(p *policy, _ *placement) {
 			p.Spec.Preemption, p.Spec.WorkloadPreemption = "always", "lower"
 			p.Spec.FailBack = &FailBack{Mode: "Automatic", Stabilization: "10"}
 		}, []string{"spec.preemption", "spec.workload_preemption", "spec.fail_back.mode", "spec.fail_back.stabilization"}},
@@ -111,7 +111,7 @@ func TestPropagationPolicyValidate(t *testing.T) {
 		{"overflow aggregated", func(_ *policy, s *placement) {
 			s.ReplicaScheduling, s.ClusterAffinities = &ReplicaScheduling{DivisionPreference: Aggregated}, []AffinityTerm{overflowing("o1")}
 		}, nil},
-		{"overflow of what is duplicated", func(_ *policy, s *placement) { s.ClusterAffinities = []AffinityTerm{overflowing("o1")} }, []string{at + "cluster_affinities[0].overflow_affinities"}},
+		{"overflow of duplicated replicas", func(_ *policy, s *placement) { s.ClusterAffinities = []AffinityTerm{overflowing("o1")} }, []string{at + "cluster_affinities[0].overflow_affinities"}},
 		{"overflow by static weights", func(_ *policy, s *placement) {
 			s.ReplicaScheduling = &ReplicaScheduling{WeightPreference: &WeightPreference{StaticWeights: []StaticWeight{{Weight: 1}}}}
 			s.ClusterAffinities = []AffinityTerm{overflowing("o1")}
@@ -137,7 +137,7 @@ func TestPropagationPolicyValidate(t *testing.T) {
 			s.ClusterTolerations = []Toleration{{Key: "k"}, {Value: "v"}, {Key: "k", Operator: "Lt", Value: "5"}}
 		}, []string{at + "cluster_tolerations[1].operator", at + "cluster_tolerations[2].operator"}},
 
-		{"spread over clusters", func(_ *policy, s *placement) { s.SpreadConstraints = []GroupConstraint{{}} }, nil},
+		{"spread by default", func(_ *policy, s *placement) { s.SpreadConstraints = []GroupConstraint{{}} }, nil},
 		{"spread without an upper bound", func(_ *policy, s *placement) {
 			s.SpreadConstraints = []GroupConstraint{{MinGroups: new(int64(5)), MaxGroups: new(int64(0))}}
 		}, nil},
@@ -157,13 +157,13 @@ func TestPropagationPolicyValidate(t *testing.T) {
 		{"spread twice", func(_ *policy, s *placement) {
 			s.SpreadConstraints = []GroupConstraint{{}, {SpreadByLabel: "tier"}, {SpreadByField: GroupByCluster}, {SpreadByLabel: "tier"}}
 		}, []string{at + "spread_constraints[2]", at + "spread_constraints[3]"}},
-		{"numbers of groups", func(_ *policy, s *placement) {
+		{"bounds of groups", func(_ *policy, s *placement) {
 			s.SpreadConstraints = []GroupConstraint{
 				{MinGroups: new(int64(-1))}, {SpreadByLabel: "a", MaxGroups: new(int64(-1))}, {SpreadByLabel: "b", MinGroups: new(int64(3)), MaxGroups: new(int64(2))},
 				{SpreadByLabel: "c", MinGroups: new(int64(0)), MaxGroups: new(int64(1))},
 			}
 		}, []string{at + "spread_constraints[0].min_groups", at + "spread_constraints[1].max_groups", at + "spread_constraints[2].max_groups"}},
-		{"what to spread by", func(_ *policy, s *placement) {
+		{"fields to spread by", func(_ *policy, s *placement) {
 			s.SpreadConstraints = []GroupConstraint{{}, {SpreadByField: "rack"}, {SpreadByLabel: "a/b/c"}}
 		}, []string{at + "spread_constraints[1].spread_by_field", at + "spread_constraints[2].spread_by_label"}},
 
@@ -194,16 +194,16 @@ func TestPropagationPolicyValidate(t *testing.T) {
 		{"failover at once", func(p *policy, _ *placement) {
 			p.Spec.Failover = &Failover{Cluster: &ClusterFailover{PurgeMode: PurgeDirectly}, Application: &ApplicationFailover{PurgeMode: PurgeNever, Toleration: "0s"}}
 		}, nil},
-		{"grace without a graceful purge", func(p *policy, _ *placement) {
+		{"grace period without a graceful purge", func(p *policy, _ *placement) {
 			p.Spec.Failover = &Failover{
 				Cluster:     &ClusterFailover{PurgeMode: PurgeDirectly, GracePeriod: "1m"},
 				Application: &ApplicationFailover{PurgeMode: PurgeNever, GracePeriod: "1m"},
 			}
 		}, []string{"spec.failover.cluster.grace_period", "spec.failover.application.grace_period"}},
-		{"no grace in a graceful purge", func(p *policy, _ *placement) {
+		{"graceful purge without a grace period", func(p *policy, _ *placement) {
 			p.Spec.Failover = &Failover{Cluster: &ClusterFailover{GracePeriod: "0s"}, Application: &ApplicationFailover{GracePeriod: "-1s", Toleration: "-1s"}}
 		}, []string{"spec.failover.cluster.grace_period", "spec.failover.application.toleration", "spec.failover.application.grace_period"}},
-		{"periods that are none", func(p *policy, _ *placement) {
+		{"invalid durations", func(p *policy, _ *placement) {
 			p.Spec.Failover = &Failover{Cluster: &ClusterFailover{GracePeriod: "ten minutes"}, Application: &ApplicationFailover{GracePeriod: "600"}}
 		}, []string{"spec.failover.cluster.grace_period", "spec.failover.application.grace_period"}},
 		{"lost clusters cannot be kept for ever", func(p *policy, _ *placement) {
@@ -216,7 +216,7 @@ func TestPropagationPolicyValidate(t *testing.T) {
 		}
 		for _, e := range errs {
 			if e.Message == "" || strings.Contains(e.Message, "%!") {
-				t.Errorf("%s: %q", tt.name, e.Error())
+				t.Errorf("%s: unexpected message %q", tt.name, e.Error())
 			}
 		}
 	}
@@ -230,7 +230,7 @@ func TestMalformedPeriod(t *testing.T) {
 			p.Spec.Failover = &Failover{Cluster: &ClusterFailover{GracePeriod: period}}
 		}).Validate()
 		if len(errs) != 1 || !strings.Contains(errs[0].Message, want) {
-			t.Errorf("%q: %v, want that it %s", period, errs, want)
+			t.Errorf("%q: got %v, want a message that it %s", period, errs, want)
 		}
 	}
 }
@@ -238,8 +238,8 @@ func TestMalformedPeriod(t *testing.T) {
 // TestPropagationPolicyDefaults checks the defaults of absent fields.
 func TestPropagationPolicyDefaults(t *testing.T) {
 	for _, tt := range []struct{ name, given, want string }{
-		{"nothing", `{}`, `{"resource_selectors":null,"preemption":"Never","workload_preemption":"Never"}`},
-		{"an object of replica scheduling divides by weight", `{"placement":{"replica_scheduling":{}}}`,
+		{"empty", `{}`, `{"resource_selectors":null,"preemption":"Never","workload_preemption":"Never"}`},
+		{"replica scheduling divides by weight", `{"placement":{"replica_scheduling":{}}}`,
 			`{"resource_selectors":null,"placement":{"replica_scheduling":{"type":"Divided","division_preference":"Weighted"}},"preemption":"Never","workload_preemption":"Never"}`},
 		{"duplicated has no preference", `{"placement":{"replica_scheduling":{"type":"Duplicated"}}}`,
 			`{"resource_selectors":null,"placement":{"replica_scheduling":{"type":"Duplicated"}},"preemption":"Never","workload_preemption":"Never"}`},
@@ -249,13 +249,13 @@ func TestPropagationPolicyDefaults(t *testing.T) {
 			`{"resource_selectors":null,"placement":{"cluster_tolerations":[{"key":"k","operator":"Equal"}]},"preemption":"Never","workload_preemption":"Never"}`},
 		{"failover is graceful", `{"failover":{"cluster":{},"application":{}}}`,
 			`{"resource_selectors":null,"preemption":"Never","workload_preemption":"Never","failover":{"cluster":{"purge_mode":"Gracefully","grace_period":"10m"},"application":{"toleration":"5m","purge_mode":"Gracefully","grace_period":"10m"}}}`},
-		{"a purge at once has no grace", `{"failover":{"cluster":{"purge_mode":"Directly"},"application":{"purge_mode":"Never","toleration":"0s"}}}`,
+		{"a direct purge has no grace period", `{"failover":{"cluster":{"purge_mode":"Directly"},"application":{"purge_mode":"Never","toleration":"0s"}}}`,
 			`{"resource_selectors":null,"preemption":"Never","workload_preemption":"Never","failover":{"cluster":{"purge_mode":"Directly"},"application":{"toleration":"0s","purge_mode":"Never"}}}`},
-		{"unhealthy applications stay where nothing is said about them", `{"failover":{}}`,
+		{"unhealthy applications stay by default", `{"failover":{}}`,
 			`{"resource_selectors":null,"preemption":"Never","workload_preemption":"Never","failover":{}}`},
 		{"a fail-back is automatic", `{"fail_back":{}}`,
 			`{"resource_selectors":null,"preemption":"Never","workload_preemption":"Never","fail_back":{"mode":"automatic","stabilization":"10m"}}`},
-		{"what is said stays", `{"preemption":"Always","fail_back":{"mode":"never","stabilization":"0s"}}`,
+		{"given values stay", `{"preemption":"Always","fail_back":{"mode":"never","stabilization":"0s"}}`,
 			`{"resource_selectors":null,"preemption":"Always","workload_preemption":"Never","fail_back":{"mode":"never","stabilization":"0s"}}`},
 	} {
 		o, err := Decode([]byte(`{"kind":"propagation_policy","metadata":{"name":"p"},"spec":` + tt.given + `}`))
@@ -280,13 +280,13 @@ func TestNamespaceOfPolicies(t *testing.T) {
 		}
 		p := o.(*PropagationPolicy)
 		if p.Path() != path || PolicyKey(path) != KeyOf(p) {
-			t.Errorf("%s is called %q, and %q is %s", text, p.Path(), path, PolicyKey(path))
+			t.Errorf("%s has the path %q, but PolicyKey(%q) = %s", text, p.Path(), path, PolicyKey(path))
 		}
 	}
 	w := &Workload{}
 	w.SetDefaults()
 	if w.Metadata.Namespace != "default" {
-		t.Errorf("a workload without a namespace is in %q", w.Metadata.Namespace)
+		t.Errorf("namespace of a workload without one is %q, want default", w.Metadata.Namespace)
 	}
 }
 
@@ -301,7 +301,7 @@ func TestAffinityGroupsOnTheWire(t *testing.T) {
 	}
 	got, err := json.Marshal(o.(*PropagationPolicy).Spec.Placement.ClusterAffinities)
 	if err != nil || string(got) != text {
-		t.Errorf("written as\n%s, want\n%s (%v)", got, text, err)
+		t.Errorf("encoded as\n%s, want\n%s (%v)", got, text, err)
 	}
 }
 

@@ -24,7 +24,7 @@ func TestRedact(t *testing.T) {
 		`zone = eu-west`:                           `zone = eu-west`,
 	} {
 		if got := Redact(text); got != want {
-			t.Errorf("%q became %q, want %q", text, got, want)
+			t.Errorf("Redact(%q) = %q, want %q", text, got, want)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func texts(v reflect.Value, at string, found func(at string, set func(text strin
 	}
 }
 
-// sensitive reports whether a field may hold a secret by its name, so that nothing of it may be
+// sensitive reports whether the name of a field suggests that it holds a secret, so that its value must not be
 // repeated.
 func sensitive(at string) bool {
 	for _, word := range []string{"url", "token", "kubeconfig", "password", "secret", "cert", "headers.", "headers[", "credential", "insecure"} {
@@ -117,17 +117,17 @@ func TestMisplacedSecretsAreNotRepeated(t *testing.T) {
 				}
 				err := object.Validate().Err()
 				if err != nil && strings.Contains(err.Error(), marker) {
-					t.Errorf("%s: %s holds %q: %s", info.Kind, field, text, around(err.Error()))
+					t.Errorf("%s: the error about %s contains %q: %s", info.Kind, field, text, around(err.Error()))
 				}
 				// The same applies if the field has another type.
 				document := fmt.Sprintf(`{"kind":%q,"metadata":{"name":"x"},"spec":{"unknown":%q}}`, info.Kind, text)
 				if _, err := Decode([]byte(document)); err == nil || strings.Contains(err.Error(), marker) {
-					t.Errorf("%s: an unknown field: %v", info.Kind, err)
+					t.Errorf("%s: error about an unknown field: %v", info.Kind, err)
 				}
 			}
 		}
 		if len(fields) == 0 && info.Kind != KindClusterSet {
-			t.Errorf("%s has no texts", info.Kind)
+			t.Errorf("%s has no text fields", info.Kind)
 		}
 	}
 	var errs FieldErrors

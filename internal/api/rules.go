@@ -55,7 +55,7 @@ func rulesOf(fields []Field) (rules, error) {
 		if by := f.DefaultBy; by != nil {
 			beside := slices.IndexFunc(fields, func(other Field) bool { return other.Name == by.On && other.Type.Kind() == reflect.String })
 			if beside < 0 {
-				mistakes = errors.Join(mistakes, fmt.Errorf("the default of %s.%s: there is no text %s beside it", f.Of, f.Name, by.On))
+				mistakes = errors.Join(mistakes, fmt.Errorf("the default of %s.%s: %s is not a text field next to it", f.Of, f.Name, by.On))
 			} else {
 				r.on = fields[beside].Index
 				for _, c := range by.Cases {
@@ -86,7 +86,7 @@ func parseDefault(t reflect.Type, text string) (reflect.Value, error) {
 		data, _ = json.Marshal(text) // cannot fail for a string
 	}
 	if err := json.Unmarshal(data, value.Interface()); err != nil {
-		return reflect.Value{}, fmt.Errorf("%q is no %s: %w", text, t, err)
+		return reflect.Value{}, fmt.Errorf("%q is not a valid %s: %w", text, t, err)
 	}
 	if value.Elem().IsZero() {
 		return reflect.Value{}, nil

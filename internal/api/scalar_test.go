@@ -21,18 +21,18 @@ func TestQuantityMilli(t *testing.T) {
 	} {
 		got, err := text.Milli()
 		if err != nil || got != want {
-			t.Errorf("%q is %d (%v) thousandths, want %d", text, got, err, want)
+			t.Errorf("Milli() of %q = %d (%v), want %d", text, got, err, want)
 		}
 	}
 	for _, text := range []Quantity{"", "m", "Gi", "1g", "1 Gi", " 1", "1,5", "ten", "0x10", "1e", "NaN", "Inf", "1KiB", "--1", "mi1", "1mi",
 		"1e999999999", "-1e-999999999", "0e100", Quantity(strings.Repeat("9", 1000))} {
 		if got, err := text.Milli(); err == nil || !strings.Contains(err.Error(), "64Gi") {
-			t.Errorf("%q is %d (%v), want an error with an example", text, got, err)
+			t.Errorf("Milli() of %q = %d (%v), want an error with an example", text, got, err)
 		}
 	}
 	for _, text := range []Quantity{"-1e30", "-100P", "-9E", "-99999999999999999999"} {
 		if got, err := text.Milli(); err == nil && got >= 0 {
-			t.Errorf("%q is %d, want something negative", text, got)
+			t.Errorf("Milli() of %q = %d, want a negative amount", text, got)
 		}
 	}
 }
@@ -44,14 +44,14 @@ func TestQuantityMatchesKubernetes(t *testing.T) {
 		got, err := Quantity(text).Milli()
 		q, parseErr := resource.ParseQuantity(text)
 		if err != nil || parseErr != nil {
-			t.Fatalf("%q: %v, %v", text, err, parseErr)
+			t.Fatalf("%q: got %v, %v", text, err, parseErr)
 		}
 		want := q.MilliValue()
 		if q.CmpInt64(math.MaxInt64/1000) > 0 {
 			want = math.MaxInt64
 		}
 		if got != want {
-			t.Fatalf("%q is %d, want %d", text, got, want)
+			t.Fatalf("Milli() of %q = %d, want %d", text, got, want)
 		}
 	})
 }
@@ -66,14 +66,14 @@ func TestFormatMilli(t *testing.T) {
 		{"ephemeral-storage", 1024000, "1Ki"}, {"storage", 0, "0"}, {"nvidia.com/gpu", 8000, "8"},
 	} {
 		if got := FormatMilli(tt.name, tt.milli); got != tt.want {
-			t.Errorf("%d of %s is %q, want %q", tt.milli, tt.name, got, tt.want)
+			t.Errorf("FormatMilli of %d of %s = %q, want %q", tt.milli, tt.name, got, tt.want)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom([]string{"cpu", "memory"}).Draw(t, "name")
 		milli := rapid.Int64Range(0, math.MaxInt64/2).Draw(t, "milli")
 		if got, err := FormatMilli(name, milli).Milli(); err != nil || got != milli && milli < math.MaxInt64/1000 {
-			t.Fatalf("%d of %s comes back as %d (%v)", milli, name, got, err)
+			t.Fatalf("%d of %s, formatted and parsed, is %d (%v)", milli, name, got, err)
 		}
 	})
 }
@@ -81,21 +81,21 @@ func TestFormatMilli(t *testing.T) {
 func TestDuration(t *testing.T) {
 	for text, want := range map[Duration]time.Duration{"": 0, "60s": time.Minute, "1m30s": 90 * time.Second, "0s": 0, "-5s": -5 * time.Second, "100ms": 100 * time.Millisecond} {
 		if got, err := text.Parse(); err != nil || got != want {
-			t.Errorf("%q is %v (%v), want %v", text, got, err, want)
+			t.Errorf("Parse() of %q = %v (%v), want %v", text, got, err, want)
 		}
 	}
 	for _, text := range []Duration{"60", "1 m", "1d", "s", "-", "1e3s"} {
 		if _, err := text.Parse(); err == nil || !strings.Contains(err.Error(), `"1h30m"`) {
-			t.Errorf("%q: %v, want an error with an example", text, err)
+			t.Errorf("%q: got %v, want an error with an example", text, err)
 		}
 		if got := text.Or(time.Hour); got != time.Hour {
-			t.Errorf("%q.Or is %v, want the fallback", text, got)
+			t.Errorf("Or() of %q = %v, want the fallback", text, got)
 		}
 	}
 	if got := Duration("").Or(time.Hour); got != time.Hour {
-		t.Errorf("Or of an absent duration is %v", got)
+		t.Errorf("Or() of an absent duration = %v, want the fallback", got)
 	}
 	if got := Duration("0s").Or(time.Hour); got != 0 {
-		t.Errorf(`Or of "0s" is %v`, got)
+		t.Errorf(`Or() of "0s" = %v, want 0`, got)
 	}
 }

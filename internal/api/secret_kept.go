@@ -112,15 +112,15 @@ func (r receiver) reaches(to receiver) bool {
 func (r receiver) describe(other receiver) string {
 	switch {
 	case r.address != other.address:
-		return cmp.Or(r.address, "nobody")
+		return cmp.Or(r.address, "no address")
 	case r.trust.unchecked:
-		return r.address + " without a check of its certificate"
+		return r.address + " without verifying its certificate"
 	case r.trust.ca == "":
-		return r.address + " with a certificate of a public authority"
+		return r.address + " with a certificate from a public authority"
 	case other.trust.unchecked || other.trust.ca == "":
-		return r.address + " with a certificate of the authorities in ca_cert"
+		return r.address + " with a certificate from the authorities in ca_cert"
 	}
-	return r.address + " with a certificate of these authorities (ca_cert)"
+	return r.address + " with a certificate from these authorities (ca_cert)"
 }
 
 // secretReceiver is implemented by objects with secrets.

@@ -42,7 +42,7 @@ func TestSecretIsNeverShown(t *testing.T) {
 		shown["error"] = fmt.Errorf("failed: %w %v", errors.New("x"), v).Error()
 		for how, out := range shown {
 			if strings.Contains(out, text) || strings.Contains(strings.ToLower(out), fmt.Sprintf("%x", text)) {
-				t.Errorf("%s as %s shows the secret: %s", name, how, out)
+				t.Errorf("%s as %s contains the secret: %s", name, how, out)
 			}
 		}
 	}
@@ -60,18 +60,18 @@ func TestSecretUnmarshal(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := o.(*Cluster).Spec.Kubernetes.Kubeconfig.Reveal(); got != "text" {
-		t.Errorf("read %q", got)
+		t.Errorf("decoded as %q, want text", got)
 	}
 	out, err := stdjson.Marshal(o)
 	if err != nil || strings.Contains(string(out), `kubeconfig`) && !strings.Contains(string(out), `"kubeconfig":null`) {
-		t.Errorf("%s (%v)", out, err)
+		t.Errorf("encoded as %s (%v), want no secret", out, err)
 	}
 	again, err := Decode(out)
 	if err != nil || !again.(*Cluster).Spec.Kubernetes.Kubeconfig.Withheld() || again.(*Cluster).Spec.Kubernetes.Kubeconfig.Reveal() != "" {
-		t.Errorf("what was written reads as %v", err)
+		t.Errorf("decoded again as %v, want it withheld", err)
 	}
 	_, err = Decode([]byte(`{"kind":"cluster","metadata":{"name":"c"},"spec":{"kubernetes":{"kubeconfig":{"a":"hunter2"}}}}`))
 	if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "spec.kubernetes.kubeconfig") {
-		t.Errorf("%v, want an error that names the field and not the text", err)
+		t.Errorf("got %v, want an error that names the field, without the text", err)
 	}
 }

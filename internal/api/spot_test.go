@@ -13,18 +13,18 @@ func TestSpotValidate(t *testing.T) {
 		want   SpotSpec // with defaults
 		fields []string
 	}{
-		{"nothing said", &SpotSpec{}, SpotSpec{false, DefaultNodeTypeKey, OnDisableKeep}, nil},
+		{"empty", &SpotSpec{}, SpotSpec{false, DefaultNodeTypeKey, OnDisableKeep}, nil},
 		{"enabled", &SpotSpec{Enabled: true}, SpotSpec{true, DefaultNodeTypeKey, OnDisableKeep}, nil},
-		{"of Karpenter", &SpotSpec{Enabled: true, NodeTypeKey: "karpenter.sh/capacity-type", OnDisable: OnDisableRecreate}, SpotSpec{true, "karpenter.sh/capacity-type", OnDisableRecreate}, nil},
-		{"a key without a prefix", &SpotSpec{NodeTypeKey: "lifecycle"}, SpotSpec{false, "lifecycle", OnDisableKeep}, nil},
-		{"everything wrong", &SpotSpec{NodeTypeKey: "a/b/c", OnDisable: "delete"}, SpotSpec{false, "a/b/c", "delete"}, []string{"spec.spot.node_type_key", "spec.spot.on_disable"}},
-		{"a key that is too long", &SpotSpec{NodeTypeKey: strings.Repeat("a", 64)}, SpotSpec{false, strings.Repeat("a", 64), OnDisableKeep}, []string{"spec.spot.node_type_key"}},
-		{"a domain of several parts", &SpotSpec{NodeTypeKey: "a-1.example.com/Capacity_type.x"}, SpotSpec{false, "a-1.example.com/Capacity_type.x", OnDisableKeep}, nil},
+		{"Karpenter's key", &SpotSpec{Enabled: true, NodeTypeKey: "karpenter.sh/capacity-type", OnDisable: OnDisableRecreate}, SpotSpec{true, "karpenter.sh/capacity-type", OnDisableRecreate}, nil},
+		{"key without a prefix", &SpotSpec{NodeTypeKey: "lifecycle"}, SpotSpec{false, "lifecycle", OnDisableKeep}, nil},
+		{"everything invalid", &SpotSpec{NodeTypeKey: "a/b/c", OnDisable: "delete"}, SpotSpec{false, "a/b/c", "delete"}, []string{"spec.spot.node_type_key", "spec.spot.on_disable"}},
+		{"key too long", &SpotSpec{NodeTypeKey: strings.Repeat("a", 64)}, SpotSpec{false, strings.Repeat("a", 64), OnDisableKeep}, []string{"spec.spot.node_type_key"}},
+		{"domain with several parts", &SpotSpec{NodeTypeKey: "a-1.example.com/Capacity_type.x"}, SpotSpec{false, "a-1.example.com/Capacity_type.x", OnDisableKeep}, nil},
 	} {
 		c := &Cluster{Metadata: Metadata{Name: "c1"}, Spec: ClusterSpec{Spot: tt.spot}}
 		c.SetDefaults()
 		if *c.Spec.Spot != tt.want || c.SpotEnabled() != tt.want.Enabled {
-			t.Errorf("%s: %+v, want %+v", tt.name, *c.Spec.Spot, tt.want)
+			t.Errorf("%s: got %+v, want %+v", tt.name, *c.Spec.Spot, tt.want)
 		}
 		if errs := c.Validate(); !slices.Equal(paths(errs), tt.fields) {
 			t.Errorf("%s: errors in %q, want %q: %v", tt.name, paths(errs), tt.fields, errs)
@@ -33,7 +33,7 @@ func TestSpotValidate(t *testing.T) {
 	plain := &Cluster{Metadata: Metadata{Name: "c1"}}
 	plain.SetDefaults()
 	if plain.Spec.Spot != nil || plain.SpotEnabled() {
-		t.Errorf("a cluster gets %+v by itself", plain.Spec.Spot)
+		t.Errorf("spot is %+v by default, want nil", plain.Spec.Spot)
 	}
 }
 
@@ -50,7 +50,7 @@ func TestNodeTypeKeysOfKubernetes(t *testing.T) {
 		if !slices.Equal(paths(errs), []string{"spec.spot.node_type_key"}) {
 			t.Errorf("%.80q: errors in %q", key, paths(errs))
 		} else if text := errs.Error(); len(text) > 1000 {
-			t.Errorf("%.80q: an error of %d characters", key, len(text))
+			t.Errorf("%.80q: the error has %d characters", key, len(text))
 		}
 	}
 }

@@ -71,10 +71,10 @@ func TestValidate(t *testing.T) {
 				{Name: "n", Namespace: "N", Weight: &nan}, {Name: "o", Weight: &inf}, {Name: "p"},
 			}
 		}), []string{"spec.metrics[0].name", "spec.metrics[1].weight", "spec.metrics[2].name", "spec.metrics[3].namespace", "spec.metrics[3].weight", "spec.metrics[4].weight"}},
-		{"weights without a sum", cluster(func(c *Cluster) {
+		{"weights with a sum of 0", cluster(func(c *Cluster) {
 			c.Spec.Metrics = []MetricRef{{Name: "m", Weight: new(0.0)}, {Name: "n", Weight: new(0.0)}}
 		}), []string{"spec.metrics"}},
-		{"weights beyond a sum", cluster(func(c *Cluster) {
+		{"weights with an infinite sum", cluster(func(c *Cluster) {
 			c.Spec.Metrics = []MetricRef{{Name: "m", Weight: new(math.MaxFloat64)}, {Name: "n", Weight: new(math.MaxFloat64)}}
 		}), []string{"spec.metrics"}},
 		{"amounts", cluster(func(c *Cluster) {
@@ -93,12 +93,12 @@ func TestValidate(t *testing.T) {
 			m.Metadata.Namespace, m.Spec.AllowedValues, m.Spec.MaxAge = "shop", []float64{0, 0.5, 1}, "0s"
 			m.Spec.Direction, m.Spec.OnFailure = Descending, FailureLastValue
 		}), nil},
-		{"metric without anything", metric(func(m *Metric) { m.Spec = MetricSpec{} }), []string{
+		{"empty metric", metric(func(m *Metric) { m.Spec = MetricSpec{} }), []string{
 			"spec.min", "spec.max", "spec.metrics_provider.name", "spec.metrics_provider.metric", "spec.direction", "spec.on_failure",
 		}},
-		{"range upside down", metric(func(m *Metric) { m.Spec.Min = new(2.0) }), []string{"spec.max"}},
-		{"range of nothing", metric(func(m *Metric) { m.Spec.Min = new(1.0) }), []string{"spec.max"}},
-		{"range of infinity", metric(func(m *Metric) { m.Spec.Min, m.Spec.Max = &nan, &inf }), []string{"spec.min", "spec.max"}},
+		{"max below min", metric(func(m *Metric) { m.Spec.Min = new(2.0) }), []string{"spec.max"}},
+		{"max equal to min", metric(func(m *Metric) { m.Spec.Min = new(1.0) }), []string{"spec.max"}},
+		{"infinite range", metric(func(m *Metric) { m.Spec.Min, m.Spec.Max = &nan, &inf }), []string{"spec.min", "spec.max"}},
 		{"range too wide", metric(func(m *Metric) { m.Spec.Min, m.Spec.Max = new(-math.MaxFloat64), new(math.MaxFloat64) }), []string{"spec.max"}},
 		{"metric fields", metric(func(m *Metric) {
 			m.Metadata.Namespace = "A"
@@ -165,7 +165,7 @@ func TestValidate(t *testing.T) {
 		}
 		for _, e := range errs {
 			if e.Message == "" || strings.Contains(e.Message, "%!") {
-				t.Errorf("%s: %q", tt.name, e.Error())
+				t.Errorf("%s: unexpected message %q", tt.name, e.Error())
 			}
 		}
 	}
@@ -177,6 +177,6 @@ func TestHeartbeatValidate(t *testing.T) {
 		t.Errorf("errors in %q", got)
 	}
 	if errs := (&Heartbeat{}).Validate(); errs != nil {
-		t.Errorf("an empty heartbeat: %v", errs)
+		t.Errorf("empty heartbeat: %v", errs)
 	}
 }

@@ -245,7 +245,7 @@ func parseField(of reflect.Type, f reflect.StructField, name, options string) (F
 		switch {
 		case !ok:
 		case !fits:
-			wrong(tag, "says nothing about a "+f.Type.String())
+			wrong(tag, "does not apply to a "+f.Type.String())
 		default:
 			if err := parse(text); err != nil {
 				wrong(tag, err)
@@ -269,12 +269,12 @@ func parseDefaultBy(tag string) (*DefaultBy, error) {
 	for text := range strings.FieldsSeq(cases) {
 		when, value, ok := strings.Cut(text, "=")
 		if !ok {
-			return nil, fmt.Errorf("%q is no case: write value=default", text)
+			return nil, fmt.Errorf("%q is not of the form value=default", text)
 		}
 		d.Cases = append(d.Cases, DefaultCase{When: when, Value: value})
 	}
 	if d.Cases == nil {
-		return nil, errors.New("there is no case: write the name of a field, and value=default for its values")
+		return nil, errors.New("no cases: write the name of a field, then value=default for each of its values")
 	}
 	return d, nil
 }

@@ -21,23 +21,23 @@ func TestWorkloadValidate(t *testing.T) {
 		change func(w *Workload)
 		fields []string
 	}{
-		{"with all it can have", func(w *Workload) {
+		{"all fields", func(w *Workload) {
 			w.Metadata.Labels = map[string]string{"tier": "front"}
 			w.Spec.ReplicaRequests, w.Spec.Priority = Quantities{"cpu": "250m", "nvidia.com/gpu": "1"}, -5
 		}, nil},
 		{"not replicated", func(w *Workload) { w.Spec = WorkloadSpec{APIVersion: "v1", Kind: "ConfigMap"} }, nil},
-		{"no replicas yet", func(w *Workload) { w.Spec.Replicas = new(int64(0)) }, nil},
-		{"as many replicas as there can be", func(w *Workload) { w.Spec.Replicas = new(int64(1<<31 - 1)) }, nil},
-		{"one replica more", func(w *Workload) { w.Spec.Replicas = new(int64(1 << 31)) }, []string{"spec.replicas"}},
+		{"zero replicas", func(w *Workload) { w.Spec.Replicas = new(int64(0)) }, nil},
+		{"maximum of replicas", func(w *Workload) { w.Spec.Replicas = new(int64(1<<31 - 1)) }, nil},
+		{"one replica too many", func(w *Workload) { w.Spec.Replicas = new(int64(1 << 31)) }, []string{"spec.replicas"}},
 		{"group with dots", func(w *Workload) { w.Spec.APIVersion = "stable.example.com/v1beta1" }, nil},
-		{"nothing said", func(w *Workload) { w.Spec = WorkloadSpec{} }, []string{"spec.api_version", "spec.kind"}},
-		{"everything wrong", func(w *Workload) {
+		{"empty spec", func(w *Workload) { w.Spec = WorkloadSpec{} }, []string{"spec.api_version", "spec.kind"}},
+		{"everything invalid", func(w *Workload) {
 			w.Metadata.Name, w.Metadata.Namespace = "W", "_"
 			w.Spec = WorkloadSpec{APIVersion: "apps", Kind: "apps/Deployment", Replicas: new(int64(-1)), ReplicaRequests: Quantities{"cpu": "-1", "a b": "1"}}
 		}, []string{"metadata.name", "metadata.namespace", "spec.api_version", "spec.kind", "spec.replicas", `spec.replica_requests["a b"]`, `spec.replica_requests["cpu"]`}},
 		{"version without a group's name", func(w *Workload) { w.Spec.APIVersion = "/v1" }, []string{"spec.api_version"}},
-		{"group twice", func(w *Workload) { w.Spec.APIVersion = "apps/v1/Deployment" }, []string{"spec.api_version"}},
-		{"blank in the kind", func(w *Workload) { w.Spec.Kind = "Stateful Set" }, []string{"spec.kind"}},
+		{"kind in the version", func(w *Workload) { w.Spec.APIVersion = "apps/v1/Deployment" }, []string{"spec.api_version"}},
+		{"space in the kind", func(w *Workload) { w.Spec.Kind = "Stateful Set" }, []string{"spec.kind"}},
 		{"kind too long", func(w *Workload) { w.Spec.Kind = strings.Repeat("K", 64) }, []string{"spec.kind"}},
 	} {
 		errs := testWorkload(tt.change).Validate()
@@ -54,11 +54,11 @@ func TestHealthReportValidate(t *testing.T) {
 		fields []string
 	}{
 		{"healthy", HealthReport{Cluster: "c", Status: Healthy}, nil},
-		{"in capitals, as Kubernetes writes it", HealthReport{Cluster: "c", Status: "Unhealthy", Message: "CrashLoopBackOff"}, nil},
-		{"not known", HealthReport{Cluster: "c", Status: "UNKNOWN"}, nil},
-		{"nothing", HealthReport{}, []string{"cluster", "status"}},
-		{"another word", HealthReport{Cluster: "c", Status: "ok"}, []string{"status"}},
-		{"a novel", HealthReport{Cluster: "C", Status: Healthy, Message: strings.Repeat("x", 1025)}, []string{"cluster", "message"}},
+		{"in capitals, as in Kubernetes", HealthReport{Cluster: "c", Status: "Unhealthy", Message: "CrashLoopBackOff"}, nil},
+		{"unknown", HealthReport{Cluster: "c", Status: "UNKNOWN"}, nil},
+		{"empty", HealthReport{}, []string{"cluster", "status"}},
+		{"invalid status", HealthReport{Cluster: "c", Status: "ok"}, []string{"status"}},
+		{"message too long", HealthReport{Cluster: "C", Status: Healthy, Message: strings.Repeat("x", 1025)}, []string{"cluster", "message"}},
 	} {
 		tt.report.SetDefaults()
 		errs := tt.report.Validate()
@@ -78,7 +78,7 @@ func TestWorkloadReplicasOnTheWire(t *testing.T) {
 		for range 2 {
 			got := o.(*Workload).Spec.Replicas
 			if (got == nil) != (want == nil) || got != nil && *got != *want || o.(*Workload).Spec.Replicated() != (want != nil) {
-				t.Errorf("%s is read as %v", text, got)
+				t.Errorf("%s decoded as %v", text, got)
 			}
 			written, err := json.Marshal(o)
 			if err != nil {
@@ -115,10 +115,10 @@ func TestWorkloadStatusRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	if second, err := json.Marshal(again); err != nil || string(second) != string(first) {
-		t.Errorf("written as\n%s, then as\n%s (%v)", first, second, err)
+		t.Errorf("encoded as\n%s, then as\n%s (%v)", first, second, err)
 	}
 	if !strings.Contains(string(first), `{"name":"a","replicas":0`) {
-		t.Errorf("a cluster without replicas says so: %s", first)
+		t.Errorf("a cluster without replicas is not encoded with 0: %s", first)
 	}
 	status := again.(*Workload).Status
 	if got := status.Names(); !slices.Equal(got, []string{"a", "b"}) {
@@ -147,7 +147,7 @@ func TestWorkloadIntent(t *testing.T) {
 		"a reschedule wanted": {func(w *Workload) { w.Metadata.RescheduleRequests = 1 }, true},
 	} {
 		if SameIntent(base, testWorkload(tt.change)) != tt.same {
-			t.Errorf("%s: same is not %t", name, tt.same)
+			t.Errorf("%s: SameIntent() is not %t", name, tt.same)
 		}
 	}
 	if got := base.Spec.APIResource(); got != "apps/v1/Deployment" {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The pause doubles up to the limit, which is no multiple of the first, and stays there.
+// The delay doubles until it reaches the limit, which need not be a multiple of the first delay.
 func TestAfter(t *testing.T) {
 	b := Backoff{First: time.Second, Most: 15 * time.Second}
 	for failures, want := range map[int]time.Duration{
@@ -14,10 +14,10 @@ func TestAfter(t *testing.T) {
 		5: 15 * time.Second, 6: 15 * time.Second, 1000: 15 * time.Second, math.MaxInt: 15 * time.Second,
 	} {
 		if got := b.After(failures); got != want {
-			t.Errorf("after %d failures: %s, want %s", failures, got, want)
+			t.Errorf("After(%d) = %s, want %s", failures, got, want)
 		}
 	}
 	if got := (Backoff{First: time.Minute, Most: time.Second}).After(1); got != time.Second {
-		t.Errorf("a limit below the first pause: %s", got)
+		t.Errorf("After(1) = %s with a limit below the first pause, want 1s", got)
 	}
 }

@@ -49,7 +49,7 @@ func (c *Client) ReportCloud(ctx context.Context, cloud string, report api.Cloud
 	defer resp.Body.Close()
 	// The connection can be reused only if the body was read to the end.
 	if _, err := readLimited(resp, c.opts.MaxResponseBytes); err != nil {
-		return false, fmt.Errorf("reading the answer to %s %s: %w", q.method, q.path, err)
+		return false, fmt.Errorf("reading the response to %s %s: %w", q.method, q.path, err)
 	}
 	return resp.StatusCode != http.StatusNoContent, nil
 }

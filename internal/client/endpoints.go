@@ -49,7 +49,7 @@ func parseEndpoint(text string) (*url.URL, error) {
 		return nil, fmt.Errorf("endpoint %q is not an address: write http://host:port or https://host:port", api.Redact(text))
 	}
 	if !api.PossiblePort(base) {
-		return nil, fmt.Errorf("endpoint %q has a port that does not exist: a port is a number from 1 to 65535", api.Redact(text))
+		return nil, fmt.Errorf("endpoint %q has an invalid port: it must be a number from 1 to 65535", api.Redact(text))
 	}
 	if base.User != nil || base.RawQuery != "" || base.Fragment != "" {
 		return nil, fmt.Errorf("the endpoint must have neither user, query nor fragment: write %s://%s", base.Scheme, base.Host)

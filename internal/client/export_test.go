@@ -23,10 +23,10 @@ func Events(r io.Reader) iter.Seq2[api.Event, error] {
 	}
 }
 
-// Pause is what a client of some servers waits after an attempt.
+// Pause returns how long a client with this many servers waits after an attempt.
 func Pause(servers, attempt int, answer *http.Response) time.Duration {
 	return (&endpoints{bases: make([]*url.URL, servers)}).backoff(firstRetryDelay, maxRetryDelay, attempt, answer)
 }
 
-// EncodeSecrets is how objects with secrets are sent.
+// EncodeSecrets encodes an object with secrets the way the client sends it.
 func EncodeSecrets(object api.Object) ([]byte, error) { return encodeSecrets(object, nil) }

@@ -27,7 +27,7 @@ func TestPreview(t *testing.T) {
 			body, _ := io.ReadAll(r.Body)
 			var sent map[string]any
 			if err := json.Unmarshal(body, &sent); err != nil || sent["status"] != nil || sent["kind"] != "placement" {
-				t.Errorf("sent %s", body)
+				t.Errorf("unexpected body %s", body)
 			}
 			answer(w, http.StatusCreated, kept)
 		case "GET /v1/previews/p1":
@@ -38,19 +38,19 @@ func TestPreview(t *testing.T) {
 	})
 	made, err := c.Preview(t.Context(), web())
 	if err != nil || made.Token != "p1" || strings.Join(made.Clusters, " ") != "b a" || !made.Satisfied {
-		t.Errorf("%+v, %v", made, err)
+		t.Errorf("preview %+v, error %v", made, err)
 	}
 	read, err := c.GetPreview(t.Context(), "p1")
 	if err != nil || read.Name != "web" {
-		t.Errorf("%+v, %v", read, err)
+		t.Errorf("preview %+v, error %v", read, err)
 	}
 	if _, err := c.GetPreview(t.Context(), "p2"); !client.IsNotFound(err) {
-		t.Errorf("an unknown preview: %v", err)
+		t.Errorf("unknown preview: error %v, want not found", err)
 	}
-	// An id from a configuration must not lead to another path.
+	// An ID from a configuration must not change the path of the request.
 	for _, id := range []string{"", "..", "../tokens", "a/b"} {
 		if _, err := c.GetPreview(t.Context(), id); err == nil {
-			t.Errorf("id %q is taken", id)
+			t.Errorf("id %q was accepted", id)
 		}
 	}
 }
@@ -76,11 +76,11 @@ func TestPutSendsThePreviewToken(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if client.IsPreconditionFailed(nil) || client.IsPreconditionFailed(io.EOF) {
-		t.Error("something else passes for a failed precondition")
+		t.Error("IsPreconditionFailed() of another error = true")
 	}
 }
 
-// Objects that belong to a cluster are addressed by it.
+// The scores of a cluster are addressed under the path of the cluster.
 func TestScoresOfAClusterAreAddressedByIt(t *testing.T) {
 	until := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	score := &api.PlacementScore{
@@ -102,7 +102,7 @@ func TestScoresOfAClusterAreAddressedByIt(t *testing.T) {
 	})
 	stored, err := c.Put(t.Context(), score, client.PutOptions{})
 	if err != nil || api.KeyOf(stored) != api.KeyOf(score) || !api.SameIntent(stored, score) {
-		t.Errorf("%+v, %v", stored, err)
+		t.Errorf("stored %+v, error %v", stored, err)
 	}
 	if _, err := c.Get(t.Context(), api.KeyOf(score)); err != nil {
 		t.Error(err)
@@ -110,7 +110,7 @@ func TestScoresOfAClusterAreAddressedByIt(t *testing.T) {
 	for _, cluster := range []string{"c1", ""} {
 		for object, err := range c.List(t.Context(), api.KindPlacementScore, client.ListOptions{Namespace: cluster}) {
 			if err != nil || api.KeyOf(object) != api.KeyOf(score) {
-				t.Errorf("%+v, %v", object, err)
+				t.Errorf("got %+v, error %v", object, err)
 			}
 		}
 	}
@@ -120,6 +120,6 @@ func TestScoresOfAClusterAreAddressedByIt(t *testing.T) {
 	want := "PUT /v1/clusters/c1/placement-scores/load GET /v1/clusters/c1/placement-scores/load " +
 		"GET /v1/clusters/c1/placement-scores GET /v1/placement-scores DELETE /v1/clusters/c1/placement-scores/load"
 	if got := strings.Join(asked, " "); got != want {
-		t.Errorf("asked\n%s\nwant\n%s", got, want)
+		t.Errorf("requests\n%s\nwant\n%s", got, want)
 	}
 }

@@ -29,7 +29,7 @@ func (c *Client) Interrupt(ctx context.Context, cluster, node string, deadline t
 		return time.Time{}, err
 	}
 	if answer.Deadline == nil {
-		return time.Time{}, fmt.Errorf("interruption of node %q of cluster %q: the server names no deadline", node, cluster)
+		return time.Time{}, fmt.Errorf("interruption of node %q of cluster %q: the response has no deadline", node, cluster)
 	}
 	return *answer.Deadline, nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 )
 
-// What is asked about spot nodes goes to its own paths.
+// Each operation on spot nodes has its own path.
 func TestSpotOperations(t *testing.T) {
 	var asked []string
 	deadline := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -29,16 +29,16 @@ func TestSpotOperations(t *testing.T) {
 		}
 	})
 	if got, err := c.Interrupt(t.Context(), "eu-1", "node-1.internal", deadline); err != nil || !got.Equal(deadline) {
-		t.Errorf("%s, %v", got, err)
+		t.Errorf("Interrupt() = %s, %v", got, err)
 	}
 	if got, err := c.Interrupt(t.Context(), "eu-1", "a/b", time.Time{}); err != nil || !got.Equal(deadline) {
-		t.Errorf("%s, %v", got, err)
+		t.Errorf("Interrupt() = %s, %v", got, err)
 	}
 	if err := c.WithdrawInterruption(t.Context(), "eu-1", "node-1.internal"); err != nil {
 		t.Error(err)
 	}
 	if got, err := c.ListDistributions(t.Context(), "eu-1"); err != nil || len(got) != 1 || got[0].Name != "web" || got[0].Replicas != 3 {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("ListDistributions() = %+v, %v", got, err)
 	}
 	want := []string{
 		`POST /v1/clusters/eu-1/nodes/node-1.internal/interruption {"deadline":"2026-03-01T12:00:00Z"}`,
@@ -47,11 +47,11 @@ func TestSpotOperations(t *testing.T) {
 		"GET /v1/clusters/eu-1/distributions",
 	}
 	if !slices.Equal(asked, want) {
-		t.Errorf("asked\n%s\nwant\n%s", strings.Join(asked, "\n"), strings.Join(want, "\n"))
+		t.Errorf("requests\n%s\nwant\n%s", strings.Join(asked, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-// TestSpotProblems: what the server refuses is an error that says so.
+// TestSpotProblems checks that the client reports why the server rejected a request.
 func TestSpotProblems(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && strings.Contains(r.URL.Path, "silent") {
@@ -68,6 +68,6 @@ func TestSpotProblems(t *testing.T) {
 		}
 	}
 	if at, err := c.Interrupt(t.Context(), "eu-1", "silent", time.Time{}); err == nil {
-		t.Errorf("no deadline was answered, and it is %s", at)
+		t.Errorf("Interrupt() = %s without a deadline in the answer, want an error", at)
 	}
 }

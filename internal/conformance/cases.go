@@ -1,9 +1,8 @@
-// Package conformance holds decisions of the reference systems as test cases, and
-// runs them. It is test code: only tests of the packages that decide import it.
+// Package conformance contains decisions of the reference systems as test cases, and runs them. It is test code: only
+// tests import it.
 //
-// A case is data: an input and the expected result. The suite that runs it also
-// proves that no part of it is ignored: it fails if the driver never read a part of
-// the input, or would not notice if a part of the expected result were different.
+// A case is data: an input and the expected result. The suite that runs it also proves that no part of it is ignored:
+// it fails if the driver never read a part of the input, or would not notice a change in a part of the expected result.
 package conformance
 
 import (
@@ -14,7 +13,7 @@ import (
 	"slices"
 )
 
-// The files are written by those who ran the reference systems; see README.md.
+// The files were written by running the reference systems; see README.md.
 var (
 	//go:embed cases/karmada.json
 	karmada []byte
@@ -24,7 +23,7 @@ var (
 	krakeArktosVmanager []byte
 )
 
-// The systems that cases are taken from.
+// The reference systems.
 const (
 	Karmada  = "karmada"
 	OCM      = "ocm"
@@ -37,9 +36,9 @@ const (
 type Case struct {
 	ID     string
 	System string
-	// Group is the kind of case: which fields it has, and what is asked.
+	// Group is the kind of case, which determines its fields and what is compared.
 	Group string
-	// Raw is the whole case, as it is written.
+	// Raw is the whole case, as written.
 	Raw json.RawMessage
 }
 
@@ -65,7 +64,7 @@ func All() ([]Case, error) {
 	return out, nil
 }
 
-// documentsOf reads a file of cases, each as it is written.
+// documentsOf reads a file of cases, each as written.
 func documentsOf(data []byte) ([]json.RawMessage, error) {
 	var content struct {
 		Schema json.RawMessage   `json:"schema"`
@@ -81,7 +80,7 @@ func documentsOf(data []byte) ([]json.RawMessage, error) {
 	return content.Cases, nil
 }
 
-// Of reads the cases that a driver plays, by the name of its package.
+// Of reads the cases that a driver runs, by the name of its package.
 func Of(driver string) ([]Case, error) {
 	cases, err := All()
 	if err != nil {
@@ -90,8 +89,7 @@ func Of(driver string) ([]Case, error) {
 	return slices.DeleteFunc(cases, func(c Case) bool { return !slices.Contains(c.drivers(), driver) }), nil
 }
 
-// drivers are the packages that play the case: those of its id, else those of
-// its group.
+// drivers returns the packages that run the case: those for its ID, else those for its group.
 func (c *Case) drivers() []string {
 	if _, out := LeftOut[c.ID]; out {
 		return nil
@@ -102,8 +100,7 @@ func (c *Case) drivers() []string {
 	return drivers[c.System+"/"+c.Group]
 }
 
-// Decode decodes JSON. A field that is not known is an error: what is not read
-// is not compared.
+// Decode decodes JSON. An unknown field is an error, because it would not be compared.
 func Decode(data []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestEveryCaseHasADriver: a case is played, or says why it is not.
+// TestEveryCaseHasADriver checks that each case is either run by a driver or has a reason why it is not.
 func TestEveryCaseHasADriver(t *testing.T) {
 	cases, err := All()
 	if err != nil {
@@ -17,17 +17,17 @@ func TestEveryCaseHasADriver(t *testing.T) {
 	known := map[string]bool{}
 	for _, c := range cases {
 		if known[c.ID] {
-			t.Errorf("%s is there twice", c.ID)
+			t.Errorf("%s occurs twice", c.ID)
 		}
 		known[c.ID], known[c.System+"/"+c.Group] = true, true
 		if (len(c.drivers()) == 0) != (LeftOut[c.ID] != "") {
-			t.Errorf("%s (%s/%s): nobody plays it, and nothing says why", c.ID, c.System, c.Group)
+			t.Errorf("%s (%s/%s): not played, and not left out with a reason", c.ID, c.System, c.Group)
 		}
 	}
 	packages := map[string]bool{}
 	for key, names := range drivers {
 		if !known[key] {
-			t.Errorf("%s has drivers, and there is no such case or group", key)
+			t.Errorf("drivers are listed for %s, but there is no such case or group", key)
 		}
 		for _, name := range names {
 			packages[name] = true
@@ -35,17 +35,17 @@ func TestEveryCaseHasADriver(t *testing.T) {
 	}
 	for id, reason := range LeftOut {
 		if !known[id] || reason == "" {
-			t.Errorf("%s is left out: no such case, or no reason", id)
+			t.Errorf("left out %s: no such case, or no reason", id)
 		}
 	}
 	for name := range packages {
 		if !asks(t, name) {
-			t.Errorf("%s is to play cases, and does not ask for them", name)
+			t.Errorf("%s is listed as a driver, but does not read cases", name)
 		}
 	}
 }
 
-// asks reports whether a package asks for the cases that it is to play.
+// asks reports whether a package loads the cases that it must run.
 func asks(t *testing.T, driver string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(driver), "*.go"))

@@ -1,7 +1,6 @@
 package conformance
 
-// drivers are the packages that play the cases, by group or, where that differs,
-// by id.
+// drivers lists the packages that run the cases, by group or, for exceptions, by ID.
 var drivers = map[string][]string{
 	"karmada/affinity_order":      {"internal/conformance/karmada"},
 	"karmada/apportion":           {"internal/engine/division"},
@@ -18,7 +17,7 @@ var drivers = map[string][]string{
 	"karmada/taint_eviction":      {"internal/conformance/karmada"},
 	"karmada/validate":            {"internal/conformance/karmada"},
 
-	// What these have besides clusters with room is not for the division to know.
+	// These depend on more than clusters with capacity, which division does not see.
 	"schedule-043": {"internal/conformance/karmada"},
 	"schedule-044": {"internal/conformance/karmada"},
 	"schedule-045": {"internal/conformance/karmada"},
@@ -70,7 +69,7 @@ var drivers = map[string][]string{
 	"arktos/pipeline":     {"internal/conformance/arktos"},
 	"A087":                {"internal/conformance/arktos", "internal/engine/binding"},
 	"A089":                {"internal/conformance/arktos", "internal/engine/binding"},
-	// A workload has replicas of one sort, so one flavor is chosen on a site.
+	// All replicas of a workload are alike, so one flavor is chosen on a site.
 	"A091": {"internal/engine/binding"},
 	"A092": {"internal/engine/binding"},
 	"A093": {"internal/engine/binding"},
@@ -89,13 +88,13 @@ var drivers = map[string][]string{
 	"vmanager/topology_spread": {"internal/engine/split", "provider"},
 }
 
-// noRetries is why cases about counting retries have no counterpart.
+// noRetries is why cases about counting retries do not apply.
 const noRetries = "a placement that finds no cluster has no retries to use up: it is decided again when something that it depends on changes, and reschedule_after is the only delay (rule 4)"
 
-// notCreated is why cases about creating clusters have no counterpart.
+// notCreated is why cases about creating clusters do not apply.
 const notCreated = "a placement does not create clusters (auto_cluster_create); a configuration does, from the cloud of a scheduler_cluster"
 
-// LeftOut are the cases that nothing here corresponds to, by id, with the reason.
+// LeftOut lists the cases that do not apply, by ID, with the reason.
 var LeftOut = map[string]string{
 	"K214": "a placement has no failed state: one that cannot be decided keeps its last good decision, with a condition (rule 8)",
 	"K223": noRetries,

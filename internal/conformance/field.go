@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// Field is a field of a case that knows whether it was read. A driver declares
-// what its cases have as structs of fields, at every depth, so that one that it
-// decodes and then ignores is found.
+// Field is a field of a case that records whether it was read. A driver declares its cases as structs of fields, at
+// every depth, so that a field that is decoded and then ignored is detected.
 type Field[V any] struct{ *cell[V] }
 
 // cell is shared by the copies of a field.
@@ -26,7 +25,7 @@ func (f *Field[V]) UnmarshalJSON(data []byte) error {
 	return Decode(data, &f.value)
 }
 
-// Get reads the field; one that the case does not have is zero.
+// Get reads the field. It is zero if the case does not have it.
 func (f Field[V]) Get() V {
 	if f.cell == nil {
 		var none V
@@ -36,7 +35,7 @@ func (f Field[V]) Get() V {
 	return f.value
 }
 
-// Has reads whether the case has the field. What it holds is not read by that.
+// Has returns whether the case has the field. This does not count as reading its value.
 func (f Field[V]) Has() bool { return f.cell != nil }
 
 func (f Field[V]) content() (value any, present, read bool) {
@@ -50,9 +49,8 @@ type tracked interface {
 	content() (value any, present, read bool)
 }
 
-// unread are the fields of a decoded input that the case has and nobody read, as
-// paths. A struct that has anything but fields is a mistake of its driver, which
-// could ignore it unseen.
+// unread returns the paths of the fields in a decoded input that the case has and the driver did not read. A struct
+// with members that are not fields is a mistake in the driver, which could ignore them undetected.
 func unread(path string, v reflect.Value) []string {
 	if v.IsValid() && v.CanInterface() {
 		if field, ok := v.Interface().(tracked); ok {
@@ -67,10 +65,10 @@ func unread(path string, v reflect.Value) []string {
 		}
 	}
 	if v.IsValid() && reflect.PointerTo(v.Type()).Implements(reflect.TypeFor[json.Unmarshaler]()) {
-		return nil // it reads itself
+		return nil // it records reads itself
 	}
 	var out []string
-	switch v.Kind() { //nolint:exhaustive // the others hold no fields
+	switch v.Kind() { //nolint:exhaustive // other kinds contain no fields
 	case reflect.Pointer, reflect.Interface:
 		return unread(path, v.Elem())
 	case reflect.Slice, reflect.Array:
@@ -102,7 +100,7 @@ func unread(path string, v reflect.Value) []string {
 	return out
 }
 
-// Pair is a list of exactly two, of which none is dropped unseen.
+// Pair is a list of exactly two elements.
 type Pair[V any] [2]V
 
 // UnmarshalJSON implements json.Unmarshaler.

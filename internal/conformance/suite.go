@@ -12,64 +12,62 @@ import (
 	"testing"
 )
 
-// Suite lays the cases of one driver before it.
+// Suite runs the cases of one driver.
 type Suite struct {
-	// Driver is the package, as drivers names it.
+	// Driver is the package, as named in drivers.
 	Driver string
-	// Play is how a case is played, by its id or its group. It reads the case's
-	// input and expectation with Read, and says what is not as expected.
+	// Play runs a case, by its ID or its group. It reads the input and expectation with Read, and reports all
+	// disagreements.
 	Play map[string]func(t *T, c *Played)
-	// Differences are what is answered otherwise on purpose, by id.
+	// Differences lists deliberately different results, by case ID.
 	Differences map[string]Difference
-	// Loose are the parts of expectations that a driver need not notice when they
-	// are others, with the reason: "K208/choice" and what is below it, or
-	// "*/choose_from +another order" where the change matters.
+	// Loose lists the parts of expectations whose change a driver need not notice, with the reason: "K208/choice" and
+	// everything below it, or "*/choose_from +another order" for one kind of change.
 	Loose map[string]string
 }
 
-// Difference is what is answered otherwise on purpose.
+// Difference is a deliberately different result.
 type Difference struct {
-	// Instead takes the place of the expectation's parts of the same name.
+	// Instead replaces the parts of the expectation with the same name.
 	Instead string
-	// Reason says why, with the rule that it follows from.
+	// Reason says why, and which rule it follows from.
 	Reason string
 }
 
-// Played is a case as it is played.
+// Played is a case that is being run.
 type Played struct {
 	Case
 	out   json.RawMessage
 	input []any
 }
 
-// T takes down what a driver finds wrong with a case.
+// T records what a driver finds wrong with a case.
 type T struct {
 	*testing.T
 	mu    sync.Mutex
 	wrong []string
 }
 
-// Errorf takes down that something is wrong.
+// Errorf records a disagreement.
 func (t *T) Errorf(format string, args ...any) { t.Error(fmt.Sprintf(format, args...)) }
 
-// Error takes down that something is wrong.
+// Error records a disagreement.
 func (t *T) Error(args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.wrong = append(t.wrong, fmt.Sprint(args...))
 }
 
-// Fatalf takes down that something is wrong, and ends the case.
+// Fatalf records a disagreement and ends the case.
 func (t *T) Fatalf(format string, args ...any) { t.Fatal(fmt.Sprintf(format, args...)) }
 
-// Fatal takes down that something is wrong, and ends the case.
+// Fatal records a disagreement and ends the case.
 func (t *T) Fatal(args ...any) {
 	t.Error(args...)
 	runtime.Goexit()
 }
 
-// Read decodes what the case gives and what it expects, which are the fields
-// "in" and "out". A field that is not known is wrong.
+// Read decodes the input and the expectation of a case, the fields "in" and "out". An unknown field is an error.
 func (c *Played) Read(t *T, in, out any) {
 	t.Helper()
 	var raw struct{ In json.RawMessage }
@@ -85,8 +83,7 @@ func (c *Played) Read(t *T, in, out any) {
 	c.input = append(c.input, in)
 }
 
-// play plays a case with an expectation, and returns what is wrong and what of
-// the input is not read.
+// play runs a case with an expectation, and returns the disagreements and the unread parts of the input.
 func (s *Suite) play(t *testing.T, c Case, out json.RawMessage) (wrong, ignored []string) {
 	play := s.Play[c.ID]
 	if play == nil {
@@ -111,8 +108,7 @@ func (s *Suite) play(t *testing.T, c Case, out json.RawMessage) (wrong, ignored 
 	return recorder.wrong, ignored
 }
 
-// Run plays all cases of the driver: each holds, all of its input is read, and
-// another expectation does not hold.
+// Run runs all cases of the driver: each must hold, all of its input must be read, and no other expectation may hold.
 func (s *Suite) Run(t *testing.T) {
 	cases, err := Of(s.Driver)
 	if err != nil {
@@ -144,8 +140,7 @@ func (s *Suite) Run(t *testing.T) {
 	}
 }
 
-// Verdicts plays all cases of the driver and returns, by id, what is wrong with
-// each.
+// Verdicts runs all cases of the driver and returns the disagreements of each, by ID.
 func (s *Suite) Verdicts(t *testing.T) map[string][]string {
 	t.Helper()
 	cases, err := Of(s.Driver)
@@ -163,7 +158,7 @@ func (s *Suite) Verdicts(t *testing.T) map[string][]string {
 	return out
 }
 
-// expected is the expectation of a case.
+// expected returns the expectation of a case.
 func (c *Case) expected() (json.RawMessage, error) {
 	var raw struct{ Out json.RawMessage }
 	if err := json.Unmarshal(c.Raw, &raw); err != nil {
@@ -198,7 +193,7 @@ func (s *Suite) run(t *testing.T, c Case, used map[string]bool) {
 	}
 	for _, v := range variants {
 		if !strings.Contains(strings.TrimPrefix(v.Path, "/"), "/") && v.Change == Less && !strings.HasPrefix(string(expected), "[") {
-			continue // who expects less of the outcome finds less wrong
+			continue // a weaker expectation has fewer disagreements
 		}
 		if wrong, _ := s.play(t, c, v.Document); len(wrong) > 0 {
 			continue
@@ -211,8 +206,7 @@ func (s *Suite) run(t *testing.T, c Case, used map[string]bool) {
 	}
 }
 
-// loose is the pattern that says that a part of an expectation need not be
-// noticed.
+// loose returns the pattern that allows a change of a part of an expectation to go unnoticed.
 func (s *Suite) loose(at, change string) string {
 	for pattern := range s.Loose {
 		where, what, _ := strings.Cut(pattern, " +")
@@ -228,7 +222,7 @@ func (s *Suite) loose(at, change string) string {
 	return ""
 }
 
-// merge puts parts in the place of those of the same name.
+// merge replaces the parts with the same name.
 func merge(out json.RawMessage, instead string) (json.RawMessage, error) {
 	parts := map[string]json.RawMessage{}
 	if err := json.Unmarshal(out, &parts); err != nil {
@@ -240,7 +234,7 @@ func merge(out json.RawMessage, instead string) (json.RawMessage, error) {
 	return json.Marshal(parts)
 }
 
-// Player plays cases whose input and expectation are of these types.
+// Player runs cases whose input and expectation have these types.
 func Player[In, Out any](play func(t *T, in *In, out *Out)) func(*T, *Played) {
 	return func(t *T, c *Played) {
 		var in In

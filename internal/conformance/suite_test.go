@@ -24,18 +24,18 @@ type toyOut struct {
 	Of    map[string]int `json:"of"`
 }
 
-// toyCase is one whose expectation a player may compare more or less exactly.
+// toyCase is a case whose expectation a driver may compare more or less strictly.
 var toyCase = Case{ID: "toy-1", Group: "toy", Raw: json.RawMessage(`{"id":"toy-1","in":{"a":1,"b":[{"c":"x","d":"y"}]},"out":{"sum":1,"names":["x","y"],"of":{"x":1}}}`)}
 
-// TestUnreadFieldsAreFound: a part of the input that nobody reads is found, at any
-// depth, and so is one that is not known.
+// TestUnreadFieldsAreFound checks that the suite reports fields of the input that no driver reads, at any depth, and
+// fields that it does not know.
 func TestUnreadFieldsAreFound(t *testing.T) {
 	for name, tt := range map[string]struct {
 		raw  string
 		read func(in *toyIn)
 		want []string
 	}{
-		"all is read": {`{"a":1,"b":[{"c":"x","d":"y"}]}`, func(in *toyIn) {
+		"all fields read": {`{"a":1,"b":[{"c":"x","d":"y"}]}`, func(in *toyIn) {
 			in.A.Get()
 			for _, b := range in.B.Get() {
 				b.C.Get()
@@ -57,21 +57,21 @@ func TestUnreadFieldsAreFound(t *testing.T) {
 		}
 	}
 	if got := unread("in", reflect.ValueOf(struct{ A int }{1})); len(got) != 1 || !strings.Contains(got[0], "is no Field") {
-		t.Errorf("a plain field: found %q", got)
+		t.Errorf("plain field: got %q", got)
 	}
 	for _, raw := range []string{`{"e":1}`, `{"b":[{"e":1}]}`} {
 		if Decode([]byte(raw), &toyIn{}) == nil {
-			t.Errorf("%s has a field that nobody knows, and is read", raw)
+			t.Errorf("Decode() accepts the unknown field in %s", raw)
 		}
 	}
 	var pair Pair[int]
 	if Decode([]byte(`[1,2,3]`), &pair) == nil || Decode([]byte(`[1]`), &pair) == nil || Decode([]byte(`[1,2]`), &pair) != nil {
-		t.Error("a pair has two parts, not more and not less")
+		t.Error("Decode() accepts a pair with another number of elements than two")
 	}
 }
 
-// TestFieldsNotComparedAreFound: a player that does not compare a part of the
-// expectation exactly holds with another one.
+// TestFieldsNotComparedAreFound checks that the suite reports parts of the expectation that the driver does not compare
+// exactly.
 func TestFieldsNotComparedAreFound(t *testing.T) {
 	exact := toyOut{Sum: 1, Names: []string{"x", "y"}, Of: map[string]int{"x": 1}}
 	for name, tt := range map[string]struct {
@@ -79,14 +79,14 @@ func TestFieldsNotComparedAreFound(t *testing.T) {
 		want   []string // "path change"
 	}{
 		"all": {func(out *toyOut) bool { return reflect.DeepEqual(out, &exact) }, nil},
-		"not the sum": {func(out *toyOut) bool {
+		"sum not compared": {func(out *toyOut) bool {
 			return slices.Equal(out.Names, exact.Names) && reflect.DeepEqual(out.Of, exact.Of)
 		}, []string{"/sum another value"}},
-		"not the order": {func(out *toyOut) bool {
+		"order not compared": {func(out *toyOut) bool {
 			slices.Sort(out.Names)
 			return reflect.DeepEqual(out, &exact)
 		}, []string{"/names/1 another order"}},
-		"only those that are told": {func(out *toyOut) bool {
+		"only the listed ones compared": {func(out *toyOut) bool {
 			for name, n := range out.Of {
 				if exact.Of[name] != n {
 					return false
@@ -94,7 +94,7 @@ func TestFieldsNotComparedAreFound(t *testing.T) {
 			}
 			return out.Sum == 1 && slices.Equal(out.Names, exact.Names)
 		}, []string{"/of/x without it"}},
-		"at least those that are told": {func(out *toyOut) bool {
+		"more than the listed ones accepted": {func(out *toyOut) bool {
 			for name, n := range exact.Of {
 				if out.Of[name] != n {
 					return false
@@ -105,7 +105,7 @@ func TestFieldsNotComparedAreFound(t *testing.T) {
 	} {
 		suite := Suite{Play: map[string]func(*T, *Played){"toy": Player(func(t *T, _ *toyIn, out *toyOut) {
 			if !tt.agrees(out) {
-				t.Fatal("it disagrees")
+				t.Fatal("the driver disagrees with its own case")
 			}
 		})}}
 		expected, err := toyCase.expected()
@@ -132,16 +132,15 @@ func TestFieldsNotComparedAreFound(t *testing.T) {
 	}
 	none := Suite{}
 	if wrong, _ := none.play(t, toyCase, nil); len(wrong) != 1 {
-		t.Errorf("a case that nobody plays: %q", wrong)
+		t.Errorf("case without a driver: got %q", wrong)
 	}
 	idle := Suite{Play: map[string]func(*T, *Played){"toy": func(*T, *Played) {}}}
 	if _, ignored := idle.play(t, toyCase, nil); len(ignored) != 1 {
-		t.Errorf("a case that nobody reads: %q", ignored)
+		t.Errorf("case with unread fields: got %q", ignored)
 	}
 }
 
-// TestLoosePatterns: a pattern covers what is below it, and one change alone where it says
-// so.
+// TestLoosePatterns checks that a pattern covers everything below it, or a single change if it says so.
 func TestLoosePatterns(t *testing.T) {
 	suite := Suite{Loose: map[string]string{"K*/scores": "all", "K2/names/* +another order": "order"}}
 	for _, tt := range []struct {
@@ -157,7 +156,7 @@ func TestLoosePatterns(t *testing.T) {
 		{"K1/names/0", Reordered, false},
 	} {
 		if got := suite.loose(tt.at, tt.change) != ""; got != tt.loose {
-			t.Errorf("%s %s: loose %t, want %t", tt.at, tt.change, got, tt.loose)
+			t.Errorf("loose(%s, %s) = %t, want %t", tt.at, tt.change, got, tt.loose)
 		}
 	}
 }

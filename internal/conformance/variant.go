@@ -9,29 +9,29 @@ import (
 
 // Variant is a document that differs from another in one thing.
 type Variant struct {
-	// Path says where, and Change what is other there.
+	// Path is where it differs, and Change is how.
 	Path, Change string
-	// Zero says that what is missing was nothing but the zero value of its type.
+	// Zero says that only the zero value of its type is missing.
 	Zero     bool
 	Document json.RawMessage
 }
 
 // The changes of a variant.
 const (
-	// Other is another value.
+	// Other means another value.
 	Other = "another value"
-	// Less is without an entry of a list or map.
+	// Less means one entry of a list or map less.
 	Less = "without it"
-	// More is with an entry more.
+	// More means one entry more.
 	More = "one more"
-	// Reordered is with two neighbours of a list in each other's place.
+	// Reordered means that two neighbors in a list are swapped.
 	Reordered = "another order"
 )
 
-// extra is the entry that a document has more.
+// extra is the additional entry of a document.
 const extra = "nobody"
 
-// Variants are all documents that differ from one in one thing.
+// Variants returns all documents that differ from one in one thing.
 func Variants(document json.RawMessage) ([]Variant, error) {
 	var value any
 	if err := json.Unmarshal(document, &value); err != nil {
@@ -96,7 +96,7 @@ func vary(path string, value any, yield func(path, change string, was, changed a
 	}
 }
 
-// like is an entry like those that are there, and yet another one.
+// like returns a new entry of the same kind as the existing ones.
 func like(entries []any) any {
 	if len(entries) == 0 {
 		return extra

@@ -5,27 +5,25 @@ import (
 	"fmt"
 )
 
-// Written is what a driver's own type of case begins with, where the driver
-// translates its cases into objects.
+// Written is embedded in a driver's own type of case, if the driver translates its cases into objects.
 type Written struct {
 	ID     string `json:"id"`
 	Kind   string `json:"kind"`
 	Name   string `json:"name"`
 	Source string `json:"source"`
-	// Raw is the whole case, as it is written.
+	// Raw is the whole case, as written.
 	Raw json.RawMessage `json:"-"`
 }
 
 func (w *Written) written() *Written { return w }
 
-// Document is a type of case that begins with Written.
+// Document is a type of case that embeds Written.
 type Document[C any] interface {
 	*C
 	written() *Written
 }
 
-// ReadCases reads the cases that a driver plays, and then those of a file of its
-// own.
+// ReadCases reads the cases that a driver runs, and then those in its own file.
 func ReadCases[C any, D Document[C]](driver string, own []byte) ([]C, error) {
 	cases, err := Of(driver)
 	if err != nil {
@@ -57,8 +55,7 @@ func ReadCases[C any, D Document[C]](driver string, own []byte) ([]C, error) {
 	return out, nil
 }
 
-// ReadCase reads one case. A field that is not known is an error: what is not read
-// is not compared.
+// ReadCase reads one case. An unknown field is an error, because it would not be compared.
 func ReadCase[C any, D Document[C]](raw json.RawMessage) (*C, error) {
 	c := new(C)
 	if err := Decode(raw, c); err != nil {
@@ -68,9 +65,8 @@ func ReadCase[C any, D Document[C]](raw json.RawMessage) (*C, error) {
 	return c, nil
 }
 
-// Unread are the fields of cases, at any depth, that may have another value and
-// nothing of what is laid before whoever decides is another; laid tells all of
-// that. meansTheSame names the fields of which that is true on purpose.
+// Unread returns the fields of cases, at any depth, whose value does not affect the translation, which laid returns.
+// meansTheSame names the fields for which this is intended.
 func Unread[C any, D Document[C]](cases []C, laid func(*C) (string, error), meansTheSame func(c *C, path string) bool) ([]string, error) {
 	var out []string
 	for i := range cases {
@@ -86,11 +82,11 @@ func Unread[C any, D Document[C]](cases []C, laid func(*C) (string, error), mean
 		}
 		for _, v := range variants {
 			if v.Change != Other || meansTheSame(c, v.Path) {
-				continue // what is there is read; what is missing may be the default
+				continue // existing fields are read; missing ones may have the default
 			}
 			other, err := ReadCase[C, D](v.Document)
 			if err != nil {
-				continue // that is noticed
+				continue // that is detected
 			}
 			if was, err := laid(other); err == nil && was == is {
 				out = append(out, written.ID+v.Path)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// toyDocument is a case that its driver translates.
+// toyDocument is a case that a driver translates.
 type toyDocument struct {
 	Written
 	A int `json:"a"`
@@ -18,8 +18,8 @@ type toyDocument struct {
 
 const toyFile = `{"count":1,"cases":[{"id":"own-1","kind":"toy","name":"n","source":"s","a":1,"b":{"C":"x","D":"y"}}]}`
 
-// TestUnreadFields: a field that is not laid before anybody is found, unless it means
-// nothing.
+// TestUnreadFields checks that the suite reports a field that does not affect the translation, unless it is listed as
+// irrelevant.
 func TestUnreadFields(t *testing.T) {
 	cases, err := ReadCases[toyDocument]("nobody", []byte(toyFile))
 	if err != nil || len(cases) != 1 || cases[0].ID != "own-1" || len(cases[0].Raw) == 0 {
@@ -43,8 +43,7 @@ func TestUnreadFields(t *testing.T) {
 	}
 }
 
-// TestReadCases: what a file has and nobody knows is an error, and so is one that
-// is incomplete.
+// TestReadCases checks that unknown fields and incomplete cases are errors.
 func TestReadCases(t *testing.T) {
 	for text, want := range map[string]string{
 		strings.Replace(toyFile, `"a":1`, `"z":1`, 1): `unknown field "z"`,
@@ -52,7 +51,7 @@ func TestReadCases(t *testing.T) {
 		`{"count":2,"cases":[{"id":"a"},{"id":"a"}]}`: "a is there twice",
 	} {
 		if _, err := ReadCases[toyDocument]("nobody", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", text, err, want)
+			t.Errorf("%s: got %v, want %s", text, err, want)
 		}
 	}
 }

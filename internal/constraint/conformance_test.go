@@ -11,8 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
 )
 
-// conformanceIn and conformanceOut are what the cases about the language give, and
-// what it must answer.
+// conformanceIn and conformanceOut are the input and the expected result of the cases about the language.
 type conformanceIn struct {
 	Expr           conformance.Field[string]                       `json:"expr"`
 	Exprs          conformance.Field[[]string]                     `json:"exprs"`
@@ -35,7 +34,7 @@ type conformanceOut struct {
 	Matching []string        `json:"matching"`
 	Error    string          `json:"error"`
 
-	// What a metric's value is in each basis, and whether that matches.
+	// The metric's value in each basis, and whether it matches.
 	Basis           string   `json:"basis"`
 	Norm            *float64 `json:"norm"`
 	Weighted        *float64 `json:"weighted"`
@@ -49,8 +48,8 @@ var conformanceOperators = map[string]Operator{
 	"gt": Greater, "gte": GreaterOrEqual, "lt": Less, "lte": LessOrEqual,
 }
 
-// TestConformance runs every case. None of them is answered differently: where
-// the reference is defective, the case's expectation is already the settled one.
+// TestConformance runs every case. There are no deviations: where the reference is wrong, the case already expects the
+// corrected result.
 func TestConformance(t *testing.T) {
 	suite := conformance.Suite{
 		Driver: "internal/constraint",
@@ -80,11 +79,11 @@ func conformLabel(t *conformance.T, in *conformanceIn, out *conformanceOut) {
 	}
 	var match []bool
 	if err := json.Unmarshal(out.Match, &match); err != nil || len(match) != len(in.Labels.Get()) {
-		t.Fatalf("%d answers for %d labels: %v", len(match), len(in.Labels.Get()), err)
+		t.Fatalf("%d results for %d labels: %v", len(match), len(in.Labels.Get()), err)
 	}
 	for i, labels := range in.Labels.Get() {
 		if got := l.Match(labels); got != match[i] {
-			t.Errorf("%q on %v: %t, want %t", in.Expr.Get(), labels, got, match[i])
+			t.Errorf("%q on %v: Match() = %t, want %t", in.Expr.Get(), labels, got, match[i])
 		}
 	}
 }
@@ -136,11 +135,11 @@ func conformMetricMatch(t *conformance.T, in *conformanceIn, out *conformanceOut
 	if in.Raw.Get() == nil {
 		present := slices.Contains(in.ClusterMetrics.Get(), m.Name())
 		if got := m.Match(0, present); got != match {
-			t.Errorf("%q without its metric: %t, want %t", in.Expr.Get(), got, match)
+			t.Errorf("%q without its metric: Match() = %t, want %t", in.Expr.Get(), got, match)
 		}
 		return
 	}
-	// Values are compared to six decimals, as the cases are written.
+	// Values are compared to six decimals, the precision of the cases.
 	round := func(v float64) float64 { return math.Round(v*1e6) / 1e6 }
 	raw := *in.Raw.Get()
 	normalized := round((raw - in.Min.Get()) / (in.Max.Get() - in.Min.Get()))
@@ -153,11 +152,11 @@ func conformMetricMatch(t *conformance.T, in *conformanceIn, out *conformanceOut
 		out.Basis: &match, "raw": out.MatchRaw, "normalized": out.MatchNormalized, "weighted": out.MatchWeighted,
 	} {
 		if got := m.Match(values[basis], true); want == nil || got != *want {
-			t.Errorf("%q on %s %v: %t, want %v", in.Expr.Get(), basis, values[basis], got, want)
+			t.Errorf("%q on %s %v: Match() = %t, want %v", in.Expr.Get(), basis, values[basis], got, want)
 		}
 	}
-	if out.Basis != "raw" || match != *out.MatchRaw { // the language compares what it is given, rule 2 says what
-		t.Errorf("matches on basis %q: %t, want as on raw", out.Basis, match)
+	if out.Basis != "raw" || match != *out.MatchRaw { // the language compares the value it is given; rule 2 says which one
+		t.Errorf("match on basis %q is %t, want the same as on raw", out.Basis, match)
 	}
 }
 
@@ -166,13 +165,13 @@ func conformError(t *conformance.T, in *conformanceIn, out *conformanceOut, err 
 	t.Helper()
 	if out.Error == "" {
 		if err != nil {
-			t.Fatalf("%q: %v, want no error", in.Expr.Get(), err)
+			t.Fatalf("%q: got %v, want no error", in.Expr.Get(), err)
 		}
 		return false
 	}
 	var syntax *SyntaxError
 	if !errors.As(err, &syntax) {
-		t.Fatalf("%q: %v, want a %s error", in.Expr.Get(), err, out.Error)
+		t.Fatalf("%q: got %v, want a %s error", in.Expr.Get(), err, out.Error)
 	}
 	if string(syntax.Kind) != out.Error {
 		t.Errorf("%q: %s error (%v), want %s", in.Expr.Get(), syntax.Kind, err, out.Error)

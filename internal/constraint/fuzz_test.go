@@ -28,7 +28,7 @@ func FuzzParseLabel(f *testing.F) {
 			t.Fatalf("canonical form of %q: %v", text, err)
 		}
 		if again.Key() != l.Key() || again.Operator() != l.Operator() || again.Canonical() != l.Canonical() {
-			t.Fatalf("%q became %q", text, again.Canonical())
+			t.Fatalf("%q has the canonical form %q", text, again.Canonical())
 		}
 		for _, v := range append(slices.Clone(l.Values()), value) {
 			labels := map[string]string{l.Key(): v}
@@ -69,7 +69,7 @@ func FuzzParseMetric(f *testing.F) {
 			t.Fatalf("canonical form of %q: %v", text, err)
 		}
 		if again.Name() != m.Name() || again.operator != m.operator || again.value != m.value || again.Canonical() != m.Canonical() {
-			t.Fatalf("%q became %q", text, again.Canonical())
+			t.Fatalf("%q has the canonical form %q", text, again.Canonical())
 		}
 		for _, v := range []float64{value, m.value} {
 			if m.Match(v, true) != (m.Explain(v, true) == "") {
@@ -82,8 +82,7 @@ func FuzzParseMetric(f *testing.F) {
 	})
 }
 
-// checkFault checks what holds of every error: it is a *SyntaxError that points
-// into the text, or right behind it, and says something.
+// checkFault checks that an error is a *SyntaxError with a message, and that its position is in the text or at its end.
 func checkFault(t *testing.T, text string, err error) {
 	t.Helper()
 	var syntax *SyntaxError
@@ -97,7 +96,7 @@ func checkFault(t *testing.T, text string, err error) {
 		t.Fatalf("%q: incomplete error %+v", text, syntax)
 	}
 	if syntax.Kind == Grammar && len(syntax.Expected) == 0 {
-		t.Fatalf("%q: a grammar error that does not say what would fit: %v", text, err)
+		t.Fatalf("%q: a grammar error without what was expected: %v", text, err)
 	}
 	if !utf8.ValidString(err.Error()) {
 		t.Fatalf("%q: the error is not valid UTF-8: %q", text, err.Error())

@@ -76,7 +76,7 @@ func TestParseLabel(t *testing.T) {
 func TestLabelMatch(t *testing.T) {
 	for _, tt := range []struct {
 		text          string
-		de, sk, empty bool // on location = DE, SK and ""
+		de, sk, empty bool // results for location = DE, SK and ""
 	}{
 		{text: "location is DE", de: true},
 		{text: "location is not DE", sk: true, empty: true},
@@ -90,12 +90,12 @@ func TestLabelMatch(t *testing.T) {
 			l := mustLabel(t, tt.text)
 			for value, want := range map[string]bool{"DE": tt.de, "SK": tt.sk, "": tt.empty} {
 				if got := l.Match(map[string]string{"location": value}); got != want {
-					t.Errorf("on %q: %t, want %t", value, got, want)
+					t.Errorf("on %q: Match() = %t, want %t", value, got, want)
 				}
 			}
 			for _, absent := range []map[string]string{nil, {}, {"country": "DE"}} {
 				if l.Match(absent) {
-					t.Errorf("matches %v, which has no such label", absent)
+					t.Errorf("Match(%v) = true without the label", absent)
 				}
 			}
 		})
@@ -144,7 +144,7 @@ func TestLabelExplain(t *testing.T) {
 		{"matches", "location is DE", map[string]string{"location": "DE"}, ""},
 		{"absent", "location is DE", nil, `label "location" is absent`},
 		{"absent and negated", "location is not DE", map[string]string{"tier": "x"}, `label "location" is absent`},
-		{"another value", "location is DE", map[string]string{"location": "SK"}, `label "location" is "SK", wanted "location is DE"`},
+		{"other value", "location is DE", map[string]string{"location": "SK"}, `label "location" is "SK", wanted "location is DE"`},
 		{"list, in the user's spelling", "location  in (DE,)", map[string]string{"location": "SK"}, `label "location" is "SK", wanted "location  in (DE,)"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 )
 
 func TestParseMetricOperators(t *testing.T) {
-	// Every spelling is tried with blanks; symbols also without.
+	// Test every spelling with spaces, and symbols also without.
 	for operator, spellings := range map[Operator]struct{ words, symbols []string }{
 		Equal:          {[]string{"is"}, []string{"=", "=="}},
 		NotEqual:       {[]string{"is not"}, []string{"!="}},
@@ -74,7 +74,7 @@ func TestParseMetricNumbers(t *testing.T) {
 		"e5", ".", "-", "+", "+-5", "--5", "-.", ".e1", "5%", "5s", "1e400", "-1e400", "٣", "5f", "1e5.0",
 	} {
 		if m, err := ParseMetric("load is " + text); err == nil {
-			t.Errorf("%q is taken for %v, want an error", text, m.value)
+			t.Errorf("ParseMetric accepts %q as %v, want an error", text, m.value)
 		}
 	}
 }
@@ -95,15 +95,15 @@ func TestMetricMatch(t *testing.T) {
 			m := mustMetric(t, tt.text)
 			for value, want := range map[float64]bool{4: tt.below, 5: tt.same, 6: tt.above, math.Nextafter(5, 0): tt.below} {
 				if got := m.Match(value, true); got != want {
-					t.Errorf("on %v: %t, want %t", value, got, want)
+					t.Errorf("on %v: Match() = %t, want %t", value, got, want)
 				}
 				if m.Match(value, false) {
-					t.Errorf("matches a metric that is missing")
+					t.Errorf("Match() of a missing metric = true")
 				}
 			}
 			for _, value := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 				if m.Match(value, true) {
-					t.Errorf("matches %v", value)
+					t.Errorf("Match(%v) = true", value)
 				}
 			}
 		})

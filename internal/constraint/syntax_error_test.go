@@ -10,7 +10,7 @@ import (
 
 var (
 	labelOperators = []string{"is", "=", "==", "is not", "!=", "in", "not in"}
-	// In the order of the document, "lesser" being the older word for "less".
+	// In the order of the documentation; "lesser" is the old spelling of "less".
 	metricOperators = []string{
 		"is", "=", "==", "is not", "!=",
 		"greater than", "gt", ">", "greater than or equal", "gte", ">=", "=>",
@@ -23,7 +23,7 @@ type syntaxErrorTest struct {
 	column     int
 	kind       ErrorKind
 	expected   []string
-	says       string // a part of the message
+	says       string // part of the message
 }
 
 func TestLabelSyntaxErrors(t *testing.T) {
@@ -43,7 +43,7 @@ func TestLabelSyntaxErrors(t *testing.T) {
 		{"notin", "location notin (DE)", 10, Grammar, labelOperators, `put spaces around "not in"`},
 		{"no blank before is", "locationis DE", 12, Grammar, labelOperators, `"DE" is not an operator`},
 		{"no blanks at all", "locationisDE", 13, Grammar, labelOperators, "an operator is missing"},
-		{"keyword as key without a second", "is DE", 4, Grammar, labelOperators, `"DE" is not an operator`},
+		{"key like a keyword", "is DE", 4, Grammar, labelOperators, `"DE" is not an operator`},
 		{"exclamation mark alone", "location ! DE", 10, Grammar, labelOperators, `"!" is not an operator`},
 		{"parenthesis after the key", "location (DE)", 10, Grammar, labelOperators, `"(" is not an operator`},
 		{"order", "location > 5", 10, Grammar, labelOperators, "labels can only be compared for equality"},
@@ -155,14 +155,14 @@ func checkSyntaxError(t *testing.T, tt syntaxErrorTest, err error) {
 	t.Helper()
 	var got *SyntaxError
 	if !errors.As(err, &got) {
-		t.Fatalf("%q: %v, want a *SyntaxError", tt.text, err)
+		t.Fatalf("%q: got %v, want a *SyntaxError", tt.text, err)
 	}
 	if got.Column != tt.column || got.Kind != tt.kind || !slices.Equal(got.Expected, tt.expected) || got.Text != tt.text {
 		t.Errorf("got column %d, %s, expected %q; want column %d, %s, expected %q",
 			got.Column, got.Kind, got.Expected, tt.column, tt.kind, tt.expected)
 	}
 	if !strings.Contains(got.Message, tt.says) {
-		t.Errorf("message %q does not say %q", got.Message, tt.says)
+		t.Errorf("message %q does not contain %q", got.Message, tt.says)
 	}
 }
 

@@ -29,11 +29,11 @@ func TestVersionMatch(t *testing.T) {
 		}
 		again, err := ParseVersion(v.Canonical())
 		if err != nil || again.Canonical() != v.Canonical() || v.String() != tt.constraint {
-			t.Errorf("%q became %q, and that %q (%v)", v, v.Canonical(), again.Canonical(), err)
+			t.Errorf("%q has the canonical form %q, and that one %q (%v)", v, v.Canonical(), again.Canonical(), err)
 		}
 		for _, text := range tt.matches {
 			if !v.Match(text) || !again.Match(text) || v.Explain(text) != "" {
-				t.Errorf("%q on %q: %q, want a match", v, text, v.Explain(text))
+				t.Errorf("%q on %q: explained with %q, want a match", v, text, v.Explain(text))
 			}
 		}
 		for _, text := range tt.others {
@@ -56,7 +56,7 @@ func TestVersionExplain(t *testing.T) {
 		"v1.33.0-alpha.1+abcd": "",
 	} {
 		if got := v.Explain(text); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
+			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
 }
@@ -71,14 +71,14 @@ func TestVersionCanonical(t *testing.T) {
 			first, _ := ParseVersion(spellings[0])
 			v, err := ParseVersion(text)
 			if err != nil || v.Canonical() != first.Canonical() {
-				t.Errorf("%q: %q, want %q (%v)", text, v.Canonical(), first.Canonical(), err)
+				t.Errorf("%q: got %q, want %q (%v)", text, v.Canonical(), first.Canonical(), err)
 			}
 		}
 	}
 	short, _ := ParseVersion("~> 1.33")
 	long, _ := ParseVersion("~> 1.33.0")
 	if short.Canonical() == long.Canonical() {
-		t.Error("~> 1.33 is not ~> 1.33.0")
+		t.Error("~> 1.33 and ~> 1.33.0 have the same canonical form")
 	}
 }
 
@@ -102,7 +102,7 @@ func TestVersionSyntaxErrors(t *testing.T) {
 		_, err := ParseVersion(text)
 		var syntax *SyntaxError
 		if !errors.As(err, &syntax) || !strings.Contains(err.Error(), want) || len(err.Error()) > 500 {
-			t.Errorf("%q: %v, want %s", text, err, want)
+			t.Errorf("%q: got %v, want %s", text, err, want)
 		}
 	}
 }
@@ -122,10 +122,10 @@ func FuzzParseVersion(f *testing.F) {
 			t.Fatalf("canonical form of %q: %v", text, err)
 		}
 		if again.Canonical() != v.Canonical() || again.Match(is) != v.Match(is) {
-			t.Fatalf("%q became %q, and that %q; on %q they are %t and %t", text, v.Canonical(), again.Canonical(), is, v.Match(is), again.Match(is))
+			t.Fatalf("%q has the canonical form %q, and that one %q; on %q they match: %t and %t", text, v.Canonical(), again.Canonical(), is, v.Match(is), again.Match(is))
 		}
 		if v.Match("") || v.String() != text {
-			t.Fatalf("%q matches what is not known, or became %q", text, v)
+			t.Fatalf("%q matches an unknown version, or was changed to %q", text, v)
 		}
 	})
 }

@@ -9,16 +9,16 @@ func TestShare(t *testing.T) {
 			t.Errorf("Share(%d) = %+v, %v; want %d each", test.limit, got, err, test.inbound)
 		}
 		if aside := test.limit - got.Inbound - got.Outbound; aside < 32 {
-			t.Errorf("of %d, %d are left for the store", test.limit, aside)
+			t.Errorf("of %d descriptors, %d are left for the store, want at least 32", test.limit, aside)
 		}
 	}
 	if got, err := share(63); err == nil {
-		t.Errorf("Share(63) = %+v", got)
+		t.Errorf("share(63) = %+v, want an error", got)
 	}
 }
 
 func TestRead(t *testing.T) {
 	if got, err := Read(); err != nil || got.Inbound < 16 {
-		t.Errorf("%+v %v", got, err)
+		t.Errorf("Read() = %+v, %v", got, err)
 	}
 }

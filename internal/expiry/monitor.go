@@ -213,7 +213,7 @@ func (m *Monitor) log(ctx context.Context) {
 }
 
 var expiryTime = prometheus.NewDesc("scheduler_certificate_expiry_timestamp_seconds",
-	"When a certificate of the server's own expires.", []string{"certificate", "subject", "serial"}, nil)
+	"When each certificate of the server expires.", []string{"certificate", "subject", "serial"}, nil)
 
 // Describe implements prometheus.Collector.
 func (m *Monitor) Describe(out chan<- *prometheus.Desc) { out <- expiryTime }

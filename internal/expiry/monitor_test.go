@@ -24,8 +24,8 @@ func issue(t *testing.T, name string, from, to time.Time) *certtest.Certificate 
 	return certtest.SelfSigned(t, x509.Certificate{Subject: pkix.Name{CommonName: name}, NotBefore: from, NotAfter: to})
 }
 
-// A certificate is told of when it comes close to its end, when it is over, and
-// once a day in between; a renewed one ends that.
+// A warning about a certificate is logged when it is close to expiry, when it has expired, and once a day in between.
+// Warnings end when the certificate is renewed.
 func TestExpiringCertificatesAreReportedInTime(t *testing.T) {
 	now := start
 	current := issue(t, "api", start.Add(-time.Hour), start.Add(31*24*time.Hour))
@@ -36,7 +36,7 @@ func TestExpiringCertificatesAreReportedInTime(t *testing.T) {
 	}}}, slog.New(slog.NewTextHandler(&text, nil)), func() time.Time { return now })
 	lines := func() string {
 		text.Reset()
-		for range 3 { // saying it once is enough
+		for range 3 { // each is logged only once
 			m.log(t.Context())
 		}
 		return text.String()
@@ -51,15 +51,15 @@ func TestExpiringCertificatesAreReportedInTime(t *testing.T) {
 		{"29 days left", func() { now = start.Add(2 * 24 * time.Hour) }, "in 29 days", "in 29 days"},
 		{"an hour later", func() { now = now.Add(time.Hour) }, "", "in 28 days"},
 		{"a day later", func() { now = now.Add(24 * time.Hour) }, "in 27 days", "in 27 days"},
-		{"tomorrow", func() { now = current.NotAfter.Add(-24 * time.Hour) }, "in 24 hours", "in 24 hours"},
-		{"over", func() { now = current.NotAfter.Add(time.Second) }, "level=ERROR", "expired at"},
-		{"a clock that was put back", func() { now = start.Add(-2 * time.Hour) }, "not valid before", "not valid before"},
+		{"one day left", func() { now = current.NotAfter.Add(-24 * time.Hour) }, "in 24 hours", "in 24 hours"},
+		{"expired", func() { now = current.NotAfter.Add(time.Second) }, "level=ERROR", "expired at"},
+		{"clock set back", func() { now = start.Add(-2 * time.Hour) }, "not valid before", "not valid before"},
 		{"renewed", func() {
 			now = start
 			current = issue(t, "api", start.Add(-time.Hour), start.Add(365*24*time.Hour))
 		}, "no longer needs attention", ""},
-		{"unreadable", func() { failure = errors.New("no such file") }, "no such file", "no such file"},
-		{"readable", func() { failure = nil }, "no longer needs attention", ""},
+		{"unreadable file", func() { failure = errors.New("no such file") }, "no such file", "no such file"},
+		{"readable again", func() { failure = nil }, "no longer needs attention", ""},
 	}
 	for _, s := range steps {
 		s.do()
@@ -74,8 +74,8 @@ func TestExpiringCertificatesAreReportedInTime(t *testing.T) {
 	}
 }
 
-// Every certificate of a file counts, and two that differ in nothing but their
-// serial number, as while an authority is replaced, do not break the metrics.
+// Every certificate in a file counts. Two that differ only in their serial number, as during the replacement of an
+// authority, do not break the metrics.
 func TestEveryCertificateOfAFileCounts(t *testing.T) {
 	old, next := issue(t, "ca", start.Add(-time.Hour), start.Add(24*time.Hour)), issue(t, "ca", start, start.Add(365*24*time.Hour))
 	path := filepath.Join(t.TempDir(), "ca.pem")
@@ -95,7 +95,7 @@ func TestEveryCertificateOfAFileCounts(t *testing.T) {
 		}
 	}
 	if findings := m.Findings(); len(findings) != 4 || problems != 2 {
-		t.Errorf("found %+v", findings)
+		t.Errorf("unexpected findings %+v", findings)
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(m)

@@ -43,10 +43,10 @@ func New(logger *slog.Logger) *Recorder {
 	return &Recorder{
 		logger: logger,
 		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "scheduler_panics_total", Help: "Panics that were confined, by the component that they happened in. Each is a fault of the server; the log has its stack.",
+			Name: "scheduler_panics_total", Help: "Panics that were contained, by component. Each is a bug in the server; the log has the stack.",
 		}, []string{"component"}),
 		down: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "scheduler_component_down", Help: "1 while a component that a panic has ended waits to be started again.",
+			Name: "scheduler_component_down", Help: "1 while a component waits to be restarted after a panic.",
 		}, []string{"component"}),
 		waiting: map[string]int{}, faulted: map[string]map[string]string{}, changed: announce.NewSet[string](),
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// benchCluster and benchPlacement are objects of the size real ones have.
+// benchCluster and benchPlacement create objects of realistic size.
 func benchCluster(i int) *api.Cluster {
 	c := &api.Cluster{Metadata: api.Metadata{Name: fmt.Sprintf("cluster-%05d", i), UID: fmt.Sprintf("7c9e6679-7425-40de-944b-%012d", i), Generation: 1,
 		Labels: map[string]string{"location": []string{"DE", "FR", "US"}[i%3], "tier": []string{"gold", "silver"}[i%2], "zone": fmt.Sprintf("z%d", i%50)}}}
@@ -53,7 +53,7 @@ func benchStatus(i, round int) api.PlacementStatus {
 	return s
 }
 
-// memoryStore is a store that only loads, so that what is measured is ours.
+// memoryStore is a store that only loads, so that only the fleet is measured.
 type memoryStore struct {
 	records []store.Record
 }
@@ -75,7 +75,7 @@ func (m *memoryStore) Watch(ctx context.Context, _ int64) <-chan store.Batch {
 
 func (m *memoryStore) RequestProgress(context.Context) error { return nil }
 
-// benchRecords are the records of so many clusters and placements, specs first.
+// benchRecords returns the records of some clusters and placements, specs first.
 func benchRecords(b *testing.B, codec *store.Codec, clusters, placements int) []store.Record {
 	objects := make([]api.Object, 0, clusters+placements)
 	for i := range clusters {
@@ -109,8 +109,8 @@ func benchCodec(b *testing.B) *store.Codec {
 	return codec
 }
 
-// BenchmarkFleetLoad100k makes the first picture of 10,000 clusters and 100,000
-// placements, and says how much memory it holds.
+// BenchmarkFleetLoad100k builds the first snapshot of 10,000 clusters and 100,000 placements, and reports the memory it
+// uses.
 func BenchmarkFleetLoad100k(b *testing.B) {
 	codec := benchCodec(b)
 	m := &memoryStore{benchRecords(b, codec, 10_000, 100_000)}
@@ -128,7 +128,7 @@ func BenchmarkFleetLoad100k(b *testing.B) {
 	runtime.KeepAlive(kept)
 }
 
-// heap is the live heap, measured outside of the clock.
+// heap returns the size of the live heap, measured with the timer stopped.
 func heap(b *testing.B) int64 {
 	b.StopTimer()
 	defer b.StartTimer()
@@ -138,8 +138,7 @@ func heap(b *testing.B) int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// BenchmarkFleetApply takes over 100 new decisions in one batch, with 100,000
-// placements in the picture.
+// BenchmarkFleetApply applies 100 new decisions in one batch to a snapshot with 100,000 placements.
 func BenchmarkFleetApply(b *testing.B) {
 	codec := benchCodec(b)
 	m := &memoryStore{benchRecords(b, codec, 10_000, 100_000)}
@@ -187,13 +186,13 @@ func BenchmarkFleetGet(b *testing.B) {
 	b.ResetTimer()
 	for range b.N {
 		if f.Snapshot().Get(key) == nil {
-			b.Fatal("not there")
+			b.Fatal("the object is not in the snapshot")
 		}
 	}
 }
 
-// BenchmarkServerMemory opens a durable store with 10,000 clusters and 100,000
-// placements, loads it, and says how much memory the process holds.
+// BenchmarkServerMemory opens a durable store with 10,000 clusters and 100,000 placements, loads it, and reports the
+// memory of the process.
 func BenchmarkServerMemory(b *testing.B) {
 	codec := benchCodec(b)
 	dir := b.TempDir()
@@ -231,7 +230,7 @@ func BenchmarkServerMemory(b *testing.B) {
 	}
 }
 
-// resident reads a figure of the process in MiB.
+// resident returns a memory statistic of the process in MiB.
 func resident(b *testing.B, name string) float64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -16,11 +16,11 @@ func newFleetMetrics() *fleetMetrics {
 	return &fleetMetrics{
 		relists: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scheduler_fleet_relists_total",
-			Help: "Times the picture of the store had to be read anew.",
+			Help: "Times all objects had to be read from the store again.",
 		}),
 		unreadable: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scheduler_fleet_unreadable_objects_total",
-			Help: "Stored values that could not be read.",
+			Help: "Stored values that could not be decoded.",
 		}),
 	}
 }
@@ -29,11 +29,11 @@ func (m *fleetMetrics) collectors(f *Fleet) []prometheus.Collector {
 	collectors := []prometheus.Collector{m.relists, m.unreadable,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "scheduler_fleet_revision",
-			Help: "Store revision that the picture shows.",
+			Help: "Store revision of the snapshot in memory.",
 		}, func() float64 { return float64(f.Snapshot().Revision()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "scheduler_store_damaged_objects",
-			Help: "Stored objects, tokens and other records whose value is not the one that was written.",
+			Help: "Stored objects, tokens and other records that are damaged.",
 		}, func() float64 { return float64(len(f.Snapshot().damaged)) }),
 	}
 	for _, info := range api.Kinds {

@@ -7,7 +7,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// poisonedCodec panics over the spec of one object.
+// poisonedCodec panics on the spec of one object.
 type poisonedCodec struct{ Codec }
 
 func (c poisonedCodec) DecodeSpec(kind api.Kind, value []byte) (api.Object, error) {
@@ -18,7 +18,7 @@ func (c poisonedCodec) DecodeSpec(kind api.Kind, value []byte) (api.Object, erro
 	return object, err
 }
 
-// A panic over one record costs that object its newest version; the picture goes on.
+// A panic on one record only costs that object its newest version; the snapshot moves on.
 func TestPanicOnARecordDropsOnlyThatRecord(t *testing.T) {
 	b := start(t, func(o *Options) { o.Codec = poisonedCodec{o.Codec} })
 	var last int64
@@ -39,7 +39,7 @@ func TestPanicOnARecordDropsOnlyThatRecord(t *testing.T) {
 	}
 	for name, there := range map[string]bool{"a": true, "poison": false, "b": true} {
 		if got := snapshot.Get(api.Key{Kind: api.KindCluster, Name: name}) != nil; got != there {
-			t.Errorf("cluster %s is there: %v", name, got)
+			t.Errorf("cluster %s exists: %v, want the opposite", name, got)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func TestIterationIsInTheOrderOfTheKeys(t *testing.T) {
 	for _, key := range all {
 		b.put(newMetric(key.Namespace, key.Name))
 	}
-	// A kind whose name begins like the other's, and a neighbour on both sides.
+	// A kind whose name starts with another's, and an object on either side.
 	b.put(newPlacement("a", "x"))
 	provider := &api.MetricsProvider{Metadata: api.Metadata{Name: "x", Namespace: "a"}}
 	provider.SetDefaults()
@@ -80,11 +80,11 @@ func TestSnapshotNeverChanges(t *testing.T) {
 	spec := b.put(p)
 	s := b.wait(b.derive(p, spec))
 	before := show(s)
-	held := s.Get(api.KeyOf(p)).Object.(*api.Placement) // as readers hold it for longer than the snapshot
+	held := s.Get(api.KeyOf(p)).Object.(*api.Placement) // as a reader that keeps an object longer than the snapshot
 	p.Status.Clusters = []string{"c"}
-	b.wait(b.derive(p, spec)) // a status alone
+	b.wait(b.derive(p, spec)) // only the status
 	if got := held.Status.Clusters; !slices.Equal(got, []string{"a", "b"}) {
-		t.Errorf("an object that was read before has the status of a later write: %v", got)
+		t.Errorf("an object that was read earlier has the status of a later write: %v", got)
 	}
 	p.Metadata.Labels = map[string]string{"new": "label"}
 	p.Status.Clusters = []string{"d"}
@@ -92,10 +92,10 @@ func TestSnapshotNeverChanges(t *testing.T) {
 	b.delete(api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "p4"})
 	after := b.wait(b.put(newPlacement("shop", "later")))
 	if show(s) != before {
-		t.Fatalf("the snapshot was\n%s\nand is\n%s", before, show(s))
+		t.Fatalf("the snapshot changed from\n%s\nto\n%s", before, show(s))
 	}
 	if show(after) == before {
-		t.Fatal("nothing changed at all")
+		t.Fatal("the later snapshot does not show the change")
 	}
 }
 
@@ -107,7 +107,7 @@ func TestStatusDoesNotOutliveItsObject(t *testing.T) {
 	b.delete(api.KeyOf(p))
 	entry := b.wait(b.put(newPlacement("shop", "web"))).Get(api.KeyOf(p))
 	if entry.StatusRevision != 0 || entry.Object.(*api.Placement).Status.Clusters != nil {
-		t.Fatalf("the new object has the status of the old one: %+v", entry.Object)
+		t.Fatalf("the new object has the status of the deleted one: %+v", entry.Object)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestObjectAndStatusInOneWrite(t *testing.T) {
 	}
 	entry := b.wait(revision).Get(key)
 	if entry.StatusRevision != revision || len(entry.Object.(*api.Placement).Status.Clusters) != 1 {
-		t.Fatalf("entry %+v", entry)
+		t.Fatalf("entry %+v, want the later status", entry)
 	}
 }
 
@@ -148,15 +148,14 @@ func TestSystemRecordsAreKept(t *testing.T) {
 		t.Fatalf("record %+v, %v", record, ok)
 	}
 	if n := len(slices.Collect(s.AllSystem("token"))); n != 1 {
-		t.Fatalf("%d tokens", n)
+		t.Fatalf("%d tokens, want 1", n)
 	}
 	if _, ok := b.wait(b.delete(key)).System(key); ok {
-		t.Fatal("the record is still there")
+		t.Fatal("the record still exists")
 	}
 }
 
-// A picture that is brought up to date record by record equals one that is made
-// of the last records alone.
+// A snapshot that is updated record by record equals one built from the latest records.
 func TestIncrementalEqualsFresh(t *testing.T) {
 	codec, err := store.NewCodec(make([]byte, 32))
 	if err != nil {
@@ -183,7 +182,7 @@ func TestIncrementalEqualsFresh(t *testing.T) {
 				remove := rapid.IntRange(0, 2).Draw(t, "remove") == 0
 				switch {
 				case record.Part == store.Status && !exists:
-					continue // the store refuses it
+					continue // the store rejects it
 				case remove && record.Part == store.Spec:
 					delete(live, part{record.Key, store.Status})
 				case record.Part == store.Spec:
@@ -205,12 +204,12 @@ func TestIncrementalEqualsFresh(t *testing.T) {
 			for _, key := range b.order {
 				told := slices.ContainsFunc(changes, func(c Change) bool { return c.Key == key && c.Revision > 0 && c.Revision <= revision })
 				if !told && !passed {
-					t.Fatalf("%s came and went, and nothing says so", key)
+					t.Fatalf("the batches do not mention %s", key)
 				}
 			}
 			for _, change := range changes {
 				if replayed[change.Key] != change.Old {
-					t.Fatalf("the change of %s starts from %+v, it was %+v", change.Key, change.Old, replayed[change.Key])
+					t.Fatalf("the change of %s starts from %+v, want %+v", change.Key, change.Old, replayed[change.Key])
 				}
 				replayed[change.Key] = change.New
 			}
@@ -229,15 +228,14 @@ func TestIncrementalEqualsFresh(t *testing.T) {
 		want := fresh.snapshot(revision)
 		for key, entry := range replayed {
 			if s.Get(key) != entry {
-				t.Fatalf("the changes of %s end with %+v, the picture shows %+v", key, entry, s.Get(key))
+				t.Fatalf("the changes of %s end with %+v, but the snapshot has %+v", key, entry, s.Get(key))
 			}
 		}
-		// A deleted status leaves the revision of the deletion, which a fresh
-		// reading cannot know.
+		// A deleted status keeps the revision of its deletion, which a fresh load cannot know.
 		for e := range s.All(api.KindPlacement, "") {
 			w := want.Get(api.KeyOf(e.Object))
 			if w == nil || render(w.Object.SpecPart(), w.Object.StatusPart()) != render(e.Object.SpecPart(), e.Object.StatusPart()) || w.SpecRevision != e.SpecRevision {
-				t.Fatalf("%+v, want %+v", e, w)
+				t.Fatalf("got %+v, want %+v", e, w)
 			}
 		}
 		if s.Len(api.KindPlacement) != want.Len(api.KindPlacement) || s.Len(api.KindPlacement) != len(slices.Collect(s.All(api.KindPlacement, ""))) {
@@ -255,10 +253,10 @@ func TestWaitNewer(t *testing.T) {
 	other := b.put(newPlacement("shop", "other"))
 	b.wait(other)
 	if entry, err := b.fleet.WaitNewer(b.ctx, key, spec-1); err != nil || entry.Revision() != spec {
-		t.Fatalf("already newer: %+v, %v", entry, err)
+		t.Fatalf("already newer: got %+v, %v", entry, err)
 	}
 	if entry, err := b.fleet.WaitNewer(b.ctx, api.Key{Kind: api.KindCluster, Name: "none"}, 0); err != nil || entry != nil {
-		t.Fatalf("does not exist: %+v, %v", entry, err)
+		t.Fatalf("missing object: got %+v, %v", entry, err)
 	}
 	type result struct {
 		entry *Entry
@@ -276,24 +274,24 @@ func TestWaitNewer(t *testing.T) {
 	b.wait(b.put(newPlacement("shop", "other")))
 	select {
 	case r := <-first:
-		t.Fatalf("another object's change ended the wait: %+v", r)
+		t.Fatalf("the wait ended with a change of another object: %+v", r)
 	case <-time.After(20 * time.Millisecond):
 	}
 	status := b.derive(p, spec)
 	for _, done := range []chan result{first, second} {
 		if r := <-done; r.err != nil || r.entry.Revision() != status {
-			t.Fatalf("%+v, want revision %d", r, status)
+			t.Fatalf("got %+v, want revision %d", r, status)
 		}
 	}
 	third := wait(status)
 	b.delete(key)
 	if r := <-third; r.err != nil || r.entry != nil {
-		t.Fatalf("deleted: %+v", r)
+		t.Fatalf("deleted object: got %+v", r)
 	}
 }
 
-// What belongs to a cluster is found by the cluster, which its key has in place
-// of a namespace, and goes with it.
+// Objects that belong to a cluster have the cluster in their key in place of a namespace. They can be found by it and
+// are deleted with it.
 func TestScoresAreFoundByTheirCluster(t *testing.T) {
 	b := start(t)
 	b.put(&api.Cluster{Kind: api.KindCluster, Metadata: api.Metadata{Name: "b"}})
@@ -319,6 +317,6 @@ func TestScoresAreFoundByTheirCluster(t *testing.T) {
 	}
 	s = b.wait(b.delete(api.Key{Kind: api.KindCluster, Name: "b"}))
 	if got := keys(slices.Collect(s.All(api.KindPlacementScore, ""))); !slices.Equal(got, append(all[:2:2], all[4:]...)) {
-		t.Errorf("after the cluster went there are %v", got)
+		t.Errorf("after the deletion of the cluster: got %v", got)
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 )
 
-// TestOperationWithoutAccessRuleIsForbidden, administrators included.
+// TestOperationWithoutAccessRuleIsForbidden checks that an operation without an access rule is forbidden, even for
+// administrators.
 func TestOperationWithoutAccessRuleIsForbidden(t *testing.T) {
 	s := startServer(t, authenticated)
 	s.token = s.addToken(auth.RoleAdmin)

@@ -15,7 +15,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// arktosIn and arktosOut are a fact about the API of Arktos.
+// arktosIn and arktosOut are a case about the Arktos API.
 type arktosIn struct {
 	Method    conformance.Field[string]                             `json:"method"`
 	Path      conformance.Field[string]                             `json:"path"`
@@ -45,7 +45,7 @@ type arktosSite struct {
 	Storage map[string]int64 `json:"storage"`
 }
 
-// registerSite registers a cluster, and returns its answer.
+// registerSite registers a cluster and returns the response.
 func (s *testServer) registerSite(name, region, zone, more string) answer {
 	return s.do(http.MethodPost, "/globalscheduler/v1"+"/clusters", fmt.Sprintf(`{"cluster":{"name":%q,"ipaddress":"10.0.0.1","region":{"region":%q,"availabilityzone":%q}%s}}`, name, region, zone, more))
 }
@@ -68,7 +68,7 @@ func (s *testServer) siteOf(name string) arktos.RegisteredCluster {
 	return decodeAs[arktos.ClusterAnswer](s.t, a).Cluster
 }
 
-// pushZones pushes cpu and memory by zone of region West.
+// pushZones pushes CPU and memory by zone of region West.
 func pushZones[F ~[2]int64](figures map[string]F) string {
 	var zones []string
 	for zone, f := range figures {
@@ -77,7 +77,7 @@ func pushZones[F ~[2]int64](figures map[string]F) string {
 	return `{"CPUMemResources":[` + strings.Join(zones, ",") + `]}`
 }
 
-// TestArktosConformance runs every case through a whole server.
+// TestArktosConformance runs every case against a whole server.
 func TestArktosConformance(t *testing.T) {
 	t.Parallel()
 	play := conformance.Player(playArktos)
@@ -97,7 +97,7 @@ func playArktos(t *conformance.T, in *arktosIn, out *arktosOut) {
 		region, zone := in.Same.Get()[0], in.Same.Get()[1]
 		s.mustRegister("c1", region, zone, "")
 		if a := s.registerSite("c2", region, zone, ""); a.StatusCode != out.Status || !strings.Contains(a.problem(t.T).Detail, `"c1"`) {
-			t.Errorf("%d %s", a.StatusCode, a.body)
+			t.Errorf("unexpected answer %d %s", a.StatusCode, a.body)
 		}
 	case in.Delete.Has():
 		s.mustRegister(in.Delete.Get(), "West", "az1", "")
@@ -105,36 +105,36 @@ func playArktos(t *conformance.T, in *arktosIn, out *arktosOut) {
 			s.mustRegister("other", "West", "az2", "")
 		}
 		if a := s.do(http.MethodDelete, "/globalscheduler/v1"+"/clusters/name/"+in.Delete.Get(), ""); a.StatusCode != http.StatusOK {
-			t.Fatalf("%d %s", a.StatusCode, a.body)
+			t.Fatalf("got %d %s, want 200", a.StatusCode, a.body)
 		}
 		a := s.do(http.MethodPatch, "/globalscheduler/v1"+"/regionresources/West", pushZones(map[string][2]int64{"az2": {8, 1024}}))
 		if out.StillPolled == nil || (a.StatusCode == http.StatusOK) != *out.StillPolled {
-			t.Errorf("%d %s", a.StatusCode, a.body)
+			t.Errorf("unexpected answer %d %s", a.StatusCode, a.body)
 		}
 	case in.Unknown.Get():
 		s.mustRegister("c1", "West", "az1", `,"cpucapacity":8,"memcapacity":1024`)
 		if a := s.do(http.MethodPatch, "/globalscheduler/v1"+"/regionresources/Nowhere", pushZones(map[string][2]int64{"az1": {8, 1024}})); a.StatusCode != http.StatusNotFound {
-			t.Errorf("%d %s", a.StatusCode, a.body)
+			t.Errorf("got %d %s, want 404", a.StatusCode, a.body)
 		}
 		pod := decodeAs[arktos.PodAnswer](t.T, s.do(http.MethodPost, "/globalscheduler/v1"+"/pods", `{"name":"p","cpu":1}`)).Pod
 		if keeps := pod.Status == arktos.PodBound && pod.SiteID == "West--az1"; keeps != (out.Scheduler == "keeps running") {
-			t.Errorf("%+v", pod)
+			t.Errorf("unexpected pod %+v", pod)
 		}
 	case in.Duplicate.Has():
 		if in.Duplicate.Get() != "name" {
-			t.Fatalf("nobody plays a second %s", in.Duplicate.Get())
+			t.Fatalf("a second %s is not supported", in.Duplicate.Get())
 		}
 		if in.Method.Get() != http.MethodPost || in.Path.Get() != "/globalscheduler/v1"+"/clusters" {
-			t.Fatalf("%s %s registers no cluster", in.Method.Get(), in.Path.Get())
+			t.Fatalf("%s %s does not register a cluster", in.Method.Get(), in.Path.Get())
 		}
 		s.mustRegister("c1", "West", "az1", "")
 		if a := s.registerSite("c1", "East", "az1", ""); a.StatusCode != out.Status {
-			t.Errorf("%d %s", a.StatusCode, a.body)
+			t.Errorf("unexpected answer %d %s", a.StatusCode, a.body)
 		}
 	case strings.HasSuffix(in.Path.Get(), "{id}"):
 		id := s.mustRegister("c1", "West", "az1", "").ID
 		if a := s.do(in.Method.Get(), strings.Replace(in.Path.Get(), "{id}", id, 1), ""); a.StatusCode != out.Status {
-			t.Errorf("%d %s", a.StatusCode, a.body)
+			t.Errorf("unexpected answer %d %s", a.StatusCode, a.body)
 		}
 	default:
 		runPush(t, s, in, out)
@@ -148,10 +148,10 @@ func runPush(t *conformance.T, s *testServer, in *arktosIn, out *arktosOut) {
 	}
 	body := string(in.Body.Get())
 	if text := ""; json.Unmarshal(in.Body.Get(), &text) == nil {
-		body = text // what is not JSON stands in a text
+		body = text // bodies that are not JSON are strings
 	}
 	if a := s.do(in.Method.Get(), in.Path.Get(), body); a.StatusCode != out.Status {
-		t.Fatalf("%d %s", a.StatusCode, a.body)
+		t.Fatalf("unexpected answer %d %s", a.StatusCode, a.body)
 	}
 	if out.Sites == nil {
 		return
@@ -165,7 +165,7 @@ func runPush(t *conformance.T, s *testServer, in *arktosIn, out *arktosOut) {
 		}
 		got[site.SiteID] = arktosSite{VCPU: site.CPUCapacity, Memory: site.MemCapacity, Storage: storage}
 		if site.Available["cpu"] != api.Quantity(fmt.Sprint(site.CPUCapacity)) || site.Available["memory"] != api.Quantity(fmt.Sprintf("%dMi", site.MemCapacity)) {
-			t.Errorf("%s: available is %v", site.SiteID, site.Available)
+			t.Errorf("%s: available %v, want everything that the site has", site.SiteID, site.Available)
 		}
 	}
 	if !reflect.DeepEqual(got, out.Sites) {
@@ -175,14 +175,14 @@ func runPush(t *conformance.T, s *testServer, in *arktosIn, out *arktosOut) {
 
 func runPartialPush(t *conformance.T, s *testServer, in *arktosIn, out *arktosOut) {
 	if !in.Partial.Get() {
-		t.Fatal("nobody plays a push of all zones here")
+		t.Fatal("a push of all zones is not supported")
 	}
 	for zone := range in.Before.Get() {
 		s.mustRegister(zone, "West", zone, "")
 	}
 	for _, figures := range []map[string]conformance.Pair[int64]{in.Before.Get(), in.Patch.Get()} {
 		if a := s.do(http.MethodPatch, "/globalscheduler/v1"+"/regionresources/West", pushZones(figures)); a.StatusCode != http.StatusOK {
-			t.Fatalf("%d %s", a.StatusCode, a.body)
+			t.Fatalf("got %d %s, want 200", a.StatusCode, a.body)
 		}
 	}
 	got := map[string]conformance.Pair[int64]{}

@@ -14,11 +14,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/arktos"
 )
 
-// The examples of the guide, those of Arktos' own document among them, work as they
-// are printed.
+// The examples in the guide work as printed, including those from Arktos's own documentation.
 func TestExamplesOfTheGuideWithCurl(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
-		t.Fatalf("curl is needed: %v", err)
+		t.Fatalf("curl is required: %v", err)
 	}
 	guide, err := os.ReadFile("../../templates/guides/arktos.md.tmpl")
 	if err != nil {
@@ -26,11 +25,11 @@ func TestExamplesOfTheGuideWithCurl(t *testing.T) {
 	}
 	blocks := regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(guide), -1)
 	if len(blocks) != 5 {
-		t.Errorf("the guide has %d examples", len(blocks))
+		t.Errorf("the guide has %d examples, want 5", len(blocks))
 	}
 	s := startGlobal(t)
 	home := t.TempDir()
-	// Answers that are not a success end the script.
+	// Responses with an error status stop the script.
 	if err := os.WriteFile(filepath.Join(home, ".curlrc"), []byte("fail-with-body\nsilent\nshow-error\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +50,7 @@ func TestExamplesOfTheGuideWithCurl(t *testing.T) {
 	}
 	for i, want := range []string{`"site_id":"West--West-az2"`, `"name":"west-1"`, `"result":"ok"`, `"status":"Bound","site_id":"West--West-az1"`, `"resource_groups":[{"name":"web"`} {
 		if !strings.Contains(answers[i], want) {
-			t.Errorf("example %d: %s, want %s in it", i, answers[i], want)
+			t.Errorf("example %d: got %s, want it to contain %s", i, answers[i], want)
 		}
 	}
 	for name, want := range map[string]arktos.RegisteredCluster{
@@ -60,10 +59,10 @@ func TestExamplesOfTheGuideWithCurl(t *testing.T) {
 	} {
 		got := s.siteOf(name)
 		if got.CPUCapacity != want.CPUCapacity || got.MemCapacity != want.MemCapacity || len(got.Storage) != 3 || got.Storage[2] != want.Storage[2] || got.Storage[0] != want.Storage[0] {
-			t.Errorf("%+v, want %+v", got, want)
+			t.Errorf("got %+v, want %+v", got, want)
 		}
 	}
-	// The rest of the document's table: by id.
+	// The remaining rows of the table in Arktos's documentation: by ID.
 	id := s.siteOf("west-1").ID
 	run("curl http://127.0.0.1:8665/globalscheduler/v1/clusters/id/" + id + "\n curl -X DELETE http://127.0.0.1:8665/globalscheduler/v1/clusters/id/" + id)
 	s.expect(http.StatusNotFound, http.MethodGet, "/globalscheduler/v1"+"/clusters/id/"+id, "")

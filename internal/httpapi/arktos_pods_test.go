@@ -10,8 +10,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/arktos"
 )
 
-// startSites is a server with three sites: West--az1 and West--az2 for 3 and 2
-// machines of m1.large, East--az1 for 4.
+// startSites starts a server with three sites: West--az1 and West--az2 have capacity for 3 and 2 machines of m1.large,
+// East--az1 for 4.
 func startSites(t testing.TB) *testServer {
 	s := startGlobal(t)
 	flavors := `,"flavors":[{"flavorid":"m1.large","vcpus":4,"ram":8192},{"flavorid":"m1.small","vcpus":1,"ram":2048}],"storage":[{"typeid":"ssd","storagecapacity":250}],"eipcapacity":3`
@@ -45,17 +45,17 @@ func TestPodsGetSites(t *testing.T) {
 			s := startSites(t)
 			p := s.addPodOf(c.body)
 			if p.Status != arktos.PodBound || p.SiteID != c.site || p.FlavorID != c.flavor || p.Region+"--"+p.AvailabilityZone != c.site || p.Message != "" || p.ID == "" || p.Namespace != "default" {
-				t.Errorf("%+v", p)
+				t.Errorf("unexpected pod %+v", p)
 			}
 			if w := decodeAs[api.Workload](t, s.do(http.MethodGet, "/v1/namespaces/default/workloads/p", "")); w.Metadata.UID != p.ID || *w.Spec.Replicas != 1 || w.Spec.Kind != "Pod" {
-				t.Errorf("%+v", w)
+				t.Errorf("unexpected workload %+v", w)
 			}
 		})
 	}
 }
 
-// A pod goes where it is rated best, also where another site has more room: it is
-// not shared among sites.
+// A pod goes to the site with the highest score, even if another site has more capacity. Its replicas are not divided
+// among sites.
 func TestStackAffinityOfPods(t *testing.T) {
 	s := startSites(t)
 	s.addPodOf(`{"name":"database","flavor":"m1.small","selector":{"site_id":"West--az2"}}`)
@@ -63,35 +63,35 @@ func TestStackAffinityOfPods(t *testing.T) {
 		t.Errorf("beside what it wants: %+v", p)
 	}
 	if p := s.addPodOf(`{"name":"copy","flavor":"m1.small","selector":{"regions":[{"region":"West"}],"stack_antiaffinity":["database"]}}`); p.SiteID != "West--az1" {
-		t.Errorf("apart from what it does not want: %+v", p)
+		t.Errorf("pod %+v, want it apart from the stack that it avoids", p)
 	}
 }
 
-// A pod that fits nowhere waits, says why, and gets its site when there is room.
+// A pod that fits nowhere waits and says why. It gets a site when there is capacity.
 func TestPodsWait(t *testing.T) {
 	s := startSites(t)
 	p := s.addPodOf(`{"name":"p","namespace":"shop","cpu":20,"selector":{"regions":[{"region":"West"}]}}`)
 	if p.Status != arktos.PodPending || p.Message == "" || p.SiteID != "" {
-		t.Errorf("%+v", p)
+		t.Errorf("pod %+v, want it pending, with a message", p)
 	}
 	s.expect(200, http.MethodPatch, regionsPath+"/West", pushZones(map[string][2]int64{"az1": {24, 65536}}))
 	p = decodeAs[arktos.PodAnswer](t, s.expect(200, http.MethodGet, podsPath+"/name/p?namespace=shop", "")).Pod
 	if p.Status != arktos.PodBound || p.SiteID != "West--az1" || p.ClusterName != "west-1" {
-		t.Errorf("%+v", p)
+		t.Errorf("pod %+v, want it bound to West--az1", p)
 	}
 	if byID := decodeAs[arktos.PodAnswer](t, s.expect(200, http.MethodGet, podsPath+"/id/"+p.ID, "")).Pod; byID != p {
-		t.Errorf("%+v", byID)
+		t.Errorf("pod %+v by its ID, want the same as by its name", byID)
 	}
 	s.addPodOf(`{"name":"q"}`)
 	s.mustPut("/v1/namespaces/shop/workloads/web", workloadBody)
 	list := decodeAs[arktos.PodList](t, s.expect(200, http.MethodGet, podsPath, ""))
 	if names := podNames(list); !slices.Equal(names, []string{"default/q", "shop/p"}) || list.Continue != "" {
-		t.Errorf("%v", list)
+		t.Errorf("pods %v, want default/q and shop/p", list)
 	}
 	first := decodeAs[arktos.PodList](t, s.expect(200, http.MethodGet, podsPath+"?limit=1", ""))
 	second := decodeAs[arktos.PodList](t, s.expect(200, http.MethodGet, podsPath+"?limit=1&continue="+first.Continue, ""))
 	if names := append(podNames(first), podNames(second)...); !slices.Equal(names, []string{"default/q", "shop/p"}) || second.Continue != "" {
-		t.Errorf("page by page: %v", names)
+		t.Errorf("pods %v page by page, want default/q and shop/p", names)
 	}
 	s.expect(400, http.MethodGet, podsPath+"?continue=x", "")
 	s.expect(404, http.MethodGet, podsPath+"/name/web?namespace=shop", "")
@@ -104,7 +104,7 @@ func TestPodsWait(t *testing.T) {
 	s.expect(404, http.MethodDelete, podsPath+"/id/"+p.ID, "")
 	s.expect(200, http.MethodDelete, podsPath+"/name/q", "")
 	if c := s.siteOf("west-1"); c.Available["cpu"] != "24" {
-		t.Errorf("deleting the pod gave back no room: %v", c.Available)
+		t.Errorf("available %v after the deletion of the pod, want 24 CPUs", c.Available)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestInvalidPods(t *testing.T) {
 	} {
 		p := s.expect(400, http.MethodPost, podsPath, body).problem(t)
 		if field != "" && (len(p.Errors) == 0 || p.Errors[0].Field != field) || field == "" && len(p.Errors) > 0 {
-			t.Errorf("%s: %+v", body, p)
+			t.Errorf("%s: unexpected problem %+v", body, p)
 		}
 	}
 }
@@ -167,20 +167,20 @@ func TestAllocations(t *testing.T) {
 			for _, group := range a.ResourceGroups {
 				got[group.Selected.SiteID]++
 				if group.Selected.ClusterName == "" || group.Selected.Region+"--"+group.Selected.AvailabilityZone != group.Selected.SiteID {
-					t.Errorf("%+v", group)
+					t.Errorf("group %+v, want it on a site", group)
 				}
 			}
 			if len(got) != len(c.want) {
-				t.Errorf("%v, want %v", got, c.want)
+				t.Errorf("got %v, want %v", got, c.want)
 			}
 			for site, n := range c.want {
 				if got[site] != n {
-					t.Errorf("%v, want %v", got, c.want)
+					t.Errorf("got %v, want %v", got, c.want)
 				}
 			}
 			again := decodeAs[arktos.AllocationAnswer](t, s.expect(200, http.MethodGet, allocationsPath+"/id/"+a.ID, "")).Allocation
 			if again.ID != a.ID || len(again.ResourceGroups) != len(a.ResourceGroups) || strings.Contains(c.body, "web") != (again.ResourceGroups[0].Name == "web") {
-				t.Errorf("%+v, want %+v", again, a)
+				t.Errorf("got %+v, want %+v", again, a)
 			}
 			s.expect(200, http.MethodDelete, allocationsPath+"/id/"+a.ID, "")
 			s.expect(404, http.MethodGet, allocationsPath+"/id/"+a.ID, "")
@@ -188,7 +188,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// What does not fit as a whole is not placed at all, and nothing of it is left.
+// An allocation that does not fit as a whole is not placed at all, and leaves nothing behind.
 func TestAllocationsAreAllOrNothing(t *testing.T) {
 	s := startSites(t)
 	for name, body := range map[string]string{
@@ -201,21 +201,21 @@ func TestAllocationsAreAllOrNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := s.expect(409, http.MethodPost, allocationsPath, body).problem(t)
 			if len(p.Errors) != 3 || !slices.ContainsFunc(p.Errors, func(e api.FieldError) bool { return e.Field == "East--az1" && e.Message != "" }) {
-				t.Errorf("%+v", p)
+				t.Errorf("problem %+v, want an error for each of three sites", p)
 			}
 			if name == "too many" && !slices.Contains(p.Errors, api.FieldError{Field: "West--az2", Message: "has room for 2"}) {
-				t.Errorf("%+v", p)
+				t.Errorf("problem %+v, want an error about the room of West--az2", p)
 			}
 			s.expect(404, http.MethodGet, allocationsPath+"/id/a", "")
 			if a := s.do(http.MethodGet, "/v1/workloads", ""); strings.Contains(string(a.body), "Allocation") {
-				t.Errorf("left over: %s", a.body)
+				t.Errorf("workloads were left over: %s", a.body)
 			}
 		})
 	}
-	// With all the room there ever was, it fits.
+	// With all the capacity free again, it fits.
 	s.expect(201, http.MethodPost, allocationsPath, `{"allocation":{"id":"a","replicas":9,"resource_group":{"resources":[{"flavors":["m1.large"]}]}}}`)
 	if p := s.expect(409, http.MethodPost, allocationsPath, `{"allocation":{"id":"a","resource_group":{"resources":[{}]}}}`).problem(t); !strings.Contains(p.Detail, "exists already") {
-		t.Errorf("%+v", p)
+		t.Errorf("unexpected problem %+v", p)
 	}
 	s.expect(201, http.MethodPost, allocationsPath+"?namespace=shop", `{"allocation":{"id":"a","resource_group":{"resources":[{}]}}}`)
 	s.expect(200, http.MethodGet, allocationsPath+"/id/a?namespace=shop", "")
@@ -238,23 +238,23 @@ func TestInvalidAllocations(t *testing.T) {
 	} {
 		p := s.expect(400, http.MethodPost, allocationsPath, body).problem(t)
 		if field != "" && (len(p.Errors) == 0 || p.Errors[0].Field != field) || field == "" && len(p.Errors) > 0 {
-			t.Errorf("%s: %+v", body, p)
+			t.Errorf("%s: unexpected problem %+v", body, p)
 		}
 	}
 }
 
-// Where no decision is made in time nothing is allocated, now or later.
+// If no decision is made in time, nothing is allocated, now or later.
 func TestAllocationsWithoutADecision(t *testing.T) {
 	s := startServer(t)
-	s.decisions.bind = func(w *api.Workload) api.WorkloadStatus { // as it would be, if it were decided
+	s.decisions.bind = func(w *api.Workload) api.WorkloadStatus { // as if it were decided
 		return api.WorkloadStatus{Clusters: []api.WorkloadCluster{{Name: "a", Replicas: *w.Spec.Replicas}}}
 	}
 	a := s.expect(503, http.MethodPost, allocationsPath, `{"id":"a","resource_group":{"resources":[{}]}}`)
 	if a.Header.Get("Retry-After") == "" {
-		t.Error("the client is not told to try again")
+		t.Error("no Retry-After header")
 	}
 	s.expect(404, http.MethodGet, allocationsPath+"/id/a", "")
 	if p := s.addPodOf(`{"name":"p"}`); p.Status != arktos.PodPending || p.Message != "the decision has not been made yet" {
-		t.Errorf("%+v", p)
+		t.Errorf("pod %+v, want it pending until it is decided", p)
 	}
 }

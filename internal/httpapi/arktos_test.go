@@ -27,8 +27,7 @@ func startGlobal(t testing.TB) *testServer {
 	return startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
 }
 
-// expect fails unless a request is answered with a status; bad requests have to be
-// answered with a problem document.
+// expect fails unless the response has the given status. Error responses must be problem documents.
 func (s *testServer) expect(status int, method, path, body string, header ...string) answer {
 	s.t.Helper()
 	a := s.do(method, path, body, header...)
@@ -48,9 +47,9 @@ func TestClustersOfTheGlobalScheduler(t *testing.T) {
 	if registered.ID == "" || registered.SiteID != "West--az1" || registered.State != api.StateOnline || registered.IPAddress != "10.0.0.1" || registered.ServerPrice != "1.5" ||
 		registered.Operator != "globalscheduler" || registered.GeoLocation == nil || registered.GeoLocation.City != "Bellevue" || registered.EIPCapacity != 5 ||
 		!slices.Equal(registered.Storage, []arktos.Storage{{TypeID: "ssd", StorageCapacity: 500}}) || registered.Available["memory"] != "160Gi" {
-		t.Errorf("%+v", registered)
+		t.Errorf("unexpected cluster %+v", registered)
 	}
-	// The count follows from what is available where the size is known.
+	// If the size is known, the count follows from the available amounts.
 	if f := registered.Flavors; len(f) != 2 || f[0].Count == nil || *f[0].Count != 10 || *f[0].TotalCapacity != 1000 || f[0].RAM != 8192 {
 		t.Errorf("flavors %+v", f)
 	}
@@ -59,7 +58,7 @@ func TestClustersOfTheGlobalScheduler(t *testing.T) {
 
 	list := decodeAs[arktos.ClusterList](t, s.expect(200, http.MethodGet, "/globalscheduler/v1"+"/clusters", ""))
 	if len(list.Clusters) != 2 || list.Clusters[0].Name != "east-1" || list.Clusters[0].Namespace != "shop" || list.Clusters[1].ID != registered.ID {
-		t.Errorf("%+v", list)
+		t.Errorf("unexpected list %+v", list)
 	}
 	for _, missing := range []string{"/clusters/id/none", "/clusters/name/none", "/clusters/name/wide", "/clusters/name/West--az1"} {
 		s.expect(404, http.MethodGet, "/globalscheduler/v1"+missing, "")
@@ -78,7 +77,7 @@ func TestClustersOfTheGlobalScheduler(t *testing.T) {
 		s.expect(201, http.MethodPost, "/globalscheduler/v1"+"/clusters", body)
 	}
 	if b := decodeAs[api.Cluster](t, s.do(http.MethodGet, "/v1/clusters/b", "")); b.Metadata.Labels["tier"] != "edge" || b.Spec.Namespace != "" {
-		t.Errorf("%+v", b)
+		t.Errorf("cluster %+v, want the label tier, and no namespace", b)
 	}
 	for body, fields := range map[string]int{
 		``: 0, `[]`: 0, `{"name":`: 0, "{\"name\":\"\\u0000\"}": 0,
@@ -91,7 +90,7 @@ func TestClustersOfTheGlobalScheduler(t *testing.T) {
 		`{"name":"x","ipaddress":"10.0.0.1","region":"R","availabilityzone":"z","flavors":[{"flavorid":"f","ram":-1}]}`: 1,
 	} {
 		if p := s.expect(400, http.MethodPost, "/globalscheduler/v1"+"/clusters", body).problem(t); len(p.Errors) != fields {
-			t.Errorf("%s: %+v", body, p)
+			t.Errorf("%s: unexpected problem %+v", body, p)
 		}
 	}
 }
@@ -104,44 +103,44 @@ func TestPushes(t *testing.T) {
 	for _, step := range []struct {
 		name, method, path, body string
 		status                   int
-		// what the clusters c1, c2 and c3 have then: cpu, MiB of memory, GB of ssd
+		// resources of the clusters c1, c2 and c3 afterwards: CPU, MiB of memory, GB of SSD
 		c1, c2, c3 [3]int64
 	}{
-		{"nothing at all", http.MethodPatch, regionsPath + "/West", `{}`, 204, [3]int64{}, [3]int64{}, [3]int64{}},
-		{"no regions", http.MethodPatch, regionsPath, `{"regionresources":[]}`, 204, [3]int64{}, [3]int64{}, [3]int64{}},
-		{"no sites", http.MethodPatch, sitesPath, `{"SiteResources":[]}`, 204, [3]int64{}, [3]int64{}, [3]int64{}},
-		{"a zone by its name", http.MethodPatch, regionsPath + "/West", `{"CPUMemResources":[{"AvailabilityZone":"az1","CpuCapacity":8,"MemCapacity":1024}]}`, 200, [3]int64{8, 1024}, [3]int64{}, [3]int64{}},
-		{"the same again", http.MethodPatch, regionsPath + "/West", `{"CPUMemResources":[{"AvailabilityZone":"az1","CpuCapacity":8.0,"MemCapacity":1.024e3}]}`, 204, [3]int64{8, 1024}, [3]int64{}, [3]int64{}},
-		{"with the region before it", http.MethodPatch, regionsPath + "/West", `{"cpumemresources":[{"availability_zone":"West-az1","cpucapacity":9}]}`, 200, [3]int64{9, 1024}, [3]int64{}, [3]int64{}},
-		{"by the id of its site", http.MethodPatch, regionsPath + "/West", `{"siteresource":{"CPUMEMRESOURCES":[{"AVAILABILITYZONE":"West--West-az2","CPUCAPACITY":5,"MEMCAPACITY":512}]}}`, 200, [3]int64{9, 1024}, [3]int64{5, 512}, [3]int64{}},
-		{"by the name it has", http.MethodPatch, regionsPath + "/West", `{"regionresource":{"regionname":"West","CPUMemResources":[{"AvailabilityZone":"West-az2","CpuCapacity":6}]}}`, 200, [3]int64{9, 1024}, [3]int64{6, 512}, [3]int64{}},
+		{"empty object", http.MethodPatch, regionsPath + "/West", `{}`, 204, [3]int64{}, [3]int64{}, [3]int64{}},
+		{"empty list of regions", http.MethodPatch, regionsPath, `{"regionresources":[]}`, 204, [3]int64{}, [3]int64{}, [3]int64{}},
+		{"empty list of sites", http.MethodPatch, sitesPath, `{"SiteResources":[]}`, 204, [3]int64{}, [3]int64{}, [3]int64{}},
+		{"zone by name", http.MethodPatch, regionsPath + "/West", `{"CPUMemResources":[{"AvailabilityZone":"az1","CpuCapacity":8,"MemCapacity":1024}]}`, 200, [3]int64{8, 1024}, [3]int64{}, [3]int64{}},
+		{"same values again", http.MethodPatch, regionsPath + "/West", `{"CPUMemResources":[{"AvailabilityZone":"az1","CpuCapacity":8.0,"MemCapacity":1.024e3}]}`, 204, [3]int64{8, 1024}, [3]int64{}, [3]int64{}},
+		{"zone with the region as a prefix", http.MethodPatch, regionsPath + "/West", `{"cpumemresources":[{"availability_zone":"West-az1","cpucapacity":9}]}`, 200, [3]int64{9, 1024}, [3]int64{}, [3]int64{}},
+		{"zone by the ID of its site", http.MethodPatch, regionsPath + "/West", `{"siteresource":{"CPUMEMRESOURCES":[{"AVAILABILITYZONE":"West--West-az2","CPUCAPACITY":5,"MEMCAPACITY":512}]}}`, 200, [3]int64{9, 1024}, [3]int64{5, 512}, [3]int64{}},
+		{"zone by the name with which it was registered", http.MethodPatch, regionsPath + "/West", `{"regionresource":{"regionname":"West","CPUMemResources":[{"AvailabilityZone":"West-az2","CpuCapacity":6}]}}`, 200, [3]int64{9, 1024}, [3]int64{6, 512}, [3]int64{}},
 		{"volumes only", http.MethodPatch, regionsPath + "/West", `{"VolumeResources":[{"TypeId":"ssd","StorageCapacity":60},{"TypeId":"ssd","StorageCapacity":40}]}`, 200, [3]int64{9, 1024, 100}, [3]int64{6, 512, 100}, [3]int64{}},
 		{"the same volumes", http.MethodPatch, regionsPath + "/West", `{"VolumeResources":[{"TypeId":"ssd","StorageCapacity":100}]}`, 204, [3]int64{9, 1024, 100}, [3]int64{6, 512, 100}, [3]int64{}},
-		{"several regions, by POST", http.MethodPost, regionsPath, `{"regionresources":[{"regionname":"East","cpumemresources":[{"availabilityzone":"az1","cpucapacity":3,"memcapacity":64}],"volumeresources":[{"typeid":"ssd","storagecapacity":7}]},{"regionname":"West","volumeresources":[{"typeid":"ssd","storagecapacity":90}]}]}`,
+		{"several regions with POST", http.MethodPost, regionsPath, `{"regionresources":[{"regionname":"East","cpumemresources":[{"availabilityzone":"az1","cpucapacity":3,"memcapacity":64}],"volumeresources":[{"typeid":"ssd","storagecapacity":7}]},{"regionname":"West","volumeresources":[{"typeid":"ssd","storagecapacity":90}]}]}`,
 			200, [3]int64{9, 1024, 90}, [3]int64{6, 512, 90}, [3]int64{3, 64, 7}},
 		{"sites", http.MethodPatch, sitesPath, `{"SiteResources":[{"SiteID":"West--az1","CPUCapacity":1,"MemCapacity":2,"Storage":[{"TypeID":"ssd","StorageCapacity":3}]},{"SiteID":"East|az1","CPUCapacity":4}]}`, 200, [3]int64{1, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
-		{"one site", http.MethodPatch, sitesPath, `{"siteresource":{"siteid":"West--az1","cpucapacity":0}}`, 200, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
-		{"an unknown region", http.MethodPatch, regionsPath + "/North", `{}`, 404, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
-		{"an unknown zone after a known one", http.MethodPatch, regionsPath + "/West", `{"CPUMemResources":[{"AvailabilityZone":"az1","CpuCapacity":77},{"AvailabilityZone":"az9","CpuCapacity":1}]}`, 404, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
-		{"an unknown region after a known one", http.MethodPatch, regionsPath, `{"regionresources":[{"regionname":"West","volumeresources":[{"typeid":"ssd","storagecapacity":1}]},{"regionname":"North"}]}`, 404, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
-		{"an unknown site", http.MethodPatch, sitesPath, `{"SiteResources":[{"SiteID":"az1","CPUCapacity":1}]}`, 404, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
-		{"another region than the path has", http.MethodPatch, regionsPath + "/West", `{"RegionName":"East","VolumeResources":[{"TypeId":"ssd","StorageCapacity":1}]}`, 400, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
-		{"a zone twice", http.MethodPatch, regionsPath + "/West", `{"CPUMemResources":[{"AvailabilityZone":"az1","CpuCapacity":77},{"AvailabilityZone":"West-az1","CpuCapacity":1}]}`, 400, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
-		{"a misspelled field", http.MethodPatch, regionsPath + "/West", `{"CPUMemoryResources":[]}`, 400, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
-		{"an infinite pool", http.MethodPatch, regionsPath + "/West", `{"VolumeResources":[{"TypeId":"ssd","StorageCapacity":1e999}]}`, 400, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
-		{"no number", http.MethodPatch, regionsPath + "/West", `{"VolumeResources":[{"TypeId":"ssd","StorageCapacity":NaN}]}`, 400, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
-		{"the examples of the document as they are printed", http.MethodPatch, regionsPath + "/West", `{"CPUMemResources":[{"AvailabilityZone":"West-az1","CpuCapacity":800,"MemCapacity":128,},]}`, 400, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
+		{"a single site", http.MethodPatch, sitesPath, `{"siteresource":{"siteid":"West--az1","cpucapacity":0}}`, 200, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
+		{"unknown region", http.MethodPatch, regionsPath + "/North", `{}`, 404, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
+		{"unknown zone after a known one", http.MethodPatch, regionsPath + "/West", `{"CPUMemResources":[{"AvailabilityZone":"az1","CpuCapacity":77},{"AvailabilityZone":"az9","CpuCapacity":1}]}`, 404, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
+		{"unknown region after a known one", http.MethodPatch, regionsPath, `{"regionresources":[{"regionname":"West","volumeresources":[{"typeid":"ssd","storagecapacity":1}]},{"regionname":"North"}]}`, 404, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
+		{"unknown site", http.MethodPatch, sitesPath, `{"SiteResources":[{"SiteID":"az1","CPUCapacity":1}]}`, 404, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
+		{"region that differs from the path", http.MethodPatch, regionsPath + "/West", `{"RegionName":"East","VolumeResources":[{"TypeId":"ssd","StorageCapacity":1}]}`, 400, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
+		{"same zone twice", http.MethodPatch, regionsPath + "/West", `{"CPUMemResources":[{"AvailabilityZone":"az1","CpuCapacity":77},{"AvailabilityZone":"West-az1","CpuCapacity":1}]}`, 400, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
+		{"misspelled field", http.MethodPatch, regionsPath + "/West", `{"CPUMemoryResources":[]}`, 400, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
+		{"infinite pool", http.MethodPatch, regionsPath + "/West", `{"VolumeResources":[{"TypeId":"ssd","StorageCapacity":1e999}]}`, 400, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
+		{"not a number", http.MethodPatch, regionsPath + "/West", `{"VolumeResources":[{"TypeId":"ssd","StorageCapacity":NaN}]}`, 400, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
+		{"examples of the document, as printed", http.MethodPatch, regionsPath + "/West", `{"CPUMemResources":[{"AvailabilityZone":"West-az1","CpuCapacity":800,"MemCapacity":128,},]}`, 400, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
 	} {
 		t.Run(step.name, func(t *testing.T) {
 			a := s.do(step.method, step.path, step.body)
 			if a.StatusCode != step.status || a.StatusCode == 204 && len(a.body) > 0 {
-				t.Fatalf("%d %s", a.StatusCode, a.body)
+				t.Fatalf("unexpected answer %d %s", a.StatusCode, a.body)
 			}
 			if a.StatusCode >= 400 {
 				a.problem(t)
 			} else if result := (arktos.PushResult{}); a.StatusCode == 200 {
 				if result = decodeAs[arktos.PushResult](t, a); result.Result != "ok" || len(result.Sites) == 0 {
-					t.Errorf("%s", a.body)
+					t.Errorf("result %s, want ok, with sites", a.body)
 				}
 			}
 			for name, want := range map[string][3]int64{"c1": step.c1, "c2": step.c2, "c3": step.c3} {
@@ -158,7 +157,7 @@ func TestPushes(t *testing.T) {
 	}
 }
 
-// What is placed on a site counts against it until a push has seen it.
+// Replicas placed on a site count against its capacity until a push includes them.
 func TestPushesEndReservations(t *testing.T) {
 	s := startGlobal(t)
 	s.mustRegister("c1", "West", "az1", `,"flavors":[{"flavorid":"m1.large","vcpus":4,"ram":8192,"totalcapacity":1000}]`)
@@ -167,28 +166,28 @@ func TestPushesEndReservations(t *testing.T) {
 	}
 	push(40, 163840)
 	if f := s.siteOf("c1").Flavors[0]; *f.Count != 10 {
-		t.Errorf("%d before anything is placed", *f.Count)
+		t.Errorf("%d machines fit before the first placement, want 10", *f.Count)
 	}
 	s.expect(201, http.MethodPost, podsPath, `{"name":"p","flavor":"m1.large"}`)
 	if c := s.siteOf("c1"); *c.Flavors[0].Count != 9 || c.Available["cpu"] != "36" {
-		t.Errorf("%+v", c)
+		t.Errorf("site %+v, want 9 machines and 36 CPUs", c)
 	}
 	s.expect(204, http.MethodPatch, regionsPath+"/West", pushZones(map[string][2]int64{"az1": {40, 163840}}))
 	if c := s.siteOf("c1"); c.Available["cpu"] != "36" {
-		t.Errorf("a push that knows nothing new ended the reservation: %v", c.Available)
+		t.Errorf("a push without changes ended the reservation: %v", c.Available)
 	}
 	s.expect(200, http.MethodPatch, regionsPath+"/West", `{"CPUMemResources":[{"AvailabilityZone":"az1","CpuCapacity":40,"MemCapacity":163840}],"VolumeResources":[{"TypeId":"ssd","StorageCapacity":1}]}`)
 	if c := s.siteOf("c1"); c.Available["cpu"] != "36" || c.Available["storage/ssd"] != "1Gi" {
-		t.Errorf("a push that knows of new volumes only ended the reservation: %v", c.Available)
+		t.Errorf("a push of volumes only ended the reservation: %v", c.Available)
 	}
 	push(36, 155648)
 	if c := s.siteOf("c1"); *c.Flavors[0].Count != 9 || c.Available["cpu"] != "36" || c.Available["memory"] != "152Gi" {
-		t.Errorf("%+v", c)
+		t.Errorf("site %+v, want 9 machines, 36 CPUs and 152 GiB", c)
 	}
-	// Ten times the room: the counts go up again.
+	// Ten times the capacity: the counts increase again.
 	push(400, 1638400)
 	if f := s.siteOf("c1").Flavors[0]; *f.Count != 100 {
-		t.Errorf("%d after the site grew", *f.Count)
+		t.Errorf("%d machines fit after the site has grown, want 100", *f.Count)
 	}
 }
 
@@ -197,17 +196,17 @@ func TestPushesForSitesThatAreNotOneCluster(t *testing.T) {
 	s.mustPut("/v1/clusters/a", `{"spec":{"region":"West","zones":["az1"]}}`)
 	s.mustPut("/v1/clusters/b", `{"spec":{"region":"West","zones":["az1"]}}`)
 	if p := s.expect(409, http.MethodPatch, regionsPath+"/West", pushZones(map[string][2]int64{"az1": {1, 1}})).problem(t); !strings.Contains(p.Detail, "a, b") {
-		t.Errorf("%s", p.Detail)
+		t.Errorf("unexpected detail %s", p.Detail)
 	}
 	s.expect(409, http.MethodPatch, regionsPath+"/West", `{"VolumeResources":[{"TypeId":"ssd","StorageCapacity":1}]}`)
 	s.mustPut("/v1/clouds/paris", `{"spec":{}}`)
 	s.mustPut("/v1/clusters/b", `{"spec":{"openstack":{"cloud":"paris","region":"West","availability_zone":"az2"}}}`)
 	if p := s.expect(409, http.MethodPatch, regionsPath+"/West", pushZones(map[string][2]int64{"az2": {1, 1}})).problem(t); !strings.Contains(p.Detail, `"paris"`) {
-		t.Errorf("%s", p.Detail)
+		t.Errorf("unexpected detail %s", p.Detail)
 	}
 	s.expect(200, http.MethodPatch, regionsPath+"/West", `{"VolumeResources":[{"TypeId":"ssd","StorageCapacity":1}]}`)
 	if b := s.siteOf("b"); len(b.Storage) != 0 {
-		t.Errorf("%+v", b)
+		t.Errorf("site %+v, want no storage", b)
 	}
 }
 
@@ -236,7 +235,7 @@ func TestConcurrentPushesLoseNothing(t *testing.T) {
 			want = append(want, arktos.Storage{TypeID: fmt.Sprintf("t%d", p), StorageCapacity: 5})
 		}
 		if !slices.Equal(c.Storage, want) || i < pushers && c.CPUCapacity != 5 {
-			t.Errorf("%+v", c)
+			t.Errorf("unexpected site %+v", c)
 		}
 	}
 }
@@ -258,7 +257,7 @@ func TestSiteIsGivenToOneCluster(t *testing.T) {
 	registering.Wait()
 	slices.Sort(statuses)
 	if statuses[0] != 201 || statuses[1] != 409 {
-		t.Errorf("%v", statuses)
+		t.Errorf("statuses %v, want 201 and 409", statuses)
 	}
 }
 
@@ -314,20 +313,20 @@ func TestGlobalSchedulerPermissions(t *testing.T) {
 		s.token = tokens[c.who]
 		a := s.expect(c.status, c.method, c.path, c.body)
 		if strings.Contains(string(a.body), "bank-1") && strings.HasPrefix(c.who, "shop") && !strings.Contains(c.path+c.body, "bank") {
-			t.Errorf("%d: %s learns of a cluster of others: %s", i, c.who, a.body)
+			t.Errorf("%d: %s sees a cluster of another namespace: %s", i, c.who, a.body)
 		}
 	}
 	s.token = tokens["shop viewer"]
 	if list := decodeAs[arktos.PodList](t, s.do(http.MethodGet, podsPath, "")); len(list.Pods) != 1 || list.Pods[0].Namespace != "shop" {
-		t.Errorf("%+v", list)
+		t.Errorf("pods %+v, want the one in shop", list)
 	}
 	s.token = admin
 	if c := s.siteOf("bank-1"); len(c.Storage) != 0 || c.CPUCapacity != 0 {
-		t.Errorf("an agent of others wrote %+v", c)
+		t.Errorf("an agent of another namespace wrote %+v", c)
 	}
 }
 
-// What curl sends without being told a media type is taken as JSON.
+// A body without a media type, as curl sends it, is parsed as JSON.
 func TestBodiesOfTheGlobalScheduler(t *testing.T) {
 	s := startGlobal(t)
 	body := `{"name":"c1","ipaddress":"10.0.0.1","region":"West","availabilityzone":"az1"}`

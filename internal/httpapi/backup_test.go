@@ -17,14 +17,14 @@ func TestBackupCanBeRestored(t *testing.T) {
 	s.mustPut("/v1/clusters/eu-1", `{"spec":{}}`)
 	a := s.do(http.MethodGet, "/v1/backup", "")
 	if a.StatusCode != 200 || a.Header.Get("Content-Type") != "application/x-tar" {
-		t.Fatalf("%d %s", a.StatusCode, a.Header.Get("Content-Type"))
+		t.Fatalf("unexpected answer %d %s", a.StatusCode, a.Header.Get("Content-Type"))
 	}
 	if err := store.Restore(context.Background(), bytes.NewReader(a.body), filepath.Join(t.TempDir(), "restored")); err != nil {
 		t.Error(err)
 	}
 }
 
-// breakingStore fails a backup after some bytes.
+// breakingStore fails a backup after a few bytes.
 type breakingStore struct {
 	Store
 	bytes int
@@ -40,6 +40,6 @@ func (b breakingStore) Backup(_ context.Context, w io.Writer) error {
 func TestInterruptedBackupFails(t *testing.T) {
 	s := startServer(t, func(o *Options) { o.Store = breakingStore{o.Store, 100_000} })
 	if _, err := s.try(context.Background(), http.MethodGet, "/v1/backup", ""); err == nil {
-		t.Error("the client believes that it has a backup")
+		t.Error("the client accepted an incomplete backup")
 	}
 }

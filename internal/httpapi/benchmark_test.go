@@ -14,15 +14,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 )
 
-// BenchmarkPutPlacement writes placements from 64 clients at once. Decisions
-// settle at once here, so this is what the path itself costs: HTTP, checks,
-// durable compare-and-set in the store, and the fleet seeing the write.
+// BenchmarkPutPlacement writes placements from 64 clients at once. Decisions are immediate, so that it measures the
+// request path: HTTP, checks, a durable compare-and-set in the store, and the fleet seeing the write.
 func BenchmarkPutPlacement(b *testing.B) {
 	s := startServerOn(b, store.Options{DataDir: b.TempDir()})
 	putPlacements(b, s, func(answer) bool { return true })
 }
 
-// putPlacements writes b.N placements from 64 clients and checks every answer.
+// putPlacements writes b.N placements from 64 clients and checks every response.
 func putPlacements(b *testing.B, s *testServer, good func(answer) bool) {
 	const clients = 64
 	var n, failed atomic.Int64
@@ -68,9 +67,8 @@ func BenchmarkGetPlacement(b *testing.B) {
 	})
 }
 
-// BenchmarkRenewScore is what 10,000 agents do: each puts off the expiry of its
-// cluster's scores, and waits as long as the server makes it. Decisions, signals
-// and fsync are real, and a placement ranks by the scores.
+// BenchmarkRenewScore does what 10,000 agents do: each extends the expiry of its cluster's scores, and waits for the
+// response. Decisions, signals and fsync are real, and a placement ranks by the scores.
 func BenchmarkRenewScore(b *testing.B) {
 	const clusters, clients = 10_000, 64
 	s := startEndToEnd(b, store.Options{DataDir: b.TempDir()})
@@ -96,7 +94,7 @@ func BenchmarkRenewScore(b *testing.B) {
 	b.ReportMetric(float64((cputime.Used(b)-cpu).Microseconds())/float64(b.N), "cpu-µs/request")
 }
 
-// inParallel sends n writes from a number of clients and checks every answer.
+// inParallel sends n writes from several clients and checks every response.
 func inParallel(b *testing.B, clients, n int, request func(i int) (path, body string), s *testServer) {
 	b.Helper()
 	var next, failed atomic.Int64

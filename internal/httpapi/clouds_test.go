@@ -14,7 +14,7 @@ import (
 
 const oneZone = `{"collector":"c","sequence":1,"full":true,"regions":[{"name":"R","full":true,"zones":[{"name":"z","hosts":1,"available":{"cpu":"4","storage/ssd":"10Gi"}}]}]}`
 
-// TestReportCloud: what the signals say of a report is what the collector hears.
+// TestReportCloud checks that the collector gets the signals' answer to a report.
 func TestReportCloud(t *testing.T) {
 	s := startServer(t)
 	s.mustPut("/v1/clouds/paris", `{"spec":{}}`)
@@ -25,28 +25,28 @@ func TestReportCloud(t *testing.T) {
 		status     int
 		detail     string
 	}{
-		"new":          {body: oneZone, changed: true, status: 200},
-		"not new":      {body: oneZone, status: 204},
-		"not in order": {body: oneZone, err: fmt.Errorf("x: %w", &openstack.SequenceError{Expected: 3}), status: 409, detail: "cloud \"paris\": the report does not follow the last one: send number 3 or a full report"},
-		"nothing known": {
-			body: oneZone, err: &openstack.SequenceError{}, status: 409, detail: "cloud \"paris\": nothing is known that the report could follow on: send a full one",
+		"new":             {body: oneZone, changed: true, status: 200},
+		"unchanged":       {body: oneZone, status: 204},
+		"out of sequence": {body: oneZone, err: fmt.Errorf("x: %w", &openstack.SequenceError{Expected: 3}), status: 409, detail: "cloud \"paris\": the report is out of sequence: send number 3 or a full report"},
+		"no previous report": {
+			body: oneZone, err: &openstack.SequenceError{}, status: 409, detail: "cloud \"paris\": there is no previous report: send a full one",
 		},
-		"with credentials": {
+		"cloud with credentials": {
 			body: oneZone, err: fmt.Errorf("x: %w", openstack.ErrCollected), status: 422,
-			detail: "cloud \"paris\": the server collects the figures of the cloud itself, because it has its credentials; remove the credentials to have its figures pushed",
+			detail: "cloud \"paris\": the server collects the capacity of the cloud itself, because it has the credentials; remove the credentials to push its capacity",
 		},
-		"deleted in between": {body: oneZone, err: fmt.Errorf("x: %w", openstack.ErrNotFound), status: 404, detail: "cloud \"paris\" does not exist"},
-		"no cloud":           {path: "/v1/clouds/rome/resources", body: oneZone, status: 404, detail: "cloud \"rome\" does not exist"},
-		"no body":            {body: "", status: 400},
-		"not JSON":           {body: "{", status: 400},
-		"unknown field":      {body: `{"collector":"c","sequence":1,"zones":[]}`, status: 422},
-		"no number":          {body: `{"collector":"c"}`, status: 422},
-		"no amount":          {body: strings.Replace(oneZone, `"4"`, `"four"`, 1), status: 422},
-		"negative":           {body: strings.Replace(oneZone, `"4"`, `"-4"`, 1), status: 422},
-		"negative flavor":    {body: strings.Replace(oneZone, `"name":"R"`, `"name":"R","flavors":[{"id":"1","name":"m1","vcpus":-1,"memory_mib":1}]`, 1), status: 422},
-		"flavor of no name":  {body: strings.Replace(oneZone, `"name":"R"`, `"name":"R","flavors":[{"id":"1","vcpus":1,"memory_mib":1}]`, 1), status: 422},
-		"a zone twice":       {body: strings.Replace(oneZone, `[{"name":"z"`, `[{"name":"z"},{"name":"z"`, 1), status: 422},
-		"an error with figures": {
+		"cloud deleted meanwhile":  {body: oneZone, err: fmt.Errorf("x: %w", openstack.ErrNotFound), status: 404, detail: "cloud \"paris\" does not exist"},
+		"unknown cloud":            {path: "/v1/clouds/rome/resources", body: oneZone, status: 404, detail: "cloud \"rome\" does not exist"},
+		"no body":                  {body: "", status: 400},
+		"not JSON":                 {body: "{", status: 400},
+		"unknown field":            {body: `{"collector":"c","sequence":1,"zones":[]}`, status: 422},
+		"no sequence number":       {body: `{"collector":"c"}`, status: 422},
+		"amount is not a quantity": {body: strings.Replace(oneZone, `"4"`, `"four"`, 1), status: 422},
+		"negative":                 {body: strings.Replace(oneZone, `"4"`, `"-4"`, 1), status: 422},
+		"negative flavor":          {body: strings.Replace(oneZone, `"name":"R"`, `"name":"R","flavors":[{"id":"1","name":"m1","vcpus":-1,"memory_mib":1}]`, 1), status: 422},
+		"flavor without a name":    {body: strings.Replace(oneZone, `"name":"R"`, `"name":"R","flavors":[{"id":"1","vcpus":1,"memory_mib":1}]`, 1), status: 422},
+		"zone twice":               {body: strings.Replace(oneZone, `[{"name":"z"`, `[{"name":"z"},{"name":"z"`, 1), status: 422},
+		"error and capacity": {
 			body: strings.Replace(oneZone, `"name":"R"`, `"name":"R","error":"x"`, 1), status: 422,
 		},
 	} {
@@ -55,7 +55,7 @@ func TestReportCloud(t *testing.T) {
 			s.signals.report = func(cloud string, report api.CloudReport) (int64, bool, error) {
 				asked++
 				if cloud != "paris" || report.Collector != "c" || report.Regions[0].Zones[0].Available["storage/ssd"] != "10Gi" {
-					t.Errorf("%s: %+v", cloud, report)
+					t.Errorf("%s: unexpected report %+v", cloud, report)
 				}
 				return s.fleet.Snapshot().Revision(), c.changed, c.err
 			}
@@ -65,7 +65,7 @@ func TestReportCloud(t *testing.T) {
 			}
 			a := s.do(http.MethodPut, path, c.body)
 			if a.StatusCode != c.status {
-				t.Fatalf("%d %s, want %d", a.StatusCode, a.body, c.status)
+				t.Fatalf("got %d %s, want %d", a.StatusCode, a.body, c.status)
 			}
 			switch {
 			case c.status >= 400:
@@ -78,7 +78,7 @@ func TestReportCloud(t *testing.T) {
 				t.Errorf("got %s", a.body)
 			}
 			if reached := c.detail != "" && c.path == "" || c.status < 300; reached != (asked == 1) {
-				t.Errorf("the signals were asked %d times", asked)
+				t.Errorf("the signals were called %d times", asked)
 			}
 		})
 	}
@@ -100,7 +100,7 @@ func TestLiveOpenStack(t *testing.T) {
 	} {
 		a := s.do(http.MethodGet, path+query, "")
 		if live := decodeAs[api.LiveOpenStack](t, a); a.StatusCode != 200 || len(live.Projects) != 1 || live.Projects[0].Name != "red" {
-			t.Errorf("%s: %d %s", query, a.StatusCode, a.body)
+			t.Errorf("%s: unexpected answer %d %s", query, a.StatusCode, a.body)
 		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s: asked for %+v, want %+v", query, got, want)
@@ -108,7 +108,7 @@ func TestLiveOpenStack(t *testing.T) {
 	}
 	for _, query := range []string{"?tags=a,,b", "?enabled=perhaps", "?other=1"} {
 		if a := s.do(http.MethodGet, path+query, ""); a.StatusCode != 422 {
-			t.Errorf("%s: %d %s", query, a.StatusCode, a.body)
+			t.Errorf("%s: got %d %s, want 422", query, a.StatusCode, a.body)
 		}
 	}
 	for _, c := range []struct {
@@ -117,21 +117,21 @@ func TestLiveOpenStack(t *testing.T) {
 		detail string
 	}{
 		{fmt.Errorf("x: %w", openstack.ErrNotFound), 404, "cloud \"paris\" does not exist"},
-		{fmt.Errorf("x: %w", openstack.ErrNoCredentials), 409, "cloud \"paris\" has no credentials: set spec.openstack, so that its OpenStack can be asked"},
+		{fmt.Errorf("x: %w", openstack.ErrNoCredentials), 409, "cloud \"paris\" has no credentials: set spec.openstack, so that the server can query its OpenStack"},
 		{&openstack.Failure{Reason: api.ReasonUnauthorized, Message: "logging in: the user is refused"}, 502, "cloud \"paris\": logging in: the user is refused"},
 	} {
 		failing = c.err
 		if a := s.do(http.MethodGet, path, ""); a.StatusCode != c.status || a.problem(t).Detail != c.detail {
-			t.Errorf("%d %s, want %d %s", a.StatusCode, a.body, c.status, c.detail)
+			t.Errorf("got %d %s, want %d %s", a.StatusCode, a.body, c.status, c.detail)
 		}
 	}
 	if a := s.do(http.MethodGet, "/v1/clouds/rome/openstack-projects", ""); a.StatusCode != 404 {
-		t.Errorf("of no cloud: %d %s", a.StatusCode, a.body)
+		t.Errorf("unknown cloud: got %d %s, want 404", a.StatusCode, a.body)
 	}
 }
 
-// TestCloudPermissions: agents push; who is bound to namespaces does so for the
-// clouds of those, and sees the projects of those only.
+// TestCloudPermissions checks that agents may push, that tokens limited to namespaces may do so for the clouds of these
+// namespaces, and that they only see the projects of these.
 func TestCloudPermissions(t *testing.T) {
 	s := startServer(t, authenticated, func(o *Options) { o.LoginFailureBurst = 1000 })
 	s.signals.live = func(string, api.LiveOptions) (*api.LiveOpenStack, error) {
@@ -174,7 +174,7 @@ func FuzzReportCloud(f *testing.F) {
 	s := startServer(f)
 	s.mustPut("/v1/clouds/paris", `{"spec":{}}`)
 	f.Add([]byte(oneZone))
-	f.Add([]byte(`{"collector":"c","sequence":2,"error":"no answer in time","reason":"Unauthorized"}`))
+	f.Add([]byte(`{"collector":"c","sequence":2,"error":"no response in time","reason":"Unauthorized"}`))
 	f.Add([]byte(`{"collector":"c","sequence":2,"regions":[{"name":"R","error":"x","failures":3},{"name":"S","removed_zones":["a"],"flavors":[{"id":"1","name":"s"}],"volume_types":[]}]}`))
 	for _, seed := range hostileDocuments {
 		f.Add([]byte(seed))

@@ -22,7 +22,7 @@ func parseRequestTimeout(text string) (time.Duration, error) {
 	}
 	timeout, err := api.Duration(text).Parse()
 	if err != nil || timeout <= 0 {
-		return 0, problem.Invalid(api.RequestTimeoutHeader, "%q must be a time above 0, such as 5s", text)
+		return 0, problem.Invalid(api.RequestTimeoutHeader, "%q must be a duration above 0, such as 5s", text)
 	}
 	return timeout, nil
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// world makes up clusters, policies and workloads; the same seed makes the same
-// ones.
+// world generates clusters, policies and workloads. The same seed generates the same ones.
 type world struct{ random *rand.Rand }
 
 func (w world) oneOf(texts ...string) string { return texts[w.random.IntN(len(texts))] }
@@ -52,8 +51,7 @@ func (w world) policy(namespace, name string) string {
 		w.oneOf("", `,"failover":{"cluster":{"purge_mode":"Directly"}}`), w.oneOf("", "", `,"workload_preemption":"LowerPriority"`))
 }
 
-// In a fleet where nothing else happens, whatever was previewed is what the
-// write commits, and the decisions made from it change nothing.
+// If nothing else changes in the fleet, a write commits exactly what was previewed, and later decisions change nothing.
 func TestWritesCommitWhatWasPreviewed(t *testing.T) {
 	t.Parallel()
 	s := startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
@@ -100,7 +98,7 @@ func TestWritesCommitWhatWasPreviewed(t *testing.T) {
 				t.Errorf("seed %d, step %d: %s\nthe policy has %q, previewed %q", seed, step, body, shown, got)
 			}
 		}
-		// What is left behind would get in the way of the next.
+		// Clean up for the next round.
 		for _, kind := range []api.Kind{api.KindWorkload, api.KindPropagationPolicy} {
 			for entry := range s.fleet.Snapshot().All(kind, "") {
 				s.do(http.MethodDelete, api.KeyOf(entry.Object).URLPath(), "")

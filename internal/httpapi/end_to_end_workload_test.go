@@ -13,8 +13,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// startEurope is startEndToEnd with two clusters of four CPUs in Europe and a large
-// one in America.
+// startEurope is startEndToEnd with two clusters of four CPUs in Europe and a large one in America.
 func startEurope(t *testing.T) *testServer {
 	t.Helper()
 	s := startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
@@ -29,7 +28,7 @@ func workloadOf(name string, replicas int) string {
 		"spec":{"api_version":"apps/v1","kind":"Deployment","replicas":%d,"replica_requests":{"cpu":"1"}}}`, name, name, replicas)
 }
 
-// europeFirst is a policy that fills Europe, and goes to America as a whole.
+// europeFirst is a policy that prefers Europe, and moves the whole workload to America if it does not fit.
 func europeFirst(more string) string {
 	return `{"kind":"propagation_policy","metadata":{"namespace":"shop","name":"eu"},"spec":{"resource_selectors":[{"api_version":"apps/v1","kind":"Deployment"}],
 		"placement":{"cluster_affinities":[
@@ -44,29 +43,29 @@ func (s *testServer) replicasOf(path string) map[string]int64 {
 	return promise.Replicas(&status)
 }
 
-// urlOf is the path of a workload that a binding names.
+// urlOf returns the path of a workload that a binding names.
 func urlOf(workload string) string {
 	namespace, name, _ := strings.Cut(workload, "/")
 	return api.Key{Kind: api.KindWorkload, Namespace: namespace, Name: name}.URLPath()
 }
 
-// A client that writes a workload or a policy gets the bindings with the answer.
+// A client that writes a workload or a policy gets the bindings with the response.
 func TestWorkloadsAreAnsweredWithTheirBindings(t *testing.T) {
 	s := startEurope(t)
 	a := s.mustPut(workloadPath, workloadOf("web", 4))
 	if got := decodeAs[api.Workload](t, a); len(got.Status.Clusters) != 0 || api.FindCondition(got.Status.Conditions, api.ConditionScheduled).Reason != api.ReasonNoPolicyMatched {
-		t.Errorf("without a policy: %s", a.body)
+		t.Errorf("without a policy: got %s", a.body)
 	}
 	a = s.mustPut(policyPath, europeFirst(`,"failover":{"application":{"toleration":"0s","purge_mode":"Directly"}}`))
 	policy := decodeAs[api.PropagationPolicy](t, a)
 	if len(policy.Status.Bindings) != 1 || policy.Status.Bindings[0].Workload != "shop/web" || policy.Status.Bindings[0].ObservedAffinity != "europe" || len(policy.Status.Bindings[0].Clusters) != 2 {
-		t.Errorf("the answer to the policy shows %+v", policy.Status)
+		t.Errorf("unexpected status of the policy in the answer to its write: %+v", policy.Status)
 	}
 	a = s.mustPut(workloadPath, workloadOf("web", 6))
 	got := decodeAs[api.Workload](t, a)
 	if !maps.Equal(promise.Replicas(&got.Status), map[string]int64{"eu-1": 3, "eu-2": 3}) || got.Status.Policy != "shop/eu" ||
 		got.Status.ObservedAffinity != "europe" || got.Status.ObservedGeneration != 2 || got.Status.PolicyUID != policy.Metadata.UID {
-		t.Errorf("%s", a.body)
+		t.Errorf("unexpected workload %s", a.body)
 	}
 	explanation := decodeAs[api.Explanation](t, s.do(http.MethodGet, workloadPath+"/explanation", ""))
 	if explanation.Kind != api.KindWorkload || explanation.Policy != "shop/eu" || explanation.Total != 3 || len(explanation.Candidates) != 3 || len(explanation.Affinities) != 2 {
@@ -75,62 +74,61 @@ func TestWorkloadsAreAnsweredWithTheirBindings(t *testing.T) {
 	if a := s.do(http.MethodPost, workloadPath+"/reschedule", ""); a.StatusCode != 200 || decodeAs[api.Workload](t, a).Status.ObservedRescheduleRequests != 1 {
 		t.Errorf("reschedule: %d %s", a.StatusCode, a.body)
 	}
-	// Both are out of reach for a workload of two namespaces further on.
+	// A workload in another namespace does not fit on either.
 	if got := decodeAs[api.Workload](t, s.mustPut("/v1/namespaces/other/workloads/web", strings.ReplaceAll(workloadOf("web", 1), "shop", "other"))); got.Status.Policy != "" {
-		t.Errorf("another namespace: %+v", got.Status)
+		t.Errorf("in another namespace: got %+v", got.Status)
 	}
-	// What is lost with a cluster does not fit into the other one.
+	// The replicas of the lost cluster do not fit on the other one.
 	s.do(http.MethodDelete, "/v1/clusters/eu-1", "")
 	if got := s.replicasOf(workloadPath); !maps.Equal(got, map[string]int64{"us-1": 6}) {
-		t.Errorf("after eu-1 was deleted: %v", got)
+		t.Errorf("replicas %v after the deletion of eu-1", got)
 	}
 	s.do(http.MethodDelete, policyPath, "")
 	if got := s.replicasOf(workloadPath); !maps.Equal(got, map[string]int64{"us-1": 6}) {
-		t.Errorf("without its policy: %v", got)
+		t.Errorf("replicas %v without a policy", got)
 	}
 	if got := s.statusOf(workloadPath); api.FindCondition(got.Conditions, api.ConditionScheduled).Reason != api.ReasonNoPolicyMatched {
-		t.Errorf("without its policy: %+v", got)
+		t.Errorf("status %+v without a policy", got)
 	}
 }
 
-// A report that leads to another binding is answered with it.
+// The response to a health report contains the new binding that it causes.
 func TestHealthReportsAreAnsweredWithTheBinding(t *testing.T) {
 	s := startEurope(t)
 	s.mustPut(policyPath, europeFirst(`,"failover":{"application":{"toleration":"0s"}}`))
 	s.mustPut(workloadPath, workloadOf("web", 4))
 	a := s.do(http.MethodPut, workloadPath+"/health", `{"cluster":"eu-1","status":"healthy"}`)
 	if got := decodeAs[api.Workload](t, a); a.StatusCode != 200 || got.Status.HealthOn("eu-1") == nil || got.Status.HealthOn("eu-1").Status != api.Healthy || got.Metadata.Generation != 1 {
-		t.Fatalf("%d %s", a.StatusCode, a.body)
+		t.Fatalf("unexpected answer %d %s", a.StatusCode, a.body)
 	}
 	a = s.do(http.MethodPut, workloadPath+"/health", `{"cluster":"eu-1","status":"unhealthy","message":"crash loop"}`)
 	got := decodeAs[api.Workload](t, a)
 	if a.StatusCode != 200 || !maps.Equal(promise.Replicas(&got.Status), map[string]int64{"eu-2": 4}) || got.Status.Evicting()["eu-1"] != 2 ||
 		got.Status.Evictions[0].Reason != api.EvictedApplicationUnhealthy {
-		t.Fatalf("%d %s", a.StatusCode, a.body)
+		t.Fatalf("unexpected answer %d %s", a.StatusCode, a.body)
 	}
-	// Reports about a cluster that is being left still count; the eviction ends
-	// when the new binding is healthy.
+	// Reports about a cluster that is being evicted still count. The eviction ends when the new binding is healthy.
 	if a := s.do(http.MethodPut, workloadPath+"/health", `{"cluster":"eu-1","status":"unknown"}`); a.StatusCode != 200 {
-		t.Errorf("%d %s", a.StatusCode, a.body)
+		t.Errorf("got %d %s, want 200", a.StatusCode, a.body)
 	}
 	a = s.do(http.MethodPut, workloadPath+"/health", `{"cluster":"eu-2","status":"healthy"}`)
 	if got := decodeAs[api.Workload](t, a); a.StatusCode != 200 || len(got.Status.Evictions) != 0 {
-		t.Errorf("%d %s", a.StatusCode, a.body)
+		t.Errorf("unexpected answer %d %s", a.StatusCode, a.body)
 	}
 	if a := s.do(http.MethodPut, workloadPath+"/health", `{"cluster":"us-1","status":"healthy"}`); a.StatusCode != 422 {
-		t.Errorf("%d %s", a.StatusCode, a.body)
+		t.Errorf("got %d %s, want 422", a.StatusCode, a.body)
 	}
 }
 
-// What a preview of a workload or of a policy shows is what the write with its
-// token commits, and the decisions made afterwards leave it.
+// A write with a preview's token commits exactly the previewed bindings of a workload or policy, and later decisions
+// keep them.
 func TestPreviewsOfBindingsAreKept(t *testing.T) {
 	s := startEurope(t)
 	commit := func(path, body string, workloads ...string) api.Preview {
 		t.Helper()
 		p := s.mustPreview(body)
 		if !p.Satisfied {
-			t.Fatalf("%s: %+v", path, p)
+			t.Fatalf("%s: preview %+v is not satisfied", path, p)
 		}
 		s.mustPut(path, body, "Preview-Token", p.Token)
 		return p
@@ -147,28 +145,27 @@ func TestPreviewsOfBindingsAreKept(t *testing.T) {
 		for n := 1; n <= 2; n++ {
 			p := commit(path, workloadOf(fmt.Sprintf("w%d", round), n))
 			if p.Policy != "shop/eu" || p.ObservedAffinity != "europe" {
-				t.Errorf("%+v", p)
+				t.Errorf("preview %+v, want policy shop/eu and group europe", p)
 			}
 			check("when it is committed", path, p.Replicas)
 			s.mustPut("/v1/clusters/us-1", fmt.Sprintf(`{"metadata":{"labels":{"round":"%d-%d"}},"spec":{"region":"us","allocatable":{"cpu":"100"}}}`, round, n))
 			check("later", path, p.Replicas)
 		}
 	}
-	// Another order of the groups moves nobody until they are asked to; another
-	// set of them does.
+	// Reordering the groups moves workloads only if requested; another set of groups always does.
 	american := strings.Replace(europeFirst(""), `"values":["eu"]`, `"values":["us"]`, 1)
 	p := commit(policyPath, american)
 	if len(p.Bindings) != 3 {
-		t.Fatalf("%+v", p)
+		t.Fatalf("preview %+v, want three bindings", p)
 	}
 	for _, b := range p.Bindings {
 		path := urlOf(b.Workload)
 		if !b.Claimed || b.Replicas["us-1"] != 2 {
-			t.Errorf("%+v", b)
+			t.Errorf("binding %+v, want it claimed, with 2 replicas on us-1", b)
 		}
 		check("when the policy is committed", path, b.Replicas)
 		if status := s.statusOf(path); status.PolicyGeneration != 2 {
-			t.Errorf("%s answers generation %d of the policy", path, status.PolicyGeneration)
+			t.Errorf("%s: policy generation %d, want 2", path, status.PolicyGeneration)
 		}
 	}
 	s.mustPut("/v1/clusters/eu-3", `{"spec":{"region":"eu"}}`)
@@ -177,19 +174,18 @@ func TestPreviewsOfBindingsAreKept(t *testing.T) {
 	}
 }
 
-// A fleet that changed so that the decision is another one is told, and nothing
-// is written.
+// If the fleet has changed so that the decision would be different, the write fails and nothing is written.
 func TestOutdatedPreviewsOfBindingsAreRefused(t *testing.T) {
 	s := startEurope(t)
 	s.mustPut(workloadPath, workloadOf("web", 4))
 	policy := s.mustPreview(europeFirst(""))
 	if len(policy.Bindings) != 1 || !maps.Equal(policy.Bindings[0].Replicas, map[string]int64{"eu-1": 2, "eu-2": 2}) {
-		t.Fatalf("%+v", policy)
+		t.Fatalf("preview %+v, want one binding with 2 replicas on each cluster", policy)
 	}
 	s.mustPut("/v1/clusters/eu-3", `{"spec":{"region":"eu","allocatable":{"cpu":"4"}}}`)
 	a := s.do(http.MethodPut, policyPath, europeFirst(""), "Preview-Token", policy.Token)
 	if a.StatusCode != http.StatusPreconditionFailed || !strings.Contains(a.problem(t).Detail, `workload "shop/web" on [eu-1: 2, eu-2: 2]`) {
-		t.Errorf("%d %s", a.StatusCode, a.body)
+		t.Errorf("unexpected answer %d %s", a.StatusCode, a.body)
 	}
 	if a := s.do(http.MethodGet, policyPath, ""); a.StatusCode != http.StatusNotFound {
 		t.Errorf("the policy was written: %d", a.StatusCode)
@@ -199,14 +195,14 @@ func TestOutdatedPreviewsOfBindingsAreRefused(t *testing.T) {
 	s.mustPut("/v1/namespaces/shop/workloads/big", workloadOf("big", 6))
 	a = s.do(http.MethodPut, workloadPath, workloadOf("web", 9), "Preview-Token", workload.Token)
 	if a.StatusCode != http.StatusPreconditionFailed {
-		t.Errorf("%d %s, previewed %v", a.StatusCode, a.body, workload.Replicas)
+		t.Errorf("got %d %s, want 412; previewed %v", a.StatusCode, a.body, workload.Replicas)
 	}
 	if got := decodeAs[api.Workload](t, s.do(http.MethodGet, workloadPath, "")); *got.Spec.Replicas != 4 {
-		t.Errorf("it was written: %+v", got.Spec)
+		t.Errorf("the workload was written: %+v", got.Spec)
 	}
 }
 
-// Lists, watches and simulations know workloads and policies like all kinds.
+// Lists, watches and simulations include workloads and policies like all other kinds.
 func TestWorkloadsAreListedWatchedAndSimulated(t *testing.T) {
 	s := startEurope(t)
 	watch := s.watch("/v1/watch?kinds=workload").started()
@@ -227,6 +223,6 @@ func TestWorkloadsAreListedWatchedAndSimulated(t *testing.T) {
 	a := s.do(http.MethodPost, "/v1/simulations", `{"delete":[{"kind":"cluster","name":"eu-1"},{"kind":"cluster","name":"eu-2"}]}`)
 	result := decodeAs[struct{ Changes []api.Change }](t, a)
 	if len(result.Changes) != 1 || result.Changes[0].Key != shopWeb || !slices.Equal(result.Changes[0].To, []string{"us-1"}) || result.Changes[0].FromReplicas["eu-1"] != 2 || result.Changes[0].ToReplicas["us-1"] != 4 {
-		t.Errorf("%d %s", a.StatusCode, a.body)
+		t.Errorf("unexpected answer %d %s", a.StatusCode, a.body)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// The OpenAPI document says of every field what its tags say.
+// The OpenAPI document describes every field as its tags do.
 func TestFieldDescriptionsMatchTheirTags(t *testing.T) {
 	type property struct {
 		Description          string    `json:"description"`
@@ -46,11 +46,11 @@ func TestFieldDescriptionsMatchTheirTags(t *testing.T) {
 			case !ok:
 				t.Errorf("%s has no property %s", of.Name(), f.Name)
 			case !strings.HasPrefix(got.Description, f.Doc):
-				t.Errorf("%s.%s is described as %q, and the field as %q", of.Name(), f.Name, got.Description, f.Doc)
+				t.Errorf("%s.%s has the description %q, but the field has %q", of.Name(), f.Name, got.Description, f.Doc)
 			case f.DefaultBy != nil && !strings.HasSuffix(got.Description, f.DefaultBy.Sentence()):
 				t.Errorf("%s.%s does not say: %s", of.Name(), f.Name, f.DefaultBy.Sentence())
 			case (f.Default != "") != (got.Default != nil), len(f.Enum) != len(got.Enum):
-				t.Errorf("%s.%s has the default %v and the values %q, and the field %q and %q", of.Name(), f.Name, got.Default, got.Enum, f.Default, f.Enum)
+				t.Errorf("%s.%s has the default %v and the values %q, but the field has %q and %q", of.Name(), f.Name, got.Default, got.Enum, f.Default, f.Enum)
 			case f.Secret && !strings.Contains(got.Description, "Never returned."):
 				t.Errorf("%s.%s does not say how the secret is kept: %s", of.Name(), f.Name, got.Description)
 			}

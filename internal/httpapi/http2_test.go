@@ -20,12 +20,12 @@ func TestHTTP2(t *testing.T) {
 	t.Cleanup(s.client.CloseIdleConnections)
 	a := s.mustPut("/v1/clusters/eu-1", `{"spec":{}}`)
 	if a.ProtoMajor != 2 {
-		t.Errorf("protocol %s", a.Proto)
+		t.Errorf("protocol %s, want HTTP/2", a.Proto)
 	}
 	watch := s.watch("/v1/watch").started()
 	s.mustPut("/v1/clusters/eu-2", `{"spec":{}}`)
 	watch.expect("put eu-2")
 	if a := s.do(http.MethodPut, "/v1/clusters/eu-1", strings.Repeat("x", 2<<20)); a.StatusCode != 413 {
-		t.Errorf("too large: %d", a.StatusCode)
+		t.Errorf("oversized body: got %d, want 413", a.StatusCode)
 	}
 }

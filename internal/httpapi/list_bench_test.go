@@ -15,8 +15,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// BenchmarkListPlacements lists 100,000 placements page by page. The reader throws away
-// what it reads, so that the figures are nearly all the server's.
+// BenchmarkListPlacements lists 100,000 placements page by page. The reader discards the response, so that nearly all
+// of the time is the server's.
 func BenchmarkListPlacements(b *testing.B) {
 	const placements = 100_000
 	s := startEndToEnd(b, store.Options{DataDir: b.TempDir(), NoFsync: true})
@@ -45,7 +45,7 @@ func BenchmarkListPlacements(b *testing.B) {
 	}
 }
 
-// loadPlacements stores placements that are decided, for three clusters each.
+// loadPlacements stores decided placements with three clusters each.
 func loadPlacements(b *testing.B, s *testServer, n int) {
 	b.Helper()
 	now, three := time.Now().UTC(), int64(3)
@@ -93,7 +93,7 @@ func loadPlacements(b *testing.B, s *testServer, n int) {
 	}
 }
 
-// pagesOf are the addresses of the pages of a list, and how many objects it has.
+// pagesOf returns the URLs of the pages of a list, and the number of objects.
 func pagesOf(b *testing.B, s *testServer, path string) (pages []string, objects int) {
 	b.Helper()
 	for next := ""; ; {
@@ -112,7 +112,7 @@ func pagesOf(b *testing.B, s *testServer, path string) (pages []string, objects 
 	}
 }
 
-// readPage reads a page and returns how large it is.
+// readPage reads a page and returns its size.
 func readPage(b *testing.B, s *testServer, path, encoding string) int64 {
 	b.Helper()
 	r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, s.url+path, nil)

@@ -9,8 +9,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
-// TestSeriesShowOnlyReadableObjects: a token of a namespace is not shown the names of
-// what belongs to others.
+// TestSeriesShowOnlyReadableObjects checks that a token limited to a namespace does not see the names of objects in
+// others.
 func TestSeriesShowOnlyReadableObjects(t *testing.T) {
 	blocked := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "blocked"}, []string{"kind", "namespace", "name"})
 	ages := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "age"}, []string{"provider"})
@@ -37,12 +37,12 @@ func TestSeriesShowOnlyReadableObjects(t *testing.T) {
 	failures.WithLabelValues("secret", "r").Set(1)
 	all := string(s.expect(http.StatusOK, http.MethodGet, "/metrics", "").body)
 	if n := strings.Count(all, "secret"); n != 5 {
-		t.Fatalf("an administrator sees %d series of others: %s", n, all)
+		t.Fatalf("an administrator sees %d series with a secret name, want 5: %s", n, all)
 	}
 	s.token = s.addToken(auth.RoleViewer, "shop")
 	shown := string(s.expect(http.StatusOK, http.MethodGet, "/metrics", "").body)
 	if strings.Contains(shown, "secret") || strings.Contains(shown, "vault") {
-		t.Errorf("shop sees %s", shown)
+		t.Errorf("shop sees series of other namespaces: %s", shown)
 	}
 	for _, want := range []string{
 		`blocked{kind="placement",name="web",namespace="shop"}`, `blocked{kind="cluster",name="mine",namespace=""}`, `age{provider="global"}`,

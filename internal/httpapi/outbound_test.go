@@ -9,8 +9,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
-// TestRefusedAddresses: an address that the server is not going to connect to is
-// refused where it is written, with its field, and only to those who may write there.
+// TestRefusedAddresses checks that an address that the server may not connect to is rejected in writes, with its field,
+// and that only users who may write there get this error.
 func TestRefusedAddresses(t *testing.T) {
 	s := startServer(t, authenticated, func(o *Options) {
 		var err error
@@ -28,19 +28,19 @@ func TestRefusedAddresses(t *testing.T) {
 		a := s.do(http.MethodPut, path, body, "Authorization", "Bearer "+editor)
 		if want == "" {
 			if a.StatusCode/100 != 2 {
-				t.Errorf("%s: %s", address, a.body)
+				t.Errorf("%s: rejected with %s", address, a.body)
 			}
 			continue
 		}
 		p := a.problem(t)
 		if a.StatusCode != http.StatusUnprocessableEntity || len(p.Errors) != 1 || p.Errors[0].Field != "spec.prometheus.url" || !strings.Contains(p.Errors[0].Message, want) {
-			t.Errorf("%s: %d %s", address, a.StatusCode, a.body)
+			t.Errorf("%s: unexpected answer %d %s", address, a.StatusCode, a.body)
 		}
 		if want == "never allowed" {
-			continue // is known without the server, to everybody
+			continue // rejected without asking the server, for everyone
 		}
 		if a := s.do(http.MethodPut, path, body, "Authorization", "Bearer "+viewer); a.StatusCode != http.StatusForbidden {
-			t.Errorf("a viewer: %d %s", a.StatusCode, a.body)
+			t.Errorf("viewer: got %d %s, want 403", a.StatusCode, a.body)
 		}
 	}
 }

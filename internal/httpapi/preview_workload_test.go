@@ -17,7 +17,7 @@ import (
 
 const previewedWorkloadBody = `{"kind":"workload","metadata":{"namespace":"shop","name":"web"},"spec":{"api_version":"apps/v1","kind":"Deployment","replicas":5}}`
 
-// binding makes the decisions bind every workload to these clusters.
+// binding makes every decision bind the workload to these clusters.
 func (f *fakeDecisions) binding(clusters ...string) {
 	f.bindingBy(func(workload *api.Workload) api.WorkloadStatus { return boundTo(workload, clusters...) })
 }
@@ -40,19 +40,19 @@ func TestPreviewOfAWorkload(t *testing.T) {
 	if p.Token != p.ID || p.Kind != api.KindWorkload || p.Namespace != "shop" || p.Name != "web" || p.Summary != "as bound" || !p.Satisfied ||
 		p.Policy != "shop/eu" || p.ObservedAffinity != "eu" || p.Evicting["us-1"] != 3 || !maps.Equal(p.Replicas, map[string]int64{"eu-1": 1, "eu-2": 2}) ||
 		!slices.Equal(p.Clusters, []string{"eu-1", "eu-2"}) || len(p.Current) != 0 || len(p.CurrentReplicas) != 0 {
-		t.Errorf("%+v", p)
+		t.Errorf("unexpected preview %+v", p)
 	}
 	a := s.do(http.MethodGet, "/v1/previews/"+p.ID, "")
 	if again := decodeAs[api.Preview](t, a); a.StatusCode != 200 || fmt.Sprint(again) != fmt.Sprint(p) {
 		t.Errorf("GET: %d %s, want %+v", a.StatusCode, a.body, p)
 	}
 	if a := s.do(http.MethodGet, workloadPath, ""); a.StatusCode != http.StatusNotFound {
-		t.Errorf("the preview made the workload: %d", a.StatusCode)
+		t.Errorf("GET of the previewed workload: got %d, want 404", a.StatusCode)
 	}
 	s.run(workloadPath, "us-1")
 	p = s.mustPreview(previewedWorkloadBody)
 	if !slices.Equal(p.Current, []string{"us-1"}) || !maps.Equal(p.CurrentReplicas, map[string]int64{"us-1": 1}) || !maps.Equal(p.Replicas, map[string]int64{"eu-1": 1, "eu-2": 2}) {
-		t.Errorf("of a workload that exists: %+v", p)
+		t.Errorf("preview of an existing workload: got %+v", p)
 	}
 	s.decisions.bindingBy(func(workload *api.Workload) api.WorkloadStatus {
 		status := boundTo(workload)
@@ -60,7 +60,7 @@ func TestPreviewOfAWorkload(t *testing.T) {
 		return status
 	})
 	if p = s.mustPreview(previewedWorkloadBody); p.Satisfied || len(p.Replicas) > 0 {
-		t.Errorf("of a workload without room: %+v", p)
+		t.Errorf("preview without room: got %+v", p)
 	}
 }
 
@@ -80,9 +80,9 @@ func TestPreviewTokenCommitsTheBinding(t *testing.T) {
 		}
 		spec, status, err := s.store.Read(context.Background(), shopWeb)
 		if err != nil || status == nil || spec.ModRevision != status.ModRevision {
-			t.Errorf("exists %t: spec at %v, status at %v (%v): not one transaction", exists, spec, status, err)
+			t.Errorf("exists %t: spec at %v, status at %v (%v), want one transaction", exists, spec, status, err)
 		}
-		// The same again has nothing to promise.
+		// Writing the same object again does not use the preview.
 		s.decisions.binding("us-9")
 		for _, token := range []string{p.Token, "unknown"} {
 			if a := s.do(http.MethodPut, workloadPath, previewedWorkloadBody, "Preview-Token", token); a.StatusCode != 200 || decodeAs[api.Workload](t, a).Metadata.Generation != got.Metadata.Generation {
@@ -106,30 +106,30 @@ func TestPreviewTokenOfAWorkloadIsRefused(t *testing.T) {
 		name       string
 		now        func(*api.WorkloadStatus)
 		path, body string
-		want       string // part of the detail; "" = it is accepted
+		want       string // part of the detail; "" = accepted
 	}{
 		{name: "kept"},
-		{name: "another order", now: func(status *api.WorkloadStatus) { slices.Reverse(status.Clusters) }},
+		{name: "other order", now: func(status *api.WorkloadStatus) { slices.Reverse(status.Clusters) }},
 		{name: "other conditions", now: func(status *api.WorkloadStatus) { status.Conditions = nil }},
 		{name: "other labels", body: labelled},
 		{name: "other labels that another policy selects", body: labelled, now: func(status *api.WorkloadStatus) { status.Policy = "labelled" },
 			want: `it showed [eu-1: 1, eu-2: 2] under policy "shop/eu", and the decision would now be [eu-1: 1, eu-2: 2] under policy "labelled"`},
 		{name: "other replicas", now: func(status *api.WorkloadStatus) { status.Clusters[1].Replicas = 4 },
 			want: `the fleet changed since the preview: plan again: it showed [eu-1: 1, eu-2: 2] under policy "shop/eu", and the decision would now be [eu-1: 1, eu-2: 4] under policy "shop/eu"`},
-		{name: "other machines", now: func(status *api.WorkloadStatus) { status.Clusters[1].Flavor = "m1.large" },
+		{name: "other flavor", now: func(status *api.WorkloadStatus) { status.Clusters[1].Flavor = "m1.large" },
 			want: "would now be [eu-1: 1, eu-2: 2] with flavors [eu-2: m1.large] under"},
-		{name: "another cluster", now: func(status *api.WorkloadStatus) { status.Clusters[1].Name = "eu-3" }, want: "would now be [eu-1: 1, eu-3: 2]"},
-		{name: "no cluster", now: func(status *api.WorkloadStatus) { status.Clusters = nil }, want: "would now be [] under"},
+		{name: "other cluster", now: func(status *api.WorkloadStatus) { status.Clusters[1].Name = "eu-3" }, want: "would now be [eu-1: 1, eu-3: 2]"},
+		{name: "no clusters", now: func(status *api.WorkloadStatus) { status.Clusters = nil }, want: "would now be [] under"},
 		{name: "no policy", now: func(status *api.WorkloadStatus) { status.Policy = "" }, want: "would now be [eu-1: 1, eu-2: 2] under no policy"},
-		{name: "another group", now: func(status *api.WorkloadStatus) { status.ObservedAffinity = "us" }, want: `of affinity group "us"`},
-		{name: "an eviction", now: func(status *api.WorkloadStatus) {
+		{name: "other group", now: func(status *api.WorkloadStatus) { status.ObservedAffinity = "us" }, want: `of affinity group "us"`},
+		{name: "eviction", now: func(status *api.WorkloadStatus) {
 			status.Evictions = []api.Eviction{{Cluster: "us-1", Replicas: 2, PurgeMode: api.PurgeGracefully}}
 		}, want: "would now be [eu-1: 1, eu-2: 2], leaving [us-1: 2], under"},
-		{name: "another spec", body: strings.Replace(previewedWorkloadBody, "5", "6", 1), want: `the preview was made for another spec of workload "shop/web": plan again`},
-		{name: "another name", path: "/v1/namespaces/shop/workloads/web2", body: strings.Replace(previewedWorkloadBody, `"web"`, `"web2"`, 1),
+		{name: "other spec", body: strings.Replace(previewedWorkloadBody, "5", "6", 1), want: `the preview was made for another spec of workload "shop/web": plan again`},
+		{name: "other name", path: "/v1/namespaces/shop/workloads/web2", body: strings.Replace(previewedWorkloadBody, `"web"`, `"web2"`, 1),
 			want: `the preview was made for workload "shop/web", not for workload "shop/web2": plan again`},
-		{name: "another kind", path: webPath, body: `{"spec":{}}`, want: `the preview was made for workload "shop/web", not for placement "shop/web": plan again`},
-		{name: "a policy", path: policyPath, body: policyBody, want: `the preview was made for workload "shop/web", not for propagation_policy "shop/eu": plan again`},
+		{name: "other kind", path: webPath, body: `{"spec":{}}`, want: `the preview was made for workload "shop/web", not for placement "shop/web": plan again`},
+		{name: "policy", path: policyPath, body: policyBody, want: `the preview was made for workload "shop/web", not for propagation_policy "shop/eu": plan again`},
 	} {
 		for _, exists := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, exists: %t", test.name, exists), func(t *testing.T) {
@@ -152,22 +152,22 @@ func TestPreviewTokenOfAWorkloadIsRefused(t *testing.T) {
 				a := s.do(http.MethodPut, path, body, "Preview-Token", p.Token)
 				if test.want == "" {
 					if got := decodeAs[api.Workload](t, a); a.StatusCode >= 300 || !maps.Equal(promise.Replicas(&got.Status), p.Replicas) {
-						t.Errorf("%d %s", a.StatusCode, a.body)
+						t.Errorf("unexpected answer %d %s", a.StatusCode, a.body)
 					}
 					return
 				}
 				if a.StatusCode != http.StatusPreconditionFailed || !strings.Contains(a.problem(t).Detail, test.want) {
-					t.Errorf("%d %s, want 412 %q", a.StatusCode, a.body, test.want)
+					t.Errorf("got %d %s, want 412 with %q", a.StatusCode, a.body, test.want)
 				}
 				if a := s.do(http.MethodGet, workloadPath, ""); !exists && a.StatusCode != http.StatusNotFound || exists && *decodeAs[api.Workload](t, a).Spec.Replicas != 3 {
-					t.Errorf("something was written: %d %s", a.StatusCode, a.body)
+					t.Errorf("the workload was written: %d %s", a.StatusCode, a.body)
 				}
 			})
 		}
 	}
 }
 
-// Only kinds with a decision have previews, and a document names its kind.
+// Only kinds with a decision have previews, and the document must name its kind.
 func TestPreviewRejectsOtherKinds(t *testing.T) {
 	s := startServer(t)
 	for body, want := range map[string]string{
@@ -186,13 +186,13 @@ func TestPreviewRejectsOtherKinds(t *testing.T) {
 			fields = append(fields, e.Field)
 		}
 		if a.StatusCode != 422 || !slices.Contains(fields, want) {
-			t.Errorf("%s: %d %s, want field %s", body, a.StatusCode, a.body, want)
+			t.Errorf("%s: got %d %s, want field %s", body, a.StatusCode, a.body, want)
 		}
 	}
 }
 
-// propagating makes the decisions of a policy bind every workload of its
-// namespace, or of all, by a function; nil leaves one as it is.
+// propagating makes the decisions of a policy bind every workload in its namespace, or in all namespaces, with a
+// function. If it returns nil, the workload stays unchanged.
 func (s *testServer) propagating(bind func(policy *api.PropagationPolicy, workload *api.Workload) (status *api.WorkloadStatus, claimed bool)) {
 	s.decisions.mu.Lock()
 	defer s.decisions.mu.Unlock()
@@ -212,7 +212,7 @@ func (s *testServer) propagating(bind func(policy *api.PropagationPolicy, worklo
 	}
 }
 
-// propagatingTo makes the decisions bind all workloads to these clusters.
+// propagatingTo makes the decisions of a policy bind all workloads to these clusters.
 func (s *testServer) propagatingTo(clusters ...string) {
 	s.propagating(func(policy *api.PropagationPolicy, workload *api.Workload) (*api.WorkloadStatus, bool) {
 		status := boundTo(workload, clusters...)
@@ -252,18 +252,17 @@ func TestPreviewOfAPolicy(t *testing.T) {
 	}
 	p := s.mustPreview(globalBody)
 	if p.Kind != api.KindPropagationPolicy || p.Namespace != "" || p.Name != "all" || p.Satisfied || fmt.Sprint(p.Bindings) != fmt.Sprint(want) ||
-		p.Summary != "3 workloads would follow the policy, 2 of them on other clusters or with other replicas than now; 1 would follow it no longer" {
-		t.Errorf("%+v", p)
+		p.Summary != "3 workloads would follow the policy, 2 of them on other clusters or with other replicas than now; 1 would no longer follow it" {
+		t.Errorf("unexpected preview %+v", p)
 	}
-	// A reader of one namespace learns nothing of the others, neither from a
-	// preview of its own nor from somebody else's.
+	// A user of one namespace learns nothing about others, neither from their own previews nor from those of others.
 	s.token = viewer
 	own := s.mustPreview(globalBody)
 	theirs := decodeAs[api.Preview](t, s.do(http.MethodGet, "/v1/previews/"+p.ID, ""))
 	for _, seen := range []api.Preview{own, theirs} {
 		if fmt.Sprint(seen.Bindings) != fmt.Sprint(want[1:]) || !seen.Satisfied ||
-			seen.Summary != "2 workloads would follow the policy, 1 of them on other clusters or with other replicas than now; 1 would follow it no longer" {
-			t.Errorf("%+v", seen)
+			seen.Summary != "2 workloads would follow the policy, 1 of them on other clusters or with other replicas than now; 1 would no longer follow it" {
+			t.Errorf("unexpected preview %+v", seen)
 		}
 	}
 	s.token = admin
@@ -271,15 +270,14 @@ func TestPreviewOfAPolicy(t *testing.T) {
 		t.Errorf("GET: %+v, want %+v", again, p)
 	}
 	if a := s.do(http.MethodGet, globalPath, ""); a.StatusCode != http.StatusNotFound {
-		t.Errorf("the preview made the policy: %d", a.StatusCode)
+		t.Errorf("GET of the previewed policy: got %d, want 404", a.StatusCode)
 	}
 	if status := s.statusOf("/v1/namespaces/shop/workloads/b"); status.Clusters[0].Name != "us-1" {
 		t.Errorf("the preview moved a workload: %+v", status)
 	}
 }
 
-// The policy and the bindings that were shown are written at once: nobody sees
-// one without the other.
+// The policy and the previewed bindings are written in one transaction: watchers never see one without the other.
 func TestPreviewTokenCommitsThePolicyWithItsBindings(t *testing.T) {
 	s := startServer(t)
 	s.run("/v1/namespaces/shop/workloads/a", "us-1")
@@ -291,7 +289,7 @@ func TestPreviewTokenCommitsThePolicyWithItsBindings(t *testing.T) {
 		if i > 0 {
 			s.mustPut(policyPath, body, "Preview-Token", p.Token)
 		} else if a := s.do(http.MethodPut, policyPath, body, "Preview-Token", p.Token); a.StatusCode != http.StatusCreated {
-			t.Fatalf("%d %s", a.StatusCode, a.body)
+			t.Fatalf("got %d %s, want 201", a.StatusCode, a.body)
 		}
 		policy := decodeAs[api.PropagationPolicy](t, s.do(http.MethodGet, policyPath, ""))
 		spec, _, err := s.store.Read(context.Background(), api.KeyOf(&policy))
@@ -306,13 +304,13 @@ func TestPreviewTokenCommitsThePolicyWithItsBindings(t *testing.T) {
 			}
 			_, record, err := s.store.Read(context.Background(), api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: name})
 			if err != nil || record.ModRevision != spec.ModRevision {
-				t.Errorf("workload %s: status at %+v, policy at %d (%v): not one transaction", name, record, spec.ModRevision, err)
+				t.Errorf("workload %s: status at %+v, policy at %d (%v), want one transaction", name, record, spec.ModRevision, err)
 			}
 		}
 		if status := s.statusOf("/v1/namespaces/other/workloads/a"); status.Clusters[0].Name != "us-1" {
-			t.Errorf("another namespace: %+v", status)
+			t.Errorf("in another namespace: got %+v", status)
 		}
-		// The same again has nothing to promise.
+		// Writing the same object again does not use the preview.
 		s.propagatingTo("eu-1")
 		for _, token := range []string{p.Token, "unknown"} {
 			if a := s.do(http.MethodPut, policyPath, body, "Preview-Token", token); a.StatusCode != 200 {
@@ -329,22 +327,22 @@ func TestPreviewTokenOfAPolicyIsRefused(t *testing.T) {
 		name   string
 		change func()
 		body   string
-		want   string // part of the detail; "" = it is accepted
+		want   string // part of the detail; "" = accepted
 	}{
-		{name: "kept", change: func() {}},
+		{name: "unchanged", change: func() {}},
 		{name: "other replicas", change: func() { s.propagatingTo("eu-1", "eu-2", "eu-3") },
 			want: `the fleet changed since the preview: plan again: it showed workload "shop/a" on [eu-1: 1, eu-2: 2], and the decision would now be workload "shop/a" on [eu-1: 1, eu-2: 2, eu-3: 3]`},
-		{name: "a workload more", change: func() { s.run("/v1/namespaces/shop/workloads/c", "us-1") },
+		{name: "one workload more", change: func() { s.run("/v1/namespaces/shop/workloads/c", "us-1") },
 			want: `it showed workload "shop/c" not under the policy, and the decision would now be workload "shop/c" on [eu-1: 1, eu-2: 2]`},
-		{name: "a workload less", change: func() { s.do(http.MethodDelete, "/v1/namespaces/shop/workloads/b", "") },
+		{name: "one workload less", change: func() { s.do(http.MethodDelete, "/v1/namespaces/shop/workloads/b", "") },
 			want: `it showed workload "shop/b" on [eu-1: 1, eu-2: 2], and the decision would now be workload "shop/b" not under the policy`},
-		{name: "a claim lost", change: func() {
+		{name: "lost claim", change: func() {
 			s.propagating(func(_ *api.PropagationPolicy, workload *api.Workload) (*api.WorkloadStatus, bool) {
 				status := boundTo(workload, "eu-1", "eu-2")
 				return &status, workload.Metadata.Name == "a"
 			})
 		}, want: `the decision would now be workload "shop/b" no longer under the policy, on [eu-1: 1, eu-2: 2]`},
-		{name: "another spec", change: func() {}, body: strings.Replace(policyBody, `"spec":{`, `"spec":{"priority":9,`, 1),
+		{name: "other spec", change: func() {}, body: strings.Replace(policyBody, `"spec":{`, `"spec":{"priority":9,`, 1),
 			want: `the preview was made for another spec of propagation_policy "shop/eu": plan again`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -362,12 +360,12 @@ func TestPreviewTokenOfAPolicyIsRefused(t *testing.T) {
 			a := s.do(http.MethodPut, policyPath, body, "Preview-Token", p.Token)
 			if test.want == "" {
 				if a.StatusCode != http.StatusCreated {
-					t.Errorf("%d %s", a.StatusCode, a.body)
+					t.Errorf("got %d %s, want 201", a.StatusCode, a.body)
 				}
 				return
 			}
 			if a.StatusCode != http.StatusPreconditionFailed || !strings.Contains(a.problem(t).Detail, test.want) {
-				t.Errorf("%d %s, want 412 %q", a.StatusCode, a.body, test.want)
+				t.Errorf("got %d %s, want 412 with %q", a.StatusCode, a.body, test.want)
 			}
 			if a := s.do(http.MethodGet, policyPath, ""); a.StatusCode != http.StatusNotFound {
 				t.Errorf("the policy was written: %d", a.StatusCode)
@@ -379,9 +377,8 @@ func TestPreviewTokenOfAPolicyIsRefused(t *testing.T) {
 	}
 }
 
-// What changes is written with the policy while it fits into one transaction;
-// more workloads are decided when the policy is there. What does not change
-// counts for nothing.
+// Changed bindings are written with the policy as long as they fit into one transaction. Further workloads are decided
+// afterwards. Unchanged bindings do not count.
 func TestBindingsAreWrittenWhileTheyFit(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -405,7 +402,7 @@ func TestBindingsAreWrittenWhileTheyFit(t *testing.T) {
 				}
 				status := boundTo(workload, "eu-1")
 				if test.long {
-					// Not compressible, so that it stays large.
+					// Incompressible, so that it stays large.
 					for i := range 1500 {
 						message := fmt.Sprintf("%x", sha256.Sum256([]byte(fmt.Sprint(workload.Metadata.Name, i))))
 						status.Health = append(status.Health, api.ClusterHealth{Cluster: "eu-1", Status: api.Unhealthy, Message: message})
@@ -416,7 +413,7 @@ func TestBindingsAreWrittenWhileTheyFit(t *testing.T) {
 			p := s.mustPreview(policyBody)
 			a := s.do(http.MethodPut, policyPath, policyBody, "Preview-Token", p.Token)
 			if a.StatusCode != http.StatusCreated {
-				t.Fatalf("%d %.500s", a.StatusCode, a.body)
+				t.Fatalf("got %d %.500s, want 201", a.StatusCode, a.body)
 			}
 			n := 0
 			for entry := range s.fleet.Snapshot().All(api.KindWorkload, "shop") {
@@ -425,7 +422,7 @@ func TestBindingsAreWrittenWhileTheyFit(t *testing.T) {
 				}
 			}
 			if want := map[bool]int{true: test.changed}[test.written]; n != want {
-				t.Errorf("%d bindings were written, want %d", n, want)
+				t.Errorf("%d bindings written, want %d", n, want)
 			}
 		})
 	}
@@ -444,12 +441,11 @@ func TestPreviewTooLargeToKeep(t *testing.T) {
 	})
 	a := s.do(http.MethodPost, "/v1/previews", policyBody)
 	if a.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(a.problem(t).Detail, `the preview of propagation_policy "shop/eu" has `) {
-		t.Errorf("%d %s", a.StatusCode, a.body)
+		t.Errorf("unexpected answer %d %s", a.StatusCode, a.body)
 	}
 }
 
-// A workload that changes between the decision and the commit makes the check
-// start again, whichever part of it changes.
+// If a workload changes between the decision and the commit, in its spec or status, the check is repeated.
 func TestBindingsAreCheckedAgainstWhatTheyReplace(t *testing.T) {
 	for name, change := range map[string]func(s *testServer){
 		"its status": func(s *testServer) { s.run(workloadPath, "us-2") },
@@ -467,7 +463,7 @@ func TestBindingsAreCheckedAgainstWhatTheyReplace(t *testing.T) {
 			})
 			a := s.do(http.MethodPut, policyPath, policyBody, "Preview-Token", p.Token)
 			if a.StatusCode != http.StatusPreconditionFailed {
-				t.Errorf("%d %s", a.StatusCode, a.body)
+				t.Errorf("got %d %s, want 412", a.StatusCode, a.body)
 			}
 			if a := s.do(http.MethodGet, policyPath, ""); a.StatusCode != http.StatusNotFound {
 				t.Errorf("the policy was written: %d", a.StatusCode)
@@ -476,8 +472,7 @@ func TestBindingsAreCheckedAgainstWhatTheyReplace(t *testing.T) {
 	}
 }
 
-// A workload that changes while the bindings are made makes them start again:
-// what was found out about it in between must not be lost.
+// If a workload changes while its bindings are decided, they are decided again, so that no concurrent update is lost.
 func TestBindingsAreMadeFromWhatTheyReplace(t *testing.T) {
 	s := startServer(t)
 	s.run(workloadPath, "us-1")
@@ -486,7 +481,7 @@ func TestBindingsAreMadeFromWhatTheyReplace(t *testing.T) {
 	s.decisions.propagate = func(*api.PropagationPolicy) map[api.Key]api.PreviewedWorkload {
 		asked++
 		workload := *s.fleet.Snapshot().Get(shopWeb).Object.(*api.Workload)
-		if asked == 2 { // by the PUT
+		if asked == 2 { // called by the PUT
 			reported := workload
 			reported.Status.Health = []api.ClusterHealth{{Cluster: "us-1", Status: api.Unhealthy}}
 			s.writeStatus(&reported)
@@ -499,6 +494,6 @@ func TestBindingsAreMadeFromWhatTheyReplace(t *testing.T) {
 	p := s.mustPreview(policyBody)
 	a := s.do(http.MethodPut, policyPath, policyBody, "Preview-Token", p.Token)
 	if status := s.statusOf(workloadPath); a.StatusCode != http.StatusCreated || status.Clusters[0].Name != "eu-1" || status.HealthOn("us-1") == nil || asked != 3 {
-		t.Errorf("%d %s, asked %d times: %+v", a.StatusCode, a.body, asked, status)
+		t.Errorf("got %d %s, %d calls: %+v", a.StatusCode, a.body, asked, status)
 	}
 }

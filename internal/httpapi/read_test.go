@@ -17,13 +17,13 @@ func TestNotModified(t *testing.T) {
 	for header, want := range map[string]int{tag: 304, "W/" + tag: 304, "*": 304, `"1", ` + tag: 304, `"1"`: 200, "": 200, "nonsense": 400} {
 		a := s.do(http.MethodGet, path, "", "If-None-Match", header)
 		if a.StatusCode != want {
-			t.Errorf("If-None-Match: %s gives %d, want %d", header, a.StatusCode, want)
+			t.Errorf("If-None-Match: %s: got %d, want %d", header, a.StatusCode, want)
 		}
 		if want == 304 && (len(a.body) > 0 || a.Header.Get("ETag") != tag) {
 			t.Errorf("304 with body %q and ETag %s", a.body, a.Header.Get("ETag"))
 		}
 	}
-	// A cluster's status is completed from what changes without it.
+	// The status of a cluster includes values that change without a write.
 	tag = s.mustPut("/v1/clusters/eu-1", `{"spec":{}}`).Header.Get("ETag")
 	if a := s.do(http.MethodGet, "/v1/clusters/eu-1", "", "If-None-Match", tag); a.StatusCode != 200 || decodeAs[api.Cluster](t, a).Status.State != api.StateOnline {
 		t.Errorf("cluster: %d %s", a.StatusCode, a.body)
@@ -37,24 +37,24 @@ func TestBlockingGet(t *testing.T) {
 
 	t.Run("older version answers at once", func(t *testing.T) {
 		if a := s.do(http.MethodGet, path+"?wait=30s&resource_version=1", ""); a.StatusCode != 200 {
-			t.Errorf("%d", a.StatusCode)
+			t.Errorf("got %d, want 200", a.StatusCode)
 		}
 	})
-	t.Run("nothing new until the wait is over", func(t *testing.T) {
+	t.Run("no change during the wait", func(t *testing.T) {
 		started := time.Now()
 		a := s.do(http.MethodGet, path+"?wait=80ms&resource_version="+version, "")
 		if a.StatusCode != 200 || decodeAs[api.Placement](t, a).Metadata.ResourceVersion != version || time.Since(started) < 80*time.Millisecond {
-			t.Errorf("%d %s after %s", a.StatusCode, a.body, time.Since(started))
+			t.Errorf("got %d %s after %s", a.StatusCode, a.body, time.Since(started))
 		}
 	})
 	t.Run("without wait", func(t *testing.T) {
 		if a := s.do(http.MethodGet, path+"?resource_version="+version, ""); a.StatusCode != 200 {
-			t.Errorf("%d", a.StatusCode)
+			t.Errorf("got %d, want 200", a.StatusCode)
 		}
 	})
 	t.Run("bad version", func(t *testing.T) {
 		if a := s.do(http.MethodGet, path+"?wait=1s&resource_version=x", ""); a.StatusCode != 422 || a.problem(t).Errors[0].Field != "resource_version" {
-			t.Errorf("%d %s", a.StatusCode, a.body)
+			t.Errorf("unexpected answer %d %s", a.StatusCode, a.body)
 		}
 	})
 	waitFor := func(t *testing.T, path string) <-chan answer {
@@ -69,7 +69,7 @@ func TestBlockingGet(t *testing.T) {
 		}()
 		select {
 		case a := <-answers:
-			t.Fatalf("did not wait: %d %s", a.StatusCode, a.body)
+			t.Fatalf("answered without waiting: %d %s", a.StatusCode, a.body)
 		case <-time.After(50 * time.Millisecond):
 		}
 		return answers
@@ -78,7 +78,7 @@ func TestBlockingGet(t *testing.T) {
 		answers := waitFor(t, path+"?wait=30s&resource_version="+version)
 		s.mustPut(path, `{"spec":{"number_of_clusters":1}}`)
 		if a := <-answers; a.StatusCode != 200 || decodeAs[api.Placement](t, a).Metadata.Generation != 2 {
-			t.Errorf("%d %s", a.StatusCode, a.body)
+			t.Errorf("unexpected answer %d %s", a.StatusCode, a.body)
 		}
 	})
 	t.Run("deleted while waiting", func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestBlockingGet(t *testing.T) {
 		answers := waitFor(t, path+"?wait=30s&resource_version="+version)
 		s.do(http.MethodDelete, path, "")
 		if a := <-answers; a.StatusCode != 404 {
-			t.Errorf("%d %s", a.StatusCode, a.body)
+			t.Errorf("got %d %s, want 404", a.StatusCode, a.body)
 		}
 	})
 }
@@ -96,7 +96,7 @@ func TestExplanation(t *testing.T) {
 	s.mustPut("/v1/namespaces/shop/placements/web", `{"spec":{}}`)
 	a := s.do(http.MethodGet, "/v1/namespaces/shop/placements/web/explanation", "")
 	if got := decodeAs[api.Explanation](t, a); a.StatusCode != 200 || got.Name != "web" || got.Namespace != "shop" {
-		t.Errorf("%d %s", a.StatusCode, a.body)
+		t.Errorf("unexpected answer %d %s", a.StatusCode, a.body)
 	}
 	if a := s.do(http.MethodGet, "/v1/namespaces/shop/placements/api/explanation", ""); a.StatusCode != 404 {
 		t.Errorf("unknown placement: %d", a.StatusCode)
@@ -107,16 +107,16 @@ func TestSimulation(t *testing.T) {
 	s := startServer(t)
 	a := s.do(http.MethodPost, "/v1/simulations", `{"base":"empty","objects":[{"kind":"placement","metadata":{"name":"web"},"spec":{},"status":{"clusters":["a"]}}]}`)
 	if a.StatusCode != 200 || !strings.Contains(string(a.body), `"web"`) {
-		t.Errorf("%d %s", a.StatusCode, a.body)
+		t.Errorf("unexpected answer %d %s", a.StatusCode, a.body)
 	}
 	for body, want := range map[string]int{
 		`{"objects":[{"kind":"nothing"}]}`: 422, `{"objcts":[]}`: 422, `{`: 400, `null`: 422, ``: 400, `{"objects":[1]}`: 422, `{"now":"yesterday"}`: 422,
 	} {
 		if a := s.do(http.MethodPost, "/v1/simulations", body); a.StatusCode != want {
-			t.Errorf("%s: %d %s, want %d", body, a.StatusCode, a.body, want)
+			t.Errorf("%s: got %d %s, want %d", body, a.StatusCode, a.body, want)
 		}
 	}
-	// Only so many at once.
+	// The number of concurrent requests is limited.
 	begun, release := make(chan struct{}), make(chan struct{})
 	s.decisions.simulate = func(context.Context, api.Simulation) (*api.SimulationResult, error) {
 		begun <- struct{}{}
@@ -139,12 +139,12 @@ func TestSimulation(t *testing.T) {
 		<-begun
 	}
 	if a := s.do(http.MethodPost, "/v1/simulations", "{}"); a.StatusCode != 429 || a.Header.Get("Retry-After") == "" {
-		t.Errorf("one too many: %d", a.StatusCode)
+		t.Errorf("one simulation too many: got %d, want 429", a.StatusCode)
 	}
 	close(release)
 	for range simulationSlots {
 		if status := <-statuses; status != 200 {
-			t.Errorf("one of the few: %d", status)
+			t.Errorf("simulation within the limit: got %d, want 200", status)
 		}
 	}
 }

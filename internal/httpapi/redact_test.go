@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A secret in a wrong place of a request stands neither in the answer nor in the log.
+// A secret in the wrong field of a request appears neither in the response nor in the log.
 func TestMisplacedSecretIsNotRepeated(t *testing.T) {
 	const marker = "s3cr3tmarker"
 	s := startServer(t)
@@ -30,6 +30,6 @@ func TestMisplacedSecretIsNotRepeated(t *testing.T) {
 		}
 	}
 	if logs := s.logs.String(); strings.Contains(logs, marker) {
-		t.Errorf("the log has it: %s", logs[max(strings.Index(logs, marker)-200, 0):])
+		t.Errorf("the log contains it: %s", logs[max(strings.Index(logs, marker)-200, 0):])
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// messageOf is the message of a condition in an answer, "" where it is not there.
+// messageOf returns the message of a condition in a response, or "" if it is missing.
 func messageOf(t *testing.T, a answer, conditionType string) string {
 	t.Helper()
 	var object struct {
@@ -27,8 +27,8 @@ func messageOf(t *testing.T, a answer, conditionType string) string {
 	return ""
 }
 
-// TestDanglingReferencesAreConditions, from the answer to the write on, and no longer
-// once what is named is there.
+// TestDanglingReferencesAreConditions checks that a missing object is reported from the response to the write on, until
+// it exists.
 func TestDanglingReferencesAreConditions(t *testing.T) {
 	s := startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
 	for _, c := range []struct {
@@ -62,22 +62,22 @@ func TestDanglingReferencesAreConditions(t *testing.T) {
 		},
 	} {
 		if got := messageOf(t, s.mustPut(c.path, c.body), c.conditionType); got != c.want {
-			t.Errorf("%s: the answer to the write has %q, want %q", c.path, got, c.want)
+			t.Errorf("%s: the answer to the write has the message %q, want %q", c.path, got, c.want)
 		}
 		if got := messageOf(t, s.do(http.MethodGet, c.path, ""), c.conditionType); got != c.want {
-			t.Errorf("%s: reading has %q", c.path, got)
+			t.Errorf("%s: the read has the message %q", c.path, got)
 		}
 		if c.createPath != "" {
 			s.mustPut(c.createPath, c.create)
 			if got := messageOf(t, s.do(http.MethodGet, c.path, ""), c.conditionType); got != "" {
-				t.Errorf("%s: with %s there is still %q", c.path, c.createPath, got)
+				t.Errorf("%s: after %s, the message is still %q", c.path, c.createPath, got)
 			}
 		}
 	}
 }
 
-// TestDanglingReferencesHideOtherNamespaces: what belongs to another namespace is as if
-// it were not there, and what is wrong with its metrics is said to nobody else.
+// TestDanglingReferencesHideOtherNamespaces checks that an object in another namespace is reported as missing, and that
+// errors of its metrics are not shown outside it.
 func TestDanglingReferencesHideOtherNamespaces(t *testing.T) {
 	s := startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
 	closed := "http://127.0.0.1:9/stock-secret-path"
@@ -100,20 +100,20 @@ func TestDanglingReferencesHideOtherNamespaces(t *testing.T) {
 		return strings.ReplaceAll(messageOf(t, s.do(http.MethodGet, policy, ""), api.ConditionReferencesResolved), name, "NAME")
 	}
 	if theirs, nobodys := of("theirs"), of("nobodys"); theirs == "" || theirs != nobodys {
-		t.Errorf("a cluster of another namespace gives %q, one that is not there %q", theirs, nobodys)
+		t.Errorf("the message is %q for a cluster of another namespace, but %q for a missing one", theirs, nobodys)
 	}
 	if got := messageOf(t, s.do(http.MethodGet, "/v1/cluster-sets/set", ""), api.ConditionReferencesResolved); strings.Count(got, "which does not exist, or belongs") != 2 {
-		t.Errorf("the set says %q", got)
+		t.Errorf("message of the set %q", got)
 	}
 	for _, path := range []string{"/v1/clusters/shared", "/v1/namespaces/shop/placements/web", "/v1/namespaces/shop/placements/web/explanation"} {
 		a := s.do(http.MethodGet, path, "")
 		if a.StatusCode != http.StatusOK || strings.Contains(string(a.body), "refused") || strings.Contains(string(a.body), "secret-path") {
-			t.Errorf("%s: %d %s", path, a.StatusCode, a.body)
+			t.Errorf("%s: unexpected answer %d %s", path, a.StatusCode, a.body)
 		}
 	}
 }
 
-// TestSentencesSayWhyAMetricFails: a placement that finds no cluster says why.
+// TestSentencesSayWhyAMetricFails checks that a placement without a cluster says why.
 func TestSentencesSayWhyAMetricFails(t *testing.T) {
 	s := startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
 	s.mustPut("/v1/metrics-providers/p", `{"spec":{"type":"prometheus","prometheus":{"url":"http://127.0.0.1:9"}}}`)

@@ -24,36 +24,36 @@ func TestScoresBelongToTheClusterOfThePath(t *testing.T) {
 		status           int
 		field, detail    string
 	}{
-		{"the document says nothing of the cluster", path, scores, 201, "", ""},
-		{"it says the same", path, `{"metadata":{"name":"load","cluster":"c1"},"spec":{"scores":{"cpu":50}}}`, 200, "", ""},
-		{"it says it as Open Cluster Management does", path, `{"metadata":{"namespace":"c1"},"spec":{"scores":{"cpu":50}}}`, 200, "", ""},
-		{"it says another cluster", path, `{"metadata":{"cluster":"c2"},"spec":{"scores":{"cpu":50}}}`, 422, "metadata.cluster", ""},
-		{"it says another namespace", path, `{"metadata":{"namespace":"c2"},"spec":{"scores":{"cpu":50}}}`, 422, "metadata.cluster", ""},
-		{"it says both", path, `{"metadata":{"cluster":"c1","namespace":"shop"},"spec":{"scores":{"cpu":50}}}`, 422, "metadata.namespace", ""},
-		{"it says another name", path, `{"metadata":{"name":"other"},"spec":{"scores":{"cpu":50}}}`, 422, "metadata.name", ""},
+		{"no cluster in the body", path, scores, 201, "", ""},
+		{"same cluster in the body", path, `{"metadata":{"name":"load","cluster":"c1"},"spec":{"scores":{"cpu":50}}}`, 200, "", ""},
+		{"cluster as the namespace, as in Open Cluster Management", path, `{"metadata":{"namespace":"c1"},"spec":{"scores":{"cpu":50}}}`, 200, "", ""},
+		{"other cluster in the body", path, `{"metadata":{"cluster":"c2"},"spec":{"scores":{"cpu":50}}}`, 422, "metadata.cluster", ""},
+		{"other namespace in the body", path, `{"metadata":{"namespace":"c2"},"spec":{"scores":{"cpu":50}}}`, 422, "metadata.cluster", ""},
+		{"cluster and namespace in the body", path, `{"metadata":{"cluster":"c1","namespace":"shop"},"spec":{"scores":{"cpu":50}}}`, 422, "metadata.namespace", ""},
+		{"other name in the body", path, `{"metadata":{"name":"other"},"spec":{"scores":{"cpu":50}}}`, 422, "metadata.name", ""},
 		{"unknown cluster", "/v1/clusters/c9/placement-scores/load", scores, 404, "", `cluster "c9" does not exist: create it before its placement-scores`},
 		{"no scores", path, `{"spec":{}}`, 422, "spec.scores", ""},
 		{"unknown field", path, `{"spec":{"scores":{},"score":1}}`, 422, "spec.score", ""},
 		{"too high", path, `{"spec":{"scores":{"cpu":101}}}`, 422, `spec.scores["cpu"]`, ""},
 		{"too low", path, `{"spec":{"scores":{"cpu":-101}}}`, 422, `spec.scores["cpu"]`, ""},
-		{"beyond every integer", path, `{"spec":{"scores":{"cpu":9223372036854775808}}}`, 422, "", ""},
-		{"a fraction", path, `{"spec":{"scores":{"cpu":1.5}}}`, 422, "", ""},
-		{"bad name of a score", path, `{"spec":{"scores":{"a b":1}}}`, 422, `spec.scores["a b"]`, ""},
-		{"bad moment", path, `{"spec":{"scores":{},"valid_until":"soon"}}`, 422, "spec.valid_until", ""},
-		{"bad name in the path", "/v1/clusters/c1/placement-scores/A_B", scores, 422, "metadata.name", ""},
-		{"bad cluster in the path", "/v1/clusters/A_B/placement-scores/load", scores, 422, "metadata.cluster", ""},
-		{"a cluster that is a path", "/v1/clusters/..%2f..%2fx/placement-scores/load", scores, 422, "metadata.cluster", ""},
-		{"a preview token", path + "?preview_token=x", scores, 422, "preview_token", ""},
+		{"larger than any integer", path, `{"spec":{"scores":{"cpu":9223372036854775808}}}`, 422, "", ""},
+		{"fraction", path, `{"spec":{"scores":{"cpu":1.5}}}`, 422, "", ""},
+		{"invalid name of a score", path, `{"spec":{"scores":{"a b":1}}}`, 422, `spec.scores["a b"]`, ""},
+		{"invalid time", path, `{"spec":{"scores":{},"valid_until":"soon"}}`, 422, "spec.valid_until", ""},
+		{"invalid name in the path", "/v1/clusters/c1/placement-scores/A_B", scores, 422, "metadata.name", ""},
+		{"invalid cluster in the path", "/v1/clusters/A_B/placement-scores/load", scores, 422, "metadata.cluster", ""},
+		{"path traversal in the cluster", "/v1/clusters/..%2f..%2fx/placement-scores/load", scores, 422, "metadata.cluster", ""},
+		{"preview token", path + "?preview_token=x", scores, 422, "preview_token", ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			a := s.do(http.MethodPut, test.path, test.body)
 			if a.StatusCode != test.status {
-				t.Fatalf("%d %s, want %d", a.StatusCode, a.body, test.status)
+				t.Fatalf("got %d %s, want %d", a.StatusCode, a.body, test.status)
 			}
 			if a.StatusCode < 300 {
 				if got := decodeAs[api.PlacementScore](t, a); got.Metadata.Cluster != "c1" || got.Metadata.Namespace != "" || got.Metadata.Name != "load" || got.Spec.Scores["cpu"] != 50 {
-					t.Errorf("%s", a.body)
+					t.Errorf("unexpected score %s", a.body)
 				}
 				return
 			}
@@ -63,7 +63,7 @@ func TestScoresBelongToTheClusterOfThePath(t *testing.T) {
 				found = found || e.Field == test.field
 			}
 			if !found || !strings.Contains(p.Detail, test.detail) {
-				t.Errorf("%s, want field %q and detail %q", a.body, test.field, test.detail)
+				t.Errorf("got %s, want field %q and detail %q", a.body, test.field, test.detail)
 			}
 		})
 	}
@@ -73,7 +73,7 @@ func TestScoresBelongToTheClusterOfThePath(t *testing.T) {
 		}
 	}
 	if a := s.do(http.MethodPut, "/v1/clusters/c2", `{"metadata":{"cluster":"c1"},"spec":{}}`); a.StatusCode != 422 {
-		t.Errorf("a cluster that belongs to a cluster: %d %s", a.StatusCode, a.body)
+		t.Errorf("cluster in the metadata of a cluster: got %d %s, want 422", a.StatusCode, a.body)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestScoresAreShownWithTheStatusOfTheMoment(t *testing.T) {
 	reason := func(object map[string]any) string {
 		conditions, _ := object["conditions"].([]any)
 		if len(conditions) != 1 {
-			t.Fatalf("status %v", object)
+			t.Fatalf("status of %v, want one condition", object)
 		}
 		return conditions[0].(map[string]any)["reason"].(string)
 	}
@@ -97,10 +97,10 @@ func TestScoresAreShownWithTheStatusOfTheMoment(t *testing.T) {
 		if got := reason(decodeAs[anyObject](t, a).Status); got != want {
 			t.Errorf("PUT shows %s, want %s", got, want)
 		}
-		// The status moves without a new version, so nothing is "not modified".
+		// The status changes without a new version, so that the response is never "not modified".
 		a = s.do(http.MethodGet, path, "", "If-None-Match", etag)
 		if a.StatusCode != 200 || reason(decodeAs[anyObject](t, a).Status) != want {
-			t.Errorf("GET shows %d %s, want %s", a.StatusCode, a.body, want)
+			t.Errorf("GET: got %d %s, want %s", a.StatusCode, a.body, want)
 		}
 		etag = a.Header.Get("ETag")
 		for _, list := range []string{"/v1/placement-scores", "/v1/placement-scores?limit=1", "/v1/clusters/c1/placement-scores"} {
@@ -139,7 +139,7 @@ func TestListsOfScores(t *testing.T) {
 		for next := ""; ; {
 			a := s.do(http.MethodGet, test.path+"continue="+next, "")
 			if a.StatusCode != http.StatusOK {
-				t.Fatalf("%s: %d %s", test.path, a.StatusCode, a.body)
+				t.Fatalf("%s: got %d %s, want 200", test.path, a.StatusCode, a.body)
 			}
 			page := decodeAs[api.List[*api.PlacementScore]](t, a)
 			for i := range page.Items {
@@ -171,7 +171,7 @@ func TestPermissionsOnScores(t *testing.T) {
 	of := func(cluster string) string { return "/v1/clusters/" + cluster + "/placement-scores" }
 	for _, test := range []struct {
 		method, path string
-		want         []int // in the order of everybody
+		want         []int // statuses in the order of the tokens
 	}{
 		{"GET", of("shared") + "/load", []int{200, 200, 200, 200, 200, 200, no, unknown}},
 		{"GET", of("shops") + "/load", []int{200, 200, 200, 200, 200, 200, 200, unknown}},
@@ -188,7 +188,7 @@ func TestPermissionsOnScores(t *testing.T) {
 		{"DELETE", of("shops") + "/none", []int{404, 404, no, 404, 404, no, 404, unknown}},
 		{"DELETE", of("others") + "/none", []int{404, 404, no, 404, no, no, no, unknown}},
 		{"DELETE", of("nothing") + "/none", []int{404, 404, no, 404, 404, no, 404, unknown}},
-		// What agents still must not do.
+		// What agents still may not do.
 		{"GET", "/v1/cluster-sets", []int{200, 200, 200, no, 200, 200, no, unknown}},
 		{"PUT", "/v1/cluster-sets/eu", []int{422, 422, 422, 422, 422, 422, 422, unknown}},
 		{"POST", "/v1/previews", []int{201, 201, 201, no, 201, 201, no, unknown}},
@@ -204,7 +204,7 @@ func TestPermissionsOnScores(t *testing.T) {
 				body = `{"metadata":{"namespace":"shop","name":"web"},"spec":{}}`
 			}
 			if a := s.do(test.method, test.path, body); a.StatusCode != test.want[i] {
-				t.Errorf("%s: %s %s gives %d %s, want %d", who, test.method, test.path, a.StatusCode, a.body, test.want[i])
+				t.Errorf("%s: %s %s: got %d %s, want %d", who, test.method, test.path, a.StatusCode, a.body, test.want[i])
 			}
 		}
 	}
@@ -224,7 +224,7 @@ func TestPermissionsOnScores(t *testing.T) {
 		}
 	}
 
-	// A reader of one namespace hears of its clusters' scores only, up to the end.
+	// A reader of one namespace only gets the scores of its clusters, including their deletion.
 	s.token = tokens["shop viewer"]
 	watch := s.watch("/v1/watch?kinds=placement_score").started()
 	s.token = tokens["admin"]
@@ -239,8 +239,7 @@ func TestPermissionsOnScores(t *testing.T) {
 	}
 }
 
-// A reader that lags behind hears what happened to the scores of a cluster that
-// is gone by now.
+// A watch that lags behind receives the changes to the scores of a cluster that has since been deleted.
 func TestLateWatchShowsScoresOfADeletedCluster(t *testing.T) {
 	s := startServer(t, authenticated)
 	admin, viewer := s.addToken(auth.RoleAdmin), s.addToken(auth.RoleViewer, "shop")
@@ -262,19 +261,19 @@ func TestScoresGoWithTheirCluster(t *testing.T) {
 		}
 	}
 	if a := s.do(http.MethodDelete, "/v1/clusters/c1", ""); a.StatusCode != http.StatusNoContent {
-		t.Fatalf("%d %s", a.StatusCode, a.body)
+		t.Fatalf("got %d %s, want 204", a.StatusCode, a.body)
 	}
 	if left := decodeAs[objectList](t, s.do(http.MethodGet, "/v1/placement-scores", "")).Items; len(left) != 5 {
-		t.Errorf("%d scores are left, want those of the other cluster", len(left))
+		t.Errorf("%d scores are left, want those of the other cluster, 5", len(left))
 	}
 	s.mustPut("/v1/clusters/c1", `{"spec":{}}`)
 	if left := decodeAs[objectList](t, s.do(http.MethodGet, "/v1/clusters/c1/placement-scores", "")).Items; len(left) != 0 {
-		t.Errorf("the new cluster has the scores of the old one: %+v", left)
+		t.Errorf("the new cluster has the scores of the deleted one: %+v", left)
 	}
 }
 
-// An agent that writes while its cluster goes either comes first, and its score
-// goes along, or is told that there is no cluster.
+// If an agent writes a score while its cluster is deleted, either the score is written first and deleted with the
+// cluster, or the write fails because there is no such cluster.
 func TestScoresAreDeletedWithTheirCluster(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
@@ -288,14 +287,14 @@ func TestScoresAreDeletedWithTheirCluster(t *testing.T) {
 					a, err := s.try(context.Background(), http.MethodPut, fmt.Sprintf("%s/placement-scores/s%d", cluster, agent),
 						fmt.Sprintf(`{"spec":{"scores":{"cpu":%d}}}`, i))
 					if err != nil || a.StatusCode >= 300 && a.StatusCode != http.StatusNotFound {
-						t.Errorf("%v %d %s", err, a.StatusCode, a.body)
+						t.Errorf("error %v, answer %d %s", err, a.StatusCode, a.body)
 					}
 				}
 			})
 		}
 		running.Go(func() {
 			if a, err := s.try(context.Background(), http.MethodDelete, cluster, ""); err != nil || a.StatusCode != http.StatusNoContent {
-				t.Errorf("%v %d %s", err, a.StatusCode, a.body)
+				t.Errorf("error %v, answer %d %s", err, a.StatusCode, a.body)
 			}
 		})
 		running.Wait()
@@ -308,12 +307,11 @@ func TestScoresAreDeletedWithTheirCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	for entry := range s.fleet.Snapshot().All(api.KindPlacementScore, "") {
-		t.Errorf("%s is left", api.KeyOf(entry.Object))
+		t.Errorf("%s still exists", api.KeyOf(entry.Object))
 	}
 }
 
-// The cluster that a write was admitted for may be another one by the time it is
-// written; the permission is then asked of the new one.
+// If the cluster is replaced between the check and the write of a score, access is checked again for the new cluster.
 func TestTheScoreIsWrittenForTheClusterThatWasChecked(t *testing.T) {
 	s := startServer(t, authenticated)
 	admin, agent := s.addToken(auth.RoleAdmin), s.addToken(auth.RoleAgent, "shop")
@@ -321,8 +319,7 @@ func TestTheScoreIsWrittenForTheClusterThatWasChecked(t *testing.T) {
 	s.mustPut("/v1/clusters/c1", `{"spec":{"namespace":"shop"}}`)
 	s.token = agent
 	s.mustPut("/v1/clusters/c1/placement-scores/load", scores)
-	// Written past the server, so that its fleet may still show the cluster as it
-	// was when the agent comes.
+	// Write directly to the store, so that the server's fleet may still show the old cluster when the agent writes.
 	object := s.fleet.Snapshot().Get(auth.ClusterKey("c1")).Object.Copy().(*api.Cluster)
 	object.Spec.Namespace = "other"
 	value, err := s.codec.EncodeSpec(object)
@@ -334,11 +331,11 @@ func TestTheScoreIsWrittenForTheClusterThatWasChecked(t *testing.T) {
 		s.commitPast(auth.ClusterKey("c1"), value)
 	})
 	if a := s.do(http.MethodPut, key.URLPath(), `{"spec":{"scores":{"cpu":-1}}}`); a.StatusCode != http.StatusForbidden {
-		t.Errorf("%d %s, want 403", a.StatusCode, a.body)
+		t.Errorf("got %d %s, want 403", a.StatusCode, a.body)
 	}
 	s.token = admin
 	if got := decodeAs[api.PlacementScore](t, s.do(http.MethodGet, key.URLPath(), "")); got.Spec.Scores["cpu"] != 50 {
-		t.Errorf("it was written: %+v", got.Spec)
+		t.Errorf("the score was written: %+v", got.Spec)
 	}
 }
 
@@ -355,12 +352,12 @@ func TestScoreWritesWaitForTheirDecisions(t *testing.T) {
 		waits      bool
 	}{
 		{"created", until(1, 5), 0, true},
-		{"put off", until(1, 6), 0, false},
-		{"another score", until(2, 6), 0, true},
-		{"put off after it had expired", until(2, 20), 10 * time.Minute, true},
+		{"postponed", until(1, 6), 0, false},
+		{"other score", until(2, 6), 0, true},
+		{"postponed after its expiry", until(2, 20), 10 * time.Minute, true},
 		{"ended", until(2, 1), 0, true},
-		{"never expires again", `{"spec":{"scores":{"cpu":2}}}`, 0, true},
-		{"expires some day", until(2, 50), 0, false},
+		{"without expiry", `{"spec":{"scores":{"cpu":2}}}`, 0, true},
+		{"with an expiry again", until(2, 50), 0, false},
 	} {
 		now.advance(test.advance)
 		s.decisions.mu.Lock()
@@ -369,7 +366,7 @@ func TestScoreWritesWaitForTheirDecisions(t *testing.T) {
 		s.mustPut("/v1/clusters/c1/placement-scores/load", test.body)
 		s.decisions.mu.Lock()
 		if waits := len(s.decisions.settled) > 0; waits != test.waits {
-			t.Errorf("%s: waits %t, want %t", test.name, waits, test.waits)
+			t.Errorf("%s: waits = %t, want %t", test.name, waits, test.waits)
 		}
 		s.decisions.mu.Unlock()
 	}

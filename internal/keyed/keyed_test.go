@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// log is what work says of itself.
+// log records what work does.
 type log struct {
 	mu    sync.Mutex
 	lines []string
@@ -32,7 +32,7 @@ func (l *log) say(format string, args ...any) {
 	l.lines = append(l.lines, fmt.Sprintf(format, args...))
 }
 
-// until is work that goes on until it is stopped, and takes a second to end.
+// until returns work that runs until it is stopped, and then takes a second to end.
 func (l *log) until(name string) Work {
 	return func(ctx context.Context) error {
 		l.say("%s begins", name)
@@ -65,8 +65,8 @@ func run(g *Group[string]) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// What replaces work begins when that has ended, also where it was stopped before, and
-// of several that replace each other only the last begins.
+// Replacing work starts when the previous work has ended, even if that was stopped first. If work is replaced several
+// times, only the last replacement starts.
 func TestReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, l := newGroup(), &log{}
@@ -89,18 +89,18 @@ func TestReplaced(t *testing.T) {
 		l.expect(t, "second ends", "third begins")
 		stop()
 		l.expect(t, "third ends")
-		stop = run(g) // what was not stopped goes on
+		stop = run(g) // work that was not stopped continues
 		l.expect(t, "third begins")
 		g.Stop("a")
 		stop()
 		l.expect(t, "third ends")
 		if len(g.tasks) != 0 {
-			t.Errorf("left are %v", g.tasks)
+			t.Errorf("tasks left: %v", g.tasks)
 		}
 	})
 }
 
-// A panic is confined to its key, reported, and the work is begun again.
+// A panic is contained in its key and reported, and the work is restarted.
 func TestPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		recorder := fault.New(nil)
@@ -116,15 +116,15 @@ func TestPanic(t *testing.T) {
 		g.Start("good", l.until("good"))
 		l.expect(t, "good begins")
 		if len(recorder.Faulted("bad")) != 1 || len(recorder.Faulted("good")) != 0 {
-			t.Errorf("faults of bad are %q, of good %q", recorder.Faulted("bad"), recorder.Faulted("good"))
+			t.Errorf("faults of bad %q, of good %q", recorder.Faulted("bad"), recorder.Faulted("good"))
 		}
 		faketime.Sleep(time.Minute)
 		l.expect(t, "third time begins")
 	})
 }
 
-// Whatever is started and stopped in whatever order, never two at a time work for a
-// key, the last that was started does unless it was stopped, and nothing is left.
+// In any sequence of starts and stops, at most one piece of work runs for a key, the last one that was started runs
+// unless it was stopped, and nothing is left running.
 func TestOneAtATime(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		steps := rapid.SliceOfN(rapid.IntRange(0, 5), 1, 40).Draw(rt, "steps")
@@ -143,7 +143,7 @@ func TestOneAtATime(t *testing.T) {
 					g.Start(key, func(ctx context.Context) error {
 						mu.Lock()
 						if working[key] != 0 {
-							t.Errorf("%d and %d work for %s", working[key], i+1, key)
+							t.Errorf("%d and %d tasks for %s at once", working[key], i+1, key)
 						}
 						working[key] = i + 1
 						mu.Unlock()
@@ -172,20 +172,20 @@ func TestOneAtATime(t *testing.T) {
 			synctest.Wait()
 			mu.Lock()
 			if fmt.Sprint(working) != fmt.Sprint(wanted) {
-				t.Errorf("%v work, want %v", working, wanted)
+				t.Errorf("working %v, want %v", working, wanted)
 			}
 			mu.Unlock()
 			stop()
 			g.Stop("a")
 			g.Stop("b")
 			if len(g.tasks) != 0 {
-				t.Errorf("left are %v", g.tasks)
+				t.Errorf("tasks left: %v", g.tasks)
 			}
 		})
 	})
 }
 
-// BenchmarkMemory measures what a key costs whose work waits most of the time.
+// BenchmarkMemory measures the memory of a key whose work mostly waits.
 func BenchmarkMemory(b *testing.B) {
 	const n = 10_000
 	for b.Loop() {

@@ -32,7 +32,7 @@ func Describe(what string, err error) (reason, message string) {
 		return api.ReasonIncomplete, fmt.Sprintf("%s: the API server returned %d", what, status.Status().Code)
 	case answered, runtime.IsMissingKind(err), runtime.IsMissingVersion(err), runtime.IsNotRegisteredError(err):
 		// These errors contain the whole response.
-		return api.ReasonIncomplete, what + ": the answer cannot be read"
+		return api.ReasonIncomplete, what + ": the response cannot be read"
 	}
 	return api.ReasonIncomplete, what + ": " + outbound.Describe(err)
 }

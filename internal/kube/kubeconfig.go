@@ -19,7 +19,7 @@ var ErrKubeconfig = errors.New("the kubeconfig cannot be used")
 func Load(kubeconfig api.Secret) (*rest.Config, error) {
 	config, err := clientcmd.Load([]byte(kubeconfig.Reveal()))
 	if err != nil {
-		return nil, invalid("it is not YAML of that form, or what is encoded in it is broken")
+		return nil, invalid("it is not YAML in the form of a kubeconfig, or its base64 data is invalid")
 	}
 	for _, user := range config.AuthInfos {
 		if reason := refused(user); reason != "" {

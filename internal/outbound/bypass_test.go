@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// Where connections are made that are not made for users.
+// Packages that do not connect to addresses supplied by users.
 var exempt = []string{
 	"internal/outbound/",         // applies the policy
 	"internal/client/",           // connects to the server, for the commands and the provider
@@ -22,8 +22,7 @@ var exempt = []string{
 	"internal/store/",            // connects to the etcd of --etcd-endpoints, which the operator names
 }
 
-// What connects to others without the policy, by package: values of these types, and
-// these functions and variables.
+// Ways to connect without the policy, by package: values of these types, and these functions and variables.
 var bypasses = map[string][]string{
 	"net":                              {"Dialer", "Dial", "DialTimeout", "DialTCP", "DialUDP", "DialIP", "DialUnix", "Resolver", "LookupHost", "LookupIP", "LookupAddr", "LookupTXT", "LookupSRV", "LookupCNAME", "LookupMX", "LookupNS"},
 	"net/http":                         {"Client", "Transport", "DefaultClient", "DefaultTransport", "Get", "Head", "Post", "PostForm"},
@@ -49,15 +48,14 @@ var bypasses = map[string][]string{
 	"github.com/hashicorp/go-cleanhttp":               {"DefaultClient", "DefaultPooledClient", "DefaultTransport", "DefaultPooledTransport"},
 }
 
-// allowed are the places that use one of them and apply the policy themselves.
+// allowed lists places that use one of them and apply the policy themselves.
 var allowed = map[string]string{
 	"internal/kube/connection.go": "dials with Dialer and asks Proxied; closes the connections of one cluster, and nobody else's",
 	"server/peers.go":             "connects to the other servers on the store, whose addresses operators give, not users",
 }
 
-// TestNothingBypassesThePolicy: whatever the server connects to for users goes through
-// this package. There is nothing to remember: code that makes a client or a dialer of
-// its own fails here.
+// TestNothingBypassesThePolicy checks that all connections to addresses that users supply go through this package. Code
+// that creates its own client or dialer fails here.
 func TestNothingBypassesThePolicy(t *testing.T) {
 	root := filepath.Join("..", "..")
 	seen, used := 0, map[string]bool{}
@@ -78,7 +76,7 @@ func TestNothingBypassesThePolicy(t *testing.T) {
 			found, err := bypassesIn(path, nil)
 			for _, what := range found {
 				if allowed[name] == "" {
-					t.Errorf("%s: %s connects without the policy of addresses: use outbound.New or outbound.Dialer", name, what)
+					t.Errorf("%s: %s connects without the address policy: use outbound.New or outbound.Dialer", name, what)
 				}
 				used[name] = true
 			}
@@ -89,16 +87,16 @@ func TestNothingBypassesThePolicy(t *testing.T) {
 		}
 	}
 	if seen < 100 {
-		t.Errorf("only %d files were looked at", seen)
+		t.Errorf("only %d files were checked", seen)
 	}
 	for name := range allowed {
 		if !used[name] {
-			t.Errorf("%s needs no exception any more", name)
+			t.Errorf("the exception for %s is no longer needed", name)
 		}
 	}
 }
 
-// TestBypassesAreFound tries the search itself.
+// TestBypassesAreFound tests the search itself.
 func TestBypassesAreFound(t *testing.T) {
 	const head = "package p\nimport (\"net\"; \"net/http\"; other \"crypto/tls\"; \"k8s.io/client-go/rest\")\n"
 	for _, line := range []string{
@@ -117,14 +115,13 @@ func TestBypassesAreFound(t *testing.T) {
 	}
 }
 
-// bypassesIn lists what a file uses of the bypasses. A pointer to a client is nobody's
-// new client.
+// bypassesIn lists the bypasses that a file uses. A pointer to an existing client is not one.
 func bypassesIn(path string, source any) ([]string, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), path, source, parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
 	}
-	names := map[string]string{} // package by the name that the file gives it
+	names := map[string]string{} // import path by the name that the file uses
 	for _, spec := range file.Imports {
 		imported, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {

@@ -17,31 +17,30 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
-// TestDescribe: nothing that differs from one request to the next may be in the
-// text, such as local ports and times.
+// TestDescribe checks that the text contains nothing that differs between requests, such as local ports and times.
 func TestDescribe(t *testing.T) {
 	from, to := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 40123}, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9090}
 	for _, c := range []struct {
 		err  error
 		want string
 	}{
-		{context.DeadlineExceeded, "no answer in time"},
+		{context.DeadlineExceeded, "no response in time"},
 		{&net.OpError{Op: "read", Net: "tcp", Source: from, Addr: to, Err: syscall.ECONNRESET}, "read: connection reset by peer"},
 		{&net.OpError{Op: "dial", Net: "tcp", Addr: to, Err: syscall.ECONNREFUSED}, "dial: connection refused"},
-		{&net.OpError{Op: "dial", Net: "tcp", Addr: to, Err: &timeoutError{}}, "no answer in time"},
+		{&net.OpError{Op: "dial", Net: "tcp", Addr: to, Err: &timeoutError{}}, "no response in time"},
 		{&net.DNSError{Name: "prom", Err: "no such host", IsNotFound: true, Server: "10.0.0.1:53"}, `no such host: "prom"`},
-		{&net.DNSError{Name: "prom", Err: "read udp 127.0.0.1:5511->127.0.0.11:53: i/o timeout", IsTimeout: true}, `the host "prom" cannot be looked up`},
+		{&net.DNSError{Name: "prom", Err: "read udp 127.0.0.1:5511->127.0.0.11:53: i/o timeout", IsTimeout: true}, `the host "prom" cannot be resolved`},
 		{&tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.Expired, Detail: "current time 2026-01-01T00:00:00Z is after 2025"}}, "the certificate has expired or is not yet valid"},
-		{fmt.Errorf("x: %w", ErrTooLarge), "the answer is too large"},
+		{fmt.Errorf("x: %w", ErrTooLarge), "the response is too large"},
 		{ErrRedirects, "redirected more than 3 times"},
 		{io.ErrUnexpectedEOF, "unexpected EOF"},
-		// What the other side sends is in none of them.
+		// None of these contains what the other side sends.
 		{&tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{DNSNames: []string{"hush-name"}}, Host: "prom"}}, "tls: the certificate is valid for other hosts only"},
 		{x509.UnknownAuthorityError{Cert: &x509.Certificate{}}, "tls: failed to verify certificate: x509: certificate signed by unknown authority"},
 		{x509.CertificateInvalidError{Reason: x509.NameConstraintsWithoutSANs, Detail: "hush"}, "the certificate is not valid for a server"},
-		{tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake", RecordHeader: [5]byte{'h', 'u', 's', 'h'}}, "the answer is not TLS"},
-		{errors.New(`http2: server sent GOAWAY and closed the connection; LastStreamID=1, ErrCode=NO_ERROR, debug="hush"`), "the connection or the answer broke"},
-		{errors.New(`bad Content-Length "hush"`), "the connection or the answer broke"},
+		{tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake", RecordHeader: [5]byte{'h', 'u', 's', 'h'}}, "the response is not TLS"},
+		{errors.New(`http2: server sent GOAWAY and closed the connection; LastStreamID=1, ErrCode=NO_ERROR, debug="hush"`), "the connection or the response broke off"},
+		{errors.New(`bad Content-Length "hush"`), "the connection or the response broke off"},
 		{&netpolicy.Refusal{Host: "prom"}, "the server must not connect to prom: "},
 	} {
 		for _, err := range []error{c.err, &url.Error{Op: "Get", URL: "http://user:hush@prom/", Err: c.err}} {
@@ -52,16 +51,16 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// TestDescribeForeignProtocol: a server that answers with anything must not have a
-// part of it in the text, which would be another one every time.
+// TestDescribeForeignProtocol checks that the text contains nothing of what a server of another protocol sends, which
+// could be different every time.
 func TestDescribeForeignProtocol(t *testing.T) {
 	const secret = "hush-4711"
 	for name, c := range map[string]struct{ answer, want string }{
-		"no HTTP":           {"\xca\x06" + secret + "\r\n\r\n", "the answer is not HTTP"},
-		"another protocol":  {"SSH-2.0-" + secret + "\r\n", "the answer is not HTTP"},
-		"broken status":     {"HTTP/1.1 " + secret + "\r\n\r\n", "the answer is not HTTP"},
-		"broken version":    {"HTTP/x" + secret + " 200 OK\r\n\r\n", "the answer is not HTTP"},
-		"broken header":     {"HTTP/1.1 200 OK\r\n" + secret + "\r\n\r\n", "the answer is not HTTP"},
+		"no HTTP":           {"\xca\x06" + secret + "\r\n\r\n", "the response is not HTTP"},
+		"another protocol":  {"SSH-2.0-" + secret + "\r\n", "the response is not HTTP"},
+		"broken status":     {"HTTP/1.1 " + secret + "\r\n\r\n", "the response is not HTTP"},
+		"broken version":    {"HTTP/x" + secret + " 200 OK\r\n\r\n", "the response is not HTTP"},
+		"broken header":     {"HTTP/1.1 200 OK\r\n" + secret + "\r\n\r\n", "the response is not HTTP"},
 		"redirect anywhere": {"HTTP/1.1 302 Found\r\nLocation: http://[" + secret + "\r\nContent-Length: 0\r\n\r\n", "redirected to something that is not an address"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +81,7 @@ func TestDescribeForeignProtocol(t *testing.T) {
 			resp, err := New(netpolicy.OnLoopback(), Options{DisableKeepAlives: true}).Get("http://" + listener.Addr().String())
 			if err == nil {
 				_ = resp.Body.Close()
-				t.Fatalf("the answer is taken for %s", resp.Status)
+				t.Fatalf("the answer was accepted: %s", resp.Status)
 			}
 			if got := Describe(err); got != c.want {
 				t.Errorf("%v: got %q, want %q", err, got, c.want)
@@ -114,7 +113,7 @@ func TestBodyLimit(t *testing.T) {
 		}
 		got, err := io.ReadAll(resp.Body)
 		if !errors.Is(err, c.err) || len(got) != min(c.length, 10) {
-			t.Errorf("%d bytes: read %d, %v; want %v", c.length, len(got), err, c.err)
+			t.Errorf("read %[2]d of %[1]d bytes, %[3]v, want %[4]v", c.length, len(got), err, c.err)
 		}
 		_ = resp.Body.Close()
 	}

@@ -73,7 +73,7 @@ func (g *gate) control(_ context.Context, _, address string, _ syscall.RawConn) 
 	return err
 }
 
-const errNoAddress = Error("this is not an address of the internet")
+const errNoAddress = Error("this is not an IP address")
 
 // describe returns the error for a name of which no address could be connected to. If several were
 // rejected, it is the same one every time, whatever their order.

@@ -15,8 +15,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
-// TestMain keeps lookups of names at home: only what stands in the hosts file is
-// known.
+// TestMain disables DNS: only names in the hosts file resolve.
 func TestMain(m *testing.M) {
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("there is no name server")
@@ -24,7 +23,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// counted is a server on loopback and how many connections it was asked for.
+// counted starts a server on loopback that counts its connections.
 func counted(t *testing.T, handler http.HandlerFunc) (*httptest.Server, *atomic.Int64) {
 	t.Helper()
 	var connections atomic.Int64
@@ -39,9 +38,8 @@ func counted(t *testing.T, handler http.HandlerFunc) (*httptest.Server, *atomic.
 	return server, &connections
 }
 
-// TestDialer: what is refused is refused by its address, however that is written, and
-// nothing is sent there. Only loopback is really listening; of other addresses the
-// function is asked that sees every address right before the connection to it.
+// TestDialer checks that rejected addresses are rejected in any notation, and that nothing is sent to them. Only
+// loopback has listeners; for other addresses the test calls the function that checks every address before connecting.
 func TestDialer(t *testing.T) {
 	server, connections := counted(t, func(http.ResponseWriter, *http.Request) {})
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
@@ -57,7 +55,7 @@ func TestDialer(t *testing.T) {
 			resp, err := New(policy, Options{}).Get("http://" + host + ":" + port + "/")
 			if err == nil {
 				_ = resp.Body.Close()
-				t.Errorf("%q: connected", host)
+				t.Errorf("connected to %q", host)
 				continue
 			}
 			var refusal *netpolicy.Refusal
@@ -69,7 +67,7 @@ func TestDialer(t *testing.T) {
 		}
 	}
 	if n := connections.Load(); n != 0 {
-		t.Errorf("%d connections were made", n)
+		t.Errorf("%d connections, want none", n)
 	}
 	resp, err := New(netpolicy.OnLoopback(), Options{}).Get("http://localhost:" + port)
 	if err != nil {
@@ -81,7 +79,7 @@ func TestDialer(t *testing.T) {
 	}
 }
 
-// TestControl: a name is judged by each address that it leads to at that moment.
+// TestControl checks that a name is judged by each address that it resolves to at that moment.
 func TestControl(t *testing.T) {
 	g := &gate{policy: netpolicy.OnLoopback(), host: "rebound.example"}
 	for address, refused := range map[string]bool{
@@ -93,15 +91,15 @@ func TestControl(t *testing.T) {
 			t.Errorf("%s: got %v", address, err)
 		}
 	}
-	// The same one every time, in whatever order they were tried.
+	// The error is the same every time, in whatever order the addresses were tried.
 	err := g.describe(&net.OpError{Op: "dial", Err: g.refused})
 	if want := "the server must not connect to rebound.example (169.254.169.254): it is a link-local address, which is never allowed"; err.Error() != want {
 		t.Errorf("got %q, want %q", err, want)
 	}
 }
 
-// TestProxied: a proxy is asked for nothing that the server itself must not ask for,
-// and is itself judged like every other address.
+// TestProxied checks that a proxy only gets requests for addresses that the server itself may connect to, and that the
+// proxy's own address is checked, too.
 func TestProxied(t *testing.T) {
 	proxy, connections := counted(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	to, err := url.Parse(proxy.URL)
@@ -136,14 +134,14 @@ func TestProxied(t *testing.T) {
 		}
 	}
 	if n := connections.Load(); n != 0 {
-		t.Errorf("the proxy was asked %d times", n)
+		t.Errorf("%d requests to the proxy, want none", n)
 	}
 	if err := get(limited, "http://good.invalid/"); err != nil || connections.Load() != 1 {
-		t.Errorf("what is listed: %v, %d connections", err, connections.Load())
+		t.Errorf("listed address: %v, %d connections", err, connections.Load())
 	}
 }
 
-// TestRedirects: redirects are followed within one origin only.
+// TestRedirects checks that only redirects within the same origin are followed.
 func TestRedirects(t *testing.T) {
 	elsewhere, connections := counted(t, func(http.ResponseWriter, *http.Request) {})
 	target := ""
@@ -180,11 +178,11 @@ func TestRedirects(t *testing.T) {
 		if err == nil {
 			_ = resp.Body.Close()
 			if resp.StatusCode != http.StatusOK {
-				t.Errorf("%s: answered with %s: the headers were not sent along", location, resp.Status)
+				t.Errorf("%s: got %s, want 200 with the headers", location, resp.Status)
 			}
 		}
 	}
 	if n := connections.Load(); n != 0 {
-		t.Errorf("%d connections to another server", n)
+		t.Errorf("%d connections to another server, want none", n)
 	}
 }

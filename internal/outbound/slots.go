@@ -38,16 +38,16 @@ func LimitConnections(n int) {
 func Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "scheduler_outbound_connections", Help: "Open connections of the server's own, to metrics providers, clusters and clouds.",
+			Name: "scheduler_outbound_connections", Help: "Open outbound connections to metrics providers, clusters and clouds.",
 		}, func() float64 { return float64(process.Load().taken.Load()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "scheduler_outbound_connections_limit", Help: "How many of them may be open at once, by the limit of open files.",
+			Name: "scheduler_outbound_connections_limit", Help: "Largest number of open outbound connections, which follows from the limit of open files.",
 		}, func() float64 { return float64(process.Load().total) }),
 	}
 }
 
 // errNoSlot is returned if no slot became free in time.
-const errNoSlot = Error("the server has as many connections of its own open as its limit of open files allows: raise it (ulimit -n, LimitNOFILE=)")
+const errNoSlot = Error("the server has reached the number of outbound connections that its limit of open files allows: raise it (ulimit -n, LimitNOFILE=)")
 
 // held is an acquired slot.
 type held struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
-// TestConnectionsAreLimited: all Dialers share the slots; who finds none waits for one
-// that is given back, and is told why where none is.
+// TestConnectionsAreLimited checks that all dialers share the slots, that a connection waits for a free slot, and that
+// the error says why if there is none in time.
 func TestConnectionsAreLimited(t *testing.T) {
 	LimitConnections(2)
 	mine := process.Load()
@@ -34,7 +34,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := mine.taken.Load(); n != 2 {
-		t.Errorf("%d connections are counted", n)
+		t.Errorf("%d connections counted, want 2", n)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -50,24 +50,24 @@ func TestConnectionsAreLimited(t *testing.T) {
 		waiting <- err
 	}()
 	_ = first.Close()
-	_ = first.Close() // gives nothing back a second time
+	_ = first.Close() // does not release the slot twice
 	if err := <-waiting; err != nil {
-		t.Errorf("the third: %v", err)
+		t.Errorf("third connection: %v", err)
 	}
 	_ = second.Close()
 	if n := mine.taken.Load(); n != 0 {
-		t.Errorf("%d connections are counted after all are closed", n)
+		t.Errorf("%d connections counted after all were closed", n)
 	}
-	// An attempt that fails gives its slot back.
+	// A failed attempt releases its slot.
 	_ = listener.Close()
 	for range 3 {
 		if _, err := dial(t.Context()); err == nil || errors.Is(err, errNoSlot) {
-			t.Errorf("to nobody: %v", err)
+			t.Errorf("closed port: %v", err)
 		}
 	}
 }
 
-// TestWaitForASlotEnds: the wait for a slot is a part of the time for connecting.
+// TestWaitForASlotEnds checks that waiting for a slot counts against the connection timeout.
 func TestWaitForASlotEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		LimitConnections(0)

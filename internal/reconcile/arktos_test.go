@@ -8,7 +8,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/conformance/arktos"
 )
 
-// TestArktos lays the cases about sites before simulations that need no server.
+// TestArktos runs the cases about sites in simulations, without a server.
 func TestArktos(t *testing.T) {
 	arktos.Suite(func(ctx context.Context, request api.Simulation) (*api.SimulationResult, error) {
 		return SimulateFile(ctx, request, nil, epoch)

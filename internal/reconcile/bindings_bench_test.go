@@ -10,9 +10,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 )
 
-// boundWorld is workloads over 1,000 clusters in ten regions under 300 policies
-// of four sorts of division, each with a nearer group of one region and a farther
-// one of three. Room is that of one cluster, in CPUs.
+// boundWorld creates workloads on 1,000 clusters in ten regions. There are 300 policies with four ways to divide, each
+// with a near group of one region and a far group of three. room is the capacity of a cluster in CPUs.
 func boundWorld(workloads int, room string, change ...func(*api.PropagationPolicySpec)) (*world, *planner) {
 	w, p := newWorld(), newPlanner(discard())
 	for i := range 1_000 {
@@ -59,7 +58,7 @@ func regionsFrom(first, n int) api.ClusterAffinity {
 	return api.ClusterAffinity{FieldSelector: []api.FieldRequirement{r}}
 }
 
-// waiting counts the workloads that are not bound.
+// waiting counts the workloads without a binding.
 func waiting(p *planner) int {
 	n := 0
 	for _, w := range p.bindings.workloads {
@@ -70,8 +69,7 @@ func waiting(p *planner) int {
 	return n
 }
 
-// BenchmarkBindAll binds 20,000 workloads, without the fleet's own cost. Target:
-// 2 s.
+// BenchmarkBindAll binds 20,000 workloads, excluding the cost of the fleet itself. Target: 2 s.
 func BenchmarkBindAll(b *testing.B) {
 	b.ReportAllocs()
 	total := time.Duration(0)
@@ -85,15 +83,14 @@ func BenchmarkBindAll(b *testing.B) {
 		total += cputime.Used(b) - begin
 		b.StopTimer()
 		if n := waiting(p); n > 0 {
-			b.Fatalf("%d workloads are not bound, and there is room for all", n)
+			b.Fatalf("%d workloads are pending, want none: there is enough room", n)
 		}
 		b.StartTimer()
 	}
 	b.ReportMetric(float64(total)/float64(b.N), "cpu-ns/op")
 }
 
-// BenchmarkClusterLost takes one of 1,000 clusters out and back, with 20,000
-// workloads. Target: 100 ms.
+// BenchmarkClusterLost removes and restores one of 1,000 clusters, with 20,000 workloads. Target: 100 ms.
 func BenchmarkClusterLost(b *testing.B) {
 	w, p := boundWorld(20_000, "64")
 	p.pass(epoch)
@@ -120,12 +117,10 @@ func BenchmarkClusterLost(b *testing.B) {
 	b.ReportMetric(float64(moved)/float64(b.N), "moved/op")
 }
 
-// BenchmarkReportWhileManyWait has one cluster report a little more or less room
-// than before, while thousands of workloads wait for more than there is anywhere;
-// "preempting" has them ready to take the place of others, of which none is less
-// important.
-// Agents of 1,000 clusters that report every ten seconds do that a hundred times a
-// second, so it must not take more than a millisecond.
+// BenchmarkReportWhileManyWait lets one cluster report slightly more or less capacity than before, while thousands of
+// workloads wait for more than any cluster has. In "preempting", they could preempt others, but none has a lower
+// priority. If the agents of 1,000 clusters report every ten seconds, this happens a hundred times a second, so it must
+// take at most a millisecond.
 func BenchmarkReportWhileManyWait(b *testing.B) {
 	for _, sort := range []string{"more", "less", "preempting"} {
 		b.Run(sort, func(b *testing.B) {
@@ -137,14 +132,14 @@ func BenchmarkReportWhileManyWait(b *testing.B) {
 			p.pass(epoch)
 			n := waiting(p)
 			if n < 1_000 {
-				b.Fatalf("only %d workloads wait", n)
+				b.Fatalf("only %d workloads are pending", n)
 			}
 			now, i := epoch, 0
 			b.ReportAllocs()
 			b.ResetTimer()
 			begin := cputime.Used(b)
 			for b.Loop() {
-				step := 1 + i/1_000 // milli-CPUs, every round of the clusters once more
+				step := 1 + i/1_000 // milli-CPUs, another value each time
 				if sort == "less" {
 					step = -step
 				}

@@ -8,9 +8,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// TestRefillIsOnTheAgenda: room in an earlier tier is seen when it comes, the instant
-// at which it takes replicas back is on the agenda, and it is off again when others
-// take the room meanwhile.
+// TestRefillIsOnTheAgenda checks that free capacity in an earlier tier is noticed, that the time at which replicas
+// return to it is scheduled, and that this is canceled if others use the capacity in the meantime.
 func TestRefillIsOnTheAgenda(t *testing.T) {
 	tier := func(name string, clusters ...string) api.OverflowAffinity {
 		return api.OverflowAffinity{AffinityName: name, ClusterAffinity: api.ClusterAffinity{ClusterNames: clusters}}
@@ -40,10 +39,10 @@ func TestRefillIsOnTheAgenda(t *testing.T) {
 		t.Helper()
 		p.pass(at)
 		if got := clustersOf(&p.bindings.workloads[web].status); !maps.Equal(got, want) {
-			t.Fatalf("at %v: %v, want %v", at.Sub(epoch), got, want)
+			t.Fatalf("at %v: replicas %v, want %v", at.Sub(epoch), got, want)
 		}
 		if got := p.nextAt(); !got.Equal(next) {
-			t.Fatalf("at %v: the next look is at %v, want %v", at.Sub(epoch), got, next)
+			t.Fatalf("at %v: nextAt() = %v, want %v", at.Sub(epoch), got, next)
 		}
 	}
 	at := func(minutes int) time.Time { return epoch.Add(time.Duration(minutes) * time.Minute) }
@@ -52,14 +51,14 @@ func TestRefillIsOnTheAgenda(t *testing.T) {
 	look(at(0), never, overflowed)
 	w.write(p, sized("c1", "4"))
 	look(at(1), at(11), overflowed)
-	w.write(p, workload("other", 2, cpus)) // takes the room
+	w.write(p, workload("other", 2, cpus)) // uses the capacity
 	look(at(5), never, overflowed)
 	w.remove(p, other)
 	look(at(6), at(16), overflowed)
 	w.write(p, sized("c1", "5"))
-	w.write(p, workload("other", 1, cpus)) // leaves room enough
+	w.write(p, workload("other", 1, cpus)) // leaves enough capacity
 	look(at(7), at(16), overflowed)
-	w.write(p, workload("other", 1, func(w *api.Workload) { w.Spec.ReplicaRequests = api.Quantities{"cpu": "3"} })) // takes the room
+	w.write(p, workload("other", 1, func(w *api.Workload) { w.Spec.ReplicaRequests = api.Quantities{"cpu": "3"} })) // uses the capacity
 	look(at(8), never, overflowed)
 	w.remove(p, other)
 	look(at(9), at(19), overflowed)

@@ -8,8 +8,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// A cluster that keeps its replicas although it does not fit says so, and is
-// counted among those that do not.
+// A cluster that keeps its replicas although it does not fit is marked as such, and counted among those that do not
+// fit.
 func TestExplanationsCountReplicasThatStayWithoutFitting(t *testing.T) {
 	const (
 		policy = `{"kind":"propagation_policy","metadata":{"name":"ordered"},"spec":{
@@ -55,21 +55,21 @@ func TestExplanationsCountReplicasThatStayWithoutFitting(t *testing.T) {
 					rejected++
 				}
 				if c.Cluster == "c1" && (!c.Selected || !strings.Contains(c.Reason, test.reason)) {
-					t.Errorf("c1 keeps its replicas, and the explanation says %+v", c)
+					t.Errorf("c1 keeps its replicas, but the explanation is %+v", c)
 				}
 			}
 			for _, r := range e.Rejections {
 				counted += r.Count
 			}
 			if rejected != counted || e.Feasible != e.Total-rejected {
-				t.Errorf("%d clusters are rejected, counted are %d, and %d of %d fit: %+v", rejected, counted, e.Feasible, e.Total, e.Candidates)
+				t.Errorf("%d candidates rejected, but %d in the rejections, and %d of %d fit: %+v", rejected, counted, e.Feasible, e.Total, e.Candidates)
 			}
 		})
 	}
 }
 
-// Clusters that a workload is leaving are none that fit, and what waits because
-// of that says so.
+// Clusters from which a workload is being evicted do not count as fitting, and a workload that waits for the eviction
+// says so.
 func TestExplanationsCountWhatAWorkloadIsLeaving(t *testing.T) {
 	objects := raw(
 		`{"kind":"cluster","metadata":{"name":"c1"},"spec":{}}`,
@@ -86,14 +86,14 @@ func TestExplanationsCountWhatAWorkloadIsLeaving(t *testing.T) {
 	}
 	e := result.Explanations[0]
 	if c := e.Candidates[0]; e.Feasible != 0 || c.Filter != "evictions" || len(e.Rejections) != 1 || e.Rejections[0] != (api.Rejection{Filter: "evictions", Count: 1}) {
-		t.Errorf("c1 is being left, and %d clusters fit: %+v, %+v", e.Feasible, c, e.Rejections)
+		t.Errorf("c1 is being evicted, but %d clusters fit: %+v, %+v", e.Feasible, c, e.Rejections)
 	}
-	const leaving = "it is leaving c1, and gets nothing there meanwhile"
+	const leaving = "it is leaving c1, and gets nothing there until then"
 	if !strings.Contains(e.Summary, leaving) || !strings.Contains(e.Summary, "0 of 1 cluster fit: 1 is being left") {
-		t.Errorf("the summary is %q", e.Summary)
+		t.Errorf("summary %q, want it to mention the eviction", e.Summary)
 	}
 	status := result.Objects[2].(*api.Workload).Status
 	if c := api.FindCondition(status.Conditions, api.ConditionScheduled); len(status.Evictions) != 1 || c == nil || c.Status != api.ConditionFalse || !strings.Contains(c.Message, leaving) {
-		t.Errorf("the condition is %+v, leaving %+v", c, status.Evictions)
+		t.Errorf("condition %+v, want Scheduled to be False; evictions %+v", c, status.Evictions)
 	}
 }

@@ -9,33 +9,32 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// TestDecisionsFollowWhatFiltersRead: what a filter reads wakes the decisions that
-// it has a part in, and a simulation and an explanation say the same as the
-// decision.
+// TestDecisionsFollowWhatFiltersRead checks that a change in what a filter reads causes new decisions where the filter
+// is used, and that simulations and explanations agree with the decision.
 func TestDecisionsFollowWhatFiltersRead(t *testing.T) {
 	for name, tt := range map[string]struct {
 		asks         func(s *api.PlacementSpec)
-		has, change  *api.Cluster // besides a and b, or one of them; has may be nil
+		has, change  *api.Cluster // added to a and b, or replaces one of them; has may be nil
 		filter, on   string       // the nearest miss before the change
 		before, then []string     // the decision
 	}{
-		"a version that becomes known": {
+		"version becomes known": {
 			asks:   func(s *api.PlacementSpec) { s.KubernetesVersion = ">= 1.33, < 2" },
 			change: versioned("b", "v1.33.1+k3s1"), filter: "kubernetes_version", on: ">= 1.33, < 2",
 			then: []string{"b"},
 		},
-		"a version that no longer matches": {
+		"version no longer matches": {
 			asks:   func(s *api.PlacementSpec) { s.KubernetesVersion = "< 1.33" },
 			has:    versioned("b", "v1.32.9-eks-4f2e1a"),
 			change: versioned("b", "v1.33.0-eks-4f2e1a"), filter: "kubernetes_version", on: "< 1.33",
 			before: []string{"b"},
 		},
-		"a name, of a cluster that appears": {
+		"named cluster appears": {
 			asks:   func(s *api.PlacementSpec) { s.ClusterNames = []string{"b", "new"} },
 			change: cluster("new", nil), filter: "cluster_names", on: "cluster_names",
 			before: []string{"b"}, then: []string{"b", "new"},
 		},
-		"a name that is excluded, of a cluster that appears": {
+		"excluded cluster appears": {
 			asks:   func(s *api.PlacementSpec) { s.ExcludeClusters = []string{"b", "new"} },
 			change: cluster("new", nil), filter: "cluster_names", on: "exclude_clusters",
 			before: []string{"a"}, then: []string{"a"},
@@ -84,7 +83,7 @@ func TestDecisionsFollowWhatFiltersRead(t *testing.T) {
 	}
 }
 
-// observe writes a new cluster, or the status alone of one that is there.
+// observe writes a new cluster, or only the status of an existing one.
 func observe(w *world, p *planner, c *api.Cluster) {
 	key := api.KeyOf(c)
 	was, ok := w.objects[key].(*api.Cluster)
@@ -98,7 +97,7 @@ func observe(w *world, p *planner, c *api.Cluster) {
 	p.put(&seen, w.specs[key])
 }
 
-// versioned is a cluster with a version of Kubernetes.
+// versioned returns a cluster with a Kubernetes version.
 func versioned(name, version string) *api.Cluster {
 	c := cluster(name, nil)
 	c.Status.KubernetesVersion = version

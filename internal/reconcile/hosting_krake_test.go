@@ -13,11 +13,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
 )
 
-// krakeIn is what a case about clusters on clouds, or Magnum clusters in projects,
-// gives.
+// krakeIn is the input of a case about clusters on clouds, or Magnum clusters in projects.
 type krakeIn struct {
-	// MetricValues are those of the reference's examples, the same in every case:
-	// "bad" has no usable value.
+	// MetricValues are those of the reference's examples, the same in all cases. "bad" has no usable value.
 	MetricValues     conformance.Field[map[string]any]                `json:"metric_values"`
 	Values           conformance.Field[map[string]float64]            `json:"values"`
 	Clouds           conformance.Field[map[string]map[string]float64] `json:"clouds"`
@@ -82,12 +80,12 @@ func magnum(name string, labels map[string]string, constraints ...string) *api.M
 	return &api.MagnumCluster{Metadata: api.Metadata{Name: name, Namespace: "shop", Labels: labels}, Spec: api.MagnumClusterSpec{LabelConstraints: constraints}}
 }
 
-// guestOf is a guest as last decided.
+// guestOf returns a guest as last decided.
 func guestOf[T api.Object](t *testing.T, h *hosts, key api.Key) T {
 	t.Helper()
 	g := h.guests[key]
 	if g == nil {
-		t.Fatalf("%s is not known", key)
+		t.Fatalf("%s does not exist", key)
 	}
 	object := g.outcome
 	if object == nil {
@@ -95,7 +93,7 @@ func guestOf[T api.Object](t *testing.T, h *hosts, key api.Key) T {
 	}
 	typed, ok := object.(T)
 	if !ok {
-		t.Fatalf("%s is a %T", key, object)
+		t.Fatalf("%s has the type %T", key, object)
 	}
 	return typed
 }
@@ -119,7 +117,7 @@ func TestKrakeHosts(t *testing.T) {
 	suite.Run(t)
 }
 
-// figured is a planner with the metrics of a case: "bad" has no usable value.
+// figured creates a planner with the metrics of a case. "bad" has no usable value.
 func figured(in *krakeIn) (*world, *planner) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, provider())
@@ -152,7 +150,7 @@ func playCloud(t *conformance.T, in *krakeIn, out *krakeOut) {
 		}
 	}
 	if out.Scheduler != "" {
-		w.write(p, cloud("a", "", nil)) // one that would fit
+		w.write(p, cloud("a", "", nil)) // it would fit
 	}
 	guest := cluster("guest", nil)
 	guest.Spec.Namespace = "shop"
@@ -161,10 +159,10 @@ func playCloud(t *conformance.T, in *krakeIn, out *krakeOut) {
 		guest.Spec.Kubernetes = &api.KubernetesSpec{Kubeconfig: api.NewSecret(kubeconfigText)}
 	}
 	if to := in.ScheduledTo.Get(); to != nil {
-		t.Fatalf("nobody plays a cluster that is on %s", *to)
+		t.Fatalf("a cluster on %s is not supported", *to)
 	}
 	if state := in.State.Get(); state != "" && state != "PENDING" {
-		t.Fatalf("nobody plays state %s", state)
+		t.Fatalf("state %s is not supported", state)
 	}
 	guest.Status.State = api.ClusterState(strings.ToLower(in.State.Get()))
 	w.write(p, guest)
@@ -174,22 +172,22 @@ func playCloud(t *conformance.T, in *krakeIn, out *krakeOut) {
 	switch {
 	case out.Scheduler == "ignore":
 		if s.Cloud != "" || api.FindCondition(s.Conditions, api.ConditionBound) != nil {
-			t.Errorf("a cluster that exists was bound: %+v", s)
+			t.Errorf("an existing cluster was bound: %+v", s)
 		}
 	case out.Scheduler == "enqueue":
 		if s.Cloud != "a" {
-			t.Errorf("not bound: %+v", s)
+			t.Errorf("status %+v, want cloud a", s)
 		}
 	case out.Error != "":
 		bound := api.FindCondition(s.Conditions, api.ConditionBound)
 		if s.Cloud != "" || bound == nil || bound.Reason != api.ReasonNoSuitableCloud || bound.Message == "" {
-			t.Errorf("status %+v, want no cloud and why", s)
+			t.Errorf("status %+v, want no cloud, and the reason", s)
 		}
 	case !slices.Contains(out.ChooseFrom, s.Cloud):
-		t.Errorf("chose %q of %v", s.Cloud, out.ChooseFrom)
+		t.Errorf("cloud %q, want one of %v", s.Cloud, out.ChooseFrom)
 	}
 	if out.Error != "" && out.Error != noSuitableResource {
-		t.Errorf("nobody knows the error %s", out.Error)
+		t.Errorf("unknown error %s", out.Error)
 	}
 	checkScores(t, out, scores, s.Cloud, s.CloudScore)
 	if out.States == nil {
@@ -197,7 +195,7 @@ func playCloud(t *conformance.T, in *krakeIn, out *krakeOut) {
 	}
 	states := map[string]string{}
 	for name, weights := range in.Clouds.Get() {
-		// In place of a state stands the reason of each metric.
+		// The reason of each metric takes the place of the state.
 		seen, ok := p.snapshot(nil).observe(cloud(name, "", nil, refsOf(weights)...)).(*api.Cloud)
 		if ok && slices.ContainsFunc(seen.Status.Metrics, func(m api.ClusterMetricStatus) bool { return m.Reason != "" }) {
 			states[name] = "FAILING_METRICS"
@@ -208,15 +206,15 @@ func playCloud(t *conformance.T, in *krakeIn, out *krakeOut) {
 	}
 }
 
-// noSuitableResource is Krake's error where nothing fits.
+// noSuitableResource is Krake's error if nothing fits.
 const noSuitableResource = "NO_SUITABLE_RESOURCE"
 
-// hostScores are those of all hosts for a guest that has none.
+// hostScores returns the scores of all hosts for a guest that has none.
 func hostScores(h *hosts, key api.Key) map[string]float64 {
 	scores := map[string]float64{}
 	query := h.compile(h.guests[key])
 	if query == nil {
-		return scores // nothing is chosen for it
+		return scores // the guest is not decided
 	}
 	for _, c := range query.Explain(h.fleet, "", epoch).Candidates {
 		if c.Score != nil {
@@ -226,8 +224,7 @@ func hostScores(h *hosts, key api.Key) map[string]float64 {
 	return scores
 }
 
-// checkScores compares the scores of all hosts, and that which is shown of the
-// chosen one.
+// checkScores compares the scores of all hosts, and the displayed score of the chosen one.
 func checkScores(t *conformance.T, out *krakeOut, scores map[string]float64, host string, shown *float64) {
 	t.Helper()
 	if out.Scores == nil {
@@ -257,7 +254,7 @@ func playProject(t *conformance.T, in *krakeIn, out *krakeOut) {
 	scores := hostScores(p.projects, api.KeyOf(guest))
 	seen, ok := p.snapshot(nil).observe(guestOf[*api.MagnumCluster](t.T, p.projects, api.KeyOf(guest))).(*api.MagnumCluster)
 	if !ok {
-		t.Fatal("a Magnum cluster is observed as something else")
+		t.Fatal("Observe returned another type than MagnumCluster")
 	}
 	s := seen.Status
 	switch {
@@ -267,7 +264,7 @@ func playProject(t *conformance.T, in *krakeIn, out *krakeOut) {
 			t.Errorf("status %+v, want no project", s)
 		}
 	case out.ChooseFrom != nil && !slices.Contains(out.ChooseFrom, s.Project):
-		t.Errorf("chose %q of %v", s.Project, out.ChooseFrom)
+		t.Errorf("project %q, want one of %v", s.Project, out.ChooseFrom)
 	case out.Labels != nil:
 		weights := map[string]any{}
 		for _, m := range s.Metrics {
@@ -304,11 +301,11 @@ func playInherit(t *conformance.T, in *krakeIn, out *krakeOut) {
 			t.Fatal(err)
 		}
 		if own.Labels.Has() {
-			t.Fatal("nobody plays a cluster with labels of its own")
+			t.Fatal("a cluster with labels of its own is not supported")
 		}
 	}
 	if to := in.ScheduledTo.Get(); to != nil {
-		t.Fatalf("nobody plays a cluster that is on %s", *to)
+		t.Fatalf("a cluster on %s is not supported", *to)
 	}
 	guest.Spec.Metrics = refsOf(own.Metrics.Get())
 	guest.Spec.InheritLabels, guest.Spec.InheritMetrics = in.InheritLabels.Get(), in.InheritMetrics.Get()
@@ -333,7 +330,7 @@ func playInherit(t *conformance.T, in *krakeIn, out *krakeOut) {
 		for _, ref := range want {
 			pair, _ := ref.([]any)
 			if len(pair) != 2 {
-				t.Fatalf("%v is no metric with its weight", ref)
+				t.Fatalf("%v is not a metric with a weight", ref)
 			}
 			listed[[2]any{pair[0], pair[1]}]++
 		}
@@ -342,7 +339,7 @@ func playInherit(t *conformance.T, in *krakeIn, out *krakeOut) {
 		}
 	}
 	if out.Labels != nil && (out.Labels != "own only" || !maps.Equal(effective.Metadata.Labels, guest.Metadata.Labels)) {
-		t.Errorf("labels %v", effective.Metadata.Labels)
+		t.Errorf("labels %v, want only the cluster's own", effective.Metadata.Labels)
 	}
 	if out.Score != nil {
 		decisions := p.placer.placements[api.KeyOf(where)].status.Decisions

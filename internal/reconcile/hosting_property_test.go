@@ -15,8 +15,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// checkHosted demands of every guest what hosting promises, and of every cluster in
-// the fleet that it is what it and its cloud make together.
+// checkHosted checks that every guest satisfies the rules of hosting, and that every cluster in the fleet is the
+// combination of the cluster and its cloud.
 func checkHosted(t interface{ Fatalf(string, ...any) }, w *world, p *planner, now time.Time) {
 	for _, h := range []*hosts{p.clouds, p.projects} {
 		for key, g := range h.guests {
@@ -25,21 +25,21 @@ func checkHosted(t interface{ Fatalf(string, ...any) }, w *world, p *planner, no
 				continue
 			}
 			if g.host != "" && !there {
-				t.Fatalf("%s is on %q, which is gone", key, g.host)
+				t.Fatalf("%s is on %q, which does not exist", key, g.host)
 			}
 			if g.host != "" {
 				continue
 			}
-			// The naive question: hosts that match its constraints one by one.
+			// The naive implementation: hosts that satisfy its constraints, one by one.
 			request, _ := h.request(g.object)
 			query, err := hosting.NewHostQuery(request)
 			if err != nil {
 				t.Fatalf("%s: %v", key, err)
 			}
 			if host, _, ok := query.Choose(h.fleet, func(q *placement.Query) *placement.View {
-				return placement.NewView(h.fleet, q, ledger.Others{}, nil) // nobody else's
+				return placement.NewView(h.fleet, q, ledger.Others{}, nil) // without the decisions of others
 			}, now); ok {
-				t.Fatalf("%s has no host, and %q fits", key, host)
+				t.Fatalf("%s has no host, but %q fits", key, host)
 			}
 			for name, row := range h.hosts {
 				q := row.Spec.Namespace == "" || row.Spec.Namespace == request.Namespace
@@ -48,7 +48,7 @@ func checkHosted(t interface{ Fatalf(string, ...any) }, w *world, p *planner, no
 					fits = fits && row.Metadata.Labels["l"] == text[len("l is "):]
 				}
 				if fits && len(request.MetricConstraints) == 0 && request.Desperate {
-					t.Fatalf("%s has no host, and %q matches", key, name)
+					t.Fatalf("%s has no host, but %q matches", key, name)
 				}
 			}
 		}
@@ -144,7 +144,7 @@ func TestHostingDecisionsEqualFreshOnes(t *testing.T) {
 				if _, ok := w.objects[key]; ok {
 					w.remove(p, key)
 				}
-			default: // a pass later
+			default: // one pass later
 				continue
 			}
 			if rapid.Bool().Draw(t, "at once") {
@@ -158,15 +158,15 @@ func TestHostingDecisionsEqualFreshOnes(t *testing.T) {
 		w.stored(p, p.pass(now))
 		checkHosted(t, w, p, now)
 		if again := p.pass(now); len(again) > 0 {
-			t.Fatalf("a pass that follows on nothing writes %s", again[0].key())
+			t.Fatalf("a pass without a change writes %s", again[0].key())
 		}
-		// Whoever starts from what is stored keeps it all.
+		// A planner that starts from the stored objects keeps all decisions.
 		next := newPlanner(discard())
 		for key, object := range w.objects {
 			next.put(object, w.specs[key])
 		}
 		for _, wr := range next.pass(now) {
-			t.Fatalf("a restart writes %s: %+v, was %+v", wr.key(), wr.result().StatusPart(), w.objects[wr.key()].StatusPart())
+			t.Fatalf("a restart writes %s: %+v, previously %+v", wr.key(), wr.result().StatusPart(), w.objects[wr.key()].StatusPart())
 		}
 		checkHosted(t, w, next, now)
 	})

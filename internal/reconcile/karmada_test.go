@@ -8,8 +8,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/conformance/karmada"
 )
 
-// TestKarmada lays the cases of propagation policies before simulations that need
-// no server.
+// TestKarmada runs the cases of propagation policies in simulations, without a server.
 func TestKarmada(t *testing.T) {
 	cases, err := karmada.Cases(karmada.Kinds...)
 	if err != nil {
@@ -33,7 +32,7 @@ func TestKarmada(t *testing.T) {
 			}
 			for what, other := range others {
 				if wrong, err := other.Play(t.Context(), simulate); err == nil && len(wrong) == 0 {
-					t.Errorf("%s: nobody would notice", what)
+					t.Errorf("%s: the change is not noticed", what)
 				}
 			}
 		})

@@ -14,11 +14,10 @@ import (
 // second is a server that follows another one in a world.
 type second struct {
 	p     *planner
-	ahead map[api.Key]struct{} // what it decided otherwise than is stored
+	ahead map[api.Key]struct{} // decisions in which it differs from the store
 }
 
-// hear has a second server take in how everything is stored, and what is gone, and
-// decide.
+// hear lets a second server take in the stored objects and the deletions, and decide.
 func (s *second) hear(w *world, all stored, now time.Time) {
 	for _, key := range slices.SortedFunc(maps.Keys(w.specs), api.Key.Compare) {
 		if object, there := all[key]; there {
@@ -33,9 +32,8 @@ func (s *second) hear(w *world, all stored, now time.Time) {
 	}
 }
 
-// checkSecond: a server that has followed another one, and knows more or less of what
-// happened, leads from one moment to the next as that one would have: where a restart
-// moves nothing, it writes nothing.
+// checkSecond checks that a server that has followed another one, and knows more or less of what happened, can take
+// over at any time and decide as the other would have. If a restart moves nothing, it writes nothing.
 func checkSecond(t *rapid.T, w *world, p *planner, now time.Time) {
 	all := w.afterPass(p)
 	if w.second == nil {
@@ -51,7 +49,7 @@ func checkSecond(t *rapid.T, w *world, p *planner, now time.Time) {
 	}
 	s := w.second
 	w.second = nil
-	s.hear(w, all, now) // it begins to lead only when it knows everything
+	s.hear(w, all, now) // it starts to lead only when it knows everything
 	s.p.lead(s.ahead, func(key api.Key) (api.Object, int64) { return all[key], w.specs[key] })
 	_, rests := replay(all, p.started, now)
 	written := map[api.Key]bool{}
@@ -59,12 +57,12 @@ func checkSecond(t *rapid.T, w *world, p *planner, now time.Time) {
 		key := write.key()
 		written[key] = true
 		if k := decidedAs(key.Kind); !reflect.DeepEqual(k.at(write.result()), k.at(all[key])) || rests {
-			t.Fatalf("beginning to lead writes %s: %+v, was %+v", key, write.result().StatusPart(), all[key].StatusPart())
+			t.Fatalf("becoming the leader writes %s: %+v, previously %+v", key, write.result().StatusPart(), all[key].StatusPart())
 		}
 	}
 	for key, object := range all {
 		if d := s.p.known(key); d != nil && !written[key] && !decidedAs(key.Kind).agreed(d, object) {
-			t.Fatalf("it leads with %s otherwise than it is stored: %+v, and not %+v", key, d.result().StatusPart(), object.StatusPart())
+			t.Fatalf("the leader has %s as %+v, but it is stored as %+v", key, d.result().StatusPart(), object.StatusPart())
 		}
 	}
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// What is lost holds the decisions that rest on it, and no others: those go on
-// following what happens to them.
+// Objects that cannot be read hold the decisions that depend on them, and no others, which still follow changes.
 func TestLostObjectsHoldDependentDecisions(t *testing.T) {
 	ref := func(name string) api.MetricRef { return api.MetricRef{Name: name} }
 	of := func(m *api.Metric, provider string) *api.Metric {
@@ -43,7 +42,7 @@ func TestLostObjectsHoldDependentDecisions(t *testing.T) {
 	}
 	for _, test := range []struct {
 		lost api.Key
-		held []string // of in-a, in-b and in-c: those whose ground is lost
+		held []string // those of in-a, in-b and in-c that are held
 	}{
 		{key(api.KindCluster, "", "a1"), []string{"in-a"}},
 		{key(api.KindMetric, "", "ma"), []string{"in-a"}},
@@ -64,7 +63,7 @@ func TestLostObjectsHoldDependentDecisions(t *testing.T) {
 			}
 			for name, want := range map[string]string{"in-a": "a1", "in-b": "b1", "in-c": "c1"} {
 				if !slices.Equal(before[name], []string{want}) {
-					t.Fatalf("%s is on %v", name, before[name])
+					t.Fatalf("%s is on %v before the restart", name, before[name])
 				}
 			}
 
@@ -92,51 +91,50 @@ func TestLostObjectsHoldDependentDecisions(t *testing.T) {
 				return names
 			}
 			if got := moved(restart()); !slices.Equal(got, test.held) {
-				t.Fatalf("without it %v move, so this tests nothing", got)
+				t.Fatalf("without the object %v move, so the test checks nothing", got)
 			}
-			// The server starts again, and cannot read one object.
+			// The server restarts and cannot read one object.
 			again := restart(test.lost)
 			if got := moved(again); len(got) > 0 {
-				t.Errorf("%v have moved", got)
+				t.Errorf("%v moved, want none", got)
 			}
 			for k, placed := range again.placer.placements {
 				held := api.FindCondition(*api.ConditionsOf(again.snapshot(nil).withMoveHeld(placed.result())), api.ConditionMoveHeld)
 				if (held != nil) != slices.Contains(test.held, k.Name) {
-					t.Errorf("%s has the condition %v", k.Name, held)
+					t.Errorf("%s: unexpected condition MoveHeld %v", k.Name, held)
 				}
 				if held != nil && test.lost.Kind == api.KindCluster && !strings.Contains(held.Message, `cluster "a1"`) {
-					t.Errorf("%s: %s", k.Name, held.Message)
+					t.Errorf("%s: message %q, want it to name cluster a1", k.Name, held.Message)
 				}
 			}
-			// Nothing of it keeps the others from following what happens to them.
+			// The others still follow changes.
 			again.remove(key(api.KindCluster, "", "b1"))
 			again.pass(epoch)
 			if got := moved(again); !slices.Equal(got, []string{"in-b"}) {
-				t.Errorf("%v have moved after a cluster of in-b has gone", got)
+				t.Errorf("%v moved after the deletion of b1, want in-b", got)
 			}
-			// It is gone for good: now all follow.
+			// The object is deleted, and all decisions follow changes again.
 			again.lose(nil)
 			again.pass(epoch)
 			if got, want := moved(again), append(slices.Clone(test.held), "in-b"); len(got) != len(want) {
-				t.Errorf("%v have moved at the end, want %v", got, want)
+				t.Errorf("%v moved in the end, want %v", got, want)
 			}
 			checkSettled(t, again, epoch)
 		})
 	}
 }
 
-// TestLostScoreHoldsDependentDecisions, whether a prioritizer or an expression does, and
-// nothing else.
+// TestLostScoreHoldsDependentDecisions covers dependence through a prioritizer, through an expression, and none.
 func TestLostScoreHoldsDependentDecisions(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*api.PlacementSpec)
 		held   bool
 	}{
 		"a prioritizer": {byScore, true},
-		"an expression": {func(s *api.PlacementSpec) {
+		"CEL predicate about scores": {func(s *api.PlacementSpec) {
 			s.Predicates = []api.Predicate{{CEL: []string{`cluster.scores("s").exists(x, x.name == "a" && x.value > 50)`}}}
 		}, true},
-		"a predicate of labels": {func(s *api.PlacementSpec) {
+		"CEL predicate about labels": {func(s *api.PlacementSpec) {
 			s.Predicates = []api.Predicate{{CEL: []string{`"zone" in cluster.metadata.labels`}}}
 		}, false},
 		"balance": {func(s *api.PlacementSpec) { s.Strategy, s.Metrics = api.StrategyPrioritizers, nil }, false},
@@ -154,7 +152,7 @@ func TestLostScoreHoldsDependentDecisions(t *testing.T) {
 			lost := api.Key{Kind: api.KindPlacementScore, Namespace: "c1", Name: "s"}
 			p.lose([]api.Key{lost})
 			if got := p.lost.underPlacement(webOf(p)); (got == lost) != test.held {
-				t.Errorf("it waits for %q, held: %t", got, test.held)
+				t.Errorf("waits for %q, want it held: %t", got, test.held)
 			}
 		})
 	}

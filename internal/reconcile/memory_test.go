@@ -14,8 +14,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// forgetfulStore loads some records, passes on what is written, and keeps nothing of it,
-// so that what is measured is the fleet and its decisions alone.
+// forgetfulStore loads some records and passes on writes without keeping them, so that only the memory of the fleet and
+// its decisions is measured.
 type forgetfulStore struct {
 	records  []store.Record
 	revision int64
@@ -38,7 +38,7 @@ func (s *forgetfulStore) Watch(ctx context.Context, _ int64) <-chan store.Batch 
 		for {
 			select {
 			case batch := <-s.news:
-				out <- batch // the reader reads until it is closed
+				out <- batch // the reader reads until the channel is closed
 			case <-ctx.Done():
 				return
 			}
@@ -75,22 +75,21 @@ func (s *forgetfulStore) add(t *testing.T, codec *store.Codec, object api.Object
 	s.records = append(s.records, store.Record{Key: api.KeyOf(object), Part: store.Spec, Value: value, ModRevision: s.revision})
 }
 
-// liveHeap is what is in use, in bytes.
+// liveHeap returns the number of bytes in use.
 func liveHeap() int64 {
 	runtime.GC()
-	runtime.GC() // what was shared weakly, or in pools, goes with the second
+	runtime.GC() // the second collection also frees weak references and pools
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return int64(stats.HeapAlloc)
 }
 
-// What a placement takes of memory once it is decided and stored: the object, its entry
-// in the picture of the fleet, its decision, and what readers and simulations are told of
-// it. A fleet has a hundred thousand of them.
+// The memory of a placement that is decided and stored: the object, its entry in the fleet's snapshot, its decision,
+// and what readers and simulations see of it. A fleet may have a hundred thousand.
 func TestMemoryOfAPlacementAtRest(t *testing.T) {
 	const (
 		placements = 10_000
-		most       = 2_600 // in bytes; it was 1,960 when this was written, 200 of them caches of a fixed size
+		most       = 2_600 // in bytes; it was 1,960 when this test was written, of which 200 are caches of fixed size
 	)
 	codec, err := store.NewCodec(make([]byte, 32))
 	if err != nil {
@@ -123,13 +122,13 @@ func TestMemoryOfAPlacementAtRest(t *testing.T) {
 	each := (liveHeap() - before) / placements
 	last := f.Snapshot().Get(api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: fmt.Sprintf("web-%06d", placements-1)})
 	if status := &last.Object.(*api.Placement).Status; len(status.Clusters) != 1 {
-		t.Fatalf("it is not decided: %+v", status)
+		t.Fatalf("status %+v, want one cluster", status)
 	}
 	cancel()
 	running.Wait()
 	runtime.KeepAlive(s)
-	t.Logf("%d bytes a placement", each)
+	t.Logf("%d bytes per placement", each)
 	if each > most {
-		t.Errorf("a placement at rest takes %d bytes, and should not take more than %d", each, most)
+		t.Errorf("a placement at rest takes %d bytes, want at most %d", each, most)
 	}
 }

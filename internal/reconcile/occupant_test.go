@@ -9,9 +9,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// TestPlannerSkipsOnlyStableDecisions: where no decision moves after some scores have changed,
-// none moves if all are made again, also of those that count what others decide. For
-// those TestPlannerDecisionsEqualFreshOnes cannot tell: what others have decided since may count.
+// TestPlannerSkipsOnlyStableDecisions checks that, if no decision moves after some scores have changed, none moves when
+// all are made again. It includes placements that count the decisions of others, which
+// TestPlannerDecisionsEqualFreshOnes cannot check: others may have moved since.
 func TestPlannerSkipsOnlyStableDecisions(t *testing.T) {
 	again := func(p *planner) (moved bool) {
 		for _, placed := range p.placer.placements {
@@ -67,7 +67,7 @@ func TestPlannerSkipsOnlyStableDecisions(t *testing.T) {
 				}
 			}
 			if moved {
-				continue // and so others may move
+				continue // so that others may move, too
 			}
 			was := map[api.Key]string{}
 			for key, placed := range p.placer.placements {
@@ -76,7 +76,7 @@ func TestPlannerSkipsOnlyStableDecisions(t *testing.T) {
 			if again(p) {
 				for key, placed := range p.placer.placements {
 					if now := fmt.Sprint(placed.status.Clusters); now != was[key] {
-						t.Fatalf("%s was left alone on %s, a fresh look gives %s", key, was[key], now)
+						t.Fatalf("%s kept %s, but a fresh decision is %s", key, was[key], now)
 					}
 				}
 			}
@@ -84,9 +84,9 @@ func TestPlannerSkipsOnlyStableDecisions(t *testing.T) {
 	})
 }
 
-// TestScoreThatDoesNotChangeAnOccupant: a placement that counts what others decide is not decided
-// again because the score of a cluster that it keeps has changed; it is where another
-// is better by its own score and with what others decided.
+// TestScoreThatDoesNotChangeAnOccupant covers a placement that counts the decisions of others. It is not decided again
+// when the score of its own cluster changes slightly. It is when another cluster is better both by its own score and
+// including the decisions of others.
 func TestScoreThatDoesNotChangeAnOccupant(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	score := func(cluster string, value int64) { w.write(p, newScore(cluster, value, epoch.Add(3600e9))) }
@@ -101,17 +101,17 @@ func TestScoreThatDoesNotChangeAnOccupant(t *testing.T) {
 	p.pass(epoch)
 	web := webOf(p)
 	if got := fmt.Sprint(web.status.Clusters); got != "[c0]" {
-		t.Fatalf("it is on %s", got)
+		t.Fatalf("on %s, want c0", got)
 	}
 	for _, value := range []int64{50, 11, -80} {
 		score("c0", value)
 		p.advance(epoch)
 		if web.stale {
-			t.Fatalf("a score of %d has it decided again", value)
+			t.Fatalf("a score of %d makes the placement stale, want it skipped", value)
 		}
 	}
-	score("c0", -95) // and what staying is worth: 5
+	score("c0", -95) // and the advantage of the present cluster: 5
 	if p.pass(epoch); fmt.Sprint(web.status.Clusters) != "[c1]" {
-		t.Fatalf("it is on %v, c1 is better", web.status.Clusters)
+		t.Fatalf("on %v, want c1, which is better", web.status.Clusters)
 	}
 }

@@ -9,16 +9,15 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/conformance/ocm"
 )
 
-// TestOCMEnqueues: what has to be decided again after a change is, and nothing
-// else. No placement rates what others have chosen, so that it is the change
-// alone that shows.
+// TestOCMEnqueues checks that exactly the decisions that a change affects are made again. No placement counts the
+// decisions of others, so that only the change matters.
 func TestOCMEnqueues(t *testing.T) {
 	cases, err := ocm.Cases(ocm.Enqueue)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(cases) == 0 {
-		t.Fatal("there are no cases")
+		t.Fatal("no cases")
 	}
 	for _, c := range cases {
 		t.Run(c.ID, func(t *testing.T) {
@@ -28,7 +27,7 @@ func TestOCMEnqueues(t *testing.T) {
 			}
 			for _, name := range *c.Expect.Enqueued {
 				if !slices.Contains(again, name) {
-					t.Errorf("%s: %s was not looked at again, only %q", c.Name, name, again)
+					t.Errorf("%s: %s was not decided again, only %q", c.Name, name, again)
 				}
 			}
 			others, err := c.Expecting()
@@ -37,15 +36,15 @@ func TestOCMEnqueues(t *testing.T) {
 			}
 			for what, other := range others {
 				if other.CompareDecided(decided) == nil {
-					t.Errorf("expect%s: nobody would notice", what)
+					t.Errorf("expect%s: a wrong expectation is not noticed", what)
 				}
 			}
 		})
 	}
 }
 
-// enqueued plays a change, and returns the placements whose decision is another
-// after it, and those that were looked at again.
+// enqueued applies a change, and returns the placements whose decision has changed, and those that were evaluated
+// again.
 func enqueued(t *testing.T, c *ocm.Case) (decided, again []string) {
 	t.Helper()
 	change, err := c.Change()
@@ -63,7 +62,7 @@ func enqueued(t *testing.T, c *ocm.Case) (decided, again []string) {
 			policy := placed.object.Spec.PrioritizerPolicy
 			balances := func(c api.PrioritizerConfig) bool { return c.Name == api.PrioritizerBalance }
 			if policy.Mode != api.ModeExact || slices.ContainsFunc(policy.Configurations, balances) {
-				t.Fatalf("%s rates what others have chosen", key)
+				t.Fatalf("%s depends on other decisions", key)
 			}
 			out[key.Path()] = fmt.Sprint(placed.status.Clusters)
 		}
@@ -71,7 +70,7 @@ func enqueued(t *testing.T, c *ocm.Case) (decided, again []string) {
 	}
 	before := chosen()
 	if extra := p.pass(epoch); len(extra) > 0 {
-		t.Fatalf("%d decisions are not settled before the change", len(extra))
+		t.Fatalf("%d decisions are still pending before the change", len(extra))
 	}
 	w.write(p, change.After)
 	p.pass(epoch)

@@ -11,8 +11,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 )
 
-// rankedWorld is benchWorld with a placement score of every cluster, by which
-// every placement ranks; additive ones count each other's decisions as well.
+// rankedWorld is benchWorld with a placement score for every cluster, by which every placement ranks. With the additive
+// mode, placements also count each other's decisions.
 func rankedWorld(b *testing.B, clusters, placements, selectors int, mode api.PrioritizerMode) (*world, *planner) {
 	b.Helper()
 	w, p := benchWorld(b, clusters, 0, selectors)
@@ -33,9 +33,8 @@ func rankedWorld(b *testing.B, clusters, placements, selectors int, mode api.Pri
 	return w, p
 }
 
-// BenchmarkRankedPass makes the first decision of 100,000 placements that rank
-// 10,000 clusters by a score, and then all of them again. Target of the second
-// (DESIGN section 6): at most 1 s.
+// BenchmarkRankedPass makes the first decisions of 100,000 placements that rank 10,000 clusters by a score, and then
+// decides all of them again. Target of the second (DESIGN section 6): at most 1 s.
 func BenchmarkRankedPass(b *testing.B) {
 	for _, mode := range []api.PrioritizerMode{api.ModeExact, api.ModeAdditive} {
 		_, p := rankedWorld(b, 10_000, 100_000, 2_000, mode)
@@ -56,9 +55,8 @@ func BenchmarkRankedPass(b *testing.B) {
 	}
 }
 
-// BenchmarkOneScore changes the score of one cluster among 10,000, with 100,000
-// placements that rank by it. Target (DESIGN section 6, for a metric): at most
-// 1 ms to find and make again what it affects.
+// BenchmarkOneScore changes the score of one cluster among 10,000, with 100,000 placements that rank by it. Target
+// (DESIGN section 6, for a metric): at most 1 ms to find and decide again what it affects.
 func BenchmarkOneScore(b *testing.B) {
 	for _, mode := range []api.PrioritizerMode{api.ModeExact, api.ModeAdditive} {
 		w, p := rankedWorld(b, 10_000, 100_000, 2_000, mode)

@@ -19,7 +19,7 @@ func newScore(cluster string, value int64, until time.Time) *api.PlacementScore 
 	return s
 }
 
-// byScore ranks by the score s/a alone.
+// byScore ranks only by the score s/a.
 func byScore(s *api.PlacementSpec) {
 	s.Strategy, s.RescheduleAfter = api.StrategyPrioritizers, ""
 	s.PrioritizerPolicy = &api.PrioritizerPolicy{Mode: api.ModeExact, Configurations: []api.PrioritizerConfig{
@@ -34,11 +34,11 @@ func webOf(p *planner) *placementDecision {
 func wantClusters(t *testing.T, p *planner, when string, want ...string) {
 	t.Helper()
 	if got := webOf(p).status.Clusters; !slices.Equal(got, want) {
-		t.Fatalf("%s: the decision is %v, want %v", when, got, want)
+		t.Fatalf("%s: clusters %v, want %v", when, got, want)
 	}
 }
 
-// TestPlannerReDecidesWhenAScoreExpires: not before, and without another event.
+// TestPlannerReDecidesWhenAScoreExpires checks that it does so exactly then, without another event.
 func TestPlannerReDecidesWhenAScoreExpires(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	until := epoch.Add(time.Minute)
@@ -54,25 +54,25 @@ func TestPlannerReDecidesWhenAScoreExpires(t *testing.T) {
 	p.pass(epoch)
 	wantClusters(t, p, "at first", "c1")
 	if at := p.nextAt(); !at.Equal(until.Add(1)) {
-		t.Fatalf("wakes at %s, want right after %s", at, until)
+		t.Fatalf("nextAt() = %s, want right after %s", at, until)
 	}
 	p.pass(until) // valid up to and including
 	wantClusters(t, p, "at valid_until", "c1")
 	p.pass(until.Add(1))
 	wantClusters(t, p, "after valid_until", "c2")
 	if c := api.FindCondition(webOf(p).status.Conditions, api.ConditionScoresValid); c.Status != api.ConditionFalse || c.Reason != api.ReasonExpired {
-		t.Errorf("condition %+v", c)
+		t.Errorf("condition %+v, want Expired", c)
 	}
 	w.write(p, newScore("c1", 90, until.Add(time.Hour)))
 	p.pass(until.Add(time.Second))
 	wantClusters(t, p, "with a fresh score", "c1")
 	if c := api.FindCondition(webOf(p).status.Conditions, api.ConditionScoresValid); c.Status != api.ConditionTrue {
-		t.Errorf("condition %+v", c)
+		t.Errorf("condition %+v, want True", c)
 	}
 }
 
-// TestPlannerReDecidesWhenATolerationEnds: the cluster is left at the very
-// instant, and no other may get there after it.
+// TestPlannerReDecidesWhenATolerationEnds checks that the cluster is left at that time, and that no other placement
+// goes there afterwards.
 func TestPlannerReDecidesWhenATolerationEnds(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	added := epoch.Add(-10 * time.Second)
@@ -97,7 +97,7 @@ func TestPlannerReDecidesWhenATolerationEnds(t *testing.T) {
 	wantClusters(t, p, "unreachable for 10 s", "c1")
 	end := added.Add(time.Minute)
 	if at := p.nextAt(); !at.Equal(end) {
-		t.Fatalf("wakes at %s, want %s", at, end)
+		t.Fatalf("nextAt() = %s, want %s", at, end)
 	}
 	p.pass(end.Add(-1))
 	wantClusters(t, p, "just before the end", "c1")
@@ -130,7 +130,7 @@ func TestPlannerReDecidesWhenOnlyCELReadsTheScore(t *testing.T) {
 	w.write(p, newScore("c2", 51, time.Time{}))
 	p.pass(epoch.Add(time.Second))
 	if got := webOf(p).status.Clusters; len(got) != 2 {
-		t.Fatalf("c2 scores 51 now: %v", got)
+		t.Fatalf("clusters %v, want two: c2 scores 51 now", got)
 	}
 	w.write(p, newScore("c1", 0, time.Time{}))
 	p.pass(epoch.Add(2 * time.Second))
@@ -138,12 +138,12 @@ func TestPlannerReDecidesWhenOnlyCELReadsTheScore(t *testing.T) {
 	w.write(p, metric("m1", 0.4))
 	p.pass(epoch.Add(3 * time.Second))
 	if got := webOf(p).status.Clusters; len(got) != 2 {
-		t.Fatalf("m1 is 0.4 now: %v", got)
+		t.Fatalf("clusters %v, want two: m1 is 0.4 now", got)
 	}
 }
 
-// TestPlannerSettlesBalance: placements that count each other neither chase each
-// other nor move when everything is looked at again, as after a restart.
+// TestPlannerSettlesBalance checks that placements that count each other's decisions settle, and do not move when
+// everything is evaluated again, as after a restart.
 func TestPlannerSettlesBalance(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	for _, name := range []string{"c1", "c2", "c3"} {
@@ -164,7 +164,7 @@ func TestPlannerSettlesBalance(t *testing.T) {
 		count[placed.status.Clusters[0]]++
 	}
 	if len(count) != 3 {
-		t.Fatalf("new placements do not spread: %v", count)
+		t.Fatalf("new placements are on %v, want them on 3 clusters", count)
 	}
 	if n := len(p.pass(epoch.Add(time.Hour))); n != 0 {
 		t.Errorf("a later pass wrote %d placements", n)
@@ -187,8 +187,8 @@ func TestPlannerSettlesBalance(t *testing.T) {
 	}
 }
 
-// TestPlannerTakesACommittedDecision: a decision that was committed together with
-// a new spec is the planner's own from then on.
+// TestPlannerTakesACommittedDecision checks that the planner takes over a decision that was committed together with a
+// new spec.
 func TestPlannerTakesACommittedDecision(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	for _, name := range []string{"c1", "c2"} {
@@ -215,8 +215,8 @@ func TestPlannerTakesACommittedDecision(t *testing.T) {
 	checkSettled(t, p, epoch.Add(time.Second))
 }
 
-// TestPlannerDropsDecisionsOvertakenByACommit: a decision that was made for the spec
-// before, but not written before a previewed one was committed, is void.
+// TestPlannerDropsDecisionsOvertakenByACommit checks that a decision about the previous spec is dropped if it was not
+// written before a previewed decision was committed.
 func TestPlannerDropsDecisionsOvertakenByACommit(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	for _, name := range []string{"c1", "c2"} {
@@ -240,8 +240,8 @@ func TestPlannerDropsDecisionsOvertakenByACommit(t *testing.T) {
 	wantClusters(t, p, "as committed", "c1")
 }
 
-// TestPlannerRanksAPresentClusterLast: a taint that keeps newcomers off does not
-// hide the one beside it that ranks the cluster last among equals.
+// TestPlannerRanksAPresentClusterLast covers a cluster with two taints: one that excludes new placements must not hide
+// one that ranks the cluster last among equals.
 func TestPlannerRanksAPresentClusterLast(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, cluster("c1", nil))
@@ -257,8 +257,8 @@ func TestPlannerRanksAPresentClusterLast(t *testing.T) {
 	wantClusters(t, p, "with two wanted", "c2", "c1")
 }
 
-// TestPlannerKeepsAMisconfiguredDecision: a metric that the policy names and that
-// is deleted ends no decision, although the cluster lists it, too.
+// TestPlannerKeepsAMisconfiguredDecision checks that deleting a metric that the policy names ends no decision, even if
+// the cluster lists the metric, too.
 func TestPlannerKeepsAMisconfiguredDecision(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, provider())
@@ -276,13 +276,13 @@ func TestPlannerKeepsAMisconfiguredDecision(t *testing.T) {
 	p.pass(epoch.Add(time.Second))
 	wantClusters(t, p, "without the metric", "c1")
 	if c := api.FindCondition(webOf(p).status.Conditions, api.ConditionMisconfigured); c.Status != api.ConditionTrue {
-		t.Errorf("condition %+v", c)
+		t.Errorf("condition %+v, want Misconfigured to be True", c)
 	}
 }
 
-// TestRestartMovesNoBalancedDecision: others have left the cluster that the
-// placement would like better. Nothing tells it of that, so a restart must not
-// move it either; the next score of that cluster does.
+// TestRestartMovesNoBalancedDecision covers a cluster that other placements have left, so that a placement would now
+// prefer it. This alone causes no new decision, so a restart must not move it either. The next score of that cluster
+// does.
 func TestRestartMovesNoBalancedDecision(t *testing.T) {
 	objects := []api.Object{cluster("c1", nil), cluster("c2", nil), newScore("c1", 100, time.Time{}), newScore("c2", 50, time.Time{})}
 	web := newPlacement("web", 1, byScore, func(s *api.PlacementSpec) {
@@ -304,7 +304,7 @@ func TestRestartMovesNoBalancedDecision(t *testing.T) {
 	p.pass(epoch.Add(time.Hour))
 	wantClusters(t, p, "after the restart", "c2")
 	if kept := p.placer.explain(webOf(p), epoch.Add(time.Hour)).Render().Kept; kept != "balance" {
-		t.Errorf("the explanation says it is kept by %q", kept)
+		t.Errorf("kept by %q, want balance", kept)
 	}
 	if n := len(p.pass(epoch.Add(2 * time.Hour))); n != 0 {
 		t.Errorf("a pass without a change wrote %d placements", n)

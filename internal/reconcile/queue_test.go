@@ -9,8 +9,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// A large batch is sorted once, and kept in mind while nothing changes that turns
-// depend on; the order is that of the turns however often it is taken.
+// A large batch is sorted once, and the order is kept until something changes that it depends on. Taking decisions
+// repeatedly follows the order.
 func TestLargeBatchesKeepTheirTurns(t *testing.T) {
 	p := newPlanner(slog.New(slog.DiscardHandler))
 	k := decidedAs(api.KindWorkload)
@@ -26,30 +26,30 @@ func TestLargeBatchesKeepTheirTurns(t *testing.T) {
 		t.Helper()
 		batch := slices.DeleteFunc(p.queue.take(k), func(d decision) bool { return d.queued().gone })
 		if len(batch) != all {
-			t.Fatalf("%s: %d of %d are stale", what, len(batch), all)
+			t.Fatalf("%s: batch of %d, want %d", what, len(batch), all)
 		}
 		if !slices.IsSortedFunc(batch, func(a, b decision) int { return turnOfWorkload(as[*workloadBinding](a), as[*workloadBinding](b)) }) {
-			t.Errorf("%s: the turns are in another order", what)
+			t.Errorf("%s: the batch is not in the order of turns", what)
 		}
 		for _, d := range batch {
 			d.queued().stale = false
 		}
-		for _, w := range p.bindings.workloads { // in no order
+		for _, w := range p.bindings.workloads { // in random order
 			p.queue.mark(w)
 		}
 	}
 	take("first")
 	take("again")
 	if p.queue.sorted != 1 {
-		t.Errorf("%d batches were sorted by what turns depend on, and not 1", p.queue.sorted)
+		t.Errorf("%d batches were sorted by turn, want 1", p.queue.sorted)
 	}
 	put(17, 9, 2)
-	take("one with another priority")
+	take("changed priority")
 	p.remove(api.KeyOf(workload("w0018", 1)))
 	put(18, 9, 3)
-	take("one that is new")
+	take("new workload")
 	take("as before")
 	if p.queue.sorted != 3 {
-		t.Errorf("%d batches were sorted by what turns depend on, and not 3", p.queue.sorted)
+		t.Errorf("%d batches were sorted by turn, want 3", p.queue.sorted)
 	}
 }

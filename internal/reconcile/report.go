@@ -30,7 +30,7 @@ func (r *Reconciler) tell(ctx context.Context, what string, takeIn func(p *plann
 	case err := <-sent.done:
 		return err
 	case <-ctx.Done():
-		return fmt.Errorf("%s: wait for what follows: %w", what, ctx.Err())
+		return fmt.Errorf("%s: wait for the resulting decisions: %w", what, ctx.Err())
 	}
 }
 

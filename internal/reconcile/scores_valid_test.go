@@ -7,9 +7,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// TestScoresValidOfHeldClusters: a score that expires on a cluster which only the
-// present decision may keep counts, too: a taint keeps newcomers off it, or it is
-// paused.
+// TestScoresValidOfHeldClusters covers expired scores on clusters that only the present decision may keep, because of a
+// taint or a pause. They count, too.
 func TestScoresValidOfHeldClusters(t *testing.T) {
 	for name, hold := range map[string]func(c *api.Cluster){
 		"free":          func(*api.Cluster) {},
@@ -38,7 +37,7 @@ func TestScoresValidOfHeldClusters(t *testing.T) {
 				t.Helper()
 				wantClusters(t, p, when, "c1")
 				if c := api.FindCondition(webOf(p).status.Conditions, api.ConditionScoresValid); c.Status != want {
-					t.Errorf("%s: %+v, want %s", when, c, want)
+					t.Errorf("%s: condition %+v, want %s", when, c, want)
 				}
 			}
 			p.pass(epoch)
@@ -47,7 +46,7 @@ func TestScoresValidOfHeldClusters(t *testing.T) {
 			p.pass(epoch.Add(time.Second))
 			valid("held", api.ConditionTrue)
 			if at := p.nextAt(); !at.Equal(until.Add(1)) {
-				t.Errorf("wakes at %v, want the moment of expiry", at)
+				t.Errorf("nextAt() = %v, want the expiry", at)
 			}
 			p.pass(until.Add(1))
 			valid("expired", api.ConditionFalse)
@@ -64,8 +63,8 @@ func TestScoresValidOfHeldClusters(t *testing.T) {
 	}
 }
 
-// TestPlannerReDecidesWhenAScoreInAnExpressionExpires: at the very instant, and
-// without another event, also where scores rank nothing.
+// TestPlannerReDecidesWhenAScoreInAnExpressionExpires checks that it does so exactly then, without another event, even
+// if no score is used for ranking.
 func TestPlannerReDecidesWhenAScoreInAnExpressionExpires(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	until := epoch.Add(time.Minute)
@@ -79,12 +78,12 @@ func TestPlannerReDecidesWhenAScoreInAnExpressionExpires(t *testing.T) {
 	p.pass(epoch)
 	first := webOf(p).status.Clusters
 	if len(first) != 1 {
-		t.Fatalf("the decision is %v, want one cluster", first)
+		t.Fatalf("clusters %v, want one", first)
 	}
 	p.pass(until)
 	wantClusters(t, p, "at valid_until", first...)
 	if at := p.nextAt(); !at.Equal(until.Add(1)) {
-		t.Fatalf("wakes at %s, want right after %s", at, until)
+		t.Fatalf("nextAt() = %s, want right after %s", at, until)
 	}
 	p.pass(until.Add(1))
 	wantClusters(t, p, "after valid_until", "c2")

@@ -8,9 +8,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// TestReasonsOfSharedViews: what share a view of the fleet are told why clusters do not fit in
-// the words that each of them has used, and in its order, at first and whenever
-// that changes.
+// TestReasonsOfSharedViews checks placements that share a view of the fleet. Each gets the reasons why clusters do not
+// fit in its own words and order, at first and after changes.
 func TestReasonsOfSharedViews(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, cluster("c1", map[string]string{"location": "FR"}))
@@ -39,12 +38,12 @@ func TestReasonsOfSharedViews(t *testing.T) {
 		for name, constraints := range asks {
 			message := told(api.KindPlacement, name)
 			if want := `match label constraint "` + constraints[0] + `"`; !strings.Contains(message, want) {
-				t.Errorf("%d clusters: placement %s is told %q, want %q in it", clusters, name, message, want)
+				t.Errorf("%d clusters: message of placement %s is %q, want it to contain %q", clusters, name, message, want)
 			}
 		}
 		for _, group := range []string{"here", "there"} {
 			if message, want := told(api.KindWorkload, group), `not in affinity group "`+group+`"`; !strings.Contains(message, want) {
-				t.Errorf("%d clusters: workload %s is told %q, want %q in it", clusters, group, message, want)
+				t.Errorf("%d clusters: message of workload %s is %q, want it to contain %q", clusters, group, message, want)
 			}
 		}
 		w.write(p, cluster("c"+string(rune('1'+clusters)), map[string]string{"location": "IT"}))
@@ -54,8 +53,8 @@ func TestReasonsOfSharedViews(t *testing.T) {
 	}
 }
 
-// TestFailingMetricIsNamed: a placement that waits because a metric fails is told so when
-// it fails for another reason, though nothing else is different.
+// TestFailingMetricIsNamed checks that the message of a placement that waits for a failing metric changes when the
+// metric fails for another reason, even if nothing else does.
 func TestFailingMetricIsNamed(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, provider())
@@ -72,7 +71,7 @@ func TestFailingMetricIsNamed(t *testing.T) {
 			x, ok := w.result().(*api.Placement)
 			return ok && strings.Contains(api.FindCondition(x.Status.Conditions, api.ConditionScheduled).Message, cause)
 		}) {
-			t.Errorf("the placement is not told %q: %d decisions", cause, len(written))
+			t.Errorf("no message contains %q in %d decisions", cause, len(written))
 		}
 	}
 }

@@ -17,17 +17,17 @@ func TestSimulateTakesTheValuesItIsGiven(t *testing.T) {
 		providers    []string
 		reason       string // of the metric and of the cluster; "Available" = it counts
 	}{
-		{"a bare value", `{"value":0.5}`, []string{provider}, api.ReasonAvailable},
-		{"a bare value without its provider", `{"value":0.5}`, nil, api.ReasonAvailable},
-		{"a live object without its provider", `{"value":0.5,"normalized":0.5,"observed_at":"2026-03-01T11:59:58Z","conditions":[{"type":"Available","status":"True"}]}`, nil, api.ReasonAvailable},
-		{"a value out of range", `{"value":1.5}`, nil, api.ReasonInvalidMetric},
-		{"no value and no provider", `{}`, nil, api.ReasonUnknownMetricsProvider},
-		{"a failed reading without its provider", `{"value":0.5,"conditions":[{"type":"Available","status":"False","reason":"UnknownMetricsProvider"}]}`, nil, api.ReasonUnknownMetricsProvider},
+		{"value only", `{"value":0.5}`, []string{provider}, api.ReasonAvailable},
+		{"value only, without its provider", `{"value":0.5}`, nil, api.ReasonAvailable},
+		{"live object, without its provider", `{"value":0.5,"normalized":0.5,"observed_at":"2026-03-01T11:59:58Z","conditions":[{"type":"Available","status":"True"}]}`, nil, api.ReasonAvailable},
+		{"value out of range", `{"value":1.5}`, nil, api.ReasonInvalidMetric},
+		{"neither value nor provider", `{}`, nil, api.ReasonUnknownMetricsProvider},
+		{"failed reading, without its provider", `{"value":0.5,"conditions":[{"type":"Available","status":"False","reason":"UnknownMetricsProvider"}]}`, nil, api.ReasonUnknownMetricsProvider},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			objects := append(raw(test.providers...), raw(
 				fmt.Sprintf(`{"kind":"metric","metadata":{"name":"load"},"spec":{"min":0,"max":1,"metrics_provider":{"name":"p","metric":"load"}},"status":%s}`, test.status),
-				// No metric without a value may count because another one has one.
+				// A metric without a value must not count because another one has a value.
 				`{"kind":"metric","metadata":{"name":"silent"},"spec":{"min":0,"max":1,"metrics_provider":{"name":"q","metric":"silent"}}}`,
 				`{"kind":"cluster","metadata":{"name":"c1"},"spec":{"metrics":[{"name":"load"}]}}`,
 				`{"kind":"cluster","metadata":{"name":"c2"},"spec":{"metrics":[{"name":"silent"}]}}`,
@@ -53,13 +53,13 @@ func TestSimulateTakesTheValuesItIsGiven(t *testing.T) {
 				t.Errorf("condition %+v, want reason %s", available, test.reason)
 			}
 			if want != nil && (load.Normalized == nil || *load.Normalized != 0.5) {
-				t.Errorf("the value is not normalised: %+v", load)
+				t.Errorf("the value is not normalized: %+v", load)
 			}
 			if seen := objectsByName["c1"].(*api.Cluster).Status.Metrics[0]; want == nil && seen.Reason != test.reason {
 				t.Errorf("reason on the cluster %q, want %q", seen.Reason, test.reason)
 			}
 			if seen := objectsByName["c2"].(*api.Cluster).Status.Metrics[0]; seen.Reason != api.ReasonUnknownMetricsProvider {
-				t.Errorf("reason of the metric without a value %q", seen.Reason)
+				t.Errorf("reason %q of the metric without a value, want UnknownMetricsProvider", seen.Reason)
 			}
 		})
 	}
@@ -75,6 +75,6 @@ func TestSimulateWithoutAProviderThatIsDeleted(t *testing.T) {
 	}
 	if len(result.Changes) != 1 || len(result.Changes[0].To) != 0 {
 		text, _ := json.Marshal(result.Changes)
-		t.Errorf("without the provider no metric counts, yet: %s", text)
+		t.Errorf("without the provider no metric counts, but there are changes: %s", text)
 	}
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// A taint that a simulation declares is there from its moment on, as it would be
-// for a cluster that is written; toleration_seconds count from then.
+// A taint that a simulation declares applies from the simulated time on, as if the cluster were written then;
+// toleration_seconds counts from that time.
 func TestSimulateATaint(t *testing.T) {
 	for _, c := range []struct {
 		name, cluster string
-		at            string // time_added of the taint after the simulation
+		at            string // time_added of the taint, relative to the simulated time
 		tolerated     bool
 	}{
 		{"declared", `"spec":{"taints":[{"key":"disk","effect":"NoSelect"}]}`, "2026-03-01T12:00:00Z", true},
@@ -41,15 +41,14 @@ func TestSimulateATaint(t *testing.T) {
 				t.Errorf("taints %s, want one since %s", rendered(taints), c.at)
 			}
 			if chosen := result.Objects[1].(*api.Placement).Status.Clusters; (len(chosen) == 1) != c.tolerated {
-				t.Errorf("chosen %v, tolerated should be %t: %s", chosen, c.tolerated, result.Explanations[0].Summary)
+				t.Errorf("chosen %v, want the taint tolerated: %t; %s", chosen, c.tolerated, result.Explanations[0].Summary)
 			}
 		})
 	}
 }
 
-// Over the live fleet, a taint that is declared anew counts from the simulation,
-// one that was there keeps its time, and one that is left out is gone; also where
-// the cluster declares what is in use on it.
+// In a simulation over the live fleet, a new taint counts from the simulated time, an existing one keeps its time, and
+// one that is left out is removed. The same holds if the cluster declares its allocated amounts.
 func TestSimulateAnotherTaint(t *testing.T) {
 	y, _ := start(t)
 	since := epoch.Add(-time.Hour)

@@ -46,11 +46,11 @@ func TestSimulateFromNothing(t *testing.T) {
 		score           float64
 	}{
 		{"first decision", `{"kind":"placement","metadata":{"name":"web"},"spec":{"number_of_clusters":1}}`, []string{"c1"}, 0.827273},
-		{"a young decision stays", `{"kind":"placement","metadata":{"name":"web"},"spec":{"number_of_clusters":1},
+		{"recent decision stays", `{"kind":"placement","metadata":{"name":"web"},"spec":{"number_of_clusters":1},
 			"status":{"clusters":["c2"],"scheduled_at":"2026-03-01T11:59:30Z"}}`, []string{"c2"}, 0.180180},
-		{"an old one moves", `{"kind":"placement","metadata":{"name":"web"},"spec":{"number_of_clusters":1},
+		{"old decision moves", `{"kind":"placement","metadata":{"name":"web"},"spec":{"number_of_clusters":1},
 			"status":{"clusters":["c2"],"scheduled_at":"2026-03-01T11:59:00Z"}}`, []string{"c1"}, 0.827273},
-		{"a young decision of an older spec moves", `{"kind":"placement","metadata":{"name":"web","generation":2},"spec":{"number_of_clusters":1},
+		{"recent decision for an older spec moves", `{"kind":"placement","metadata":{"name":"web","generation":2},"spec":{"number_of_clusters":1},
 			"status":{"observed_generation":1,"decisions":[{"cluster":"c2","score":0.2,"rank":1}],"scheduled_at":"2026-03-01T11:59:30Z"}}`, []string{"c1"}, 0.827273},
 		{"migration off", `{"kind":"placement","metadata":{"name":"web"},"spec":{"number_of_clusters":1,"migration":false},
 			"status":{"clusters":["c2"],"scheduled_at":"2026-03-01T11:00:00Z"}}`, []string{"c2"}, 0.180180},
@@ -65,7 +65,7 @@ func TestSimulateFromNothing(t *testing.T) {
 			if !slices.Equal(last.Status.Clusters, test.want) {
 				t.Errorf("clusters %v, want %v", last.Status.Clusters, test.want)
 			}
-			// A decision that the request gives without its score has one in the answer.
+			// A decision without a score in the request has one in the result.
 			if d := last.Status.Decisions[0]; d.Score < test.score-1e-6 || d.Score > test.score+1e-6 {
 				t.Errorf("decision %+v, want score %v", d, test.score)
 			}
@@ -74,7 +74,7 @@ func TestSimulateFromNothing(t *testing.T) {
 			}
 			first := result.Explanations[0].Candidates[0]
 			if first.Cluster != test.want[0] || !first.Selected || *first.Score < test.score-1e-6 || *first.Score > test.score+1e-6 {
-				t.Errorf("best candidate %+v with score %v, want %v", first, *first.Score, test.score)
+				t.Errorf("best candidate %+v with score %v, want score %v", first, *first.Score, test.score)
 			}
 		})
 	}
@@ -89,11 +89,11 @@ func TestSimulateKeepsAScoreItIsGiven(t *testing.T) {
 	}
 	decisions := result.Objects[len(result.Objects)-1].(*api.Placement).Status.Decisions
 	if len(decisions) != 2 || decisions[0].Score != 0.5 || decisions[1].Score < 0.8 {
-		t.Errorf("decisions %+v, want c2 with 0.5 as given and c1 with the score it has", decisions)
+		t.Errorf("decisions %+v, want c2 with 0.5 as given, and c1 with its score", decisions)
 	}
 }
 
-// An object goes into a simulation as the API shows it: without its secrets.
+// A simulation accepts an object as the API returns it: without its secrets.
 func TestSimulateObjectsAsTheyAreShown(t *testing.T) {
 	y, _ := start(t)
 	p := provider()
@@ -106,17 +106,17 @@ func TestSimulateObjectsAsTheyAreShown(t *testing.T) {
 	for _, base := range []string{"live", "empty"} {
 		result, err := y.reconciler.Simulate(t.Context(), api.Simulation{Base: base, Objects: []json.RawMessage{shown}})
 		if err != nil {
-			t.Errorf("over %s: %s", base, err)
+			t.Errorf("base %s: %s", base, err)
 			continue
 		}
 		if again, _ := json.Marshal(result.Objects[0]); !slices.Equal(again, shown) && base == "live" {
-			t.Errorf("over live: %s, given was %s", again, shown)
+			t.Errorf("base live: result %s, want %s as given", again, shown)
 		}
 	}
 }
 
-// New amounts in use are a capacity report in a simulation, too: they contain
-// what runs there, and put nothing off its cluster.
+// In a simulation, too, new allocated amounts are a capacity report: they include what runs there, and move nothing off
+// the cluster.
 func TestSimulateACapacityReport(t *testing.T) {
 	y, _ := start(t)
 	c := &api.Cluster{Metadata: api.Metadata{Name: "c1"}, Spec: api.ClusterSpec{Allocatable: api.Quantities{"cpu": "4"}}}
@@ -131,13 +131,13 @@ func TestSimulateACapacityReport(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(result.Changes) != 0 {
-			t.Errorf("%s moves %+v", report, result.Changes)
+			t.Errorf("the report %s moves %+v", report, result.Changes)
 		}
 		if got := result.Objects[0].(*api.Cluster).Status.Available["cpu"]; got != available {
-			t.Errorf("%s leaves %s of cpu, want %s", report, got, available)
+			t.Errorf("the report %s leaves %s of cpu available, want %s", report, got, available)
 		}
 		if got := result.Objects[0].(*api.Cluster).Status; available == "2" && got.ObservedGeneration != 0 {
-			t.Errorf("%s: the status names a generation that nobody observed: %+v", report, got)
+			t.Errorf("%s: observed_generation is set although nothing was observed: %+v", report, got)
 		}
 	}
 }
@@ -152,7 +152,7 @@ func TestSimulateReportsEveryBadObject(t *testing.T) {
 	), Delete: []api.Key{{Kind: api.KindCluster, Name: "gone"}}}, nil, epoch)
 	var errs api.FieldErrors
 	if !errors.As(err, &errs) {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v, want field errors", err)
 	}
 	var fields []string
 	for _, e := range errs {
@@ -179,33 +179,32 @@ func TestSimulateOverTheLiveFleet(t *testing.T) {
 		moved = append(moved, c.Name)
 	}
 	if !slices.Equal(moved, []string{"both", "web"}) {
-		t.Errorf("without c1 these move: %v", moved)
+		t.Errorf("%v move without c1, want both and web", moved)
 	}
 	if c := result.Changes[1]; !slices.Equal(c.From, []string{"c1"}) || !slices.Equal(c.To, []string{"c2"}) || c.Message == "" {
-		t.Errorf("change of web: %+v", c)
+		t.Errorf("change of web %+v, want c1 to c2, with a message", c)
 	}
 	for _, e := range result.Explanations {
 		if e.Name == "web" && (len(e.Candidates) != 1 || e.Candidates[0].Current || !e.Candidates[0].Selected) {
-			t.Errorf("web was not on c2 before, yet the explanation says %+v", e.Candidates)
+			t.Errorf("web is new on c2, but the explanation is %+v", e.Candidates)
 		}
 	}
 	if got := y.placement("web"); got.Metadata.ResourceVersion != before || !slices.Equal(got.Status.Clusters, []string{"c1"}) {
-		t.Error("the simulation changed the live placement")
+		t.Error("the simulation modified the live placement")
 	}
 }
 
-// Replicas that become larger are measured anew where they run, in a simulation
-// as when the workload is written.
+// Replicas whose requests grow are measured again on their clusters, in a simulation as well as after a write.
 func TestSimulateReplicasThatBecomeLarger(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		south    string
 		replicas int64
 	}{
-		{"they have to move", "30", 4},
-		{"they have to move, and more are wanted", "30", 5},
-		{"there is no room for all of them", "3", 5},
-		{"there is no room for those that run", "1", 4},
+		{"replicas have to move", "30", 4},
+		{"replicas have to move, and more are requested", "30", 5},
+		{"not enough room for all replicas", "3", 5},
+		{"not enough room for the running replicas", "1", 4},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			y, _ := start(t)
@@ -226,11 +225,11 @@ func TestSimulateReplicasThatBecomeLarger(t *testing.T) {
 			is := y.put(larger).Object.(*api.Workload).Status
 			sameSeat := func(a, b api.WorkloadCluster) bool { return a.Name == b.Name && a.Replicas == b.Replicas }
 			if !slices.EqualFunc(said.Clusters, is.Clusters, sameSeat) {
-				t.Errorf("simulated was %+v, written it is %+v", said.Clusters, is.Clusters)
+				t.Errorf("simulated clusters %+v, want %+v as decided", said.Clusters, is.Clusters)
 			}
 			was, now := api.FindCondition(said.Conditions, api.ConditionScheduled), api.FindCondition(is.Conditions, api.ConditionScheduled)
 			if was == nil || now == nil || was.Status != now.Status || was.Message != now.Message {
-				t.Errorf("simulated was %+v, written it is %+v", was, now)
+				t.Errorf("simulated condition %+v, want %+v as decided", was, now)
 			}
 		})
 	}

@@ -34,7 +34,7 @@ type secured struct {
 	logs    *logtest.Buffer
 }
 
-// serveTLS serves with the certificate of files until the test ends.
+// serveTLS serves with the certificate in the files until the test ends.
 func serveTLS(t *testing.T, files serve.Files, now func() time.Time) *secured {
 	t.Helper()
 	s := &secured{logs: &logtest.Buffer{}}
@@ -71,8 +71,7 @@ func (s *secured) handshake(config *tls.Config) (subject string, err error) {
 		return "", err
 	}
 	defer conn.Close()
-	// Under TLS 1.3 the server looks at the client's certificate after the
-	// client believes to be done.
+	// Under TLS 1.3, the server checks the client's certificate after the client considers the handshake complete.
 	if _, err := conn.Write([]byte("GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")); err != nil {
 		return "", err
 	}
@@ -87,7 +86,7 @@ func TestTLS(t *testing.T) {
 	certFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	ca, other := certtest.Authority(t), certtest.Authority(t)
 	issue(t, ca, "first", certFile, keyFile, time.Now().Add(time.Hour))
-	// Each look at the clock finds that it is time to look at the files.
+	// Each reading of the clock makes the files due for a check.
 	var looks atomic.Int64
 	now := func() time.Time { return time.Unix(0, 0).Add(time.Duration(looks.Add(1)) * time.Hour) }
 	s := serveTLS(t, serve.Files{CertFile: certFile, KeyFile: keyFile}, now)
@@ -97,20 +96,20 @@ func TestTLS(t *testing.T) {
 		t.Fatalf("subject %q, %v", subject, err)
 	}
 	if _, err := s.handshake(&tls.Config{RootCAs: other.Pool()}); err == nil {
-		t.Error("a client that trusts another authority connects")
+		t.Error("a client that trusts another authority connected")
 	}
 	if _, err := s.handshake(&tls.Config{RootCAs: ca.Pool(), MaxVersion: tls.VersionTLS11}); err == nil {
-		t.Error("TLS 1.1 is taken")
+		t.Error("TLS 1.1 was accepted")
 	}
 
-	// A certificate whose key has not been written yet leaves the old one.
+	// A certificate whose key has not been written yet is not loaded; the previous one stays.
 	key, err := os.ReadFile(keyFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	issue(t, ca, "second", certFile, filepath.Join(dir, "later.key"), time.Now().Add(time.Hour))
 	if subject, err := s.handshake(trusting); err != nil || subject != "first" || !strings.Contains(s.logs.String(), "not reloaded") {
-		t.Errorf("halfway: subject %q, %v", subject, err)
+		t.Errorf("half renewed: subject %q, %v", subject, err)
 	}
 	later, err := os.ReadFile(filepath.Join(dir, "later.key"))
 	if err != nil || string(later) == string(key) {
@@ -134,10 +133,10 @@ func TestClientCertificates(t *testing.T) {
 		certs []tls.Certificate
 		works bool
 	}{
-		{"good", []tls.Certificate{issue(t, ca, "client", file("a"), file("b"), time.Now().Add(time.Hour))}, true},
+		{"valid", []tls.Certificate{issue(t, ca, "client", file("a"), file("b"), time.Now().Add(time.Hour))}, true},
 		{"none", nil, false},
 		{"expired", []tls.Certificate{issue(t, ca, "client", file("a"), file("b"), time.Now().Add(-time.Hour))}, false},
-		{"another authority", []tls.Certificate{issue(t, other, "client", file("a"), file("b"), time.Now().Add(time.Hour))}, false},
+		{"other authority", []tls.Certificate{issue(t, other, "client", file("a"), file("b"), time.Now().Add(time.Hour))}, false},
 	}
 	for _, test := range tests {
 		if _, err := s.handshake(&tls.Config{RootCAs: ca.Pool(), Certificates: test.certs}); (err == nil) != test.works {

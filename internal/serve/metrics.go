@@ -16,13 +16,13 @@ func newMetrics() *metrics {
 			Name: "scheduler_http_connections", Help: "Open connections of all listeners.",
 		}),
 		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "scheduler_http_connections_rejected_total", Help: "Connections closed at once because there were too many, all of them in use.",
+			Name: "scheduler_http_connections_rejected_total", Help: "Connections closed at once because the limit was reached and all connections were in use.",
 		}, []string{"listener", "limit"}),
 		evicted: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "scheduler_http_connections_evicted_total", Help: "Connections without a request that were closed: to make room for others (client, total, descriptors), or because no request came in time (silent).",
+			Name: "scheduler_http_connections_evicted_total", Help: "Connections without a request that were closed: to make room for others (client, total, descriptors), or because no request arrived in time (silent).",
 		}, []string{"listener", "limit"}),
 		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "scheduler_http_accept_failures_total", Help: "Times that the system could not accept a connection.",
+			Name: "scheduler_http_accept_failures_total", Help: "Connections that could not be accepted because of a system error.",
 		}, []string{"listener"}),
 	}
 }

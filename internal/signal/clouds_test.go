@@ -8,8 +8,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/openstack"
 )
 
-// TestClouds: what is pushed about a cloud is stored, right after the cloud was
-// written, and is known after a restart.
+// TestClouds checks that a report about a cloud is stored, even right after the cloud was written, and is known after a
+// restart.
 func TestClouds(t *testing.T) {
 	s, codec := openStore(t)
 	b := start(t, s, codec)
@@ -30,7 +30,7 @@ func TestClouds(t *testing.T) {
 		}
 	}
 	if _, _, err := b.ReportCloud(t.Context(), "paris", report(1, true, "4")); !errors.Is(err, openstack.ErrNotFound) {
-		t.Errorf("of no cloud: %v", err)
+		t.Errorf("ReportCloud() of an unknown cloud: error %v, want ErrNotFound", err)
 	}
 	written := b.write(t.Context(), &api.Cloud{Metadata: api.Metadata{Name: "paris"}})
 	if _, err := b.fleet.WaitRevision(t.Context(), written); err != nil {
@@ -42,20 +42,20 @@ func TestClouds(t *testing.T) {
 	}
 	expect(b, revision, "4")
 	if _, err := b.LiveOpenStack(t.Context(), "paris", api.LiveOptions{}); !errors.Is(err, openstack.ErrNoCredentials) {
-		t.Errorf("live: %v", err)
+		t.Errorf("LiveOpenStack(): error %v, want ErrNoCredentials", err)
 	}
 	if _, err := b.LiveOpenStack(t.Context(), "rome", api.LiveOptions{}); !errors.Is(err, openstack.ErrNotFound) {
-		t.Errorf("live of no cloud: %v", err)
+		t.Errorf("LiveOpenStack() of an unknown cloud: error %v, want ErrNotFound", err)
 	}
 	b.stop()
 
 	b = start(t, s, codec)
 	if _, changed, err := b.ReportCloud(t.Context(), "paris", report(1, true, "4")); err != nil || changed {
-		t.Errorf("the same after a restart: changed %t, %v", changed, err)
+		t.Errorf("same report after a restart: changed %t, %v", changed, err)
 	}
 	revision, changed, err = b.ReportCloud(t.Context(), "paris", report(2, false, "3"))
 	if err != nil || !changed {
-		t.Fatalf("the next after a restart: changed %t, %v", changed, err)
+		t.Fatalf("next report after a restart: changed %t, %v", changed, err)
 	}
 	expect(b, revision, "3")
 }

@@ -34,10 +34,9 @@ type scopeOut struct {
 	Provider string `json:"provider"`
 }
 
-// TestKrakeCases runs the cases about static providers, and about which metrics
-// and providers a reference means. The one deliberate difference: a global cloud
-// with a metric of a namespace (K277) is refused when it is written, and so never
-// gets as far as a reading that fails.
+// TestKrakeCases runs the cases about static providers, and about which metric or provider a reference means. There is
+// one deviation: a global cloud with a metric in a namespace (K277) is rejected when it is written, so that reading the
+// metric cannot fail.
 func TestKrakeCases(t *testing.T) {
 	suite := conformance.Suite{
 		Driver: "internal/signal",
@@ -64,7 +63,7 @@ func playScope(t *conformance.T, in *scopeIn, out *scopeOut) {
 	var kind string
 	if json.Unmarshal(in.Resource.Get(), &kind) == nil {
 		if kind != "GlobalCloud" {
-			t.Fatalf("nobody plays a %s", kind)
+			t.Fatalf("kind %s is not supported", kind)
 		}
 		cloud := &api.Cloud{Metadata: api.Metadata{Name: "c"}, Spec: api.CloudSpec{Metrics: []api.MetricRef{ref}}}
 		cloud.SetDefaults()
@@ -74,13 +73,13 @@ func playScope(t *conformance.T, in *scopeIn, out *scopeOut) {
 		}
 		cloud.Spec.Namespace = ref.Namespace
 		if errs := cloud.Validate(); slices.ContainsFunc(errs, refused) {
-			t.Errorf("a cloud of the namespace is refused, too: %v", errs)
+			t.Errorf("a cloud in the namespace is rejected, too: %v", errs)
 		}
 		return
 	}
 	var owned struct{ Kind, Namespace string }
 	if err := json.Unmarshal(in.Resource.Get(), &owned); err != nil || owned.Kind != "Cluster" {
-		t.Fatalf("nobody plays %s: %v", in.Resource.Get(), err)
+		t.Fatalf("%s is not supported: %v", in.Resource.Get(), err)
 	}
 	// Global, although the cluster belongs to a namespace.
 	cluster := &api.Cluster{Metadata: api.Metadata{Name: "c"}}

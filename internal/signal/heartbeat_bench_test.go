@@ -8,8 +8,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// BenchmarkHeartbeat is the cost of one durable heartbeat when many agents send
-// theirs at a time.
+// BenchmarkHeartbeat measures a durable heartbeat while many agents send theirs concurrently.
 func BenchmarkHeartbeat(b *testing.B) {
 	s, codec := openStore(b)
 	bench := start(b, s, codec)

@@ -12,7 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// prices is a server of one document for each zone, and of one for the fleet.
+// prices serves one document for each zone, and one for the whole fleet.
 type prices struct {
 	mu    sync.Mutex
 	asked map[string]int
@@ -32,7 +32,7 @@ func (p *prices) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprint(w, body)
 }
 
-// take returns how often what was asked for, and begins to count anew.
+// take returns the number of requests by path, and resets it.
 func (p *prices) take() map[string]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -49,7 +49,7 @@ func clusterIn(name string, labels map[string]string, metrics ...string) *api.Cl
 	return c
 }
 
-// reading checks what is stored about a metric for a cluster.
+// reading checks the stored value of a metric for a cluster.
 func (b *bench) reading(metric, cluster string, value float64, problem string) {
 	b.t.Helper()
 	got, ok := b.fleet.Snapshot().Get(api.Key{Kind: api.KindMetric, Name: metric}).Object.(*api.Metric).Status.Clusters[cluster]
@@ -84,7 +84,7 @@ func TestEachClusterHasItsOwnValue(t *testing.T) {
 	b.put(clusterIn("nowhere", map[string]string{"zones": "de"}, "price"))
 	b.put(clusterIn("other", map[string]string{"zone": "de"}))
 	if asked := world.take(); len(asked) != 0 {
-		t.Errorf("asked %v for a cluster without the label, and one without metrics", asked)
+		t.Errorf("requests %v for a cluster without the label and one without metrics, want none", asked)
 	}
 	b.reading("price", "berlin", 30, "")
 	b.reading("price", "bonn", 30, "")
@@ -96,53 +96,53 @@ func TestEachClusterHasItsOwnValue(t *testing.T) {
 	metric := b.fleet.Snapshot().Get(api.Key{Kind: api.KindMetric, Name: "price"}).Object.(*api.Metric)
 	if c := api.FindCondition(metric.Status.Conditions, api.ConditionAvailable); len(metric.Status.Clusters) != 5 ||
 		c.Status != api.ConditionTrue || !strings.Contains(c.Message, "2 of the 5 clusters") {
-		t.Errorf("the metric has %+v", metric.Status)
+		t.Errorf("unexpected status of the metric: %+v", metric.Status)
 	}
 
-	// Another version of the provider has everything read: each document once.
+	// After a change to the provider everything is read again: each document once.
 	p.Spec.Timeout = "5s"
 	b.put(p)
 	if asked := world.take(); len(asked) != 3 || asked["/zones/de?v=1"] != 1 || asked["/zones/fr?v=1"] != 1 || asked["/zones/no?v=1"] != 1 {
-		t.Errorf("asked %v", asked)
+		t.Errorf("unexpected requests %v", asked)
 	}
 
-	// A cluster that moves has the value of where it is, at once, and asks for no other.
+	// A cluster that changes its zone gets the value of the new zone at once, without reading other documents.
 	b.put(clusterIn("bonn", map[string]string{"zone": "fr"}, "price"))
 	b.reading("price", "bonn", 20, "")
 	if asked := world.take(); len(asked) != 1 || asked["/zones/fr?v=1"] != 1 {
-		t.Errorf("asked %v", asked)
+		t.Errorf("unexpected requests %v", asked)
 	}
 	b.put(clusterIn("bonn", nil, "price"))
 	b.reading("price", "bonn", 0, `no label "zone"`)
 	if got := b.fleet.Snapshot().Get(api.Key{Kind: api.KindMetric, Name: "price"}).Object.(*api.Metric).Status.Clusters["bonn"]; got.Value != nil {
-		t.Errorf("bonn keeps the value of where it was: %v", *got.Value)
+		t.Errorf("bonn kept the value of its previous zone: %v", *got.Value)
 	}
 
-	// What does not list the metric any more, or is gone, has no value of it.
+	// A cluster that no longer lists the metric, or is deleted, has no value.
 	b.put(clusterIn("bonn", map[string]string{"zone": "fr"}))
 	b.remove(api.Key{Kind: api.KindCluster, Name: "oslo"})
 	eventually.True(t, "three clusters are left", func() bool {
 		return len(b.fleet.Snapshot().Get(api.Key{Kind: api.KindMetric, Name: "price"}).Object.(*api.Metric).Status.Clusters) == 3
 	})
 
-	// A value that was good stays while the server does not answer.
+	// A good value stays while the server does not respond.
 	server.Close()
 	b.put(clusterIn("paris", map[string]string{"zone": "fr", "tier": "gold"}, "price", "carbon"))
 	got := b.fleet.Snapshot().Get(api.Key{Kind: api.KindMetric, Name: "price"}).Object.(*api.Metric).Status.Clusters["paris"]
 	if got.Reason != api.ReasonUnreachableMetricsProvider || got.Value == nil || *got.Value != 20 || got.ObservedAt == nil {
-		t.Errorf("paris has %+v", got)
+		t.Errorf("paris: got %+v, want the last value and a failure", got)
 	}
 
-	// Back to one value for all.
+	// Back to one value for all clusters.
 	p.Spec.Type, p.Spec.HTTPJSON, p.Spec.Static = api.ProviderStatic, nil, &api.StaticSpec{Metrics: map[string]float64{"price": 7, "carbon": 8}}
 	b.put(p)
 	b.expect("price", 7.0, api.ReasonAvailable)
 	if left := b.fleet.Snapshot().Get(api.Key{Kind: api.KindMetric, Name: "price"}).Object.(*api.Metric).Status.Clusters; left != nil {
-		t.Errorf("left are %v", left)
+		t.Errorf("clusters %v, want none", left)
 	}
 }
 
-// A restart reads nothing that it has, and loses nothing.
+// A restart reads nothing that is stored, and loses nothing.
 func TestRestartKeepsTheValuesOfClusters(t *testing.T) {
 	world := &prices{asked: map[string]int{}, zones: map[string]string{"de": "30"}}
 	server := httptest.NewServer(world)
@@ -163,10 +163,10 @@ func TestRestartKeepsTheValuesOfClusters(t *testing.T) {
 	world.take()
 	b = start(t, s, codec)
 	b.reading("price", "berlin", 30, "")
-	eventually.True(t, "it is read again after the restart", func() bool { return len(world.take()) > 0 })
+	eventually.True(t, "the metric is read again after the restart", func() bool { return len(world.take()) > 0 })
 	b.put(clusterIn("bonn", map[string]string{"zone": "de"}, "price"))
 	b.reading("price", "bonn", 30, "")
 	if after, err := s.Revision(t.Context()); err != nil || after != before+2 {
-		t.Errorf("the revision went from %d to %d, %v; want two more", before, after, err)
+		t.Errorf("the revision went from %d to %d, %v; want two writes", before, after, err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// exporter serves figures that the test sets.
+// exporter serves metrics that the test sets.
 type exporter struct {
 	mu      sync.Mutex
 	figures map[string]string
@@ -110,7 +110,7 @@ func (s *server) stop() {
 
 func (s *server) url() string { return "http://" + s.address }
 
-// eventually waits for what is stored about a metric.
+// eventually waits for the stored value of a metric.
 func (b *bench) eventually(name string, value any, reason string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
@@ -122,7 +122,7 @@ func (b *bench) eventually(name string, value any, reason string) {
 		}
 		select {
 		case <-ctx.Done():
-			b.t.Fatalf("not within a minute: %s", message)
+			b.t.Fatalf("did not happen within a minute: %s", message)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -170,7 +170,7 @@ func TestRealPrometheus(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"nan": "NaN", "inf": "Inf", "big": "1e+308", "absent": "no result", "unbalanced": "rejects", "syntax": "rejects", "function": "unknown function",
-		"range": "range of values", "text": "text", "many-to-many": "cannot evaluate",
+		"range": "range of values", "text": "a string", "many-to-many": "cannot evaluate",
 	} {
 		b.eventually(name, nil, api.ReasonInvalidMetric)
 		if message := b.message(name); !strings.Contains(message, want) {
@@ -178,29 +178,29 @@ func TestRealPrometheus(t *testing.T) {
 		}
 	}
 
-	// Unchanged values: nothing is written.
+	// Unchanged values cause no writes.
 	before, err := s.Revision(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(2 * time.Second) //nolint:forbidigo // nothing shows that no reading follows
 	if after, err := s.Revision(t.Context()); err != nil || after != before {
-		t.Errorf("without change the revision went from %d to %d, %v", before, after, err)
+		t.Errorf("the revision went from %d to %d without a change, %v", before, after, err)
 	}
 
-	// A changed value arrives, and only its metric is written.
+	// When a value changes, only its metric is written.
 	figures.set("load", "13")
 	b.eventually("name", 13.0, api.ReasonAvailable)
 	b.eventually("scalar", 14.0, api.ReasonAvailable)
 
-	// Stopped: the last values stay, with the reason; others go on.
+	// When Prometheus stops, the last values stay, with the reason. Other providers are not affected.
 	prometheus.stop()
 	b.eventually("name", 13.0, api.ReasonUnreachableMetricsProvider)
 	b.eventually("syntax", nil, api.ReasonInvalidMetric)
 	b.put(staticProvider(map[string]float64{"load": 26}))
 	b.expect("fixed", 26.0, api.ReasonAvailable)
 
-	// Started again: recovers by itself.
+	// After a restart it recovers.
 	figures.set("load", "14")
 	prometheus.start()
 	b.eventually("name", 14.0, api.ReasonAvailable)

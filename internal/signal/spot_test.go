@@ -8,11 +8,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// nobodysKubeconfig is that of an API server that refuses connections.
+// nobodysKubeconfig is a kubeconfig for an API server that refuses connections.
 const nobodysKubeconfig = `{"current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],
 	"clusters":[{"name":"c","cluster":{"server":"https://127.0.0.1:1"}}],"users":[{"name":"u","user":{"token":"t"}}]}`
 
-// What is observed of spot nodes is stored, and is there after a restart.
+// Observed spot nodes are stored, and are known after a restart.
 func TestSpotNodesAreInTheFleet(t *testing.T) {
 	s, codec := openStore(t)
 	b := start(t, s, codec)
@@ -27,7 +27,7 @@ func TestSpotNodesAreInTheFleet(t *testing.T) {
 	again.awaitSpot(3)
 }
 
-// awaitSpot waits until the cluster has that many spot nodes.
+// awaitSpot waits until the cluster has a number of spot nodes.
 func (b *bench) awaitSpot(nodes int64) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), eventually.Limit)

@@ -10,7 +10,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 )
 
-// TestSettings: the spellings that are taken, and what is said of what is not.
+// TestSettings covers the accepted spellings, and the errors for others.
 func TestSettings(t *testing.T) {
 	const io, sh = "vacant.io/optimize-scheduling", "vacant.sh/optimize-scheduling"
 	type m = map[string]string
@@ -22,21 +22,21 @@ func TestSettings(t *testing.T) {
 		amount              api.OnDemandAmount
 		wrong               []string // keys
 	}{
-		{name: "nothing", labels: m{"app": "web"}},
-		{name: "on", labels: m{io: "true"}, enabled: "true"},
-		{name: "off, the other prefix", labels: m{sh: "false"}, enabled: "false"},
-		{name: "the other name of the mode", labels: m{sh + "-strategy": "all-in-spot"}, mode: api.ModeAllInSpot},
-		{name: "both names, saying the same", labels: m{io + "-mode": "all-in-spot", sh + "-strategy": "all-in-spot"}, mode: api.ModeAllInSpot},
-		{name: "both names, saying different things", labels: m{io + "-mode": "all-in-spot", sh + "-mode": "custom"}, mode: api.ModeAllInSpot, wrong: []string{sh + "-mode"}},
-		{name: "a count", labels: m{io + "-mode": "custom", io + "-mode-custom-on-demand": "3"}, mode: api.ModeCustom, amount: "3"},
-		{name: "a percentage", labels: m{io + "-mode": "custom"}, annotations: m{io + "-strategy-custom-on-demand": "30%"}, mode: api.ModeCustom, amount: "30%"},
-		{name: "the annotation goes first", labels: m{io + "-mode": "custom", io + "-mode-custom-on-demand": "3"}, annotations: m{io + "-mode-custom-on-demand": "30%"}, mode: api.ModeCustom, amount: "30%"},
-		{name: "a percentage above 100", labels: m{io + "-mode": "custom"}, annotations: m{io + "-mode-custom-on-demand": "130%"}, mode: api.ModeCustom, amount: "130%", wrong: []string{io + "-mode-custom-on-demand"}},
+		{name: "no labels", labels: m{"app": "web"}},
+		{name: "enabled", labels: m{io: "true"}, enabled: "true"},
+		{name: "disabled with the other prefix", labels: m{sh: "false"}, enabled: "false"},
+		{name: "other name of the mode", labels: m{sh + "-strategy": "all-in-spot"}, mode: api.ModeAllInSpot},
+		{name: "both names, same value", labels: m{io + "-mode": "all-in-spot", sh + "-strategy": "all-in-spot"}, mode: api.ModeAllInSpot},
+		{name: "both names, different values", labels: m{io + "-mode": "all-in-spot", sh + "-mode": "custom"}, mode: api.ModeAllInSpot, wrong: []string{sh + "-mode"}},
+		{name: "count", labels: m{io + "-mode": "custom", io + "-mode-custom-on-demand": "3"}, mode: api.ModeCustom, amount: "3"},
+		{name: "percentage", labels: m{io + "-mode": "custom"}, annotations: m{io + "-strategy-custom-on-demand": "30%"}, mode: api.ModeCustom, amount: "30%"},
+		{name: "the annotation takes precedence", labels: m{io + "-mode": "custom", io + "-mode-custom-on-demand": "3"}, annotations: m{io + "-mode-custom-on-demand": "30%"}, mode: api.ModeCustom, amount: "30%"},
+		{name: "percentage above 100", labels: m{io + "-mode": "custom"}, annotations: m{io + "-mode-custom-on-demand": "130%"}, mode: api.ModeCustom, amount: "130%", wrong: []string{io + "-mode-custom-on-demand"}},
 		{name: "custom without an amount", labels: m{io + "-mode": "custom"}, mode: api.ModeCustom, wrong: []string{io + "-mode-custom-on-demand"}},
 		{name: "neither true nor false", labels: m{io: "yes"}, enabled: "false", wrong: []string{io}},
-		{name: "a mode that there is not", labels: m{io + "-mode": "all"}, wrong: []string{io + "-mode"}},
+		{name: "unknown mode", labels: m{io + "-mode": "all"}, wrong: []string{io + "-mode"}},
 		{name: "misspelled", labels: m{io + "-mod": "custom"}, wrong: []string{io + "-mod"}},
-		{name: "two at once", labels: m{io: "yes", io + "-mode": "all"}, enabled: "false", wrong: []string{io, io + "-mode"}},
+		{name: "two errors", labels: m{io: "yes", io + "-mode": "all"}, enabled: "false", wrong: []string{io, io + "-mode"}},
 	} {
 		s, err := ParseSettings(test.labels, test.annotations)
 		enabled := ""
@@ -44,21 +44,20 @@ func TestSettings(t *testing.T) {
 			enabled = map[bool]string{true: "true", false: "false"}[*s.Enabled]
 		}
 		if enabled != test.enabled || s.Distribution.Mode != test.mode || s.Distribution.CustomOnDemand != test.amount {
-			t.Errorf("%s: %q %+v", test.name, enabled, s.Distribution)
+			t.Errorf("%s: enabled %q, distribution %+v", test.name, enabled, s.Distribution)
 		}
 		if (err != nil) != (test.wrong != nil) {
 			t.Errorf("%s: %v", test.name, err)
 		}
 		for _, key := range test.wrong {
 			if !strings.Contains(err.Error(), key+": ") {
-				t.Errorf("%s: %v does not name %s", test.name, err, key)
+				t.Errorf("%s: error %v does not name %s", test.name, err, key)
 			}
 		}
 	}
 }
 
-// FuzzParseSettings: whatever stands in labels, an amount or a mode that is taken can
-// be followed.
+// FuzzParseSettings checks that, for any labels, an accepted amount or mode is valid.
 func FuzzParseSettings(f *testing.F) {
 	f.Add("true", "custom", "3", "30%")
 	f.Add("false", "all-in-spot", "", "")
@@ -76,23 +75,23 @@ func FuzzParseSettings(f *testing.F) {
 		if err != nil {
 			var one *SettingsError
 			if !errors.As(err, &one) || one.Key == "" {
-				t.Errorf("%v names no label", err)
+				t.Errorf("error %v does not name a label", err)
 			}
 			return
 		}
 		if s.Enabled == nil || *s.Enabled != (enabled == "true") {
-			t.Errorf("%q is %v", enabled, s.Enabled)
+			t.Errorf("enabled label %q was read as %v", enabled, s.Enabled)
 		}
 		if again, err := ParseMode(mode); err != nil || again != s.Distribution.Mode {
-			t.Errorf("the mode %q is %q, %v", mode, again, err)
+			t.Errorf("ParseMode(%q) = %q, %v", mode, again, err)
 		}
 		if target := split.Targets(api.KindDeployment, 7, s.Distribution); target.Total() != 7 || target.OnDemand < 0 || target.Spot < 0 {
-			t.Errorf("%+v asks for %+v", s.Distribution, target)
+			t.Errorf("%+v results in %+v", s.Distribution, target)
 		}
 	})
 }
 
-// FuzzEnding: an end is announced by what is known to announce it, and for a moment.
+// FuzzEnding checks that the end of a node is only announced by known taints, and has a valid time.
 func FuzzEnding(f *testing.F) {
 	f.Add(TaintInterruption, "1767225720", int64(0), "Ready", int64(0))
 	f.Add("karpenter.sh/disrupted", "", int64(1767225720), "PreemptScheduled", int64(1767225600))
@@ -103,16 +102,16 @@ func FuzzEnding(f *testing.F) {
 		by, ends, ending := Ending(taints, []NodeCondition{{Type: condition, Since: time.Unix(since, 0)}}, seen)
 		switch {
 		case ending != (by != ""):
-			t.Errorf("it ends: %t, by %q", ending, by)
+			t.Errorf("ending = %t, by %q", ending, by)
 		case ending && by != key && by != condition:
-			t.Errorf("it ends by %q", by)
+			t.Errorf("ending by %q, want the key or the condition", by)
 		case !ending && !ends.IsZero():
-			t.Errorf("it does not end, at %s", ends)
+			t.Errorf("not ending, but at %s", ends)
 		}
 	})
 }
 
-// TestNodeLabels: the rules for nodes of a type take exactly the nodes of that type.
+// TestNodeLabels checks that the rules for a node type select exactly the nodes of that type.
 func TestNodeLabels(t *testing.T) {
 	for _, key := range []string{api.DefaultNodeTypeKey, "karpenter.sh/capacity-type", "eks.amazonaws.com/capacityType", "cloud.google.com/gke-spot", "kubernetes.azure.com/scalesetpriority", "example.com/own"} {
 		l := LabelOf(key)
@@ -129,12 +128,12 @@ func TestNodeLabels(t *testing.T) {
 				}
 				takes := found == (r.Operator == "In")
 				if takes != (l.TypeOf(labels) == nodeType) {
-					t.Errorf("%s=%s is %q, and the rule for %s takes it: %t", key, value, l.TypeOf(labels), nodeType, takes)
+					t.Errorf("%s=%s is %q, but the rule for %s selects it: %t", key, value, l.TypeOf(labels), nodeType, takes)
 				}
 			}
 		}
 		if k, v := l.Taint(); k != key || l.TypeOf(map[string]string{key: v}) != split.Spot {
-			t.Errorf("the taint of spot nodes is %s=%s", k, v)
+			t.Errorf("taint of spot nodes %s=%s", k, v)
 		}
 	}
 }

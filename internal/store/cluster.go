@@ -78,10 +78,10 @@ func (c *Cluster) Check() error {
 			continue
 		}
 		if names[p.Name] {
-			errs = append(errs, fmt.Errorf("the name %s is there twice", p.Name))
+			errs = append(errs, fmt.Errorf("the name %s is listed twice", p.Name))
 		}
 		if addresses[p.URL] {
-			errs = append(errs, fmt.Errorf("the address %s is there twice", p.URL))
+			errs = append(errs, fmt.Errorf("the address %s is listed twice", p.URL))
 		}
 		names[p.Name], addresses[p.URL] = true, true
 		scheme, _, _ := strings.Cut(p.URL, ":")
@@ -94,7 +94,7 @@ func (c *Cluster) Check() error {
 		return fmt.Errorf("this server, %q, is not in the list, which has %s: give it the name that it has there, or add it", c.Name, peerList(c.Peers))
 	}
 	if len(schemes) > 1 {
-		return errors.New("some addresses have https and others http: a cluster has one of them")
+		return errors.New("some addresses have https and others http: a cluster must use one of them")
 	}
 	if c.Join && len(c.Peers) < 2 {
 		return fmt.Errorf("to join a cluster, the list needs a member of it besides %s", c.own())
@@ -300,7 +300,7 @@ func (n *neighbours) askOne(ctx context.Context, p Peer) (*view, error) {
 		return nil, errors.New("what answers there is not a member of a cluster")
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxMembers)).Decode(&v.members); err != nil {
-		return nil, fmt.Errorf("the answer cannot be read: %w", err)
+		return nil, fmt.Errorf("the response cannot be read: %w", err)
 	}
 	return v, nil
 }
@@ -353,7 +353,7 @@ func (c *Cluster) join(views []*view) (f founding, ok bool, err error) {
 		case !m.IsLearner:
 			// The others are creating the cluster too.
 			if theirs := v.addresses(); !slices.Equal(theirs, c.addresses()) {
-				return f, false, fmt.Errorf("%w: the cluster of %s has the members %s, and --cluster-peers of this server lists %s: those that found a cluster need the same list", errForeign, v.from, v.list(), peerList(c.Peers))
+				return f, false, fmt.Errorf("%w: the cluster of %s has the members %s, and --cluster-peers of this server lists %s: servers that found a cluster need the same list", errForeign, v.from, v.list(), peerList(c.Peers))
 			}
 			continue
 		}
@@ -377,7 +377,7 @@ var (
 	errForeign = errors.New("the server cannot join the cluster")
 
 	// errRemoved is returned to a member that was removed from the cluster.
-	errRemoved = errors.New("the server is no member of its cluster any more")
+	errRemoved = errors.New("the server is no longer a member of its cluster")
 
 	// errNoQuorum says that the members that respond have no quorum.
 	errNoQuorum = errors.New("the members of the cluster that can be reached have no leader: more than half of all members are needed")

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// written makes a data directory with 300 objects and returns it, closed.
+// written creates a data directory with 300 objects and closes the store.
 func written(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -22,7 +22,7 @@ func written(t *testing.T) string {
 	return dir
 }
 
-// change edits the only file that a pattern below the member directory matches.
+// change edits the only file that matches a pattern below the member directory.
 func change(t *testing.T, dir, pattern string, edit func([]byte) []byte) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(memberDir(dir), "member", pattern))
@@ -38,14 +38,13 @@ func change(t *testing.T, dir, pattern string, edit func([]byte) []byte) {
 	}
 }
 
-// end is where the content of a preallocated file ends.
+// end returns where the content of a preallocated file ends.
 func end(b []byte) int { return (withoutZeros(b) + 7) &^ 7 }
 
 func TestTornLogTailIsRecovered(t *testing.T) {
 	t.Parallel()
 	dir := written(t)
-	// A record of 1200 bytes was being written; its first sector reached the
-	// disk, the others did not.
+	// A record of 1200 bytes was being written: its first sector reached the disk, the others did not.
 	change(t, dir, "wal/*.wal", func(b []byte) []byte {
 		at := end(b)
 		binary.LittleEndian.PutUint64(b[at:], 1200)
@@ -59,8 +58,7 @@ func TestTornLogTailIsRecovered(t *testing.T) {
 	}
 }
 
-// A damaged store says so, or has everything that was written; it never serves
-// the rest of it.
+// A damaged store either fails to open, or has everything that was written. It never serves only a part.
 func TestDamagedDataIsRefused(t *testing.T) {
 	t.Parallel()
 	flip := func(at func([]byte) int) func([]byte) []byte {
@@ -76,20 +74,20 @@ func TestDamagedDataIsRefused(t *testing.T) {
 		edit       func([]byte) []byte
 		recovers   bool
 	}{
-		{"the middle of the log", "wal/*.wal", flip(func(b []byte) int { return end(b) / 2 }), false},
-		{"the head of the log", "wal/*.wal", flip(func([]byte) int { return 16 }), false},
+		{"middle of the log", "wal/*.wal", flip(func(b []byte) int { return end(b) / 2 }), false},
+		{"head of the log", "wal/*.wal", flip(func([]byte) int { return 16 }), false},
 		{"both meta pages of the database", "snap/db", func(b []byte) []byte {
 			page := os.Getpagesize()
 			return flip(func([]byte) int { return page + 24 })(flip(func([]byte) int { return 24 })(b))
 		}, false},
-		{"an empty database", "snap/db", func([]byte) []byte { return nil }, true}, // the log has it all
-		{"an empty log", "wal/*.wal", func([]byte) []byte { return nil }, false},
-		{"a log of zeros", "wal/*.wal", func(b []byte) []byte { return make([]byte, len(b)) }, false},
-		{"a log without entries", "wal/*.wal", func(b []byte) []byte {
+		{"empty database", "snap/db", func([]byte) []byte { return nil }, true}, // the log contains everything
+		{"empty log", "wal/*.wal", func([]byte) []byte { return nil }, false},
+		{"log of zeros", "wal/*.wal", func(b []byte) []byte { return make([]byte, len(b)) }, false},
+		{"log without entries", "wal/*.wal", func(b []byte) []byte {
 			clear(b[256:])
 			return b
 		}, false},
-		{"a truncated database", "snap/db", func(b []byte) []byte { return b[:3*os.Getpagesize()] }, false},
+		{"truncated database", "snap/db", func(b []byte) []byte { return b[:3*os.Getpagesize()] }, false},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -101,17 +99,17 @@ func TestDamagedDataIsRefused(t *testing.T) {
 			switch {
 			case err == nil && c.recovers:
 			case c.recovers || !errors.As(err, &exit):
-				t.Errorf("ended with %v", err)
+				t.Errorf("the child ended with %v", err)
 			case exit.ExitCode() != 1 && exit.ExitCode() != exitCode:
 				t.Errorf("exit code %d", exit.ExitCode())
 			case !strings.Contains(string(output), "restore"):
-				t.Errorf("does not say what to do: %s", output)
+				t.Errorf("the output does not suggest a restore: %s", output)
 			}
 		})
 	}
 }
 
-// A log that is gone is missed at once, and not waited for.
+// A missing log is an error at once, without a wait.
 func TestLostLogIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []string{"wal", "wal/*.wal"} {
@@ -128,10 +126,10 @@ func TestLostLogIsRefused(t *testing.T) {
 			}
 			output, err := childCommand(t, "check", dir).CombinedOutput()
 			if err == nil || !strings.Contains(string(output), "restore") {
-				t.Errorf("%v: %s", err, output)
+				t.Errorf("error %v, want the suggestion of a restore: %s", err, output)
 			}
 			if _, err := os.Stat(filepath.Join(memberDir(dir), "member", "snap", "db")); err != nil {
-				t.Error("the database is gone:", err)
+				t.Error("the database was deleted:", err)
 			}
 		})
 	}

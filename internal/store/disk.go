@@ -257,14 +257,14 @@ func (d *diskWatch) measure() {
 		d.refuse()
 	case now.enough(d.pending(), d.resume) && d.settled(free) && d.low.CompareAndSwap(true, false):
 		d.wasLow.Store(true)
-		d.logger.Info("the disk of the store has room again: writes are accepted", "directory", d.dir, "free_bytes", free)
+		d.logger.Info("the disk of the store has free space again: writes are accepted", "directory", d.dir, "free_bytes", free)
 	}
 }
 
 // refuse stops writes that grow.
 func (d *diskWatch) refuse() {
 	if d.low.CompareAndSwap(false, true) {
-		d.logger.Error("the disk of the store is almost full: writes are refused until there is room; deletions are accepted",
+		d.logger.Error("the disk of the store is almost full: writes are rejected until there is free space; deletions are accepted",
 			"directory", d.dir, "free_bytes", d.free(), "resume_at_bytes", d.resume)
 	}
 }

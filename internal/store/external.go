@@ -55,7 +55,7 @@ func connect(ctx context.Context, o Options) (*clientv3.Client, error) {
 	}
 	if reached == 0 {
 		_ = client.Close()
-		return nil, fmt.Errorf("%w: no etcd member of %v answers: %w", ErrUnavailable, o.Endpoints, failure)
+		return nil, fmt.Errorf("%w: no etcd member of %v responds: %w", ErrUnavailable, o.Endpoints, failure)
 	}
 	return client, nil
 }

@@ -10,8 +10,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-// cluster starts an etcd that listens, as an external cluster does, and returns
-// its address.
+// cluster starts an etcd that listens like an external cluster, and returns its address.
 func cluster(t *testing.T) string {
 	t.Helper()
 	cfg, err := memberConfig(Options{DataDir: t.TempDir(), NoFsync: true, Logger: slog.New(slog.DiscardHandler)}, func(err error) { t.Error(err) })
@@ -54,20 +53,20 @@ func TestExternalClusterHasTheSameSemantics(t *testing.T) {
 	}
 	var conflict *ConflictError
 	if _, err := first.Commit(ctx, Write{Key: placement(0), Value: []byte("v"), Expect: 0}); !errors.As(err, &conflict) {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v, want a conflict", err)
 	}
-	// A second server may write what users may, and decides nothing.
+	// A second server may write specs, but decides nothing.
 	second := open(t, external)
 	if _, err := second.Derive(ctx, statuses(revisions[:1], "early")); !errors.Is(err, ErrFenced) {
-		t.Fatalf("the second server decides too: %v", err)
+		t.Fatalf("the second server decides, too: %v", err)
 	}
 	put(t, second, placement(200), "users may write through any server")
 	if _, err := first.Commit(ctx, Write{Key: placement(0), Value: []byte("v"), Expect: revisions[0]}); err != nil {
-		t.Fatalf("users may write through any server: %v", err)
+		t.Fatalf("write through another server: %v", err)
 	}
 }
 
-// lead waits until a store leads.
+// lead waits until a store is the leader.
 func lead(t *testing.T, s *Store) *Term {
 	t.Helper()
 	term, err := s.Campaign(timeout(t))
@@ -80,7 +79,7 @@ func lead(t *testing.T, s *Store) *Term {
 func TestUnreachableClusterIsReported(t *testing.T) {
 	_, err := Open(t.Context(), Options{Endpoints: []string{"127.0.0.1:1"}, RequestTimeout: 300 * time.Millisecond})
 	if !errors.Is(err, ErrUnavailable) {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v, want ErrUnavailable", err)
 	}
 }
 
@@ -90,7 +89,7 @@ func TestOldReleasesAreRefused(t *testing.T) {
 		"3.6.8": false, "3.6.9": true, "3.7.0": true, "4.0.0": true, "what": false,
 	} {
 		if err := checkVersion(version); (err == nil) != fit {
-			t.Errorf("version %s: %v", version, err)
+			t.Errorf("checkVersion(%s) = %v", version, err)
 		}
 	}
 }

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// BenchmarkInspectMember reads the files of a store of some 100 MiB, which every
-// start does.
+// BenchmarkInspectMember reads the files of a store of about 100 MiB, as every start does.
 func BenchmarkInspectMember(b *testing.B) {
 	dir := b.TempDir()
 	s := open(b, func(o *Options) { o.DataDir = dir })

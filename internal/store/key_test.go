@@ -19,10 +19,10 @@ func TestCompareNamespacesIsTheOrderOfPages(t *testing.T) {
 		place := PageAfter(key)
 		places = append(places, place)
 		if before, name, _ := strings.Cut(place, "/"); PageKey(key.Kind, before, name) != key {
-			t.Errorf("%s is not read back: %s", place, PageKey(key.Kind, before, name))
+			t.Errorf("PageKey() of %s = %s", place, PageKey(key.Kind, before, name))
 		}
 	}
 	if !slices.IsSorted(places) {
-		t.Errorf("not in the order of the keys: %v", places)
+		t.Errorf("places %v, want the order of the keys", places)
 	}
 }

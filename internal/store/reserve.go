@@ -62,7 +62,7 @@ func (r *reserve) fill(begin func()) error {
 		err = errors.Join(fileutil.Preallocate(file, r.size, true), file.Close())
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("set room aside for deletions: %w", err), r.remove())
+		return errors.Join(fmt.Errorf("reserve space for deletions: %w", err), r.remove())
 	}
 	r.held.Store(r.size)
 	return nil
@@ -76,7 +76,7 @@ func (r *reserve) release() (bool, error) {
 		return false, nil
 	}
 	if err := r.remove(); err != nil {
-		return false, fmt.Errorf("release the room for deletions: %w", err)
+		return false, fmt.Errorf("release the space for deletions: %w", err)
 	}
 	r.held.Store(0)
 	return true, nil

@@ -107,11 +107,11 @@ func (r *Resource) await(ctx context.Context, w DecisionWait) (api.Object, diag.
 		newer, err := s.client.GetNewer(ctx, key, object.Meta().ResourceVersion, wait)
 		switch {
 		case err != nil && state.Observed < goal:
-			report(&diags, w, "No decision for "+key.String()+" yet", unfinished(ctx, s, err, state, w, "No decision", "deciding; the next refresh shows the decision"))
+			report(&diags, w, "No decision for "+key.String()+" yet", unfinished(ctx, s, err, state, w, "No decision", "to decide; the next refresh shows the decision"))
 			return nil, diags
 		case err != nil:
 			state.Found = api.ConditionDistributed
-			report(&diags, w, "The pods are not split yet of "+key.String(), unfinished(ctx, s, err, state, w, "No split", "replacing pods; the data source scheduler_workload shows how far it is"))
+			report(&diags, w, "No complete split yet for "+key.String(), unfinished(ctx, s, err, state, w, "No split", "to replace pods; the data source scheduler_workload shows its progress"))
 			return object, diags
 		}
 		object = newer
@@ -126,7 +126,7 @@ func (r *Resource) await(ctx context.Context, w DecisionWait) (api.Object, diag.
 		}
 	}
 	if text := r.Choice.hopeless(ctx, s, w.Plan, object); text != "" {
-		report(&diags, w, "Nobody splits the pods of "+key.String(), text)
+		report(&diags, w, "No cluster splits the pods of "+key.String(), text)
 		return object, diags
 	}
 	r.reportConditions(ctx, w, key, state, &diags)
@@ -151,7 +151,7 @@ func unfinished(ctx context.Context, s *Session, err error, last ChoiceState, w 
 	if c := api.FindCondition(last.Conditions, last.Found); c != nil {
 		text += fmt.Sprintf(" Last condition: %s is %s, %s: %s", c.Type, c.Status, c.Reason, Sentence(c.Message))
 	}
-	return text + " The server goes on " + goesOn + "."
+	return text + " The server continues " + goesOn + "."
 }
 
 // reportConditions reports problems with a decision that was made.
@@ -195,7 +195,7 @@ func (r *Resource) explained(ctx context.Context, key api.Key, message string) s
 	}
 	text := Sentence(explanation.Summary)
 	if strings.Contains(text, "0 of 0 clusters") {
-		text += " There was no cluster when this was decided. Where the same configuration creates them, let it refer to them, or name them in depends_on: the decision is then made over all."
+		text += " There were no clusters when this was decided. If the same configuration creates them, refer to them or list them in depends_on, so that the decision includes them."
 	}
 	if miss := explanation.NearestMiss; miss != nil {
 		text += " " + nearestMiss(miss, r.Choice.Chosen)

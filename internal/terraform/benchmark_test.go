@@ -7,8 +7,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// BenchmarkReadPlacement is what Read does with a placement once it is there:
-// the part of a plan's time that is the provider's own.
+// BenchmarkReadPlacement measures what Read does with a placement that it has received: the provider's own part of a
+// plan.
 func BenchmarkReadPlacement(b *testing.B) {
 	r := resourceOf(b, api.KindPlacement)
 	typ := schemaOf(b.Context(), r).Type().TerraformType(b.Context())

@@ -18,10 +18,10 @@ type conditionWarning struct {
 }
 
 var conditionWarnings = []conditionWarning{
-	{api.ConditionReferencesResolved, "Something does not exist that %s names", ""},
+	{api.ConditionReferencesResolved, "%s refers to a missing object", ""},
 	{api.ConditionWorkloadsSelected, "No workload follows %s", "Workloads that are created after it, also by this apply, will follow it if it selects them."},
-	{api.ConditionMetricsAvailable, "Metrics have no value of %s", ""},
-	{api.ConditionCollected, "No current figures of %s", ""},
+	{api.ConditionMetricsAvailable, "Metrics of %s have no value", ""},
+	{api.ConditionCollected, "No current capacity of %s", ""},
 	{api.ConditionObserved, "No full access to %s", ""},
 }
 

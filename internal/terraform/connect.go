@@ -34,13 +34,13 @@ func (s *Session) Connect(ctx context.Context, diags *diag.Diagnostics) {
 	switch {
 	case err == nil:
 	case errors.As(err, &refused):
-		diags.AddAttributeError(path.Root("token"), "The scheduling server refuses the token", fmt.Sprintf("The server at %s says: %s%s", endpoint, Sentence(refused.Error()), remedy(http.StatusUnauthorized)))
+		diags.AddAttributeError(path.Root("token"), "The scheduling server rejects the token", fmt.Sprintf("The server at %s says: %s%s", endpoint, Sentence(refused.Error()), remedy(http.StatusUnauthorized)))
 	case errors.As(err, &unreachable):
 		diags.AddAttributeError(at, "Cannot reach the scheduling server", Sentence(err.Error())+whatWouldReach(err))
 	case client.StatusOf(err) == http.StatusServiceUnavailable, client.StatusOf(err) == http.StatusTooManyRequests:
 		diags.AddAttributeError(at, "The scheduling server is not ready", fmt.Sprintf("The server at %s says: %s%s", endpoint, Sentence(err.Error()), remedy(client.StatusOf(err))))
 	default:
-		diags.AddAttributeError(at, "This is not a scheduling server", fmt.Sprintf("What answers at %s does not answer as a scheduling server does: %s%s", endpoint, Sentence(err.Error()), whatWouldBeOne(err)))
+		diags.AddAttributeError(at, "This is not a scheduling server", fmt.Sprintf("The response from %s is not from a scheduling server: %s%s", endpoint, Sentence(err.Error()), whatWouldBeOne(err)))
 	}
 }
 
@@ -66,17 +66,17 @@ func whatWouldReach(err error) string {
 	case errors.As(err, &invalid):
 		return " The server needs a certificate that is valid now, for servers."
 	case errors.As(err, &record), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
-		return " The server does not speak TLS there: write http:// in endpoint (SCHEDULER_ENDPOINT)."
+		return " The server does not use TLS there: write http:// in endpoint (SCHEDULER_ENDPOINT)."
 	case errors.As(err, &alert):
-		return " The server wants another certificate of the client: set client_cert_file and client_key_file to one that it trusts."
+		return " The server requires another client certificate: set client_cert_file and client_key_file to one that it trusts."
 	}
-	return " Set endpoint (SCHEDULER_ENDPOINT) to the address of a server that runs." + startedHere
+	return " Set endpoint (SCHEDULER_ENDPOINT) to the address of a running server." + startedHere
 }
 
 // whatWouldBeOne gives advice if the endpoint is not a scheduling server.
 func whatWouldBeOne(err error) string {
 	if client.StatusOf(err) == http.StatusBadRequest && strings.Contains(err.Error(), "HTTPS server") {
-		return " It speaks TLS: write https:// in endpoint (SCHEDULER_ENDPOINT)."
+		return " It uses TLS: write https:// in endpoint (SCHEDULER_ENDPOINT)."
 	}
 	return " Set endpoint (SCHEDULER_ENDPOINT) to the server's own address, without a path of the API."
 }
@@ -98,7 +98,7 @@ func (s *Session) failed(diags *diag.Diagnostics, what string, t tftypes.Type, e
 	if errors.As(lost.Err, &problem) {
 		text = fmt.Sprintf("The server at %s says: %s%s", s.client.Endpoints(), Sentence(problem.Error()), remedy(problem.Status))
 	}
-	diags.AddError("Cannot "+what, text+" Nothing more is tried in this run.")
+	diags.AddError("Cannot "+what, text+" Nothing else is attempted in this run.")
 }
 
 // failed reports the error of an operation on the resource.

@@ -49,5 +49,5 @@ func dataSourceArgument(attribute schema.Attribute) datasource.Attribute {
 			MarkdownDescription: description, Required: required, Optional: !required, Validators: a.Validators,
 		}
 	}
-	return unsupportedArgument{why: fmt.Errorf("a %T is no argument of a data source", attribute)}
+	return unsupportedArgument{why: fmt.Errorf("a data source cannot have an argument of type %T", attribute)}
 }

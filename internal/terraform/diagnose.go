@@ -57,7 +57,7 @@ func changedMeanwhile(status int) bool {
 	return status == http.StatusConflict || status == http.StatusPreconditionFailed
 }
 
-const collisionRemedy = " Somebody else changed the object since this plan was made: plan again."
+const collisionRemedy = " The object was changed after this plan was made: plan again."
 
 // remedy gives advice for a status.
 func remedy(status int) string {
@@ -65,13 +65,13 @@ func remedy(status int) string {
 	case http.StatusUnauthorized:
 		return " Set the provider's token, or SCHEDULER_TOKEN, to one that the server knows."
 	case http.StatusForbidden:
-		return " The provider's token does not allow this: use one of a role and namespace that do."
+		return " The provider's token does not allow this: use a token with the required role and namespace."
 	case http.StatusConflict, http.StatusPreconditionFailed:
 		return collisionRemedy
 	case http.StatusInsufficientStorage:
 		return " The server's store is full: its operator has to raise the quota or free disk space."
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
-		return " The server asked for patience until the retries ran out: try again later, or raise the provider's max_retries."
+		return " The server was busy until all retries were used: try again later, or raise the provider's max_retries."
 	}
 	return ""
 }
@@ -107,8 +107,8 @@ func forbiddenField(diags *diag.Diagnostics, summary string, t tftypes.Type, fie
 // alreadyExists reports that an object to be created exists.
 func alreadyExists(diags *diag.Diagnostics, resourceType string, key api.Key) {
 	diags.AddError(
-		fmt.Sprintf("There already is a %s", key),
-		fmt.Sprintf("Another configuration or client made it. To manage it here, import it: terraform import %s.<name> %s", resourceType, key.Path()),
+		fmt.Sprintf("Already exists: %s", key),
+		fmt.Sprintf("Another configuration or client created it. To manage it here, import it: terraform import %s.<name> %s", resourceType, key.Path()),
 	)
 }
 
@@ -119,9 +119,9 @@ func timedOut(ctx context.Context, err error, operation string, limit time.Durat
 	}
 	var unreachable *client.UnreachableError
 	if errors.As(err, &unreachable) {
-		return fmt.Errorf("%w; the time limit of %s (timeouts.%s) ran out", err, limit, operation)
+		return fmt.Errorf("%w; the time limit of %s (timeouts.%s) was exceeded", err, limit, operation)
 	}
-	return fmt.Errorf("no answer within the time limit of %s (timeouts.%s)", limit, operation)
+	return fmt.Errorf("no response within the time limit of %s (timeouts.%s)", limit, operation)
 }
 
 // ArgumentError reports an error for an argument of a function.

@@ -18,20 +18,20 @@ func TestDiagnose(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		err  error
-		at   []string // attributes that are named, "" = none
-		want string   // in the first detail
+		at   []string // attributes named in the diagnostics, "" = none
+		want string   // part of the first detail
 	}{
 		{"fields", &api.Problem{Title: "Unprocessable", Status: 422, Errors: api.FieldErrors{
 			{Field: "spec.label_constraints[1]", Message: "no operator"}, {Field: `metadata.labels["a"]`, Message: "too long"},
 		}}, []string{"label_constraints[1]", `labels["a"]`}, "label_constraints[1]: no operator."},
-		{"a field inside of a text", api.FieldErrors{{Field: `clusters[1].spec.number_of_clusters`, Message: "-1 must be at least 0"}},
+		{"field within an array", api.FieldErrors{{Field: `clusters[1].spec.number_of_clusters`, Message: "-1 must be at least 0"}},
 			[]string{"clusters[1]"}, "clusters[1].spec.number_of_clusters: -1 must"},
-		{"a field that is no attribute", api.FieldErrors{{Field: "kind", Message: "is unknown"}}, []string{""}, "kind: is unknown"},
+		{"field without an attribute", api.FieldErrors{{Field: "kind", Message: "is unknown"}}, []string{""}, "kind: is unknown"},
 		{"conflict", &api.Problem{Title: "Conflict", Status: 409}, []string{""}, "plan again"},
 		{"precondition", &api.Problem{Title: "Precondition Failed", Status: 412}, []string{""}, "plan again"},
 		{"no token", &api.Problem{Title: "Unauthorized", Status: 401}, []string{""}, "SCHEDULER_TOKEN"},
-		{"not allowed", &api.Problem{Title: "Forbidden", Status: 403}, []string{""}, "does not allow"},
-		{"not allowed to name it", &api.Problem{Title: "Forbidden", Status: 403, Errors: api.FieldErrors{
+		{"forbidden", &api.Problem{Title: "Forbidden", Status: 403}, []string{""}, "does not allow"},
+		{"reference forbidden", &api.Problem{Title: "Forbidden", Status: 403, Errors: api.FieldErrors{
 			{Field: "spec.cluster_sets[0]", Message: `names cluster_set "x", which the token must not read`},
 		}}, []string{"cluster_sets[0]"}, `cluster_sets[0]: names cluster_set "x", which the token must not read. The provider's token does not allow this`},
 		{"full", &api.Problem{Title: "Insufficient Storage", Status: 507}, []string{""}, "quota"},
@@ -42,7 +42,7 @@ func TestDiagnose(t *testing.T) {
 			var diags diag.Diagnostics
 			terraform.Diagnose(&diags, `update placement "shop/web"`, typ, test.err)
 			if len(diags) != len(test.at) {
-				t.Fatalf("diagnostics are %v", diags)
+				t.Fatalf("unexpected diagnostics %v", diags)
 			}
 			for i, want := range test.at {
 				at := ""
@@ -50,11 +50,11 @@ func TestDiagnose(t *testing.T) {
 					at = d.Path().String()
 				}
 				if at != want {
-					t.Errorf("diagnostic %d is about %q, expected %q", i, at, want)
+					t.Errorf("diagnostic %d is about %q, want %q", i, at, want)
 				}
 			}
 			if !strings.Contains(diags[0].Detail(), test.want) {
-				t.Errorf("detail is %q, expected %q", diags[0].Detail(), test.want)
+				t.Errorf("detail %q, want %q", diags[0].Detail(), test.want)
 			}
 		})
 	}
@@ -80,12 +80,12 @@ func TestSentence(t *testing.T) {
 		`it says "spec.x" and managedCluster.spec.taints`:                                 `It says "spec.x" and managedCluster.spec.taints.`,
 	} {
 		if got := terraform.Sentence(text); got != want {
-			t.Errorf("sentence(%q) is %q, expected %q", text, got, want)
+			t.Errorf("Sentence(%q) = %q, want %q", text, got, want)
 		}
 	}
 }
 
-// A read that the server refuses says nothing of a change since the plan.
+// The error of a rejected read does not mention changes since the plan.
 func TestRefusedRead(t *testing.T) {
 	refused := &api.Problem{Status: http.StatusConflict, Title: "Conflict", Detail: "spot is not enabled for cluster \"west\": set spec.spot.enabled"}
 	for what, want := range map[string]bool{"read the split of west": false, `update cluster "west"`: true} {
@@ -93,7 +93,7 @@ func TestRefusedRead(t *testing.T) {
 		terraform.Diagnose(&diags, what, tftypes.DynamicPseudoType, refused)
 		detail := diags[0].Detail()
 		if got := strings.Contains(detail, "plan again"); got != want || strings.Contains(detail, "spec.") {
-			t.Errorf("%s says %q", what, detail)
+			t.Errorf("%s: got %q", what, detail)
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// framework counts what the framework is asked.
+// framework counts calls to the framework.
 type framework struct {
 	tfprotov6.ProviderServer
 	asked int
@@ -40,9 +40,9 @@ func (f *framework) PlanResourceChange(ctx context.Context, req *tfprotov6.PlanR
 	return f.ProviderServer.PlanResourceChange(ctx, req)
 }
 
-// All resources are answered without the framework.
+// All resources can be answered without the framework.
 func TestEveryResourceIsDirect(t *testing.T) {
-	server := configured(t, "http://127.0.0.1:9") // which nobody asks
+	server := configured(t, "http://127.0.0.1:9") // never called
 	for kind := range objectResources(t) {
 		if err := server.Direct(kind); err != nil {
 			t.Errorf("%s: %v", kind, err)
@@ -50,11 +50,11 @@ func TestEveryResourceIsDirect(t *testing.T) {
 	}
 }
 
-// eachDirect checks draws for every resource. A draw asks the server, which asks the
-// framework where it does not know itself; and says so in answered.
+// eachDirect runs a property test for every resource. draw calls the server, which calls the framework if it cannot
+// answer on its own, and reports in answered whether it did not.
 func eachDirect(t *testing.T, draw func(t *rapid.T, server *terraform.Server, f *framework, d drawn) (answered bool)) {
 	t.Helper()
-	server := configured(t, "http://127.0.0.1:9") // which nobody asks
+	server := configured(t, "http://127.0.0.1:9") // never called
 	f := &framework{ProviderServer: server.ProviderServer}
 	server.ProviderServer = f
 	for kind, r := range objectResources(t) {
@@ -83,8 +83,8 @@ type drawn struct {
 	typ      tftypes.Object
 }
 
-// Where the attributes of a configuration are valid one by one, the framework says
-// nothing but what the rules of the object say, for every resource.
+// If all attributes of a configuration are valid, the framework reports only violations of the object's rules, for
+// every resource.
 func TestDirectValidationsEqualTheFrameworks(t *testing.T) {
 	eachDirect(t, func(t *rapid.T, server *terraform.Server, f *framework, d drawn) bool {
 		config := drawNew(t, d)
@@ -93,7 +93,7 @@ func TestDirectValidationsEqualTheFrameworks(t *testing.T) {
 		if writeOnly {
 			req.ClientCapabilities = &tfprotov6.ValidateResourceConfigClientCapabilities{WriteOnlyAttributesAllowed: true}
 		}
-		config, err := req.Config.Unmarshal(d.typ) // numbers as they arrive
+		config, err := req.Config.Unmarshal(d.typ) // numbers as they are transmitted
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestDirectValidationsEqualTheFrameworks(t *testing.T) {
 			t.Fatal(err)
 		}
 		if more := slices.DeleteFunc(all.Diagnostics, func(d *tfprotov6.Diagnostic) bool { return slices.Contains(want, d.Summary+": "+d.Detail) }); valid && len(more) > 0 {
-			t.Fatalf("the framework says %s", shownDiagnostics(more))
+			t.Fatalf("the framework returned %s", shownDiagnostics(more))
 		}
 		before := f.asked
 		got, err := server.ValidateResourceConfig(context.Background(), req)
@@ -117,13 +117,13 @@ func TestDirectValidationsEqualTheFrameworks(t *testing.T) {
 			t.Fatal(err)
 		}
 		if direct := f.asked == before; direct != (valid && len(want) == 0) || direct && len(got.Diagnostics) > 0 {
-			t.Fatalf("answered without the framework: %v, with %s", direct, shownDiagnostics(got.Diagnostics))
+			t.Fatalf("answered without the framework: %v, with diagnostics %s", direct, shownDiagnostics(got.Diagnostics))
 		}
 		return valid
 	})
 }
 
-// The plan of a new object without the framework is the framework's, for every resource.
+// The plan of a new object without the framework equals the framework's, for every resource.
 func TestDirectCreationsEqualTheFrameworks(t *testing.T) {
 	eachDirect(t, func(t *rapid.T, server *terraform.Server, f *framework, d drawn) bool {
 		config := drawNew(t, d)
@@ -152,7 +152,7 @@ func TestDirectCreationsEqualTheFrameworks(t *testing.T) {
 	})
 }
 
-// A stored state is read without the framework as the framework reads it.
+// Reading a stored state without the framework gives the framework's result.
 func TestDirectUpgradesEqualTheFrameworks(t *testing.T) {
 	eachDirect(t, func(t *rapid.T, server *terraform.Server, f *framework, d drawn) bool {
 		object := drawObject(t, d.kind, 1)
@@ -193,18 +193,18 @@ func TestDirectUpgradesEqualTheFrameworks(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(want.Diagnostics) > 0 {
-			t.Fatal("the framework says", shownDiagnostics(want.Diagnostics))
+			t.Fatal("the framework returned diagnostics:", shownDiagnostics(want.Diagnostics))
 		}
 		a, errA := got.UpgradedState.Unmarshal(d.typ)
 		b, errB := want.UpgradedState.Unmarshal(d.typ)
 		if errA != nil || errB != nil || !a.Equal(b) {
-			t.Fatalf("the state is %s (%v), the framework's %s (%v)", a, errA, b, errB)
+			t.Fatalf("state %s (%v), want the framework's %s (%v)", a, errA, b, errB)
 		}
 		return true
 	})
 }
 
-// misplace puts a value in the place of another one, anywhere in a document, or beside it.
+// misplace replaces a random value in a document by another one, or adds it next to one.
 func misplace(t *rapid.T, document any, value any) {
 	deeper := func(inner any, put func(any)) {
 		switch inner.(type) {
@@ -237,7 +237,7 @@ func shownDiagnostics(diagnostics []*tfprotov6.Diagnostic) string {
 	return text
 }
 
-// drawNew is the configuration of a new object, which is valid mostly.
+// drawNew draws the configuration of a new object, which is usually valid.
 func drawNew(t *rapid.T, d drawn) tftypes.Value {
 	object := drawObject(t, d.kind, 1)
 	object.SetDefaults()
@@ -245,7 +245,7 @@ func drawNew(t *rapid.T, d drawn) tftypes.Value {
 	if err != nil {
 		t.Fatal(err)
 	}
-	leaveOut := max(rapid.IntRange(-2, 3).Draw(t, "leaves out"), 0) // nothing, all, or some
+	leaveOut := max(rapid.IntRange(-2, 3).Draw(t, "leaves out"), 0) // leave out nothing, everything, or some
 	config := drawConfig(t, "config", d.schema.Attributes, attributes, leaveOut)
 	switch rapid.IntRange(0, 3).Draw(t, "is odd") {
 	case 0:
@@ -256,7 +256,7 @@ func drawNew(t *rapid.T, d drawn) tftypes.Value {
 	return tftypes.NewValue(d.typ, config)
 }
 
-// unknowns makes some of a configuration unknown, and some numbers fractions.
+// unknowns makes some values of a configuration unknown, and some numbers fractional.
 func unknowns(t *rapid.T, at string, config map[string]tftypes.Value) map[string]tftypes.Value {
 	changed := maps.Clone(config)
 	for _, name := range slices.Sorted(maps.Keys(config)) {
@@ -288,7 +288,7 @@ func unknownValue(t *rapid.T, at string, v tftypes.Value) tftypes.Value {
 	return v
 }
 
-// withoutWriteOnly has null in the place of write-only values.
+// withoutWriteOnly replaces write-only values by null.
 func withoutWriteOnly(attributes map[string]schema.Attribute, config map[string]tftypes.Value) map[string]tftypes.Value {
 	without := maps.Clone(config)
 	for name, attribute := range attributes {

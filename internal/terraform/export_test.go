@@ -17,8 +17,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// What the tests over the provider's own resources look at, which this package
-// cannot import itself.
+// For tests that use the provider's resources, which this package cannot import.
 
 // The parts of the codec.
 type ConfigDocument = configDocument
@@ -36,7 +35,7 @@ var (
 	ShownPath       = shownPath
 )
 
-// The names of the attributes of a secret, and of what is waited for.
+// The names of the attributes of a secret, and of the attributes to wait for.
 const (
 	VersionSuffix   = versionSuffix
 	StoredSuffix    = storedSuffix
@@ -44,18 +43,18 @@ const (
 	WaitDistributed = waitDistributed
 )
 
-// Walk visits the attributes of a resource or of a data source.
+// Walk visits the attributes of a resource or data source.
 func Walk[A schema.Attribute](attributes map[string]A, at []string, visit func(at []string, attribute schema.Attribute)) {
 	walk(attributes, at, visit)
 }
 
-// Answered is the generation that the choice for an object answers.
+// Answered returns the generation of the object that its decision answers.
 func (r *Resource) Answered(object api.Object) int64 {
 	state, _ := r.Choice.state(object)
 	return state.Observed
 }
 
-// Await waits for the choice of an object.
+// Await waits for the decision about an object.
 func (r *Resource) Await(ctx context.Context, s *Session, w DecisionWait) (api.Object, diag.Diagnostics) {
 	request := *r
 	request.session = s
@@ -76,31 +75,30 @@ func (r *Resource) ParseImportID(id string) (api.Key, error) { return r.parseImp
 
 func (r *Resource) Scope() api.Scope { return r.scope() }
 
-// IdentityType is the type of the identities of a resource.
+// IdentityType returns the type of a resource's identities.
 func (r *Resource) IdentityType() tftypes.Type {
 	var resp resource.IdentitySchemaResponse
 	r.IdentitySchema(context.Background(), resource.IdentitySchemaRequest{}, &resp)
 	return resp.IdentitySchema.Type().TerraformType(context.Background())
 }
 
-// Direct says why a resource is not answered without the framework, nil = it is.
+// Direct returns the reason why a resource needs the framework, or nil if it does not.
 func (s *Server) Direct(kind api.Kind) error {
 	_, err := s.resources[typePrefix+string(kind)]()
 	return err
 }
 
-// Valid reports that the attributes of a configuration are valid one by one, as far as
-// the server itself says.
+// Valid reports whether each attribute of a configuration is valid, as far as the server itself can tell.
 func (s *Server) Valid(kind api.Kind, config tftypes.Value, writeOnly bool) bool {
 	return valid(context.Background(), s.described(typePrefix+string(kind)).rules, AttributesOf(config), writeOnly)
 }
 
-// ReadsDirectly reports a read that is answered without the framework.
+// ReadsDirectly reports whether a read is answered without the framework.
 func (s *Server) ReadsDirectly(req *tfprotov6.ReadResourceRequest) bool {
 	return s.configured(req.TypeName).read(context.Background(), req) != nil
 }
 
-// List makes a list of these objects, which are all that it has.
+// List makes these objects the complete contents of a list.
 func (s *Server) List(objects ...api.Object) {
 	lists := s.session().lists
 	lists.forget()
@@ -112,16 +110,16 @@ func (s *Server) List(objects ...api.Object) {
 	}
 }
 
-// Exact puts the fingerprint of this provider in the place of EXACT in private state.
+// Exact replaces EXACT in private state by this provider's fingerprint.
 func (s *Server) Exact(kind api.Kind, t tftypes.Type, private []byte) []byte {
 	var data map[string][]byte
 	if json.Unmarshal(private, &data) != nil {
 		return nil
 	}
 	data[versionKey] = bytes.ReplaceAll(data[versionKey], []byte("EXACT"), []byte(s.session().fingerprint(kind, t)))
-	private, _ = json.Marshal(data) // cannot fail: it is bytes by name
+	private, _ = json.Marshal(data) // cannot fail: it is a map of bytes
 	return private
 }
 
-// OwnTraits are the fields that Terraform adds something to.
+// OwnTraits returns the fields that have traits in Terraform.
 func OwnTraits() []string { return slices.Collect(maps.Keys(ownTraits)) }

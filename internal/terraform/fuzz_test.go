@@ -11,8 +11,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-// FuzzImportID: an ID either names an object, whose own ID it is, or the error
-// says what form it should have.
+// FuzzImportID checks that an ID either names an object, whose ID it then equals, or gives an error with the expected
+// form.
 func FuzzImportID(f *testing.F) {
 	for _, seed := range []string{"web", "shop/web", "/", "a/b/c", "", "shop/"} {
 		f.Add(seed)
@@ -27,14 +27,14 @@ func FuzzImportID(f *testing.F) {
 			case err != nil:
 				t.Errorf("%s %q: %v", r.Kind, id, err)
 			case key.Path() != id && (r.Scope() != api.Namespaced || key.Path() != api.DefaultNamespace+"/"+id):
-				t.Errorf("%s %q is the object %s", r.Kind, id, key)
+				t.Errorf("%s %q was read as object %s", r.Kind, id, key)
 			}
 		}
 	})
 }
 
-// FuzzTerraformValue: a document that fits a type comes back as it was, as far
-// as the type has it; one that does not fit is an error.
+// FuzzTerraformValue checks that a document that fits a type stays the same after a round trip, as far as the type
+// contains it, and that one that does not fit is an error.
 func FuzzTerraformValue(f *testing.F) {
 	f.Add(`{"name":"east","labels":{"a":"b"},"zones":["a"],"metrics":[{"name":"m","weight":0.1}]}`)
 	f.Add(`{"name":null,"paused":true,"health":{"failure_threshold":3}}`)
@@ -58,16 +58,15 @@ func FuzzTerraformValue(f *testing.F) {
 		}
 		again, err := terraform.Value(typ, back)
 		if err != nil {
-			t.Fatalf("%s came back as %v: %v", text, back, err)
+			t.Fatalf("%s was converted to %v and back: %v", text, back, err)
 		}
 		if len(d.Unknown) > 0 || !sameNumbers(value, again) {
-			t.Errorf("%s is %s, and came back as %s", text, value, again)
+			t.Errorf("%s is %s, but %s after a round trip", text, value, again)
 		}
 	})
 }
 
-// sameNumbers compares values whose numbers may differ in digits that a float64
-// does not hold.
+// sameNumbers compares values whose numbers may differ in digits beyond the precision of a float64.
 func sameNumbers(a, b tftypes.Value) bool {
 	equal := true
 	_, err := tftypes.Transform(a, func(p *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {

@@ -32,7 +32,7 @@ type sameInstant struct{}
 
 // Description implements planmodifier.String.
 func (sameInstant) Description(context.Context) string {
-	return "another spelling of the same moment is no change"
+	return "another spelling of the same time is not a change"
 }
 
 // MarkdownDescription implements planmodifier.String.

@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Every attribute is a field of the API, and every field an attribute.
+// Every attribute is a field of the API, and every field is an attribute.
 func TestAttributesMatchTheAPI(t *testing.T) {
 	for kind, r := range objectResources(t) {
 		info, _ := api.LookupKind(kind)
@@ -49,13 +49,13 @@ func compareFields(t *testing.T, at string, attributes map[string]schema.Attribu
 	}
 	for name := range attributes {
 		if _, ok := fields[name]; !ok {
-			t.Errorf("%s.%s is an attribute, and no field of the API", at, name)
+			t.Errorf("%s.%s is an attribute, but not a field of the API", at, name)
 		}
 	}
 	for name, field := range fields {
 		attribute, ok := attributes[name]
 		if !ok {
-			t.Errorf("%s.%s is a field of the API, and no attribute", at, name)
+			t.Errorf("%s.%s is a field of the API, but not an attribute", at, name)
 			continue
 		}
 		if field == nil {
@@ -89,8 +89,7 @@ func jsonFields(t reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
-// What the schema puts in for an absent attribute is what the server puts in
-// for an absent field.
+// The schema's default for an absent attribute equals the server's default for an absent field.
 func TestDefaultsMatchTheAPI(t *testing.T) {
 	resources := objectResources(t)
 	for _, test := range []struct {
@@ -129,7 +128,7 @@ func TestDefaultsMatchTheAPI(t *testing.T) {
 		}
 		attributes := maps.Clone(schemaOf(t.Context(), resources[test.kind]).Attributes)
 		if test.given["strategy"] != nil {
-			delete(attributes, "strategy") // it is given, not a default
+			delete(attributes, "strategy") // it is required, not a default
 		}
 		compareDefaults(t, string(test.kind), attributes, document)
 	}
@@ -169,13 +168,12 @@ func compareDefaults(t *testing.T, at string, attributes map[string]schema.Attri
 			t.Fatalf("%s: %v", at, err)
 		}
 		if !got.Equal(want) {
-			t.Errorf("%s has the default %s, the API has %s", at, want, got)
+			t.Errorf("%s has the default %s, want the API's %s", at, want, got)
 		}
 	}
 }
 
-// An object goes to Terraform and back unchanged, and the state it makes is the
-// state it makes again.
+// A round trip through Terraform does not change an object, and the resulting state does not change either.
 func TestObjectRoundTrip(t *testing.T) {
 	for kind, r := range objectResources(t) {
 		stateType := schemaOf(t.Context(), r).Type().TerraformType(t.Context())
@@ -195,21 +193,21 @@ func TestObjectRoundTrip(t *testing.T) {
 					t.Fatal(err)
 				}
 				if len(d.Unknown)+len(d.Nulls) > 0 {
-					t.Fatalf("the state of an object has unknown or null elements: %v %v", d.Unknown, d.Nulls)
+					t.Fatalf("the state has unknown or null elements: %v %v", d.Unknown, d.Nulls)
 				}
 				back, err := terraform.Unflatten(kind, document)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if !api.SameIntent(object, back) || api.KeyOf(object) != api.KeyOf(back) {
-					t.Fatalf("%+v came back as %+v", object, back)
+					t.Fatalf("%+v became %+v after a round trip", object, back)
 				}
 				second, err := r.Values(context.Background(), stateType, back, first)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if again := tftypes.NewValue(stateType, second); !again.Equal(state) || again.Equal(none) {
-					t.Fatalf("the state is %s, and the second time %s", state, again)
+					t.Fatalf("state %s, but %s after a round trip", state, again)
 				}
 			})
 		})
@@ -224,8 +222,7 @@ func nullAttributes(t tftypes.Type) map[string]tftypes.Value {
 	return attributes
 }
 
-// drawObject makes an object with any subset of its fields; lists have at most this
-// many elements.
+// drawObject draws an object with any subset of its fields. Lists have at most longest elements.
 func drawObject(t *rapid.T, kind api.Kind, longest int) api.Object {
 	info, _ := api.LookupKind(kind)
 	object := info.New()
@@ -242,7 +239,7 @@ func drawObject(t *rapid.T, kind api.Kind, longest int) api.Object {
 	}
 	meta.Labels = rapid.MapOf(rapid.StringN(1, 5, 9), rapid.String()).Draw(t, "labels")
 	drawFields(t, "spec", reflect.ValueOf(object.SpecPart()).Elem(), longest)
-	if p, ok := object.(*api.Placement); ok { // each strategy has its own settings only
+	if p, ok := object.(*api.Placement); ok { // each strategy only has its own settings
 		if p.Spec.Strategy == api.StrategyMetrics {
 			p.Spec.PrioritizerPolicy = nil
 		} else {
@@ -258,7 +255,7 @@ func drawName(t *rapid.T, label string) string {
 
 var secretType = reflect.TypeFor[api.Secret]()
 
-// drawFields fills a struct of the API at random, secrets excepted.
+// drawFields fills an API struct with random values, except for secrets.
 func drawFields(t *rapid.T, at string, v reflect.Value, longest int) {
 	switch {
 	case v.Type() == secretType:
@@ -305,7 +302,7 @@ func drawFields(t *rapid.T, at string, v reflect.Value, longest int) {
 	case v.CanFloat():
 		v.SetFloat(rapid.Float64Range(-math.MaxFloat64, math.MaxFloat64).Draw(t, at))
 	default:
-		t.Fatalf("%s: the test cannot draw a %s", at, v.Type())
+		t.Fatalf("%s: the test cannot generate a %s", at, v.Type())
 	}
 }
 
@@ -353,7 +350,7 @@ func TestAttributePath(t *testing.T) {
 	} {
 		got, ok := terraform.AttributePath(typ, field)
 		if _, name := terraform.ShownPath(got); name != want || ok != (want != "") {
-			t.Errorf("%s is the attribute %q (%v), expected %q", field, name, ok, want)
+			t.Errorf("%s is the attribute %q (%v), want %q", field, name, ok, want)
 		}
 	}
 }
@@ -367,13 +364,12 @@ func FuzzAttributePath(f *testing.F) {
 	f.Fuzz(func(t *testing.T, field string) {
 		p, ok := terraform.AttributePath(typ, field)
 		if ok != (len(p.Steps()) > 0) {
-			t.Errorf("%q gives the path %q, and says %v", field, p, ok)
+			t.Errorf("%q has the path %q, ok = %v", field, p, ok)
 		}
 	})
 }
 
-// The order in which the server lists the elements of a set means nothing: each
-// keeps the spelling it had.
+// The order in which the server returns the elements of a set does not matter: each keeps its spelling.
 func TestSetsKeepTheirSpelling(t *testing.T) {
 	r := objectResources(t)[api.KindCluster]
 	typ := schemaOf(t.Context(), r).Type().TerraformType(t.Context())
@@ -392,11 +388,11 @@ func TestSetsKeepTheirSpelling(t *testing.T) {
 	}
 	got := terraform.ElementsOf(values["taints"])
 	if len(got) != 4 {
-		t.Fatalf("the taints are %s", values["taints"])
+		t.Fatalf("unexpected taints %s", values["taints"])
 	}
 	for _, taint := range terraform.ElementsOf(prior["taints"]) {
 		if !slices.ContainsFunc(got, taint.Equal) {
-			t.Errorf("%s is not among %s", taint, values["taints"])
+			t.Errorf("%s is missing in %s", taint, values["taints"])
 		}
 	}
 }

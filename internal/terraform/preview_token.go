@@ -169,7 +169,7 @@ func reportRefusedPreview(diags *diag.Diagnostics, key api.Key, err error) {
 		const moved = "the fleet changed since the preview: plan again"
 		summary, detail = strings.TrimSuffix(Sentence(moved), "."), strings.TrimPrefix(strings.TrimPrefix(detail, moved), ": ")
 	}
-	text := "Nothing was changed for " + key.String() + "; a new plan shows the decision of now."
+	text := "Nothing was changed for " + key.String() + "; a new plan shows the present decision."
 	if detail != "" {
 		text = Sentence(detail) + " " + text
 	}

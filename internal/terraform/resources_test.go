@@ -11,7 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/provider"
 )
 
-// Documents in tests are written as the JSON that they stand for.
+// Documents in tests are written in the form of their JSON.
 type (
 	doc  = map[string]any
 	list = []any
@@ -19,7 +19,7 @@ type (
 
 var validWorkload = doc{"name": "web", "namespace": "shop", "api_version": "apps/v1", "kind": "Deployment", "replicas": 3}
 
-// objectResources are the resources of the provider, by kind.
+// objectResources returns the provider's resources by kind.
 func objectResources(t testing.TB) map[api.Kind]*terraform.Resource {
 	t.Helper()
 	resources := map[api.Kind]*terraform.Resource{}
@@ -32,13 +32,13 @@ func objectResources(t testing.TB) map[api.Kind]*terraform.Resource {
 	}
 	for _, info := range api.Kinds {
 		if resources[info.Kind] == nil {
-			t.Errorf("the kind %s has no resource", info.Kind)
+			t.Errorf("no resource for kind %s", info.Kind)
 		}
 	}
 	return resources
 }
 
-// resourceOf is the resource of a kind.
+// resourceOf returns the resource of a kind.
 func resourceOf(t testing.TB, kind api.Kind) *terraform.Resource {
 	t.Helper()
 	return objectResources(t)[kind]

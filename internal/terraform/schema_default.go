@@ -73,7 +73,7 @@ func defaultOf(ctx context.Context, attribute schema.Attribute) (value tftypes.V
 	case unsupported:
 		return value, false, a.why
 	default:
-		return value, false, fmt.Errorf("a %T is no attribute of a resource", attribute)
+		return value, false, fmt.Errorf("a resource cannot have an attribute of type %T", attribute)
 	}
 	if planned == nil {
 		return tftypes.Value{}, false, nil

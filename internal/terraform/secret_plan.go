@@ -153,7 +153,7 @@ func (r *Resource) planSecrets(plan map[string]tftypes.Value, config, before tft
 		case s.given.IsNull() && s.raised:
 			reason = fmt.Sprintf("%s changes while %s is null", s.name+versionSuffix, s.name+WriteOnlySuffix)
 		case s.given.IsNull():
-			reason = "the name that it belongs to is gone"
+			reason = "the name that it belongs to was removed"
 		case s.emptied():
 			reason = fmt.Sprintf("%s is empty", s.at)
 		}

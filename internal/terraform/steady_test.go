@@ -20,12 +20,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// configured is a provider for a server.
+// configured returns a provider configured for a server.
 func configured(t testing.TB, endpoint string) *terraform.Server {
 	t.Helper()
 	server, ok := provider.NewServer("test")().(*terraform.Server)
 	if !ok {
-		t.Fatalf("the server is a %T", server)
+		t.Fatalf("the server has the type %T", server)
 	}
 	described, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
@@ -50,10 +50,10 @@ func dynamic(t fataler, typ tftypes.Type, value tftypes.Value) *tfprotov6.Dynami
 	return &encoded
 }
 
-// What is planned without the framework is what the framework plans, for every
-// resource, whatever the configuration leaves out and the state has instead.
+// A plan without the framework equals the framework's plan, for every resource, whatever the configuration omits and
+// the state has instead.
 func TestSteadyPlansEqualTheFrameworks(t *testing.T) {
-	server := configured(t, "http://127.0.0.1:9") // which nobody asks
+	server := configured(t, "http://127.0.0.1:9") // never called
 	for kind, r := range objectResources(t) {
 		described := schemaOf(t.Context(), r)
 		typ, _ := described.Type().TerraformType(t.Context()).(tftypes.Object)
@@ -67,7 +67,7 @@ func TestSteadyPlansEqualTheFrameworks(t *testing.T) {
 					t.Fatal(err)
 				}
 				if all++; got.PlannedState != req.PriorState {
-					return // it is the framework's
+					return // answered by the framework
 				}
 				answered++
 				want, err := server.ProviderServer.PlanResourceChange(context.Background(), &again)
@@ -79,15 +79,14 @@ func TestSteadyPlansEqualTheFrameworks(t *testing.T) {
 		})
 		t.Logf("%s: %d of %d plans without the framework", kind, answered, all)
 		if answered == 0 {
-			t.Errorf("%s: no plan is answered without the framework", kind)
+			t.Errorf("%s: no plan was answered without the framework", kind)
 		}
 	}
 }
 
-// A plan is not answered without the framework where the state has something else than
-// what follows from the rest of it.
+// A plan needs the framework if the state differs from what follows from its other attributes.
 func TestUnsteadyPlans(t *testing.T) {
-	server := configured(t, "http://127.0.0.1:9") // which nobody asks
+	server := configured(t, "http://127.0.0.1:9") // never called
 	policy := func(purge, period any) doc {
 		return doc{
 			"name": "p", "namespace": "shop", "priority": 0, "preemption": "Never", "workload_preemption": "Never", "bindings": doc{},
@@ -101,12 +100,12 @@ func TestUnsteadyPlans(t *testing.T) {
 		private       string
 		steady        bool
 	}{
-		{"as it follows", policy("Gracefully", nil), policy("Gracefully", "10m"), "", true},
-		{"another default of a sibling", policy("Gracefully", nil), policy("Gracefully", "5m"), "", false},
-		{"none of a sibling", policy("Gracefully", nil), policy("Gracefully", nil), "", false},
-		{"one where there is none", policy("Directly", nil), policy("Directly", "10m"), "", false},
-		{"none where there is none", policy("Directly", nil), policy("Directly", nil), "", true},
-		{"a default", policy(nil, "1m"), policy("Directly", "1m"), "", false},
+		{"derived value", policy("Gracefully", nil), policy("Gracefully", "10m"), "", true},
+		{"other default of another attribute", policy("Gracefully", nil), policy("Gracefully", "5m"), "", false},
+		{"no default of another attribute", policy("Gracefully", nil), policy("Gracefully", nil), "", false},
+		{"default without a reason", policy("Directly", nil), policy("Directly", "10m"), "", false},
+		{"no default, without a reason", policy("Directly", nil), policy("Directly", nil), "", true},
+		{"own default", policy(nil, "1m"), policy("Directly", "1m"), "", false},
 		{"finished", policy("Directly", nil), policy("Directly", nil), `["u",1,"7",false,""]`, true},
 		{"unfinished", policy("Directly", nil), policy("Directly", nil), `["u",1,"7",true,""]`, false},
 	} {
@@ -141,11 +140,10 @@ func TestUnsteadyPlans(t *testing.T) {
 	}
 }
 
-// What is read without the framework is what the framework reads, for every resource:
-// the state as it is, where the object that a list shows is the one it was made from, and
-// else what follows from the object.
+// A read without the framework equals the framework's, for every resource: the unchanged state if it was made from the
+// listed object, and otherwise the state that follows from the object.
 func TestSteadyReadsEqualTheFrameworks(t *testing.T) {
-	var object api.Object // what the server has
+	var object api.Object // the server's object
 	shelf := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(object)
@@ -177,7 +175,7 @@ func TestSteadyReadsEqualTheFrameworks(t *testing.T) {
 				if private = server.Exact(kind, typ, private); rapid.IntRange(0, 9).Draw(rt, "no private state") == 0 {
 					private = nil
 				}
-				// Such a private state says that the rest is of this very object.
+				// This private state says that the rest was made from this object.
 				exact := meta.ResourceVersion == "7" && string(private) == string(server.Exact(kind, typ, privateVersion(rt, `["u",2,"7",false,"EXACT"]`)))
 				if !exact && rapid.Bool().Draw(rt, "drifted") {
 					state = drift(rt, "state", state)
@@ -200,7 +198,7 @@ func TestSteadyReadsEqualTheFrameworks(t *testing.T) {
 				all++
 				switch {
 				case !server.ReadsDirectly(req):
-					return // it is the framework's
+					return // answered by the framework
 				case exact:
 					asIs++
 				default:
@@ -211,7 +209,7 @@ func TestSteadyReadsEqualTheFrameworks(t *testing.T) {
 					rt.Fatal(err)
 				}
 				if len(want.Diagnostics) > 0 || want.NewState == nil {
-					rt.Fatalf("the framework says %v", want.Diagnostics)
+					rt.Fatalf("the framework returned %v", want.Diagnostics)
 				}
 				is, err := want.NewState.Unmarshal(typ)
 				if err != nil {
@@ -222,21 +220,21 @@ func TestSteadyReadsEqualTheFrameworks(t *testing.T) {
 					rt.Fatal(err)
 				}
 				if !is.Equal(has) {
-					rt.Fatalf("the state is %s, the framework's %s", has, is)
+					rt.Fatalf("state %s, want the framework's %s", has, is)
 				}
 				if a, b := shownIdentity(rt, r, got.NewIdentity), shownIdentity(rt, r, want.NewIdentity); a != b || string(got.Private) != string(want.Private) {
-					rt.Fatalf("the identity is %s, the framework's %s; private %s, the framework's %s", a, b, got.Private, want.Private)
+					rt.Fatalf("identity %s, want the framework's %s; private %s, want %s", a, b, got.Private, want.Private)
 				}
 			})
 		})
-		t.Logf("%s: of %d reads, %d as they are and %d anew without the framework", kind, all, asIs, anew)
+		t.Logf("%s: of %d reads, %d unchanged and %d changed were answered without the framework", kind, all, asIs, anew)
 		if asIs == 0 || anew == 0 {
-			t.Errorf("%s: no such read is answered without the framework", kind)
+			t.Errorf("%s: no unchanged or no changed read was answered without the framework", kind)
 		}
 	}
 }
 
-// privateVersion is private state with a version.
+// privateVersion returns private state with a version.
 func privateVersion(t fataler, version string) []byte {
 	private, err := json.Marshal(map[string][]byte{"version": []byte(version)})
 	if err != nil {
@@ -245,7 +243,7 @@ func privateVersion(t fataler, version string) []byte {
 	return private
 }
 
-// drawPlan is the request for a plan that proposes what is there already, mostly.
+// drawPlan draws a plan that usually proposes the present state.
 func drawPlan(t *rapid.T, kind api.Kind, r *terraform.Resource, described schema.Schema, typ tftypes.Object) *tfprotov6.PlanResourceChangeRequest {
 	object := drawObject(t, kind, 1)
 	object.SetDefaults()
@@ -256,7 +254,7 @@ func drawPlan(t *rapid.T, kind api.Kind, r *terraform.Resource, described schema
 	if rapid.IntRange(0, 2).Draw(t, "drifted") == 0 {
 		state = drift(t, "state", state)
 	}
-	leaveOut := max(rapid.IntRange(-2, 3).Draw(t, "leaves out"), 0) // nothing, all, or some
+	leaveOut := max(rapid.IntRange(-2, 3).Draw(t, "leaves out"), 0) // leave out nothing, everything, or some
 	config := drawConfig(t, "config", described.Attributes, state, leaveOut)
 	proposed := state
 	if rapid.IntRange(0, 9).Draw(t, "changes") == 0 {
@@ -281,7 +279,7 @@ func drawPlan(t *rapid.T, kind api.Kind, r *terraform.Resource, described schema
 	return req
 }
 
-// drift changes some of what a state has.
+// drift changes some values in a state.
 func drift(t *rapid.T, at string, state map[string]tftypes.Value) map[string]tftypes.Value {
 	drifted := maps.Clone(state)
 	for _, name := range slices.Sorted(maps.Keys(state)) {
@@ -315,8 +313,8 @@ func driftedValue(t *rapid.T, at string, v tftypes.Value) tftypes.Value {
 	return v
 }
 
-// drawConfig is a configuration that has led to a state. leaveOut says how much of
-// what is optional it leaves out: 0 = nothing, 1 = all, else some.
+// drawConfig draws a configuration that leads to a state. leaveOut says how many optional values it omits: 0 = none, 1
+// = all, else some.
 func drawConfig(t *rapid.T, at string, attributes map[string]schema.Attribute, state map[string]tftypes.Value, leaveOut int) map[string]tftypes.Value {
 	config := map[string]tftypes.Value{}
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
@@ -364,7 +362,7 @@ func drawWriteOnly(t *rapid.T, at string, typ tftypes.Type) tftypes.Value {
 	return tftypes.NewValue(typ, nil)
 }
 
-// samePlan compares two answers as Terraform reads them.
+// samePlan compares two responses as Terraform reads them.
 func samePlan(t *rapid.T, r *terraform.Resource, typ tftypes.Object, got, want *tfprotov6.PlanResourceChangeResponse) {
 	decode := func(resp *tfprotov6.PlanResourceChangeResponse) (state tftypes.Value) {
 		state, err := resp.PlannedState.Unmarshal(typ)
@@ -374,7 +372,7 @@ func samePlan(t *rapid.T, r *terraform.Resource, typ tftypes.Object, got, want *
 		return state
 	}
 	if a, b := decode(got), decode(want); !a.Equal(b) {
-		t.Fatalf("the plan is %s, the framework's %s", a, b)
+		t.Fatalf("plan %s, want the framework's %s", a, b)
 	}
 	show := func(resp *tfprotov6.PlanResourceChangeResponse) string {
 		text := fmt.Sprintf("replace %v, deferred %v, private %s, identity %s", resp.RequiresReplace, resp.Deferred, resp.PlannedPrivate, shownIdentity(t, r, resp.PlannedIdentity))
@@ -384,7 +382,7 @@ func samePlan(t *rapid.T, r *terraform.Resource, typ tftypes.Object, got, want *
 		return text
 	}
 	if a, b := show(got), show(want); a != b {
-		t.Fatalf("the answer is %s\nthe framework's %s", a, b)
+		t.Fatalf("response %s\nwant the framework's %s", a, b)
 	}
 }
 

@@ -131,7 +131,7 @@ func warnUnsatisfied(found map[api.Key]string, diags *diag.Diagnostics) {
 		fmt.Fprintf(&text, "And %d more.\n", more)
 	}
 	text.WriteString("The provider's warn_unsatisfied = false (SCHEDULER_WARN_UNSATISFIED) turns this warning off.")
-	diags.AddWarning("Not every decision has what it was asked for", text.String())
+	diags.AddWarning("Some decisions are not satisfied", text.String())
 }
 
 // missing says what is missing of what an object requests, or returns "".

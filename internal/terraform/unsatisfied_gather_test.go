@@ -8,7 +8,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Reads that run side by side report what they find once, whoever is last.
+// Concurrent reads report all that they find in one warning, whichever ends last.
 func TestUnsatisfiedIsGathered(t *testing.T) {
 	u := newUnsatisfied()
 	var all sync.WaitGroup
@@ -16,7 +16,7 @@ func TestUnsatisfiedIsGathered(t *testing.T) {
 	var reports []map[api.Key]string
 	ends := make([]func(), 50)
 	for i := range ends {
-		ends[i] = u.begin() // as many as Terraform runs at a time
+		ends[i] = u.begin() // as many as Terraform runs concurrently
 	}
 	for i := range ends {
 		all.Go(func() {
@@ -35,12 +35,12 @@ func TestUnsatisfiedIsGathered(t *testing.T) {
 	}
 	all.Wait()
 	if len(reports) != 1 || len(reports[0]) != len(ends)/2 {
-		t.Errorf("there are %d reports: %v", len(reports), reports)
+		t.Errorf("%d reports, want one: %v", len(reports), reports)
 	}
-	// What is found later is reported, too.
+	// Later findings are reported, too.
 	later := api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "later"}
 	u.begin()()
 	if found := u.add(t.Context(), later, "nothing fits"); len(found) != 1 || found[later] == "" {
-		t.Errorf("what is found later is reported as %v", found)
+		t.Errorf("a later finding is reported as %v", found)
 	}
 }

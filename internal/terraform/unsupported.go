@@ -29,7 +29,7 @@ type unsupportedArgument struct {
 
 // noAttribute returns the error for a field whose type has no attribute.
 func noAttribute(f *api.Field) error {
-	return fmt.Errorf("%s.%s: no attribute holds a %s", f.Of.Name(), f.Name, f.Type)
+	return fmt.Errorf("%s.%s: no attribute type for %s", f.Of.Name(), f.Name, f.Type)
 }
 
 // checkAttributes adds an error for every attribute of a resource that cannot be created or whose

@@ -15,7 +15,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-// unheard has fields of types that no attribute holds, and one that is fine.
+// unheard has fields of unsupported types, and one of a supported type.
 type unheard struct {
 	Fine    string              `json:"fine,omitempty" doc:"A text."`
 	Complex complex128          `json:"complex" doc:"No number of Terraform's."`
@@ -26,7 +26,7 @@ type unheard struct {
 	} `json:"inner" doc:"A block."`
 }
 
-// What no attribute holds makes the schema invalid; it is neither left out nor a panic.
+// A field of an unsupported type makes the schema invalid. It is not ignored and does not panic.
 func TestUnsupportedFieldsAreErrors(t *testing.T) {
 	described := reflect.TypeFor[unheard]()
 	for name, attributes := range map[string]map[string]datasourceschema.Attribute{
@@ -39,7 +39,7 @@ func TestUnsupportedFieldsAreErrors(t *testing.T) {
 		for _, d := range resp.Diagnostics.Errors() {
 			at, why, _ := strings.Cut(d.Detail(), ": ")
 			got = append(got, at)
-			if !strings.Contains(why, "no attribute holds a ") {
+			if !strings.Contains(why, "no attribute type for ") {
 				t.Errorf("%s: %s", name, d.Detail())
 			}
 		}
@@ -50,7 +50,7 @@ func TestUnsupportedFieldsAreErrors(t *testing.T) {
 	}
 }
 
-// A default that stands in a schema and cannot be read makes the schema invalid.
+// A default that cannot be parsed makes the schema invalid.
 func TestUnreadableDefaultsAreErrors(t *testing.T) {
 	labels := schema.MapAttribute{
 		ElementType: types.StringType, Optional: true, Computed: true,
@@ -62,6 +62,6 @@ func TestUnreadableDefaultsAreErrors(t *testing.T) {
 	r.Schema(t.Context(), resource.SchemaRequest{}, &resp)
 	errs := resp.Diagnostics.Errors()
 	if len(errs) != 2 || !strings.HasPrefix(errs[0].Detail(), "scheduler_cluster.block.labels: ") || !strings.HasPrefix(errs[1].Detail(), "scheduler_cluster.number: ") {
-		t.Errorf("the errors are %v", errs)
+		t.Errorf("unexpected errors %v", errs)
 	}
 }

@@ -100,7 +100,7 @@ var githubActions = source{
 			Value string `json:"value"`
 		}
 		if err := json.NewDecoder(io.LimitReader(answer.Body, maxToken)).Decode(&body); err != nil {
-			return "", fmt.Errorf("%s does not answer with a token", address.Host)
+			return "", fmt.Errorf("%s does not return a token", address.Host)
 		}
 		return body.Value, nil
 	},

@@ -14,13 +14,13 @@ import (
 
 var now = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
-// token makes a token with some claims; nobody here checks its signature.
+// token returns a token with some claims. Its signature is not checked here.
 func token(name string, audience any, expires time.Time) string {
 	payload, _ := json.Marshal(map[string]any{"aud": audience, "exp": expires.Unix(), "sub": name})
 	return "e30." + base64.RawURLEncoding.EncodeToString(payload) + ".c2ln"
 }
 
-// subject is the name of a token.
+// subject returns the subject of a token.
 func subject(text string) string {
 	var claims struct{ Sub string }
 	parts := strings.Split(text, ".")
@@ -52,24 +52,24 @@ func TestFind(t *testing.T) {
 		environment map[string]string
 		options     Options
 		source      string // "" = none is found
-		want        string // the subject of the token
+		want        string // the subject of the expected token
 		err         string
 	}{
 		{name: "nothing"},
 		{name: "file", options: Options{File: path}, source: "file", want: "pod"},
-		{name: "no such file", options: Options{File: path + "x"}, source: "file", err: "no such file"},
+		{name: "missing file", options: Options{File: path + "x"}, source: "file", err: "no such file"},
 		{name: "HCP Terraform", environment: map[string]string{hcpVariable: token("hcp", "scheduler", hour)}, source: "hcp_terraform", want: "hcp"},
-		{name: "HCP Terraform, tagged first", environment: map[string]string{hcpVariable: token("aws", "aws.workload.identity", hour), hcpTaggedVariable: token("ours", "scheduler", hour)}, source: "hcp_terraform", want: "ours"},
+		{name: "HCP Terraform, tagged token first", environment: map[string]string{hcpVariable: token("aws", "aws.workload.identity", hour), hcpTaggedVariable: token("ours", "scheduler", hour)}, source: "hcp_terraform", want: "ours"},
 		{name: "HCP Terraform for another service", environment: map[string]string{hcpVariable: token("aws", "aws.workload.identity", hour)}},
 		{name: "HCP Terraform for another service, by name", options: Options{Source: "hcp_terraform"}, environment: map[string]string{hcpVariable: token("aws", "aws.workload.identity", hour)}, source: "hcp_terraform", err: "so it is not sent"},
 		{name: "GitHub Actions", environment: onGitHub, source: "github_actions", want: "github 2.0"},
-		{name: "GitHub Actions, another audience", environment: onGitHub, options: Options{Audience: "eu"}, source: "github_actions", want: "github 2.0"},
+		{name: "GitHub Actions, other audience", environment: onGitHub, options: Options{Audience: "eu"}, source: "github_actions", want: "github 2.0"},
 		{name: "GitHub Actions without the permission", environment: map[string]string{githubURLVariable: github.URL}},
-		{name: "GitHub Actions, refused", environment: map[string]string{githubURLVariable: github.URL, githubTokenVariable: "x"}, source: "github_actions", err: "answers with status 403"},
+		{name: "GitHub Actions, rejected", environment: map[string]string{githubURLVariable: github.URL, githubTokenVariable: "x"}, source: "github_actions", err: "answers with status 403"},
 		{name: "GitLab", environment: map[string]string{idTokenVariable: token("gitlab", "scheduler", hour)}, source: "environment", want: "gitlab"},
 		{name: "GitLab for another service", environment: map[string]string{idTokenVariable: token("gitlab", "vault", hour)}, source: "environment", err: `for the audience ["vault"], not "scheduler"`},
-		{name: "no token", environment: map[string]string{idTokenVariable: "secret-text"}, source: "environment", err: "no JSON Web Token"},
-		{name: "turned off", environment: onGitHub, options: Options{Source: None}},
+		{name: "not a token", environment: map[string]string{idTokenVariable: "secret-text"}, source: "environment", err: "no JSON Web Token"},
+		{name: "disabled", environment: onGitHub, options: Options{Source: None}},
 		{name: "by name, absent", options: Options{Source: "github_actions"}, err: "is not available"},
 		{name: "unknown name", options: Options{Source: "jenkins"}, err: "is not one of auto, none, file, hcp_terraform, github_actions, environment"},
 	} {
@@ -86,19 +86,19 @@ func TestFind(t *testing.T) {
 				secret, failed := identity.Token(t.Context())
 				got, err = subject(secret.Reveal()), failed
 			} else if test.source != "" {
-				t.Errorf("found nothing, want source %q", test.source)
+				t.Errorf("no token found, want source %q", test.source)
 			}
 			if got != test.want || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Errorf("got %q, %v; want %q, an error with %q", got, err, test.want, test.err)
 			}
 			if err != nil && (strings.Contains(err.Error(), "secret-text") || strings.Contains(err.Error(), "request-secret")) {
-				t.Errorf("the error repeats a secret: %v", err)
+				t.Errorf("the error contains a secret: %v", err)
 			}
 		})
 	}
 }
 
-// A run that takes longer than its token is valid asks for another one, once.
+// A run that outlives its token requests a new one, once.
 func TestRenewal(t *testing.T) {
 	clock, asked := now, 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -120,7 +120,7 @@ func TestRenewal(t *testing.T) {
 			t.Fatal(err)
 		}
 		if asked != step.want {
-			t.Errorf("after %s: asked %d times, want %d", step.after, asked, step.want)
+			t.Errorf("after %s: %d requests, want %d", step.after, asked, step.want)
 		}
 	}
 }

@@ -63,7 +63,7 @@ func run(ctx context.Context) error {
 	return serve(ctx, *address, f)
 }
 
-// figure names one figure of one site.
+// figure is one metric of one site.
 type figure struct{ metric, site string }
 
 // figures are the present values.
@@ -73,12 +73,10 @@ type figures struct {
 	base  map[figure]float64
 }
 
-// Describe implements prometheus.Collector: which figures there are is not known
-// before.
+// Describe implements prometheus.Collector. It describes nothing, because the metrics are not known in advance.
 func (f *figures) Describe(chan<- *prometheus.Desc) {}
 
-// Collect implements prometheus.Collector. Every figure swings a little around
-// its base, as figures in real life do.
+// Collect implements prometheus.Collector. Every value varies a little around its base, like real metrics.
 func (f *figures) Collect(out chan<- prometheus.Metric) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -91,7 +89,7 @@ func (f *figures) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// change takes a new base from the form values metric, site and value.
+// change sets a new base from the form values metric, site and value.
 func (f *figures) change(w http.ResponseWriter, r *http.Request) {
 	value, err := strconv.ParseFloat(r.FormValue("value"), 64)
 	if err != nil {
@@ -122,14 +120,14 @@ func serve(ctx context.Context, address string, f *figures) error {
 	}
 	fmt.Println("exporter ready at http://" + listener.Addr().String())
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	context.AfterFunc(ctx, func() { _ = server.Close() }) // nobody waits for an answer any more
+	context.AfterFunc(ctx, func() { _ = server.Close() }) // no response is pending any more
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
 }
 
-// await waits until a Prometheus has scraped figures.
+// await waits until a Prometheus has scraped the metrics.
 func await(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -150,7 +148,7 @@ func await(ctx context.Context, url string) error {
 	}
 }
 
-// set gives a running exporter a figure.
+// set sets a value of a running exporter.
 func set(ctx context.Context, target string, args []string) error {
 	if len(args) != 3 {
 		return errors.New("-set needs METRIC SITE VALUE")

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// balancer passes connections on to whichever server is ready. It stands for the load
-// balancer of a real fleet.
+// balancer forwards connections to a server that is ready. It takes the place of a real load balancer.
 type balancer struct {
 	servers []string // host:port
 	mu      sync.Mutex
@@ -33,7 +32,7 @@ func (b *balancer) run(ctx context.Context, listener net.Listener) {
 	}
 }
 
-// watch asks a server five times a second whether it is ready.
+// watch checks five times a second whether a server is ready.
 func (b *balancer) watch(ctx context.Context, server string) {
 	client := &http.Client{Timeout: time.Second}
 	for ctx.Err() == nil {
@@ -51,8 +50,8 @@ func (b *balancer) watch(ctx context.Context, server string) {
 	}
 }
 
-// pick takes the servers that are ready in turn. Where none is it takes any: one that is
-// not ready for writes still reads, and says why it does not write.
+// pick returns the ready servers in turn. If none is ready, it returns any: a server that cannot write still reads, and
+// says why it cannot write.
 func (b *balancer) pick() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -69,7 +68,7 @@ func (b *balancer) pass(ctx context.Context, client net.Conn) {
 	defer client.Close()
 	server, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", b.pick())
 	if err != nil {
-		return // the client sees its connection end, and tries again
+		return // the client sees its connection end, and retries
 	}
 	defer server.Close()
 	done := make(chan struct{}, 2)

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// member is a process that is one of three etcd members, until ctx ends.
+// member runs one of three etcd members until ctx ends.
 func member(ctx context.Context, name, dir, client, peer, cluster string) error {
 	c := embed.NewConfig()
 	c.Name, c.Dir, c.InitialCluster = name, dir, cluster

@@ -67,8 +67,8 @@ func run(ctx context.Context) error {
 // fleet is everything that runs.
 type fleet struct {
 	work, binary string
-	byThemselves bool   // the servers are the members
-	address      string // of the load balancer
+	byThemselves bool   // the servers' own stores are the cluster
+	address      string // address of the load balancer
 	members      []*process
 	servers      []*process
 	addresses    map[*process]string
@@ -123,12 +123,12 @@ func (f *fleet) start(ctx context.Context) error {
 	return nil
 }
 
-// process is one that says that it is ready by a line.
+// process returns a process that prints a line when it is ready.
 func (f *fleet) process(name, ready string) *process {
 	return &process{name: name, ready: ready, logFile: filepath.Join(f.work, name+".log")}
 }
 
-// cluster names the members of a cluster and their addresses.
+// cluster formats the members of a cluster and their addresses.
 func cluster(members []*process, addresses []string) string {
 	list := make([]string, len(members))
 	for i, m := range members {
@@ -137,7 +137,7 @@ func cluster(members []*process, addresses []string) string {
 	return strings.Join(list, ",")
 }
 
-// startAll starts processes at once: none may be ready before the others are there.
+// startAll starts processes concurrently: none may become ready before the others exist.
 func startAll(ctx context.Context, list []*process) error {
 	started := make(chan error)
 	for _, p := range list {
@@ -154,13 +154,13 @@ func startAll(ctx context.Context, list []*process) error {
 func (f *fleet) end() {
 	for _, p := range append(slices.Clone(f.servers), f.members...) {
 		if p.cmd != nil && p.cmd.ProcessState == nil {
-			_ = p.stop(syscall.SIGTERM) // whatever it says, the demo is over
+			_ = p.stop(syscall.SIGTERM) // errors no longer matter
 		}
 	}
 }
 
-// freeAddresses are addresses on which nothing listens, below those that the kernel
-// gives to whoever asks for none: they stay free while a process is away.
+// freeAddresses returns free addresses outside the kernel's ephemeral range, so that they stay free while a process is
+// down.
 func freeAddresses(ctx context.Context, n int) ([]string, error) {
 	var list []string
 	for range 1000 {
@@ -169,7 +169,7 @@ func freeAddresses(ctx context.Context, n int) ([]string, error) {
 		}
 		l, err := new(net.ListenConfig).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", 12_000+rand.IntN(20_000)))
 		if err == nil {
-			defer l.Close() // all of them are taken until all are known
+			defer l.Close() // keep all of them until the last one is known
 			list = append(list, l.Addr().String())
 		}
 	}

@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// process is a part of the fleet that can be killed and started again.
+// process is a part of the fleet that can be killed and restarted.
 type process struct {
 	name    string
-	ready   string // its first line of output begins so
+	ready   string // how the line starts that says that it is ready
 	command []string
 	logFile string
 
@@ -29,7 +29,7 @@ func (p *process) start(ctx context.Context) error {
 	}
 	defer log.Close()
 	p.cmd = exec.CommandContext(context.WithoutCancel(ctx), p.command[0], p.command[1:]...) //nolint:gosec // a part of the demo
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}                                 // an interrupt of the demo does not reach it
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}                                 // interrupting the demo does not reach it
 	p.cmd.Stderr = log
 	output, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -47,9 +47,9 @@ func (p *process) start(ctx context.Context) error {
 	return nil
 }
 
-// stop ends the process by a signal: SIGKILL as a power cut would.
+// stop stops the process with a signal: SIGKILL acts like a power cut.
 func (p *process) stop(by syscall.Signal) error {
 	err := p.cmd.Process.Signal(by)
-	_ = p.cmd.Wait() // how it ended is what was asked for
+	_ = p.cmd.Wait() // the exit status is expected
 	return err
 }

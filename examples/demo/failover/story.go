@@ -20,22 +20,21 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 )
 
-// terraform applies a configuration again and again.
+// terraform applies a configuration repeatedly.
 type terraform struct {
 	directory string
 	endpoints []string
 }
 
-// command is a run of Terraform on the fleet.
+// command returns a Terraform command on the fleet.
 func (t *terraform) command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "terraform", append([]string{"-chdir=" + t.directory}, args...)...) //nolint:gosec // with arguments of the demo
+	cmd := exec.CommandContext(ctx, "terraform", append([]string{"-chdir=" + t.directory}, args...)...) //nolint:gosec // the arguments are the demo's own
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.Env = append(os.Environ(), "SCHEDULER_ENDPOINTS="+strings.Join(t.endpoints, ","))
 	return cmd
 }
 
-// apply applies a number of applications. Once the first object is written it calls
-// meanwhile.
+// apply applies a number of applications. It calls meanwhile once the first object has been written.
 func (t *terraform) apply(ctx context.Context, applications int, meanwhile func() error) error {
 	cmd := t.command(ctx, "apply", "-auto-approve", "-parallelism=2", fmt.Sprintf("-var=applications=%d", applications))
 	said := &watched{words: []string{": Creating...", ": Modifying..."}, seen: make(chan struct{})}
@@ -58,7 +57,7 @@ func (t *terraform) apply(ctx context.Context, applications int, meanwhile func(
 	return err
 }
 
-// decisions are where each application runs, as Terraform has it.
+// decisions returns where each application runs, according to Terraform.
 func (t *terraform) decisions(ctx context.Context) (map[string][]string, error) {
 	text, err := t.command(ctx, "output", "-json", "decisions").Output()
 	if err != nil {
@@ -68,7 +67,7 @@ func (t *terraform) decisions(ctx context.Context) (map[string][]string, error) 
 	return decisions, json.Unmarshal(text, &decisions)
 }
 
-// watched keeps what a program says, and tells when it says something first.
+// watched keeps the output of a program, and calls a function when it first contains something.
 type watched struct {
 	words []string
 	seen  chan struct{}
@@ -88,7 +87,7 @@ func (w *watched) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// fault is what happens to the fleet while Terraform applies.
+// fault is a fault that is injected while Terraform applies.
 type fault struct {
 	what   string
 	victim func(context.Context, *fleet) (*process, error)
@@ -109,7 +108,7 @@ type story struct {
 	terraform *terraform
 }
 
-// tell applies in rounds, with a fault in each but the first.
+// tell applies in rounds, with a fault in each except the first.
 func (s story) tell(ctx context.Context, rounds int) error {
 	before := map[string][]string{}
 	for round := range rounds {
@@ -148,7 +147,7 @@ func (s story) tell(ctx context.Context, rounds int) error {
 		}
 		fmt.Printf("%2d. %-42s applied in %5s: %d decisions, none moved.\n", round+1, what+name+".", took, len(after))
 	}
-	// Everything is there, and there once.
+	// Everything exists, and only once.
 	code := s.terraform.command(ctx, "plan", "-detailed-exitcode", fmt.Sprintf("-var=applications=%d", 2+rounds))
 	if said, err := code.CombinedOutput(); err != nil {
 		return fmt.Errorf("a plan after the last apply: %w\n%s", err, said)
@@ -157,7 +156,7 @@ func (s story) tell(ctx context.Context, rounds int) error {
 	return nil
 }
 
-// stays returns an error where a decision is another one than before.
+// stays returns an error if a decision has changed.
 func stays(before, after map[string][]string) error {
 	for name, clusters := range before {
 		if !reflect.DeepEqual(after[name], clusters) {
@@ -176,7 +175,7 @@ func leadingServer(ctx context.Context, f *fleet) (*process, error) { return f.s
 
 func followingServer(ctx context.Context, f *fleet) (*process, error) { return f.server(ctx, false) }
 
-// server is one that leads, or does not.
+// server returns a server that is, or is not, the leader.
 func (f *fleet) server(ctx context.Context, leads bool) (*process, error) {
 	for ctx.Err() == nil {
 		for _, s := range f.servers {
@@ -197,7 +196,7 @@ func leadingMember(ctx context.Context, f *fleet) (*process, error) { return f.m
 
 func followingMember(ctx context.Context, f *fleet) (*process, error) { return f.member(ctx, false) }
 
-// member is one of etcd that leads, or does not.
+// member returns an etcd member that is, or is not, the leader.
 func (f *fleet) member(ctx context.Context, leads bool) (*process, error) {
 	for ctx.Err() == nil {
 		for _, m := range f.members {

@@ -13,7 +13,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// fixed are keys that never change.
+// fixed is a set of keys that never changes.
 type fixed struct{ set jose.JSONWebKeySet }
 
 // Keys implements Keys.
@@ -21,7 +21,7 @@ func (f fixed) Keys(context.Context, func(jose.JSONWebKeySet) bool) (jose.JSONWe
 	return f.set, nil
 }
 
-// parsePublicKeys reads PEM public keys and certificates.
+// parsePublicKeys parses PEM public keys and certificates.
 func parsePublicKeys(texts []string) (fixed, error) {
 	var set jose.JSONWebKeySet
 	for n, text := range texts {
@@ -59,8 +59,8 @@ func publicKey(block *pem.Block) (crypto.PublicKey, error) {
 	return nil, fmt.Errorf("it is a PEM block of type %q, not PUBLIC KEY or CERTIFICATE", block.Type)
 }
 
-// Usable returns the keys of a set that can verify a signature safely. Symmetric and private
-// keys, and RSA keys of less than 2048 bits (NIST SP 800-131A), are left out.
+// Usable returns the keys of a set that can verify a signature safely, without symmetric and private keys, and RSA keys
+// shorter than 2048 bits (NIST SP 800-131A).
 func Usable(set jose.JSONWebKeySet) jose.JSONWebKeySet {
 	var out jose.JSONWebKeySet
 	for _, key := range set.Keys {

@@ -26,8 +26,8 @@ func compile(b Binding) matcher {
 	return m
 }
 
-// glob matches whole texts in which "*" stands for any characters. Go's path.Match does not
-// do: there "*" ends at a "/", and claims are full of them.
+// glob matches whole texts, in which "*" stands for any characters. Go's path.Match does not work: there, "*" stops at
+// a "/", which many claims contain.
 func glob(pattern string) *regexp.Regexp {
 	parts := strings.Split(pattern, "*")
 	for i := range parts {
@@ -36,7 +36,7 @@ func glob(pattern string) *regexp.Regexp {
 	return regexp.MustCompile(`(?s)\A` + strings.Join(parts, ".*") + `\z`)
 }
 
-// matches reports whether all claims are there and match.
+// matches reports whether all claims exist and match.
 func (m matcher) matches(claims map[string]any) bool {
 	for name, pattern := range m.claims {
 		value, ok := claim(claims, name)

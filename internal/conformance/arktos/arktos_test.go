@@ -7,17 +7,16 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// TestIdleServer: a case that does not hold says so. All are laid before a server
-// that places nothing, rates nothing and counts nothing.
+// TestIdleServer runs all cases against a server that places, scores and counts nothing. Each case must fail.
 func TestIdleServer(t *testing.T) {
-	// What is asked for in these is that nothing happens.
+	// These cases expect that nothing happens.
 	idle := map[string]bool{"A040": true, "A065": true, "A067": true, "A081": true, "A083": true}
 	suite := Suite(func(_ context.Context, request api.Simulation) (*api.SimulationResult, error) {
 		return idleAnswer(request)
 	})
 	for id, wrong := range suite.Verdicts(t) {
 		if holds := len(wrong) == 0; holds != idle[id] {
-			t.Errorf("%s holds: %t", id, holds)
+			t.Errorf("%s agrees: %t, want the opposite", id, holds)
 		}
 	}
 }

@@ -12,19 +12,19 @@ import (
 
 // The groups of cases.
 const (
-	// FlavorCount is how many machines of a flavor a site has room for.
+	// FlavorCount cases ask how many machines of a flavor fit on a site.
 	FlavorCount = "flavor_count"
-	// SiteFilter is whether a site fits.
+	// SiteFilter cases ask whether a site fits.
 	SiteFilter = "site_filter"
-	// SiteScore is how good a site is.
+	// SiteScore cases ask for the score of a site.
 	SiteScore = "site_score"
-	// Strategy is how replicas are shared by sites.
+	// Strategy cases ask how replicas are divided among sites.
 	Strategy = "strategy"
-	// Pipeline is what happens around a decision.
+	// Pipeline cases ask what happens before and after a decision.
 	Pipeline = "pipeline"
 )
 
-// Input is what a case is about. Which fields it has depends on its group.
+// Input is the input of a case. Its fields depend on the group.
 type Input struct {
 	AvailableVCPUs   conformance.Field[int64]                              `json:"available_vcpus"`
 	AvailableMemory  conformance.Field[int64]                              `json:"available_mem_mb"`
@@ -39,7 +39,7 @@ type Input struct {
 	Plugin           conformance.Field[string]           `json:"plugin"`
 	Status           conformance.Field[string]           `json:"status"`
 	SiteID           conformance.Field[string]           `json:"selector.site_id"`
-	Site             conformance.Field[json.RawMessage]  `json:"site"` // an id, or a region and a zone
+	Site             conformance.Field[json.RawMessage]  `json:"site"` // an ID, or a region and a zone
 	Regions          conformance.Field[[]region]         `json:"regions"`
 	Resources        conformance.Field[[]resource]       `json:"resources"`
 	Allocatable      conformance.Field[map[string]int64] `json:"allocatable"` // machines by flavor
@@ -59,7 +59,7 @@ type Input struct {
 	RegionStrategy conformance.Field[string]             `json:"region_strategy"`
 	Replicas       conformance.Field[int64]              `json:"replicas"`
 	Ranked         conformance.Field[[]ranked]           `json:"ranked"`
-	Sites          conformance.Field[map[string][]int64] `json:"sites"` // room by region
+	Sites          conformance.Field[map[string][]int64] `json:"sites"` // capacity by region
 	RequestStorage conformance.Field[map[string]int64]   `json:"request_storage"`
 	StorageTotal   conformance.Field[map[string]int64]   `json:"site_storage_total"`
 
@@ -80,7 +80,7 @@ type resource struct {
 	Flavors conformance.Field[[]string] `json:"flavors"`
 }
 
-// ranked is a site and for how many replicas it has room; the best comes first.
+// ranked is a site and the number of replicas that fit there. The best comes first.
 type ranked struct {
 	site string
 	room int64
@@ -100,7 +100,7 @@ func (r *ranked) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Output is what is expected.
+// Output is the expected result.
 type Output struct {
 	Pass      *bool    `json:"pass"`
 	Score     *float64 `json:"score"`
@@ -110,7 +110,7 @@ type Output struct {
 	Retried   *bool    `json:"retried"`
 	Count     string   `json:"count"`
 
-	// counts are numbers by name of a flavor or site, where the case tells those.
+	// counts are numbers by flavor or site, if the case has those.
 	counts map[string]int64
 }
 
@@ -129,7 +129,7 @@ func (o *Output) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// known reports whether numbers are fields of the expectation itself.
+// known reports whether the numbers are fields of the expectation itself.
 func known(counts map[string]int64) bool {
 	_, score := counts["score"]
 	return score

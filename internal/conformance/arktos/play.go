@@ -14,22 +14,22 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
 )
 
-// Simulate answers a simulation: a function of this process, or a server.
+// Simulate runs a simulation: in this process, or on a server.
 type Simulate func(ctx context.Context, request api.Simulation) (*api.SimulationResult, error)
 
-// epoch is the moment of every case.
+// epoch is the time of every case.
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// The names of what a case calls nothing.
+// Names for what a case does not name.
 const (
 	theSite     = "site"
 	theWorkload = "workload"
 	theFlavor   = "flavor"
-	// beside is a workload that the one of a case wants to be with, or apart from.
+	// beside is a workload next to, or apart from, which the case's workload must be.
 	beside = "beside"
 )
 
-// Suite are the cases, laid before a simulation.
+// Suite returns the cases, to be run as simulations.
 func Suite(simulate Simulate) *conformance.Suite {
 	play := func(group func(*player) ([]string, error)) func(*conformance.T, *conformance.Played) {
 		return conformance.Player(func(t *conformance.T, in *Input, out *Output) {
@@ -61,7 +61,7 @@ type player struct {
 	simulate Simulate
 }
 
-// site is a cluster that is a site: zone az1 of a region.
+// site returns a cluster that represents a site: zone az1 of a region.
 func site(name, region string, change ...func(*api.Cluster)) *api.Cluster {
 	c := &api.Cluster{Metadata: api.Metadata{Name: name, UID: "uid-" + name, Generation: 1, CreatedAt: &epoch, ModifiedAt: &epoch}}
 	c.Spec.Region, c.Spec.Zones = region, []string{"az1"}
@@ -72,7 +72,7 @@ func site(name, region string, change ...func(*api.Cluster)) *api.Cluster {
 	return c
 }
 
-// pod is a workload that is placed on sites.
+// pod returns a workload that is placed on sites.
 func pod(name string, replicas int64, change ...func(*api.Workload)) *api.Workload {
 	w := &api.Workload{Metadata: api.Metadata{Name: name, UID: "uid-" + name, Generation: 1, CreatedAt: &epoch, ModifiedAt: &epoch}}
 	w.Spec = api.WorkloadSpec{APIVersion: "v1", Kind: "Pod", Replicas: &replicas, Allocation: &api.AllocationSpec{}}
@@ -83,13 +83,12 @@ func pod(name string, replicas int64, change ...func(*api.Workload)) *api.Worklo
 	return w
 }
 
-// amounts says what a site has, and what of that is in use.
+// amounts sets the resources of a site, and how much of them is used.
 func amounts(allocatable, allocated api.Quantities) func(*api.Cluster) {
 	return func(c *api.Cluster) { c.Spec.Allocatable, c.Spec.Allocated = allocatable, allocated }
 }
 
-// machines gives a site flavors by their size, and their number where that is
-// registered.
+// machines gives a site flavors with their sizes, and their number where it is registered.
 func machines(sizes map[string]conformance.Pair[int64], registered map[string]int64) func(*api.Cluster) {
 	return func(c *api.Cluster) {
 		for _, name := range slices.Sorted(maps.Keys(sizes)) {
@@ -115,7 +114,7 @@ func asks(flavors ...string) func(*api.Workload) {
 
 func mebibytes(n int64) api.Quantity { return api.Quantity(fmt.Sprintf("%dMi", n)) }
 
-// volumes are amounts of storage by volume type.
+// volumes returns amounts of storage by volume type.
 func volumes(gigabytes map[string]int64) api.Quantities {
 	out := api.Quantities{}
 	for name, n := range gigabytes {
@@ -124,17 +123,17 @@ func volumes(gigabytes map[string]int64) api.Quantities {
 	return out
 }
 
-// sizes are those of the flavors that cases only name.
+// sizes are the sizes of flavors that cases only name.
 var sizes = map[string]conformance.Pair[int64]{"m1.nano": {1, 128}, "m1.large": {4, 8192}}
 
-// answer is what a simulation says.
+// answer is the result of a simulation.
 type answer struct {
 	clusters     map[string]*api.Cluster
 	workloads    map[string]*api.Workload
 	explanations map[string]*api.Explanation
 }
 
-// ask lays objects before a simulation.
+// ask simulates objects.
 func (p *player) ask(objects ...api.Object) (*answer, error) {
 	request := api.Simulation{Base: "empty", Now: &epoch}
 	for _, object := range objects {
@@ -163,7 +162,7 @@ func (p *player) ask(objects ...api.Object) (*answer, error) {
 	return a, nil
 }
 
-// pending is why the workload of a case waits, "" where it has all it asks for.
+// pending returns why the workload of a case waits, or "" if it has all it requested.
 func (a *answer) pending() string {
 	c := api.FindCondition(a.workloads[theWorkload].Status.Conditions, api.ConditionScheduled)
 	if c == nil || c.Status == api.ConditionTrue {
@@ -180,7 +179,7 @@ func (a *answer) replicas() map[string]int64 {
 	return out
 }
 
-// playCount asks how many machines a site has room for.
+// playCount counts the machines that fit on a site.
 func (p *player) playCount() ([]string, error) {
 	in := p.In
 	c := site(theSite, "West", machines(in.Flavors.Get(), nil))
@@ -223,7 +222,7 @@ func (p *player) playCount() ([]string, error) {
 	return nil, nil
 }
 
-// playFilter asks whether a site fits.
+// playFilter checks whether a site fits.
 func (p *player) playFilter() ([]string, error) {
 	in := p.In
 	c, w := site(theSite, "West"), pod(theWorkload, 1)
@@ -258,8 +257,7 @@ func (p *player) playFilter() ([]string, error) {
 	return p.passes(a), nil
 }
 
-// playExclusive asks whether a site that belongs to some domains takes a workload
-// of one, and whether it takes none of a domain that is not among them.
+// playExclusive checks that a site that belongs to some domains accepts a workload of one of them, and rejects others.
 func (p *player) playExclusive(c *api.Cluster) ([]string, error) {
 	c.Spec.Namespaces = strings.Split(p.In.ExclusiveDomains.Get(), ",")
 	of := func(namespace string) (*answer, error) {
@@ -280,7 +278,7 @@ func (p *player) playExclusive(c *api.Cluster) ([]string, error) {
 	return wrong, nil
 }
 
-// place puts the site of a case where the case has it.
+// place puts the site where the case has it.
 func (p *player) place(c *api.Cluster) error {
 	if p.In.Site.Get() == nil {
 		return nil
@@ -308,8 +306,7 @@ func (p *player) passes(a *answer) []string {
 	return nil
 }
 
-// playStacks asks for a stack, and for as many as there should be room for, and
-// one more: the machines of a stack are replicas.
+// playStacks requests a stack, then as many as should fit, and then one more. The machines of a stack are replicas.
 func (p *player) playStacks(c *api.Cluster) ([]string, error) {
 	resource := p.In.Resources.Get()[0]
 	for _, name := range slices.Sorted(maps.Keys(p.In.Allocatable.Get())) {
@@ -335,7 +332,7 @@ func (p *player) playStacks(c *api.Cluster) ([]string, error) {
 	return wrong, nil
 }
 
-// playScore asks how good a site is.
+// playScore compares the score of a site.
 func (p *player) playScore() ([]string, error) {
 	in := p.In
 	c, w := site(theSite, "West"), pod(theWorkload, 1)
@@ -382,7 +379,7 @@ func (p *player) playScore() ([]string, error) {
 	return []string{fmt.Sprintf("no score %s: %+v", in.Plugin.Get(), x.Candidates[i])}, nil
 }
 
-// plain are amounts without a unit.
+// plain returns amounts without a unit.
 func plain(numbers map[string]int64) api.Quantities {
 	out := api.Quantities{}
 	for name, n := range numbers {
@@ -394,8 +391,7 @@ func plain(numbers map[string]int64) api.Quantities {
 	return out
 }
 
-// playStrategy asks how replicas are shared. The names of sites stand in the order
-// of the ranking, because all are rated alike.
+// playStrategy compares how replicas are divided. All sites have the same score, so they are ranked by name.
 func (p *player) playStrategy() ([]string, error) {
 	in := p.In
 	w := pod(theWorkload, in.Replicas.Get(), func(w *api.Workload) {
@@ -483,7 +479,7 @@ func (p *player) inRegion(a *answer, regions map[string]string) []string {
 	return nil
 }
 
-// playRetry asks for more than there is, and again when capacity has been pushed.
+// playRetry requests more than there is, and again after capacity has been pushed.
 func (p *player) playRetry() ([]string, error) {
 	if !p.In.Retried.Get() {
 		return nil, errors.New("nobody plays this")

@@ -10,7 +10,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// scheduled is status and reason of the condition Scheduled.
+// scheduled returns status and reason of the condition Scheduled.
 func scheduled(s *api.WorkloadStatus) [2]string {
 	c := api.FindCondition(s.Conditions, api.ConditionScheduled)
 	if c == nil {
@@ -30,8 +30,7 @@ func leaves(s *api.WorkloadStatus, cluster string) bool {
 	return slices.ContainsFunc(s.Evictions, func(e api.Eviction) bool { return e.Cluster == cluster })
 }
 
-// evictions are those of a status in the form of the expectation, which may leave
-// open until when.
+// evictions returns the evictions in a status in the form of the expectation, which may omit their end.
 func evictions(s *api.WorkloadStatus, want *expectation) map[string]string {
 	out := map[string]string{}
 	for _, e := range s.Evictions {
@@ -44,7 +43,7 @@ func evictions(s *api.WorkloadStatus, want *expectation) map[string]string {
 	return out
 }
 
-// wanted are the evictions that are expected, in the same form.
+// wanted returns the expected evictions in the same form.
 func (want *expectation) wanted() map[string]string {
 	out := map[string]string{}
 	for cluster, e := range want.Evictions {
@@ -57,8 +56,7 @@ func (want *expectation) wanted() map[string]string {
 	return out
 }
 
-// compareExplanation compares the explanation with the decision that it is about,
-// and with what is expected of it.
+// compareExplanation compares the explanation with its decision, and with the expectation.
 func (p *player) compareExplanation(w *api.Workload, want *expectation) []string {
 	i := slices.IndexFunc(p.last.Explanations, func(e api.Explanation) bool {
 		return e.Kind == api.KindWorkload && e.Namespace == w.Metadata.Namespace && e.Name == w.Metadata.Name
@@ -98,11 +96,11 @@ func (p *player) compareExplanation(w *api.Workload, want *expectation) []string
 	return wrong
 }
 
-// compareCandidates: the candidates that are selected are the clusters of the
-// binding, and every other one says why not.
+// compareCandidates checks that the selected candidates are the clusters of the binding, and that every other one says
+// why it was not selected.
 func compareCandidates(e *api.Explanation, binding map[string]int64, placed bool) []string {
 	if !placed {
-		return nil // no policy, nobody looked
+		return nil // without a policy, none was evaluated
 	}
 	selected := map[string]int64{}
 	var wrong []string

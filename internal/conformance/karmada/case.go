@@ -1,8 +1,7 @@
-// Package karmada runs the decisions of Karmada's scheduler about propagation
-// policies, and those that this product adds, as test cases.
+// Package karmada runs decisions of Karmada's scheduler about propagation policies, and decisions that only this
+// product makes, as test cases.
 //
-// The cases about single steps of the arithmetic are in the packages that perform
-// the step.
+// The cases about single steps of the calculation are in the packages that perform the step.
 package karmada
 
 import (
@@ -16,41 +15,39 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
 )
 
-// ours are what this product does where Karmada has nothing, or a defect. What
-// Karmada's tests say and its code was seen to do is among the conformance cases.
+// ours are the cases where Karmada has no behavior, or a defect. The cases from Karmada's tests and code are among the
+// conformance cases.
 //
 //go:embed ours.json
 var ours []byte
 
 // The kinds of case.
 const (
-	// Schedule is one pass over one workload.
+	// Schedule cases are one pass over one workload.
 	Schedule = "schedule"
-	// Match asks whether an affinity selects a cluster.
+	// Match cases check whether an affinity selects a cluster.
 	Match = "match"
-	// AffinityOrder asks which affinity groups are tried.
+	// AffinityOrder cases check which affinity groups are tried.
 	AffinityOrder = "affinity_order"
-	// PlacementChanged asks whether an edit of a placement is acted on.
+	// PlacementChanged cases check whether an edit of a placement has an effect.
 	PlacementChanged = "placement_changed"
-	// TaintEviction asks when a taint drives a workload out.
+	// TaintEviction cases check when a taint evicts a workload.
 	TaintEviction = "taint_eviction"
-	// EvictionTask asks whether the replicas that are being evicted may go.
+	// EvictionTask cases check when evicted replicas may be removed.
 	EvictionTask = "eviction_task"
-	// Validate asks whether a policy is accepted.
+	// Validate cases check whether a policy is accepted.
 	Validate = "validate"
-	// Course is what happens to workloads while things around them change. Only
-	// cases of this product are of this kind.
+	// Course cases are a sequence of changes around workloads. Only cases of this product have this kind.
 	Course = "course"
 )
 
-// Kinds are the kinds of case that Play plays.
+// Kinds are the kinds of cases that Play runs.
 var Kinds = []string{Schedule, Match, AffinityOrder, PlacementChanged, TaintEviction, EvictionTask, Validate, Course}
 
-// Case is one case in the terms of Karmada. Which fields it has depends on its
-// kind.
+// Case is a case in Karmada's terms. Its fields depend on its kind.
 type Case struct {
 	conformance.Written
-	// Expected is a map of replicas by cluster, true or false, or a word.
+	// Expected is a map of replicas by cluster, a boolean, or a word.
 	Expected json.RawMessage `json:"expected"`
 
 	Clusters         []cluster        `json:"clusters"`
@@ -99,8 +96,7 @@ type Case struct {
 	Steps     []step     `json:"steps"`
 }
 
-// cluster is a target. Fields below the blank line are of this product's cases
-// only.
+// cluster is a target. Only cases of this product use the fields below the blank line.
 type cluster struct {
 	Name     string            `json:"name"`
 	Provider string            `json:"provider"`
@@ -108,8 +104,7 @@ type cluster struct {
 	Zones    []string          `json:"zones"`
 	Labels   map[string]string `json:"labels"`
 	Taints   []taint           `json:"taints"`
-	// AvailableReplicas are those that the cluster can take besides those that it
-	// has. Absent = not known.
+	// AvailableReplicas is how many more replicas fit on the cluster. Absent = unknown.
 	AvailableReplicas *int64   `json:"available_replicas"`
 	Deleting          bool     `json:"deleting"`
 	APIs              []string `json:"apis"`
@@ -145,12 +140,12 @@ type workload struct {
 	Priority int64             `json:"priority"`
 	Requests map[string]string `json:"requests"`
 
-	// status and reschedules are what was before the first step.
+	// status and reschedules are the state before the first step.
 	status      *api.WorkloadStatus
 	reschedules int64
 }
 
-// policy is the placement of a policy; the rest is of this product's cases only.
+// policy is the placement of a policy. Only cases of this product use the other fields.
 type policy struct {
 	ClusterAffinity   *affinity          `json:"cluster_affinity"`
 	ClusterAffinities []term             `json:"cluster_affinities"`
@@ -186,7 +181,7 @@ type spread struct {
 	By      string `json:"by"`
 	ByLabel string `json:"by_label"`
 	Min     int64  `json:"min"`
-	// Max of 0 is no limit.
+	// A Max of 0 means no limit.
 	Max int64 `json:"max"`
 }
 
@@ -206,13 +201,12 @@ type replicaScheduling struct {
 	} `json:"limits"`
 }
 
-// step is one moment of a course: what has changed since the one before, and
-// what is expected then.
+// step is one step of a course: what has changed since the previous one, and what is expected.
 type step struct {
 	Name string `json:"name"`
-	// After is when it happens, in seconds since the first one.
+	// After is its time, in seconds after the first step.
 	After int64 `json:"after"`
-	// Clusters, Policies and Workloads take the place of those of the same name.
+	// Clusters, Policies and Workloads replace those with the same name.
 	Clusters     []cluster  `json:"clusters"`
 	Policies     []policy   `json:"policies"`
 	Workloads    []workload `json:"workloads"`
@@ -221,14 +215,13 @@ type step struct {
 	// GoneWorkloads and Reschedule name workloads.
 	GoneWorkloads []string `json:"gone_workloads"`
 	Reschedule    []string `json:"reschedule"`
-	// Health is what is reported, by workload and cluster.
+	// Health contains health reports, by workload and cluster.
 	Health map[string]map[string]api.HealthStatus `json:"health"`
 	Expect map[string]expectation                 `json:"expect"` // by workload
 }
 
-// Cases reads the cases of some kinds, those of Karmada and those of this
-// product, and of each that needs it the variant in which no cluster tells its
-// room.
+// Cases reads the cases of some kinds, both Karmada's and this product's. Where needed, it adds a variant in which
+// clusters report no capacity.
 func Cases(kinds ...string) ([]Case, error) {
 	all, err := written()
 	if err != nil {
@@ -247,13 +240,13 @@ func Cases(kinds ...string) ([]Case, error) {
 	return out, nil
 }
 
-// written are the cases as they are written.
+// written returns the cases as written.
 func written() ([]Case, error) {
 	return conformance.ReadCases[Case]("internal/conformance/karmada", ours)
 }
 
-// Expecting are the cases that differ from this one in one thing that they expect,
-// by what that is. What is decided otherwise on purpose has none.
+// Expecting returns variants of the case with one part of the expectation changed, by that part. Deliberate differences
+// have none.
 func (c *Case) Expecting() (map[string]Case, error) {
 	out := map[string]Case{}
 	if _, differs := Differences[c.ID]; differs {
@@ -267,15 +260,15 @@ func (c *Case) Expecting() (map[string]Case, error) {
 		field, within, _ := strings.Cut(strings.TrimPrefix(v.Path, "/"), "/")
 		switch {
 		case !strings.HasPrefix(field, "expected"):
-			continue // not about what is expected
+			continue // not part of the expectation
 		case within == "" && v.Change == conformance.Less:
-			continue // who tells less of the outcome is content with more
+			continue // a weaker expectation is satisfied by more results
 		case field == "expected_error" && within == "contains":
 			continue // Karmada's wording
 		}
 		other, err := conformance.ReadCase[Case](v.Document)
 		if err != nil {
-			continue // that is noticed
+			continue // that is detected
 		}
 		if strings.HasSuffix(c.ID, roomUnknown) {
 			*other = other.withoutRoom()
@@ -285,11 +278,10 @@ func (c *Case) Expecting() (map[string]Case, error) {
 	return out, nil
 }
 
-// roomUnknown is what the id of a case ends in where no cluster tells how much
-// room it has.
+// roomUnknown is the suffix of the ID of a case in which clusters report no capacity.
 const roomUnknown = "-room-unknown"
 
-// withoutRoom is the case with clusters that do not tell how much room they have.
+// withoutRoom returns the case with clusters that report no capacity.
 func (c *Case) withoutRoom() Case {
 	out := *c
 	out.ID += roomUnknown

@@ -12,7 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
 )
 
-// course is what every kind of case is translated into.
+// course is the form into which cases of all kinds are translated.
 type course struct {
 	clusters  []cluster
 	policies  []policy
@@ -20,8 +20,7 @@ type course struct {
 	steps     []step
 }
 
-// expectation is what is expected of one workload after a step. What is absent
-// is not compared.
+// expectation is the expected state of one workload after a step. Absent fields are not compared.
 type expectation struct {
 	Clusters map[string]int64 `json:"clusters"`
 	Affinity *string          `json:"affinity"`
@@ -29,27 +28,25 @@ type expectation struct {
 	// Reason is that of the condition Scheduled; absent = Scheduled.
 	Reason    string              `json:"reason"`
 	Evictions map[string]eviction `json:"evictions"`
-	// AnyEvictions says that evictions that are not mentioned are none of the
-	// case's business.
+	// AnyEvictions says that evictions that are not listed do not matter.
 	AnyEvictions bool `json:"any_evictions"`
-	// Preempted is how many replicas workloads of a higher priority took.
+	// Preempted is the number of replicas lost to workloads with a higher priority.
 	Preempted int64 `json:"preempted"`
 	// Regions are those of the clusters that have replicas.
 	Regions []string `json:"regions"`
-	// Earlier are the affinity groups that could take the workload back.
+	// Earlier lists the affinity groups that could take the workload back.
 	Earlier []string `json:"earlier"`
-	// Held says that failover is held, as FailoverHeld tells it.
+	// Held says that failover is held, as in FailoverHeld.
 	Held bool `json:"held"`
-	// Tried are the affinity groups that were looked at, in order.
+	// Tried lists the affinity groups that were evaluated, in order.
 	Tried []string `json:"tried"`
-	// Next is when time alone changes something, in seconds since the first step.
+	// Next is when the decision changes with time alone, in seconds after the first step.
 	Next *int64 `json:"next"`
-	// moved says whether the clusters or the affinity group are others than
-	// before the step.
+	// moved says whether the clusters or the affinity group have changed in this step.
 	moved *bool
-	// gone names clusters that the binding and the evictions must not have.
+	// gone lists clusters that must not be in the binding or the evictions.
 	gone []string
-	// leaving names clusters that the evictions must have.
+	// leaving lists clusters that must be in the evictions.
 	leaving []string
 }
 
@@ -57,7 +54,7 @@ type eviction struct {
 	Replicas int64         `json:"replicas"`
 	Reason   string        `json:"reason"`
 	Mode     api.PurgeMode `json:"mode"` // absent = Gracefully
-	// Until is in seconds since the first step; absent = not compared.
+	// Until is in seconds after the first step; absent = not compared.
 	Until *int64 `json:"until"`
 }
 
@@ -89,8 +86,7 @@ func (c *Case) course() (course, error) {
 	return out, nil
 }
 
-// before is a status from before the first step. It answers an older spec, so
-// that the pass decides again.
+// before returns a status from before the first step. It answers an older spec, so that the pass decides again.
 func before(clusters map[string]int64, affinity string) *api.WorkloadStatus {
 	since := epoch.Add(-time.Hour)
 	s := &api.WorkloadStatus{
@@ -104,7 +100,7 @@ func before(clusters map[string]int64, affinity string) *api.WorkloadStatus {
 	return s
 }
 
-// reasons are the reasons of the condition Scheduled by class of error.
+// reasons are the reasons of the condition Scheduled, by class of error.
 var reasons = map[string]string{
 	"no_fit":        api.ReasonNoClusterFit,
 	"unschedulable": api.ReasonUnschedulable,
@@ -135,7 +131,7 @@ func (c *Case) schedule() (course, error) {
 		if !ok {
 			return course{}, fmt.Errorf("class %q is not known", c.ExpectedError.Class)
 		}
-		// What runs goes on running.
+		// Running replicas keep running.
 		want = expectation{Reason: reason, Clusters: map[string]int64{}}
 		maps.Copy(want.Clusters, c.Previous)
 	} else if err := json.Unmarshal(c.Expected, &want.Clusters); err != nil {
@@ -147,13 +143,12 @@ func (c *Case) schedule() (course, error) {
 	return course{present(c.Clusters), []policy{p}, []workload{w}, one(want)}, nil
 }
 
-// present leaves out clusters that are being deleted: deleting takes no time
-// here.
+// present leaves out clusters that are being deleted: here, deletion takes no time.
 func present(clusters []cluster) []cluster {
 	return slices.DeleteFunc(slices.Clone(clusters), func(c cluster) bool { return c.Deleting })
 }
 
-// one is a course of one step.
+// one returns a course with one step.
 func one(want expectation) []step {
 	return []step{{Expect: map[string]expectation{defaultWorkload: want}}}
 }
@@ -170,8 +165,8 @@ func (c *Case) match() (course, error) {
 	return course{[]cluster{*c.Cluster}, []policy{{ClusterAffinity: c.Affinity}}, []workload{{Replicas: 1, IsWorkload: true}}, one(want)}, nil
 }
 
-// affinityOrder gives every affinity group a cluster with which it comes out as
-// the case says. The workload is scaled up, so that staying is not enough.
+// affinityOrder gives every affinity group a cluster for which it has the result in the case. The workload is scaled
+// up, so that it cannot just stay.
 func (c *Case) affinityOrder() (course, error) {
 	var room, full int64 = 10, 0
 	out := course{policies: []policy{{ReplicaScheduling: &replicaScheduling{Type: "Divided", Preference: "Aggregated"}}}}
@@ -215,9 +210,8 @@ func (c *Case) affinityOrder() (course, error) {
 	return out, nil
 }
 
-// placementChanged decides by the placement that was applied, edits it, and sees
-// whether that moves anything. The fleet is such that a change that is acted on
-// shows.
+// placementChanged decides with the applied placement, edits it, and checks whether anything moves. In this fleet,
+// every effective change moves something.
 func (c *Case) placementChanged() (course, error) {
 	var changed bool
 	if err := json.Unmarshal(c.Expected, &changed); err != nil {
@@ -239,8 +233,7 @@ func (c *Case) placementChanged() (course, error) {
 	return out, nil
 }
 
-// taintEviction has the workload on a cluster with the taints, with another one
-// to go to.
+// taintEviction puts the workload on a cluster with the taints, with another cluster to move to.
 func (c *Case) taintEviction() (course, error) {
 	var want struct {
 		Evict        string `json:"evict"`
@@ -269,7 +262,7 @@ func (c *Case) taintEviction() (course, error) {
 	return out, nil
 }
 
-// evictionTask has a workload that is leaving the cluster "old".
+// evictionTask has a workload that is being evicted from the cluster "old".
 func (c *Case) evictionTask() (course, error) {
 	var want string
 	if err := json.Unmarshal(c.Expected, &want); err != nil {
@@ -279,7 +272,7 @@ func (c *Case) evictionTask() (course, error) {
 	until := since.Add(time.Duration(c.TimeoutSeconds) * time.Second)
 	leaving := api.Eviction{Cluster: "old", Replicas: 1, Reason: api.EvictedClusterLost, PurgeMode: api.PurgeGracefully, Since: &since, Until: &until}
 	if c.SuppressDeletion != nil && *c.SuppressDeletion {
-		leaving.PurgeMode, leaving.Until = api.PurgeNever, nil // whether the replicas go is for somebody to say
+		leaving.PurgeMode, leaving.Until = api.PurgeNever, nil // something else decides whether the replicas go
 	}
 	out := course{clusters: []cluster{{Name: "old"}}}
 	names, held := []string{"nowhere"}, map[string]int64{}
@@ -295,7 +288,7 @@ func (c *Case) evictionTask() (course, error) {
 	}
 	status := before(held, "")
 	status.Health = health
-	status.ObservedGeneration = 2 // there is nothing else to decide
+	status.ObservedGeneration = 2 // nothing else needs a decision
 	status.Evictions = []api.Eviction{leaving}
 	out.policies = []policy{{ClusterAffinity: &affinity{ClusterNames: names}}}
 	out.workloads = []workload{{Replicas: 1, IsWorkload: true, status: status}}

@@ -2,14 +2,14 @@ package karmada
 
 import "github.com/scheduler/terraform-provider-scheduler/internal/api"
 
-// Difference is what is decided otherwise on purpose.
+// Difference is a deliberately different decision.
 type Difference struct {
-	// Instead is what is expected in place of what the case says.
+	// Instead replaces the expectation of the case.
 	Instead expectation
-	// Room says that the difference is due to clusters without room: where they do
-	// not tell how much they have, the case holds.
+	// Room says that the difference is due to clusters without capacity: if they report no capacity, the case's own
+	// expectation holds.
 	Room bool
-	// Reason says why, with the rule that it follows from.
+	// Reason says why, and which rule it follows from.
 	Reason string
 }
 
@@ -18,8 +18,7 @@ var unschedulable = expectation{Clusters: map[string]int64{}, Reason: api.Reason
 // noRoom is the reason of most differences.
 const noRoom = "a cluster that tells how much room it has gets no more than that, whatever the strategy (rule 9)"
 
-// Differences are the cases that are decided otherwise on purpose, by id. One
-// that is not in the list agrees in all that it tells.
+// Differences lists the deliberately different decisions, by case ID. All other cases agree completely.
 var Differences = map[string]Difference{
 	"schedule-004": {Instead: unschedulable, Room: true, Reason: noRoom},
 	"schedule-005": {Instead: unschedulable, Room: true, Reason: noRoom},
@@ -41,7 +40,7 @@ var Differences = map[string]Difference{
 	"schedule-098": {Instead: unschedulable, Room: true, Reason: noRoom},
 }
 
-// Refusals are the fields that are wrong in the cases of kind Validate, by id.
+// Refusals lists the invalid fields in the cases of kind Validate, by ID.
 var Refusals = map[string]string{
 	"validate-001": "spec.placement.cluster_affinities",
 	"validate-003": "spec.placement.cluster_affinity.field_selector[0].key",

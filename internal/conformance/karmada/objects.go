@@ -10,21 +10,19 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// epoch is when the first step of every case is.
+// epoch is the time of the first step of every case.
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// seats is the resource of which a replica needs one: its amounts are numbers of
-// replicas.
+// seats is a resource of which each replica needs one, so that amounts are numbers of replicas.
 const seats = "seats"
 
-// The names of what a case calls nothing.
+// Names for what a case does not name.
 const (
 	defaultPolicy   = "policy"
 	defaultWorkload = "workload"
 )
 
-// object is the cluster as it is at a moment. Its report is newer than every
-// decision made before.
+// object returns the cluster at a given time. Its report is newer than every earlier decision.
 func (c *cluster) object(now time.Time) *api.Cluster {
 	reported := now.Add(-time.Millisecond)
 	o := &api.Cluster{Metadata: api.Metadata{Name: c.Name, UID: "uid-" + c.Name, Labels: c.Labels, Generation: 1, CreatedAt: &epoch, ModifiedAt: &epoch}}
@@ -71,8 +69,7 @@ func (a *affinity) object() api.ClusterAffinity {
 	return o
 }
 
-// object is the policy. Where it names no workloads it is for all of the two
-// kinds that workloads of cases have.
+// object returns the policy. If it names no workloads, it selects the two kinds that workloads in the cases have.
 func (p *policy) object(generation int64) *api.PropagationPolicy {
 	o := &api.PropagationPolicy{Metadata: api.Metadata{Name: cmp.Or(p.Name, defaultPolicy), Namespace: api.DefaultNamespace, Generation: generation}}
 	if p.Global {
@@ -137,7 +134,7 @@ func (r *replicaScheduling) object() *api.ReplicaScheduling {
 	return o
 }
 
-// object is the workload before anything is decided about it.
+// object returns the workload before anything has been decided about it.
 func (w *workload) object(generation int64) *api.Workload {
 	name := cmp.Or(w.Name, defaultWorkload)
 	o := &api.Workload{Metadata: api.Metadata{Name: name, Namespace: api.DefaultNamespace, Labels: w.Labels, UID: cmp.Or(w.UID, evenUID(name)), Generation: generation}}
@@ -160,7 +157,7 @@ func (w *workload) object(generation int64) *api.Workload {
 	return o
 }
 
-// evenUID is a uid with which equal claims to a replica go to the first name.
+// evenUID returns a UID with which ties for a replica go to the first name.
 func evenUID(name string) string {
 	for n := 0; ; n++ {
 		uid := fmt.Sprintf("uid-%s-%d", name, n)

@@ -15,11 +15,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Simulate answers a simulation: a function of this process, or a server.
+// Simulate runs a simulation: in this process, or on a server.
 type Simulate func(ctx context.Context, request api.Simulation) (*api.SimulationResult, error)
 
-// Play goes through a case step by step, each starting from what was decided
-// before, and returns what is not as it should be.
+// Play runs a case step by step, each starting from the previous decisions, and returns all disagreements.
 func (c *Case) Play(ctx context.Context, simulate Simulate) ([]string, error) {
 	if c.Kind == Validate {
 		return c.playRefusal(ctx, simulate)
@@ -58,7 +57,7 @@ func (c *Case) Play(ctx context.Context, simulate Simulate) ([]string, error) {
 	return wrong, nil
 }
 
-// agrees reports whether the last answer is what the case itself expects.
+// agrees reports whether the last result is what the case itself expects.
 func (c *Case) agrees(p *player) (bool, error) {
 	script, err := c.course()
 	if err != nil {
@@ -72,8 +71,7 @@ func (c *Case) agrees(p *player) (bool, error) {
 	return true, nil
 }
 
-// playRefusal lays the policy of a case before a simulation, which accepts it or
-// says which field is wrong.
+// playRefusal simulates the policy of a case, which is accepted or rejected with the invalid fields.
 func (c *Case) playRefusal(ctx context.Context, simulate Simulate) ([]string, error) {
 	raw, err := json.Marshal(c.Policy.object(1))
 	if err != nil {
@@ -87,8 +85,7 @@ func (c *Case) playRefusal(ctx context.Context, simulate Simulate) ([]string, er
 	return c.CompareRefusal(within(refused)), nil
 }
 
-// within are the errors of the only object of a simulation, by their place in
-// that object.
+// within returns the errors of the only object in a simulation, with their fields in that object.
 func within(refused api.FieldErrors) api.FieldErrors {
 	var out api.FieldErrors
 	for _, e := range refused {
@@ -97,7 +94,7 @@ func within(refused api.FieldErrors) api.FieldErrors {
 	return out
 }
 
-// refusal takes the field errors out of an error.
+// refusal extracts the field errors from an error.
 func refusal(err error) (api.FieldErrors, error) {
 	var fields api.FieldErrors
 	var problem *api.Problem
@@ -110,8 +107,8 @@ func refusal(err error) (api.FieldErrors, error) {
 	return nil, err
 }
 
-// CompareRefusal compares the errors of the case's policy, none where it is
-// accepted, with what is expected of a case of kind Validate.
+// CompareRefusal compares the errors of the case's policy, or none if it is accepted, with the expectation of a case of
+// kind Validate.
 func (c *Case) CompareRefusal(refused api.FieldErrors) []string {
 	if c.ExpectedValid == nil {
 		return []string{"the case does not say whether the policy is valid"}
@@ -132,7 +129,7 @@ func (c *Case) CompareRefusal(refused api.FieldErrors) []string {
 	return nil
 }
 
-// Document is the policy of a case as a user would write it.
+// Document returns the policy of a case as a user would write it.
 func (c *Case) Document() ([]byte, error) {
 	raw, err := json.Marshal(c.Policy.object(1))
 	if err != nil {
@@ -141,14 +138,14 @@ func (c *Case) Document() ([]byte, error) {
 	return raw, nil
 }
 
-// player is the world of a case between two steps.
+// player is the state of a case between two steps.
 type player struct {
 	simulate  Simulate
 	now       time.Time
 	clusters  map[string]*api.Cluster
 	policies  map[api.Key]*api.PropagationPolicy
 	workloads map[string]*api.Workload
-	// before are the workloads as they were before the step.
+	// before contains the workloads as they were before the step.
 	before map[string]*api.Workload
 	last   *api.SimulationResult
 }
@@ -162,7 +159,7 @@ func newPlayer(script *course, simulate Simulate) *player {
 	return p
 }
 
-// change does to the world what happens in a step.
+// change applies the changes of a step.
 func (p *player) change(s *step) {
 	p.now = epoch.Add(time.Duration(s.After) * time.Second)
 	for _, name := range s.Gone {
@@ -215,7 +212,7 @@ func (p *player) change(s *step) {
 	}
 }
 
-// report is a health report as the server takes it in.
+// report returns a health report as the server stores it.
 func report(w *api.Workload, cluster string, status api.HealthStatus, now time.Time) {
 	h := api.ClusterHealth{Cluster: cluster, Status: status, Since: &now, ReportedAt: &now}
 	health := slices.Clone(w.Status.Health)
@@ -230,8 +227,7 @@ func report(w *api.Workload, cluster string, status api.HealthStatus, now time.T
 	w.Status.Health = health
 }
 
-// play plays one step, and then looks a second time: a decision that has been
-// made stands.
+// play runs one step, and then simulates it again: a decision must not change when it is made again.
 func (p *player) play(ctx context.Context, s *step, strict bool) ([]string, error) {
 	p.change(s)
 	refused, err := p.pass(ctx)
@@ -260,13 +256,12 @@ func (p *player) play(ctx context.Context, s *step, strict bool) ([]string, erro
 			wrong = append(wrong, fmt.Sprintf("%s: is decided otherwise at a second look: first\n%s, then\n%s", name, was, is))
 		}
 	}
-	// The next step starts from the first look, which is what is stored.
+	// The next step starts from the first simulation, whose result is stored.
 	p.workloads, p.last = decided, first
 	return wrong, nil
 }
 
-// pass simulates the world as it is and takes over what is decided. It returns
-// why the objects are refused, if they are.
+// pass simulates the present state and takes over the decisions. It returns why the objects are rejected, if they are.
 func (p *player) pass(ctx context.Context) ([]string, error) {
 	request := api.Simulation{Base: "empty", Now: &p.now}
 	for _, object := range p.objects() {
@@ -296,7 +291,7 @@ func (p *player) pass(ctx context.Context) ([]string, error) {
 	return nil, nil
 }
 
-// objects are all objects of the world, in an order of their own.
+// objects returns all objects in a fixed order.
 func (p *player) objects() []api.Object {
 	var out []api.Object
 	for _, name := range slices.Sorted(maps.Keys(p.clusters)) {
@@ -311,8 +306,8 @@ func (p *player) objects() []api.Object {
 	return out
 }
 
-// decision is what a second look must not change, as text: all but what the
-// sentences say, which tell of the pass that was made.
+// decision formats what must not change when a decision is made again: everything except for messages, which describe
+// the pass.
 func decision(w *api.Workload) string {
 	s := w.Status
 	s.Health = nil
@@ -327,8 +322,7 @@ func decision(w *api.Workload) string {
 	return string(raw)
 }
 
-// changes checks that the changes that an answer lists are those of the
-// statuses.
+// changes checks that the changes listed in a result are those of the statuses.
 func (p *player) changes() []string {
 	want := map[string]api.Change{}
 	for name, is := range p.workloads {
@@ -357,8 +351,8 @@ func (p *player) changes() []string {
 	return wrong
 }
 
-// complete checks that a workload that is scheduled has all its replicas: each
-// cluster its own where they are duplicated, all together where they are divided.
+// complete checks that a scheduled workload has all its replicas: on each cluster if they are duplicated, in total if
+// they are divided.
 func (p *player) complete(w *api.Workload) []string {
 	policy := p.policies[api.PolicyKey(w.Status.Policy)]
 	if policy == nil || !w.Spec.Replicated() || scheduled(&w.Status)[1] != api.ReasonScheduled {
@@ -383,7 +377,7 @@ func (p *player) complete(w *api.Workload) []string {
 	return nil
 }
 
-// regions are those of the clusters that have replicas, each once.
+// regions returns the regions of the clusters that have replicas, each once.
 func (p *player) regions(s *api.WorkloadStatus) []string {
 	var out []string
 	for _, c := range s.Clusters {
@@ -403,8 +397,8 @@ func replicas(s *api.WorkloadStatus) map[string]int64 {
 	return out
 }
 
-// compare returns where a workload is not as expected. Of a strict comparison
-// evictions that are not mentioned are wrong, too.
+// compare returns where a workload differs from the expectation. If strict, evictions that are not listed count as
+// differences.
 func (p *player) compare(name string, want *expectation, strict bool) []string {
 	w := p.workloads[name]
 	if w == nil {
@@ -442,7 +436,7 @@ func (p *player) compare(name string, want *expectation, strict bool) []string {
 	if strict {
 		taken := int64(0)
 		for _, p := range s.Preemptions {
-			taken += max(p.Replicas, 1) // also where there were none to take
+			taken += max(p.Replicas, 1) // also if there were none to lose
 		}
 		differ("replicas that were taken", taken, want.Preempted)
 	}

@@ -12,8 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
 )
 
-// right is an answer to the case of TestEveryDisagreementIsFound that is right in
-// everything.
+// right returns a completely correct answer to the case of TestEveryDisagreementIsFound.
 func right(t *testing.T, request api.Simulation) *api.SimulationResult {
 	t.Helper()
 	out := &api.SimulationResult{}
@@ -46,8 +45,7 @@ func right(t *testing.T, request api.Simulation) *api.SimulationResult {
 	return out
 }
 
-// TestEveryDisagreementIsFound: an answer that is wrong in one thing is found to
-// be wrong in that.
+// TestEveryDisagreementIsFound changes one thing in a correct answer, and checks that the comparison reports it.
 func TestEveryDisagreementIsFound(t *testing.T) {
 	var c Case
 	err := json.Unmarshal([]byte(`{"id":"x","kind":"course","clusters":[{"name":"a","region":"r1"},{"name":"b","region":"r2"},{"name":"c"}],
@@ -61,9 +59,9 @@ func TestEveryDisagreementIsFound(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		spoil   func(w *api.Workload, e *api.Explanation, r *api.SimulationResult)
-		message string // what is said of it; empty = nothing
+		message string // the expected report; empty = none
 	}{
-		{"nothing", func(*api.Workload, *api.Explanation, *api.SimulationResult) {}, ""},
+		{"unchanged", func(*api.Workload, *api.Explanation, *api.SimulationResult) {}, ""},
 		{"replicas", func(w *api.Workload, _ *api.Explanation, _ *api.SimulationResult) { w.Status.Clusters[0].Replicas = 2 }, "clusters: got"},
 		{"all replicas", func(w *api.Workload, _ *api.Explanation, _ *api.SimulationResult) { w.Status.Clusters[0].Replicas = 2 }, "5 of 4 replicas"},
 		{"order", func(w *api.Workload, _ *api.Explanation, _ *api.SimulationResult) {
@@ -89,12 +87,12 @@ func TestEveryDisagreementIsFound(t *testing.T) {
 		{"earlier groups", func(w *api.Workload, _ *api.Explanation, _ *api.SimulationResult) { w.Status.EarlierAffinities = nil }, "earlier affinities: got"},
 		{"no explanation", func(_ *api.Workload, _ *api.Explanation, r *api.SimulationResult) { r.Explanations = nil }, "no explanation"},
 		{"no summary", func(_ *api.Workload, e *api.Explanation, _ *api.SimulationResult) { e.Summary = "" }, "no summary"},
-		{"explained by another policy", func(_ *api.Workload, e *api.Explanation, _ *api.SimulationResult) { e.Policy = "x" }, `explanation: policy "x"`},
-		{"explained by another group", func(_ *api.Workload, e *api.Explanation, _ *api.SimulationResult) { e.ObservedAffinity = "x" }, `explanation: affinity "x"`},
-		{"tried another group", func(_ *api.Workload, e *api.Explanation, _ *api.SimulationResult) {
+		{"explained with another policy", func(_ *api.Workload, e *api.Explanation, _ *api.SimulationResult) { e.Policy = "x" }, `explanation: policy "x"`},
+		{"explained with another group", func(_ *api.Workload, e *api.Explanation, _ *api.SimulationResult) { e.ObservedAffinity = "x" }, `explanation: affinity "x"`},
+		{"other groups tried", func(_ *api.Workload, e *api.Explanation, _ *api.SimulationResult) {
 			e.Affinities[0].Result = api.AffinityNoFit
 		}, "tried [\"first\" \"group\"]"},
-		{"looked at again later", func(_ *api.Workload, e *api.Explanation, _ *api.SimulationResult) { e.NextAt = nil }, "looked at again"},
+		{"evaluated again at another time", func(_ *api.Workload, e *api.Explanation, _ *api.SimulationResult) { e.NextAt = nil }, "looked at again"},
 		{"other candidates", func(_ *api.Workload, e *api.Explanation, _ *api.SimulationResult) { e.Candidates[1].Selected = false }, "candidates map[a:1] are selected"},
 		{"candidates without a reason", func(_ *api.Workload, e *api.Explanation, _ *api.SimulationResult) { e.Candidates[2].Reason = "" }, "c is not chosen, and nothing says why"},
 		{"changes", func(_ *api.Workload, _ *api.Explanation, r *api.SimulationResult) { r.Changes = nil }, "changes, and is not listed"},
@@ -115,13 +113,12 @@ func TestEveryDisagreementIsFound(t *testing.T) {
 		})
 		all := strings.Join(wrong, "\n")
 		if err != nil || (tt.message == "") != (len(wrong) == 0) || !strings.Contains(all, tt.message) {
-			t.Errorf("%s: %v, and it is found that\n%s", tt.name, err, all)
+			t.Errorf("%s: error %v, found\n%s", tt.name, err, all)
 		}
 	}
 }
 
-// TestUnstableDecisionsAreFound: what is decided otherwise although nothing
-// has changed is found.
+// TestUnstableDecisionsAreFound checks that a decision that changes although nothing else has changed is reported.
 func TestUnstableDecisionsAreFound(t *testing.T) {
 	c := Case{Written: conformance.Written{ID: "x", Kind: Course}, Clusters: []cluster{{Name: "a"}}, Workloads: []workload{{Replicas: 1, IsWorkload: true}}, Steps: one(expectation{})}
 	looks := 0
@@ -134,12 +131,12 @@ func TestUnstableDecisionsAreFound(t *testing.T) {
 		return result, nil
 	})
 	if err != nil || !strings.Contains(strings.Join(wrong, "\n"), "otherwise at a second look") {
-		t.Errorf("found %q, %v", wrong, err)
+		t.Errorf("found %q, error %v", wrong, err)
 	}
 }
 
-// TestRefusalsAndFailures: objects that are refused are wrong, and a simulation
-// that fails is an error.
+// TestRefusalsAndFailures checks that rejected objects count as wrong answers, and that a failing simulation is an
+// error.
 func TestRefusalsAndFailures(t *testing.T) {
 	c := casesOf(t, Match)[0]
 	broken := errors.New("broken")
@@ -153,7 +150,7 @@ func TestRefusalsAndFailures(t *testing.T) {
 	} {
 		wrong, err := c.Play(t.Context(), func(context.Context, api.Simulation) (*api.SimulationResult, error) { return nil, tt.answer })
 		if tt.wrong == "" && !errors.Is(err, broken) || tt.wrong != "" && (err != nil || len(wrong) != 1 || wrong[0] != tt.wrong) {
-			t.Errorf("%v: found %q, %v", tt.answer, wrong, err)
+			t.Errorf("%v: found %q, error %v", tt.answer, wrong, err)
 		}
 	}
 }

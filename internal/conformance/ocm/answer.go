@@ -13,15 +13,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Answer is what this product makes of a case.
+// Answer is this product's result for a case.
 type Answer struct {
-	// Refused are the errors of a spec that is not accepted; nothing else is set
-	// then.
+	// Refused contains the errors of a rejected spec; nothing else is set then.
 	Refused api.FieldErrors
 	// Status is that of the placement, Explanation that of its decision.
 	Status      api.PlacementStatus
 	Explanation *api.Explanation
-	// EligibleSets are the sets that the placement may use. Nil: not known.
+	// EligibleSets are the sets that the placement may use. Nil: unknown.
 	EligibleSets []string
 }
 
@@ -32,8 +31,7 @@ const (
 	codeMisconfigured = "Misconfigured"
 )
 
-// Disagreements compares an answer with what the case expects, and says what is
-// different by the name of the expectation.
+// Disagreements compares an answer with the expectations of the case, and describes the differences by expectation.
 func (c *Case) Disagreements(a *Answer) map[string]string {
 	d := disagreements{}
 	if a.Refused != nil {
@@ -56,8 +54,7 @@ func (c *Case) Disagreements(a *Answer) map[string]string {
 		d.compare("available_clusters", passed(a.Explanation, "cluster_sets"), sorted(*e.AvailableClusters))
 	}
 	if e.FilterResults != nil {
-		// The filters work one after the other, each on what the ones before it let
-		// pass; a case tells of the first ones.
+		// Each filter works on what the previous ones admit; a case contains the result of the first ones.
 		got := []filterResult{
 			{"Predicate", passed(a.Explanation, "cluster_sets", "predicates")},
 			{"Predicate,TaintToleration", passed(a.Explanation, "cluster_sets", "predicates", "taints")},
@@ -85,8 +82,7 @@ func (c *Case) Disagreements(a *Answer) map[string]string {
 
 type disagreements map[string]string
 
-// compare compares in the form of JSON, in which an empty list is not absent and
-// numbers are numbers.
+// compare compares the JSON forms, in which an empty list differs from an absent one, and numbers are numbers.
 func (d disagreements) compare(expectation string, got, want any) {
 	g, errG := json.Marshal(got)
 	w, errW := json.Marshal(want)
@@ -97,11 +93,11 @@ func (d disagreements) compare(expectation string, got, want any) {
 	}
 }
 
-// compareRefusal: a spec that is refused has no decision. Why it is wrong is said
-// in words of this product, which Refusals has.
+// compareRefusal covers a rejected spec, which has no decision. Its messages are this product's own, which Refusals
+// lists.
 func (c *Case) compareRefusal(a *Answer, d disagreements) {
 	c.compareDecision(&Answer{}, d)
-	delete(d, "unscheduled") // nothing was tried
+	delete(d, "unscheduled") // no decision was attempted
 	want, known := Refusals[c.ID]
 	refusal := a.Refused.Error()
 	code := c.Expect.StatusCode
@@ -120,8 +116,8 @@ func (c *Case) compareRefusal(a *Answer, d disagreements) {
 	}
 }
 
-// groupCodeOf is the code of dividing the decision into groups: a cluster of the
-// decision is in exactly one.
+// groupCodeOf returns the result code of dividing the decision into groups: each cluster of the decision must be in
+// exactly one.
 func groupCodeOf(a *Answer) string {
 	var grouped []string
 	for _, g := range a.Status.DecisionGroups {
@@ -195,12 +191,11 @@ func (c *Case) compareDecision(a *Answer, d disagreements) {
 	}
 }
 
-// pageSize is how many clusters a page of a decision has at most.
+// pageSize is the maximum number of clusters on a page of a decision.
 const pageSize = 100
 
-// groupsOf are the groups of an answer with the pages that their clusters would
-// be on. A decision is one object here, however large; there, each group has
-// pages of its own, one at least, and they are numbered through.
+// groupsOf returns the groups of an answer with the pages that their clusters would be on. Here, a decision is one
+// object of any size. There, each group has at least one page of its own, and the pages are numbered consecutively.
 func (c *Case) groupsOf(a *Answer) []decisionGroup {
 	out := []decisionGroup{}
 	pages := 0
@@ -241,7 +236,7 @@ func (c *Case) compareScores(a *Answer, d disagreements) {
 			got[name][p.Name] = part{p.Weight, rounded(p.Value)}
 		}
 		for prioritizer, p := range e.Prioritizers {
-			// One that is not in the list has a score of 0.
+			// A prioritizer that is not listed has a score of 0.
 			want[name][partName(prioritizer)] = part{p.Weight, p.Scores[name]}
 		}
 	}
@@ -256,8 +251,8 @@ func (c *Case) compareScores(a *Answer, d disagreements) {
 	d.compare("prioritizers", got, want)
 }
 
-// partName is the name in an explanation of a prioritizer, which the cases call
-// "Balance" or "AddOn/<resource>/<score>".
+// partName returns the name of a prioritizer in an explanation, which the cases call "Balance" or
+// "AddOn/<resource>/<score>".
 func partName(prioritizer string) string {
 	if addon, ok := strings.CutPrefix(prioritizer, "AddOn/"); ok {
 		return addon
@@ -265,11 +260,10 @@ func partName(prioritizer string) string {
 	return builtin(prioritizer)
 }
 
-// rounded takes away what adding up numbers of a float leaves.
+// rounded removes the rounding errors of adding floats.
 func rounded(v float64) float64 { return math.Round(v*1e9) / 1e9 }
 
-// passed are the clusters that none of some filters rejected. The filters that
-// come before those are not told apart: they reject nothing in a case.
+// passed returns the clusters that the given filters did not reject. Earlier filters reject nothing in the cases.
 func passed(e *api.Explanation, filters ...string) []string {
 	out := []string{}
 	for _, c := range e.Candidates {
@@ -294,9 +288,8 @@ func (e *expectations) requeueAt() *time.Time {
 	return at
 }
 
-// Compare returns what is wrong with an answer: that it disagrees with the case
-// where no difference is meant, or agrees where one is. Expectations that are
-// not known to the answer are passed over.
+// Compare returns what is wrong with an answer: it disagrees with the case where no difference is intended, or agrees
+// where one is. Expectations about unknown parts of the answer are skipped.
 func (c *Case) Compare(a *Answer) []string {
 	var wrong []string
 	found := c.Disagreements(a)

@@ -9,8 +9,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
 )
 
-// TestEveryInputIsRead: a case that differs in one thing, at any depth, is another
-// world.
+// TestEveryInputIsRead checks that changing any field of a case, at any depth, changes the translated input.
 func TestEveryInputIsRead(t *testing.T) {
 	all, err := written()
 	if err != nil {
@@ -21,32 +20,31 @@ func TestEveryInputIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, field := range unread {
-		t.Errorf("nobody reads %s", field)
+		t.Errorf("field %s is never read", field)
 	}
 }
 
-// meansTheSame reports whether a field may be another without anything of what is
-// laid before whoever decides being another.
+// meansTheSame reports whether changing a field leaves the translated input the same.
 func (c *Case) meansTheSame(at string) bool {
 	path := strings.Split(strings.TrimPrefix(at, "/"), "/")
 	switch path[0] {
 	case "id", "name", "source", "upstream", "kind", "tags", "note", "expect":
 		return true // about the case, not its input
 	case "existing_decisions":
-		// A page that says whose it is has no use for its name.
+		// If a page names its owner, its own name does not matter.
 		return path[2] == "name"
 	case "clusters":
-		// What is being deleted is gone here: deleting takes no time.
+		// A cluster that is being deleted is translated as deleted: here, deletion takes no time.
 		i, err := strconv.Atoi(path[1])
 		return err == nil && c.Clusters[i].Deleting && path[2] != "deleting"
 	case "placements":
-		// Without balance, which the one mode has and the other does not.
+		// Without balance, the two modes are the same.
 		return path[len(path)-1] == "mode"
 	}
 	return false
 }
 
-// input is all that is laid before whoever decides a case.
+// input returns the complete input of a case.
 func (c *Case) input() (string, error) {
 	var laid any
 	switch c.Kind {

@@ -1,5 +1,4 @@
-// Package ocm runs the decisions of Open Cluster Management's placement controller
-// as test cases.
+// Package ocm runs decisions of Open Cluster Management's placement controller as test cases.
 package ocm
 
 import (
@@ -13,21 +12,21 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
 )
 
-// documented is what follows from its documentation. What its tests say and its
-// code was seen to do is among the conformance cases.
+// documented are the cases that follow from its documentation. The cases from its tests and code are among the
+// conformance cases.
 //
 //go:embed more.json
 var documented []byte
 
 // The kinds of case.
 const (
-	// Schedule is one placement that is decided once.
+	// Schedule cases decide a placement once.
 	Schedule = "schedule"
-	// Enqueue is a change, with the placements that have to be decided again.
+	// Enqueue cases are a change, and the placements that must be decided again.
 	Enqueue = "enqueue"
 )
 
-// Case is one case in the terms of Open Cluster Management.
+// Case is a case in Open Cluster Management's terms.
 type Case struct {
 	conformance.Written
 	Upstream          bool               `json:"upstream"`
@@ -63,15 +62,14 @@ type taint struct {
 	TimeAdded *time.Time `json:"time_added"`
 }
 
-// clusterSet is a set; which clusters are in it says a selector, by default the
-// label that names the set.
+// clusterSet is a cluster set. Its clusters are selected by a selector, by default the label that names the set.
 type clusterSet struct {
 	Name         string            `json:"name"`
 	SelectorType string            `json:"selector_type"`
 	MatchLabels  map[string]string `json:"match_labels"`
 }
 
-// binding lets a namespace use a cluster set.
+// binding allows a namespace to use a cluster set.
 type binding struct {
 	Namespace  string `json:"namespace"`
 	ClusterSet string `json:"cluster_set"`
@@ -85,8 +83,7 @@ type score struct {
 	ValidUntil *time.Time `json:"valid_until"`
 }
 
-// existingDecision is one page of a placement's decision; one that names no
-// placement belongs to an unknown one.
+// existingDecision is one page of a placement's decision. Without a placement, it belongs to an unknown one.
 type existingDecision struct {
 	Namespace string   `json:"namespace"`
 	Name      string   `json:"name"`
@@ -139,7 +136,7 @@ type placement struct {
 	} `json:"decision_strategy"`
 }
 
-// event is what changes in a case of kind Enqueue.
+// event is the change in a case of kind Enqueue.
 type event struct {
 	Kind      string `json:"kind"`
 	Name      string `json:"name"`
@@ -147,14 +144,14 @@ type event struct {
 	Cluster   string `json:"cluster"`
 }
 
-// Condition is a condition as the cases tell it.
+// Condition is a condition in the form of the cases.
 type Condition struct {
 	Status  string `json:"status"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
 
-// expectations are what a case tells of the outcome; nil says nothing.
+// expectations are the expected results; nil = not compared.
 type expectations struct {
 	StatusCode    *string        `json:"status_code"`
 	StatusMessage *string        `json:"status_message"`
@@ -168,7 +165,7 @@ type expectations struct {
 		Scores map[string]float64 `json:"scores"`
 	} `json:"prioritizers"`
 	TotalScores map[string]float64 `json:"total_scores"`
-	// RequeueAt is null where nothing is due.
+	// RequeueAt is null if nothing is due.
 	RequeueAt      json.RawMessage  `json:"requeue_at"`
 	Satisfied      *Condition       `json:"satisfied"`
 	Misconfigured  *Condition       `json:"misconfigured"`
@@ -178,11 +175,11 @@ type expectations struct {
 	GroupStatusCode       *string   `json:"group_status_code"`
 	AvailableClusters     *[]string `json:"available_clusters"`
 	EligibleClusterSets   *[]string `json:"eligible_cluster_sets"`
-	// Enqueued are placements as namespace/name.
+	// Enqueued contains placements as namespace/name.
 	Enqueued *[]string `json:"enqueued"`
 }
 
-// filterResult is what some filters let pass.
+// filterResult is the set of clusters that some filters admit.
 type filterResult struct {
 	Name     string   `json:"name"`
 	Clusters []string `json:"clusters"`
@@ -212,22 +209,20 @@ func Cases(kind string) ([]Case, error) {
 	return out, nil
 }
 
-// written are the cases as they are written.
+// written returns the cases as written.
 func written() ([]Case, error) {
 	return conformance.ReadCases[Case]("internal/conformance/ocm", documented)
 }
 
-// sets are expectations in which order means nothing.
+// sets are expectations whose order does not matter.
 var sets = []string{"decision_set", "filter_results", "available_clusters", "eligible_cluster_sets", "enqueued"}
 
-// ownWords are expectations that a spec which is refused meets in its own way:
-// Refusals has which field is wrong, and why. Nothing is counted of a decision
-// that was not tried.
+// ownWords are expectations that a rejected spec meets in its own way: Refusals lists the invalid field and the reason.
+// Nothing is counted for a decision that was not attempted.
 var ownWords = []string{"unscheduled", "status_message", "satisfied", "misconfigured", "filter_results"}
 
-// Expecting are the cases that differ from this one in one thing that they expect,
-// by what that is. An answer to this one does not meet them: where Differences
-// says that one does not hold, it is left out.
+// Expecting returns variants of the case with one expectation changed, by that expectation. An answer to the case must
+// not satisfy them. Expectations in Differences are left out.
 func (c *Case) Expecting() (map[string]Case, error) {
 	var raw struct{ Expect json.RawMessage }
 	if err := json.Unmarshal(c.Raw, &raw); err != nil {
@@ -243,11 +238,11 @@ func (c *Case) Expecting() (map[string]Case, error) {
 		_, refused := Refusals[c.ID]
 		switch {
 		case v.Change == conformance.Less && (within == "" || v.Zero):
-			continue // who tells less of the outcome is content with more
+			continue // a weaker expectation is satisfied by more results
 		case v.Change == conformance.Less && expectation == "filter_results" && !strings.Contains(within, "/"):
 			continue // likewise
 		case v.Change == conformance.Less && expectation == "prioritizers" && strings.HasSuffix(within, "/scores"):
-			continue // a score that a case does not tell is 0
+			continue // a score that is missing in a case is 0
 		case v.Change == conformance.Reordered && slices.Contains(sets, expectation):
 			continue
 		case slices.Contains(Differences[c.ID].Expectations, expectation), refused && slices.Contains(ownWords, expectation):

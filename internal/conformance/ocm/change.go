@@ -7,21 +7,20 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Change is a case of kind Enqueue: what there is, and the object that is written
-// next. Expect.Enqueued are the placements whose decision follows from that.
+// Change is a case of kind Enqueue: the existing objects, and the one that is written next. Expect.Enqueued lists the
+// placements whose decisions change as a result.
 type Change struct {
 	Before []api.Object
 	After  api.Object
 }
 
-// outsider and insider are two clusters of the set that a change is about; a case
-// may have clusters in the place of the insider.
+// outsider and insider are two clusters of the set that a change is about. A case may have its own clusters instead of
+// the insider.
 const outsider, insider = "cluster0", "cluster1"
 
-// Change translates a case of kind Enqueue. The case tells who has to be decided
-// again; so that this shows, the objects are such that the decision then is
-// another: two clusters of the set, of which a placement that may use it takes
-// the first, or after a change of its score the second.
+// Change translates a case of kind Enqueue. The case says which placements must be decided again. To make this visible,
+// their decisions must change: of the two clusters of the set, a placement that may use it chooses the first, and after
+// a change of its score the second.
 func (c *Case) Change() (*Change, error) {
 	if c.Expect.Enqueued == nil || len(c.ClusterSets) != 1 {
 		return nil, fmt.Errorf("%s: it has no expectation, or not one cluster set", c.ID)
@@ -47,7 +46,7 @@ func (c *Case) Change() (*Change, error) {
 	case "score":
 		before := c.scoreOf(outsider, -1)
 		out.Before = append(out.Before, set, before, c.scoreOf(c.Event.Cluster, api.MinScore))
-		// Above what the outsider has and the weight of staying together.
+		// More than the outsider's score and the weight of steady.
 		out.After = c.scoreOf(c.Event.Cluster, api.MaxScore)
 	default:
 		return nil, fmt.Errorf("%s: event %q is not known", c.ID, c.Event.Kind)
@@ -66,8 +65,7 @@ func (c *Case) Change() (*Change, error) {
 	return out, nil
 }
 
-// CompareDecided returns what is wrong with the placements that were decided again, as
-// namespace/name.
+// CompareDecided returns what is wrong with the list of placements (namespace/name) that were decided again.
 func (c *Case) CompareDecided(decided []string) []string {
 	if !slices.Equal(sorted(decided), sorted(*c.Expect.Enqueued)) {
 		return []string{fmt.Sprintf("decided again: %q, want %q", sorted(decided), *c.Expect.Enqueued)}
@@ -75,9 +73,8 @@ func (c *Case) CompareDecided(decided []string) []string {
 	return nil
 }
 
-// withoutBalance leaves to a placement the prioritizers that a case names, and
-// that of staying where there are none: what others have chosen is not to answer
-// in the place of what has changed.
+// withoutBalance keeps only the prioritizers that a case names, or steady if it names none, so that only the change
+// matters and not the decisions of others.
 func withoutBalance(p *api.Placement) {
 	if p.Spec.PrioritizerPolicy == nil {
 		p.Spec.PrioritizerPolicy = &api.PrioritizerPolicy{}
@@ -90,8 +87,7 @@ func withoutBalance(p *api.Placement) {
 	}
 }
 
-// scoreOf gives every score that the placements name in the event's resource the
-// same value.
+// scoreOf gives every score that the placements use in the event's resource the same value.
 func (c *Case) scoreOf(cluster string, value int64) *api.PlacementScore {
 	o := &api.PlacementScore{Metadata: api.Metadata{Cluster: cluster, Name: c.Event.Name}}
 	o.Spec.Scores = map[string]int64{}

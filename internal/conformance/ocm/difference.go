@@ -1,15 +1,14 @@
 package ocm
 
-// Difference is what is answered otherwise on purpose.
+// Difference is a deliberately different result.
 type Difference struct {
 	// Expectations are those of the case that do not hold here.
 	Expectations []string
-	// Reason says why, with the rule that it follows from.
+	// Reason says why, and which rule it follows from.
 	Reason string
 }
 
-// Differences are the cases that are answered otherwise on purpose, by id. One
-// that is not in the list agrees in all that it tells.
+// Differences lists the deliberately different results, by case ID. All other cases agree completely.
 var Differences = map[string]Difference{
 	"der-17": {[]string{"decisions", "status_code", "status_message"}, "the prioritizer spread is implemented (section 3.1)"},
 	"der-24": {[]string{"status_message"}, "that scores have expired is a condition (rule 7); which ones is in the explanation, so that it is not rewritten with every agent that comes late"},
@@ -28,15 +27,13 @@ var Differences = map[string]Difference{
 	"more-taint-03":   {[]string{"requeue_at"}, "the moment is known with the decision that rests on the toleration (rule 6)"},
 }
 
-// Refusal is how a spec is refused that Open Cluster Management takes and then
-// calls misconfigured.
+// Refusal is the rejection of a spec that Open Cluster Management accepts and then calls misconfigured.
 type Refusal struct {
-	// Field is the wrong field, Message what its error contains.
+	// Field is the invalid field, Message a part of its error.
 	Field, Message string
 }
 
-// Refusals are the cases with such a spec, by id: an invalid spec never reaches
-// the store (rule 8).
+// Refusals lists the cases with such a spec, by ID: an invalid spec is never stored (rule 8).
 var Refusals = map[string]Refusal{
 	"der-16":         {"spec.prioritizer_policy.configurations[0].name", `"NoSuch"`},
 	"der-38":         {"spec.predicates[0].label_selector.match_expressions[0].operator", `"Bogus"`},

@@ -10,24 +10,24 @@ import (
 )
 
 const (
-	// setLabel is the label by which a cluster belongs to a set.
+	// setLabel is the label that puts a cluster into a set.
 	setLabel = "cluster.open-cluster-management.io/clusterset"
-	// versionClaim is where a cluster tells the version of its Kubernetes.
+	// versionClaim is the claim with a cluster's Kubernetes version.
 	versionClaim = "kubeversion.open-cluster-management.io"
 )
 
-// World is a case as objects of this product.
+// World is a case in the form of this product's objects.
 type World struct {
 	Clusters []*api.Cluster
 	Sets     []*api.ClusterSet
 	Scores   []*api.PlacementScore
-	// Others are other placements, each with a decision that stays.
+	// Others are other placements, whose decisions do not change.
 	Others []*api.Placement
 	// Placement is the one to be decided, with its present decision.
 	Placement *api.Placement
 }
 
-// Objects are all objects, in an order in which each finds what it refers to.
+// Objects returns all objects, in an order in which references come after their targets.
 func (w *World) Objects() []api.Object {
 	var out []api.Object
 	for _, o := range w.Clusters {
@@ -49,7 +49,7 @@ func (w *World) Objects() []api.Object {
 func (c *Case) World() *World {
 	w := &World{}
 	for i := range c.Clusters {
-		// One that is being deleted is gone here: deleting takes no time.
+		// A cluster that is being deleted is translated as deleted: here, deletion takes no time.
 		if !c.Clusters[i].Deleting {
 			w.Clusters = append(w.Clusters, c.Clusters[i].object())
 		}
@@ -92,7 +92,7 @@ func quantities(given map[string]string) api.Quantities {
 	return out
 }
 
-// sets are the cluster sets, with the namespaces that are bound to each.
+// sets returns the cluster sets, with the namespaces bound to each.
 func (c *Case) sets() []*api.ClusterSet {
 	var out []*api.ClusterSet
 	for _, s := range c.ClusterSets {
@@ -112,9 +112,8 @@ func (c *Case) sets() []*api.ClusterSet {
 	return out
 }
 
-// setsOf are the sets that a placement names. Where it names none it means those
-// that its namespace is bound to; without a binding it may use none, which is
-// said by naming sets that do not admit it.
+// setsOf returns the sets of a placement. If it names none, these are the sets bound to its namespace. Without a
+// binding it may use none, which is expressed by naming sets that do not admit it.
 func (c *Case) setsOf(p *placement) []string {
 	if len(p.ClusterSets) > 0 {
 		return p.ClusterSets
@@ -133,7 +132,7 @@ func (c *Case) setsOf(p *placement) []string {
 	return names
 }
 
-// scores are the placement scores, one for each cluster and resource.
+// scores returns the placement scores, one for each cluster and resource.
 func (c *Case) scores() []*api.PlacementScore {
 	var out []*api.PlacementScore
 	for _, s := range c.Scores {
@@ -162,7 +161,7 @@ func (s *selector) object() *api.LabelSelector {
 	return o
 }
 
-// builtins are the built-in prioritizers. One that is not known keeps its name.
+// builtins are the built-in prioritizers. An unknown one keeps its name.
 var builtins = map[string]string{
 	"Balance": api.PrioritizerBalance, "Steady": api.PrioritizerSteady, "Spread": api.PrioritizerSpread,
 	"ResourceAllocatableCPU":    api.PrioritizerAllocatableCPU,
@@ -198,7 +197,7 @@ func (p *placement) object() *api.Placement {
 			s.PrioritizerPolicy.Configurations = append(s.PrioritizerPolicy.Configurations, config)
 		}
 	}
-	// There, a placement always has groups; without a strategy it is one.
+	// There, a placement always has groups; without a strategy, it has one.
 	s.DecisionStrategy = &api.DecisionStrategy{}
 	if d := p.DecisionStrategy; d != nil {
 		s.DecisionStrategy.ClustersPerDecisionGroup = api.GroupSize(strings.Trim(string(d.ClustersPerDecisionGroup), `"`))
@@ -209,8 +208,7 @@ func (p *placement) object() *api.Placement {
 	return o
 }
 
-// decisions puts the decisions that exist into the statuses of the placements
-// they belong to.
+// decisions puts the existing decisions into the statuses of their placements.
 func (w *World) decisions(c *Case) {
 	since := c.Now.Add(-time.Hour)
 	for _, d := range c.ExistingDecisions {
@@ -235,7 +233,7 @@ func (w *World) decisions(c *Case) {
 	}
 }
 
-// other finds or makes a placement that keeps its decision, come what may.
+// other returns or creates a placement that never changes its decision.
 func (w *World) other(namespace, name string) *api.Placement {
 	for _, o := range w.Others {
 		if o.Metadata.Namespace == namespace && o.Metadata.Name == name {
@@ -250,8 +248,8 @@ func (w *World) other(namespace, name string) *api.Placement {
 	return o
 }
 
-// ensure makes sure that a cluster exists that others have chosen. One that is
-// not listed is no candidate of the placement: it takes nothing new.
+// ensure creates a cluster that others have chosen, if it does not exist. Such a cluster is not a candidate of the
+// placement: it takes no new placements.
 func (w *World) ensure(name string) {
 	if slices.ContainsFunc(w.Clusters, func(o *api.Cluster) bool { return o.Metadata.Name == name }) {
 		return

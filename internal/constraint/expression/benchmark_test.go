@@ -36,7 +36,7 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// BenchmarkEnvironment is what the first expression of a process costs besides.
+// BenchmarkEnvironment measures the additional cost of a process's first expression.
 func BenchmarkEnvironment(b *testing.B) {
 	for b.Loop() {
 		if _, err := newEnvironment(); err != nil {

@@ -2,7 +2,7 @@ package expression
 
 import "time"
 
-// testCluster is a cluster with what a test gives it.
+// testCluster is a cluster with the properties that a test sets.
 type testCluster struct {
 	name         string
 	uid          string
@@ -48,7 +48,7 @@ func (c *testCluster) Metric(name string) (float64, bool) {
 	return v, ok
 }
 
-// full is a cluster that has something of everything.
+// full returns a cluster in which every field is set.
 func full() *testCluster {
 	return &testCluster{
 		name:              "eu-1",

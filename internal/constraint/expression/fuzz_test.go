@@ -2,9 +2,8 @@ package expression
 
 import "testing"
 
-// FuzzCompile: no text makes the compiler or an evaluation panic or run away, a
-// match has no explanation, and what an expression is said to read is all that
-// its result depends on.
+// FuzzCompile checks that no text makes the compiler or an evaluation panic or run away, that a match has no
+// explanation, and that the result depends only on what the expression declares to read.
 func FuzzCompile(f *testing.F) {
 	for _, seed := range []string{
 		`managedCluster.metadata.labels["env"] == "prod"`,
@@ -27,7 +26,7 @@ func FuzzCompile(f *testing.F) {
 		e, err := Compile(text)
 		if err != nil {
 			if err.Error() == "" {
-				t.Fatalf("%q: an error without a text", text)
+				t.Fatalf("%q: empty error message", text)
 			}
 			return
 		}
@@ -44,14 +43,13 @@ func FuzzCompile(f *testing.F) {
 			keep(less.labels, c.labels, labels)
 			keep(less.claims, c.claims, claims)
 			if e.Match(less) != match {
-				t.Fatalf("%q: %t with all, not with labels %q and claims %q only", text, match, labels, claims)
+				t.Fatalf("%q: match %t with all labels and claims, but not with only labels %q and claims %q", text, match, labels, claims)
 			}
 		}
 	})
 }
 
-// keep copies some entries. Whether there are any at all matters, too: what is
-// empty is absent for `managedCluster`.
+// keep copies some entries. `managedCluster` treats an empty map as absent.
 func keep(to, from map[string]string, keys []string) {
 	if len(from) > 0 {
 		to["kept"] = "not read"

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// managed is a cluster that has everything that Open Cluster Management's
-// ManagedCluster may have.
+// managed returns a cluster that sets every field that Open Cluster Management's ManagedCluster can have.
 func managed() *testCluster {
 	return &testCluster{
 		name:              "eu-1",
@@ -26,12 +25,10 @@ func managed() *testCluster {
 	}
 }
 
-// TestOpenClusterManagementEnvironment: every field and function of the
-// environment in which Open Cluster Management evaluates expressions. It loads
-// CEL's standard library and optional types, the strings extension, Kubernetes'
-// libraries of lists, regular expressions, URLs, quantities, IP addresses, CIDR
-// blocks, formats and versions, scores and parseJSON. want is "" where the
-// expression is true, or else what its explanation contains.
+// TestOpenClusterManagementEnvironment uses every field and function of the environment in which Open Cluster
+// Management evaluates expressions: CEL's standard library and optional types; the strings extension; the Kubernetes
+// libraries for lists, regular expressions, URLs, quantities, IP addresses, CIDR blocks, formats and versions; scores
+// and parseJSON. want is "" if the expression is true, or else a part of its explanation.
 func TestOpenClusterManagementEnvironment(t *testing.T) {
 	const isFalse = "is false"
 	for _, tt := range []struct{ text, want string }{
@@ -72,7 +69,7 @@ func TestOpenClusterManagementEnvironment(t *testing.T) {
 		{`parseJSON("{\"a\": [1, true, null, \"x\"]}").a == [1, true, null, "x"]`, ""},
 		{`parseJSON("{").a == 1`, "not JSON"},
 
-		// Conversions, of constants too.
+		// Conversions, also of constants.
 		{`string(1) == "1"`, ""},
 		{`string(1.5) == "1.5" && string(true) == "true" && string(b"ab") == "ab" && string(2u) == "2"`, ""},
 		{`string(duration("1h")) == "3600s" && string(timestamp("2026-01-01T00:00:00Z")) == "2026-01-01T00:00:00Z"`, ""},
@@ -190,9 +187,8 @@ func TestOpenClusterManagementEnvironment(t *testing.T) {
 	}
 }
 
-// TestAbsentInOpenClusterManagement: what a ManagedCluster does not have is
-// absent there, not empty: an expression that reads it fails, and is not true
-// whatever it would say of something empty.
+// TestAbsentInOpenClusterManagement checks that properties that a ManagedCluster lacks are absent there, not empty: an
+// expression that reads one fails, even if it would be true of an empty value.
 func TestAbsentInOpenClusterManagement(t *testing.T) {
 	bare := &testCluster{name: "bare"}
 	for _, tt := range []struct{ text, want string }{
@@ -215,7 +211,7 @@ func TestAbsentInOpenClusterManagement(t *testing.T) {
 		{`managedCluster.status.version.kubernetes != ""`, "no such key: kubernetes"},
 		{`managedCluster.metadata.labels["env"] == "prod" || true`, ""},
 		{`managedCluster.metadata.?labels.?env.orValue("none") == "none"`, ""},
-		// `cluster` has a value of its own for what is absent.
+		// `cluster` has defaults for absent properties.
 		{`cluster.metadata.labels.size() == 0 && cluster.spec.claims.size() == 0 && !has(cluster.metadata.labels) && !("env" in cluster.metadata.labels)`, ""},
 	} {
 		t.Run(tt.text, func(t *testing.T) {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestReads: the caller learns from the text what may change the result.
+// TestReads checks what an expression reads according to its text, so that callers know which changes may affect its
+// result.
 func TestReads(t *testing.T) {
 	for _, tt := range []struct {
 		text            string

@@ -11,8 +11,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// BenchmarkAllocation is the decision about a workload that is placed by itself,
-// on sites of which each has twenty flavors: filtered, measured, rated and divided.
+// BenchmarkAllocation decides an allocated workload on sites with twenty flavors each: filter, measure, score and
+// divide.
 func BenchmarkAllocation(b *testing.B) {
 	for _, n := range []int{1_000, 10_000} {
 		changes := columns.Changes{Clusters: map[string]*api.Cluster{}}

@@ -63,7 +63,7 @@ func (a *allocation) detail(e *bindingExplained, c *division.Candidate) string {
 	_, chosen := slices.BinarySearchFunc(e.out.Shares, c.Rank, func(s division.Share, rank int32) int { return int(s.Rank) - int(rank) })
 	switch {
 	case flavor == "":
-		return "; there is no machine of any of the flavors left"
+		return "; no machine of any of the flavors is left"
 	case chosen:
 		return ", with flavor " + flavor
 	}

@@ -82,7 +82,7 @@ const maxSplitClusters = 3
 func distributedCondition(f *columns.Fleet, spec *api.WorkloadSpec, status *api.WorkloadStatus) api.Condition {
 	c := api.Condition{Type: api.ConditionDistributed}
 	if len(status.Clusters) == 0 && (!spec.Replicated() || *spec.Replicas > 0) {
-		c.Status, c.Reason, c.Message = api.ConditionUnknown, api.ReasonNotObserved, "it runs on no cluster yet"
+		c.Status, c.Reason, c.Message = api.ConditionUnknown, api.ReasonNotObserved, "it does not run on any cluster yet"
 		return c
 	}
 	var off []clusterSplit
@@ -132,7 +132,7 @@ func standingOn(f *columns.Fleet, spec *api.WorkloadSpec, status *api.WorkloadSt
 	case api.DistributionAbsent:
 		return clusterSplit{splitNotSplit, said("there is no such workload")}
 	case api.DistributionUnmanaged:
-		return clusterSplit{splitNotSplit, said("the workload is labelled to be left alone")}
+		return clusterSplit{splitNotSplit, said("a label of the workload disables the split")}
 	case api.DistributionDegraded:
 		return clusterSplit{splitFallenBack, said(fmt.Sprintf("%d pods for spot nodes run on on-demand nodes", d.FallenBack))}
 	case api.DistributionConverged:
@@ -141,7 +141,7 @@ func standingOn(f *columns.Fleet, spec *api.WorkloadSpec, status *api.WorkloadSt
 		if c.OnDemand == nil || d.Replicas != c.Replicas || d.TargetOnDemand == *c.OnDemand {
 			return clusterSplit{}
 		}
-		return clusterSplit{splitConverging, fmt.Sprintf("%s: %d replicas are to be on on-demand nodes, and it goes by %d", on, *c.OnDemand, d.TargetOnDemand)}
+		return clusterSplit{splitConverging, fmt.Sprintf("%s: %d replicas must be on on-demand nodes, but it still uses %d", on, *c.OnDemand, d.TargetOnDemand)}
 	case api.DistributionReplacing, api.DistributionWaiting:
 	}
 	return clusterSplit{splitConverging, said(fmt.Sprintf("%d on-demand and %d spot of %d and %d", d.OnDemand, d.Spot, d.TargetOnDemand, d.TargetSpot))}

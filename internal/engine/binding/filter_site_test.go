@@ -13,7 +13,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// allocated is a workload that is placed by itself, of one replica.
+// allocated returns an allocated workload with one replica.
 func allocated(spec api.AllocationSpec) *api.Workload {
 	w := &api.Workload{Metadata: api.Metadata{Name: "web", UID: "uid-web", Generation: 1}}
 	w.Spec = api.WorkloadSpec{APIVersion: "v1", Kind: "Pod", Replicas: new(int64(1)), Allocation: &spec}
@@ -21,7 +21,7 @@ func allocated(spec api.AllocationSpec) *api.Workload {
 	return w
 }
 
-// explainWorkload is what is said of a workload that is placed by itself.
+// explainWorkload returns the explanation of an allocated workload.
 func explainWorkload(t interface{ Fatal(...any) }, f *columns.Fleet, w *api.Workload, others ledger.Others) (Binding, *api.Explanation) {
 	p, err := NewPropagation(w, nil)
 	if err != nil {
@@ -55,39 +55,39 @@ func TestSiteFilter(t *testing.T) {
 	}{
 		{name: "a site", site: west},
 		{name: "a site without zones", site: zoneless},
-		{name: "no site", site: func(*api.ClusterSpec) {}, reason: "has no region, and so is no site", fits: "1 has no region, and so is no site"},
+		{name: "no site", site: func(*api.ClusterSpec) {}, reason: "has no region, which a site needs", fits: "1 has no region, which a site needs"},
 
-		{name: "the site", spec: api.AllocationSpec{SiteID: "West--az2"}, site: west},
+		{name: "one zone", spec: api.AllocationSpec{SiteID: "West--az2"}, site: west},
 		{name: "another zone", spec: api.AllocationSpec{SiteID: "West--az3"}, site: west,
 			reason: `is site "West--az1", "West--az2", wanted site "West--az3"`, fits: `1 is not site "West--az3"`},
-		{name: "all of the region", spec: api.AllocationSpec{SiteID: "West--"}, site: west},
-		{name: "all of the region, without zones", spec: api.AllocationSpec{SiteID: "West--"}, site: zoneless},
-		{name: "a zone of a region without zones", spec: api.AllocationSpec{SiteID: "West--az1"}, site: zoneless,
+		{name: "whole region", spec: api.AllocationSpec{SiteID: "West--"}, site: west},
+		{name: "whole region, site without zones", spec: api.AllocationSpec{SiteID: "West--"}, site: zoneless},
+		{name: "one zone, site without zones", spec: api.AllocationSpec{SiteID: "West--az1"}, site: zoneless,
 			reason: `is in region "West", in no zone, wanted site "West--az1"`, fits: `1 is not site "West--az1"`},
-		{name: "a region of which the name goes on", spec: api.AllocationSpec{SiteID: "Wes--"}, site: west,
+		{name: "prefix of the region's name", spec: api.AllocationSpec{SiteID: "Wes--"}, site: west,
 			reason: `is site "West--az1", "West--az2", wanted site "Wes--"`, fits: `1 is not site "Wes--"`},
-		{name: "a part of an id", spec: api.AllocationSpec{SiteID: "West--az"}, site: west,
+		{name: "prefix of the zone's name", spec: api.AllocationSpec{SiteID: "West--az"}, site: west,
 			reason: `is site "West--az1", "West--az2", wanted site "West--az"`, fits: `1 is not site "West--az"`},
 
-		{name: "any of the regions", spec: regions(api.AllocationRegion{Region: "East"}, api.AllocationRegion{Region: "West"}), site: west},
+		{name: "one of the regions", spec: regions(api.AllocationRegion{Region: "East"}, api.AllocationRegion{Region: "West"}), site: west},
 		{name: "none of the regions", spec: regions(api.AllocationRegion{Region: "East"}, api.AllocationRegion{Region: "west"}), site: west,
 			reason: `is site "West--az1", "West--az2", wanted East or west`, fits: "1 is in none of the regions"},
-		{name: "any of its zones", spec: regions(api.AllocationRegion{Region: "West", AvailabilityZones: []string{"az0", "az2"}}), site: west},
-		{name: "none of its zones", spec: regions(api.AllocationRegion{Region: "West", AvailabilityZones: []string{"az3"}}, api.AllocationRegion{Region: "East", AvailabilityZones: []string{"az1"}}), site: west,
+		{name: "one of the zones", spec: regions(api.AllocationRegion{Region: "West", AvailabilityZones: []string{"az0", "az2"}}), site: west},
+		{name: "none of the zones", spec: regions(api.AllocationRegion{Region: "West", AvailabilityZones: []string{"az3"}}, api.AllocationRegion{Region: "East", AvailabilityZones: []string{"az1"}}), site: west,
 			reason: `is site "West--az1", "West--az2", wanted West (az3) or East (az1)`, fits: "1 is in none of the regions"},
 
-		{name: "the place", spec: china, site: claims("country", "China", "city", "Beijing", "area", "North")},
-		{name: "another place", spec: china, site: claims("country", "China", "city", "beijing"), reason: `city is "beijing", wanted "Beijing"`, fits: `1 does not have city "Beijing"`},
-		{name: "a place that is not told", spec: china, site: claims("city", "Beijing"), reason: `has no claim country, wanted "China"`, fits: `1 does not have country "China"`},
-		{name: "the operator", spec: api.AllocationSpec{Operator: "globalscheduler"}, site: claims("operator", "globalscheduler")},
-		{name: "another operator", spec: api.AllocationSpec{Operator: "globalscheduler"}, site: claims("operator", "other"), reason: `operator is "other", wanted "globalscheduler"`, fits: `1 does not have operator "globalscheduler"`},
+		{name: "all geo claims match", spec: china, site: claims("country", "China", "city", "Beijing", "area", "North")},
+		{name: "one geo claim differs", spec: china, site: claims("country", "China", "city", "beijing"), reason: `city is "beijing", wanted "Beijing"`, fits: `1 does not have city "Beijing"`},
+		{name: "missing geo claim", spec: china, site: claims("city", "Beijing"), reason: `has no claim country, wanted "China"`, fits: `1 does not have country "China"`},
+		{name: "same operator", spec: api.AllocationSpec{Operator: "globalscheduler"}, site: claims("operator", "globalscheduler")},
+		{name: "other operator", spec: api.AllocationSpec{Operator: "globalscheduler"}, site: claims("operator", "other"), reason: `operator is "other", wanted "globalscheduler"`, fits: `1 does not have operator "globalscheduler"`},
 
-		{name: "any of the flavors", spec: api.AllocationSpec{Flavors: []string{"large", "small"}}, site: func(c *api.ClusterSpec) {
+		{name: "one of the flavors", spec: api.AllocationSpec{Flavors: []string{"large", "small"}}, site: func(c *api.ClusterSpec) {
 			west(c)
 			c.Flavors = []api.ClusterFlavor{{Name: "small", VCPUs: 1, Memory: "1Gi"}}
 		}},
 		{name: "none of the flavors", spec: api.AllocationSpec{Flavors: []string{"large", "small"}}, site: west, reason: "has none of the flavors large, small", fits: "1 has none of the flavors"},
-		{name: "none of them any more", spec: api.AllocationSpec{Flavors: []string{"large", "small"}}, site: west, current: true},
+		{name: "none of the flavors, present cluster", spec: api.AllocationSpec{Flavors: []string{"large", "small"}}, site: west, current: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld()
@@ -99,19 +99,19 @@ func TestSiteFilter(t *testing.T) {
 			_, x := explainWorkload(t, w.fleet(), load, ledger.Others{})
 			c := x.Candidates[0]
 			if (c.Filter == "site") != (tt.reason != "") || tt.reason != "" && c.Reason != tt.reason {
-				t.Errorf("%s: %q, want %q", c.Filter, c.Reason, tt.reason)
+				t.Errorf("filter %q, reason %q, want reason %q", c.Filter, c.Reason, tt.reason)
 			}
 			if want := "0 of 1 cluster fit: " + tt.fits; tt.fits != "" && x.Summary != want {
-				t.Errorf("%q, want %q", x.Summary, want)
+				t.Errorf("summary %q, want %q", x.Summary, want)
 			}
 			if tt.reason == "" && !c.Selected {
-				t.Errorf("fits, and is not chosen: %s", c.Reason)
+				t.Errorf("not selected although it fits: %s", c.Reason)
 			}
 		})
 	}
 }
 
-// drawSite draws a cluster that may be a site.
+// drawSite draws a cluster that may represent a site.
 func drawSite(t *rapid.T, name string) *api.Cluster {
 	c := &api.Cluster{Metadata: api.Metadata{Name: name}}
 	s := &c.Spec
@@ -145,8 +145,8 @@ func drawAllocated(t *rapid.T) *api.Workload {
 	return w
 }
 
-// TestSiteFilterAgrees: what is asked of all sites at once is what is asked of
-// each, also after some have changed.
+// TestSiteFilterAgrees checks that the filter gives the same result for all sites at once as for each on its own, also
+// after changes.
 func TestSiteFilterAgrees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := &columns.Fleet{}
@@ -165,15 +165,14 @@ func TestSiteFilterAgrees(t *testing.T) {
 			mask := placement.NewView(f, q, ledger.Others{}, nil).Mask
 			for row := range f.Slots() {
 				if admitted := placement.Admits(f, q, nil, row, false); admitted != mask.Has(row) {
-					t.Fatalf("%+v: admitted %t, and in the mask: %t", f.Cluster(row).Spec, admitted, mask.Has(row))
+					t.Fatalf("%+v: Admits() = %t, Mask.Has() = %t", f.Cluster(row).Spec, admitted, mask.Has(row))
 				}
 			}
 		}
 	})
 }
 
-// TestSitesInAnyOrder: what is decided does not depend on the order in which sites
-// became known.
+// TestSitesInAnyOrder checks that the decision does not depend on the order in which sites were added.
 func TestSitesInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawAllocated(t)
@@ -199,7 +198,7 @@ func TestSitesInAnyOrder(t *testing.T) {
 		}
 		first := told(sites)
 		if again := told(rapid.Permutation(sites).Draw(t, "order")); again != first {
-			t.Fatalf("%s\nin another order %s", first, again)
+			t.Fatalf("%s\nwith the sites in another order: %s", first, again)
 		}
 	})
 }
@@ -212,8 +211,8 @@ func mustPropagation(t *rapid.T, w *api.Workload) *Propagation {
 	return p
 }
 
-// TestSiteExplanation: the scores of a site are told, what room it has, with which
-// flavor, and why it gets what it gets.
+// TestSiteExplanation checks that the explanation gives the scores of a site, its capacity and flavor, and the reason
+// for its share.
 func TestSiteExplanation(t *testing.T) {
 	w := newWorld()
 	for name, region := range map[string]string{"a": "West", "b": "West", "c": "East"} {
@@ -227,7 +226,7 @@ func TestSiteExplanation(t *testing.T) {
 	load.Spec.Replicas = new(int64(3))
 	out, x := explainWorkload(t, w.fleet(), load, ledger.Others{})
 	if !out.Complete || x.Summary != "1 cluster chosen: a 3; 3 of 3 clusters fit" {
-		t.Fatalf("%t: %s", out.Complete, x.Summary)
+		t.Fatalf("complete %t, summary %q, want 3 of 3 replicas on a", out.Complete, x.Summary)
 	}
 	reasons := map[string]string{}
 	for _, c := range x.Candidates {
@@ -239,15 +238,14 @@ func TestSiteExplanation(t *testing.T) {
 		"c": "3: all replicas are in region West; replicas would have flavor small",
 	}
 	if !maps.Equal(reasons, want) {
-		t.Errorf("%q,\nwant %q", reasons, want)
+		t.Errorf("reasons %q,\nwant %q", reasons, want)
 	}
-	// Of memory all is free, of the cpu 75 percent, as of storage; of the addresses
-	// all: (1000 + 750 + 375 + 100) / 26.
+	// All memory is free, 75 percent of the CPU and of the storage, and all addresses: (1000 + 750 + 375 + 100) / 26.
 	scores := ""
 	for _, part := range x.Candidates[0].Scores {
 		scores += fmt.Sprintf("%s %g of %g, weight %g adds %g; ", part.Name, part.Value, *part.Raw, part.Weight, part.Share)
 	}
 	if want := "StackAffinity 50 of 0, weight 1 adds 50; Flavor 5 of 2, weight 1 adds 5; SiteResourcesLeastAllocated 85 of 2225, weight 1 adds 85; "; scores != want || *x.Candidates[0].Score != 140 {
-		t.Errorf("%g: %s\nwant %s", *x.Candidates[0].Score, scores, want)
+		t.Errorf("score %g: %s\nwant %s", *x.Candidates[0].Score, scores, want)
 	}
 }

@@ -15,17 +15,17 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// bindInputs are inputs that Karmada was measured with: a fleet, a policy and a
-// workload with its present clusters.
+// bindInputs are the inputs that Karmada was measured with: a fleet, a policy, and a workload with its current
+// clusters.
 type bindInputs struct {
 	clusters []*api.Cluster
 	policy   *api.PropagationPolicy
 	workload *api.Workload
 }
 
-// newBindInputs: n clusters with six labels in ten regions, every tenth with a
-// taint that is tolerated, every tenth with one that is not; a workload of 100
-// replicas of 250m CPU and 512 MiB for the half of them that is prod or staging.
+// newBindInputs creates n clusters with six labels in ten regions: every tenth has a taint that is tolerated, every
+// tenth one that is not. The workload has 100 replicas of 250m CPU and 512 MiB, for the half of the clusters that is
+// prod or staging.
 func newBindInputs(n int) *bindInputs {
 	in := &bindInputs{}
 	for i := range n {
@@ -71,7 +71,7 @@ func bindCluster(i int, region string) *api.Cluster {
 		Spec: api.ClusterSpec{
 			CloudProvider: fmt.Sprintf("provider-%d", i%3), Region: region, Zones: []string{region + "-a"},
 			Allocatable: api.Quantities{"cpu": "1000", "memory": "4000Gi", "pods": "5500"},
-			// What runs there, and what is on its way.
+			// What runs there, and what is about to.
 			Allocated: api.Quantities{"cpu": plain(100 + 37*i%800 + 10), "memory": gi(400 + 61*i%3000 + 40), "pods": plain(200 + 13*i%3000 + 20)},
 		},
 	}
@@ -88,7 +88,7 @@ func spreadOver(field string, least, most int64) api.GroupConstraint {
 	return api.GroupConstraint{SpreadByField: field, MinGroups: &least, MaxGroups: &most}
 }
 
-// bindCases are the cases that Karmada was measured with.
+// bindCases lists the cases that Karmada was measured with.
 var bindCases = []struct {
 	name string
 	vary func(in *bindInputs)
@@ -132,7 +132,7 @@ func (in *bindInputs) spread(constraints ...api.GroupConstraint) {
 	in.policy.Spec.Placement.SpreadConstraints = constraints
 }
 
-// fleet is the fleet of the inputs.
+// fleet builds the fleet from the inputs.
 func (in *bindInputs) fleet() *columns.Fleet {
 	changes := columns.Changes{Clusters: map[string]*api.Cluster{}}
 	for _, c := range in.clusters {
@@ -142,7 +142,7 @@ func (in *bindInputs) fleet() *columns.Fleet {
 	return f
 }
 
-// asked is everything but the fleet, ready to decide.
+// asked is everything but the fleet, prepared for a decision.
 type asked struct {
 	p      *Propagation
 	views  []*placement.View
@@ -164,7 +164,7 @@ func (in *bindInputs) ask(b *testing.B, f *columns.Fleet) asked {
 	return q
 }
 
-// compare demands that a binding is complete and that of the naive formulation.
+// compare fails unless a binding is complete and equals that of the naive implementation.
 func (in *bindInputs) compare(b *testing.B, name string, f *columns.Fleet, got Binding) {
 	b.Helper()
 	replicas := map[string]int64{}
@@ -172,14 +172,13 @@ func (in *bindInputs) compare(b *testing.B, name string, f *columns.Fleet, got B
 		replicas[f.Name(int(s.Row))] = s.Replicas
 	}
 	want := in.naive(b)
-	if !got.Complete || fmt.Sprint(replicas) != fmt.Sprint(want) { // maps print in order
+	if !got.Complete || fmt.Sprint(replicas) != fmt.Sprint(want) { // maps are printed in order
 		b.Fatalf("%s of %d clusters: complete %t, %v\nnaive: %v", name, len(in.clusters), got.Complete, replicas, want)
 	}
 }
 
-// measureBinding measures the decision with the candidates at hand as bits
-// ("warm"), and from the policy and the workload as they come, filtering
-// included ("whole"), which is what Karmada's figures are about.
+// measureBinding measures the decision in two ways: "warm" has the candidates as a bitmap; "whole" starts from the
+// policy and the workload and includes filtering, like Karmada's numbers.
 func measureBinding(b *testing.B, name string, in *bindInputs) {
 	f := in.fleet()
 	q := in.ask(b, f)
@@ -196,10 +195,9 @@ func measureBinding(b *testing.B, name string, in *bindInputs) {
 	})
 }
 
-// BenchmarkPropagation is Karmada's decision. There it takes 9 ms of CPU time and
-// 54,000 allocations at 1,000 clusters, and 125 to 149 ms and 573,000 at 10,000.
-// Target at 10,000: 200 µs. All answers have been compared with those of the
-// naive formulation before the clock runs.
+// BenchmarkPropagation is Karmada's decision. There it takes 9 ms of CPU time and 54,000 allocations at 1,000 clusters,
+// and 125 to 149 ms and 573,000 at 10,000. Target at 10,000: 200 µs. All results are compared with the naive
+// implementation before the timer starts.
 func BenchmarkPropagation(b *testing.B) {
 	for _, n := range []int{100, 1_000, 5_000, 10_000} {
 		for _, c := range bindCases {
@@ -210,10 +208,9 @@ func BenchmarkPropagation(b *testing.B) {
 	}
 }
 
-// BenchmarkPropagationRegions is the choice among many regions, for which Karmada
-// tries all sets of them: 1.8 ms for ten, 7 ms for 20 of ten clusters, and, for
-// regions of two clusters, 69 ms for 20, 274 ms for 22 and 1.04 s for 24. Target
-// for the last: 1 ms.
+// BenchmarkPropagationRegions chooses among many regions. Karmada tries all sets of regions: 1.8 ms for ten and 7 ms
+// for 20 regions of ten clusters; 69 ms for 20, 274 ms for 22 and 1.04 s for 24 regions of two clusters. Target for the
+// last: 1 ms.
 func BenchmarkPropagationRegions(b *testing.B) {
 	for _, c := range []struct {
 		regions, clusters   int
@@ -245,8 +242,7 @@ type naiveCandidate struct {
 	present    bool
 }
 
-// fitting are the clusters of the inputs that the policy admits: those of the
-// affinity without a taint that is not tolerated.
+// fitting returns the clusters that the policy admits: those in the affinity without an untolerated taint.
 func (in *bindInputs) fitting() []*api.Cluster {
 	var out []*api.Cluster
 	affinity := in.policy.Spec.Placement.ClusterAffinity
@@ -264,10 +260,9 @@ func (in *bindInputs) fitting() []*api.Cluster {
 	return out
 }
 
-// naive decides these inputs step by step, as the rules of section 2 of Karmada's
-// description are written: order, select, divide. It has no rule for what the
-// inputs do not need: too little room, or clusters that would get no replica
-// where the least number of clusters is asked for.
+// naive decides these inputs step by step, as section 2 of Karmada's description says: order, select, divide. It does
+// not handle cases that the inputs do not contain: too little capacity, or clusters without replicas although a minimum
+// number of clusters is requested.
 func (in *bindInputs) naive(b *testing.B) map[string]int64 {
 	b.Helper()
 	wanted := *in.workload.Spec.Replicas
@@ -326,7 +321,7 @@ func (in *bindInputs) naive(b *testing.B) map[string]int64 {
 		out[c.cluster.Metadata.Name] = c.held
 	}
 	if room < wanted-held {
-		b.Fatal("the inputs have too little room")
+		b.Fatal("the inputs do not have enough room")
 	}
 	switch {
 	case division.DivisionPreference == api.Aggregated:
@@ -363,12 +358,12 @@ func (in *bindInputs) naive(b *testing.B) map[string]int64 {
 		}
 	}
 	if int64(len(out)) < least {
-		b.Fatal("the inputs leave clusters without replicas that are needed")
+		b.Fatal("the inputs give replicas to fewer clusters than are required")
 	}
 	return out
 }
 
-// naiveRoom is for how many replicas a cluster has room.
+// naiveRoom returns the number of replicas that a cluster has capacity for.
 func naiveRoom(b *testing.B, c *api.Cluster, w *api.Workload) int64 {
 	b.Helper()
 	milli := func(q api.Quantity) int64 {
@@ -385,14 +380,14 @@ func naiveRoom(b *testing.B, c *api.Cluster, w *api.Workload) int64 {
 	return max(room, 0)
 }
 
-// naiveDescending is the parity of the 32 bit FNV-1a hash of the UID.
+// naiveDescending returns the parity of the 32-bit FNV-1a hash of the UID.
 func naiveDescending(uid string) bool {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(uid)) // a hash does not fail
+	_, _ = h.Write([]byte(uid)) // writing to a hash cannot fail
 	return h.Sum32()%2 == 1
 }
 
-// naiveSeats gives seats one by one to the largest weight / (2 seats + 1).
+// naiveSeats assigns seats one by one to the largest weight / (2 seats + 1).
 func naiveSeats(candidates []naiveCandidate, weights []int64, seats, floor int64, descending bool) []int64 {
 	out := make([]int64, len(candidates))
 	for i := range out {
@@ -426,15 +421,15 @@ func naiveSeats(candidates []naiveCandidate, weights []int64, seats, floor int64
 	return out
 }
 
-// naiveRegion is the clusters of a region, in their order.
+// naiveRegion lists the clusters of a region, in order.
 type naiveRegion struct {
 	name    string
 	members []naiveCandidate
 	weight  int64
 }
 
-// naiveRegions chooses regions by trying all sets of them, and returns their
-// clusters: one of each region first, then the others.
+// naiveRegions chooses regions by trying all sets of them. It returns one cluster of each region first, then the
+// others.
 func naiveRegions(b *testing.B, candidates []naiveCandidate, byRegion, byCluster *api.GroupConstraint, wanted int64) []naiveCandidate {
 	b.Helper()
 	var regions []naiveRegion
@@ -481,11 +476,10 @@ func naiveRegions(b *testing.B, candidates []naiveCandidate, byRegion, byCluster
 	}
 	var out, rest []naiveCandidate
 	if n := int64(len(best)); n > *byRegion.MinGroups {
-		// A shorter set that is enough would win: with regions of equal size there
-		// is none, because none of the sets that are enough holds another.
+		// A sufficient subset would win, but with regions of equal size there is none.
 		for _, i := range best {
 			if bestValue-int64(len(regions[i].members)) >= target {
-				b.Fatal("the inputs need the rule of the prefix")
+				b.Fatal("the inputs need the rule that a sufficient subset of regions wins, which is not implemented here")
 			}
 		}
 	}
@@ -499,8 +493,8 @@ func naiveRegions(b *testing.B, candidates []naiveCandidate, byRegion, byCluster
 	return append(out, rest...)
 }
 
-// naiveWeight is the score of a region for a divided workload: a thousand for
-// each replica that it has room for, up to those that are needed of it.
+// naiveWeight returns the score of a region for a divided workload: 1,000 for each replica that it has capacity for, up
+// to the number it needs.
 func naiveWeight(members []naiveCandidate, need, least int64) int64 {
 	room := int64(0)
 	for i, c := range members {

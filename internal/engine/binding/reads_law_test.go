@@ -15,7 +15,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// lawPropagation draws a workload with what says where it goes.
+// lawPropagation draws a workload with the policy that places it.
 func lawPropagation(t *testing.T, d enginetest.Dice) *Propagation {
 	t.Helper()
 	w := enginetest.RollLawWorkload(d)
@@ -65,7 +65,7 @@ func lawPropagation(t *testing.T, d enginetest.Dice) *Propagation {
 	return p
 }
 
-// told is where a workload goes, and what is said of each cluster.
+// told returns the binding of a workload, and the explanation of each cluster.
 func told(f *columns.Fleet, p *Propagation) (binding string, parts map[string]map[string]string) {
 	views := make([]*placement.View, len(p.Groups))
 	for i := range p.Groups {
@@ -91,16 +91,15 @@ func told(f *columns.Fleet, p *Propagation) (binding string, parts map[string]ma
 	return fmt.Sprint(out.Complete, out.group, shares), parts
 }
 
-// TestBindingsDeclareTheirReads: a binding changes only with what one of its parts says
-// that it reads, and with the room; and every part is needed: without what it alone says,
-// a binding would be found to change with nothing that it reads. The same holds for the
-// scores of sites.
+// TestBindingsDeclareTheirReads checks that a binding changes only with what one of its parts declares to read, and
+// with the capacity. Every declaration is needed: without it, some binding would change although nothing that it
+// declares to read has changed. The same holds for the scores of sites.
 func TestBindingsDeclareTheirReads(t *testing.T) {
 	d := enginetest.FixedDice(3)
 	needed, met := map[string]bool{}, map[string]bool{}
 	for range 250 {
 		w := enginetest.RollLawWorld(d)
-		for _, name := range w.Names() { // of which enough take something
+		for _, name := range w.Names() { // enough of them use some resource
 			w.Clusters[name].Status.State, w.Clusters[name].Spec.Paused = api.StateOnline, false
 			w.Clusters[name].Spec.Namespace, w.Clusters[name].Status.Taints, w.Clusters[name].Spec.Taints = "", nil, nil
 			countFlavors(w.Clusters[name])
@@ -125,14 +124,14 @@ func TestBindingsDeclareTheirReads(t *testing.T) {
 					reads[part] |= aspects
 					met[part] = met[part] || aspects != 0
 				}
-				all := p.Reads() | columns.Amounts // the room follows from them
+				all := p.Reads() | columns.Amounts // capacity follows from them
 				if was != is && delta.Fleet == 0 && !delta.Concerns(all) {
-					t.Fatalf("reads %b, and what it does not read turned %s into %s", all, was, is)
+					t.Fatalf("reads %b, but a change of something else turned %s into %s", all, was, is)
 				}
 				for part := range reads {
 					rest := columns.Amounts
 					for other, aspects := range reads {
-						if other != part && !isScorer(other) { // scorers have a law of their own
+						if other != part && !isScorer(other) { // scorers are covered by their own test
 							rest |= aspects
 						}
 					}
@@ -142,7 +141,7 @@ func TestBindingsDeclareTheirReads(t *testing.T) {
 					for site := range rescored(scores[scorer.Name()], now[scorer.Name()]) {
 						row, _ := after.Row(site)
 						if !delta.ConcernsRow(row, scorer.Reads()) {
-							t.Fatalf("%s reads %b, and what it does not read turned its score of %s %s into %s",
+							t.Fatalf("%s reads %b, but a change of something else turned its score of %s from %s into %s",
 								scorer.Name(), scorer.Reads(), site, scores[scorer.Name()][site], now[scorer.Name()][site])
 						}
 						needed["scores of "+scorer.Name()] = true
@@ -154,16 +153,16 @@ func TestBindingsDeclareTheirReads(t *testing.T) {
 	}
 	for part := range met {
 		if met[part] && !needed[part] && !isScorer(part) {
-			t.Errorf("nothing shows that what %s reads is read", part)
+			t.Errorf("no case shows that what %s reads is needed", part)
 		}
 	}
 	for _, scorer := range siteScorers {
 		if scorer.Reads() != 0 && !needed["scores of "+scorer.Name()] {
-			t.Errorf("nothing shows that %s reads what it says", scorer.Name())
+			t.Errorf("no case shows that what scorer %s reads is needed", scorer.Name())
 		}
 	}
 	if want := "checks cluster_limits machines static_weights"; !containsAll(met, want) {
-		t.Errorf("the parts that were met are %v, want all of %s", met, want)
+		t.Errorf("the parts with reads are %v, want all of %s", met, want)
 	}
 }
 
@@ -175,7 +174,7 @@ func countFlavors(c *api.Cluster) {
 	}
 }
 
-// rescored yields the sites that have another score than before.
+// rescored yields the sites whose score has changed.
 func rescored(was, is map[string]string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for site, score := range was {

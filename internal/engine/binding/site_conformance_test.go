@@ -15,7 +15,7 @@ type positionsOut struct {
 	Score int64 `json:"score"`
 }
 
-// TestSiteConformance runs the arithmetic of Arktos about several machines.
+// TestSiteConformance runs Arktos's cases about several machines.
 func TestSiteConformance(t *testing.T) {
 	suite := conformance.Suite{
 		Driver: "internal/engine/binding",
@@ -28,9 +28,9 @@ func TestSiteConformance(t *testing.T) {
 
 func conformPositions(t *conformance.T, in *positionsIn, out *positionsOut) {
 	if in.Plugin.Get() != "Flavor" {
-		t.Fatalf("plugin %q does not rate positions", in.Plugin.Get())
+		t.Fatalf("plugin %q does not score positions", in.Plugin.Get())
 	}
 	if score := positionScore(in.Alternatives.Get()...); score != out.Score {
-		t.Errorf("%v rates %d, want %d", in.Alternatives.Get(), score, out.Score)
+		t.Errorf("positionScore(%v) = %d, want %d", in.Alternatives.Get(), score, out.Score)
 	}
 }

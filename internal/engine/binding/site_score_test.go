@@ -14,19 +14,19 @@ func TestStackAffinity(t *testing.T) {
 		affine, apart     int
 		score, difference int64
 	}{
-		{name: "nothing asked for", score: 50},
-		{name: "beside a wanted one", with: some, affine: 1, score: 100, difference: 1},
-		{name: "a wanted one is elsewhere", with: some, score: 50},
-		{name: "beside an unwanted one", without: some, apart: 1, score: 0, difference: -1},
-		{name: "an unwanted one is elsewhere", without: some, score: 50},
-		{name: "beside both", with: some, without: some, affine: 1, apart: 1, score: 50},
-		{name: "both asked for, beside the wanted one", with: some, without: some, affine: 1, score: 75, difference: 1},
-		{name: "both asked for, beside the unwanted one", with: some, without: some, apart: 1, score: 25, difference: -1},
+		{name: "no affinity", score: 50},
+		{name: "affinity, same site", with: some, affine: 1, score: 100, difference: 1},
+		{name: "affinity, other site", with: some, score: 50},
+		{name: "anti-affinity, same site", without: some, apart: 1, score: 0, difference: -1},
+		{name: "anti-affinity, other site", without: some, score: 50},
+		{name: "affinity and anti-affinity, same site for both", with: some, without: some, affine: 1, apart: 1, score: 50},
+		{name: "affinity and anti-affinity, same site for affinity", with: some, without: some, affine: 1, score: 75, difference: 1},
+		{name: "affinity and anti-affinity, same site for anti-affinity", with: some, without: some, apart: 1, score: 25, difference: -1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			score, raw := stackAffinity{}.Rate(&siteSeen{allocation: &allocation{affine: tt.with, apart: tt.without}, affine: tt.affine, apart: tt.apart})
 			if score != tt.score || raw != tt.difference {
-				t.Errorf("rates %d (%d), want %d (%d)", score, raw, tt.score, tt.difference)
+				t.Errorf("score %d (difference %d), want %d (%d)", score, raw, tt.score, tt.difference)
 			}
 		})
 	}
@@ -42,12 +42,12 @@ func TestLeastAllocated(t *testing.T) {
 		{name: "all in use", amounts: [...]siteAmount{{10, 0}, {10, 0}, {10, 0}, {10, 0}}, score: 0},
 		{name: "nothing reported", score: 0},
 		{name: "weights", amounts: [...]siteAmount{{1000, 500}, {100, 75}, {2000, 1500}, {}}, score: 62},
-		{name: "each part is cut off", amounts: [...]siteAmount{{3, 2}, {3, 2}, {3, 2}, {3, 2}}, score: 66},
-		{name: "amounts without an end", amounts: [...]siteAmount{{1 << 62, 1 << 61}, {1 << 62, 1 << 62}, {1 << 63, 1 << 62}, {1, 1}}, score: 71},
+		{name: "each part is truncated", amounts: [...]siteAmount{{3, 2}, {3, 2}, {3, 2}, {3, 2}}, score: 66},
+		{name: "very large amounts", amounts: [...]siteAmount{{1 << 62, 1 << 61}, {1 << 62, 1 << 62}, {1 << 63, 1 << 62}, {1, 1}}, score: 71},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if score, _ := (leastAllocated{}).Rate(&siteSeen{amounts: tt.amounts}); score != tt.score {
-				t.Errorf("rates %d, want %d", score, tt.score)
+				t.Errorf("score %d, want %d", score, tt.score)
 			}
 		})
 	}

@@ -7,15 +7,15 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 )
 
-// epoch is the moment at which tests begin.
+// epoch is the time at which tests start.
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// world is a fleet as plain objects.
+// world holds the objects of a fleet.
 type world struct{ clusters map[string]*api.Cluster }
 
 func newWorld() *world { return &world{clusters: map[string]*api.Cluster{}} }
 
-// cluster adds a cluster, of which the rest is the test's to say.
+// cluster adds a cluster, which the test may change.
 func (w *world) cluster(name string, metrics []api.MetricRef) *api.Cluster {
 	c := &api.Cluster{Metadata: api.Metadata{Name: name, UID: name}, Spec: api.ClusterSpec{Metrics: metrics}}
 	w.clusters[name] = c

@@ -9,8 +9,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 )
 
-// TestManagedConditions: the conditions of Open Cluster Management follow the
-// state of the cluster.
+// TestManagedConditions checks that the conditions of Open Cluster Management follow the state of the cluster.
 func TestManagedConditions(t *testing.T) {
 	for state, want := range map[api.ClusterState]string{
 		"": "True", api.StateOnline: "True", api.StateOffline: "Unknown", api.StateConnecting: "Unknown",
@@ -24,11 +23,11 @@ func TestManagedConditions(t *testing.T) {
 		for _, o := range columns.ManagedConditions(f.Cluster(0)) {
 			got[o.Type] = o.Status
 			if o.Type == "ManagedClusterConditionAvailable" && (!o.LastTransitionAt.Equal(enginetest.Epoch.Add(time.Minute)) || o.Message != "why") {
-				t.Errorf("%s: %+v, want the time and message of Ready", state, o)
+				t.Errorf("%s: got %+v, want the time and message of Ready", state, o)
 			}
 		}
 		if got["ManagedClusterConditionAvailable"] != want || got["HubAcceptedManagedCluster"] != "True" || (got["ManagedClusterJoined"] == "True") != (state != api.StatePending) {
-			t.Errorf("%s: %v, want %s to be %s", state, got, "ManagedClusterConditionAvailable", want)
+			t.Errorf("%s: got %v, want %s to be %s", state, got, "ManagedClusterConditionAvailable", want)
 		}
 	}
 }

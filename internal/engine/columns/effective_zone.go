@@ -99,7 +99,7 @@ func zoneLack(e *api.Cluster, o *api.ClusterOpenStack, cloud *api.Cloud, region 
 	case zone != nil:
 		return "", ""
 	case cloud == nil && remembered:
-		return api.ReasonCloudGone, fmt.Sprintf("there is no cloud %q any more that the cluster may use", o.Cloud)
+		return api.ReasonCloudGone, fmt.Sprintf("there is no longer a cloud %q that the cluster may use", o.Cloud)
 	case cloud == nil:
 		return "", ""
 	case region == nil && cloud.Status.Observed():

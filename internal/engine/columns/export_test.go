@@ -10,16 +10,16 @@ import (
 // CompareRank orders two rows as the fleet's ranking does.
 func (f *Fleet) CompareRank(a, b int32) int { return f.compareRank(a, b) }
 
-// Waiting are the scores whose cluster is not there.
+// Waiting returns the scores whose cluster does not exist.
 func (f *Fleet) Waiting() map[string]map[string]*api.PlacementScore { return f.waiting }
 
-// Dense is the bitmap of a set that has many rows, nil where it has few.
+// Dense returns the bitmap of a set with many rows, or nil for a set with few.
 func (s *RowSet) Dense() Bitmap { return s.dense }
 
-// Rows are those that have the score.
+// Rows returns the rows that have the score.
 func (s *ScoreBundle) Rows() *RowSet { return s.rows }
 
-// Keys are those that a cluster has, and those that there are sets of.
+// Keys returns the keys that clusters have, and those for which sets have been built.
 func (x ValueIndex) Keys() []string {
 	keys := map[string]bool{}
 	if x.table == nil {
@@ -38,7 +38,7 @@ func (x ValueIndex) Keys() []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// Made are the keys that there are sets of.
+// Made returns the keys for which sets have been built.
 func (x ValueIndex) Made() []string {
 	if x.table == nil {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// TestDeletedMetricsAreFreed: names come and go for ever, and the fleet has
-// room for those only that exist or are listed.
+// TestDeletedMetricsAreFreed adds and deletes many names, and checks that the fleet keeps memory only for metrics that
+// exist or are listed by a cluster.
 func TestDeletedMetricsAreFreed(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	key := func(n int) api.Key {
@@ -33,12 +33,12 @@ func TestDeletedMetricsAreFreed(t *testing.T) {
 	with := func(changes Changes) { f, _ = f.With(changes, now) }
 	for n := range 200 {
 		before, had := f, f.metrics
-		// The cluster lists a metric before it exists, and one that exists no more.
+		// The cluster lists a metric before it exists, and one that has been deleted.
 		with(Changes{Clusters: map[string]*api.Cluster{"c": listing(n)}})
 		with(Changes{Metrics: map[api.Key]*api.Metric{key(n): metric(n)}})
 		state := f.metrics[f.rows[0].Metrics[0].ID]
 		if state.Key != key(n) || state.Metric == nil || !f.HasMetric(key(n).Name) {
-			t.Fatalf("metric %d: the cluster has %+v", n, state)
+			t.Fatalf("metric %d: unexpected state %+v of the cluster's metric", n, state)
 		}
 		for id, state := range had {
 			if before.metrics[id] != state {
@@ -47,17 +47,17 @@ func TestDeletedMetricsAreFreed(t *testing.T) {
 		}
 		with(Changes{Metrics: map[api.Key]*api.Metric{key(n): nil}})
 		if f.HasMetric(key(n).Name) || f.metrics[f.rows[0].Metrics[0].ID].Reason != api.ReasonUnknownMetric {
-			t.Fatalf("metric %d is gone, and the cluster has %+v", n, f.metrics[f.rows[0].Metrics[0].ID])
+			t.Fatalf("metric %d was deleted, but the cluster has %+v", n, f.metrics[f.rows[0].Metrics[0].ID])
 		}
-		// One that nobody has listed comes and goes in one breath.
+		// A metric that no cluster lists is created and deleted at once.
 		with(Changes{Metrics: map[api.Key]*api.Metric{key(1000 + n): metric(1000 + n)}})
 		with(Changes{Metrics: map[api.Key]*api.Metric{key(1000 + n): nil}})
 	}
 	if len(f.metrics) > 4 || len(f.metricIDs) != 1 || len(f.named) != 1 || len(f.freeIDs) != len(f.metrics)-1 {
-		t.Errorf("%d metrics, %d ids, %d names, %d free: one metric is listed", len(f.metrics), len(f.metricIDs), len(f.named), len(f.freeIDs))
+		t.Errorf("%d metrics, %d IDs, %d names, %d free IDs, which is too much for one listed metric", len(f.metrics), len(f.metricIDs), len(f.named), len(f.freeIDs))
 	}
 	with(Changes{Clusters: map[string]*api.Cluster{"c": nil}})
 	if len(f.metricIDs) != 0 || len(f.freeIDs) != len(f.metrics) {
-		t.Errorf("%d ids, %d of %d free: nothing is listed", len(f.metricIDs), len(f.freeIDs), len(f.metrics))
+		t.Errorf("%d IDs, %d of %d free, want no IDs and all free", len(f.metricIDs), len(f.freeIDs), len(f.metrics))
 	}
 }

@@ -8,8 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestInNameOrder sorts names that share their beginnings, or all of them but
-// the end.
+// TestInNameOrder sorts names that share a prefix, or differ only in the last character.
 func TestInNameOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`(cluster-)?(eu|us)?[0-9a-z]{0,9}(-long-and-equal)?[0-9]{0,2}`)
@@ -19,18 +18,18 @@ func TestInNameOrder(t *testing.T) {
 		}
 		got := inNameOrder(changes)
 		if len(got) != len(changes) || !slices.IsSortedFunc(got, byChangedName) {
-			t.Fatalf("%v is not in order", got)
+			t.Fatalf("names %v, want them sorted", got)
 		}
 		for _, c := range got {
 			if c.cluster != changes[c.name] {
-				t.Fatalf("%q has another's cluster", c.name)
+				t.Fatalf("%q has the cluster of another name", c.name)
 			}
 		}
 	})
 }
 
-// TestLowTies: the rows that are found by a limit are those of which the hash is at
-// most that, and of others only such that differ in the lower bits.
+// TestLowTies checks the rows found by a limit on the hash: all rows whose hash is at most the limit, and otherwise
+// only rows that differ from it in the lower bits.
 func TestLowTies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows := rapid.IntRange(1, 300).Draw(t, "rows")
@@ -47,15 +46,15 @@ func TestLowTies(t *testing.T) {
 		}
 		low := LowTies(nil, set, hashes, placement, limit)
 		if !slices.IsSorted(low) {
-			t.Fatalf("the rows %v are not in order", low)
+			t.Fatalf("rows %v, want them sorted", low)
 		}
 		for row := range rows {
 			hash, found := TieHash(placement, hashes[row]), slices.Contains(low, int32(row))
 			if must := set.Has(row) && hash <= limit; must && !found {
-				t.Fatalf("row %d with the hash %x is not found by %x", row, hash, limit)
+				t.Fatalf("row %d with hash %x not found with limit %x", row, hash, limit)
 			}
 			if may := set.Has(row) && hash>>33 <= limit>>33; found && !may {
-				t.Fatalf("row %d with the hash %x is found by %x", row, hash, limit)
+				t.Fatalf("row %d with hash %x found with limit %x", row, hash, limit)
 			}
 		}
 	})

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSortByHeadOfScore: heads of scores leave the order that comparing gives, for scores
-// of either sign and for those that hardly differ.
+// TestSortByHeadOfScore checks that sorting by the leading bits of the score gives the same order as comparing scores,
+// for scores of either sign and for nearly equal ones.
 func TestSortByHeadOfScore(t *testing.T) {
 	type scored struct {
 		score float64

@@ -11,15 +11,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestFleetFollowsChanges: a fleet that followed any sequence of changes has the facts
-// of one that is built from scratch, earlier fleets still say what they said, and the
-// rows that a delta leaves out are as they were.
+// TestFleetFollowsChanges checks that a fleet after any sequence of changes equals one built from scratch, that earlier
+// versions do not change, and that rows that a delta does not list are unchanged.
 func TestFleetFollowsChanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		large := rapid.IntRange(0, 4).Draw(t, "large") == 0
 		d, n := enginetest.Rolling(t, large), 12
 		if large {
-			n = 400 // sets cross between lists and bitmaps
+			n = 400 // sets switch between lists and bitmaps
 		}
 		w := enginetest.NewWorld()
 		f := &columns.Fleet{}
@@ -44,7 +43,7 @@ func TestFleetFollowsChanges(t *testing.T) {
 			sameFacts(t, f, rebuilt)
 			checkDelta(t, before, f, delta)
 			if rows := slices.Sorted(slices.Values(f.ByName())); !slices.IsSortedFunc(f.Ranking(), f.CompareRank) || !slices.Equal(slices.Sorted(slices.Values(f.Ranking())), rows) {
-				t.Fatalf("the rows %v are ranked %v", rows, f.Ranking())
+				t.Fatalf("rows %v, but they are ranked %v", rows, f.Ranking())
 			}
 			past = append(past, moment{f, rebuilt})
 		}
@@ -54,9 +53,8 @@ func TestFleetFollowsChanges(t *testing.T) {
 	})
 }
 
-// TestFactsBuiltLate: the sets of a label or claim, and the amounts, are the same whether
-// they were made early and followed the changes, or are made now, from a fleet that has
-// been left behind.
+// TestFactsBuiltLate checks that the sets of a label or claim, and the amounts, are the same whether they were built
+// early and then updated, or are built later from an old version of the fleet.
 func TestFactsBuiltLate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		large := rapid.IntRange(0, 4).Draw(t, "large") == 0
@@ -94,8 +92,8 @@ func TestFactsBuiltLate(t *testing.T) {
 	})
 }
 
-// TestRowOrderDoesNotMatter: clusters that came in another order, with others in
-// between that went again, have the same facts.
+// TestRowOrderDoesNotMatter checks that the facts are the same if clusters are added in another order, with other
+// clusters added and removed in between.
 func TestRowOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, w := enginetest.RollFleet(t)
@@ -103,7 +101,7 @@ func TestRowOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-// sameFacts compares the sets and columns that filters and scorers look at.
+// sameFacts compares the sets and columns that filters and scorers read.
 func sameFacts(t *rapid.T, f, g *columns.Fleet) {
 	t.Helper()
 	facts := func(f *columns.Fleet) map[string][]string {
@@ -155,7 +153,7 @@ func sameFacts(t *rapid.T, f, g *columns.Fleet) {
 						effective = column[row]
 					}
 					if wanted := value; expired && effective != 0 || !expired && effective != wanted {
-						t.Fatalf("%s of %s counts %d, is %d, expired %t", score, f.Name(row), effective, wanted, expired)
+						t.Fatalf("%s of %s: effective value %d, value %d, expired %t", score, f.Name(row), effective, wanted, expired)
 					}
 					out[f.Name(row)] = append(out[f.Name(row)], fmt.Sprint("score ", name, score, value, has, expired))
 				}
@@ -192,7 +190,7 @@ func sameFacts(t *rapid.T, f, g *columns.Fleet) {
 	if len(x) != len(y) || !slices.Equal(slices.Sorted(maps.Keys(f.Sets())), slices.Sorted(maps.Keys(g.Sets()))) ||
 		!slices.Equal(slices.Sorted(maps.Keys(f.PlacementScores())), slices.Sorted(maps.Keys(g.PlacementScores()))) ||
 		!slices.Equal(slices.Sorted(maps.Keys(f.Waiting())), slices.Sorted(maps.Keys(g.Waiting()))) {
-		t.Fatal("the fleets know of different clusters, sets or scores")
+		t.Fatal("the fleets have different clusters, sets or scores")
 	}
 }
 
@@ -205,7 +203,7 @@ func checkDelta(t *rapid.T, before, after *columns.Fleet, delta columns.Delta) {
 		at, ok := after.Index()[name]
 		if !ok {
 			if !slices.Contains(delta.Gone, name) || !slices.Contains(delta.Rows, row) {
-				t.Fatalf("%s went unnoticed: %+v", name, delta)
+				t.Fatalf("%s was deleted, but the delta does not say so: %+v", name, delta)
 			}
 			continue
 		}
@@ -220,19 +218,19 @@ func checkDelta(t *rapid.T, before, after *columns.Fleet, delta columns.Delta) {
 				v, has, gone := before.ScoreState(resource, score, row)
 				w, had, went := after.ScoreState(resource, score, row)
 				if gone != went || !gone && (has != had || v != w) {
-					t.Fatalf("score %s of %s changed unnoticed: %+v", score, name, delta)
+					t.Fatalf("score %s of %s changed, but the delta does not say so: %+v", score, name, delta)
 				}
 			}
 		}
 	}
 	for name, row := range after.Index() {
 		if _, ok := before.Index()[name]; !ok && !slices.Contains(delta.Rows, row) {
-			t.Fatalf("%s came unnoticed: %+v", name, delta)
+			t.Fatalf("%s was added, but the delta does not say so: %+v", name, delta)
 		}
 	}
 	for _, key := range enginetest.MetricKeys {
 		if before.HasMetric(key.Name) != after.HasMetric(key.Name) && !delta.Fleet.Any(columns.MetricNames) {
-			t.Fatalf("metric %s came or went unnoticed", key.Name)
+			t.Fatalf("metric %s was added or deleted, but the delta does not say so", key.Name)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestAggregateUsesFewClusters: as few clusters as hold the replicas under the
-// constraints, and more of them on the one that has the most.
+// TestAggregateUsesFewClusters checks that replicas go to as few clusters as the constraints allow, and that the one
+// with the most capacity gets the most.
 func TestAggregateUsesFewClusters(t *testing.T) {
 	const none = int64(-1)
 	regions := func(of ...int32) []Constraint {
@@ -23,19 +23,19 @@ func TestAggregateUsesFewClusters(t *testing.T) {
 		want        []int64
 		constraints []Constraint
 	}{
-		{"adds to the largest holder", Request{Replicas: 6}, []int64{1, 3}, []int64{9, 9}, nil, []int64{1, 5}, nil},
-		{"though another has more room", Request{Replicas: 6}, []int64{1, 3}, []int64{9, 2}, nil, []int64{1, 5}, nil},
-		{"of equal ones to that with more room", Request{Replicas: 8}, []int64{3, 3}, []int64{2, 9}, nil, []int64{3, 5}, nil},
-		{"what runs does not move to more room", Request{Replicas: 1, Fresh: true}, []int64{0, 1}, []int64{9, 1}, nil, []int64{none, 1}, nil},
-		{"of what runs the largest stays", Request{Replicas: 4, Fresh: true}, []int64{1, 3, 0}, []int64{9, 1, 20}, nil, []int64{none, 4, none}, nil},
-		{"a new division packs", Request{Replicas: 8, Fresh: true}, []int64{1, 0}, []int64{4, 10}, nil, []int64{none, 8}, nil},
+		{"scale-up goes to the cluster with the most replicas", Request{Replicas: 6}, []int64{1, 3}, []int64{9, 9}, nil, []int64{1, 5}, nil},
+		{"even if another one has more room", Request{Replicas: 6}, []int64{1, 3}, []int64{9, 2}, nil, []int64{1, 5}, nil},
+		{"tie goes to the cluster with more room", Request{Replicas: 8}, []int64{3, 3}, []int64{2, 9}, nil, []int64{3, 5}, nil},
+		{"running replicas do not move to a cluster with more room", Request{Replicas: 1, Fresh: true}, []int64{0, 1}, []int64{9, 1}, nil, []int64{none, 1}, nil},
+		{"the largest running share is kept", Request{Replicas: 4, Fresh: true}, []int64{1, 3, 0}, []int64{9, 1, 20}, nil, []int64{none, 4, none}, nil},
+		{"a fresh division packs", Request{Replicas: 8, Fresh: true}, []int64{1, 0}, []int64{4, 10}, nil, []int64{none, 8}, nil},
 		{"two regions", Request{Replicas: 6}, []int64{0, 0, 0}, []int64{4, 4, 4}, nil, []int64{3, none, 3}, regions(0, 0, 1)},
 		{"two regions, the first has less", Request{Replicas: 6}, []int64{0, 0, 0}, []int64{5, 4, 2}, nil, []int64{4, none, 2}, regions(0, 0, 1)},
 		{"two regions, scaled down", Request{Replicas: 6}, []int64{4, 4, 2}, []int64{0, 0, 0}, nil, []int64{4, none, 2}, regions(0, 0, 1)},
 		{"two regions, scaled up", Request{Replicas: 8}, []int64{2, 0, 2}, []int64{1, 9, 9}, nil, []int64{2, none, 6}, regions(0, 0, 1)},
 		{"at most two clusters", Request{Replicas: 3, Fresh: true}, []int64{1, 1, 0}, []int64{0, 0, 9}, nil, []int64{none, none, 3},
 			[]Constraint{{By: "cluster", Min: 1, Max: 2}}},
-		{"from the last tier first", Request{Replicas: 5}, []int64{2, 2, 4}, []int64{0, 0, 9}, []int32{0, 0, 1}, []int64{2, 2, 1},
+		{"scale-down starts in the last tier", Request{Replicas: 5}, []int64{2, 2, 4}, []int64{0, 0, 9}, []int32{0, 0, 1}, []int64{2, 2, 1},
 			[]Constraint{{By: "cluster", Min: 1, Max: 3}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -55,16 +55,16 @@ func TestAggregateUsesFewClusters(t *testing.T) {
 			}
 			for i := range candidates {
 				if res.Reason(&candidates[i]) == "" {
-					t.Errorf("nothing says why %d has %d", i, tt.want[i])
+					t.Errorf("no reason why cluster %d has %d replicas", i, tt.want[i])
 				}
 			}
 		})
 	}
 }
 
-// fewest is how many clusters have to be used at least, by trying all sets: those
-// that hold replicas among them, where none of these have to go; only those, where
-// some have to; any, where all are divided anew. It is 0 where there is no such set.
+// fewest returns the smallest possible number of clusters, found by trying all sets. If none of the current clusters
+// has to be left, only sets that contain all of them count; if some must be left, only subsets of them; if everything
+// is divided again, any set. It returns 0 if there is no such set.
 func (w *world) fewest() int {
 	r := &w.request
 	var kept int64
@@ -101,7 +101,7 @@ func (w *world) fewest() int {
 		}
 		others := int64(bits.OnesCount(set &^ holders))
 		if kept <= r.Replicas && others > r.Replicas-kept || int64(used) > r.Replicas {
-			continue // each of them needs one
+			continue // each of them needs a replica
 		}
 		if room >= r.Replicas && w.spreadHolds(rows) == nil {
 			best = used
@@ -110,8 +110,7 @@ func (w *world) fewest() int {
 	return best
 }
 
-// TestAggregateIsMinimal compares with trying all sets of clusters, while replicas,
-// room and clusters change.
+// TestAggregateIsMinimal compares with trying all sets of clusters, while replicas, capacity and clusters change.
 func TestAggregateIsMinimal(t *testing.T) {
 	var d Divider
 	rapid.Check(t, func(t *rapid.T) {
@@ -139,7 +138,7 @@ func TestAggregateIsMinimal(t *testing.T) {
 			res, err := d.Divide(r, w.candidates)
 			if err != nil {
 				if w.solvable(false) {
-					t.Fatalf("%v\n%v", err, w)
+					t.Fatalf("Divide() error %v, but there is a solution\n%v", err, w)
 				}
 				continue
 			}
@@ -147,21 +146,21 @@ func TestAggregateIsMinimal(t *testing.T) {
 				t.Fatalf("%v\n%v%+v", err, w, res.Shares)
 			}
 			if want := w.fewest(); want > 0 && len(res.Shares) != want {
-				t.Fatalf("uses %d clusters, and %d are enough\n%v%+v", len(res.Shares), want, w, res.Shares)
+				t.Fatalf("%d clusters used, want %d\n%v%+v", len(res.Shares), want, w, res.Shares)
 			}
 			w.checkLargestFirst(t, res)
 			w.candidates = hold(w.candidates, res.Shares)
 			r.Fresh = false
 			again, err := d.Divide(r, w.candidates)
 			if err != nil || !slices.Equal(again.Shares, res.Shares) {
-				t.Fatalf("%v: %+v, before %+v\n%v", err, again.Shares, res.Shares, w)
+				t.Fatalf("repeated with error %v: %+v, want %+v\n%v", err, again.Shares, res.Shares, w)
 			}
 		}
 	})
 }
 
-// checkLargestFirst: without constraints a cluster gets more only where those that
-// held more than it cannot take all that is new.
+// checkLargestFirst checks that, without constraints, a cluster gains replicas only if the clusters that held more
+// cannot take all new replicas.
 func (w *world) checkLargestFirst(t *rapid.T, res Result) {
 	r := &w.request
 	if r.Fresh || len(r.Constraints) > 0 {
@@ -187,7 +186,7 @@ func (w *world) checkLargestFirst(t *rapid.T, res Result) {
 			}
 		}
 		if room >= more {
-			t.Fatalf("%d gets more, and those with more have room for it\n%v%+v", c.Row, w, res.Shares)
+			t.Fatalf("cluster %d gains replicas although larger ones have room\n%v%+v", c.Row, w, res.Shares)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
 )
 
-// conformanceCase is an input of Karmada's scheduler, and what it answers.
+// conformanceCase is an input of Karmada's scheduler and its result.
 type conformanceCase struct {
 	ID     string
 	Kind   string
@@ -92,16 +92,16 @@ type conformanceConstraint struct {
 	Min, Max int64
 }
 
-// deviation is a case that is answered otherwise.
+// deviation is a case for which we return another result than Karmada.
 type deviation struct {
 	why string
-	// agrees says that it is answered alike where clusters do not report room.
+	// agrees says that the results agree if clusters report no capacity.
 	agrees bool
 }
 
 var roomForNone = deviation{"capacity holds for every mode, and the clusters have room for none", true}
 
-// deviations are the cases that are answered otherwise, and why.
+// deviations lists the cases with another result, and why.
 var deviations = map[string]deviation{
 	"schedule-004":      roomForNone,
 	"schedule-005":      roomForNone,
@@ -147,16 +147,16 @@ func TestConformance(t *testing.T) {
 			seen[c.ID] = true
 			switch agrees := conform[c.Kind](t, c); {
 			case agrees && deviates:
-				t.Errorf("%s: agrees, and is said not to: %s", c.Name, deviation.why)
+				t.Errorf("%s: agrees, but is listed as a deviation: %s", c.Name, deviation.why)
 			case !agrees && !deviates:
-				t.Errorf("%s: does not agree", c.Name)
+				t.Errorf("%s: disagrees, and is not listed as a deviation", c.Name)
 			}
 			if deviation.agrees {
 				for i := range c.Clusters {
 					c.Clusters[i].AvailableReplicas = nil
 				}
 				if !conform[c.Kind](t, c) {
-					t.Errorf("%s: does not agree where clusters do not report room", c.Name)
+					t.Errorf("%s: disagrees if clusters report no room", c.Name)
 				}
 			}
 			if !deviates {
@@ -166,12 +166,12 @@ func TestConformance(t *testing.T) {
 	}
 	for id := range deviations {
 		if !seen[id] {
-			t.Errorf("%s is not among the cases", id)
+			t.Errorf("deviation %s: no such case", id)
 		}
 	}
 }
 
-// scheduling and constraints are what the policies of cases have.
+// scheduling and constraints are the parts of the policies in the cases.
 var (
 	scheduling  = []string{"type", "preference", "dynamic_weight", "static_weights/*/target/cluster_names/*", "static_weights/*/weight"}
 	constraints = []string{"by", "min", "max"}
@@ -185,8 +185,7 @@ func under(path string, fields []string) []string {
 	return out
 }
 
-// compared are the fields that the players read, by kind. A case with another one
-// is not played to the full.
+// compared lists the fields that the drivers read, by kind. A case with any other field would not be tested completely.
 var compared = map[string][]string{
 	"apportion":     {"new_replicas", "weights/*", "initial/*", "tie", "expected/*"},
 	"apportion_uid": {"new_replicas", "weights/*", "uid", "expected/*"},
@@ -211,8 +210,7 @@ var compared = map[string][]string{
 		under("policy/replica_scheduling", scheduling), under("policy/spread_constraints/*", constraints)),
 }
 
-// checkNoticed: everything that a case has is among what is read, and it would be
-// noticed if another outcome were expected.
+// checkNoticed checks that every field of a case is read, and that the case would fail if another result were expected.
 func checkNoticed(t *testing.T, conform func(*testing.T, *conformanceCase) bool, raw json.RawMessage) {
 	t.Helper()
 	variants, err := conformance.Variants(raw)
@@ -227,26 +225,25 @@ func checkNoticed(t *testing.T, conform func(*testing.T, *conformanceCase) bool,
 		field := strings.TrimPrefix(v.Path, "/")
 		name, within, _ := strings.Cut(field, "/")
 		if slices.Contains([]string{"id", "kind", "name", "source", ""}, name) || field == "expected_error/contains" {
-			continue // about the case, or in Karmada's words
+			continue // describes the case, or is Karmada's wording
 		}
 		if v.Change == conformance.Other && !slices.ContainsFunc(compared[kind.Kind], func(pattern string) bool {
 			matches, err := path.Match(pattern, field)
 			return err == nil && matches
 		}) {
-			t.Errorf("nobody reads %s", field)
+			t.Errorf("field %s is never read", field)
 		}
 		if !strings.HasPrefix(name, "expected") || within == "" && v.Change == conformance.Less {
 			continue
 		}
 		var other conformanceCase
 		if conformance.Decode(v.Document, &other) == nil && agreesAnyway(t, conform, &other) {
-			t.Errorf("%s: nobody would notice %s", field, v.Change)
+			t.Errorf("%s: the driver does not notice %s", field, v.Change)
 		}
 	}
 }
 
-// agreesAnyway reports whether a case with another expectation agrees all the same. One
-// that cannot be read does not.
+// agreesAnyway reports whether a case still passes with another expectation. A case that cannot be parsed does not.
 func agreesAnyway(t *testing.T, conform func(*testing.T, *conformanceCase) bool, c *conformanceCase) bool {
 	t.Helper()
 	if c.Expected != nil && c.Kind != "select_groups" && json.Unmarshal(c.Expected, &map[string]int64{}) != nil {
@@ -258,7 +255,7 @@ func agreesAnyway(t *testing.T, conform func(*testing.T, *conformanceCase) bool,
 	return conform(t, c)
 }
 
-// descending is the order of ties for a workload.
+// descending returns the order of ties for a workload.
 func descending(uid string) bool {
 	h := fnv.New32a()
 	h.Write([]byte(uid))
@@ -325,7 +322,7 @@ func conformSelectGroups(t *testing.T, c *conformanceCase) bool {
 	return true
 }
 
-// request translates a policy.
+// request translates a policy into a request.
 func (s *conformanceScheduling) request(replicas int64) *Request {
 	r := &Request{Replicas: replicas, Replicated: true}
 	switch {
@@ -358,7 +355,7 @@ func (c conformanceConstraint) constraint() Constraint {
 	return Constraint{By: c.By, Min: c.Min, Max: c.Max}
 }
 
-// scored are candidates with scores, the best in tier 0.
+// scored returns candidates with scores, the best in tier 0.
 func scored(clusters []conformanceCluster) (names []string, candidates []Candidate) {
 	var scores []int64
 	for _, c := range clusters {
@@ -383,7 +380,7 @@ func conformSelectScored(t *testing.T, c *conformanceCase) bool {
 	}
 	r := c.ReplicaScheduling.request(c.NeedReplicas)
 	if c.ReplicaScheduling == nil {
-		// The case is about the selection alone.
+		// The case tests only the selection.
 		r.Mode = Duplicate
 	}
 	r.Constraints = []Constraint{spread.constraint()}
@@ -398,7 +395,7 @@ func conformSelectScored(t *testing.T, c *conformanceCase) bool {
 	return c.agreeSelection(t, &d, names, err)
 }
 
-// agreeSelection compares the chosen places, in their order.
+// agreeSelection compares the selected clusters, in order.
 func (c *conformanceCase) agreeSelection(t *testing.T, d *Divider, names []string, err error) bool {
 	if err != nil || c.ExpectedError != nil {
 		return c.agreeError(t, err)
@@ -470,7 +467,7 @@ func conformSelectRegions(t *testing.T, c *conformanceCase) bool {
 	d.gather(r, candidates)
 	err := d.limit(r)
 	if err == nil {
-		// The weights of the regions are given.
+		// The weights of the regions are part of the case.
 		region := r.Constraints[slices.IndexFunc(r.Constraints, func(c Constraint) bool { return c.Groups != nil })]
 		var order []int
 		if len(d.limits.tallies) > 0 {
@@ -519,7 +516,7 @@ func groupScore(c *conformanceCase, clusters []conformanceCluster) int64 {
 func conformGroupScore(t *testing.T, c *conformanceCase) bool {
 	for _, cluster := range slices.Concat(c.Clusters, c.Group1, c.Group2) {
 		if cluster.Score != 0 && cluster.Score != presentScore {
-			t.Fatalf("%d is not a score that clusters have", cluster.Score)
+			t.Fatalf("%d is not one of the scores of clusters", cluster.Score)
 		}
 	}
 	if c.Kind == "group_score" {
@@ -532,7 +529,7 @@ func conformGroupScore(t *testing.T, c *conformanceCase) bool {
 	return (one >= two) == c.AtLeast
 }
 
-// conformDivide is a whole division over given clusters.
+// conformDivide runs a whole division over given clusters.
 func conformDivide(t *testing.T, c *conformanceCase) bool {
 	r := c.Policy.ReplicaScheduling.request(c.Workload.Replicas)
 	r.Replicated = c.Workload.IsWorkload

@@ -32,9 +32,9 @@ type spreadError struct {
 
 func (e *spreadError) Error() string {
 	if e.replicas > 0 {
-		return fmt.Sprintf("no division of %d replicas holds all spread constraints at once", e.replicas)
+		return fmt.Sprintf("no division of %d replicas satisfies all spread constraints at once", e.replicas)
 	}
-	return "no choice of the candidates holds all spread constraints at once"
+	return "no choice of the candidates satisfies all spread constraints at once"
 }
 
 // NoRoomError says that the candidates lack room.
@@ -69,7 +69,7 @@ type limitsError struct {
 }
 
 func (e *limitsError) Error() string {
-	return fmt.Sprintf("no division of %d replicas gives every cluster that is used what its limits ask for", e.replicas)
+	return fmt.Sprintf("no division of %d replicas satisfies the limits of every cluster that is used", e.replicas)
 }
 
 // tooFewReplicasError says that there are fewer replicas than places that each need one.

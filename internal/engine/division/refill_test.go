@@ -7,9 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestRefillFillsEarlierTiers compares sums by tier with a naive filling: as much as
-// there is room for, from the first tier on. Nothing moves within a tier that gains,
-// and nothing comes to one that loses.
+// TestRefillFillsEarlierTiers compares the sums by tier with a naive filling: as many replicas as fit, from the first
+// tier on. In a tier that gains replicas nothing else moves, and a tier that loses replicas gains none.
 func TestRefillFillsEarlierTiers(t *testing.T) {
 	var d Divider
 	rapid.Check(t, func(t *rapid.T) {
@@ -23,7 +22,7 @@ func TestRefillFillsEarlierTiers(t *testing.T) {
 		res, err := d.Divide(r, w.candidates)
 		if err != nil {
 			if w.solvable(false) {
-				t.Fatalf("%v\n%v", err, w)
+				t.Fatalf("Divide() error %v, but there is a solution\n%v", err, w)
 			}
 			return
 		}
@@ -59,13 +58,13 @@ func TestRefillFillsEarlierTiers(t *testing.T) {
 		}
 		again, err := d.Divide(r, hold(w.candidates, res.Shares))
 		if err != nil || !slices.Equal(again.Shares, res.Shares) {
-			t.Fatalf("%v: %+v, before %+v\n%v", err, again.Shares, res.Shares, w)
+			t.Fatalf("repeated with error %v: %+v, want %+v\n%v", err, again.Shares, res.Shares, w)
 		}
 	})
 }
 
-// TestTiersKeepRunningReplicas: without that what runs stays where it is, new replicas go to
-// the first tier with room, and fewer are taken from the last one first.
+// TestTiersKeepRunningReplicas checks that, without refilling, running replicas stay, new replicas go to the first tier
+// with capacity, and surplus replicas are removed from the last tier first.
 func TestTiersKeepRunningReplicas(t *testing.T) {
 	var d Divider
 	rapid.Check(t, func(t *rapid.T) {
@@ -90,7 +89,7 @@ func TestTiersKeepRunningReplicas(t *testing.T) {
 			got[c.Tier] += max(replicas[c.Row], 0)
 			room[c.Tier] += w.fits(c)
 			if kept := replicas[c.Row]; r.Replicas >= sumHeld(w.candidates) && kept < c.Assigned && c.Assigned > 0 {
-				t.Fatalf("%d loses replicas\n%v%+v", c.Row, w, res.Shares)
+				t.Fatalf("cluster %d loses replicas\n%v%+v", c.Row, w, res.Shares)
 			}
 		}
 		left := r.Replicas - kept

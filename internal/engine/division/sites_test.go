@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// at is a site by its position: how good it is, and its room.
+// at returns a site by its position, with its score and capacity.
 func at(i int32, score, held, free int64) Candidate {
 	return Candidate{Row: i, Rank: i, Present: held > 0, Assigned: held, Free: free, Weight: score, Max: Unlimited}
 }
@@ -29,44 +29,44 @@ func TestSites(t *testing.T) {
 		want     map[int32]int64
 		err      string
 	}{
-		{name: "the best is filled first", mode: Centralize, replicas: 5, sites: []Candidate{at(0, 1, 0, 9), at(1, 2, 0, 3)}, want: map[int32]int64{1: 3, 0: 2}},
-		{name: "of equals those that are used first", mode: Centralize, replicas: 3, sites: []Candidate{at(0, 1, 0, 9), at(1, 1, 1, 1)}, want: map[int32]int64{1: 2, 0: 1}},
-		{name: "of equals the first by name", mode: Centralize, replicas: 2, sites: []Candidate{at(0, 1, 0, 9), at(1, 1, 0, 9)}, want: map[int32]int64{0: 2}},
-		{name: "what runs stays though a better site has room", mode: Centralize, replicas: 4, sites: []Candidate{at(0, 9, 0, 9), at(1, 1, 3, 5)}, want: map[int32]int64{0: 1, 1: 3}},
-		{name: "a new division moves it", mode: Centralize, replicas: 4, fresh: true, sites: []Candidate{at(0, 9, 0, 9), at(1, 1, 3, 5)}, want: map[int32]int64{0: 4}},
-		{name: "the surplus goes from the worst", mode: Centralize, replicas: 4, sites: []Candidate{at(0, 1, 3, 0), at(1, 2, 3, 0)}, want: map[int32]int64{0: 1, 1: 3}},
-		{name: "room that is not known is enough", mode: Centralize, replicas: 7, sites: []Candidate{at(0, 1, 0, Unknown)}, want: map[int32]int64{0: 7}},
-		{name: "too little room", mode: Centralize, replicas: 6, sites: []Candidate{at(0, 1, 0, 3), at(1, 1, 2, 0)}, err: "has room for 5 of 6 replicas"},
+		{name: "best site first", mode: Centralize, replicas: 5, sites: []Candidate{at(0, 1, 0, 9), at(1, 2, 0, 3)}, want: map[int32]int64{1: 3, 0: 2}},
+		{name: "tie goes to a site in use", mode: Centralize, replicas: 3, sites: []Candidate{at(0, 1, 0, 9), at(1, 1, 1, 1)}, want: map[int32]int64{1: 2, 0: 1}},
+		{name: "tie goes to the first name", mode: Centralize, replicas: 2, sites: []Candidate{at(0, 1, 0, 9), at(1, 1, 0, 9)}, want: map[int32]int64{0: 2}},
+		{name: "running replicas stay although a better site has room", mode: Centralize, replicas: 4, sites: []Candidate{at(0, 9, 0, 9), at(1, 1, 3, 5)}, want: map[int32]int64{0: 1, 1: 3}},
+		{name: "a fresh division moves running replicas", mode: Centralize, replicas: 4, fresh: true, sites: []Candidate{at(0, 9, 0, 9), at(1, 1, 3, 5)}, want: map[int32]int64{0: 4}},
+		{name: "surplus is taken from the worst site", mode: Centralize, replicas: 4, sites: []Candidate{at(0, 1, 3, 0), at(1, 2, 3, 0)}, want: map[int32]int64{0: 1, 1: 3}},
+		{name: "unknown room is enough", mode: Centralize, replicas: 7, sites: []Candidate{at(0, 1, 0, Unknown)}, want: map[int32]int64{0: 7}},
+		{name: "not enough room", mode: Centralize, replicas: 6, sites: []Candidate{at(0, 1, 0, 3), at(1, 1, 2, 0)}, err: "has room for 5 of 6 replicas"},
 
-		{name: "by room", mode: Discrete, replicas: 6, sites: []Candidate{at(0, 1, 0, 4), at(1, 1, 0, 8)}, want: map[int32]int64{0: 2, 1: 4}},
+		{name: "in proportion to room", mode: Discrete, replicas: 6, sites: []Candidate{at(0, 1, 0, 4), at(1, 1, 0, 8)}, want: map[int32]int64{0: 2, 1: 4}},
 		{name: "the largest remainder", mode: Discrete, replicas: 3, sites: []Candidate{at(0, 1, 0, 10), at(1, 9, 0, 1), at(2, 9, 0, 1)}, want: map[int32]int64{0: 3}},
-		{name: "a single one to the best", mode: Discrete, replicas: 1, sites: []Candidate{at(0, 1, 0, 10), at(1, 9, 0, 1), at(2, 5, 0, 5)}, want: map[int32]int64{1: 1}},
-		{name: "a single one stays", mode: Discrete, replicas: 1, sites: []Candidate{at(0, 1, 1, 10), at(1, 9, 0, 1)}, want: map[int32]int64{0: 1}},
-		{name: "of equal remainders the best", mode: Discrete, replicas: 4, sites: []Candidate{at(0, 1, 0, 5), at(1, 9, 0, 5), at(2, 5, 0, 5)}, want: map[int32]int64{0: 1, 1: 2, 2: 1}},
-		{name: "new ones by what is free", mode: Discrete, replicas: 6, sites: []Candidate{at(0, 1, 4, 0), at(1, 1, 0, 6)}, want: map[int32]int64{0: 4, 1: 2}},
-		{name: "the surplus in proportion", mode: Discrete, replicas: 3, sites: []Candidate{at(0, 1, 2, 9), at(1, 1, 4, 9)}, want: map[int32]int64{0: 1, 1: 2}},
-		{name: "nothing moves where nothing is asked", mode: Discrete, replicas: 6, sites: []Candidate{at(0, 1, 5, 0), at(1, 9, 1, 9)}, want: map[int32]int64{0: 5, 1: 1}},
+		{name: "single replica goes to the best site", mode: Discrete, replicas: 1, sites: []Candidate{at(0, 1, 0, 10), at(1, 9, 0, 1), at(2, 5, 0, 5)}, want: map[int32]int64{1: 1}},
+		{name: "single replica stays", mode: Discrete, replicas: 1, sites: []Candidate{at(0, 1, 1, 10), at(1, 9, 0, 1)}, want: map[int32]int64{0: 1}},
+		{name: "equal remainders, best site", mode: Discrete, replicas: 4, sites: []Candidate{at(0, 1, 0, 5), at(1, 9, 0, 5), at(2, 5, 0, 5)}, want: map[int32]int64{0: 1, 1: 2, 2: 1}},
+		{name: "new replicas in proportion to free room", mode: Discrete, replicas: 6, sites: []Candidate{at(0, 1, 4, 0), at(1, 1, 0, 6)}, want: map[int32]int64{0: 4, 1: 2}},
+		{name: "surplus taken in proportion", mode: Discrete, replicas: 3, sites: []Candidate{at(0, 1, 2, 9), at(1, 1, 4, 9)}, want: map[int32]int64{0: 1, 1: 2}},
+		{name: "nothing moves without a change", mode: Discrete, replicas: 6, sites: []Candidate{at(0, 1, 5, 0), at(1, 9, 1, 9)}, want: map[int32]int64{0: 5, 1: 1}},
 
-		{name: "the region with the most room", mode: Discrete, replicas: 4, regions: two, sites: []Candidate{at(0, 9, 0, 2), at(1, 9, 0, 2), at(2, 1, 0, 3), at(3, 1, 0, 3)}, want: map[int32]int64{2: 2, 3: 2}},
-		{name: "of equal regions that of the best site", mode: Centralize, replicas: 4, regions: two, sites: []Candidate{at(0, 1, 0, 3), at(1, 1, 0, 3), at(2, 1, 0, 1), at(3, 9, 0, 5)}, want: map[int32]int64{3: 4}},
-		{name: "no region has room", mode: Discrete, replicas: 6, regions: two, sites: []Candidate{at(0, 9, 0, 2), at(1, 9, 0, 2), at(2, 1, 0, 3), at(3, 1, 0, 2)}, err: "has room for 5 of 6 replicas in one region"},
-		{name: "more replicas stay in the region", mode: Discrete, replicas: 3, regions: two, sites: []Candidate{at(0, 1, 2, 1), at(2, 1, 0, 9)}, want: map[int32]int64{0: 3}},
-		{name: "and wait there", mode: Discrete, replicas: 4, regions: two, sites: []Candidate{at(0, 1, 2, 1), at(2, 1, 0, 9)}, err: "has room for 3 of 4 replicas in region East, where it runs"},
-		{name: "a new division may leave it", mode: Discrete, replicas: 4, fresh: true, regions: two, sites: []Candidate{at(0, 1, 2, 1), at(2, 1, 0, 9)}, want: map[int32]int64{2: 4}},
-		{name: "what is in several regions comes together where most is", mode: Discrete, replicas: 3, regions: two, sites: []Candidate{at(0, 1, 2, 2), at(2, 1, 1, 9)}, want: map[int32]int64{0: 3}},
-		{name: "unless there is no room", mode: Discrete, replicas: 3, regions: two, sites: []Candidate{at(0, 1, 2, 0), at(2, 1, 1, 9)}, want: map[int32]int64{2: 3}},
+		{name: "region with the most room", mode: Discrete, replicas: 4, regions: two, sites: []Candidate{at(0, 9, 0, 2), at(1, 9, 0, 2), at(2, 1, 0, 3), at(3, 1, 0, 3)}, want: map[int32]int64{2: 2, 3: 2}},
+		{name: "equal regions, region of the best site", mode: Centralize, replicas: 4, regions: two, sites: []Candidate{at(0, 1, 0, 3), at(1, 1, 0, 3), at(2, 1, 0, 1), at(3, 9, 0, 5)}, want: map[int32]int64{3: 4}},
+		{name: "no region has enough room", mode: Discrete, replicas: 6, regions: two, sites: []Candidate{at(0, 9, 0, 2), at(1, 9, 0, 2), at(2, 1, 0, 3), at(3, 1, 0, 2)}, err: "has room for 5 of 6 replicas in one region"},
+		{name: "scale-up stays in the region", mode: Discrete, replicas: 3, regions: two, sites: []Candidate{at(0, 1, 2, 1), at(2, 1, 0, 9)}, want: map[int32]int64{0: 3}},
+		{name: "scale-up waits for room in the region", mode: Discrete, replicas: 4, regions: two, sites: []Candidate{at(0, 1, 2, 1), at(2, 1, 0, 9)}, err: "has room for 3 of 4 replicas in region East, where it runs"},
+		{name: "a fresh division may leave the region", mode: Discrete, replicas: 4, fresh: true, regions: two, sites: []Candidate{at(0, 1, 2, 1), at(2, 1, 0, 9)}, want: map[int32]int64{2: 4}},
+		{name: "replicas in several regions move to the one with most of them", mode: Discrete, replicas: 3, regions: two, sites: []Candidate{at(0, 1, 2, 2), at(2, 1, 1, 9)}, want: map[int32]int64{0: 3}},
+		{name: "replicas in several regions stay if no region has enough room", mode: Discrete, replicas: 3, regions: two, sites: []Candidate{at(0, 1, 2, 0), at(2, 1, 1, 9)}, want: map[int32]int64{2: 3}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var d Divider
 			res, err := d.Divide(&Request{Replicas: tt.replicas, Replicated: true, Mode: tt.mode, Fresh: tt.fresh, Regions: tt.regions}, tt.sites)
 			if text := fmt.Sprint(err); tt.err != "" && text != tt.err || tt.err == "" && err != nil {
-				t.Fatalf("%v, want %q", err, tt.err)
+				t.Fatalf("error %v, want %q", err, tt.err)
 			}
 			if got := sharesOf(&res); tt.err == "" && !maps.Equal(got, tt.want) {
-				t.Errorf("%v, want %v", got, tt.want)
+				t.Errorf("shares %v, want %v", got, tt.want)
 			}
 			if tt.err != "" && len(res.Shares) > 0 {
-				t.Errorf("%v, and %v", res.Shares, err)
+				t.Errorf("shares %v with error %v, want none", res.Shares, err)
 			}
 		})
 	}
@@ -89,9 +89,9 @@ func drawSites(t *rapid.T) []Candidate {
 	return sites
 }
 
-// TestSiteInvariants: all replicas or none, never more than there is room for,
-// whatever runs stays as long as no fewer are wanted, the order of the sites does
-// not matter, and what was divided is divided alike.
+// TestSiteInvariants checks that all replicas are placed or none, that no site gets more than fits, that running
+// replicas stay unless fewer are wanted, that the order of the sites does not matter, and that dividing again changes
+// nothing.
 func TestSiteInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sites := drawSites(t)
@@ -111,7 +111,7 @@ func TestSiteInvariants(t *testing.T) {
 		shuffled := rapid.Permutation(sites).Draw(t, "order")
 		again, errAgain := d.Divide(r, shuffled)
 		if fmt.Sprint(err) != fmt.Sprint(errAgain) || !slices.Equal(res.Shares, again.Shares) {
-			t.Fatalf("%v, %v; in another order %v, %v", res.Shares, err, again.Shares, errAgain)
+			t.Fatalf("%v, error %v; with the sites in another order %v, error %v", res.Shares, err, again.Shares, errAgain)
 		}
 		room, kept, used := int64(0), int64(0), map[int32]int64{}
 		for _, c := range sites {
@@ -124,7 +124,7 @@ func TestSiteInvariants(t *testing.T) {
 		var full *NoRoomError
 		if errors.As(err, &full) {
 			if len(res.Shares) > 0 || r.Regions == nil && room >= r.Replicas || full.Room >= r.Replicas {
-				t.Fatalf("%v, %v, with room for %d", res.Shares, err, room)
+				t.Fatalf("shares %v, error %v, although there is room for %d", res.Shares, err, room)
 			}
 			return
 		}
@@ -139,19 +139,19 @@ func TestSiteInvariants(t *testing.T) {
 				in[regions.Of[c.Row]] = true
 			}
 			if n > c.Assigned+c.Free {
-				t.Fatalf("site %d has %d, and room for %d", c.Row, n, c.Assigned+c.Free)
+				t.Fatalf("site %d has %d replicas, but room for %d", c.Row, n, c.Assigned+c.Free)
 			}
 			if !r.Fresh && kept <= r.Replicas && n < c.Assigned && (r.Regions == nil || len(used) == 1) {
-				t.Fatalf("site %d goes from %d to %d of %d", c.Row, c.Assigned, n, r.Replicas)
+				t.Fatalf("site %d goes from %d to %d replicas, %d in total", c.Row, c.Assigned, n, r.Replicas)
 			}
 		}
 		if sum != r.Replicas {
-			t.Fatalf("%d of %d replicas", sum, r.Replicas)
+			t.Fatalf("%d replicas assigned, want %d", sum, r.Replicas)
 		}
 		if r.Regions != nil && len(in) != 1 {
-			t.Fatalf("in regions %v", in)
+			t.Fatalf("regions %v, want one", in)
 		}
-		// What was divided stays as it is.
+		// A division stays as it is.
 		for i := range sites {
 			c := &sites[i]
 			n := got[c.Row]
@@ -160,13 +160,13 @@ func TestSiteInvariants(t *testing.T) {
 		}
 		r.Fresh = false
 		if stays, err := d.Divide(r, sites); err != nil || !maps.Equal(sharesOf(&stays), got) {
-			t.Fatalf("%v becomes %v, %v", got, stays.Shares, err)
+			t.Fatalf("repeated, %v becomes %v, error %v", got, stays.Shares, err)
 		}
 	})
 }
 
-// naiveQuotas shares n replicas by votes as the method of the largest remainder is
-// written down: whole quotas, then one by one the largest fraction.
+// naiveQuotas divides n replicas by votes with the largest remainder method: whole quotas first, then one replica each
+// by the largest fraction.
 func naiveQuotas(n int64, votes map[int32]int64, before func(a, b int32) int) map[int32]int64 {
 	sum := int64(0)
 	for _, v := range votes {
@@ -195,13 +195,12 @@ func naiveQuotas(n int64, votes map[int32]int64, before func(a, b int32) int) ma
 	return out
 }
 
-// TestLargestRemainder holds the division of new replicas, and of what is left of
-// a surplus, against the rule as it is written down. A single new one is not
-// divided.
+// TestLargestRemainder compares the division of new replicas, and of the rest of a surplus, with the documented rule. A
+// single new replica is not divided.
 func TestLargestRemainder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sites := drawSites(t)
-		sites[0] = at(0, sites[0].Weight, max(sites[0].Assigned, 1), max(sites[0].Free, 1)) // so that there is something to share
+		sites[0] = at(0, sites[0].Weight, max(sites[0].Assigned, 1), max(sites[0].Free, 1)) // so that there is something to divide
 		fewer := rapid.Bool().Draw(t, "fewer")
 		votes, kept := map[int32]int64{}, int64(0)
 		for i := range sites {
@@ -232,7 +231,7 @@ func TestLargestRemainder(t *testing.T) {
 			want = map[int32]int64{slices.MinFunc(slices.Collect(maps.Keys(votes)), before): 1}
 		}
 		if got := sharesOf(&res); !maps.Equal(got, want) {
-			t.Fatalf("%v, want %v", got, want)
+			t.Fatalf("shares %v, want %v", got, want)
 		}
 	})
 }

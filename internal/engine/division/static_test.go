@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// shares are replicas by row, none where a row has no share.
+// shares returns the replicas of each row, 0 for rows without a share.
 func shares(res Result, n int) []int64 {
 	out := make([]int64, n)
 	for i := range out {
@@ -19,8 +19,8 @@ func shares(res Result, n int) []int64 {
 	return out
 }
 
-// TestStaticWeightsAreShares: static weights are divided anew whatever runs, and of
-// equal claims those that run have the better.
+// TestStaticWeightsAreShares checks that static weights divide all replicas again, whatever runs where, and that
+// running clusters win ties.
 func TestStaticWeightsAreShares(t *testing.T) {
 	const none = int64(-1)
 	for _, tt := range []struct {
@@ -32,15 +32,15 @@ func TestStaticWeightsAreShares(t *testing.T) {
 		want          []int64
 	}{
 		{"uneven", 10, []int64{1, 1}, []int64{9, 1}, nil, false, []int64{5, 5}},
-		{"weights edited to the second alone", 10, []int64{0, 1}, []int64{5, 5}, nil, false, []int64{none, 10}},
-		{"weights edited from all to one that runs nothing", 4, []int64{0, 1}, []int64{4, 0}, nil, false, []int64{none, 4}},
+		{"all weight moved to the second cluster", 10, []int64{0, 1}, []int64{5, 5}, nil, false, []int64{none, 10}},
+		{"all weight moved to a cluster without replicas", 4, []int64{0, 1}, []int64{4, 0}, nil, false, []int64{none, 4}},
 		{"scaled up", 12, []int64{2, 1}, []int64{9, 0}, nil, false, []int64{8, 4}},
 		{"scaled down", 3, []int64{2, 1}, []int64{0, 6}, nil, false, []int64{2, 1}},
-		{"of a tie the one that runs", 3, []int64{1, 1}, []int64{1, 2}, nil, false, []int64{1, 2}},
-		{"of a tie the one that runs, by name descending", 3, []int64{1, 1}, []int64{2, 1}, nil, true, []int64{2, 1}},
-		{"of a tie the one that runs, though the other has fewer", 2, []int64{1, 3}, []int64{0, 2}, nil, false, []int64{none, 2}},
-		{"nothing to choose between, none runs", 3, []int64{1, 1}, []int64{0, 0}, nil, false, []int64{2, 1}},
-		{"no more than there is room for", 10, []int64{1, 1}, []int64{9, 1}, []int64{0, 2}, false, []int64{7, 3}},
+		{"tie goes to the cluster in use", 3, []int64{1, 1}, []int64{1, 2}, nil, false, []int64{1, 2}},
+		{"tie goes to the cluster in use, names descending", 3, []int64{1, 1}, []int64{2, 1}, nil, true, []int64{2, 1}},
+		{"tie goes to the cluster in use, not to the one with fewer", 2, []int64{1, 3}, []int64{0, 2}, nil, false, []int64{none, 2}},
+		{"tie without clusters in use", 3, []int64{1, 1}, []int64{0, 0}, nil, false, []int64{2, 1}},
+		{"limited by room", 10, []int64{1, 1}, []int64{9, 1}, []int64{0, 2}, false, []int64{7, 3}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var candidates []Candidate
@@ -60,9 +60,8 @@ func TestStaticWeightsAreShares(t *testing.T) {
 	}
 }
 
-// TestStaticFollowsEveryChange lets weights, room, replicas and clusters change. The
-// shares are always those of the method of Webster, replica by replica, for the weights
-// as they are, and nothing moves that does not have to.
+// TestStaticFollowsEveryChange changes weights, capacity, replicas and clusters. The shares always equal those of
+// Webster's method for the present weights, and no more replicas move than necessary.
 func TestStaticFollowsEveryChange(t *testing.T) {
 	var d Divider
 	rapid.Check(t, func(t *rapid.T) {
@@ -88,7 +87,7 @@ func TestStaticFollowsEveryChange(t *testing.T) {
 			res, err := d.Divide(r, w.candidates)
 			if err != nil {
 				if w.solvable(false) {
-					t.Fatalf("%v\n%v", err, w)
+					t.Fatalf("Divide() error %v, but there is a solution\n%v", err, w)
 				}
 				continue
 			}
@@ -96,14 +95,14 @@ func TestStaticFollowsEveryChange(t *testing.T) {
 			w.candidates = hold(w.candidates, res.Shares)
 			again, err := d.Divide(r, w.candidates)
 			if err != nil || !slices.Equal(again.Shares, res.Shares) {
-				t.Fatalf("%v: %+v, before %+v\n%v", err, again.Shares, res.Shares, w)
+				t.Fatalf("repeated with error %v: %+v, want %+v\n%v", err, again.Shares, res.Shares, w)
 			}
 		}
 	})
 }
 
-// checkStatic demands shares by the method of Webster: no replica would go to another
-// who can still take one, and none that ties with one that would run is given away.
+// checkStatic checks the shares against Webster's method: moving a replica to another cluster that has capacity would
+// never be better, and running replicas are not moved for a tie.
 func (w *world) checkStatic(t *rapid.T, res Result) {
 	if err := w.check(res); err != nil {
 		t.Fatalf("%v\n%v%+v", err, w, res.Shares)
@@ -126,10 +125,10 @@ func (w *world) checkStatic(t *rapid.T, res Result) {
 			if give == 0 || have >= w.fits(a) || a == b {
 				continue
 			}
-			// The next replica of a against the last of b: weight / (2 replicas + 1).
+			// Compare the next replica of a with the last of b: weight / (2 replicas + 1).
 			next, last := weight(a)*(2*give-1), weight(b)*(2*have+1)
 			if next > last || next == last && have < a.Assigned && give > b.Assigned {
-				t.Fatalf("%d has %d and %d has %d\n%v", a.Row, have, b.Row, give, w)
+				t.Fatalf("cluster %d has %d replicas, and cluster %d has %d, against their weights\n%v", a.Row, have, b.Row, give, w)
 			}
 		}
 	}

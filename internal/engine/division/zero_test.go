@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestZeroReplicas: without replicas a workload keeps its clusters, each with none,
-// and a policy that nothing satisfies fails as it would with replicas.
+// TestZeroReplicas checks that a workload without replicas keeps its clusters, with 0 each, and that a policy that
+// cannot be satisfied fails as it would with replicas.
 func TestZeroReplicas(t *testing.T) {
 	const none = int64(-1)
 	regions := &Groups{Names: []string{"eu", "us"}, Of: []int32{0, 1, 1, -1}}
@@ -19,22 +19,22 @@ func TestZeroReplicas(t *testing.T) {
 		request Request
 		present []int
 		tiers   []int32
-		want    []int64 // nil = no choice
+		want    []int64 // nil = no selection
 	}{
 		{"new", Request{Mode: Dynamic}, nil, nil, []int64{none, none, none, none}},
-		{"new, and it is to be everywhere", Request{Mode: Dynamic, Empty: true}, nil, nil, []int64{0, 0, 0, 0}},
-		{"needs nothing", Request{Mode: Dynamic, Bare: true}, nil, nil, []int64{0, 0, 0, 0}},
-		{"needs nothing, and keeps what it has", Request{Mode: Dynamic, Bare: true}, []int{1}, nil, []int64{none, 0, none, none}},
-		{"keeps what it has", Request{Mode: Dynamic}, []int{1, 3}, nil, []int64{none, 0, none, 0}},
+		{"new, on all clusters", Request{Mode: Dynamic, Empty: true}, nil, nil, []int64{0, 0, 0, 0}},
+		{"no resource requests", Request{Mode: Dynamic, Bare: true}, nil, nil, []int64{0, 0, 0, 0}},
+		{"no resource requests, keeps its clusters", Request{Mode: Dynamic, Bare: true}, []int{1}, nil, []int64{none, 0, none, none}},
+		{"keeps its clusters", Request{Mode: Dynamic}, []int{1, 3}, nil, []int64{none, 0, none, 0}},
 		{"by static weights", Request{Mode: Static}, []int{1, 3}, nil, []int64{none, 0, none, 0}},
 		{"aggregated", Request{Mode: Aggregate}, []int{2}, nil, []int64{none, none, 0, none}},
 		{"duplicated", Request{Mode: Duplicate}, []int{0, 1}, nil, []int64{0, 0, none, none}},
-		{"a new division", Request{Mode: Dynamic, Fresh: true}, []int{1}, nil, []int64{none, 0, none, none}},
-		{"as many as are allowed", Request{Mode: Dynamic, Constraints: by(1, 1, nil)}, []int{1, 3}, nil, []int64{none, 0, none, none}},
-		{"more groups than there are", Request{Mode: Dynamic, Constraints: by(3, 3, regions)}, []int{1}, nil, nil},
-		{"more clusters than there are", Request{Mode: Dynamic, Constraints: by(5, 5, nil)}, nil, nil, nil},
-		{"overflow tiers are for replicas", Request{Mode: Dynamic, Empty: true}, nil, []int32{0, 0, 1, 1}, []int64{0, 0, none, none}},
-		{"but what is there stays", Request{Mode: Dynamic, Empty: true}, []int{3}, []int32{0, 0, 1, 1}, []int64{0, 0, none, 0}},
+		{"fresh division", Request{Mode: Dynamic, Fresh: true}, []int{1}, nil, []int64{none, 0, none, none}},
+		{"limited by the maximum of clusters", Request{Mode: Dynamic, Constraints: by(1, 1, nil)}, []int{1, 3}, nil, []int64{none, 0, none, none}},
+		{"more groups required than exist", Request{Mode: Dynamic, Constraints: by(3, 3, regions)}, []int{1}, nil, nil},
+		{"more clusters required than exist", Request{Mode: Dynamic, Constraints: by(5, 5, nil)}, nil, nil, nil},
+		{"overflow tiers stay unused", Request{Mode: Dynamic, Empty: true}, nil, []int32{0, 0, 1, 1}, []int64{0, 0, none, none}},
+		{"overflow tier in use is kept", Request{Mode: Dynamic, Empty: true}, []int{3}, []int32{0, 0, 1, 1}, []int64{0, 0, none, 0}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var candidates []Candidate
@@ -62,7 +62,7 @@ func TestZeroReplicas(t *testing.T) {
 			}
 			for i := range candidates {
 				if candidates[i].Present && res.Reason(&candidates[i]) == "" {
-					t.Errorf("nothing says why %d has none", i)
+					t.Errorf("no reason why cluster %d has no replicas", i)
 				}
 			}
 		})

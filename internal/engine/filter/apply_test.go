@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// compiled are the checks of a placement.
+// compiled returns the checks of a placement.
 func compiled(t rapid.TB, p *api.Placement) Checks {
 	t.Helper()
 	c, err := CompileChecks(specOf(p))
@@ -22,7 +22,7 @@ func compiled(t rapid.TB, p *api.Placement) Checks {
 	return c
 }
 
-// TestMaskEqualsAdmits holds the two forms of every check against each other, row by row.
+// TestMaskEqualsAdmits compares the two forms of every check, row by row.
 func TestMaskEqualsAdmits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, w := enginetest.RollFleet(t)
@@ -53,7 +53,7 @@ func TestMaskEqualsAdmits(t *testing.T) {
 		mask := checks.Mask(&l)
 		for row := range f.Slots() {
 			if mask.Has(row) != checks.Admits(&l, row, false) {
-				t.Fatalf("row %d: mask %t", row, mask.Has(row))
+				t.Fatalf("row %d: mask %t, want the opposite", row, mask.Has(row))
 			}
 		}
 	})
@@ -73,8 +73,8 @@ func TestReadsValues(t *testing.T) {
 	}
 }
 
-// TestTolerationsRunOut: the mask holds until the moment that the pass names,
-// and the bulk and single forms of the taint rules agree.
+// TestTolerationsRunOut checks that the mask holds until the time that the pass returns, and that the bulk and single
+// forms of the taint rules agree.
 func TestTolerationsRunOut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, w := enginetest.RollFleet(t)
@@ -106,7 +106,7 @@ func TestTolerationsRunOut(t *testing.T) {
 			late = until.Add(-1)
 		}
 		if later, _ := mask(late); !same(now, later) || !until.IsZero() && !until.After(w.Now) {
-			t.Fatalf("the mask changes before %v", until)
+			t.Fatalf("the mask changed before %v", until)
 		}
 		l, tolerations := newLook(f, nil), NewTolerations(p.Spec.Tolerations)
 		demoted := tolerations.DemotedRows(f)
@@ -115,7 +115,7 @@ func TestTolerationsRunOut(t *testing.T) {
 				t.Fatalf("%s is demoted: %t", f.Name(row), tolerations.Demoted(f, row))
 			}
 			if at := checks.UntilOf(&l, row, false); !at.IsZero() && !at.After(w.Now) {
-				t.Fatalf("%s is tolerated until %v, which is past", f.Name(row), at)
+				t.Fatalf("%s is tolerated until %v, want a time in the future", f.Name(row), at)
 			}
 		})
 	})

@@ -13,7 +13,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// specOf is what a placement asks of clusters.
+// specOf returns a placement's requirements on clusters.
 func specOf(p *api.Placement) *Spec {
 	s := &Spec{Namespace: p.Metadata.Namespace, Placement: &p.Spec, Tolerations: NewTolerations(p.Spec.Tolerations)}
 	if policy := p.Spec.PrioritizerPolicy; policy != nil {
@@ -26,7 +26,7 @@ func specOf(p *api.Placement) *Spec {
 	return s
 }
 
-// rollSpecs draws what placements, workloads and allocations ask of clusters.
+// rollSpecs draws the requirements of placements, workloads and allocations.
 func rollSpecs(d enginetest.Dice, n int) []*Spec {
 	var out []*Spec
 	for range n {
@@ -50,7 +50,7 @@ func rollSpecs(d enginetest.Dice, n int) []*Spec {
 	return out
 }
 
-// lawPool are drawn checks by filter.
+// lawPool returns drawn checks by filter.
 func lawPool(t *testing.T, d enginetest.Dice, n int) map[string][]Check {
 	t.Helper()
 	pool := map[string][]Check{}
@@ -66,14 +66,14 @@ func lawPool(t *testing.T, d enginetest.Dice, n int) map[string][]Check {
 	return pool
 }
 
-// newLook is a look with scratch space.
+// newLook returns a look with scratch space.
 func newLook(f *columns.Fleet, reserved *ledger.Reservations) Look {
 	l := LookAt(f, reserved, &enginetest.Owner)
 	l.Writable()
 	return l
 }
 
-// lawLooks are looks at some fleets, with reservations.
+// lawLooks returns looks at several fleets, with reservations.
 func lawLooks(d enginetest.Dice, n int) []Look {
 	var looks []Look
 	for _, s := range enginetest.RollReserved(d, n) {
@@ -82,8 +82,8 @@ func lawLooks(d enginetest.Dice, n int) []Look {
 	return looks
 }
 
-// answers is all that a check answers, whoever asks: who is admitted, for how long,
-// and what that depends on.
+// answers returns everything that a check decides, for any caller: which clusters it admits, until when, and what that
+// depends on.
 func answers(check Check, looks []Look) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "reads %b ", check.Reads())
@@ -102,7 +102,7 @@ func answers(check Check, looks []Look) string {
 	return b.String()
 }
 
-// told is all that a check tells.
+// told returns everything that a check says in explanations.
 func told(check Check, looks []Look) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q %q %q ", check.On(), check.Blame(1), check.Blame(2))
@@ -125,11 +125,10 @@ func told(check Check, looks []Look) string {
 	return b.String()
 }
 
-// TestEqualKeysAnswerEqually is the law that classes rest on: checks of one key
-// admit the same clusters, for as long, and read the same; with the same words they
-// tell the same. And every part of every key is needed: without it, two checks of
-// one key answer, or tell, something else. A check that is added to the list is
-// held to it without a line here, as long as the dice draw it.
+// TestEqualKeysAnswerEqually checks the law that classes rely on: checks with the same key admit the same clusters, for
+// the same time, and read the same facts. If their wording is the same too, they give the same explanations. Every part
+// of every key is needed: without it, two checks with the same key would differ. A new check is covered without a
+// change here, as long as the generators draw it.
 func TestEqualKeysAnswerEqually(t *testing.T) {
 	d := enginetest.FixedDice(1)
 	looks := lawLooks(d, 8)
@@ -142,7 +141,7 @@ func TestEqualKeysAnswerEqually(t *testing.T) {
 		}
 		answer := enginetest.Remembered(func(c Check) string { return answers(c, looks) })
 		tell := enginetest.Remembered(func(c Check) string { return told(c, looks) })
-		parts := map[bool]map[string]bool{false: {}, true: {}} // of the keys, and of those of words
+		parts := map[bool]map[string]bool{false: {}, true: {}} // parts of the keys, and parts of those with wording
 		for _, words := range []bool{false, true} {
 			says := map[bool]func(Check) string{false: answer, true: tell}[words]
 			key := func(c Check) string {
@@ -151,28 +150,28 @@ func TestEqualKeysAnswerEqually(t *testing.T) {
 				return key
 			}
 			if x, y, found := enginetest.Disagree(list, key, says); found {
-				t.Errorf("%s: two checks of one key (words: %t) differ:\n%T%+v\n%T%+v", each.Name(), words, x, x, y, y)
+				t.Errorf("%s: two checks with the same key (with wording: %t) differ:\n%T%+v\n%T%+v", each.Name(), words, x, x, y, y)
 			}
 		}
 		all := maps.Clone(parts[false])
 		maps.Copy(all, parts[true])
 		for part := range all {
-			words := !parts[false][part] // it changes no answer, only how it is put
+			words := !parts[false][part] // it affects only the wording
 			says := map[bool]func(Check) string{false: answer, true: tell}[words]
 			key := func(c Check) string {
 				key, _ := enginetest.KeyWithout(part, words, c.Key)
 				return key
 			}
 			if _, _, found := enginetest.Disagree(list, key, says); !found {
-				t.Errorf("%s: nothing is missed where %q is left out of the keys", each.Name(), part)
+				t.Errorf("%s: no case needs %q in the keys", each.Name(), part)
 			}
 		}
 	}
 }
 
-// TestChecksDeclareTheirReads: the answer of a check about a cluster changes only with
-// an aspect that it says it reads, and it reads all that it says: of every aspect
-// there is a change that nothing else would have told of.
+// TestChecksDeclareTheirReads checks that a check's answer about a cluster changes only with aspects that it declares
+// to read, and that every declared aspect is needed: for each there is a change that no other aspect would have
+// reported.
 func TestChecksDeclareTheirReads(t *testing.T) {
 	d := enginetest.FixedDice(3)
 	pool := lawPool(t, d, 150)
@@ -185,8 +184,7 @@ func TestChecksDeclareTheirReads(t *testing.T) {
 	admits := func(c Check, l *Look, row int) [2]bool {
 		return [2]bool{c.Admits(l, row, false), c.Admits(l, row, true)}
 	}
-	// judge compares what a check says before and after, where all that changed
-	// concerns aspects of it.
+	// judge compares a check before and after changes to given aspects.
 	judge := func(c Check, before, after *Look, concerned func(row int, reads columns.Aspects) bool, fleet columns.Aspects) {
 		t.Helper()
 		reads := c.Reads()
@@ -198,7 +196,7 @@ func TestChecksDeclareTheirReads(t *testing.T) {
 			}
 			heard := func(reads columns.Aspects) bool { return concerned(row, reads) || fleet.Any(reads) }
 			if !heard(reads) {
-				t.Fatalf("%s %q about %s: it changes with something that it says it does not read", c.Name(), c.On(), before.Fleet.Name(row))
+				t.Fatalf("%s %q on %s: the result changed with something that the check does not declare to read", c.Name(), c.On(), before.Fleet.Name(row))
 			}
 			for aspect := range enginetest.EachAspect(reads) {
 				if !heard(reads &^ aspect) {
@@ -207,8 +205,7 @@ func TestChecksDeclareTheirReads(t *testing.T) {
 			}
 		}
 	}
-	// unshown is a filter and one of the aspects that it says it reads of which no
-	// change was seen to matter.
+	// unshown returns a filter and one of its declared aspects for which no change has mattered yet.
 	unshown := func() (string, columns.Aspects) {
 		for _, filter := range filters {
 			for aspect := range enginetest.EachAspect(declared[filter.Name()]) {
@@ -220,7 +217,7 @@ func TestChecksDeclareTheirReads(t *testing.T) {
 		return "", 0
 	}
 	shown := func() bool { _, aspect := unshown(); return aspect == 0 }
-	// What is rare takes longer to be drawn.
+	// Rare cases take more rounds.
 	for round := 0; round < 40 || round < 400 && !shown(); round++ {
 		w := enginetest.RollLawWorld(d)
 		f := w.Fleet()
@@ -234,10 +231,10 @@ func TestChecksDeclareTheirReads(t *testing.T) {
 				for range 12 {
 					c := enginetest.Pick(d, list...)
 					judge(c, &before, &after, delta.ConcernsRow, delta.Fleet)
-					// What stands in conditions, and is no answer about a cluster.
+					// Answers that appear in conditions and are not about one cluster.
 					if delta.Fleet != 0 && fleetwide(c, f) != fleetwide(c, g) {
 						if !delta.Fleet.Any(c.Reads()) {
-							t.Fatalf("%s %q does not read %b", c.Name(), c.On(), delta.Fleet)
+							t.Fatalf("%s %q does not declare that it reads %b", c.Name(), c.On(), delta.Fleet)
 						}
 						seen[witness{c.Name(), delta.Fleet & c.Reads()}] = true
 					}
@@ -245,8 +242,8 @@ func TestChecksDeclareTheirReads(t *testing.T) {
 			}
 			f = g
 		}
-		// Reservations alone, and time alone: of a fleet without metrics and scores,
-		// which time changes, too.
+		// Change only reservations, and let only time pass. The fleet has no metrics and scores, because time changes
+		// these, too.
 		lasting := w.Changes()
 		lasting.Metrics, lasting.Scores = nil, nil
 		early, _ := (&columns.Fleet{}).With(lasting, f.Now())
@@ -266,11 +263,11 @@ func TestChecksDeclareTheirReads(t *testing.T) {
 		}
 	}
 	if name, aspect := unshown(); aspect != 0 {
-		t.Errorf("%s says that it reads aspect %b, and nothing shows it", name, aspect)
+		t.Errorf("%s declares that it reads aspect %b, but no case needs it", name, aspect)
 	}
 }
 
-// fleetwide is what a check says of the fleet as a whole.
+// fleetwide returns what a check says about the fleet as a whole.
 func fleetwide(c Check, f *columns.Fleet) string {
 	switch c := c.(type) {
 	case Naming:

@@ -15,12 +15,12 @@ func TestClusterNames(t *testing.T) {
 		fits            string
 	}{
 		{name: "nothing is asked for"},
-		{name: "nothing is asked for, in lists", named: names(), excluded: names()},
+		{name: "empty lists", named: names(), excluded: names()},
 		{name: "named", named: names("c2", "c1", "c1")},
-		{name: "another is named", named: names("c2"), reason: "is not among cluster_names", fits: "1 is not among cluster_names"},
+		{name: "other cluster named", named: names("c2"), reason: "is not among cluster_names", fits: "1 is not among cluster_names"},
 		{name: "part of the name", named: names("c", "c11"), reason: "is not among cluster_names", fits: "1 is not among cluster_names"},
 		{name: "excluded", excluded: names("c2", "c1"), reason: "is excluded by name", fits: "1 is excluded by name"},
-		{name: "another is excluded", excluded: names("c2")},
+		{name: "other cluster excluded", excluded: names("c2")},
 		{name: "named and excluded", named: names("c1"), excluded: names("c1"), reason: "is excluded by name", fits: "1 is excluded by name"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -31,14 +31,14 @@ func TestClusterNames(t *testing.T) {
 				p.Spec.ClusterNames, p.Spec.ExcludeClusters = tt.named, tt.excluded
 				filter, reason, fits := verdictOn(t, w, p, "c1", current)
 				if reason != tt.reason || (filter == "cluster_names") != (tt.reason != "") {
-					t.Errorf("%s: %q, want %q", filter, reason, tt.reason)
+					t.Errorf("filter %q, reason %q, want reason %q", filter, reason, tt.reason)
 				}
 				want := "1 of 1 cluster fits"
 				if tt.fits != "" {
 					want = "0 of 1 cluster fit: " + tt.fits
 				}
 				if fits != want {
-					t.Errorf("%q, want %q", fits, want)
+					t.Errorf("summary %q, want %q", fits, want)
 				}
 			}
 		})

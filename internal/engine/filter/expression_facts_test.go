@@ -10,9 +10,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 )
 
-// TestExpressionsDeclareTheirReads: whatever an expression can ask of a cluster changes
-// only with an aspect that expressions say they read, and each of these is needed: of
-// every one there is a change that nothing else would have told of.
+// TestExpressionsDeclareTheirReads checks that the result of an expression on a cluster changes only with aspects that
+// expressions declare to read, and that every declared aspect is needed: for each there is a change that no other
+// aspect would have reported.
 func TestExpressionsDeclareTheirReads(t *testing.T) {
 	asked := reflect.TypeFor[expression.Cluster]()
 	ask := func(f *columns.Fleet, row int, method string) string {
@@ -23,9 +23,9 @@ func TestExpressionsDeclareTheirReads(t *testing.T) {
 		case 1:
 			args = []reflect.Value{reflect.ValueOf(map[string]string{"Scores": "speed", "Metric": "load"}[method])}
 		default:
-			t.Fatalf("%s: the test does not know what to ask", method)
+			t.Fatalf("no test expression for method %s", method)
 		}
-		// Since when scores have expired is only told.
+		// How long scores have been expired appears only in explanations.
 		answers := m.Call(args)
 		if method == "Scores" {
 			answers = answers[:1]
@@ -63,7 +63,7 @@ func TestExpressionsDeclareTheirReads(t *testing.T) {
 						reads = columns.ScoreValues
 					}
 					if !delta.ConcernsRow(row, reads) {
-						t.Fatalf("%s of %s changes, and expressions do not say that they read that", method, f.Name(row))
+						t.Fatalf("%s of %s changed, but expressions do not declare that they read it", method, f.Name(row))
 					}
 					for aspect := range enginetest.EachAspect(reads) {
 						if !delta.ConcernsRow(row, reads&^aspect) {
@@ -76,6 +76,6 @@ func TestExpressionsDeclareTheirReads(t *testing.T) {
 		}
 	}
 	if missing != 0 {
-		t.Errorf("expressions say that they read aspects %b, and nothing shows it", missing)
+		t.Errorf("expressions declare that they read aspects %b, but no case needs them", missing)
 	}
 }

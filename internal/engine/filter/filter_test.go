@@ -12,8 +12,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// verdictOn is why a cluster does not fit a placement, "" where it does, and the
-// part of the summary that counts it.
+// verdictOn returns the reason why a cluster does not fit a placement, "" if it fits, and the part of the summary that
+// counts it.
 func verdictOn(t *testing.T, w *enginetest.World, p *api.Placement, cluster string, current bool) (filter, reason, fits string) {
 	t.Helper()
 	present := placement.Present{}
@@ -27,7 +27,7 @@ func verdictOn(t *testing.T, w *enginetest.World, p *api.Placement, cluster stri
 			return c.Filter, c.Reason, e.Sentence()
 		}
 	}
-	t.Fatalf("%s is no candidate", cluster)
+	t.Fatalf("%s is not a candidate", cluster)
 	return "", "", ""
 }
 
@@ -45,21 +45,21 @@ func TestTaints(t *testing.T) {
 		reason      string // "" = fits
 	}{
 		{name: "no toleration", effect: "NoSelect", reason: "taint disk=full:NoSelect is not tolerated (there since 2026-03-01T11:59:00Z)"},
-		{name: "no toleration, in the other spelling", effect: "NoExecute", reason: "taint disk=full:NoExecute is not tolerated (there since 2026-03-01T11:59:00Z)"},
-		{name: "a present cluster is left", effect: "NoSelect", current: true, reason: "taint disk=full:NoSelect is not tolerated (there since 2026-03-01T11:59:00Z)"},
-		{name: "only newcomers are kept off", effect: "NoSelectIfNew", reason: "taint disk=full:NoSelectIfNew is not tolerated (there since 2026-03-01T11:59:00Z)"},
-		{name: "a present cluster stays", effect: "NoSchedule", current: true},
+		{name: "no toleration, Kubernetes' name of the effect", effect: "NoExecute", reason: "taint disk=full:NoExecute is not tolerated (there since 2026-03-01T11:59:00Z)"},
+		{name: "no toleration, present cluster", effect: "NoSelect", current: true, reason: "taint disk=full:NoSelect is not tolerated (there since 2026-03-01T11:59:00Z)"},
+		{name: "only for new clusters, new cluster", effect: "NoSelectIfNew", reason: "taint disk=full:NoSelectIfNew is not tolerated (there since 2026-03-01T11:59:00Z)"},
+		{name: "only for new clusters, present cluster", effect: "NoSchedule", current: true},
 		{name: "only a preference", effect: "PreferNoSelect"},
 		{name: "everything is tolerated", effect: "NoSelect", tolerations: []api.Toleration{exists}},
-		{name: "the effect in the other spelling", effect: "NoSelect", tolerations: []api.Toleration{{Key: "disk", Value: "full", Effect: "NoExecute"}}},
-		{name: "another value", effect: "NoSelect", tolerations: []api.Toleration{{Key: "disk"}}, reason: "taint disk=full:NoSelect is not tolerated (there since 2026-03-01T11:59:00Z)"},
-		{name: "another effect", effect: "NoSelect", tolerations: []api.Toleration{{Key: "disk", Value: "full", Effect: "NoSchedule"}}, reason: "taint disk=full:NoSelect is not tolerated (there since 2026-03-01T11:59:00Z)"},
-		{name: "not run out yet", effect: "NoSelect", tolerations: []api.Toleration{forDisk(61)}},
-		{name: "run out this moment", effect: "NoSelect", tolerations: []api.Toleration{forDisk(60)},
+		{name: "effect tolerated by Kubernetes' name", effect: "NoSelect", tolerations: []api.Toleration{{Key: "disk", Value: "full", Effect: "NoExecute"}}},
+		{name: "other value", effect: "NoSelect", tolerations: []api.Toleration{{Key: "disk"}}, reason: "taint disk=full:NoSelect is not tolerated (there since 2026-03-01T11:59:00Z)"},
+		{name: "other effect", effect: "NoSelect", tolerations: []api.Toleration{{Key: "disk", Value: "full", Effect: "NoSchedule"}}, reason: "taint disk=full:NoSelect is not tolerated (there since 2026-03-01T11:59:00Z)"},
+		{name: "toleration not yet expired", effect: "NoSelect", tolerations: []api.Toleration{forDisk(61)}},
+		{name: "toleration expires now", effect: "NoSelect", tolerations: []api.Toleration{forDisk(60)},
 			reason: "taint disk=full:NoSelect was tolerated until 2026-03-01T12:00:00Z (there since 2026-03-01T11:59:00Z, toleration disk=full for 60s)"},
-		{name: "the next one still holds", effect: "NoSelect", tolerations: []api.Toleration{forDisk(10), forDisk(90)}},
-		{name: "none at all", effect: "NoSelect", tolerations: []api.Toleration{forDisk(0)}, reason: "taint disk=full:NoSelect is not tolerated (there since 2026-03-01T11:59:00Z)"},
-		{name: "longer than time lasts", effect: "NoSelect", tolerations: []api.Toleration{forDisk(1<<63 - 1)}},
+		{name: "another toleration still applies", effect: "NoSelect", tolerations: []api.Toleration{forDisk(10), forDisk(90)}},
+		{name: "tolerated for no time", effect: "NoSelect", tolerations: []api.Toleration{forDisk(0)}, reason: "taint disk=full:NoSelect is not tolerated (there since 2026-03-01T11:59:00Z)"},
+		{name: "tolerated for the longest possible time", effect: "NoSelect", tolerations: []api.Toleration{forDisk(1<<63 - 1)}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := enginetest.NewWorld()
@@ -70,18 +70,18 @@ func TestTaints(t *testing.T) {
 			p.Spec.Tolerations = tt.tolerations
 			filter, reason, fits := verdictOn(t, w, p, "c1", tt.current)
 			if reason != tt.reason || (filter == "taints") != (tt.reason != "") {
-				t.Errorf("%s: %q, want %q", filter, reason, tt.reason)
+				t.Errorf("filter %q, reason %q, want reason %q", filter, reason, tt.reason)
 			}
 			if want := `1 has a taint that is not tolerated ("disk=full:` + string(tt.effect.Canonical()) + `")`; tt.reason != "" && !strings.HasSuffix(fits, want) {
-				t.Errorf("%q, want %q at its end", fits, want)
+				t.Errorf("summary %q, want it to end with %q", fits, want)
 			}
 		})
 	}
 }
 
-// TestTolerationsCountFromTimeAdded: toleration_seconds count from time_added,
-// also where that lies ahead and where they are 0 or negative. Until then the
-// taint is tolerated, and the decision is made again at that instant.
+// TestTolerationsCountFromTimeAdded checks that toleration_seconds counts from time_added, even if that is in the
+// future, and for 0 and negative values. Until it ends, the taint is tolerated, and the decision is made again when it
+// ends.
 func TestTolerationsCountFromTimeAdded(t *testing.T) {
 	for _, tt := range []struct {
 		name           string
@@ -89,13 +89,13 @@ func TestTolerationsCountFromTimeAdded(t *testing.T) {
 		until          int64 // in seconds from now; 0 = not tolerated now
 		reason         string
 	}{
-		{"0, ahead", 60, 0, 60, ""},
-		{"negative, ahead", 60, -10, 50, ""},
-		{"positive, ahead", 60, 10, 70, ""},
-		{"negative beyond the time ahead", 60, -60, 0, "taint k:NoSelect is not tolerated (there since 2026-03-01T12:01:00Z)"},
-		{"0, now", 0, 0, 0, "taint k:NoSelect is not tolerated (there since 2026-03-01T12:00:00Z)"},
-		{"0, past", -60, 0, 0, "taint k:NoSelect is not tolerated (there since 2026-03-01T11:59:00Z)"},
-		{"negative, past", -60, -1, 0, "taint k:NoSelect is not tolerated (there since 2026-03-01T11:59:00Z)"},
+		{"zero, taint in the future", 60, 0, 60, ""},
+		{"negative, taint in the future", 60, -10, 50, ""},
+		{"positive, taint in the future", 60, 10, 70, ""},
+		{"negative beyond the taint's time", 60, -60, 0, "taint k:NoSelect is not tolerated (there since 2026-03-01T12:01:00Z)"},
+		{"zero, taint now", 0, 0, 0, "taint k:NoSelect is not tolerated (there since 2026-03-01T12:00:00Z)"},
+		{"zero, taint in the past", -60, 0, 0, "taint k:NoSelect is not tolerated (there since 2026-03-01T11:59:00Z)"},
+		{"negative, taint in the past", -60, -1, 0, "taint k:NoSelect is not tolerated (there since 2026-03-01T11:59:00Z)"},
 		{"most negative", 60, math.MinInt64, 0, "taint k:NoSelect is not tolerated (there since 2026-03-01T12:01:00Z)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -107,31 +107,31 @@ func TestTolerationsCountFromTimeAdded(t *testing.T) {
 			p.Spec.Tolerations = []api.Toleration{{Key: "k", Operator: api.TolerationExists, TolerationSeconds: &tt.seconds}}
 			_, reason, _ := verdictOn(t, w, p, "c1", true)
 			if reason != tt.reason {
-				t.Errorf("%q, want %q", reason, tt.reason)
+				t.Errorf("reason %q, want %q", reason, tt.reason)
 			}
 			end := enginetest.Epoch.Add(time.Duration(tt.until) * time.Second)
 			q := enginetest.Compile(t, placement.NewQuery, p)
 			view := placement.NewView(w.Fleet(), q, ledger.Others{}, nil)
 			if tt.until == 0 {
 				if view.Mask.Has(0) {
-					t.Error("is tolerated")
+					t.Error("the taint is tolerated")
 				}
 				return
 			}
 			present := placement.Present{Decisions: []api.Decision{{Cluster: "c1"}}, Answered: true, ScheduledAt: enginetest.Epoch}
 			if out := placement.Decide(w.Fleet(), q, view, ledger.Others{}, present, enginetest.Epoch); !out.Same || !out.NextAt.Equal(end) || !view.Until.Equal(end) {
-				t.Errorf("kept %t, looked at again at %v, admitted until %v; want true and %v", out.Same, out.NextAt, view.Until, end)
+				t.Errorf("same %t, next at %v, admitted until %v; want true and %v", out.Same, out.NextAt, view.Until, end)
 			}
 			w.Now = end
 			if filter, _, _ := verdictOn(t, w, p, "c1", true); filter != "taints" {
-				t.Errorf("at the end it is rejected by %q", filter)
+				t.Errorf("rejected by %q after the toleration, want taints", filter)
 			}
 		})
 	}
 }
 
-// A cluster that is offline is for placements that tolerate the taint which the
-// server gave it, as long as they do.
+// An offline cluster is available to placements that tolerate the taint that the server gave it, for as long as they
+// do.
 func TestOfflineAndTolerated(t *testing.T) {
 	w := enginetest.NewWorld()
 	c := w.Cluster("c1", nil)
@@ -140,14 +140,14 @@ func TestOfflineAndTolerated(t *testing.T) {
 	c.Status.Taints = []api.ClusterTaint{{Key: api.TaintUnreachable, Effect: api.EffectNoSelect, TimeAdded: new(enginetest.Epoch)}}
 	p := enginetest.NewPlacement("web")
 	if filter, reason, _ := verdictOn(t, w, p, "c1", true); filter != "state" || reason != "is offline: no heartbeat" {
-		t.Errorf("%s: %q", filter, reason)
+		t.Errorf("rejected by %q because it %q, want state", filter, reason)
 	}
 	p.Spec.Tolerations = []api.Toleration{{Key: api.TaintUnreachable, Operator: api.TolerationExists, TolerationSeconds: new(int64(300))}}
 	end := enginetest.Epoch.Add(5 * time.Minute)
 	for _, current := range []bool{false, true} {
 		w.Now = end.Add(-1)
 		if filter, reason, _ := verdictOn(t, w, p, "c1", current); filter != "" {
-			t.Errorf("current %t: %s: %q", current, filter, reason)
+			t.Errorf("current %t: rejected by %q because it %q, want it admitted", current, filter, reason)
 		}
 		if at := placement.NewView(w.Fleet(), enginetest.Compile(t, placement.NewQuery, p), ledger.Others{}, nil).Until; !at.Equal(end) {
 			t.Errorf("admitted until %v, want %v", at, end)
@@ -156,10 +156,10 @@ func TestOfflineAndTolerated(t *testing.T) {
 		filter, reason, _ := verdictOn(t, w, p, "c1", current)
 		want := "is offline: no heartbeat; taint scheduler/unreachable:NoSelect was tolerated until 2026-03-01T12:05:00Z"
 		if filter != "state" || !strings.HasPrefix(reason, want) {
-			t.Errorf("current %t: %s: %q, want %q", current, filter, reason, want)
+			t.Errorf("current %t: filter %q, reason %q, want reason %q", current, filter, reason, want)
 		}
 	}
-	// Without the taint nobody knows for how long: the state alone counts.
+	// Without the taint it is unknown for how long, so that only the state counts.
 	c.Status.Taints = nil
 	if filter, _, _ := verdictOn(t, w, p, "c1", true); filter != "state" {
 		t.Errorf("rejected by %q, want state", filter)
@@ -197,7 +197,7 @@ func TestClusterSets(t *testing.T) {
 		p := enginetest.NewPlacement("web")
 		p.Metadata.Namespace, p.Spec.ClusterSets = "shop", tt.sets
 		if filter, reason, _ := verdictOn(t, w, p, "c1", true); reason != tt.reason || (filter == "cluster_sets") != (tt.reason != "") {
-			t.Errorf("%q: %s: %q, want %q", tt.sets, filter, reason, tt.reason)
+			t.Errorf("%q: filter %q, reason %q, want reason %q", tt.sets, filter, reason, tt.reason)
 		}
 	}
 }
@@ -240,10 +240,10 @@ func TestPredicates(t *testing.T) {
 			p.Spec.Predicates = tt.predicates
 			filter, reason, fits := verdictOn(t, w, p, "c1", true)
 			if !strings.HasPrefix(reason, tt.reason) || (reason == "") != (tt.reason == "") || (filter == "predicates") != (tt.reason != "") {
-				t.Errorf("%s: %q, want %q", filter, reason, tt.reason)
+				t.Errorf("filter %q, reason %q, want reason %q", filter, reason, tt.reason)
 			}
 			if !strings.HasSuffix(fits, tt.fits) {
-				t.Errorf("%q, want %q at its end", fits, tt.fits)
+				t.Errorf("summary %q, want it to end with %q", fits, tt.fits)
 			}
 		})
 	}

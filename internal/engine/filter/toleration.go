@@ -190,7 +190,7 @@ func (x *Tolerations) describe(f *columns.Fleet, row, i int) string {
 		return fmt.Sprintf("taint %s was tolerated until %s (there %s, toleration %s)",
 			shown, tolerance.end.UTC().Format(time.RFC3339), since, tolerance.by)
 	case tolerance.ran(t.Since):
-		return fmt.Sprintf("taint %s is no longer tolerated: it is not known since when it is there (toleration %s)", shown, tolerance.by)
+		return fmt.Sprintf("taint %s is no longer tolerated: it is not known when it was added (toleration %s)", shown, tolerance.by)
 	case since != "":
 		return fmt.Sprintf("taint %s is not tolerated (there %s)", shown, since)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// TestFrozenLedgerDoesNotChange: whatever happens to reservations and counts afterwards, what
-// was frozen says what was so then, and what goes on is as if nothing had been frozen.
+// TestFrozenLedgerDoesNotChange checks that a frozen ledger keeps its values whatever happens to reservations and
+// counts later, and that freezing does not affect the live one.
 func TestFrozenLedgerDoesNotChange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type copied struct {
@@ -80,18 +80,18 @@ func TestFrozenLedgerDoesNotChange(t *testing.T) {
 				frozen = append(frozen, copied{reserved[0].Freeze(), load[0].Freeze(), saying(reserved[0], load[0], owners, names)})
 			}
 			if a, b := saying(reserved[0], load[0], owners, names), saying(reserved[1], load[1], owners, names); !slices.Equal(a, b) {
-				t.Fatalf("frozen before, it says\n%q, else\n%q", a, b)
+				t.Fatalf("with an earlier freeze\n%q, without\n%q", a, b)
 			}
 			for _, c := range frozen {
 				if now := saying(c.reserved, c.load, owners, names); !slices.Equal(now, c.said) {
-					t.Fatalf("what was frozen says\n%q, and said\n%q", now, c.said)
+					t.Fatalf("the frozen copy has\n%q, want as before\n%q", now, c.said)
 				}
 			}
 		}
 	})
 }
 
-// saying is everything that reservations and counts answer.
+// saying returns everything that can be read from reservations and counts.
 func saying(r *ledger.Reservations, l *ledger.Load, owners []api.Key, names []string) (said []string) {
 	for _, owner := range owners {
 		for _, name := range names {

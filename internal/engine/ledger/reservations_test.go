@@ -11,15 +11,15 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// reserve reserves what a placement asks for on a cluster.
+// reserve reserves a placement's requests on a cluster.
 func reserve(t *testing.T, reserved *ledger.Reservations, f *columns.Fleet, p *api.Placement, cluster string, since time.Time) {
 	t.Helper()
 	q := enginetest.Compile(t, placement.NewQuery, p)
 	reserved.Hold(f, q.Key, q.Requests(), cluster, since)
 }
 
-// A hold ends with the first report newer than it, and comes back only if the
-// cluster does: deleted and made again, it has reported nothing yet.
+// A hold ends with the first report that is newer than it. It comes back only if the cluster is deleted and created
+// again, because the new cluster has reported nothing yet.
 func TestReservationFollowsReports(t *testing.T) {
 	c := &api.Cluster{Metadata: api.Metadata{Name: "c1"}, Spec: api.ClusterSpec{Allocatable: api.Quantities{"cpu": "4"}}}
 	reported := func(at time.Duration) *api.Cluster {
@@ -42,40 +42,39 @@ func TestReservationFollowsReports(t *testing.T) {
 			t.Errorf("%s of cpu are available, want %s", ledger.Available(f, reserved, row)["cpu"], want)
 		}
 		if waiting := reserved.Waiting("c1"); ok && waiting != (want == "3") || reserved.Waiting("c0") {
-			t.Errorf("a hold waits for a report: %t, with %s available", waiting, want)
+			t.Errorf("waiting for a report: %t, with %s available", waiting, want)
 		}
 		for _, held := range reserved.Column("cpu") {
 			if held < 0 {
-				t.Errorf("%d are held", held)
+				t.Errorf("%d held, want no negative amount", held)
 			}
 		}
 	}
 	reserved.Hold(f, q.Key, q.Requests(), "c1", enginetest.Epoch) // before the fleet knows the cluster
 	step(enginetest.Clusters(c), "3")
 	step(enginetest.Clusters(reported(-time.Second)), "3")
-	step(enginetest.Clusters(reported(0)), "4") // the report has it in
+	step(enginetest.Clusters(reported(0)), "4") // the report includes it
 	step(enginetest.Clusters(reported(time.Hour)), "4")
 	step(columns.Changes{Clusters: map[string]*api.Cluster{"c1": nil}}, "")
-	step(enginetest.Clusters(&api.Cluster{Metadata: api.Metadata{Name: "c0"}}), "") // takes the row
+	step(enginetest.Clusters(&api.Cluster{Metadata: api.Metadata{Name: "c0"}}), "") // reuses the row
 	step(enginetest.Clusters(c), "3")
 	step(enginetest.Clusters(reported(time.Hour)), "4")
 	reserved.Release(f, q.Key, "c1")
 	step(columns.Changes{}, "4")
 	step(enginetest.Clusters(c), "4")
 	reserved.Hold(f, q.Key, q.Requests(), "c1", enginetest.Epoch)
-	reserved.Hold(f, q.Key, q.Requests(), "c1", enginetest.Epoch) // replaces, never adds
+	reserved.Hold(f, q.Key, q.Requests(), "c1", enginetest.Epoch) // replaces the hold instead of adding one
 	step(columns.Changes{}, "3")
 	reserved.Release(f, q.Key, "c1")
 	reserved.Release(f, q.Key, "c1")
 	step(columns.Changes{}, "4")
 	if reserved.Len() != 0 {
-		t.Errorf("%d holds are left in an empty ledger", reserved.Len())
+		t.Errorf("%d holds in an empty ledger, want none", reserved.Len())
 	}
 }
 
-// A report declared in the spec is known before the status says so. In between,
-// the amounts must not be charged together with the holds they contain: that put
-// running workloads off their cluster.
+// A report declared in the spec is known before the status confirms it. In between, the amounts must not be counted
+// together with the holds that they include: that moved running workloads off their cluster.
 func TestDeclaredReportEndsHoldsAtOnce(t *testing.T) {
 	c := &api.Cluster{Metadata: api.Metadata{Name: "c1", Generation: 1, ModifiedAt: new(enginetest.Epoch)}}
 	c.Spec.Allocatable, c.Spec.Allocated = api.Quantities{"cpu": "4"}, api.Quantities{"cpu": "1"}
@@ -101,11 +100,11 @@ func TestDeclaredReportEndsHoldsAtOnce(t *testing.T) {
 		f, delta = f.With(enginetest.Clusters(next), enginetest.Epoch)
 		reserved.Sync(f, delta)
 		if !placement.Admits(f, q, reserved, 0, true) {
-			t.Errorf("step %d: the placement does not fit where it is", i)
+			t.Errorf("step %d: the placement does not fit on its own cluster", i)
 		}
 		want := api.Quantity("1")
 		if i > 0 {
-			want = "500m" // held by a decision newer than the report
+			want = "500m" // held by a decision that is newer than the report
 		}
 		if got := ledger.Available(f, reserved, 0)["cpu"]; got != want {
 			t.Errorf("step %d: %s of cpu are available, want %s", i, got, want)
@@ -116,8 +115,8 @@ func TestDeclaredReportEndsHoldsAtOnce(t *testing.T) {
 	}
 }
 
-// Where a heartbeat gave the amounts in use, they count until the status says
-// that the declared ones are newer, and so do the reservations they lack.
+// If a heartbeat reported the amounts in use, they count until the status says that the declared ones are newer, and so
+// do the reservations that they do not include.
 func TestDeclaredReportWaitsForTheHeartbeatsStatus(t *testing.T) {
 	c := &api.Cluster{Metadata: api.Metadata{Name: "c1", Generation: 1, ModifiedAt: new(enginetest.Epoch)}}
 	c.Spec.Allocatable = api.Quantities{"cpu": "4"}

@@ -25,8 +25,8 @@ import (
 //	With            part of "one cluster's metric changes: 1 ms to find and
 //	                re-make what it affects"
 
-// benchWorld is a fleet of n clusters with six labels and four of 40 metrics
-// each, so that scores differ. "plain" clusters have no metrics.
+// benchWorld creates a fleet of n clusters with six labels and four of 40 metrics each, so that scores differ. Plain
+// clusters have no metrics.
 func benchWorld(n int, plain bool) *enginetest.World {
 	w := enginetest.NewWorld()
 	for i := range 40 {
@@ -57,8 +57,7 @@ func benchWorld(n int, plain bool) *enginetest.World {
 	return w
 }
 
-// benchSpecs are the wide spec, which about 64 % of the clusters satisfy, and
-// the narrow one (about 7 %).
+// benchSpecs has a wide spec, which about 64 % of the clusters satisfy, and a narrow one (about 7 %).
 var benchSpecs = []struct {
 	name   string
 	labels []string
@@ -74,8 +73,7 @@ func benchPlacement(labels []string, k int64) *api.Placement {
 	return p
 }
 
-// benchPresent is the answer as the decision that stands: the common case of a
-// look at a placement is that nothing moves.
+// benchPresent turns an outcome into the present decision. Usually, re-evaluating a placement moves nothing.
 func benchPresent(f *columns.Fleet, out Outcome) Present {
 	p := Present{Answered: true, ScheduledAt: f.Now().Add(-time.Hour)}
 	for _, c := range out.Choices {
@@ -86,8 +84,7 @@ func benchPresent(f *columns.Fleet, out Outcome) Present {
 
 var benchSizes = []int{1_000, 10_000, 100_000}
 
-// BenchmarkDecideWarm decides with the fleet and the mask of the class at hand.
-// Target at 10,000: 10 µs, 10 allocations.
+// BenchmarkDecideWarm decides with a cached fleet and class mask. Target at 10,000: 10 µs, 10 allocations.
 func BenchmarkDecideWarm(b *testing.B) {
 	for _, n := range benchSizes {
 		f := benchWorld(n, false).Fleet()
@@ -105,7 +102,7 @@ func BenchmarkDecideWarm(b *testing.B) {
 	}
 }
 
-// BenchmarkDecideMask is the same with the mask computed too: a new class.
+// BenchmarkDecideMask also computes the mask, as for a new class.
 func BenchmarkDecideMask(b *testing.B) {
 	for _, n := range benchSizes {
 		f := benchWorld(n, false).Fleet()
@@ -143,9 +140,8 @@ func BenchmarkDecideCold(b *testing.B) {
 	}
 }
 
-// naive is the formulation that reads every object: parsed constraints on maps
-// of labels, metrics by name, one sort. It is the peer of both the warm and the
-// cold decision, for it keeps nothing.
+// naive reads every object: parsed constraints on label maps, metrics by name, one sort. It caches nothing, so both the
+// warm and the cold decision are compared with it.
 func naive(w *enginetest.World, labels []constraint.Label, k int) []seat {
 	var fit []seat
 	for name, c := range w.Clusters {
@@ -186,9 +182,8 @@ func BenchmarkDecideNaive(b *testing.B) {
 	}
 }
 
-// BenchmarkDecideTies is the worst case of the ranking: clusters without metrics
-// are all equal, so each placement's own hash orders them all. Target at 10,000 and
-// k=3: 10 µs.
+// BenchmarkDecideTies is the worst case of the ranking: clusters without metrics are all equal, so that each placement
+// orders all of them by its own hash. Target at 10,000 and k=3: 10 µs.
 func BenchmarkDecideTies(b *testing.B) {
 	for _, n := range benchSizes {
 		f := benchWorld(n, true).Fleet()
@@ -202,7 +197,7 @@ func BenchmarkDecideTies(b *testing.B) {
 	}
 }
 
-// BenchmarkDecideAll asks for every cluster that fits.
+// BenchmarkDecideAll requests every cluster that fits.
 func BenchmarkDecideAll(b *testing.B) {
 	for _, n := range benchSizes {
 		f := benchWorld(n, false).Fleet()
@@ -219,8 +214,7 @@ func BenchmarkDecideAll(b *testing.B) {
 	}
 }
 
-// BenchmarkExplain is a decision with the verdict on every cluster. Target at
-// 10,000: 50 µs.
+// BenchmarkExplain measures a decision with the verdict on every cluster. Target at 10,000: 50 µs.
 func BenchmarkExplain(b *testing.B) {
 	for _, n := range benchSizes {
 		f := benchWorld(n, false).Fleet()
@@ -234,7 +228,7 @@ func BenchmarkExplain(b *testing.B) {
 	}
 }
 
-// BenchmarkRender writes an explanation out, sentence by sentence.
+// BenchmarkRender renders the sentences of an explanation.
 func BenchmarkRender(b *testing.B) {
 	for _, n := range benchSizes[:2] {
 		f := benchWorld(n, false).Fleet()
@@ -247,8 +241,8 @@ func BenchmarkRender(b *testing.B) {
 	}
 }
 
-// BenchmarkWith derives the next fleet: one metric moves that one cluster lists,
-// one that a tenth of all list, one cluster's report, one new cluster.
+// BenchmarkWith derives the next fleet after a change: a metric that one cluster lists, one that a tenth of all list, a
+// report of one cluster, and a new cluster.
 func BenchmarkWith(b *testing.B) {
 	for _, n := range benchSizes[1:] {
 		w := benchWorld(n, false)
@@ -281,8 +275,8 @@ func BenchmarkWith(b *testing.B) {
 	}
 }
 
-// BenchmarkFits is the sentence about a placement that no cluster fits because of a
-// metric: whoever waits is told it again where values change.
+// BenchmarkFits renders the message of a placement that no cluster fits because of a metric. It is rendered again
+// whenever values change.
 func BenchmarkFits(b *testing.B) {
 	for _, n := range benchSizes {
 		f := benchWorld(n, false).Fleet()

@@ -13,8 +13,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// rollLawQueries draws what placements, workloads, allocations and guests ask of
-// clusters.
+// rollLawQueries draws the queries of placements, workloads, allocations and guests.
 func rollLawQueries(t *testing.T, d enginetest.Dice, n int) []*Query {
 	t.Helper()
 	var out []*Query
@@ -23,7 +22,7 @@ func rollLawQueries(t *testing.T, d enginetest.Dice, n int) []*Query {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q.Key = enginetest.Owner // whose reservations do not count
+		q.Key = enginetest.Owner // the owner's own reservations do not count
 		out = append(out, q)
 	}
 	for range n {
@@ -45,7 +44,7 @@ func rollLawQueries(t *testing.T, d enginetest.Dice, n int) []*Query {
 	return out
 }
 
-// viewed is what queries of a class have in common, as of some fleets.
+// viewed returns what the queries of a class have in common, on several fleets.
 func viewed(q *Query, looks []enginetest.Sight) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "reads %b ", q.Reads())
@@ -60,7 +59,7 @@ func viewed(q *Query, looks []enginetest.Sight) string {
 	return b.String()
 }
 
-// respelled is a placement that asks for the same in other words.
+// respelled returns a placement with the same requirements in other words.
 func respelled(d enginetest.Dice, p *api.Placement) *api.Placement {
 	other := *p
 	s := &other.Spec
@@ -82,8 +81,8 @@ func respelled(d enginetest.Dice, p *api.Placement) *api.Placement {
 	return &other
 }
 
-// TestEqualClassesSeeTheSame is the law of classes: equal class, equal mask, equal
-// ranking and equal wake-ups; and of the same wording, equal sentences.
+// TestEqualClassesSeeTheSame checks the law of classes: queries of the same class have the same mask, ranking and
+// wake-ups, and, if their wording is the same, the same sentences.
 func TestEqualClassesSeeTheSame(t *testing.T) {
 	d := enginetest.FixedDice(2)
 	looks := enginetest.RollReserved(d, 6)
@@ -93,14 +92,14 @@ func TestEqualClassesSeeTheSame(t *testing.T) {
 		p, _ := rollPlacement(d, empty)
 		q, r := enginetest.Compile(t, NewQuery, p), enginetest.Compile(t, NewQuery, respelled(d, p))
 		if q.Class != r.Class {
-			t.Fatalf("what asks for the same has the classes %q and %q", q.Class, r.Class)
+			t.Fatalf("equivalent placements have the classes %q and %q", q.Class, r.Class)
 		}
 		r.Key = q.Key
 		queries = append(queries, q, r)
 	}
 	view := enginetest.Remembered(func(q *Query) string { return viewed(q, looks) })
 	if x, y, found := enginetest.Disagree(queries, func(q *Query) string { return q.Class }, view); found {
-		t.Errorf("two queries of class %q see\n%s and\n%s", x.Class, view(x), view(y))
+		t.Errorf("two queries of class %q have the views\n%s and\n%s", x.Class, view(x), view(y))
 	}
 	said := enginetest.Remembered(func(q *Query) string {
 		var b strings.Builder
@@ -110,9 +109,9 @@ func TestEqualClassesSeeTheSame(t *testing.T) {
 		return b.String()
 	})
 	if x, y, found := enginetest.Disagree(queries, func(q *Query) string { return q.Class + q.Wording() }, said); found {
-		t.Errorf("two queries of wording %q are told\n%s and\n%s", x.Wording(), said(x), said(y))
+		t.Errorf("two queries with wording %q have the summaries\n%s and\n%s", x.Wording(), said(x), said(y))
 	}
-	// A text that is asked for by one filter is not what another asks for.
+	// The same text in two different filters means two different things.
 	a, b := enginetest.NewPlacement("web"), enginetest.NewPlacement("web")
 	a.Spec.LabelConstraints = []string{"zone is a"}
 	labelled, err := constraint.ParseLabel("zone is a")
@@ -121,7 +120,7 @@ func TestEqualClassesSeeTheSame(t *testing.T) {
 	}
 	b.Spec.CustomResources = []string{labelled.Canonical()}
 	queries = append(queries, enginetest.Compile(t, NewQuery, a), enginetest.Compile(t, NewQuery, b))
-	// What rates clusters differently may ask for the same.
+	// Queries that score clusters differently may still have the same requirements.
 	for _, name := range enginetest.ScoreNames {
 		c := enginetest.NewPlacement("web")
 		c.Spec.Strategy, c.Spec.PrioritizerPolicy = api.StrategyPrioritizers, &api.PrioritizerPolicy{
@@ -135,7 +134,7 @@ func TestEqualClassesSeeTheSame(t *testing.T) {
 			return key
 		}
 		if _, _, found := enginetest.Disagree(queries, key, view); !found {
-			t.Errorf("nothing is missed where %q is left out of the classes", part)
+			t.Errorf("no case needs %q in the classes", part)
 		}
 	}
 }

@@ -49,7 +49,7 @@ func misconfiguredCondition(f *columns.Fleet, q *Query) api.Condition {
 	}
 	if unknown := q.unknownScoreMetrics(f); len(unknown) > 0 {
 		c.Status, c.Reason = api.ConditionTrue, api.ReasonMisconfigured
-		c.Message = fmt.Sprintf("prioritizer_policy names metrics that do not exist: %q; what is decided stays", unknown)
+		c.Message = fmt.Sprintf("prioritizer_policy names metrics that do not exist: %q; the decision stays", unknown)
 	}
 	return c
 }

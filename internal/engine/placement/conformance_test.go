@@ -18,7 +18,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// reasonOfCode are the reasons of a metric in place of the reference's codes.
+// reasonOfCode maps the reference's codes to the reasons of a metric.
 var reasonOfCode = map[int]string{
 	91: api.ReasonInvalidMetric,
 	92: api.ReasonUnreachableMetricsProvider,
@@ -26,7 +26,7 @@ var reasonOfCode = map[int]string{
 	94: api.ReasonUnknownMetricsProvider,
 }
 
-// The codes of the reference that are not about a metric.
+// Codes of the reference that are not about a metric.
 const noSuitableResource = 50
 
 type metricMatchIn struct {
@@ -145,8 +145,7 @@ type migrationOut struct {
 	Scheduled bool `json:"scheduled"`
 }
 
-// TestConformance runs what Krake does, or ought to do, where that is about
-// deciding.
+// TestConformance runs the cases of what Krake does, or should do, in decisions.
 func TestConformance(t *testing.T) {
 	const failing = "a failing metric is a condition of the cluster, MetricsAvailable, beside its state and not in its place (section 3.1)"
 	suite := conformance.Suite{
@@ -171,10 +170,10 @@ func TestConformance(t *testing.T) {
 	suite.Run(t)
 }
 
-// near compares to six decimals, as the cases are written.
+// near compares to six decimals, the precision of the cases.
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-6 }
 
-// on is a decision for clusters, taken some time before the world's moment.
+// on returns a decision for clusters that is a given time old.
 func on(w *enginetest.World, age time.Duration, clusters ...string) Present {
 	p := Present{Answered: true, ScheduledAt: w.Now.Add(-age)}
 	for _, name := range clusters {
@@ -183,7 +182,7 @@ func on(w *enginetest.World, age time.Duration, clusters ...string) Present {
 	return p
 }
 
-// decide answers a placement, and gives the names of the chosen clusters.
+// decide decides a placement and returns the names of the chosen clusters.
 func decide(t *testing.T, w *enginetest.World, p *api.Placement, present Present) ([]string, Outcome) {
 	t.Helper()
 	if errs := p.Validate(); errs != nil {
@@ -215,7 +214,7 @@ func conformMetricMatch(t *conformance.T, in *metricMatchIn, out *metricMatchOut
 			t.Errorf("the metric is %+v, want %v normalized and %v weighted", shown, out.Norm, out.Weighted)
 		}
 		if bases := []api.Basis{api.BasisRaw, api.BasisNormalized, api.BasisWeighted}; !slices.Contains(bases, api.Basis(out.Basis)) {
-			t.Errorf("there is no basis %q", out.Basis)
+			t.Errorf("unknown basis %q", out.Basis)
 		}
 	}
 	expected := map[api.Basis]bool{
@@ -259,7 +258,7 @@ func conformNormalize(t *conformance.T, in *normalizeIn, out *normalizeOut) {
 		}
 		return
 	}
-	// Every value that cannot be normalized is an invalid one.
+	// Every value that cannot be normalized is invalid.
 	if err == nil || out.Error != "INVALID_METRIC" || reasonOfCode[out.Code] != api.ReasonInvalidMetric {
 		t.Errorf("%v is %v (%v), want %s %d", raw, got, err, out.Error, out.Code)
 	}
@@ -286,8 +285,7 @@ func conformScore(t *conformance.T, in *scoreIn, out *scoreOut) {
 	}
 }
 
-// metricOf adds a metric as the case writes its value: 0.9, "5 (range 0..10)" or
-// "provider missing".
+// metricOf adds a metric in the notation of the cases: 0.9, "5 (range 0..10)" or "provider missing".
 func metricOf(t *testing.T, w *enginetest.World, name string, written json.RawMessage) {
 	t.Helper()
 	var value, low, high float64
@@ -343,7 +341,7 @@ func conformSelect(t *conformance.T, in *selectIn, out *selectOut) {
 		w.Clusters[name].Status.State = api.ClusterState(state)
 	}
 	for _, cluster := range w.Clusters {
-		cluster.SetDefaults() // input takes the states in any case
+		cluster.SetDefaults() // states are accepted in upper and lower case
 	}
 	deleted := map[string]*api.Cluster{}
 	for _, name := range in.Deleted.Get() {
@@ -385,7 +383,7 @@ func conformSelect(t *conformance.T, in *selectIn, out *selectOut) {
 	conformStates(t, out, w, f, deleted)
 }
 
-// conformChoice compares what is chosen, and what is said where nothing is.
+// conformChoice compares the choice, or the message if nothing is chosen.
 func conformChoice(t *conformance.T, out *selectOut, names []string, held KeptBy, status *api.PlacementStatus) {
 	if out.Error != "" {
 		scheduled := api.FindCondition(status.Conditions, api.ConditionScheduled)
@@ -393,7 +391,7 @@ func conformChoice(t *conformance.T, out *selectOut, names []string, held KeptBy
 			t.Errorf("chosen %q (%+v), want %s", names, scheduled, out.Error)
 		}
 		if out.Error != "NO_SUITABLE_RESOURCE" || out.Code != noSuitableResource {
-			t.Errorf("error %s %d is not known", out.Error, out.Code)
+			t.Errorf("unknown error %s %d", out.Error, out.Code)
 		}
 		return
 	}
@@ -405,9 +403,8 @@ func conformChoice(t *conformance.T, out *selectOut, names []string, held KeptBy
 	}
 }
 
-// conformStates compares the states, the conditions and the metrics' reasons
-// after the pass. A cluster that was deleted has no state of its own any more;
-// what it says last is compared.
+// conformStates compares the states, the conditions and the reasons of the metrics after the pass. A deleted cluster
+// has no state any more, so its last one is compared.
 func conformStates(t *conformance.T, out *selectOut, w *enginetest.World, f *columns.Fleet, deleted map[string]*api.Cluster) {
 	states, reasons := map[string]string{}, map[string]map[string]string{}
 	for name, c := range deleted {
@@ -426,7 +423,7 @@ func conformStates(t *conformance.T, out *selectOut, w *enginetest.World, f *col
 		}
 		condition := api.FindCondition(seen.Status.Conditions, api.ConditionMetricsAvailable)
 		if failing := condition != nil && condition.Status == api.ConditionFalse; failing != (reasons[name] != nil) {
-			t.Errorf("%s has the condition %+v, and of its metrics fail %v", name, condition, reasons[name])
+			t.Errorf("%s has the condition %+v, but its failing metrics are %v", name, condition, reasons[name])
 		}
 	}
 	if out.States != nil && !maps.Equal(states, out.States) {
@@ -456,7 +453,7 @@ func conformStickiness(t *conformance.T, in *stickinessIn, out *stickinessOut) {
 			w.Cluster(name, nil)
 		}
 		if in.Current.Get() != nil {
-			t.Fatalf("nobody plays a tie with a present cluster %q", *in.Current.Get())
+			t.Fatalf("a tie with the present cluster %q is not supported", *in.Current.Get())
 		}
 		first, _ := decide(t.T, w, p, Present{})
 		again, _ := decide(t.T, w, p, Present{})
@@ -490,9 +487,8 @@ func conformStickiness(t *conformance.T, in *stickinessIn, out *stickinessOut) {
 	}
 }
 
-// conformTimestamps: in place of the reference's timestamps stand generations. A
-// status answers the generation it observed (kct at or after modified), and
-// scheduled_at is when the decision last changed.
+// conformTimestamps uses generations in place of the reference's timestamps. A status answers the generation that it
+// observed (kct at or after modified), and scheduled_at is the time of the last change of the decision.
 func conformTimestamps(t *conformance.T, in *timestampsIn, out *timestampsOut) {
 	w := enginetest.NewWorld()
 	w.Gauge("here", 0, 1, 0.1)
@@ -505,8 +501,7 @@ func conformTimestamps(t *conformance.T, in *timestampsIn, out *timestampsOut) {
 	if in.Kct.Get() < in.Modified.Get() {
 		p.Status.ObservedGeneration = 1
 	}
-	// A second of the reference's time is a minute here, so that its moments are
-	// further apart than reschedule_after.
+	// A second in the reference is a minute here, so that its times are further apart than reschedule_after.
 	moment := func(seconds int64) time.Time { return w.Now.Add(time.Duration(seconds-in.Now.Get()) * time.Minute) }
 	scheduled := w.Now.Add(-time.Second)
 	if in.Now.Has() {
@@ -525,7 +520,7 @@ func conformTimestamps(t *conformance.T, in *timestampsIn, out *timestampsOut) {
 		t.Fatalf("unknown event %q", in.Event.Get())
 	}
 	if state := in.State.Get(); state != "" && state != "RUNNING" {
-		t.Fatalf("nobody plays state %q", state)
+		t.Fatalf("state %q is not supported", state)
 	}
 	present := on(w, w.Now.Sub(scheduled), "c1")
 	present.Answered = p.Status.ObservedGeneration == p.Metadata.Generation
@@ -535,7 +530,7 @@ func conformTimestamps(t *conformance.T, in *timestampsIn, out *timestampsOut) {
 	v := NewView(f, q, ledger.Others{}, nil)
 	explain := func() string { return "" }
 	settled, _ := NewStatus(f, q, v, &p.Metadata, &p.Status, outcome, w.Now, explain)
-	p.Status.Conditions = settled.Conditions // as after the passes before
+	p.Status.Conditions = settled.Conditions // as after the previous passes
 	status, changed := NewStatus(f, q, v, &p.Metadata, &p.Status, outcome, w.Now, explain)
 	if !slices.Equal(names, status.Clusters) || status.ObservedGeneration != 2 {
 		t.Errorf("chosen %q, status %+v, want the same, observed", names, status)
@@ -547,10 +542,10 @@ func conformTimestamps(t *conformance.T, in *timestampsIn, out *timestampsOut) {
 	if at := map[bool]time.Time{false: scheduled, true: w.Now}[moved]; !status.ScheduledAt.Equal(at) {
 		t.Errorf("scheduled_at %v, want %v", status.ScheduledAt, at)
 	}
-	// The status that a controller would act on answers the present spec.
+	// A controller acts on a status only if it answers the present spec.
 	answered := map[bool]string{true: "accept", false: "reject"}[present.Answered]
 	if in.Event.Has() {
-		// Who follows the status is told when it is written.
+		// Watchers see the status when it is written.
 		written := in.Kct.Get()
 		if changed {
 			written = in.Now.Get()
@@ -587,6 +582,6 @@ func conformMigration(t *conformance.T, in *migrationIn, out *migrationOut) {
 		present = on(w, time.Hour, *name)
 	}
 	if names, _ := decide(t.T, w, p, present); slices.Equal(names, []string{"c1"}) != out.Scheduled {
-		t.Errorf("chosen %q: without migration the first decision is still made", names)
+		t.Errorf("chosen %q, but the first decision must be made without migration, too", names)
 	}
 }

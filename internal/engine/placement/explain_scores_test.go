@@ -11,7 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// rankedBy is a placement that one configuration ranks clusters by.
+// rankedBy returns a placement with one prioritizer.
 func rankedBy(c api.PrioritizerConfig) *api.Placement {
 	p := enginetest.NewPlacement("web")
 	p.Spec.Strategy, p.Spec.Metrics = api.StrategyPrioritizers, nil
@@ -24,7 +24,7 @@ func byLoad() *api.Placement {
 	return rankedBy(api.PrioritizerConfig{Type: api.PrioritizerAddon, ResourceName: "load", ScoreName: "cpu"})
 }
 
-// explanationOf explains a placement that has some clusters now.
+// explanationOf explains a placement that is currently on some clusters.
 func explanationOf(t *testing.T, w *enginetest.World, p *api.Placement, present ...string) *api.Explanation {
 	t.Helper()
 	was := Present{Answered: true, ScheduledAt: enginetest.Epoch.Add(-time.Hour)}
@@ -34,9 +34,8 @@ func explanationOf(t *testing.T, w *enginetest.World, p *api.Placement, present 
 	return Explain(w.Fleet(), enginetest.Compile(t, NewQuery, p), nil, ledger.Others{}, was, w.Now).Render()
 }
 
-// TestExplanationTellsExpiredFromAbsentFromZero: each counts as 0, and the
-// explanation says of every cluster which it is, with the value as it was
-// written and since when it no longer counts.
+// TestExplanationTellsExpiredFromAbsentFromZero checks that the explanation distinguishes expired, absent and zero
+// scores, which all count as 0. For an expired score it gives the value and since when it no longer counts.
 func TestExplanationTellsExpiredFromAbsentFromZero(t *testing.T) {
 	w := enginetest.NewWorld()
 	for _, name := range []string{"expired", "zero", "none", "other", "valid"} {
@@ -59,17 +58,16 @@ func TestExplanationTellsExpiredFromAbsentFromZero(t *testing.T) {
 	for _, c := range explanationOf(t, w, byLoad()).Candidates {
 		got, err := json.Marshal(c.Scores[0])
 		if err != nil || string(got) != want[c.Cluster] {
-			t.Errorf("%s: %s, want %s (error %v)", c.Cluster, got, want[c.Cluster], err)
+			t.Errorf("%s: got %s, want %s (error %v)", c.Cluster, got, want[c.Cluster], err)
 		}
 		delete(want, c.Cluster)
 	}
 	if len(want) > 0 {
-		t.Errorf("no candidates: %v", want)
+		t.Errorf("candidates missing: %v", want)
 	}
 }
 
-// TestExplanationOfHeldClusterTellsExpired: also a cluster that only the present
-// decision may keep.
+// TestExplanationOfHeldClusterTellsExpired covers clusters that only the present decision may keep.
 func TestExplanationOfHeldClusterTellsExpired(t *testing.T) {
 	w := enginetest.NewWorld()
 	w.Cluster("held", nil).Spec.Taints = []api.Taint{{Key: "k", Effect: api.EffectNoSelectIfNew}}
@@ -81,12 +79,11 @@ func TestExplanationOfHeldClusterTellsExpired(t *testing.T) {
 	w.Now = enginetest.Epoch.Add(time.Hour)
 	x = explanationOf(t, w, byLoad(), "held")
 	if c := x.Candidates[0]; !c.Selected || c.Scores[0].ExpiredAt == nil || *c.Scores[0].Raw != 70 {
-		t.Errorf("%+v, want it selected, with its raw score and since when that has expired", c)
+		t.Errorf("candidate %+v, want it selected, with its raw score and when that expired", c)
 	}
 }
 
-// TestExplanationTellsWhyAFigureIsMissing: the other prioritizers that count
-// what they do not know as 0.
+// TestExplanationTellsWhyAFigureIsMissing covers the other prioritizers that count unknown values as 0.
 func TestExplanationTellsWhyAFigureIsMissing(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -111,14 +108,14 @@ func TestExplanationTellsWhyAFigureIsMissing(t *testing.T) {
 			tt.change(w, w.Cluster("c1", nil))
 			part := explanationOf(t, w, rankedBy(tt.config)).Candidates[0].Scores[0]
 			if part.Reason != tt.reason || part.Raw != nil || part.Value != 0 {
-				t.Errorf("%+v, want the reason %q", part, tt.reason)
+				t.Errorf("got %+v, want the reason %q", part, tt.reason)
 			}
 		})
 	}
 }
 
-// TestExplanationNextAt: when time alone may change the decision includes the
-// expiry of scores that count in it, and the end of readings.
+// TestExplanationNextAt checks that next_at, the time at which the decision may change with time alone, includes the
+// expiry of scores and of metric values.
 func TestExplanationNextAt(t *testing.T) {
 	soon, late := time.Minute, time.Hour
 	for _, tt := range []struct {
@@ -127,14 +124,14 @@ func TestExplanationNextAt(t *testing.T) {
 		change func(w *enginetest.World)
 		want   time.Duration // 0 = never
 	}{
-		{"a score that counts", byLoad, func(*enginetest.World) {}, soon + 1},
-		{"a score of another name", func() *api.Placement {
+		{"score in use", byLoad, func(*enginetest.World) {}, soon + 1},
+		{"other score", func() *api.Placement {
 			return rankedBy(api.PrioritizerConfig{Type: api.PrioritizerAddon, ResourceName: "load", ScoreName: "memory"})
 		}, func(*enginetest.World) {}, 0},
-		{"no score counts", func() *api.Placement { return rankedBy(api.PrioritizerConfig{Name: api.PrioritizerBalance}) }, func(*enginetest.World) {}, 0},
-		{"a score of a cluster that does not fit", byLoad, func(w *enginetest.World) { w.Clusters["c1"].Status.State = api.StateOffline }, late + 1},
-		{"a score that has expired", byLoad, func(w *enginetest.World) { w.Now = enginetest.Epoch.Add(2 * soon) }, late + 1},
-		{"all have expired", byLoad, func(w *enginetest.World) { w.Now = enginetest.Epoch.Add(2 * late) }, 0},
+		{"no score in use", func() *api.Placement { return rankedBy(api.PrioritizerConfig{Name: api.PrioritizerBalance}) }, func(*enginetest.World) {}, 0},
+		{"score of a cluster that does not fit", byLoad, func(w *enginetest.World) { w.Clusters["c1"].Status.State = api.StateOffline }, late + 1},
+		{"expired score", byLoad, func(w *enginetest.World) { w.Now = enginetest.Epoch.Add(2 * soon) }, late + 1},
+		{"all scores expired", byLoad, func(w *enginetest.World) { w.Now = enginetest.Epoch.Add(2 * late) }, 0},
 		{"an expression reads scores", func() *api.Placement {
 			return withCEL(`managedCluster.scores("load").all(s, s.value > 0)`)
 		}, func(*enginetest.World) {}, soon + 1},
@@ -142,7 +139,7 @@ func TestExplanationNextAt(t *testing.T) {
 			w.Clusters["c1"].Spec.Metrics = []api.MetricRef{{Name: "load"}}
 			unreachable(w, "load", soon/2)
 		}, soon / 2},
-		{"a reading that no candidate lists ends", func() *api.Placement { return enginetest.NewPlacement("web") }, func(w *enginetest.World) { unreachable(w, "load", soon/2) }, 0},
+		{"a reading ends that no candidate lists", func() *api.Placement { return enginetest.NewPlacement("web") }, func(w *enginetest.World) { unreachable(w, "load", soon/2) }, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := enginetest.NewWorld()
@@ -160,8 +157,7 @@ func TestExplanationNextAt(t *testing.T) {
 	}
 }
 
-// unreachable is a metric whose provider cannot be reached, and whose last value
-// is good for some time yet.
+// unreachable adds a metric whose provider cannot be reached, and whose last value remains valid for some time.
 func unreachable(w *enginetest.World, name string, left time.Duration) {
 	m := w.Gauge(name, 0, 1, 0.5)
 	m.Spec.MaxAge = "10m"
@@ -169,8 +165,7 @@ func unreachable(w *enginetest.World, name string, left time.Duration) {
 	m.Status.Conditions = []api.Condition{{Type: api.ConditionAvailable, Status: api.ConditionFalse, Reason: api.ReasonUnreachableMetricsProvider}}
 }
 
-// TestScoresValidMessageIsTrue: the condition says that the explanation says
-// which scores have expired.
+// TestScoresValidMessageIsTrue checks that the explanation lists the expired scores, as the condition promises.
 func TestScoresValidMessageIsTrue(t *testing.T) {
 	w := enginetest.NewWorld()
 	w.Cluster("c1", nil)
@@ -182,10 +177,10 @@ func TestScoresValidMessageIsTrue(t *testing.T) {
 	status, _ := NewStatus(f, q, view, &p.Metadata, &p.Status, Decide(f, q, view, ledger.Others{}, Present{}, w.Now), w.Now, func() string { return "" })
 	c := api.FindCondition(status.Conditions, api.ConditionScoresValid)
 	if c == nil || c.Status != api.ConditionFalse || !strings.HasSuffix(c.Message, "the explanation says which") {
-		t.Fatalf("condition %+v", c)
+		t.Fatalf("condition %+v, want False, with a reference to the explanation", c)
 	}
 	if x := explanationOf(t, w, p); !strings.HasPrefix(x.Candidates[0].Scores[0].Reason, "expired since 2026-03-01T12:01:00Z") {
-		t.Errorf("%+v does not say which", x.Candidates)
+		t.Errorf("candidates %+v do not say which score expired", x.Candidates)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 )
 
-// BenchmarkScorePush is one cluster of many pushing its score: 10,000 that do so
-// every minute are 167 of these a second.
+// BenchmarkScorePush pushes the score of one cluster in a large fleet. If 10,000 clusters do so every minute, there are
+// 167 pushes a second.
 func BenchmarkScorePush(b *testing.B) {
 	for _, n := range benchSizes {
 		w := benchWorld(n, false)

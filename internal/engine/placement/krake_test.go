@@ -12,8 +12,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// krakeWorld has the metrics of the reference's examples: ec 0.9, ge 0.1, one out
-// of range, one on another range, and one of each other way to fail.
+// krakeWorld has the metrics of the reference's examples: ec 0.9, ge 0.1, one out of range, one with another range, and
+// one for each other way to fail.
 func krakeWorld() *enginetest.World {
 	w := enginetest.NewWorld()
 	w.Gauge("ec", 0, 1, 0.9)
@@ -30,8 +30,7 @@ func krakeWorld() *enginetest.World {
 	return w
 }
 
-// TestKrakeSelection is the selection of Krake, case by case, on fleets of two or
-// three clusters.
+// TestKrakeSelection runs Krake's selection, case by case, on fleets of two or three clusters.
 func TestKrakeSelection(t *testing.T) {
 	type weights = map[string]float64
 	for _, tt := range []struct {
@@ -41,10 +40,10 @@ func TestKrakeSelection(t *testing.T) {
 		states   map[string]api.ClusterState
 		current  string
 		age      time.Duration
-		require  []string // label constraints
+		require  []string // the placement's label constraints
 		want     string   // "" = none
 		scores   map[string]float64
-		reasons  map[string]string // of the failing metrics of c1
+		reasons  map[string]string // reasons of the failing metrics of c1
 	}{
 		{
 			name:     "weights decide",
@@ -163,8 +162,8 @@ func TestKrakeSelection(t *testing.T) {
 	}
 }
 
-// TestOnlyOnlineIsEligible: every other state, known or not, in any case of
-// letters, takes no workloads.
+// TestOnlyOnlineIsEligible checks that a cluster in any other state, known or unknown, in upper or lower case, gets no
+// placements.
 func TestOnlyOnlineIsEligible(t *testing.T) {
 	for _, state := range []api.ClusterState{
 		"PENDING", "CONNECTING", "OFFLINE", "UNHEALTHY", "NOTREADY", "FAILING_METRICS", "CREATING", "RECONCILING",
@@ -182,7 +181,7 @@ func TestOnlyOnlineIsEligible(t *testing.T) {
 	}
 }
 
-// TestStickinessMargin: a decision moves to m2 from m1 where m2 > (W·m1+s)/(W+s).
+// TestStickinessMargin checks that a decision moves from m1 to m2 if m2 > (W·m1+s)/(W+s).
 func TestStickinessMargin(t *testing.T) {
 	for _, tt := range []struct {
 		weight, here, there, stickiness float64
@@ -246,7 +245,7 @@ func TestNormalize(t *testing.T) {
 			t.Errorf("%v: %v, %v; want %v", tt.raw, got, err, tt.want)
 		}
 		if err != nil && err.Error() == "" {
-			t.Errorf("%v: an error without words", tt.raw)
+			t.Errorf("%v: empty error message", tt.raw)
 		}
 	}
 }

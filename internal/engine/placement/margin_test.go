@@ -10,8 +10,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// TestMarginIsExact: raised by the margin the challenger stays out, and
-// raised by one more it takes the place of the cluster that the margin names.
+// TestMarginIsExact checks that a challenger that gains exactly the margin is not chosen, and that one that gains more
+// takes the place of the cluster that the margin names.
 func TestMarginIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		scores := map[string]int64{}
@@ -33,7 +33,7 @@ func TestMarginIsExact(t *testing.T) {
 		for _, name := range rapid.SliceOfN(rapid.SampledFrom(names), 0, 4).Draw(t, "others' decisions") {
 			load.Add(f, name)
 		}
-		// The load counts the placement's own decision, too.
+		// The load includes the placement's own decision.
 		others := ledger.Others{Load: load}
 		present := settledOn(chosenBy(f, q, others, Present{})...)
 		for _, d := range present.Decisions {
@@ -44,7 +44,7 @@ func TestMarginIsExact(t *testing.T) {
 			t.Fatalf("no margin for %v", present.Decisions)
 		}
 		if scores[margin.To]+int64(margin.Margin) >= api.MaxScore {
-			return // no score is that high
+			return // no score can be that high
 		}
 		raised := func(by int64) map[string]bool {
 			moved := map[string]int64{}
@@ -59,10 +59,10 @@ func TestMarginIsExact(t *testing.T) {
 			return chosen
 		}
 		if chosen := raised(int64(margin.Margin)); chosen[margin.To] || !chosen[margin.From] {
-			t.Fatalf("by the margin of %+v it moves to %v", *margin, chosen)
+			t.Fatalf("a gain equal to the margin %+v changes the decision to %v", *margin, chosen)
 		}
 		if chosen := raised(int64(margin.Margin) + 1); !chosen[margin.To] || chosen[margin.From] {
-			t.Fatalf("by more than the margin of %+v it moves to %v", *margin, chosen)
+			t.Fatalf("a gain above the margin %+v results in %v, want the other cluster", *margin, chosen)
 		}
 	})
 }

@@ -41,10 +41,10 @@ func TestObserve(t *testing.T) {
 	}
 	stranger := &api.Cluster{Metadata: api.Metadata{Name: "new"}, Spec: api.ClusterSpec{Health: &api.HealthSpec{}}}
 	if got := Observe(f, nil, stranger).Status; got.State != api.StatePending || got.Available != nil {
-		t.Errorf("a cluster the fleet does not have yet: %+v", got)
+		t.Errorf("status %+v of a cluster that is not in the fleet yet, want it pending", got)
 	}
 	if ledger.Available(f, nil, 99) != nil {
-		t.Error("a row that is not there has something available")
+		t.Error("a nonexistent row has available resources")
 	}
 }
 
@@ -84,20 +84,20 @@ func TestNewStatus(t *testing.T) {
 	expect(0, true, 1, fine, "c1")
 	expect(time.Second, false, 1, fine, "c1")
 	if !p.Status.ScheduledAt.Equal(enginetest.Epoch) || !p.Status.Decisions[0].Since.Equal(enginetest.Epoch) {
-		t.Errorf("scheduled at %v: a look is not a decision", p.Status.ScheduledAt)
+		t.Errorf("scheduled at %v, want the time of the decision, not of a later evaluation", p.Status.ScheduledAt)
 	}
 
-	w.Metrics[metricKey("ec")].Status.Value = new(0.05) // the same answer with another score writes nothing
+	w.Metrics[metricKey("ec")].Status.Value = new(0.05) // the same decision with another score writes nothing
 	f = w.Fleet()
 	expect(2*time.Second, false, 1, fine, "c1")
 	if p.Status.Decisions[0].Score != 0.9 {
-		t.Errorf("score %v, want that of the decision", p.Status.Decisions[0].Score)
+		t.Errorf("score %v, want the one of the decision", p.Status.Decisions[0].Score)
 	}
 	w.Metrics[metricKey("ge")].Status.Value = new(0.9)
 	f = w.Fleet()
 	expect(time.Hour, true, 2, fine, "c2")
 	if !p.Status.ScheduledAt.Equal(enginetest.Epoch.Add(time.Hour)) {
-		t.Errorf("scheduled at %v, want when it moved", p.Status.ScheduledAt)
+		t.Errorf("scheduled at %v, want the time of the move", p.Status.ScheduledAt)
 	}
 
 	w.Metrics[metricKey("ge")].Status.Value = new(0.8)
@@ -105,16 +105,16 @@ func TestNewStatus(t *testing.T) {
 	p.Metadata.Generation++ // another spec, the same clusters
 	expect(2*time.Hour, true, 2, fine, "c2")
 	if p.Status.Decisions[0].Score == 0.9 {
-		t.Error("the score is that of the spec before")
+		t.Error("the score is still that of the previous spec")
 	}
 	if !p.Status.ScheduledAt.Equal(enginetest.Epoch.Add(time.Hour)) {
-		t.Errorf("scheduled at %v: the decision did not change", p.Status.ScheduledAt)
+		t.Errorf("scheduled at %v, want no new time: the decision did not change", p.Status.ScheduledAt)
 	}
 	p.Metadata.Generation++
 	p.Spec.NumberOfClusters = new(int64(3))
 	expect(2*time.Hour, true, 3, []string{api.ReasonScheduled, api.ReasonTooFewClusters, api.ReasonWellConfigured}, "c2", "c1")
 	if !p.Status.Decisions[0].Since.Equal(enginetest.Epoch.Add(time.Hour)) || !p.Status.Decisions[1].Since.Equal(enginetest.Epoch.Add(2*time.Hour)) {
-		t.Errorf("decisions %+v: each cluster keeps its own since", p.Status.Decisions)
+		t.Errorf("decisions %+v, want each cluster to keep its own since", p.Status.Decisions)
 	}
 	p.Metadata.Generation++
 	p.Spec.NumberOfClusters = nil
@@ -127,15 +127,15 @@ func TestNewStatus(t *testing.T) {
 	expect(2*time.Hour, true, 4, []string{api.ReasonNoSuitableClusters, api.ReasonNoSuitableClusters, api.ReasonUnknownMetrics})
 	message := api.FindCondition(p.Status.Conditions, api.ConditionScheduled).Message
 	if message != `0 of 2 clusters fit: 2 do not match metric constraint "gohst > 1"` {
-		t.Errorf("message %q", message)
+		t.Errorf("message %q, want the metric constraint as the reason", message)
 	}
 	if got := api.FindCondition(p.Status.Conditions, api.ConditionMisconfigured).Message; strings.Count(got, "gohst") != 1 {
 		t.Errorf("message %q, want the name once", got)
 	}
 }
 
-// TestFailingMetricsAreNamed: who reads that clusters fell out for a failing
-// metric is told which one, the most frequent first.
+// TestFailingMetricsAreNamed checks that a message about clusters rejected for failing metrics names the metrics, the
+// most frequent first.
 func TestFailingMetricsAreNamed(t *testing.T) {
 	w := krakeWorld()
 	for name, metric := range map[string]string{"a": "m1", "b": "m3", "c": "m3", "d": "m2"} {
@@ -151,9 +151,8 @@ func TestFailingMetricsAreNamed(t *testing.T) {
 	}
 }
 
-// A decision that stays is told in the order in which it stands in the status,
-// whatever the scores are by now: else the sentence would depend on when somebody last
-// looked.
+// The message of an unchanged decision lists the clusters in the order of the status, whatever their scores are now.
+// Otherwise it would depend on when the decision was last evaluated.
 func TestSummaryKeepsTheOrderOfTheStatus(t *testing.T) {
 	w := krakeWorld()
 	w.Cluster("c1", map[string]float64{"ge": 1})
@@ -163,10 +162,10 @@ func TestSummaryKeepsTheOrderOfTheStatus(t *testing.T) {
 	present := Present{Decisions: []api.Decision{{Cluster: "c1"}, {Cluster: "c4"}}, Answered: true}
 	e := Explain(w.Fleet(), enginetest.Compile(t, NewQuery, p), nil, ledger.Others{}, present, w.Now)
 	if first := w.Fleet().Name(e.Choices[0].Row); first != "c4" {
-		t.Fatalf("%s is best, and the test is about c4 having risen above c1", first)
+		t.Fatalf("%s is best, want c4, whose score has risen above c1's", first)
 	}
 	if got, want := e.Summary(), "c1, c4 chosen, 3 wanted; "; !strings.HasPrefix(got, want) {
-		t.Errorf("a decision that stays is told as %q, want %q", got, want)
+		t.Errorf("summary of an unchanged decision is %q, want %q", got, want)
 	}
 	for name, present := range map[string]Present{
 		"another spec":       {Decisions: present.Decisions},
@@ -175,13 +174,13 @@ func TestSummaryKeepsTheOrderOfTheStatus(t *testing.T) {
 	} {
 		e := Explain(w.Fleet(), enginetest.Compile(t, NewQuery, p), nil, ledger.Others{}, present, w.Now)
 		if got, want := e.Summary(), "c4, c1 chosen, 3 wanted; "; !strings.HasPrefix(got, want) {
-			t.Errorf("%s is told as %q, want %q", name, got, want)
+			t.Errorf("%s: summary %q, want %q", name, got, want)
 		}
 	}
 }
 
-// TestSummary: the sentence names the chosen ones, how many fit, and every
-// ground with its number, in words that fit the number.
+// TestSummary checks that the sentence names the chosen clusters, how many fit, and each reason with its count, with
+// correct plurals.
 func TestSummary(t *testing.T) {
 	w := krakeWorld()
 	p := enginetest.NewPlacement("web")
@@ -225,7 +224,7 @@ func TestSummary(t *testing.T) {
 	}
 	for _, c := range e.Render().Candidates {
 		if c.Reason != reasons[c.Cluster] {
-			t.Errorf("%s: %q, want %q", c.Cluster, c.Reason, reasons[c.Cluster])
+			t.Errorf("%s: got %q, want %q", c.Cluster, c.Reason, reasons[c.Cluster])
 		}
 	}
 	p.Spec = api.PlacementSpec{}
@@ -239,7 +238,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// TestMargin: the decision moves when the challenger gains more than the margin.
+// TestMargin checks that the decision moves if the challenger gains more than the margin.
 func TestMargin(t *testing.T) {
 	w := enginetest.NewWorld()
 	w.Gauge("here", 0, 1, 0.5)
@@ -256,7 +255,7 @@ func TestMargin(t *testing.T) {
 	for gain, want := range map[float64]string{margin.Margin - 1e-9: "c1", margin.Margin + 1e-9: "c2"} {
 		there.Status.Value = new(0.5 + gain)
 		if names, _ := decide(t, w, p, present); names[0] != want {
-			t.Errorf("gaining %v: chosen %q, want %s", gain, names, want)
+			t.Errorf("with a gain of %v: chosen %q, want %s", gain, names, want)
 		}
 	}
 	young := on(w, time.Second, "c1")
@@ -265,14 +264,14 @@ func TestMargin(t *testing.T) {
 	if e.Kept != string(keptByAge) || e.Margin.Margin >= 0 || !e.NextAt.Equal(young.ScheduledAt.Add(time.Minute)) {
 		t.Errorf("kept %q until %v with margin %+v, want a negative one", e.Kept, e.NextAt, e.Margin)
 	}
-	// Another server, whose clock is ahead, made it. It holds no longer than a new one does.
+	// It was made by another server, whose clock is ahead. It must hold no longer than a new one.
 	ahead := Present{Decisions: young.Decisions, Answered: true, ScheduledAt: w.Now.Add(time.Hour)}
 	if e := Explain(w.Fleet(), enginetest.Compile(t, NewQuery, p), nil, ledger.Others{}, ahead, w.Now).Render(); e.Kept != string(keptByAge) || !e.NextAt.Equal(w.Now.Add(time.Minute)) {
 		t.Errorf("kept %q until %v, want for a minute", e.Kept, e.NextAt)
 	}
 	p.Spec.RescheduleAfter = "0s"
 	if names, _ := decide(t, w, p, ahead); names[0] != "c2" {
-		t.Errorf("chosen %q: it may move at once, whatever the clocks say", names)
+		t.Errorf("chosen %q, want c2: clock differences must not delay a move", names)
 	}
 }
 
@@ -286,7 +285,7 @@ func TestNewQueryRefuses(t *testing.T) {
 		p := enginetest.NewPlacement("web")
 		change(&p.Spec)
 		if _, err := NewQuery(p); err == nil || !strings.Contains(err.Error(), field) || !strings.Contains(err.Error(), `"default/web"`) {
-			t.Errorf("%v, want an error about %s of the placement", err, field)
+			t.Errorf("NewQuery() error %v, want one about %s of the placement", err, field)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// TestOCM lays the cases of Open Cluster Management before the engine.
+// TestOCM runs the cases of Open Cluster Management against the engine.
 func TestOCM(t *testing.T) {
 	cases, err := ocm.Cases(ocm.Schedule)
 	if err != nil {
@@ -32,14 +32,14 @@ func TestOCM(t *testing.T) {
 			}
 			for what, other := range others {
 				if len(other.Compare(answer)) == 0 {
-					t.Errorf("expect/%s: nobody would notice", what)
+					t.Errorf("expect/%s: a wrong expectation is not noticed", what)
 				}
 			}
 		})
 	}
 	for id, d := range ocm.Differences {
 		if !known[id] || len(d.Expectations) == 0 || d.Reason == "" {
-			t.Errorf("difference %s: no such case, or it does not say what differs and why", id)
+			t.Errorf("difference %s: no such case, no expectations or no reason", id)
 		}
 	}
 	for id := range ocm.Refusals {

@@ -13,8 +13,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 )
 
-// oracle is the naive formulation of the rules: maps, loops and one sort, over
-// plain objects. The engine has to give the same answers.
+// oracle is the naive implementation of the rules: maps, loops and one sort, over plain objects. The engine must give
+// the same results.
 type oracle struct {
 	*enginetest.World
 	holds []oracleHold
@@ -35,8 +35,7 @@ type verdict struct {
 	staleAt         time.Time
 }
 
-// goneFromPolicy reports whether a placement's policy names a metric of which
-// there is none.
+// goneFromPolicy reports whether a placement's policy names a metric that does not exist.
 func (o oracle) goneFromPolicy(p *api.Placement, name string) bool {
 	policy := p.Spec.PrioritizerPolicy
 	if p.Spec.Strategy != api.StrategyPrioritizers || policy == nil {
@@ -52,7 +51,7 @@ func (o oracle) goneFromPolicy(p *api.Placement, name string) bool {
 	})
 }
 
-// metric is what a metric is for a cluster.
+// metric returns the verdict on a metric of a cluster.
 func (o oracle) metric(key api.Key, cluster string) verdict {
 	m := o.Metrics[key]
 	if m == nil {
@@ -118,8 +117,7 @@ func (o oracle) nextAt() time.Time {
 	return next
 }
 
-// available is the amount of a resource that a placement could use, in
-// thousandths.
+// available returns the amount of a resource that a placement could use, in thousandths.
 func (o oracle) available(c *api.Cluster, resource string, p api.Key, current bool) (int64, bool) {
 	figure := func(reported, declared api.Quantities) (int64, bool) {
 		q, ok := reported[resource]
@@ -160,8 +158,7 @@ func (o oracle) online(c *api.Cluster) bool {
 	return c.Status.State == api.StateOnline || (c.Status.State == "" && (c.Spec.Health == nil || c.Metadata.Generation > 1))
 }
 
-// rejects names the first filter and ground that rejects a cluster, in the
-// order in which the filters are documented.
+// rejects returns the first filter that rejects a cluster, and its reason, in the documented order of filters.
 func (o oracle) rejects(p *api.Placement, c *api.Cluster, current bool) (filter, on string) {
 	s := &p.Spec
 	if c.Spec.Namespace != "" && c.Spec.Namespace != p.Metadata.Namespace {
@@ -206,8 +203,7 @@ func (o oracle) rejects(p *api.Placement, c *api.Cluster, current bool) (filter,
 		}
 	}
 	for _, ref := range c.Spec.Metrics {
-		// A metric that is gone makes a policy that names it misconfigured, which
-		// ends no decision.
+		// A policy that names a missing metric is misconfigured, which ends no decision.
 		misconfigured := current && o.goneFromPolicy(p, ref.Name)
 		if v := o.metric(ref.Key(), c.Metadata.Name); !v.usable && v.onFailure != api.FailureIgnore && !misconfigured {
 			return "metrics_available", ""
@@ -232,7 +228,7 @@ func (o oracle) rejects(p *api.Placement, c *api.Cluster, current bool) (filter,
 	return "", ""
 }
 
-// versionsOf are the versions of the dice that meet the constraints of the dice.
+// versionsOf lists the generated versions that satisfy each generated constraint.
 var versionsOf = map[string][]string{
 	">= 1.33":      {"v1.33.0", "v1.33.2+k3s1"},
 	">=1.33":       {"v1.33.0", "v1.33.2+k3s1"},
@@ -259,7 +255,7 @@ func (o oracle) inSets(p *api.Placement, c *api.Cluster) bool {
 	return false
 }
 
-// selects is a label selector of Kubernetes.
+// selects evaluates a Kubernetes label selector.
 func selects(s *api.LabelSelector, labels map[string]string) bool {
 	if s == nil {
 		return true
@@ -282,7 +278,7 @@ func selects(s *api.LabelSelector, labels map[string]string) bool {
 	return true
 }
 
-// bars reports whether a taint keeps a placement off a cluster.
+// bars reports whether a taint excludes a placement from a cluster.
 func (o oracle) bars(p *api.Placement, t api.ClusterTaint, current bool) bool {
 	effects := map[api.TaintEffect]string{
 		"NoSelect": "all", "NoExecute": "all", "NoSelectIfNew": "new", "NoSchedule": "new",
@@ -310,14 +306,14 @@ func (o oracle) bars(p *api.Placement, t api.ClusterTaint, current bool) bool {
 	return true
 }
 
-// runsOut is when the first taint that ends decisions ceases to be tolerated.
+// runsOut returns the time at which the first taint that ends decisions is no longer tolerated.
 func (o oracle) runsOut(p *api.Placement, c *api.Cluster) time.Time {
 	var first time.Time
 	for _, t := range c.Taints() {
 		if t.Effect != "NoSelect" && t.Effect != "NoExecute" || t.TimeAdded == nil {
 			continue
 		}
-		// With every toleration for itself: the longest counts.
+		// Each toleration counts separately; the longest wins.
 		var last time.Time
 		ever := false
 		for _, x := range p.Spec.Tolerations {
@@ -368,7 +364,7 @@ func (o oracle) excused(p *api.Placement, c *api.Cluster, current bool) bool {
 	return found
 }
 
-// oracleCEL are expressions with what they mean.
+// oracleCEL lists expressions with their meaning.
 var oracleCEL = map[string]func(o oracle, p *api.Placement, c *api.Cluster) bool{
 	`managedCluster.metadata.labels["zone"] == "a"`: func(_ oracle, _ *api.Placement, c *api.Cluster) bool {
 		return c.Metadata.Labels["zone"] == "a"
@@ -378,7 +374,7 @@ var oracleCEL = map[string]func(o oracle, p *api.Placement, c *api.Cluster) bool
 		return ok && tier != "b" && c.Spec.Claims["version"] == "1.31"
 	},
 	`cluster.spec.region == "eu"`: func(_ oracle, _ *api.Placement, c *api.Cluster) bool { return c.Spec.Region == "eu" },
-	// What a cluster has none of is absent: the expression fails.
+	// Labels that a cluster does not have are absent: the expression fails.
 	`!("zone" in managedCluster.metadata.labels)`: func(_ oracle, _ *api.Placement, c *api.Cluster) bool {
 		_, ok := c.Metadata.Labels["zone"]
 		return len(c.Metadata.Labels) > 0 && !ok
@@ -419,7 +415,7 @@ func (o oracle) matches(p *api.Placement, x api.Predicate, c *api.Cluster) bool 
 	return true
 }
 
-// figure is what a metric constraint compares on a cluster.
+// figure returns the value that a metric constraint compares on a cluster.
 func (o oracle) figure(p *api.Placement, c *api.Cluster, name string) (float64, bool) {
 	refs := map[string]api.MetricRef{}
 	first := ""
@@ -449,7 +445,7 @@ func (o oracle) figure(p *api.Placement, c *api.Cluster, name string) (float64, 
 	return 0, false
 }
 
-// scoreOf is the formula of DESIGN 3.2.3 as it stands there.
+// score is the formula of DESIGN 3.2.3, word for word.
 func (o oracle) score(p *api.Placement, c *api.Cluster, sticky bool) (scored bool, score float64) {
 	s := 0.0
 	if sticky {
@@ -487,10 +483,10 @@ type candidate struct {
 	demoted       bool
 	score, bonus  float64
 	tie           uint64
-	unconditional bool // keeps its seat whatever the scores
+	unconditional bool // keeps its cluster whatever the scores are
 }
 
-// compare orders candidates by what they are worth, bonus included or not.
+// compare orders candidates by score, with or without the bonus.
 func (x candidate) compare(y candidate, bonus bool) int {
 	a, b := x.score, y.score
 	if bonus {
@@ -512,7 +508,7 @@ func (x candidate) compare(y candidate, bonus bool) int {
 		cmp.Compare(x.name, y.name))
 }
 
-// decide is DESIGN 3.2.3 to 3.2.5: everybody that fits in one list, sorted.
+// decide follows DESIGN 3.2.3 to 3.2.5: all clusters that fit in one sorted list.
 func (o oracle) decide(p *api.Placement, present Present) answer {
 	seed := p.Metadata.UID
 	if seed == "" {

@@ -7,13 +7,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// prioritizerOracle is the naive formulation of strategy prioritizers: it counts,
-// compares and sorts plain objects anew for every decision. Filters are those of
-// the other oracle.
+// prioritizerOracle is the naive implementation of strategy prioritizers: it counts, compares and sorts plain objects
+// anew for every decision. The filters are those of the other oracle.
 type prioritizerOracle struct {
 	oracle
-	// elsewhere are the clusters that other placements have decided for, once for
-	// each decision.
+	// elsewhere lists the clusters of the other placements' decisions, once for each decision.
 	elsewhere []string
 }
 
@@ -21,10 +19,9 @@ type prioritizerOracle struct {
 type contestant struct {
 	cluster *api.Cluster
 	current bool
-	// total is the weighted sum; own is the part of it that moves a decision
-	// which answers its spec.
+	// total is the weighted sum; own is the part of it that can move a decision that answers its spec.
 	total, own float64
-	// wish is what a negative weight of steady takes from the total.
+	// wish is what a negative weight of steady subtracts from the total.
 	wish    float64
 	demoted bool
 }
@@ -42,7 +39,7 @@ func (o prioritizerOracle) builtinWeights(p *api.Placement) map[string]float64 {
 	return weights
 }
 
-// contestants are the clusters that fit, with their scores.
+// contestants returns the clusters that fit, with their scores.
 func (o prioritizerOracle) contestants(p *api.Placement, present Present) []*contestant {
 	var fit []*contestant
 	for name, c := range o.Clusters {
@@ -51,7 +48,7 @@ func (o prioritizerOracle) contestants(p *api.Placement, present Present) []*con
 			fit = append(fit, &contestant{cluster: c, current: current, demoted: o.demoted(p, c)})
 		}
 	}
-	// each adds a prioritizer to the totals, and own to what moves a decision.
+	// each adds a prioritizer to the totals, and its own part to what can move a decision.
 	each := func(weight float64, score, own func(x *contestant) float64) {
 		for _, x := range fit {
 			x.total += weight * score(x)
@@ -72,7 +69,7 @@ func (o prioritizerOracle) contestants(p *api.Placement, present Present) []*con
 			}
 			own := steady
 			if weight < 0 {
-				own = none // or a decision would leave as soon as it is made
+				own = none // otherwise a decision would move as soon as it is made
 				for _, x := range fit {
 					x.wish = weight * steady(x)
 				}
@@ -126,7 +123,7 @@ func (o prioritizerOracle) contestants(p *api.Placement, present Present) []*con
 	return fit
 }
 
-// balance counts what other placements have decided, over all clusters there are.
+// balance counts the decisions of other placements, over all clusters.
 func (o prioritizerOracle) balance() func(*contestant) float64 {
 	counts := map[string]int{}
 	highest := 0
@@ -145,7 +142,7 @@ func (o prioritizerOracle) balance() func(*contestant) float64 {
 	}
 }
 
-// scaled maps amounts to -100 ... 100 over the clusters that fit and have one.
+// scaled maps amounts to -100 ... 100 over the clusters that fit and report one.
 func (o prioritizerOracle) scaled(fit []*contestant, amount func(*contestant) (int64, bool)) func(*contestant) float64 {
 	var all []int64
 	for _, x := range fit {
@@ -166,7 +163,7 @@ func (o prioritizerOracle) scaled(fit []*contestant, amount func(*contestant) (i
 	}
 }
 
-// allocatable is the static amount; one without a capacity beside does not count.
+// allocatable returns the static amount, which only counts if the capacity is known, too.
 func (o prioritizerOracle) allocatable(c *api.Cluster, resource string) (int64, bool) {
 	figure := func(reported, declared api.Quantities) (int64, bool) {
 		q, ok := reported[resource]
@@ -184,9 +181,8 @@ func (o prioritizerOracle) allocatable(c *api.Cluster, resource string) (int64, 
 	return amount, ok && whole
 }
 
-// order sorts by total, best first; then the present clusters, then those that
-// nothing speaks against, then by name. margin is what a present cluster has
-// ahead.
+// order sorts by total, highest first; then present clusters, then those without PreferNoSchedule taints, then by name.
+// margin is the advantage of a present cluster.
 func (o prioritizerOracle) order(list []*contestant, margin float64, presentFirst bool) {
 	bit := func(yes bool) int {
 		if yes {
@@ -225,10 +221,9 @@ func (o prioritizerOracle) misconfigured(p *api.Placement) bool {
 	})
 }
 
-// seats are the clusters chosen by totals alone, those kept where nothing may
-// move, and those chosen by the rule: a decision that answers its spec keeps a
-// cluster unless another is better by more than min_improvement, in total and by
-// its own. A negative steady counts in totals only where the spec has changed.
+// seats returns the clusters chosen by totals alone, those that stay because nothing may move, and those chosen by the
+// rule: a decision that answers its spec keeps a cluster unless another is better by more than min_improvement, both in
+// total and by its own part. A negative steady counts only if the spec has changed, and only in totals.
 func (o prioritizerOracle) seats(p *api.Placement, present Present) (best, kept, chosen []*contestant) {
 	fit := o.contestants(p, present)
 	if present.Answered && !present.Fresh {
@@ -264,8 +259,8 @@ func (o prioritizerOracle) seats(p *api.Placement, present Present) (best, kept,
 	if !present.Answered || present.Fresh {
 		return best, kept, slices.Clone(best)
 	}
-	// Vacant seats go to the best. Then every outsider, the best first, may take
-	// the seat of the worst present cluster that it outdoes in both respects.
+	// Vacant seats go to the best clusters. Then each other cluster, the best first, may replace the worst present
+	// cluster if it is better in both respects.
 	chosen = slices.Clone(kept)
 	for _, x := range outsiders[wanted-incumbents:] {
 		for i := incumbents - 1; i >= 0; i-- {
@@ -323,7 +318,7 @@ func (o prioritizerOracle) decide(p *api.Placement, present Present) answer {
 	return out
 }
 
-// spreadCase puts the clusters that fit, and the spread constraints, in numbers.
+// spreadCase converts the clusters that fit, and the spread constraints, to numbers.
 func (o prioritizerOracle) spreadCase(p *api.Placement, present Present) ([]*contestant, spreadCase) {
 	fit := o.contestants(p, present)
 	margin := p.Spec.MinImprovement

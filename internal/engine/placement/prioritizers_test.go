@@ -14,7 +14,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// rated is a fleet of clusters with one placement score "s/a" each.
+// rated creates clusters with one placement score "s/a" each.
 func rated(scores map[string]int64) *enginetest.World {
 	w := enginetest.NewWorld()
 	for name, score := range scores {
@@ -25,7 +25,7 @@ func rated(scores map[string]int64) *enginetest.World {
 	return w
 }
 
-// byScore is a placement ranked by "s/a" and what the configurations add.
+// byScore returns a placement ranked by "s/a" and additional configurations.
 func byScore(name string, wanted int64, mode api.PrioritizerMode, more ...api.PrioritizerConfig) *api.Placement {
 	p := &api.Placement{
 		Metadata: api.Metadata{Name: name, Namespace: "shop", UID: "uid-" + name, Generation: 1},
@@ -40,7 +40,7 @@ func byScore(name string, wanted int64, mode api.PrioritizerMode, more ...api.Pr
 	return p
 }
 
-// chosenBy decides and names the clusters, best first.
+// chosenBy decides and returns the names of the clusters, best first.
 func chosenBy(f *columns.Fleet, q *Query, others ledger.Others, present Present) []string {
 	var names []string
 	for _, c := range Decide(f, q, NewView(f, q, others, nil), others, present, f.Now()).Choices {
@@ -49,7 +49,7 @@ func chosenBy(f *columns.Fleet, q *Query, others ledger.Others, present Present)
 	return names
 }
 
-// settledOn is an old decision that answers its spec.
+// settledOn returns an old decision that answers its spec.
 func settledOn(names ...string) Present {
 	p := Present{Answered: true, ScheduledAt: enginetest.Epoch.Add(-time.Hour)}
 	for _, name := range names {
@@ -58,8 +58,8 @@ func settledOn(names ...string) Present {
 	return p
 }
 
-// TestBalancePlacesAndDoesNotMove: what others decide says where a new placement
-// goes; one that has its cluster stays, however many follow it there.
+// TestBalancePlacesAndDoesNotMove checks that the decisions of others affect where a new placement goes, but do not
+// move one that has its cluster.
 func TestBalancePlacesAndDoesNotMove(t *testing.T) {
 	w := rated(map[string]int64{"a": 100, "b": 50})
 	f := w.Fleet()
@@ -67,38 +67,37 @@ func TestBalancePlacesAndDoesNotMove(t *testing.T) {
 	load.Sync(f, columns.Delta{Rows: []int{0, 1}})
 	q := enginetest.Compile(t, NewQuery, byScore("web", 1, api.ModeExact, api.PrioritizerConfig{Type: api.PrioritizerBuiltin, Name: api.PrioritizerBalance, Weight: new(int64(1))}))
 	if got := chosenBy(f, q, ledger.Others{Load: load}, Present{}); !slices.Equal(got, []string{"a"}) {
-		t.Fatalf("with nobody about: %v", got)
+		t.Fatalf("chosen %v without load, want a", got)
 	}
 	for range 5 {
 		load.Add(f, "a")
 	}
 	if got := chosenBy(f, q, ledger.Others{Load: load}, Present{}); !slices.Equal(got, []string{"b"}) {
-		t.Errorf("a new placement goes to %v: a has 100 - 100, b 50 + 100", got)
+		t.Errorf("a new placement goes to %v, want b: a scores 100 - 100, b 50 + 100", got)
 	}
 	if got := chosenBy(f, q, ledger.Others{Load: load}, settledOn("a")); !slices.Equal(got, []string{"a"}) {
-		t.Errorf("a settled placement was moved to %v by what others decided", got)
+		t.Errorf("a settled placement on a moved to %v because of the load of others", got)
 	}
 	if got := chosenBy(f, q, ledger.Others{Load: load}, settledOn("b")); !slices.Equal(got, []string{"b"}) {
-		t.Errorf("on b: moved to %v, which scores more itself but is crowded", got)
+		t.Errorf("a settled placement on b moved to %v, which scores more itself, but has more load", got)
 	}
 	changed := settledOn("a")
 	changed.Answered = false
 	if got := chosenBy(f, q, ledger.Others{Load: load}, changed); !slices.Equal(got, []string{"b"}) {
-		t.Errorf("a changed spec is decided anew: %v", got)
+		t.Errorf("chosen %v after a change of the spec, want b", got)
 	}
 	e := Explain(f, q, nil, ledger.Others{Load: load}, settledOn("a"), f.Now())
 	if e.kept != keptByBalance {
-		t.Errorf("the explanation does not say why a is kept: %q", e.kept)
+		t.Errorf("kept by %q, want it kept by balance", e.kept)
 	}
 }
 
-// TestNegativeSteadyMovesNothing: with it every decision would leave its cluster
-// as soon as it is made.
+// TestNegativeSteadyMovesNothing checks that a negative steady does not move a decision as soon as it is made.
 func TestNegativeSteadyMovesNothing(t *testing.T) {
 	f := rated(map[string]int64{"a": 10, "b": 10}).Fleet()
 	q := enginetest.Compile(t, NewQuery, byScore("web", 1, api.ModeExact, api.PrioritizerConfig{Type: api.PrioritizerBuiltin, Name: api.PrioritizerSteady, Weight: new(int64(-5))}))
 	if got := chosenBy(f, q, ledger.Others{}, settledOn("a")); !slices.Equal(got, []string{"a"}) {
-		t.Errorf("moved to %v", got)
+		t.Errorf("moved to %v, want it to stay on a", got)
 	}
 }
 
@@ -112,17 +111,17 @@ func TestPrioritizerTies(t *testing.T) {
 		want    []string
 	}{
 		{"by name, tainted ones last", Present{}, []string{"b", "c"}},
-		{"the present cluster first", settledOn("d"), []string{"b", "d"}},
-		{"also a tainted one", settledOn("a"), []string{"b", "a"}},
+		{"present cluster first", settledOn("d"), []string{"b", "d"}},
+		{"present cluster first, though tainted", settledOn("a"), []string{"b", "a"}},
 	} {
 		if got := chosenBy(f, enginetest.Compile(t, NewQuery, byScore("web", 2, api.ModeExact)), ledger.Others{}, c.present); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
 	}
 }
 
-// TestUnknownMetricKeepsTheDecision: a policy that names a metric which is gone
-// is misconfigured, and what is decided stays.
+// TestUnknownMetricKeepsTheDecision checks that a policy that names a deleted metric is misconfigured, and that its
+// decision stays.
 func TestUnknownMetricKeepsTheDecision(t *testing.T) {
 	f := rated(map[string]int64{"a": 100, "b": 0}).Fleet()
 	p := byScore("web", 1, api.ModeExact, api.PrioritizerConfig{Type: api.PrioritizerMetric, Name: "gone", Weight: new(int64(1))})
@@ -130,12 +129,12 @@ func TestUnknownMetricKeepsTheDecision(t *testing.T) {
 	view := NewView(f, q, ledger.Others{}, nil)
 	out := Decide(f, q, view, ledger.Others{}, settledOn("b"), f.Now())
 	if f.Name(out.Choices[0].Row) != "b" || out.kept != keptByMisconfiguration {
-		t.Errorf("moved to %s, held %q", f.Name(out.Choices[0].Row), out.kept)
+		t.Errorf("chosen %s, kept by %q; want b, kept because of the misconfiguration", f.Name(out.Choices[0].Row), out.kept)
 	}
 	status, _ := NewStatus(f, q, view, &p.Metadata, &p.Status, out, f.Now(), func() string { return "" })
 	c := api.FindCondition(status.Conditions, api.ConditionMisconfigured)
 	if c.Status != api.ConditionTrue || c.Reason != api.ReasonMisconfigured || !strings.Contains(c.Message, "gone") {
-		t.Errorf("condition %+v", c)
+		t.Errorf("condition %+v, want Misconfigured, with the name gone", c)
 	}
 }
 
@@ -154,13 +153,13 @@ func TestDivide(t *testing.T) {
 		want     string
 	}{
 		{"no strategy", nil, ranked, ""},
-		{"all in one", &api.DecisionStrategy{ClustersPerDecisionGroup: "100%"}, ranked, "0 :[e d c b a] "},
-		{"by number", &api.DecisionStrategy{ClustersPerDecisionGroup: "2"}, ranked, "0 :[e d] 1 :[c b] 2 :[a] "},
+		{"all in one group", &api.DecisionStrategy{ClustersPerDecisionGroup: "100%"}, ranked, "0 :[e d c b a] "},
+		{"groups by number", &api.DecisionStrategy{ClustersPerDecisionGroup: "2"}, ranked, "0 :[e d] 1 :[c b] 2 :[a] "},
 		{"a percentage rounds up", &api.DecisionStrategy{ClustersPerDecisionGroup: "25%"}, ranked, "0 :[e d] 1 :[c b] 2 :[a] "},
-		{"named groups first, in the order of the ranking", &api.DecisionStrategy{ClustersPerDecisionGroup: "100%", DecisionGroups: canary}, ranked, "0 canary:[e c] 1 :[d b a] "},
-		{"a named group is cut, too", &api.DecisionStrategy{ClustersPerDecisionGroup: "1", DecisionGroups: canary}, []string{"e", "c", "a"}, "0 canary:[e] 1 canary:[c] 2 :[a] "},
-		{"nothing chosen", &api.DecisionStrategy{ClustersPerDecisionGroup: "1"}, nil, "0 :[] "},
-		{"larger than all", &api.DecisionStrategy{ClustersPerDecisionGroup: "7"}, []string{"a"}, "0 :[a] "},
+		{"named groups first, ranked", &api.DecisionStrategy{ClustersPerDecisionGroup: "100%", DecisionGroups: canary}, ranked, "0 canary:[e c] 1 :[d b a] "},
+		{"a named group is split, too", &api.DecisionStrategy{ClustersPerDecisionGroup: "1", DecisionGroups: canary}, []string{"e", "c", "a"}, "0 canary:[e] 1 canary:[c] 2 :[a] "},
+		{"no clusters chosen", &api.DecisionStrategy{ClustersPerDecisionGroup: "1"}, nil, "0 :[] "},
+		{"group larger than the decision", &api.DecisionStrategy{ClustersPerDecisionGroup: "7"}, []string{"a"}, "0 :[a] "},
 	} {
 		got := ""
 		for _, g := range divide(f, c.strategy, c.chosen) {
@@ -170,7 +169,7 @@ func TestDivide(t *testing.T) {
 			}
 		}
 		if got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}
 }
@@ -180,11 +179,11 @@ func TestNearestMiss(t *testing.T) {
 	add := func(name, tier, region string, paused bool) {
 		w.Clusters[name] = &api.Cluster{Metadata: api.Metadata{Name: name, Labels: map[string]string{"tier": tier, "region": region}}, Spec: api.ClusterSpec{Paused: paused}}
 	}
-	add("a", "gold", "eu", true)    // fails pause alone
-	add("b", "silver", "eu", false) // fails the tier alone
-	add("c", "silver", "eu", false) // fails the tier alone
-	add("d", "silver", "us", false) // fails both labels
-	add("e", "silver", "us", true)  // fails everything
+	add("a", "gold", "eu", true)    // rejected only by pause
+	add("b", "silver", "eu", false) // rejected only by the tier
+	add("c", "silver", "eu", false) // rejected only by the tier
+	add("d", "silver", "us", false) // rejected by both labels
+	add("e", "silver", "us", true)  // rejected by everything
 	f := w.Fleet()
 	p := &api.Placement{Metadata: api.Metadata{Name: "web", Namespace: "shop"}, Spec: api.PlacementSpec{LabelConstraints: []string{"region is eu", "tier is gold"}}}
 	p.SetDefaults()
@@ -196,23 +195,22 @@ func TestNearestMiss(t *testing.T) {
 	add("f", "gold", "eu", false)
 	f = w.Fleet()
 	if miss := Explain(f, enginetest.Compile(t, NewQuery, p), nil, ledger.Others{}, Present{}, f.Now()).NearestMiss(); miss != nil {
-		t.Errorf("where everything fits there is none, got %+v", miss)
+		t.Errorf("nearest miss %+v, want none: everything fits", miss)
 	}
 	w.Clusters["f"].Spec.Taints = []api.Taint{{Key: "disk", Value: "full", Effect: api.EffectNoSelect}}
 	f = w.Fleet()
 	miss = Explain(f, enginetest.Compile(t, NewQuery, p), nil, ledger.Others{}, Present{}, f.Now()).NearestMiss()
 	if miss == nil || miss.Filter != "taints" || !strings.Contains(miss.On, "disk") || miss.Count != 1 {
-		t.Errorf("the taint is named: %+v", miss)
+		t.Errorf("nearest miss %+v, want the taint", miss)
 	}
 	w.Clusters["f"].Spec.Taints = append(w.Clusters["f"].Spec.Taints, api.Taint{Key: "gpu", Effect: api.EffectNoSelect})
 	f = w.Fleet()
 	if miss := Explain(f, enginetest.Compile(t, NewQuery, p), nil, ledger.Others{}, Present{}, f.Now()).NearestMiss(); miss != nil {
-		t.Errorf("tolerating one of two taints admits nothing, got %+v", miss)
+		t.Errorf("nearest miss %+v, want none: tolerating one of two taints admits no cluster", miss)
 	}
 }
 
-// TestConditionsSayWhatOCMSays holds the order of reasons: the first that holds
-// wins.
+// TestConditionsSayWhatOCMSays checks the precedence of reasons: the first that applies wins.
 func TestConditionsSayWhatOCMSays(t *testing.T) {
 	w := rated(map[string]int64{"a": 1, "b": 2})
 	w.Sets["empty"] = &api.ClusterSet{Metadata: api.Metadata{Name: "empty"}, Spec: api.ClusterSetSpec{Clusters: []string{"nobody"}, Namespaces: []string{"*"}}}
@@ -226,11 +224,11 @@ func TestConditionsSayWhatOCMSays(t *testing.T) {
 		status          api.ConditionStatus
 		reason, message string
 	}{
-		{"all that are wanted", 2, nil, nil, "True", "AllDecisionsScheduled", "All cluster decisions scheduled"},
+		{"as many as wanted", 2, nil, nil, "True", "AllDecisionsScheduled", "All cluster decisions scheduled"},
 		{"too few", 5, nil, nil, "False", "NotAllDecisionsScheduled", "3 cluster decisions unscheduled"},
-		{"none matches", 1, nil, []api.Predicate{{LabelSelector: &api.LabelSelector{MatchLabels: map[string]string{"x": "y"}}}}, "False", "NoManagedClusterMatched", "No ManagedCluster matches any of the cluster predicate"},
-		{"a set of another namespace", 1, []string{"other", "gone"}, nil, "False", "NoIntersection", "None of ManagedClusterSets [gone,other] is bound to placement namespace"},
-		{"an empty set", 1, []string{"empty"}, nil, "False", "AllManagedClusterSetsEmpty", "All ManagedClusterSets [empty] have no member ManagedCluster"},
+		{"no matches", 1, nil, []api.Predicate{{LabelSelector: &api.LabelSelector{MatchLabels: map[string]string{"x": "y"}}}}, "False", "NoManagedClusterMatched", "No ManagedCluster matches any of the cluster predicate"},
+		{"set of another namespace", 1, []string{"other", "gone"}, nil, "False", "NoIntersection", "None of ManagedClusterSets [gone,other] is bound to placement namespace"},
+		{"empty set", 1, []string{"empty"}, nil, "False", "AllManagedClusterSetsEmpty", "All ManagedClusterSets [empty] have no member ManagedCluster"},
 	} {
 		p := byScore("web", c.wanted, api.ModeAdditive)
 		p.Spec.ClusterSets, p.Spec.Predicates = c.sets, c.predicates
@@ -239,10 +237,10 @@ func TestConditionsSayWhatOCMSays(t *testing.T) {
 		status, _ := NewStatus(f, q, view, &p.Metadata, &p.Status, Decide(f, q, view, ledger.Others{}, Present{}, f.Now()), f.Now(), func() string { return "why" })
 		got := api.FindCondition(status.Conditions, api.ConditionSatisfied)
 		if got.Status != c.status || got.Reason != c.reason || got.Message != c.message {
-			t.Errorf("%s: %+v", c.name, got)
+			t.Errorf("%s: got %+v", c.name, got)
 		}
 		if m := api.FindCondition(status.Conditions, api.ConditionMisconfigured); m.Reason != "Succeedconfigured" || m.Message != "Placement configurations check pass" {
-			t.Errorf("%s: %+v", c.name, m)
+			t.Errorf("%s: got %+v", c.name, m)
 		}
 	}
 }
@@ -265,19 +263,19 @@ func TestSpreadHoldsAndExplains(t *testing.T) {
 			t.Errorf("a3: %q, want %q", c.Reason, want)
 		}
 	}
-	// A new region moves nothing of a decision that answers its spec.
+	// A new region does not move a decision that answers its spec.
 	w.Clusters["c1"] = &api.Cluster{Metadata: api.Metadata{Name: "c1"}, Spec: api.ClusterSpec{Region: "c"}}
 	f = w.Fleet()
 	if got := chosenBy(f, q, ledger.Others{}, settledOn("a1", "a2", "b1")); !slices.Equal(got, []string{"a1", "a2", "b1"}) {
-		t.Errorf("a new region moved the decision to %v", got)
+		t.Errorf("the decision moved to %v when a region was added", got)
 	}
 	if got := chosenBy(f, q, ledger.Others{}, Present{}); !slices.Equal(got, []string{"a1", "b1", "c1"}) {
-		t.Errorf("decided anew: %v, want one of each region", got)
+		t.Errorf("fresh decision %v, want one cluster of each region", got)
 	}
 }
 
-// TestManySeatsMove: a decision for more clusters than rivals are listed for each
-// of moves to all that are better.
+// TestManySeatsMove checks a decision for more clusters than the ranking lists as challengers: it moves to all better
+// ones.
 func TestManySeatsMove(t *testing.T) {
 	for _, n := range []int{5, manySeats, manySeats + 30} {
 		scores := map[string]int64{}

@@ -18,12 +18,12 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
 )
 
-// rollPlacement draws a placement, with its present decision.
+// rollPlacement draws a placement with its present decision.
 func rollPlacement(d enginetest.Dice, w *enginetest.World) (*api.Placement, Present) {
 	p := enginetest.RollPlacement(d)
 	present := rollPresent(d, w)
 	if n := len(present.Decisions); n > 0 && d.Chance(3) {
-		// Nothing but scores keeps the seats, and there are as many as before.
+		// Only scores can keep the clusters, and as many are requested as before.
 		s := &p.Spec
 		s.NumberOfClusters, s.LabelConstraints, s.MetricConstraints = new(int64(n)), nil, nil
 		s.Migration, present.Answered = new(true), false
@@ -46,14 +46,14 @@ func rollPresent(d enginetest.Dice, w *enginetest.World) Present {
 	return now
 }
 
-// reserve reserves what a placement asks for on a cluster.
+// reserve reserves a placement's requests on a cluster.
 func reserve(t rapid.TB, reserved *ledger.Reservations, f *columns.Fleet, p *api.Placement, cluster string, since time.Time) {
 	q := enginetest.Compile(t, NewQuery, p)
 	reserved.Hold(f, q.Key, q.Requests(), cluster, since)
 }
 
-// rollHolds draws reservations of other placements, and some of p itself on the
-// clusters it is on, in a ledger and as the oracle keeps them.
+// rollHolds draws reservations of other placements, and some of p itself on its present clusters, in the ledger and in
+// the oracle's form.
 func rollHolds(t rapid.TB, d enginetest.Dice, w *enginetest.World, f *columns.Fleet, p *api.Placement, present Present) (*ledger.Reservations, []oracleHold) {
 	reserved := ledger.NewReservations()
 	var holds []oracleHold
@@ -78,7 +78,7 @@ func rollHolds(t rapid.TB, d enginetest.Dice, w *enginetest.World, f *columns.Fl
 	return reserved, holds
 }
 
-// answerOf puts an outcome into the oracle's terms.
+// answerOf converts an outcome to the oracle's form.
 func answerOf(f *columns.Fleet, out Outcome) answer {
 	a := answer{same: out.Same, held: out.kept, nextAt: out.NextAt}
 	for _, c := range out.Choices {
@@ -148,13 +148,13 @@ func TestEngineAgreesWithOracle(t *testing.T) {
 			rejected += r.Count
 		}
 		if rejected != len(w.Clusters)-fit {
-			t.Fatalf("%d rejections for %d of %d that fit", rejected, fit, len(w.Clusters))
+			t.Fatalf("%d rejections, but %d of %d clusters fit", rejected, fit, len(w.Clusters))
 		}
 		checkScores(t, e)
 	})
 }
 
-// checkScores: the parts of a score add up to it, and the ranks follow the order.
+// checkScores checks that the parts of a score add up, and that the ranks follow the order.
 func checkScores(t *rapid.T, e *api.Explanation) {
 	for i, c := range e.Candidates {
 		if c.Filter != "" {
@@ -176,8 +176,8 @@ func checkScores(t *rapid.T, e *api.Explanation) {
 	}
 }
 
-// TestRowOrderDoesNotMatter: clusters that came in another order, with others in
-// between that went again, give the same decision and the same explanation.
+// TestRowOrderDoesNotMatter checks that decision and explanation are the same if clusters are added in another order,
+// with other clusters added and removed in between.
 func TestRowOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, w := enginetest.RollFleet(t)
@@ -187,7 +187,7 @@ func TestRowOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-// sameFleet compares what two fleets say, by name.
+// sameFleet compares two fleets by name.
 func sameFleet(t *rapid.T, f, g *columns.Fleet, q *Query, present Present, now time.Time) {
 	t.Helper()
 	if f.Len() != g.Len() || !f.NextAt().Equal(g.NextAt()) {
@@ -195,7 +195,7 @@ func sameFleet(t *rapid.T, f, g *columns.Fleet, q *Query, present Present, now t
 	}
 	a, b := Explain(f, q, nil, ledger.Others{}, present, now), Explain(g, q, nil, ledger.Others{}, present, now)
 	if x, y := rendered(t, a), rendered(t, b); x != y {
-		t.Fatalf("explained %s", firstDifference(x, y))
+		t.Fatalf("the explanations differ: %s", firstDifference(x, y))
 	}
 	for _, row := range g.Index() {
 		x, y := Observe(f, nil, g.Cluster(row)), Observe(g, nil, g.Cluster(row))
@@ -210,7 +210,7 @@ func sameFleet(t *rapid.T, f, g *columns.Fleet, q *Query, present Present, now t
 	}
 }
 
-// moment is a fleet of the past with an answer it gave.
+// moment is an earlier fleet with a result that it gave.
 type moment struct {
 	fleet   *columns.Fleet
 	query   *Query
@@ -220,16 +220,15 @@ type moment struct {
 	delta   columns.Delta
 }
 
-// TestIncremental: a fleet that followed any sequence of changes equals one that
-// is built from scratch, earlier fleets still say what they said, and the rows
-// that a delta leaves out are as they were.
+// TestIncremental checks that a fleet after any sequence of changes equals one built from scratch, that earlier
+// versions do not change, and that rows that a delta does not list are unchanged.
 func TestIncremental(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		large := rapid.IntRange(0, 4).Draw(t, "large") == 0
 		d := enginetest.Rolling(t, large)
 		n := 12
 		if large {
-			n = 400 // sets cross between lists and bitmaps
+			n = 400 // sets switch between lists and bitmaps
 		}
 		w := enginetest.NewWorld()
 		f := &columns.Fleet{}
@@ -265,13 +264,13 @@ func TestIncremental(t *testing.T) {
 		}
 		for _, m := range past {
 			if said := rendered(t, Explain(m.fleet, m.query, nil, ledger.Others{}, m.present, m.now)); said != m.said {
-				t.Fatalf("an earlier fleet was changed: it says %s", firstDifference(said, m.said))
+				t.Fatalf("the explanation on an earlier fleet changed: %s", firstDifference(said, m.said))
 			}
 		}
 	})
 }
 
-// checkDelta holds what a query is told of rows against what the delta says of them.
+// checkDelta compares what a query sees of each row with what the delta says has changed.
 func checkDelta(t *rapid.T, before, after *columns.Fleet, delta columns.Delta, q *Query) {
 	t.Helper()
 	for name, row := range before.Index() {
@@ -281,23 +280,23 @@ func checkDelta(t *rapid.T, before, after *columns.Fleet, delta columns.Delta, q
 		if slices.Contains(delta.Rows, row) {
 			if !delta.ConcernsRow(row, q.Reads()) && !q.Reads().Any(columns.Clock) &&
 				Admits(before, q, nil, row, false) != Admits(after, q, nil, row, false) {
-				t.Fatalf("facts about %s changed unnoticed: %+v", name, delta)
+				t.Fatalf("facts about %s changed, but the delta does not say so: %+v", name, delta)
 			}
 			continue
 		}
 		if q.Reads().Any(columns.Clock) {
-			continue // time alone changes who is admitted
+			continue // only time changes which clusters are admitted
 		}
 		for _, current := range []bool{false, true} {
 			if Admits(before, q, nil, row, current) != Admits(after, q, nil, row, current) ||
 				MeritOf(before, q, &View{}, ledger.Others{}, row, current) != MeritOf(after, q, &View{}, ledger.Others{}, row, current) {
-				t.Fatalf("%s changed unnoticed: %+v", name, delta)
+				t.Fatalf("the score of %s changed, but the delta does not say so: %+v", name, delta)
 			}
 		}
 	}
 }
 
-// rollLedger draws holds and releases, and keeps the list of what is held.
+// rollLedger draws holds and releases, and keeps a list of the holds.
 func rollLedger(t *rapid.T, d enginetest.Dice, w *enginetest.World, f *columns.Fleet, reserved *ledger.Reservations, holds []oracleHold) []oracleHold {
 	for range d(7) {
 		p := &api.Placement{Metadata: api.Metadata{Name: enginetest.Pick(d, "p1", "p2"), Namespace: "shop"}}
@@ -320,8 +319,7 @@ func rollLedger(t *rapid.T, d enginetest.Dice, w *enginetest.World, f *columns.F
 	return holds
 }
 
-// checkLedger compares the ledger with one that is computed anew, and the
-// available amounts with the oracle's.
+// checkLedger compares the ledger with one computed from scratch, and the available amounts with the oracle's.
 func checkLedger(t *rapid.T, w *enginetest.World, f *columns.Fleet, reserved *ledger.Reservations, holds []oracleHold) {
 	t.Helper()
 	o := oracle{w, holds}
@@ -363,8 +361,7 @@ func checkLedger(t *rapid.T, w *enginetest.World, f *columns.Fleet, reserved *le
 	}
 }
 
-// TestSelectionRules states the promises about moving, independently of the
-// oracle.
+// TestSelectionRules checks the documented rules about moving, independently of the oracle.
 func TestSelectionRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, w := enginetest.RollFleet(t)
@@ -376,10 +373,10 @@ func TestSelectionRules(t *testing.T) {
 		for i, c := range out.Choices {
 			chosen[f.Name(c.Row)] = c.Score
 			if i > 0 && f.Scored().Has(c.Row) && !f.Scored().Has(out.Choices[i-1].Row) {
-				t.Fatal("a cluster without metrics stands above one with")
+				t.Fatal("a cluster without metrics ranks above one with metrics")
 			}
 			if i > 0 && f.Scored().Has(c.Row) == f.Scored().Has(out.Choices[i-1].Row) && c.Score > out.Choices[i-1].Score {
-				t.Fatal("the clusters are not in the order of their scores")
+				t.Fatal("the clusters are not ordered by score")
 			}
 		}
 		if len(chosen) != len(out.Choices) {
@@ -404,25 +401,25 @@ func TestSelectionRules(t *testing.T) {
 			if _, stays := chosen[name]; stays || !ok || !Admits(f, q, nil, row, true) {
 				continue
 			}
-			// name fits, and went.
+			// name fits, and was replaced.
 			for _, other := range came {
 				at, _ := f.Row(other)
 				switch {
 				case held:
-					t.Fatalf("%s fits and was moved to %s although it is held", name, other)
+					t.Fatalf("%s was replaced with %s although it fits and is held", name, other)
 				case f.Scored().Has(at) == f.Scored().Has(row) && !present.Fresh &&
 					!(chosen[other] > q.scoring.Score(&newPass(f, q, nil).Rating, row, true)+p.Spec.MinImprovement):
-					t.Fatalf("%s went for %s, which is not better by more than %v", name, other, p.Spec.MinImprovement)
+					t.Fatalf("%s was replaced with %s, which is not better by more than %v", name, other, p.Spec.MinImprovement)
 				case !f.Scored().Has(at) && f.Scored().Has(row):
-					t.Fatalf("%s has metrics and went for %s, which has none", name, other)
+					t.Fatalf("%s has metrics, but was replaced with %s, which has none", name, other)
 				}
 			}
 		}
 	})
 }
 
-// TestWorstAndNextMerit: the two merits that tell when a decision need not be looked
-// at again are those of a look at every cluster.
+// TestWorstAndNextMerit checks the two merits that say when a decision need not be evaluated again: they must equal
+// those of evaluating every cluster.
 func TestWorstAndNextMerit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, w := enginetest.RollFleet(t)
@@ -454,17 +451,17 @@ func TestWorstAndNextMerit(t *testing.T) {
 			t.Fatalf("worst %+v, next %+v (%t); want %+v, %+v (%d left)", out.Worst, out.next, out.hasNext, worst, next, left)
 		}
 		if out.Full != (q.Wanted != score.All && chosen >= q.Wanted) {
-			t.Fatalf("full is %t with %d of %d", out.Full, chosen, q.Wanted)
+			t.Fatalf("Full = %t with %d of %d clusters", out.Full, chosen, q.Wanted)
 		}
 		if chosen > 0 && MeritOf(f, q, &View{}, ledger.Others{}, out.worstRow, slices.ContainsFunc(present.Decisions, func(x api.Decision) bool {
 			return x.Cluster == f.Name(out.worstRow)
 		}) && !present.Fresh) != worst {
-			t.Fatal("WorstRow is not the worst")
+			t.Fatal("WorstRow does not have the worst choice")
 		}
 	})
 }
 
-// TestSettled: an answer that is taken as the present decision stands.
+// TestSettled checks that a result that becomes the present decision stays.
 func TestSettled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, w := enginetest.RollFleet(t)
@@ -484,7 +481,7 @@ func TestSettled(t *testing.T) {
 	})
 }
 
-// TestClassIsShared: queries of one class have the same mask.
+// TestClassIsShared checks that queries of the same class have the same mask.
 func TestClassIsShared(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, w := enginetest.RollFleet(t)
@@ -518,12 +515,12 @@ func TestClassIsShared(t *testing.T) {
 			t.Fatalf("classes %q and %q", q.Class, r.Class)
 		}
 		if !slices.Equal(maskOf(f, q, nil), maskOf(f, r, nil)) {
-			t.Fatal("one class, two masks")
+			t.Fatal("two queries of one class have different masks")
 		}
 	})
 }
 
-// firstDifference shows where two long texts part.
+// firstDifference shows where two long texts start to differ.
 func firstDifference(got, want string) string {
 	at := 0
 	for at < min(len(got), len(want)) && got[at] == want[at] {
@@ -533,13 +530,13 @@ func firstDifference(got, want string) string {
 	return fmt.Sprintf("…%s…, want …%s…", around(got), around(want))
 }
 
-// TestTiesFollowTheHash compares the choice among equals with a sort of them all:
-// those that are not demoted first, then by hash.
+// TestTiesFollowTheHash compares the choice among equals with sorting all of them: those that are not demoted first,
+// then by hash.
 func TestTiesFollowTheHash(t *testing.T) {
 	fleets := map[int]*columns.Fleet{}
 	for _, n := range []int{1, 63, 64, 65, 300} {
 		fleets[n] = benchWorld(n, true).Fleet()
-		// A few clusters with metrics come before all others.
+		// A few clusters with metrics rank before all others.
 		w := benchWorld(n, true)
 		for name, c := range benchWorld(n, false).Clusters {
 			if columns.HashText(name)%8 == 0 {
@@ -582,13 +579,13 @@ func TestTiesFollowTheHash(t *testing.T) {
 			got = append(got, c.Row)
 		}
 		if !slices.Equal(got, want) {
-			t.Fatalf("chosen are the rows %v, want %v", got, want)
+			t.Fatalf("chosen rows %v, want %v", got, want)
 		}
 	})
 }
 
-// maskOf is the set of clusters that the checks admit for a query, seen as clusters
-// outside of its present decision. It depends on the query's Class only.
+// maskOf returns the set of clusters that the checks admit for a query, ignoring its present decision. It depends only
+// on the query's Class.
 func maskOf(f *columns.Fleet, q *Query, reserved *ledger.Reservations) columns.Bitmap {
 	l := newLook(f, q, reserved)
 	return q.Checks.Mask(&l)

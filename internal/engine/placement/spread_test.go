@@ -28,12 +28,12 @@ func (c spreadCase) String() string {
 	return text
 }
 
-// spreadShape says what kind of cases are wanted.
+// spreadShape says what kind of cases to draw.
 type spreadShape struct {
 	rules   int  // how many
 	maxSkew int  // at most
 	hard    bool // all of them
-	zones   bool // candidates in none or several domains
+	zones   bool // candidates in several domains or none
 	held    bool
 	weights bool
 }
@@ -70,8 +70,8 @@ func drawSpread(r *rand.Rand, shape spreadShape) spreadCase {
 	return c
 }
 
-// eligible are the domains of a rule that count: those of the candidates that
-// are held or have a domain of each hard rule.
+// eligible returns the domains of a rule that count: those of candidates that are held, or that have a domain for each
+// hard rule.
 func (c spreadCase) eligible(rule spreadRule) []int32 {
 	var out []int32
 	for i, domains := range rule.domains {
@@ -87,13 +87,12 @@ func (c spreadCase) eligible(rule spreadRule) []int32 {
 	return out
 }
 
-// homeless candidates are in no domain of a hard rule.
+// homeless reports whether a candidate lacks a domain for some hard rule.
 func (c spreadCase) homeless(i int) bool {
 	return slices.ContainsFunc(c.rules, func(r spreadRule) bool { return r.hard && len(r.domains[i]) == 0 })
 }
 
-// counts are the fewest and the most picks in an eligible domain, and those in
-// each domain.
+// counts returns the smallest and the largest number of picks in an eligible domain, and the number in each.
 func (c spreadCase) counts(rule spreadRule, picks []int) (least, most int, of map[int32]int) {
 	of = map[int32]int{}
 	for _, p := range picks {
@@ -108,7 +107,7 @@ func (c spreadCase) counts(rule spreadRule, picks []int) (least, most int, of ma
 	return least, most, of
 }
 
-// breaks reports whether a candidate would break a rule after these picks.
+// breaks reports whether a candidate would violate a rule after these picks.
 func (c spreadCase) breaks(rule spreadRule, picks []int, candidate int) bool {
 	least, _, of := c.counts(rule, picks)
 	return len(rule.domains[candidate]) == 0 || slices.ContainsFunc(rule.domains[candidate], func(d int32) bool {
@@ -138,7 +137,7 @@ func (c spreadCase) spreadScore(picks []int, candidate int) float64 {
 	return sum / float64(len(c.rules))
 }
 
-// naive looks at every candidate at every turn, as the rules are written down.
+// naive evaluates every candidate in every turn, as the rules are documented.
 func (c spreadCase) naive() (picks []int, spread []float64) {
 	for _, h := range c.held {
 		spread = append(spread, c.spreadScore(picks, h))
@@ -185,8 +184,8 @@ func (c spreadCase) sum(picks []int) float64 {
 	return sum
 }
 
-// most are the most seats that any choice fills with all hard rules kept, and
-// the highest sum of scores with as many, over all subsets.
+// best returns the maximum number of picks that satisfy all hard rules, and the highest sum of scores for that number,
+// over all subsets.
 func (c spreadCase) best() (seats int, sum float64) {
 	sum = math.Inf(-1)
 	for set := range 1 << len(c.score) {
@@ -208,8 +207,8 @@ func (c spreadCase) best() (seats int, sum float64) {
 	return seats, sum
 }
 
-// TestPickSpreadFollowsTheRules compares every pick, and the spread score it had,
-// with the naive choice. Where the naive one gets stuck there may be more picks.
+// TestPickSpreadFollowsTheRules compares every pick, and its spread score, with the naive choice. Where the naive
+// choice gets stuck, there may be more picks.
 func TestPickSpreadFollowsTheRules(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 30_000 {
@@ -220,13 +219,12 @@ func TestPickSpreadFollowsTheRules(t *testing.T) {
 			t.Fatalf("%v\npicks %v, the naive choice has more: %v", c, picks, want)
 		}
 		if len(picks) == len(want) && (!slices.Equal(picks, want) || !slices.Equal(spread, wantSpread)) {
-			t.Fatalf("%v\npicks %v with spread scores %v\nwant  %v with %v", c, picks, spread, want, wantSpread)
+			t.Fatalf("%v\npicks %v with spread scores %v\nwant %v with %v", c, picks, spread, want, wantSpread)
 		}
 	}
 }
 
-// TestPickSpreadKeepsHardRules checks each pick against those before it, also
-// where it got stuck and tried again.
+// TestPickSpreadKeepsHardRules checks each pick against the picks before it, also after backtracking.
 func TestPickSpreadKeepsHardRules(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	for range 30_000 {
@@ -236,14 +234,14 @@ func TestPickSpreadKeepsHardRules(t *testing.T) {
 			t.Fatalf("%v\n%d picks with %d spread scores, of at most %d", c, len(picks), len(spread), c.n)
 		}
 		if !slices.Equal(picks[:len(c.held)], c.held) {
-			t.Fatalf("%v\npicks %v do not begin with those that keep their seat", c, picks)
+			t.Fatalf("%v\npicks %v do not begin with those that are held", c, picks)
 		}
 		for i, p := range picks {
 			if slices.Contains(picks[:i], p) {
-				t.Fatalf("%v\npicks %v have %d twice", c, picks, p)
+				t.Fatalf("%v\npicks %v contain %d twice", c, picks, p)
 			}
 			if i >= len(c.held) && c.barred(picks[:i], p) {
-				t.Fatalf("%v\npicks %v: a hard rule bars %d after %v", c, picks, p, picks[:i])
+				t.Fatalf("%v\npicks %v: a hard rule excludes %d after %v", c, picks, p, picks[:i])
 			}
 			if got, want := spread[i], c.spreadScore(picks[:i], p); got != want {
 				t.Fatalf("%v\npicks %v: spread score of %d is %v, want %v", c, picks, p, got, want)
@@ -276,10 +274,10 @@ func TestPickSpreadAgainstTheBestChoice(t *testing.T) {
 		fewer, lower float64 // per mille
 	}{
 		{"one rule, max_skew 1", spreadShape{rules: 1, maxSkew: 1, hard: true}, 0, 0},
-		{"one rule, max_skew to 3", spreadShape{rules: 1, maxSkew: 3, hard: true}, 0, 1},
+		{"one rule, max_skew up to 3", spreadShape{rules: 1, maxSkew: 3, hard: true}, 0, 1},
 		{"one rule, several zones", spreadShape{rules: 1, maxSkew: 3, hard: true, zones: true}, 2, 15},
 		{"two rules, max_skew 1", spreadShape{rules: 2, maxSkew: 1, hard: true}, 5, 30},
-		{"two rules, max_skew to 2", spreadShape{rules: 2, maxSkew: 2, hard: true}, 3, 20},
+		{"two rules, max_skew up to 2", spreadShape{rules: 2, maxSkew: 2, hard: true}, 3, 20},
 		{"two rules, several zones", spreadShape{rules: 2, maxSkew: 2, hard: true, zones: true}, 15, 35},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -312,8 +310,7 @@ func TestPickSpreadAgainstTheBestChoice(t *testing.T) {
 	}
 }
 
-// TestPickSpreadNumbering gives the domains other numbers and lists those of a
-// candidate in another order, which changes nothing.
+// TestPickSpreadNumbering checks that renumbering the domains, and reordering those of a candidate, changes nothing.
 func TestPickSpreadNumbering(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 1))
 	for range 30_000 {
@@ -339,8 +336,8 @@ func TestPickSpreadNumbering(t *testing.T) {
 	}
 }
 
-// TestPickSpreadTies puts candidates of equal scores in another order: which of
-// them is chosen may change, how many are and what they score may not.
+// TestPickSpreadTies reorders candidates with equal scores. This may change which of them are chosen, but not how many,
+// nor their scores.
 func TestPickSpreadTies(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 1))
 	for range 30_000 {
@@ -364,7 +361,7 @@ func TestPickSpreadTies(t *testing.T) {
 	}
 }
 
-// TestPickSpreadExamples has one case for each rule, to be read.
+// TestPickSpreadExamples has one readable case for each rule.
 func TestPickSpreadExamples(t *testing.T) {
 	a, b, c := []int32{0}, []int32{1}, []int32{2}
 	for _, test := range []struct {
@@ -389,13 +386,13 @@ func TestPickSpreadExamples(t *testing.T) {
 			want: []int{0, 1, 3, 2}, spread: []float64{100, -100, 100, -100}},
 		{name: "held", n: 4, held: []int{0, 1}, rule: spreadRule{maxSkew: 1, hard: true, domains: [][]int32{a, a, a, b, b}, count: 2},
 			want: []int{0, 1, 3, 4}, spread: []float64{100, -100, 100, 100}},
-		{name: "a domain nobody is in", n: 2, rule: spreadRule{maxSkew: 1, hard: true, domains: [][]int32{a, a}, count: 3},
+		{name: "domain without candidates", n: 2, rule: spreadRule{maxSkew: 1, hard: true, domains: [][]int32{a, a}, count: 3},
 			want: []int{0, 1}, spread: []float64{100, 100}},
-		{name: "in both zones", n: 3, rule: spreadRule{maxSkew: 1, hard: true, domains: [][]int32{a, {0, 1}, b}, count: 2},
+		{name: "cluster in both zones", n: 3, rule: spreadRule{maxSkew: 1, hard: true, domains: [][]int32{a, {0, 1}, b}, count: 2},
 			want: []int{0, 2, 1}, spread: []float64{100, 100, 100}},
 		{name: "weight", n: 3, score: []float64{90, 80, 10}, weight: 1, rule: spreadRule{maxSkew: 9, domains: [][]int32{a, a, b}, count: 2},
 			want: []int{0, 2, 1}, spread: []float64{100, 100, 100}},
-		{name: "too little weight", n: 3, score: []float64{90, 80, 10}, weight: 0.1, rule: spreadRule{maxSkew: 9, domains: [][]int32{a, a, b}, count: 2},
+		{name: "weight too low", n: 3, score: []float64{90, 80, 10}, weight: 0.1, rule: spreadRule{maxSkew: 9, domains: [][]int32{a, a, b}, count: 2},
 			want: []int{0, 1, 2}, spread: []float64{100, -100, 100}},
 		{name: "negative weight", n: 2, score: []float64{90, 80, 70}, weight: -1, rule: spreadRule{maxSkew: 9, domains: [][]int32{a, b, a}, count: 2},
 			want: []int{0, 2}, spread: []float64{100, -100}},
@@ -409,8 +406,8 @@ func TestPickSpreadExamples(t *testing.T) {
 	}
 }
 
-// BenchmarkPickSpread: 10 of 10,000 are to take far less than 1 ms, all 10,000 in
-// 24 regions less than 50 ms.
+// BenchmarkPickSpread has two targets: far less than 1 ms for 10 of 10,000, and less than 50 ms for all 10,000 in 24
+// regions.
 func BenchmarkPickSpread(b *testing.B) {
 	const size = 10_000
 	score := make([]float64, size)

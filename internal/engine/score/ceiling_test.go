@@ -9,8 +9,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// TestCeilings: no cluster outside of a decision scores above the ceiling, whoever
-// asks, also after what others decided has changed.
+// TestCeilings checks that no cluster outside a decision scores above the ceiling, for any query, also after the
+// decisions of others have changed.
 func TestCeilings(t *testing.T) {
 	d := enginetest.FixedDice(6)
 	told := 0
@@ -19,12 +19,11 @@ func TestCeilings(t *testing.T) {
 		told += checkCeilings(t, d, w.Fleet())
 	}
 	if told < 100 {
-		t.Errorf("only %d ceilings could be told where others count", told)
+		t.Errorf("only %d ceilings of scores that depend on other decisions, want 100", told)
 	}
 }
 
-// checkCeilings returns how many ceilings could be told where the number of decisions
-// counts.
+// checkCeilings returns how many ceilings existed where the number of decisions counts.
 func checkCeilings(t *testing.T, d enginetest.Dice, f *columns.Fleet) (told int) {
 	t.Helper()
 	rows := make([]int, f.Slots())
@@ -69,11 +68,11 @@ func checkCeilings(t *testing.T, d enginetest.Dice, f *columns.Fleet) (told int)
 					}
 				}
 				if is := by.Score(r, row, false); is > highest {
-					t.Fatalf("%s: row %d scores %v in look %d, and the ceiling is %v", sortOf(by), row, is, n, highest)
+					t.Fatalf("%s: row %d scores %v in case %d, above the ceiling %v", sortOf(by), row, is, n, highest)
 				}
 			})
 			if n%2 == 0 {
-				continue // another asks
+				continue // only other queries are checked
 			}
 			for _, row := range present {
 				for ; counts[row] > 0; counts[row]-- {

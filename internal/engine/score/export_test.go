@@ -2,18 +2,18 @@ package score
 
 import "slices"
 
-// Builtin is what is built in under a name.
+// Builtin is a built-in prioritizer.
 type Builtin = builtin
 
-// NewBuiltin is one of a name.
+// NewBuiltin returns the built-in prioritizer of a name.
 func NewBuiltin(name string) Builtin { return builtin{name} }
 
-// AddBuiltin adds a line to the list until the test takes it back.
+// AddBuiltin adds a prioritizer to the list until takeBack is called.
 func AddBuiltin(p prioritizer) (takeBack func()) {
 	before := builtins
 	builtins = append(slices.Clone(before), p)
 	return func() { builtins = before }
 }
 
-// RatingOf is how clusters are rated by who sees them.
+// RatingOf rates the clusters that a query sees.
 var RatingOf = rating

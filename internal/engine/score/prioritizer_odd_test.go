@@ -12,8 +12,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
 )
 
-// odd is a prioritizer like none that there is: it rates by name, minds the square of
-// what others decided, and wants to stay.
+// odd is a prioritizer unlike the built-in ones: it scores by name, depends on the square of the number of other
+// decisions, and prefers to stay.
 type odd struct{ score.Builtin }
 
 func (odd) Reads() columns.Aspects { return columns.Chosen }
@@ -34,8 +34,8 @@ func (o odd) Most(r *score.Rating, row int) (float64, bool) { return o.Mind(r, 0
 
 func (odd) Stay() float64 { return 7 }
 
-// TestAddedPrioritizer: one that is added to the list decides as its formula
-// says, alone and beside others, whatever it looks at.
+// TestAddedPrioritizer checks that a prioritizer added to the list decides by its formula, alone and together with
+// others, whatever it reads.
 func TestAddedPrioritizer(t *testing.T) {
 	defer score.AddBuiltin(odd{score.NewBuiltin("odd")})()
 	d := enginetest.FixedDice(6)
@@ -58,11 +58,11 @@ func TestAddedPrioritizer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !q.Minds() {
-			t.Fatal("what others decide counts, and nobody knows")
+			t.Fatal("Minds() = false, want true: the score depends on other decisions")
 		}
 		s := enginetest.Pick(d, sights...)
 		v := placement.NewView(s.Fleet, q, s.Others, nil)
-		var present placement.Present // one that has to be decided anew
+		var present placement.Present // a decision to be made from scratch
 		for _, row := range s.Present {
 			present.Decisions = append(present.Decisions, api.Decision{Cluster: s.Fleet.Name(row)})
 		}
@@ -71,7 +71,7 @@ func TestAddedPrioritizer(t *testing.T) {
 			moved++
 		}
 		r := score.RatingOf(s, by)
-		r.Ranking = nil // rated anew
+		r.Ranking = nil // rated from scratch
 		var fit []int
 		for row := range s.Fleet.Slots() {
 			if s.Fleet.Live().Has(row) && placement.Admits(s.Fleet, q, s.Others.Reserved, row, slices.Contains(s.Present, row)) {
@@ -79,17 +79,17 @@ func TestAddedPrioritizer(t *testing.T) {
 			}
 		}
 		if q.Relative() {
-			continue // what is compared depends on who is admitted: TestPrioritizersMatchOracle
+			continue // the comparison depends on the admitted clusters: TestPrioritizersMatchOracle
 		}
 		rate := func(row int) float64 { return by.Score(r, row, slices.Contains(s.Present, row)) }
 		slices.SortStableFunc(fit, func(x, y int) int { return cmp.Compare(rate(y), rate(x)) })
 		want := min(q.Wanted, len(fit))
 		if len(out.Choices) != want {
-			t.Fatalf("%d are chosen of %d that fit, %d wanted", len(out.Choices), len(fit), q.Wanted)
+			t.Fatalf("%d clusters chosen of %d that fit, with %d wanted", len(out.Choices), len(fit), q.Wanted)
 		}
 		for i, c := range out.Choices {
 			if c.Score != rate(fit[i]) || c.Score != rate(c.Row) {
-				t.Fatalf("number %d is %s with %v; it has %v, and the best that is left %v", i, s.Fleet.Name(c.Row), c.Score, rate(c.Row), rate(fit[i]))
+				t.Fatalf("choice %d is %s with score %v; its score is %v, and the best one left has %v", i, s.Fleet.Name(c.Row), c.Score, rate(c.Row), rate(fit[i]))
 			}
 		}
 	}

@@ -16,28 +16,26 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// TestListsAgree: every prioritizer and every strategy that a user may name is in its
-// list, and no other.
+// TestListsAgree checks that the list contains exactly the prioritizers and strategies that users can name.
 func TestListsAgree(t *testing.T) {
 	var names []string
 	for _, b := range builtins {
 		names = append(names, b.Name())
 	}
 	if !slices.Equal(slices.Sorted(slices.Values(names)), slices.Sorted(slices.Values(api.BuiltinPrioritizers))) {
-		t.Errorf("the built-in prioritizers are %q, users may name %q", names, api.BuiltinPrioritizers)
+		t.Errorf("built-in prioritizers %q, want those of the API: %q", names, api.BuiltinPrioritizers)
 	}
 	for strategy := range strategies {
 		p := enginetest.NewPlacement("web")
 		p.Spec.Strategy, p.Spec.Metrics = strategy, nil
 		p.SetDefaults()
 		if err := p.Validate(); err != nil {
-			t.Errorf("nobody may name strategy %q: %v", strategy, err)
+			t.Errorf("the API rejects strategy %q: %v", strategy, err)
 		}
 	}
 }
 
-// rareFirst is a strategy that has nothing to say for itself, so that only its name
-// tells it from another.
+// rareFirst is a strategy that declares nothing about itself, so that only its name distinguishes it.
 type rareFirst struct{ *weightedMean }
 
 func (rareFirst) Own(r *Rating, row int, _ bool) float64 { return -r.Fleet.MeanScores()[row] }
@@ -54,7 +52,7 @@ func (s rareFirst) Base(r *Rating, row int) float64 { return s.Own(r, row, false
 
 func (rareFirst) Cover(*Rating, []span, int) {}
 
-// rolled is a drawn way to rate clusters.
+// rolled draws a way to score clusters.
 func rolled(t *testing.T, d enginetest.Dice) *Scoring {
 	t.Helper()
 	by, err := Compile(&enginetest.RollScoring(d).Spec)
@@ -64,12 +62,12 @@ func rolled(t *testing.T, d enginetest.Dice) *Scoring {
 	return by
 }
 
-// lookAt is a look at a fleet, whatever is reserved.
+// lookAt rates a fleet, ignoring reservations.
 func lookAt(f *columns.Fleet, by *Scoring) *Rating {
 	return &Rating{Look: filter.LookAt(f, nil, &enginetest.Owner), By: by}
 }
 
-// rating is how clusters are rated by who sees them.
+// rating rates the clusters that a query sees.
 func rating(s enginetest.Sight, by *Scoring) *Rating {
 	r := &Rating{Look: filter.LookAt(s.Fleet, s.Others.Reserved, &enginetest.Owner), By: by}
 	if by.Ranks != nil {
@@ -80,7 +78,7 @@ func rating(s enginetest.Sight, by *Scoring) *Rating {
 	return r
 }
 
-// ratings is all that a scorer says of itself, and of clusters outside of the decision.
+// ratings returns everything that a scorer declares about itself, and its scores of clusters outside the decision.
 func ratings(by *Scoring, sights []enginetest.Sight) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%+v ", by.Traits)
@@ -103,9 +101,9 @@ func ratings(by *Scoring, sights []enginetest.Sight) string {
 	return b.String()
 }
 
-// TestEqualScorersRateEqually is the law that the classes of scores rest on: scorers
-// of one key say the same of themselves and rate alike, and those of one RankKey have
-// one ranking. And every part of every key is needed.
+// TestEqualScorersRateEqually checks the law that the classes of scores rely on: scorers with the same key declare the
+// same and give the same scores, and those with the same RankKey give the same ranking. Every part of every key is
+// needed.
 func TestEqualScorersRateEqually(t *testing.T) {
 	d := enginetest.FixedDice(4)
 	sights := enginetest.RollSights(d, 4)
@@ -146,23 +144,23 @@ func TestEqualScorersRateEqually(t *testing.T) {
 		}
 		says := enginetest.Remembered(law.says)
 		if x, y, found := enginetest.Disagree(law.list, without("-"), says); found {
-			t.Errorf("%s: two scorers of one key differ:\n%+v\n%+v", law.name, x.scorer, y.scorer)
+			t.Errorf("%s: two scorers with the same key differ:\n%+v\n%+v", law.name, x.scorer, y.scorer)
 		}
 		delete(parts, "")
 		if len(parts) < 5 {
-			t.Errorf("%s: only the parts %v were seen", law.name, parts)
+			t.Errorf("%s: only the parts %v occurred", law.name, parts)
 		}
 		for part := range maps.Clone(parts) {
 			if _, _, found := enginetest.Disagree(law.list, without(part), says); found {
 				needed[part] = true
-			} else if !needed[part] { // by the key before, of which this is a part
-				t.Errorf("%s: nothing is missed where %q is left out", law.name, part)
+			} else if !needed[part] { // the previous key contains this part
+				t.Errorf("%s: no case needs %q in the key", law.name, part)
 			}
 		}
 	}
 }
 
-// sortOf names what a scorer of one term is.
+// sortOf names the type of a scorer with one term.
 func sortOf(by *Scoring) string {
 	s, ok := by.scorer.(*prioritizers)
 	if !ok {
@@ -175,11 +173,10 @@ func sortOf(by *Scoring) string {
 	return name
 }
 
-// TestScorersDeclareTheirReads: a score changes only with what the scorer says that it
-// reads, and of everything that it reads there is a change that nothing else would
-// have told of. What others decide changes no score by its own, and only that of a
-// scorer that minds; another candidate changes only that of one that compares them;
-// and time alone only at the moment that was told.
+// TestScorersDeclareTheirReads checks that a score changes only with what the scorer declares to read, and that every
+// declaration is needed: for each there is a change that no other would have reported. Decisions of other placements
+// affect only scorers that declare it, other candidates only scorers that compare them, and time alone only at the
+// declared time.
 func TestScorersDeclareTheirReads(t *testing.T) {
 	d := enginetest.FixedDice(5)
 	var scorings []*Scoring
@@ -199,7 +196,7 @@ func TestScorersDeclareTheirReads(t *testing.T) {
 		t.Helper()
 		reads := by.Traits.Reads
 		if !heard(reads) {
-			t.Fatalf("%s: it changes with %s, and does not say that it reads that", sortOf(by), what)
+			t.Fatalf("%s: changes with %s, but does not declare that it reads it", sortOf(by), what)
 		}
 		for aspect := range enginetest.EachAspect(reads) {
 			if !heard(reads &^ aspect) {
@@ -210,7 +207,7 @@ func TestScorersDeclareTheirReads(t *testing.T) {
 	own := func(by *Scoring, r *Rating, row int) [2]float64 {
 		return [2]float64{by.Own(r, row, false), by.Own(r, row, true)}
 	}
-	// unshown is what a query says of itself, and nothing shows yet.
+	// unshown returns a declaration of a query for which no change has mattered yet.
 	unshown := func(by *Scoring) string {
 		for aspect := range enginetest.EachAspect(by.Traits.Reads) {
 			if !seen[witness{sortOf(by), aspect}] {
@@ -222,7 +219,7 @@ func TestScorersDeclareTheirReads(t *testing.T) {
 		}
 		return ""
 	}
-	// What is rare needs more worlds in one draw of the dice than in another.
+	// Rare cases take more worlds.
 	done := func() bool {
 		return !slices.ContainsFunc(scorings, func(by *Scoring) bool { return unshown(by) != "" })
 	}
@@ -249,7 +246,7 @@ func TestScorersDeclareTheirReads(t *testing.T) {
 			}
 			f = g
 		}
-		// One aspect of what others decided alone.
+		// Change only one aspect of the other decisions.
 		rows := make([]int, f.Slots())
 		for row := range rows {
 			rows[row] = row
@@ -269,28 +266,28 @@ func TestScorersDeclareTheirReads(t *testing.T) {
 				before, after := rating(enginetest.Sight{Fleet: f}, by), rating(enginetest.Sight{Fleet: f, Others: others}, by)
 				for row := range f.Slots() {
 					if own(by, before, row) != own(by, after, row) {
-						t.Fatalf("%s: what others decide changes its own score", sortOf(by))
+						t.Fatalf("%s: its own score changes with other decisions", sortOf(by))
 					}
 					is := by.Score(after, row, false)
 					if by.Score(before, row, false) != is {
 						note(by, func(reads columns.Aspects) bool { return reads.Any(aspect) }, "what others decide")
 						if !by.Traits.Minds {
-							t.Fatalf("%s: what others decide counts, and it does not say so", sortOf(by))
+							t.Fatalf("%s: the score depends on other decisions, but Minds is not set", sortOf(by))
 						}
 					}
 					if most := by.Own(after, row, false) + after.MostOfOthers(); is > most {
-						t.Fatalf("%s: others add %v, at most %v", sortOf(by), is, most)
+						t.Fatalf("%s: other decisions add %v, want at most %v", sortOf(by), is, most)
 					}
 					if by.Minds == nil {
 						continue
 					}
 					if most, ok := by.Minds.AtMost(after, row, by.Own(after, row, false)); ok && most < is {
-						t.Fatalf("%s: others make it %v, at most %v", sortOf(by), is, most)
+						t.Fatalf("%s: score %v with other decisions, want at most %v", sortOf(by), is, most)
 					}
 				}
 			}
 		}
-		// Fewer candidates, and time alone.
+		// Remove candidates, and let only time pass.
 		few := columns.NewBitmap(f.Slots())
 		for row := range f.Slots() {
 			few.Assign(row, f.Live().Has(row) && !d.Chance(3))
@@ -305,7 +302,7 @@ func TestScorersDeclareTheirReads(t *testing.T) {
 				if all.Score[row] != some.Score[row] {
 					compares[sortOf(by)] = true
 					if !by.Relative() {
-						t.Fatalf("%s: a candidate changes the score of another, and it does not say so", sortOf(by))
+						t.Fatalf("%s: a candidate changes the score of another, but Relative() = false", sortOf(by))
 					}
 				}
 			})
@@ -314,14 +311,14 @@ func TestScorersDeclareTheirReads(t *testing.T) {
 					continue
 				}
 				if until := by.Perishes.Until(f, row); until.IsZero() || until.After(g.Now()) {
-					t.Fatalf("%s: a score changes by time alone, and was to do so at %v", sortOf(by), until)
+					t.Fatalf("%s: the score changed with time, but Until() = %v", sortOf(by), until)
 				}
 			}
 		}
 	}
 	for _, by := range scorings {
 		if what := unshown(by); what != "" {
-			t.Errorf("%s, and nothing shows it", what)
+			t.Errorf("%s, but no case needs it", what)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
-// TestConformance runs the cases that are about rules alone.
+// TestConformance runs the cases that are only about rules.
 func TestConformance(t *testing.T) {
 	const theirs = "the constraint is the user's to write, and the same in every case; the number that depends on the replicas is told"
 	suite := conformance.Suite{
@@ -57,7 +57,7 @@ type targetsOut struct {
 	Spot     int64  `json:"spot"`
 }
 
-// settingsOf writes a case's wishes as the labels and annotations of a workload.
+// settingsOf converts a case's settings to the labels and annotations of a workload.
 func settingsOf(t *conformance.T, in *targetsIn) spot.Settings {
 	t.Helper()
 	labels, annotations := map[string]string{}, map[string]string{}
@@ -69,7 +69,7 @@ func settingsOf(t *conformance.T, in *targetsIn) spot.Settings {
 	}
 	if in.Custom.Has() {
 		custom := fmt.Sprint(in.Custom.Get())
-		if strings.HasSuffix(custom, "%") { // which a label cannot hold
+		if strings.HasSuffix(custom, "%") { // labels cannot contain it
 			annotations["vacant.io/optimize-scheduling-mode-custom-on-demand"] = custom
 		} else {
 			labels["vacant.io/optimize-scheduling-mode-custom-on-demand"] = custom
@@ -92,7 +92,7 @@ func conformTargets(t *conformance.T, in *targetsIn, out *targetsOut) {
 	}
 	got := split.Targets(in.Kind.Get(), in.Replicas.Get(), s.Distribution)
 	if out.Managed != nil {
-		return // what would be its targets is nothing that a case tells
+		return // the case does not say what its targets would be
 	}
 	if want := (split.Split{out.OnDemand, out.Spot}); got.Split != want {
 		t.Errorf("targets %+v, want %+v", got.Split, want)
@@ -118,23 +118,22 @@ type nextOut struct {
 
 func conformNext(t *conformance.T, in *nextIn, out *nextOut) {
 	if kind := in.Kind.Get(); kind != "" && kind != api.KindDeployment && kind != api.KindStatefulSet {
-		t.Fatalf("nobody plays a %s", kind)
+		t.Fatalf("kind %s is not supported", kind)
 	}
 	target := split.Target{Mode: api.ModeMajorityInOnDemand, Split: pair(in.Target.Get())}
 	live := pair(in.Live.Get())
 	switch {
 	case in.Rolling.Get():
-		// Pods are counted by revision: those of the old one say nothing about the
-		// new one.
+		// Pods are counted by revision: pods of the old revision say nothing about the new one.
 		revised := podsOf(pair(in.Old.Get()))
 		for i := range revised {
 			revised[i].Terminating = true
 		}
 		live = split.Live(append(revised, podsOf(pair(*in.New.Get()))...))
 	case in.Recreated.Get() != "":
-		// The pod that comes again is not among those that live.
+		// The recreated pod is not among the existing ones.
 		if ordinal, err := strconv.ParseInt(strings.TrimPrefix(in.Recreated.Get(), "pod-"), 10, 64); err != nil || ordinal >= target.Total() {
-			t.Fatalf("%s is none of %d pods", in.Recreated.Get(), target.Total())
+			t.Fatalf("%s is not one of the %d pods", in.Recreated.Get(), target.Total())
 		}
 	}
 	if got := split.Next(target, live); string(got) != out.Pod {
@@ -142,7 +141,7 @@ func conformNext(t *conformance.T, in *nextIn, out *nextOut) {
 	}
 }
 
-// podsOf makes pods that run where they are for, and are well.
+// podsOf creates healthy pods that run on the right node type.
 func podsOf(live split.Split) (pods []split.Pod) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for n := range live.Total() {
@@ -174,7 +173,7 @@ type replacementIn struct {
 }
 
 type replacementOut struct {
-	// Delete is nil or null where nothing is to be.
+	// Delete is nil or null if no pod is deleted.
 	Delete    *string `json:"delete"`
 	Next      string  `json:"next_pod"`
 	Target    *counts `json:"target"`
@@ -232,23 +231,22 @@ func conformReplacement(t *conformance.T, in *replacementIn, out *replacementOut
 	case "true->false":
 		w.Managed, w.Recreate, w.Replicas = false, true, int64(len(w.Pods))
 	default:
-		t.Fatalf("nobody plays enabled %s", in.Enabled.Get())
+		t.Fatalf("enabled %s is not supported", in.Enabled.Get())
 	}
 	expectReplacement(t, &w, out)
 }
 
-// expectReplacement compares what is replaced first, what comes in its place, and
-// how many are in the end.
+// expectReplacement compares the pod that is replaced first, its replacement, and the final number of pods.
 func expectReplacement(t *conformance.T, w *split.Workload, out *replacementOut) {
 	plan := w.Next(split.Circumstances{Now: time.Now()})
 	if out.Delete == nil && out.Deletions == nil {
 		if plan.Replace != nil {
-			t.Errorf("it replaces %s", plan.Replace.Name)
+			t.Errorf("the plan replaces %s, want no replacement", plan.Replace.Name)
 		}
 		return
 	}
 	if plan.Replace == nil {
-		t.Fatalf("it replaces nothing: %s %s", plan.State, plan.Message)
+		t.Fatalf("the plan replaces nothing: %s %s", plan.State, plan.Message)
 	}
 	if out.Delete != nil {
 		first := *out.Delete
@@ -259,7 +257,7 @@ func expectReplacement(t *conformance.T, w *split.Workload, out *replacementOut)
 			names = append(names, "one labelled")
 		}
 		if !slices.Contains(names, first) {
-			t.Errorf("it replaces %q, want %s", names, first)
+			t.Errorf("the plan replaces %q, want %s", names, first)
 		}
 		if repeated != "" {
 			again := *w
@@ -275,7 +273,7 @@ func expectReplacement(t *conformance.T, w *split.Workload, out *replacementOut)
 			got = split.Next(w.Target, split.Live(left))
 		}
 		if name := map[split.NodeType]string{split.OnDemand: "on-demand", split.Spot: "spot", split.Unset: "unset"}[got]; name != out.Next {
-			t.Errorf("the next is for %s, want %s", name, out.Next)
+			t.Errorf("the next pod is for %s, want %s", name, out.Next)
 		}
 	}
 	if out.Deletions != nil {
@@ -285,8 +283,8 @@ func expectReplacement(t *conformance.T, w *split.Workload, out *replacementOut)
 	}
 }
 
-// replaceAll plays the controller: what is replaced comes back as what Next says, until
-// nothing is replaced any more. It returns how many were.
+// replaceAll acts as the controller: deleted pods come back as Next says, until nothing is replaced any more. It
+// returns the number of replacements.
 func replaceAll(w *split.Workload) (replaced int) {
 	for ; replaced < 1000; replaced++ {
 		plan := w.Next(split.Circumstances{Now: time.Now()})
@@ -326,25 +324,25 @@ type costOut struct {
 
 func conformCost(t *conformance.T, in *costIn, out *costOut) {
 	if in.Cost.Has() {
-		// The controller of ReplicaSets takes the pods with the lowest cost.
+		// The ReplicaSet controller deletes the pods with the lowest cost first.
 		onDemand, spot := split.DeletionCosts(split.Target{Split: split.Split{3, 2}}, split.Split{3, 2})
 		if in.Cost.Get() != "spot < on-demand" || out.Order != "lower cost removed first" || spot >= onDemand {
 			t.Errorf("on-demand %d, spot %d, want %s, %s", onDemand, spot, in.Cost.Get(), out.Order)
 		}
 		if out.Annotation != split.AnnotationDeletionCost {
-			t.Errorf("it stands in %s, want %s", split.AnnotationDeletionCost, out.Annotation)
+			t.Errorf("the cost is in annotation %s, want %s", split.AnnotationDeletionCost, out.Annotation)
 		}
 		return
 	}
 	pods, sizes := in.Pods.Get(), in.Scale.Get()
 	if len(pods) != 2 {
-		t.Fatalf("pods of two sorts are counted, not of %v", pods)
+		t.Fatalf("pods %v, want two kinds", pods)
 	}
 	live := split.Split{pods["on-demand"], pods["spot"]}
 	d := api.DistributionSpec{Mode: api.DistributionMode(strings.ReplaceAll(in.Mode.Get(), "-", "_"))}
 	onDemand, spot := split.DeletionCosts(split.Targets(api.KindDeployment, sizes[0], d), live)
 	if spot >= onDemand {
-		t.Fatalf("on-demand %d, spot %d", onDemand, spot)
+		t.Fatalf("cost of on-demand %d, of spot %d, want spot lower", onDemand, spot)
 	}
 	gone := sizes[0] - sizes[1]
 	removed := split.Split{Spot: min(gone, live.Spot)}

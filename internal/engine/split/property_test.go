@@ -25,31 +25,31 @@ func drawDistribution(t *rapid.T) api.DistributionSpec {
 	return d
 }
 
-// TestTargetsGrow: a larger workload has no fewer pods of either type, or a rollout and
-// a change of size would have to replace pods that were right.
+// TestTargetsGrow checks that a larger workload has no fewer pods of either type. Otherwise a rollout or scaling would
+// replace pods that are correct.
 func TestTargetsGrow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawDistribution(t)
 		kind := rapid.SampledFrom(kinds).Draw(t, "kind")
 		before := split.Targets(kind, 0, d)
 		if before.Split != (split.Split{}) {
-			t.Fatalf("of none: %+v", before)
+			t.Fatalf("split of 0 replicas: %+v", before)
 		}
 		for n := int64(1); n <= 40; n++ {
 			now := split.Targets(kind, n, d)
 			if now.Total() != n || now.OnDemand < 0 || now.Spot < 0 {
-				t.Fatalf("%d replicas: %+v", n, now)
+				t.Fatalf("split of %d replicas: %+v", n, now)
 			}
 			if now.OnDemand < before.OnDemand || now.Spot < before.Spot {
-				t.Fatalf("from %+v with %d replicas to %+v with %d", before, n-1, now, n)
+				t.Fatalf("%+v with %d replicas, but %+v with %d", before, n-1, now, n)
 			}
 			before = now
 		}
 	})
 }
 
-// TestDivideKeepsTheFloor: over any division, as many replicas are on on-demand nodes
-// as there would be in one cluster; a count is met exactly.
+// TestDivideKeepsTheFloor checks that, however replicas are divided over clusters, as many are on on-demand nodes as
+// there would be in one cluster. A count is met exactly.
 func TestDivideKeepsTheFloor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawDistribution(t)
@@ -74,8 +74,8 @@ func TestDivideKeepsTheFloor(t *testing.T) {
 	})
 }
 
-// TestReplacementArrives: whatever pods there are, replacing them one at a time ends
-// with the split, and takes away no pod more than is needed.
+// TestReplacementArrives checks that replacing pods one at a time ends with the intended split, for any pods, and
+// deletes no more pods than necessary.
 func TestReplacementArrives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := split.Workload{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Managed: true}
@@ -94,16 +94,16 @@ func TestReplacementArrives(t *testing.T) {
 		live := split.Live(w.Pods)
 		off := max(w.Target.OnDemand-live.OnDemand, 0) + max(w.Target.Spot-live.Spot, 0)
 		if replaced := replaceAll(&w); int64(replaced) != off {
-			t.Errorf("%d replaced, %d were wrong", replaced, off)
+			t.Errorf("%d pods replaced, want %d", replaced, off)
 		}
 		if live := split.Live(w.Pods); live != w.Target.Split {
-			t.Errorf("it ends with %+v, want %+v", live, w.Target.Split)
+			t.Errorf("final split %+v, want %+v", live, w.Target.Split)
 		}
 	})
 }
 
-// TestOnlyOnePodIsDown: no pod is taken away while another is not well, except from a
-// node that is about to end.
+// TestOnlyOnePodIsDown checks that no pod is deleted while another is not ready, except on a node that is about to
+// terminate.
 func TestOnlyOnePodIsDown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Unix(1000, 0)
@@ -127,9 +127,9 @@ func TestOnlyOnePodIsDown(t *testing.T) {
 		switch {
 		case plan.Replace == nil:
 		case plan.Replace.Terminating:
-			t.Errorf("%s is going already", plan.Replace.Name)
+			t.Errorf("%s is already terminating", plan.Replace.Name)
 		case ill > 0 && (plan.Reason != split.ReasonNodeEnds || plan.Replace.Ends.After(now.Add(split.LastCall))):
-			t.Errorf("%s is replaced for %s while %d are not well", plan.Replace.Name, plan.Reason, ill)
+			t.Errorf("%s is replaced because of %s while %d pods are unhealthy", plan.Replace.Name, plan.Reason, ill)
 		}
 	})
 }

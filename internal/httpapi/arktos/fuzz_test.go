@@ -18,8 +18,8 @@ func seed(f *testing.F, documents ...string) {
 	}
 }
 
-// FuzzPush reads pushes in every way. What is accepted names what it is about, and
-// has only amounts that a cluster may have.
+// FuzzPush parses pushes of all forms. An accepted push names its target, and only has amounts that are valid for a
+// cluster.
 func FuzzPush(f *testing.F) {
 	seed(f, `{"CPUMemResources":[{"AvailabilityZone":"West-az1","CpuCapacity":800,"MemCapacity":128,"EIPCapacity":1}],"VolumeResources":[{"TypeId":"sata","StorageCapacity":1000.00}]}`,
 		`{"regionresources":[{"regionname":"West","cpumemresources":[{"availabilityzone":"az1","cpucapacity":1.5}]}]}`,
@@ -34,13 +34,13 @@ func FuzzPush(f *testing.F) {
 			figures, err := parse()
 			if err != nil {
 				if err.Error() == "" {
-					t.Errorf("%s: an error says nothing", name)
+					t.Errorf("%s: empty error message", name)
 				}
 				continue
 			}
 			for _, figure := range figures {
 				if figure.Region == "" && figure.Zone == "" {
-					t.Errorf("%s: %+v is about nothing", name, figure)
+					t.Errorf("%s: %+v has neither a region nor a zone", name, figure)
 				}
 				if errs := (&api.Heartbeat{Allocatable: figure.Available}).Validate(); len(errs) > 0 {
 					t.Errorf("%s: %v", name, errs)
@@ -55,7 +55,7 @@ func FuzzPush(f *testing.F) {
 	})
 }
 
-// FuzzCluster reads registrations. What is accepted and valid can be shown.
+// FuzzCluster parses registrations. Accepted and valid ones can be converted back.
 func FuzzCluster(f *testing.F) {
 	seed(f, `{"cluster":{"name":"a","ipaddress":"1.2.3.4","geolocation":{"city":"x"},"region":{"region":"West","availabilityzone":"az1"},"flavors":[{"flavorid":"m1","totalcapacity":3,"vcpus":1,"ram":2}],"storage":[{"typeid":"ssd","storagecapacity":1}],"eipcapacity":1,"cpucapacity":1,"memcapacity":1,"serverprice":1e300}}`,
 		`{"metadata":{"name":"a"},"spec":{"region":"West","availabilityzone":"az1"}}`, `{"name":"a","region":[]}`, `{"spec":7}`)
@@ -66,11 +66,11 @@ func FuzzCluster(f *testing.F) {
 		}
 		site, ok := siteOf(c)
 		if !ok {
-			t.Fatalf("registered without a site: %+v", c)
+			t.Fatalf("registered a cluster that is not a site: %+v", c)
 		}
 		shown := showCluster(site)
 		if shown.CPUCapacity < 0 || shown.MemCapacity < 0 {
-			t.Errorf("%+v", shown)
+			t.Errorf("negative capacity: %+v", shown)
 		}
 		for name, amount := range c.Spec.Allocatable {
 			if _, err := amount.Milli(); err != nil {
@@ -80,7 +80,7 @@ func FuzzCluster(f *testing.F) {
 	})
 }
 
-// FuzzPod reads pods; what is accepted is a valid workload.
+// FuzzPod parses pods. An accepted pod is a valid workload.
 func FuzzPod(f *testing.F) {
 	seed(f, `{"name":"p","flavors":["a",{"flavor_id":"b"}],"cpu":1.5,"memory":3,"storage":{"ssd":1},"eip":1,"selector":{"geo_location":{"city":"x"},"regions":[{"region":"r","availability_zone":"z"}],"operator":"o","site_id":"s","strategy":{"location_strategy":"discrete"},"stack_affinity":["q"]}}`,
 		`{"metadata":{"name":"p"},"spec":{"virtualMachine":{"flavors":[{"flavorID":"42"}],"resourceCommonInfo":{"count":1,"selector":{"regions":[{"region":"r","availablityZone":["z"]}]}}},"containers":[{"resources":{"requests":{"cpu":1,"memory":"1Gi"},"limits":{"cpu":"1e3"}}}]}}`,
@@ -93,7 +93,7 @@ func FuzzPod(f *testing.F) {
 	})
 }
 
-// FuzzAllocation reads allocations; what is accepted is a valid workload.
+// FuzzAllocation parses allocations. An accepted allocation is a valid workload.
 func FuzzAllocation(f *testing.F) {
 	seed(f, `{"allocation":{"id":"a","resource_group":{"name":"g","labels":{"a":"b"},"resources":[{"name":"n","resource_type":"vm","flavors":[{"flavor_id":"m1"},"m2"],"storage":{"ssd":10},"need_eip":true,"count":3}]},"selector":{},"replicas":2}}`,
 		`{"resource_group":{"resources":[{"flavors":["m1"],"count":1000},{"flavors":["m1"],"count":1000}]},"replicas":10000}`)

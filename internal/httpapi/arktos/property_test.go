@@ -13,8 +13,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// A number is never rounded up: what is not there is not given away. It loses
-// less than the smallest part that its unit is counted in.
+// Amounts are never rounded up, so that no more is given away than exists. Rounding loses less than the smallest amount
+// that the unit can express.
 func TestAmountsAreRoundedDown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Float64Range(0, 1e6).Draw(t, "number")
@@ -26,15 +26,15 @@ func TestAmountsAreRoundedDown(t *testing.T) {
 		}
 		one, part := map[unit]float64{pieces: 1000, mebibytes: 1000 << 20, gibibytes: 1000 << 30}[u], map[unit]float64{pieces: 1, mebibytes: 1000 << 10, gibibytes: 1000 << 20}[u]
 		if lost := n*one - float64(milli); lost < -1 || lost > part+1 {
-			t.Errorf("%v became %q and lost %v", n, q, lost)
+			t.Errorf("quantity(%v) = %q, which is too low by %v", n, q, lost)
 		}
 		if whole := float64(int64(n)); whole == n && number(q, u) != int64(n) {
-			t.Errorf("%v became %q, which reads as %d", n, q, number(q, u))
+			t.Errorf("quantity(%v) = %q, which is read as %d", n, q, number(q, u))
 		}
 	})
 	for _, wrong := range []float64{-1, 1e13, -0.001} {
 		if q, message := quantity(wrong, pieces); message == "" {
-			t.Errorf("%v became %q", wrong, q)
+			t.Errorf("quantity(%v) = %q, want an error", wrong, q)
 		}
 	}
 }
@@ -54,8 +54,8 @@ func drawSites(t *rapid.T) []zoneSite {
 	return sites
 }
 
-// A zone is found by its name in its region whatever the others are called, and
-// whatever is found by another spelling is in the region that was named.
+// A zone is found by its name in its region, whatever the other zones are called. A zone found by another spelling is
+// in the named region.
 func TestSitesAreFoundByTheirNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sites := drawSites(t)
@@ -67,18 +67,17 @@ func TestSitesAreFoundByTheirNames(t *testing.T) {
 			for _, spelled := range []string{s.ID(), s.Region + "|" + s.Zone, s.Region + "-" + s.Zone} {
 				reports, err := resolveSites([]pushedFigures{{s.Region, spelled, nil}}, sites)
 				if err == nil && reports[0].Site.Region != s.Region {
-					t.Errorf("%s of %s is %+v", spelled, s.Region, reports)
+					t.Errorf("%s in region %s was read as %+v", spelled, s.Region, reports)
 				}
 				if unknown := (*unknownError)(nil); errors.As(err, &unknown) {
-					t.Errorf("%s of %s: %v", spelled, s.Region, err)
+					t.Errorf("%s in region %s: %v", spelled, s.Region, err)
 				}
 			}
 		}
 	})
 }
 
-// What is pushed for a region reaches every site of it and no other, and gives way
-// to what is pushed for a site, in whatever order they stand.
+// A push for a region applies to all of its sites and no others. A push for a site takes precedence, in any order.
 func TestRegionsReachTheirSites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sites := drawSites(t)
@@ -104,13 +103,13 @@ func TestRegionsReachTheirSites(t *testing.T) {
 				want = "1Gi"
 			}
 			if got := reached[s.Cluster.Metadata.Name]; got != want {
-				t.Errorf("%s got %q, want %q", s.ID(), got, want)
+				t.Errorf("%s: got %q, want %q", s.ID(), got, want)
 			}
 		}
 	})
 }
 
-// Once a push is applied, the same push changes nothing.
+// Repeating a push changes nothing.
 func TestPushesAreIdempotent(t *testing.T) {
 	amount := rapid.SampledFrom([]api.Quantity{"0", "1", "1000m", "1Gi", "1024Mi", "2Gi"})
 	amounts := rapid.MapOf(rapid.SampledFrom([]string{"cpu", "memory", "storage/ssd"}), amount)
@@ -128,23 +127,23 @@ func TestPushesAreIdempotent(t *testing.T) {
 		_, cpu := changed["cpu"]
 		_, memory := changed["memory"]
 		if completed(pushed, changed) != ((cpu || memory) && pushed["cpu"] != "" && pushed["memory"] != "") {
-			t.Errorf("%v of %v counts as complete or not", changed, pushed)
+			t.Errorf("completed() is wrong for the changes %v of the push %v", changed, pushed)
 		}
 		after := *c
 		after.Status.Allocatable, after.Status.Allocated = api.Overlay(c.Status.Allocatable, pushed), api.Overlay(c.Status.Allocated, free)
 		if again := changedFigures(&after, pushed); len(again) > 0 {
-			t.Errorf("again %v after %v", again, changed)
+			t.Errorf("the same push changes %v, after %v", again, changed)
 		}
 		allocatable, _ := declared(c)
 		for name, q := range pushed {
 			if _, said := changed[name]; !said && !equal(allocatable[name], q) {
-				t.Errorf("%s: %q is lost, it was %q", name, q, allocatable[name])
+				t.Errorf("%s: %q is lost, allocatable is %q", name, q, allocatable[name])
 			}
 		}
 	})
 }
 
-// What is shown of a cluster registers an equal one.
+// A cluster as returned by the API can be registered again and is equal.
 func TestShownClustersCanBeRegistered(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.SampledFrom([]string{"", "a", "Austin", "o-1"})
@@ -170,11 +169,11 @@ func TestShownClustersCanBeRegistered(t *testing.T) {
 		site, _ := siteOf(c)
 		shown := showCluster(site)
 		if shown.SiteID != "West--az1" || shown.State != api.StateOnline {
-			t.Errorf("%+v", shown)
+			t.Errorf("site %+v, want West--az1, online", shown)
 		}
 		shown.SiteID, shown.State = "", ""
 		if !reflect.DeepEqual(shown, registered) {
-			t.Errorf("%+v, want %+v", shown, registered)
+			t.Errorf("got %+v, want %+v", shown, registered)
 		}
 	})
 }

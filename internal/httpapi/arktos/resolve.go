@@ -61,7 +61,7 @@ func resolveSites(figures []pushedFigures, sites []zoneSite) ([]siteReport, erro
 		}
 		name := s.Cluster.Metadata.Name
 		if reports[name] != nil {
-			return nil, api.FieldErrors{{Field: "AvailabilityZone", Message: fmt.Sprintf("%q is listed before, as another spelling of site %q", f.Zone, s.ID())}}
+			return nil, api.FieldErrors{{Field: "AvailabilityZone", Message: fmt.Sprintf("%q is already listed, as another spelling of site %q", f.Zone, s.ID())}}
 		}
 		reports[name] = &siteReport{Site: s, Available: maps.Clone(f.Available)}
 	}

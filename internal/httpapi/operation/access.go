@@ -20,7 +20,7 @@ func Declare(access auth.Access, op huma.Operation) huma.Operation {
 // access.
 func mayAsk(ctx context.Context, op *huma.Operation) error {
 	if _, declared := op.Extensions[AccessExtension]; !declared {
-		return auth.Of(ctx).Forbidden("ask for what nobody has said who may")
+		return auth.Of(ctx).Forbidden("call an operation that declares no access")
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func (p *Policy) Judge(host string) *Refusal {
 		return p.judge(host, address)
 	}
 	if host == "" || looksNumeric(host) {
-		return &Refusal{Host: strconv.Quote(host), Why: "it is neither a name nor an address as it should be written, such as 10.0.0.1 or [2001:db8::1]"}
+		return &Refusal{Host: strconv.Quote(host), Why: "it is neither a valid name nor an address such as 10.0.0.1 or [2001:db8::1]"}
 	}
 	if rule := p.deny.name(host); rule != "" {
 		return &Refusal{Host: host, Why: "--" + DenyFlag + " lists " + rule}

@@ -105,7 +105,7 @@ func (k *Keeper) keepBindings(ctx context.Context, promised []Binding, policy *a
 			return writes, nil
 		}
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("preview workloads that do not stop changing: %w", err)
+			return nil, fmt.Errorf("preview workloads that keep changing: %w", err)
 		}
 	}
 }

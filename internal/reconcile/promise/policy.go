@@ -94,7 +94,7 @@ func Shown(bindings []Binding, sees func(workload string) bool) (shown []api.Pre
 	}
 	summary = fmt.Sprintf("%d %s would follow the policy, %d of them on other clusters or with other replicas than now", claimed, plural("workload", claimed), moved)
 	if left > 0 {
-		summary += fmt.Sprintf("; %d would follow it no longer", left)
+		summary += fmt.Sprintf("; %d would no longer follow it", left)
 	}
 	return shown, satisfied, summary
 }

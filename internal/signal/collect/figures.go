@@ -16,7 +16,7 @@ func newFigures() *figures {
 	return &figures{
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "scheduler_metric_failures_total",
-			Help: "Readings of a metric that gave no usable value, by metrics provider and reason.",
+			Help: "Readings of a metric without a usable value, by metrics provider and reason.",
 		}, []string{"provider", "reason"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "scheduler_metrics_provider_read_seconds",
@@ -36,7 +36,7 @@ func (f *figures) forget(provider api.Key) {
 }
 
 var ageDesc = prometheus.NewDesc("scheduler_metrics_provider_age_seconds",
-	"Time since the metrics provider last answered, by provider; those with constant values are left out.", []string{"provider"}, nil)
+	"Time since the metrics provider last responded, by provider; static providers are left out.", []string{"provider"}, nil)
 
 // ages collects the age of the last good reading of each provider.
 type ages struct{ c *Collector }

@@ -14,7 +14,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
-// panicking is a source that panics over a query, in a goroutine of its own or not.
+// panicking is a source that panics on a query, in its own goroutine or in the caller's.
 type panicking struct {
 	*backend
 	beside bool
@@ -35,8 +35,7 @@ func (p panicking) Read(ctx context.Context, queries []string) (map[string]sourc
 	return p.backend.Read(ctx, queries)
 }
 
-// A panic over an answer costs the provider that reading, or the metric its value,
-// and nobody else anything.
+// A panic on a response costs the provider that reading, or the metric its value, and affects nothing else.
 func TestPanicOnAnAnswerAffectsOnlyThatProvider(t *testing.T) {
 	for name, c := range map[string]struct {
 		beside, normalize bool
@@ -76,10 +75,10 @@ func TestPanicOnAnAnswerAffectsOnlyThatProvider(t *testing.T) {
 				w.expect("m", 0.5, api.ReasonAvailable)
 				if c.normalize {
 					if text := recorder.Faulted(metricKey("poison").String()); len(text) != 1 || !strings.Contains(text[0], "over 0.75") {
-						t.Errorf("the metric is said to be %v", text)
+						t.Errorf("fault of the metric %v", text)
 					}
 				} else if condition := w.providerCondition("bad"); condition == nil || condition.Status != api.ConditionFalse || !strings.Contains(condition.Message, "a fault of the server: over poison") {
-					t.Errorf("the provider is %+v", condition)
+					t.Errorf("condition of the provider %+v", condition)
 				}
 				w.settle(w.remove(metricKey("poison")))
 				w.settle(w.put(metricOf("other", "bad", "q")))
@@ -88,7 +87,7 @@ func TestPanicOnAnAnswerAffectsOnlyThatProvider(t *testing.T) {
 					faketime.Sleep(time.Minute)
 					synctest.Wait()
 					if condition = w.providerCondition("bad"); condition.Status != api.ConditionTrue {
-						t.Errorf("afterwards the provider is %+v", condition)
+						t.Errorf("condition of the provider %+v after the recovery", condition)
 					}
 				}
 				stop()

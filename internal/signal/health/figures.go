@@ -27,11 +27,11 @@ func newFigures(m *Monitor) *figures {
 		}),
 		heartbeats: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scheduler_heartbeats_total",
-			Help: "Heartbeats that agents of clusters have sent.",
+			Help: "Heartbeats received from agents of clusters.",
 		}),
 		waiting: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "scheduler_probes_waiting",
-			Help: "Health probes that are due and wait for a place.",
+			Help: "Health probes that are due and wait for a free slot.",
 		}, func() float64 {
 			m.mu.Lock()
 			defer m.mu.Unlock()

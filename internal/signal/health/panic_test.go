@@ -15,7 +15,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 )
 
-// poisoned panics for a cluster: when it is probed, or when its status is stored.
+// poisoned panics on one cluster: when it is probed, or when its status is stored.
 type poisoned struct {
 	*world
 	mu     sync.Mutex
@@ -49,7 +49,7 @@ func (p *poisoned) set(probes, writes bool) {
 	p.probes, p.writes = probes, writes
 }
 
-// A panic over one cluster leaves the others alone and is tried again after a pause.
+// A panic on one cluster does not affect the others, and that cluster is retried after a delay.
 func TestPanicOnAClusterAffectsOnlyThatCluster(t *testing.T) {
 	for name, c := range map[string]struct{ probes, writes bool }{"probe": {probes: true}, "write": {writes: true}} {
 		t.Run(name, func(t *testing.T) {
@@ -74,17 +74,17 @@ func TestPanicOnAClusterAffectsOnlyThatCluster(t *testing.T) {
 				w.expect("good", api.StateOnline)
 				text := recorder.Faulted(clusterKey("poison"))
 				if len(text) != 1 || !strings.Contains(text[0], "health failed with a fault of the server: over the") {
-					t.Errorf("the cluster is said to be %v", text)
+					t.Errorf("fault of the cluster %v", text)
 				}
 				if probes, _ := s.seen("poison"); probes > 100 {
-					t.Errorf("%d probes in 5 minutes", probes)
+					t.Errorf("%d probes in 5 minutes, want a back-off", probes)
 				}
 				p.set(false, false)
 				faketime.Sleep(5 * time.Minute)
 				synctest.Wait()
 				w.expect("poison", api.StateOnline)
 				if text := recorder.Faulted(clusterKey("poison")); len(text) != 0 {
-					t.Errorf("afterwards the cluster is said to be %v", text)
+					t.Errorf("fault %v after the recovery, want none", text)
 				}
 				stop()
 			})
@@ -92,13 +92,13 @@ func TestPanicOnAClusterAffectsOnlyThatCluster(t *testing.T) {
 	}
 }
 
-// A heartbeat that panics leaves nothing locked: the next one is taken.
+// After a heartbeat that panics, nothing stays locked: the next one is accepted.
 func TestPanicInAHeartbeatReleasesLocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newSite())
 		defer w.run()()
 		w.put(named("eu"))
-		synctest.Wait() // the monitor has the clock to itself until nothing is due
+		synctest.Wait() // wait until the monitor is idle
 		now, broken := w.Now, true
 		w.Now = func() time.Time {
 			if broken {
@@ -107,7 +107,7 @@ func TestPanicInAHeartbeatReleasesLocks(t *testing.T) {
 			return now()
 		}
 		if fault.Confine("", func() error { _, err := w.Heartbeat(t.Context(), "eu", api.Heartbeat{}); return err }) == nil {
-			t.Fatal("nothing panicked")
+			t.Fatal("no panic occurred")
 		}
 		broken = false
 		w.beat("eu", api.Heartbeat{})

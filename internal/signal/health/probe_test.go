@@ -12,7 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
-// TestAnswersOfRealServers goes over the network.
+// TestAnswersOfRealServers uses the network.
 func TestAnswersOfRealServers(t *testing.T) {
 	m := New(Options{Network: netpolicy.OnLoopback()})
 	closed := httptest.NewServer(http.NotFoundHandler())
@@ -40,7 +40,7 @@ func TestAnswersOfRealServers(t *testing.T) {
 				}
 			}
 		}, success, "succeeded"},
-		{"hangs", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, unreachable, "no answer in time"},
+		{"hangs", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, unreachable, "no response in time"},
 		{"cuts the connection", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, unreachable, "EOF"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 )
 
-// splitting is a cluster with a kubeconfig and spot switched on.
+// splitting returns a cluster with a kubeconfig and spot enabled.
 func splitting(name string) *api.Cluster {
 	c := withKubeconfig(name, "k")
 	c.Spec.Spot = &api.SpotSpec{Enabled: true}
@@ -19,23 +19,22 @@ func splitting(name string) *api.Cluster {
 
 var works = api.Condition{Status: api.ConditionTrue, Reason: "Ready", Message: "new pods pass through the server"}
 
-// expectSpot demands what the status tells of spot nodes; nil nodes are no status,
-// and an empty reason no condition.
+// expectSpot checks the spot status; nil nodes mean no status, and an empty reason no condition.
 func (w *world) expectSpot(name string, nodes *int64, status api.ConditionStatus, reason string) {
 	w.t.Helper()
 	s := w.status(name)
 	if (s.Spot == nil) != (nodes == nil) || nodes != nil && s.Spot.SpotNodes != *nodes {
-		w.t.Errorf("%s has %+v", name, s.Spot)
+		w.t.Errorf("%s: got spot status %+v", name, s.Spot)
 	}
 	c := api.FindCondition(s.Conditions, api.ConditionSpotReady)
 	if (c == nil) != (reason == "") || c != nil && (c.Status != status || c.Reason != reason || c.Message == "" || c.LastTransitionAt == nil) {
-		w.t.Errorf("%s has %+v, want %s %s", name, c, status, reason)
+		w.t.Errorf("%s: got condition %+v, want %s %s", name, c, status, reason)
 	}
 }
 
 func count(n int64) *int64 { return &n }
 
-// TestSpotStatus: it comes with what is observed, and goes with the spot block.
+// TestSpotStatus checks that the status appears with an observation, and disappears with the spot block.
 func TestSpotStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newSite())
@@ -47,7 +46,7 @@ func TestSpotStatus(t *testing.T) {
 
 		told := api.SpotStatus{SpotNodes: 3, OnDemandNodes: 2}
 		w.ObservedSpot("a", "uid", &told, works)
-		told.SpotNodes = 9 // whoever tells may use it again
+		told.SpotNodes = 9 // the caller may reuse the value
 		synctest.Wait()
 		w.expectSpot("a", count(3), api.ConditionTrue, "Ready")
 		since := *api.FindCondition(w.status("a").Conditions, api.ConditionSpotReady).LastTransitionAt
@@ -57,15 +56,15 @@ func TestSpotStatus(t *testing.T) {
 		w.ObservedSpot("a", "uid", &api.SpotStatus{SpotNodes: 3, OnDemandNodes: 2}, works)
 		synctest.Wait()
 		if n := w.count(); n != writes {
-			t.Errorf("%d writes of what was known", n-writes)
+			t.Errorf("%d writes of an unchanged status", n-writes)
 		}
 		w.ObservedSpot("a", "uid", &api.SpotStatus{SpotNodes: 4}, works)
 		synctest.Wait()
 		w.expectSpot("a", count(4), api.ConditionTrue, "Ready")
 		if at := *api.FindCondition(w.status("a").Conditions, api.ConditionSpotReady).LastTransitionAt; !at.Equal(since) {
-			t.Errorf("ready since %s, before since %s", at, since)
+			t.Errorf("ready since %s, previously since %s", at, since)
 		}
-		w.expect("a", api.StateOnline) // which is another matter
+		w.expect("a", api.StateOnline) // the state does not depend on it
 
 		off := splitting("a")
 		off.Spec.Spot.Enabled = false
@@ -82,7 +81,7 @@ func TestSpotStatus(t *testing.T) {
 	})
 }
 
-// TestSpotWithoutKubeconfig says what to do, and is over once that is done.
+// TestSpotWithoutKubeconfig checks that the condition says what to do, and is removed when it is done.
 func TestSpotWithoutKubeconfig(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newSite())
@@ -92,9 +91,9 @@ func TestSpotWithoutKubeconfig(t *testing.T) {
 		w.settle(w.put(blind))
 		w.expectSpot("a", nil, api.ConditionFalse, "NoKubeconfig")
 		if s := w.status("a"); s.State != "" || s.ObservedGeneration != 1 {
-			t.Errorf("status %+v", s)
+			t.Errorf("unexpected status %+v", s)
 		}
-		w.ObservedSpot("a", "uid", &api.SpotStatus{SpotNodes: 1}, works) // from a moment ago
+		w.ObservedSpot("a", "uid", &api.SpotStatus{SpotNodes: 1}, works) // observed a moment ago
 		synctest.Wait()
 		w.expectSpot("a", nil, api.ConditionFalse, "NoKubeconfig")
 		w.Remove("a", 1)
@@ -109,7 +108,7 @@ func TestSpotWithoutKubeconfig(t *testing.T) {
 	})
 }
 
-// TestSpotOfAnotherCluster: one of the same name that came later is not meant.
+// TestSpotOfAnotherCluster checks that an observation does not count for a later cluster with the same name.
 func TestSpotOfAnotherCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newSite())
@@ -122,8 +121,8 @@ func TestSpotOfAnotherCluster(t *testing.T) {
 	})
 }
 
-// TestSpotBeforeTheMonitorKnows: who splits may hear of a cluster, or of its spot
-// block, first.
+// TestSpotBeforeTheMonitorKnows covers an observation of a cluster, or of its spot block, that arrives before the
+// monitor knows them.
 func TestSpotBeforeTheMonitorKnows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newSite())
@@ -144,7 +143,7 @@ func TestSpotBeforeTheMonitorKnows(t *testing.T) {
 	})
 }
 
-// TestSpotSurvivesARestart: what was known holds until somebody says otherwise.
+// TestSpotSurvivesARestart checks that the status stays until there is a new observation.
 func TestSpotSurvivesARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newSite())
@@ -158,13 +157,14 @@ func TestSpotSurvivesARestart(t *testing.T) {
 		defer again.run()()
 		synctest.Wait()
 		if n := again.count(); n != 0 {
-			t.Errorf("%d writes by the restart", n)
+			t.Errorf("%d writes after a restart, want none", n)
 		}
 		again.expectSpot("a", count(3), api.ConditionTrue, "Ready")
 	})
 }
 
-// TestSpotIsWrittenOnceTheStoreWorks: saying it does not wait, and is not lost.
+// TestSpotIsWrittenOnceTheStoreWorks checks that reporting does not block while the store is down, and that the report
+// is not lost.
 func TestSpotIsWrittenOnceTheStoreWorks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newSite())

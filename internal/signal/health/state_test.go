@@ -13,9 +13,8 @@ var letters = map[api.ClusterState]string{
 	"": "-", api.StatePending: "p", api.StateOnline: "O", api.StateConnecting: "c", api.StateOffline: "x", api.StateUnhealthy: "u", api.StateNotReady: "n",
 }
 
-// TestHysteresis: outcomes are + success, e answered with an error, . no answer, p
-// nodes under pressure, r nodes not ready;
-// with failure threshold 3 and success threshold 2 unless told otherwise.
+// TestHysteresis encodes outcomes as + success, e error response, . no response, p nodes under pressure, r nodes not
+// ready. The failure threshold is 3 and the success threshold 2, unless set otherwise.
 func TestHysteresis(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -25,26 +24,26 @@ func TestHysteresis(t *testing.T) {
 		failure  int64
 		success  int64
 	}{
-		{"the first good answer decides", "", "+", "O", 3, 2},
-		{"a bad first answer leaves it pending", "", "..+", "ppO", 3, 2},
-		{"until the threshold", "", "....", "ppxx", 3, 2},
-		{"answers with an error from the start", "", "eee", "ppu", 3, 2},
-		{"single failures do nothing", api.StateOnline, "..+..+", "OOOOOO", 3, 2},
-		{"the threshold takes it out", api.StateOnline, "...", "OOx", 3, 2},
-		{"the latest failure names the state", api.StateOnline, "..e", "OOu", 3, 2},
-		{"back through connecting", api.StateOffline, "++", "cO", 3, 2},
-		{"back with three", api.StateOffline, "+++", "ccO", 3, 3},
-		{"back at once with a threshold of one", api.StateOffline, "+", "O", 3, 1},
-		{"a failure while connecting", api.StateOffline, "+.+e++", "cxcuuO", 3, 2},
-		{"unhealthy until the threshold", api.StateUnhealthy, "+e++", "uuuO", 3, 2},
+		{"first success makes it online", "", "+", "O", 3, 2},
+		{"first failures leave it pending", "", "..+", "ppO", 3, 2},
+		{"first failures up to the threshold", "", "....", "ppxx", 3, 2},
+		{"errors from the start", "", "eee", "ppu", 3, 2},
+		{"single failures change nothing", api.StateOnline, "..+..+", "OOOOOO", 3, 2},
+		{"failures up to the threshold", api.StateOnline, "...", "OOx", 3, 2},
+		{"the last failure determines the state", api.StateOnline, "..e", "OOu", 3, 2},
+		{"recovery through connecting", api.StateOffline, "++", "cO", 3, 2},
+		{"recovery after three successes", api.StateOffline, "+++", "ccO", 3, 3},
+		{"recovery with a threshold of one", api.StateOffline, "+", "O", 3, 1},
+		{"failure while connecting", api.StateOffline, "+.+e++", "cxcuuO", 3, 2},
+		{"unhealthy until the threshold of successes", api.StateUnhealthy, "+e++", "uuuO", 3, 2},
 		{"offline becomes unhealthy after the threshold", api.StateOffline, "ee.eee", "xxxxxu", 3, 2},
 		{"unhealthy becomes offline after the threshold", api.StateUnhealthy, "e...", "uuux", 3, 2},
 		{"threshold of one", api.StateOnline, ".+", "xO", 1, 1},
-		{"not ready until the threshold", api.StateNotReady, "++", "nO", 3, 2},
-		{"nodes go", api.StateOnline, "rrr", "OOn", 3, 2},
-		{"pressure, and then they go", api.StateOnline, "pprppprrr", "OOnnnuuun", 3, 2},
-		{"lost, and there with nodes that are not ready", api.StateOffline, "rr++", "cnnO", 3, 2},
-		{"lost, and there under pressure", api.StateOffline, "p+", "cc", 3, 2},
+		{"not ready until the threshold of successes", api.StateNotReady, "++", "nO", 3, 2},
+		{"nodes become not ready", api.StateOnline, "rrr", "OOn", 3, 2},
+		{"pressure, then nodes not ready", api.StateOnline, "pprppprrr", "OOnnnuuun", 3, 2},
+		{"recovery with nodes that are not ready", api.StateOffline, "rr++", "cnnO", 3, 2},
+		{"recovery under pressure", api.StateOffline, "p+", "cc", 3, 2},
 		{"not ready from the start", "", "rrr", "ppn", 3, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -72,14 +71,13 @@ func TestOverdueHeartbeats(t *testing.T) {
 		api.StateConnecting: api.StateOffline, api.StateOffline: api.StateOffline, api.StateUnhealthy: api.StateUnhealthy,
 	} {
 		if got := (health{state: from}).silent().state; got != want {
-			t.Errorf("silent %q is %q, want %q", from, got, want)
+			t.Errorf("silent() from %q = %q, want %q", from, got, want)
 		}
 	}
 }
 
-// TestStateNeedsARow: whatever the history, a cluster that is online goes out
-// only with a threshold of failures in a row, and one that is out comes back
-// only with a threshold of successes in a row.
+// TestStateNeedsARow checks, for any history, that an online cluster only goes offline after consecutive failures up to
+// the threshold, and that it only returns after consecutive successes up to the threshold.
 func TestStateNeedsARow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limits := thresholds{rapid.Int64Range(1, 5).Draw(t, "failure"), rapid.Int64Range(1, 5).Draw(t, "success")}
@@ -97,7 +95,7 @@ func TestStateNeedsARow(t *testing.T) {
 			wasOut := before == api.StateOffline || before == api.StateUnhealthy || before == api.StateNotReady || before == api.StateConnecting
 			isOut := h.state == api.StateOffline || h.state == api.StateUnhealthy || h.state == api.StateNotReady
 			if before == api.StateOnline && isOut && bad < limits.failure {
-				t.Fatalf("out after %d failures, the threshold is %d", bad, limits.failure)
+				t.Fatalf("out of service after %d failures, the threshold is %d", bad, limits.failure)
 			}
 			if before == api.StateOnline && bad >= limits.failure && !isOut {
 				t.Fatalf("still %s after %d failures", h.state, bad)

@@ -12,7 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 )
 
-// shown renders the taints of a status, with the seconds since the test began.
+// shown formats the taints of a status, with the seconds since the test started.
 func shown(taints []api.ClusterTaint, began time.Time) string {
 	var out []string
 	for _, t := range taints {
@@ -42,8 +42,7 @@ func tainted(name string, taints ...api.Taint) *api.Cluster {
 	return c
 }
 
-// TestDeclaredTaints: each step declares other taints, ten seconds after the
-// one before.
+// TestDeclaredTaints declares other taints in each step, ten seconds after the previous one.
 func TestDeclaredTaints(t *testing.T) {
 	gpu := api.Taint{Key: "gpu", Value: "yes", Effect: api.EffectNoSelect}
 	disk := api.Taint{Key: "disk", Effect: api.EffectPreferNoSelect}
@@ -52,9 +51,9 @@ func TestDeclaredTaints(t *testing.T) {
 		steps [][]api.Taint
 		want  []string
 	}{
-		{"declared and taken back", [][]api.Taint{{gpu}, nil}, []string{"gpu=yes:NoSelect@0", ""}},
+		{"declared and removed", [][]api.Taint{{gpu}, nil}, []string{"gpu=yes:NoSelect@0", ""}},
 		{"declared later", [][]api.Taint{nil, {gpu}}, []string{"", "gpu=yes:NoSelect@10"}},
-		{"declared again counts anew", [][]api.Taint{{gpu}, nil, {gpu}}, []string{"gpu=yes:NoSelect@0", "", "gpu=yes:NoSelect@20"}},
+		{"declared again", [][]api.Taint{{gpu}, nil, {gpu}}, []string{"gpu=yes:NoSelect@0", "", "gpu=yes:NoSelect@20"}},
 		{
 			"others come and go", [][]api.Taint{{gpu}, {disk, gpu}, {gpu, disk}, {disk}},
 			[]string{"gpu=yes:NoSelect@0", "disk:PreferNoSelect@10 gpu=yes:NoSelect@0", "gpu=yes:NoSelect@0 disk:PreferNoSelect@10", "disk:PreferNoSelect@10"},
@@ -90,7 +89,7 @@ func TestDeclaredTaints(t *testing.T) {
 					writes := w.count()
 					faketime.Sleep(10 * time.Second)
 					if w.count() != writes {
-						t.Errorf("step %d: %d writes without change", i, w.count()-writes)
+						t.Errorf("step %d: %d writes without a change", i, w.count()-writes)
 					}
 				}
 			})
@@ -98,8 +97,8 @@ func TestDeclaredTaints(t *testing.T) {
 	}
 }
 
-// TestTaintsOverARestart: times survive, and what was declared while nobody
-// looked counts from its declaration.
+// TestTaintsOverARestart checks that times survive, and that a taint that was declared while the server was down counts
+// from its declaration.
 func TestTaintsOverARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gpu := api.Taint{Key: "gpu", Effect: api.EffectNoSelect}
@@ -114,7 +113,7 @@ func TestTaintsOverARestart(t *testing.T) {
 		w.expect("down", api.StateOffline)
 		before := shown(w.status("down").Taints, began)
 		if !strings.HasPrefix(before, "gpu:NoSelect@0 scheduler/unreachable:NoSelect@") {
-			t.Fatalf("taints %q", before)
+			t.Fatalf("unexpected taints %q", before)
 		}
 		stop()
 		faketime.Sleep(time.Hour)
@@ -124,7 +123,7 @@ func TestTaintsOverARestart(t *testing.T) {
 		w.expectTaints("a", began, "gpu:NoSelect@0")
 		w.expectTaints("down", began, before)
 		if w.count() != 0 {
-			t.Errorf("%d writes after a restart", w.count())
+			t.Errorf("%d writes after a restart, want none", w.count())
 		}
 		stop()
 		// The server is down when the cluster is written.
@@ -139,8 +138,8 @@ func TestTaintsOverARestart(t *testing.T) {
 	})
 }
 
-// TestTaintMissingInAnAnsweredStatus: a status that answers the present taints
-// and does not show them counts them from now.
+// TestTaintMissingInAnAnsweredStatus covers a status that answers the present spec without its taints: they count from
+// now.
 func TestTaintMissingInAnAnsweredStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newSite())
@@ -171,22 +170,22 @@ func TestTaintOfSilentCluster(t *testing.T) {
 		faketime.Sleep(40 * time.Second)
 		w.expect("edge", api.StateOffline)
 		w.expectTaints("edge", began, "gpu:NoSelect@0 scheduler/unreachable:NoSelect@30")
-		// Other taints come and go meanwhile.
+		// Other taints are added and removed in between.
 		c = named("edge")
 		c.Spec.Health = &api.HealthSpec{Interval: "10s"}
 		w.settle(w.put(c))
 		w.expectTaints("edge", began, "scheduler/unreachable:NoSelect@30")
-		// One heartbeat is not enough to be back.
+		// One heartbeat is not enough to be online again.
 		w.beat("edge", api.Heartbeat{})
 		w.expect("edge", api.StateConnecting)
 		w.expectTaints("edge", began, "scheduler/unreachable:NoSelect@30")
 		w.beat("edge", api.Heartbeat{})
 		w.expect("edge", api.StateOnline)
 		w.expectTaints("edge", began, "")
-		// Out again: a new time.
+		// Offline again: a new time.
 		faketime.Sleep(40 * time.Second)
 		w.expectTaints("edge", began, "scheduler/unreachable:NoSelect@70")
-		// Not watched any more, it counts as online.
+		// No longer checked, it counts as online.
 		c = probedCluster("edge")
 		w.site.set("edge", 200)
 		w.settle(w.put(c))
@@ -195,12 +194,11 @@ func TestTaintOfSilentCluster(t *testing.T) {
 	})
 }
 
-// TestTaintOfFailedProbes: the taint says what is wrong, since when it was not
-// well at all.
+// TestTaintOfFailedProbes checks that the taint says what is wrong and since when.
 func TestTaintOfFailedProbes(t *testing.T) {
 	for _, c := range []struct {
 		name        string
-		first, then int // answers of the cluster: 0 = no connection, -1 = hangs
+		first, then int // responses of the cluster: 0 = no connection, -1 = hangs
 		want        [2]string
 		states      [2]api.ClusterState
 	}{
@@ -237,8 +235,7 @@ func TestTaintOfFailedProbes(t *testing.T) {
 	}
 }
 
-// TestPendingClusterHasNoTaint: it takes nothing yet, so there is nothing to
-// tolerate.
+// TestPendingClusterHasNoTaint checks that a pending cluster, which gets no placements anyway, has no taint.
 func TestPendingClusterHasNoTaint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newSite())
@@ -249,8 +246,7 @@ func TestPendingClusterHasNoTaint(t *testing.T) {
 	})
 }
 
-// TestTaintsDoNotWaitForAProbe: the first probe of a cluster may hang as long as
-// a writer waits.
+// TestTaintsDoNotWaitForAProbe: the first probe of a cluster may hang for as long as a writer waits.
 func TestTaintsDoNotWaitForAProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite()
@@ -268,8 +264,7 @@ func TestTaintsDoNotWaitForAProbe(t *testing.T) {
 	})
 }
 
-// TestTaintAfterAFailedWrite: the time is that of the declaration, however long
-// the store took.
+// TestTaintAfterAFailedWrite checks that the time is that of the declaration, however long the store was down.
 func TestTaintAfterAFailedWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newSite())

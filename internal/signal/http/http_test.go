@@ -34,7 +34,7 @@ func provider(address, value string) *api.MetricsProvider {
 	return p
 }
 
-// answering is a server that answers everything with one document.
+// answering starts a server that returns the same document for every request.
 func answering(t *testing.T, status int, body string) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -135,15 +135,15 @@ func TestServersThatFail(t *testing.T) {
 	}))
 	defer huge.Close()
 	for _, c := range []struct{ name, address, reason, message string }{
-		{"no document", answering(t, 404, `{"a":1}`).URL, api.ReasonInvalidMetric, "status 404"},
-		{"no right", answering(t, 403, `{"a":1}`).URL, api.ReasonUnreachableMetricsProvider, "credentials"},
+		{"not found", answering(t, 404, `{"a":1}`).URL, api.ReasonInvalidMetric, "status 404"},
+		{"forbidden", answering(t, 403, `{"a":1}`).URL, api.ReasonUnreachableMetricsProvider, "credentials"},
 		{"overloaded", answering(t, 503, `{"a":1}`).URL, api.ReasonUnreachableMetricsProvider, "status 503"},
 		{"no content", answering(t, 204, "").URL, api.ReasonUnreachableMetricsProvider, "status 204"},
-		{"elsewhere", away.URL, api.ReasonUnreachableMetricsProvider, "redirected to another host"},
-		{"broken off", cut.URL, api.ReasonUnreachableMetricsProvider, "unexpected EOF"},
+		{"redirected", away.URL, api.ReasonUnreachableMetricsProvider, "redirected to another host"},
+		{"connection cut", cut.URL, api.ReasonUnreachableMetricsProvider, "unexpected EOF"},
 		{"too large", huge.URL, api.ReasonInvalidMetric, "16 MiB"},
-		{"never allowed", "http://169.254.169.254", api.ReasonUnreachableMetricsProvider, "169.254.169.254"},
-		{"nobody there", "http://127.0.0.1:1", api.ReasonUnreachableMetricsProvider, "connection refused"},
+		{"blocked address", "http://169.254.169.254", api.ReasonUnreachableMetricsProvider, "169.254.169.254"},
+		{"no server", "http://127.0.0.1:1", api.ReasonUnreachableMetricsProvider, "connection refused"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := read(t, c.address+"?key=hunter2", "/a")
@@ -155,8 +155,7 @@ func TestServersThatFail(t *testing.T) {
 	}
 }
 
-// However many values are in a document, it is asked for once, with the headers of the
-// provider.
+// A document is requested once, with the provider's headers, for any number of values in it.
 func TestOneRequestForEachDocument(t *testing.T) {
 	var mu sync.Mutex
 	asked := map[string]int{}
@@ -188,17 +187,17 @@ func TestOneRequestForEachDocument(t *testing.T) {
 		}
 	}
 	if got := readings[server.URL+"/1 /x"]; got.Err == nil {
-		t.Error("a value that is not there")
+		t.Error("a missing value was read")
 	}
 	if len(asked) != 2 || asked["/1"] != 1 || asked["/2?q=1"] != 1 {
-		t.Errorf("asked %v", asked)
+		t.Errorf("unexpected requests %v", asked)
 	}
 	if readings, err = src.Read(t.Context(), nil); err != nil || len(readings) != 0 {
-		t.Errorf("nothing asked for: %v, %v", readings, err)
+		t.Errorf("no queries: got %v, %v", readings, err)
 	}
 }
 
-// A document that is never sent costs the others nothing.
+// A document that never arrives does not affect the others.
 func TestSlowDocument(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src, err := open(provider("http://prices.test", ""), netpolicy.OnLoopback(), roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -233,8 +232,7 @@ func TestSlowDocument(t *testing.T) {
 	})
 }
 
-// FuzzDocument: whatever comes back, a value is a finite number, and it is the one that
-// encoding/json finds.
+// FuzzDocument checks that, for any response, a value is a finite number and equals the one that encoding/json finds.
 func FuzzDocument(f *testing.F) {
 	for _, body := range []string{`{"a":{"b":[1,"2"]}}`, `[1,2]`, `"x"`, `{"a":1,"a":{"b":3}}`, `{"a~b":1e999}`, `null`, `{"a":`, "\x00", `{"":{"":1}}`} {
 		f.Add(body, "/a/b/0")
@@ -260,7 +258,7 @@ func FuzzDocument(f *testing.F) {
 		decoder := json.NewDecoder(strings.NewReader(body))
 		decoder.UseNumber()
 		if err := decoder.Decode(&whole); err != nil {
-			t.Fatalf("%q has %v: %v", body, got, err)
+			t.Fatalf("%q: got %v, but %v", body, got, err)
 		}
 		for _, name := range steps(pointer) {
 			switch at := whole.(type) {
@@ -269,16 +267,16 @@ func FuzzDocument(f *testing.F) {
 			case []any:
 				var i int
 				if _, err := fmt.Sscan(name, &i); err != nil || fmt.Sprint(i) != name || i >= len(at) {
-					t.Fatalf("%q has %v at %q", body, got, pointer)
+					t.Fatalf("%q: got %v at %q", body, got, pointer)
 				}
 				whole = at[i]
 			default:
-				t.Fatalf("%q has %v at %q", body, got, pointer)
+				t.Fatalf("%q: got %v at %q", body, got, pointer)
 			}
 		}
 		want, err := json.Number(fmt.Sprint(whole)).Float64()
 		if err != nil || got != want || math.IsInf(got, 0) || math.IsNaN(got) {
-			t.Fatalf("%q has %v at %q, want %v, %v", body, got, pointer, want, err)
+			t.Fatalf("%q: got %v at %q, want %v, %v", body, got, pointer, want, err)
 		}
 	})
 }

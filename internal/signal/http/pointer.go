@@ -147,7 +147,7 @@ func (s *step) number(pointer string) (float64, error) {
 	}
 	value, err := strconv.ParseFloat(at.literal, 64)
 	if err != nil {
-		return 0, fmt.Errorf("the value at %q is a number that is too large to compute with", pointer)
+		return 0, fmt.Errorf("the value at %q is too large a number", pointer)
 	}
 	return value, nil
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // errNotInflux says that the response is not one of InfluxDB.
-var errNotInflux = errors.New("the answer is not one of an InfluxDB query API: does the url point at InfluxDB?")
+var errNotInflux = errors.New("the response is not from an InfluxDB query API: does the url point at InfluxDB?")
 
 // refusal is a response that says that the query is invalid, or that its evaluation failed. Which
 // of several queries is at fault is not always known.

@@ -22,8 +22,7 @@ type caseOut struct {
 	Code  int      `json:"code"`
 }
 
-// TestKrakeCases runs the recorded answers of an InfluxDB. There is no
-// deliberate difference.
+// TestKrakeCases runs recorded responses of an InfluxDB. There are no deviations.
 func TestKrakeCases(t *testing.T) {
 	suite := conformance.Suite{
 		Driver: "internal/signal/influx",

@@ -13,8 +13,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
-// FuzzAnswer: whatever comes back, in either language, every query gets a value
-// or an error with a reason, and nothing panics.
+// FuzzAnswer checks that, for any response in either language, every query gets a value or an error with a reason,
+// without a panic.
 func FuzzAnswer(f *testing.F) {
 	for _, body := range []string{
 		table("double", "1", "value", "a") + table("string", "x", "value", "b", "zone", "1"), "\r\n",
@@ -52,11 +52,11 @@ func FuzzAnswer(f *testing.F) {
 			for _, query := range queries {
 				got, ok := readings[query]
 				if !ok {
-					t.Fatalf("no answer for %q", query)
+					t.Fatalf("no reading for %q", query)
 				}
 				var e *source.Error
 				if got.Err != nil && (!errors.As(got.Err, &e) || e.Message == "" || !slices.Contains([]string{api.ReasonInvalidMetric, api.ReasonUnreachableMetricsProvider}, e.Reason)) {
-					t.Fatalf("%q got %#v", query, got.Err)
+					t.Fatalf("%q: got %#v", query, got.Err)
 				}
 			}
 		}

@@ -152,7 +152,7 @@ func (s *server) unreachable(err error) *source.Error {
 	case errors.As(err, &known):
 		return known
 	case errors.Is(err, context.DeadlineExceeded):
-		return source.Unreachable("no answer within %s", string(s.spec.Timeout))
+		return source.Unreachable("no response within %s", string(s.spec.Timeout))
 	case errors.Is(err, errNotInflux):
 		return source.Unreachable("%s", errNotInflux)
 	case errors.As(err, &status) && status.status == http.StatusNotFound && status.message == "":

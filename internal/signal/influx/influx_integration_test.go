@@ -123,7 +123,7 @@ func (d *database) request(path, body string, form bool) {
 	}
 	defer resp.Body.Close()
 	if text, _ := io.ReadAll(resp.Body); resp.StatusCode >= 300 {
-		d.t.Fatalf("%s: %d %s", path, resp.StatusCode, text)
+		d.t.Fatalf("%s: unexpected answer %d %s", path, resp.StatusCode, text)
 	}
 }
 
@@ -145,8 +145,7 @@ func (d *database) provider() *api.MetricsProvider {
 	return p
 }
 
-// TestRealInfluxDB asks the same questions in both languages, and expects the
-// same answers.
+// TestRealInfluxDB runs the same queries in both languages and expects the same results.
 func TestRealInfluxDB(t *testing.T) {
 	for _, language := range []string{"Flux", "InfluxQL"} {
 		t.Run(language, func(t *testing.T) {
@@ -177,7 +176,7 @@ func TestRealInfluxDB(t *testing.T) {
 				`"heat.demand"`: 8.0, `heat demand{a tag="x,y"}`: 9.0,
 				quoteText(hostile): 10.0, quoteText(hostile) + "{zone=" + quoteText(hostile) + "}": 10.0,
 				"text": "is a text", "truth": "the boolean true", "mixed": "mixed.state is a text", "stale": "no value in the last hour",
-				"heat.demand": "stands in quotes", "absent": `measurement "absent"`, "one.absent": `field "absent"`, `one{zone="a"}`: `tag zone="a"`,
+				"heat.demand": "must be in quotes", "absent": `measurement "absent"`, "one.absent": `field "absent"`, `one{zone="a"}`: `tag zone="a"`,
 				`x" or r._measurement != "`: "not a measurement", `one{zone="`: "not a measurement",
 				quoteText(`x" or r._measurement != "`): "no value", quoteText(`x" ; DROP DATABASE krake; SELECT * FROM "`): "no value",
 				`one{zone="a' OR 'a'='a"}`: "no value",
@@ -211,9 +210,9 @@ func TestRealInfluxDB(t *testing.T) {
 			check()
 			check()
 			if src.usesQL != (language == "InfluxQL") {
-				t.Errorf("asked in InfluxQL: %v", src.usesQL)
+				t.Errorf("queried in InfluxQL: %v", src.usesQL)
 			}
-			// Nothing to read: only whether it answers.
+			// No queries, only whether it responds.
 			if _, err := src.Read(t.Context(), nil); err != nil {
 				t.Error(err)
 			}
@@ -237,7 +236,7 @@ func TestRealInfluxDB(t *testing.T) {
 				}
 			}
 
-			// What is wrong with the provider is said of it and of every metric.
+			// An error of the provider is returned for the provider and for every metric.
 			for name, c := range map[string]struct {
 				change func(*api.MetricsProvider)
 				want   string
@@ -267,11 +266,11 @@ func TestRealInfluxDB(t *testing.T) {
 				broken.Close()
 			}
 
-			// Gone and back.
+			// Stopped and started again.
 			d.stop()
-			for _, want := range []string{"", "refused"} { // at first it may say that the connection ended
+			for _, want := range []string{"", "refused"} { // the first error may say that the connection ended
 				if _, err := src.Read(t.Context(), []string{"one"}); err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("stopped: %v", err)
+					t.Errorf("stopped server: %v", err)
 				}
 			}
 			d.start()
@@ -280,7 +279,7 @@ func TestRealInfluxDB(t *testing.T) {
 	}
 }
 
-// TestServerThatGetsFlux: the language is decided anew after a failure.
+// TestServerThatGetsFlux checks that the language is chosen again after a failure.
 func TestServerThatGetsFlux(t *testing.T) {
 	d := startDatabase(t, false)
 	d.write("one value=1")
@@ -298,7 +297,7 @@ func TestServerThatGetsFlux(t *testing.T) {
 	}
 	d.stop()
 	if _, err := read(); err == nil {
-		t.Error("a stopped server answers")
+		t.Error("the stopped server still answers")
 	}
 	config, err := os.ReadFile(d.config)
 	if err != nil {

@@ -71,7 +71,7 @@ func (q *influxQL) ping(ctx context.Context) error {
 	case len(results) != 1:
 		return errNotInflux
 	case results[0].Error != "":
-		return source.Unreachable("InfluxDB refuses a query that asks for nothing").Said(results[0].Error)
+		return source.Unreachable("InfluxDB rejects an empty query").Said(results[0].Error)
 	}
 	return nil
 }

@@ -30,5 +30,5 @@ func number(value any) (float64, error) {
 	case string:
 		return 0, errors.New("a text")
 	}
-	return 0, errors.New("of a type that is no number")
+	return 0, errors.New("of a type that is not a number")
 }

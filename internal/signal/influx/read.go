@@ -132,11 +132,11 @@ func (r *reading) ask(ctx context.Context, stage source.Stage, batch []term) {
 	}
 	switch {
 	case len(batch) == 1 && tooLarge:
-		e := source.Invalid("the answer is larger than %d MiB: the name should select one series, by field and tags", source.MaxBody>>20)
+		e := source.Invalid("the response is larger than %d MiB: the name should select one series, by field and tags", source.MaxBody>>20)
 		r.server.known.Learn(batch[0].query, knowledge{until: time.Now().Add(recheck), rejected: e})
 		r.Set(batch[0].query, source.Reading{Err: e})
 	case len(batch) == 1 && garbled:
-		r.blame(batch[0], source.Invalid("the answer to this query cannot be read: it should have one number"))
+		r.blame(batch[0], source.Invalid("the result of this query cannot be read: it should be one number"))
 	case len(batch) == 1:
 		r.blame(batch[0], source.Invalid("%s", refused).Said(refused.said))
 	case !r.MayDivide():
@@ -178,7 +178,7 @@ func (r *reading) blame(t term, why *source.Error) {
 // postpone leaves queries to the next reading, which knows more.
 func (r *reading) postpone(batch []term) {
 	for _, t := range batch {
-		r.Known(t.query, source.Invalid("not read: InfluxDB refuses so many queries that the search for them goes on with the next reading"))
+		r.Known(t.query, source.Invalid("not read yet: InfluxDB rejects many queries, and finding them continues with the next reading"))
 	}
 }
 

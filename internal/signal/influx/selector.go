@@ -39,7 +39,7 @@ func parse(text string) (selector, error) {
 		return selector{}, errors.New("it is not valid UTF-8")
 	}
 	if strings.ContainsFunc(text, unicode.IsControl) {
-		return selector{}, errors.New("it has control characters in it")
+		return selector{}, errors.New("it contains control characters")
 	}
 	s := scanner{rest: text}
 	var out selector
@@ -60,7 +60,7 @@ func parse(text string) (selector, error) {
 		}
 	}
 	if s.rest != "" {
-		return selector{}, fmt.Errorf("%q is too much: a name is measurement.field{tag=%q}, with names that have one of . { } \" \\ in them in double quotes", s.rest, "value")
+		return selector{}, fmt.Errorf("%q is unexpected: a name is measurement.field{tag=%q}, with names that have one of . { } \" \\ in them in double quotes", s.rest, "value")
 	}
 	return out, nil
 }
@@ -109,7 +109,7 @@ func (s *scanner) quoted(what string) (string, error) {
 		case '\\':
 			i++
 			if i == len(s.rest) || s.rest[i] != '"' && s.rest[i] != '\\' {
-				return "", fmt.Errorf("after a backslash in the %s only another or a quote may stand", what)
+				return "", fmt.Errorf("a backslash in the %s must be followed by another or by a quote", what)
 			}
 			b.WriteByte(s.rest[i])
 		default:
@@ -131,7 +131,7 @@ func (s *scanner) tags() ([]tag, error) {
 			return nil, fmt.Errorf("%q cannot be selected as a tag: InfluxDB uses that name itself", name)
 		}
 		if !s.take("=") || !s.take(`"`) {
-			return nil, fmt.Errorf("after the tag %q its value must follow, as in %s=%q", name, name, "value")
+			return nil, fmt.Errorf("the tag %q must be followed by its value, as in %s=%q", name, name, "value")
 		}
 		value, err := s.quoted("value of tag " + name)
 		if err != nil {
@@ -143,7 +143,7 @@ func (s *scanner) tags() ([]tag, error) {
 			break
 		}
 		if !s.take(",") {
-			return nil, fmt.Errorf("after the value of tag %q a comma or the closing brace must follow", name)
+			return nil, fmt.Errorf("the value of tag %q must be followed by a comma or the closing brace", name)
 		}
 	}
 	slices.SortFunc(tags, func(a, b tag) int { return strings.Compare(a.name, b.name) })

@@ -92,13 +92,13 @@ func (c *chosen) reading(bucket string) source.Reading {
 		}
 		hint := ""
 		if by.dotted {
-			hint = fmt.Sprintf(`; a measurement with a dot in its name stands in quotes: "%s.%s"`, by.measurement, by.field)
+			hint = fmt.Sprintf(`; a measurement with a dot in its name must be in quotes: "%s.%s"`, by.measurement, by.field)
 		}
 		return source.Reading{Err: source.Invalid("no value in the last hour in bucket %q: %s%s", bucket, what, hint)}
 	}
 	value, err := number(c.first.value)
 	if err != nil {
-		return source.Reading{Err: source.Invalid("the last value of %s is %s: it should be a number; of several fields, name one as in %s.field",
+		return source.Reading{Err: source.Invalid("the last value of %s is %s: it should be a number; if there are several fields, name one, as in %s.field",
 			selector{measurement: c.first.measurement, field: c.first.field}, err, quoteName(by.measurement))}
 	}
 	return source.Reading{Value: value}

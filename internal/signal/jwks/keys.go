@@ -25,46 +25,45 @@ import (
 )
 
 const (
-	// refreshAfter is the age at which keys are read again. A key that the issuer has
-	// withdrawn is accepted for that long at most, while the issuer can be reached.
+	// refreshAfter is the age at which keys are fetched again. A withdrawn key is accepted at most that long, while the
+	// issuer can be reached.
 	refreshAfter = 10 * time.Minute
-	// retryAfter is the pause between two attempts to read the keys, however many tokens
-	// name keys that are unknown.
+	// retryAfter is the delay between two attempts to fetch the keys, however many tokens name unknown keys.
 	retryAfter = 10 * time.Second
-	// usableFor is how long keys are used after they were last read.
+	// usableFor is how long keys are used after they were last fetched.
 	usableFor = 24 * time.Hour
-	// timeout is the time limit for reading the discovery document and the keys.
+	// timeout is the time limit for fetching the discovery document and the keys.
 	timeout = 5 * time.Second
 	// maxDocument is the size limit of each of them, in bytes.
 	maxDocument = 1 << 20
 )
 
-// Options of Keys.
+// Options are the options of Keys.
 type Options struct {
 	Issuer  jwt.Issuer
 	Network *netpolicy.Policy
 	Logger  *slog.Logger
-	// Faults is told of panics. Nil tells nobody.
+	// Faults records panics. Nil = not recorded.
 	Faults *fault.Component
 	Now    func() time.Time
 }
 
-// Keys are the keys of one issuer, read when they are first needed. It implements jwt.Keys.
+// Keys are the keys of one issuer, fetched when first needed. It implements jwt.Keys.
 type Keys struct {
 	options Options
 	flight  singleflight.Group
 
 	mu    sync.Mutex
 	set   jose.JSONWebKeySet
-	read  time.Time // when set was read; zero = never
-	tried time.Time // when the last attempt began
-	err   error     // of the last attempt
+	read  time.Time // when set was fetched; zero = never
+	tried time.Time // when the last attempt started
+	err   error     // error of the last attempt
 }
 
 // New makes the keys of an issuer.
 func New(o Options) *Keys { return &Keys{options: o} }
 
-// Keys implements jwt.Keys. It waits for the issuer only if no key that it has will do.
+// Keys implements jwt.Keys. It waits for the issuer only if none of the known keys will do.
 func (k *Keys) Keys(ctx context.Context, wanted func(jose.JSONWebKeySet) bool) (jose.JSONWebKeySet, error) {
 	now := k.options.Now()
 	k.mu.Lock()
@@ -73,7 +72,7 @@ func (k *Keys) Keys(ctx context.Context, wanted func(jose.JSONWebKeySet) bool) (
 	due := missing || now.Sub(k.read) >= refreshAfter
 	due = due && (k.tried.IsZero() || now.Sub(k.tried) >= retryAfter)
 	k.mu.Unlock()
-	// An attempt that is under way is joined.
+	// Join an attempt that is already running.
 	if due || missing {
 		done := k.flight.DoChan("", func() (any, error) { k.refresh(context.WithoutCancel(ctx)); return nil, nil })
 		if missing {
@@ -92,7 +91,7 @@ func (k *Keys) Keys(ctx context.Context, wanted func(jose.JSONWebKeySet) bool) (
 	return k.set, nil
 }
 
-// refresh reads the keys, unless somebody has tried a moment ago.
+// refresh fetches the keys, unless the last attempt was a moment ago.
 func (k *Keys) refresh(ctx context.Context) {
 	now := k.options.Now()
 	k.mu.Lock()
@@ -119,7 +118,7 @@ func (k *Keys) refresh(ctx context.Context) {
 	}
 }
 
-// fetch reads the discovery document, where there is one, and the key set.
+// fetch fetches the discovery document, if there is one, and the key set.
 func (k *Keys) fetch(ctx context.Context) (jose.JSONWebKeySet, error) {
 	issuer := k.options.Issuer
 	address := issuer.JWKSURL
@@ -159,7 +158,7 @@ func (k *Keys) fetch(ctx context.Context) (jose.JSONWebKeySet, error) {
 	return set, nil
 }
 
-// client makes a client whose token is sent to the origin alone.
+// client returns a client that sends its token only to the origin.
 func (k *Keys) client(origin string) (*http.Client, error) {
 	at, err := url.Parse(origin)
 	if err != nil {
@@ -186,7 +185,7 @@ func (k *Keys) client(origin string) (*http.Client, error) {
 	return outbound.New(k.options.Network, o), nil
 }
 
-// get reads a JSON document.
+// get fetches a JSON document.
 func get(ctx context.Context, client *http.Client, address string, into any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -205,7 +204,7 @@ func get(ctx context.Context, client *http.Client, address string, into any) err
 		return fmt.Errorf("%s: %s", address, outbound.Describe(err))
 	}
 	if err := json.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("%s does not answer with the JSON that is expected there", address)
+		return fmt.Errorf("%s does not return the expected JSON", address)
 	}
 	return nil
 }

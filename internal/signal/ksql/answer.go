@@ -15,7 +15,7 @@ import (
 )
 
 // errNotKsql says that the response is not one of ksqlDB.
-var errNotKsql = errors.New("the answer is not one of a ksqlDB: does the url point at its REST API?")
+var errNotKsql = errors.New("the response is not from a ksqlDB: does the url point at its REST API?")
 
 // refusal is an error of the statement: a missing table or column, or a kind of query that the
 // server does not support.

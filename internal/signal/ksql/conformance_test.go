@@ -33,8 +33,7 @@ type caseOut struct {
 	Code    int      `json:"code"`
 }
 
-// TestKrakeCases runs the recorded requests and answers of a ksqlDB. There is no
-// deliberate difference.
+// TestKrakeCases runs recorded requests and responses of a ksqlDB. There are no deviations.
 func TestKrakeCases(t *testing.T) {
 	suite := conformance.Suite{
 		Driver: "internal/signal/ksql",

@@ -139,9 +139,9 @@ func (r *reading) ask(ctx context.Context, stage source.Stage, number int, batch
 			r.ask(ctx, source.Part, number, []string{metric})
 		}
 	case refused != nil:
-		r.Set(batch[0], source.Reading{Err: source.Invalid("ksqlDB refuses the query").Said(refused.message)})
+		r.Set(batch[0], source.Reading{Err: source.Invalid("ksqlDB rejects the query").Said(refused.message)})
 	case garbled && len(batch) == 1:
-		r.Set(batch[0], source.Reading{Err: source.Invalid("the answer to this query cannot be read: it should have one number")})
+		r.Set(batch[0], source.Reading{Err: source.Invalid("the result of this query cannot be read: it should be one number")})
 	case late && (len(missing) == 1 && len(batch) == 1 || r.Over()):
 		r.Late(missing...)
 	case (late || garbled) && r.MayDivide():
@@ -187,7 +187,7 @@ func (s *server) unreachable(err error) *source.Error {
 	var status *statusError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return source.Unreachable("no answer within %s", string(s.spec.Timeout))
+		return source.Unreachable("no response within %s", string(s.spec.Timeout))
 	case errors.Is(err, errNotKsql):
 		return source.Unreachable("%s", errNotKsql)
 	case errors.As(err, &status):

@@ -26,7 +26,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 )
 
-// object is what the API server of the tests stores.
+// object is what the test API server stores.
 type object interface {
 	runtime.Object
 	metav1.Object
@@ -39,23 +39,22 @@ type change struct {
 	version int64
 }
 
-// collection are the objects under one path.
+// collection contains the objects under one path.
 type collection struct {
 	kind, apiVersion string
 	objects          map[string]object
 	history          []change
-	compacted        int64 // versions up to here are forgotten
-	lists, watches   int   // requests that were answered
-	largest          int   // page
-	status           int   // answered to everything; 0 = as usual
+	compacted        int64 // history up to this version is forgotten
+	lists, watches   int   // number of requests answered
+	largest          int   // largest page
+	status           int   // status of every response; 0 = normal
 	pages            map[string][]object
 	cut              chan struct{} // closed to end the watches
 	hang             bool
-	expirePages      int // so many further pages are answered with 410
+	expirePages      int // number of further pages that fail with 410
 }
 
-// apiServer speaks as much of the Kubernetes API as is watched, over connections
-// in memory.
+// apiServer implements the watched part of the Kubernetes API, over in-memory connections.
 type apiServer struct {
 	t        *testing.T
 	server   *http.Server
@@ -65,7 +64,7 @@ type apiServer struct {
 	mu          sync.Mutex
 	version     int64
 	readyz      int  // status; -1 = hangs
-	hangAll     bool // nothing is answered
+	hangAll     bool // no request is answered
 	token       string
 	collections map[string]*collection
 	types       map[string][]string // kinds by API version
@@ -73,9 +72,9 @@ type apiServer struct {
 	legacy      bool                // no aggregated discovery
 	redirect    string
 	open        map[net.Conn]bool
-	slow        time.Duration  // that a list takes
-	listing     int            // lists under way
-	most        int            // of them at a time
+	slow        time.Duration  // duration of a list
+	listing     int            // lists in progress
+	most        int            // maximum number of concurrent lists
 	requests    map[string]int // by path
 	tokens      map[string]int // requests by token
 	moved       chan struct{}  // closed and replaced at every change
@@ -89,7 +88,7 @@ const (
 	servicesPath    = "/apis/apiregistration.k8s.io/v1/apiservices"
 )
 
-// newAPIServer starts a server; it stops with stop.
+// newAPIServer starts a server that runs until stop is called.
 func newAPIServer(t *testing.T) *apiServer {
 	s := &apiServer{
 		t: t, listener: &pipes{accept: make(chan net.Conn), closed: make(chan struct{})},
@@ -109,7 +108,7 @@ func newAPIServer(t *testing.T) *apiServer {
 		defer s.mu.Unlock()
 		if state == http.StateNew {
 			s.open[c] = true
-			if s.down.Load() { // it was under way when the server began to refuse
+			if s.down.Load() { // the request was in progress when the server started to refuse
 				_ = c.Close()
 			}
 		}
@@ -126,7 +125,7 @@ func (s *apiServer) stop() {
 	_ = s.server.Close()
 }
 
-// refuse lets the server refuse connections, and ends those there are.
+// refuse makes the server refuse connections, and closes existing ones.
 func (s *apiServer) refuse(refuse bool) {
 	s.down.Store(refuse)
 	s.mu.Lock()
@@ -136,7 +135,7 @@ func (s *apiServer) refuse(refuse bool) {
 	}
 }
 
-// do changes the server.
+// do changes the state of the server.
 func (s *apiServer) do(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,7 +190,7 @@ func pathOf(o object) string {
 	return definitionsPath
 }
 
-// compact forgets the history, as etcd does after some minutes.
+// compact drops the history, as etcd does after some minutes.
 func (s *apiServer) compact() {
 	s.do(func() {
 		for _, c := range s.collections {
@@ -200,7 +199,7 @@ func (s *apiServer) compact() {
 	})
 }
 
-// bookmark tells the watches how far they are.
+// bookmark sends a bookmark to the watches.
 func (s *apiServer) bookmark(path string) {
 	s.do(func() {
 		s.version++
@@ -211,7 +210,7 @@ func (s *apiServer) bookmark(path string) {
 	})
 }
 
-// cutWatches ends every watch in the midst.
+// cutWatches ends every watch abruptly.
 func (s *apiServer) cutWatches() {
 	s.do(func() {
 		for _, c := range s.collections {
@@ -243,7 +242,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := s.collections[r.URL.Path]
 	hang := s.hangAll || s.readyz == -1 && r.URL.Path == "/readyz" || c != nil && c.hang
 	wanted, readyz, redirect := s.token, s.readyz, s.redirect
-	var cut chan struct{} // as of the same moment: what is let pass now, a later cut ends
+	var cut chan struct{} // taken at the same time, so that a later cut ends this watch
 	if c != nil {
 		cut = c.cut
 	}
@@ -300,7 +299,7 @@ func (s *apiServer) list(w http.ResponseWriter, r *http.Request, c *collection) 
 	}
 	limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
 	if err != nil {
-		s.t.Errorf("a list without a limit: %s", r.URL)
+		s.t.Errorf("list without a limit: %s", r.URL)
 	}
 	next := r.URL.Query().Get("continue")
 	rest, ok := c.pages[next]
@@ -340,11 +339,11 @@ func reasonOf(code int) metav1.StatusReason {
 func (s *apiServer) watch(w http.ResponseWriter, r *http.Request, c *collection, cut <-chan struct{}) {
 	from, err := strconv.ParseInt(r.URL.Query().Get("resourceVersion"), 10, 64)
 	if err != nil {
-		s.t.Errorf("a watch from nowhere: %s", r.URL)
+		s.t.Errorf("watch without a resource version: %s", r.URL)
 	}
 	seconds, err := strconv.Atoi(r.URL.Query().Get("timeoutSeconds"))
 	if err != nil {
-		s.t.Errorf("a watch without an end: %s", r.URL)
+		s.t.Errorf("watch without a timeout: %s", r.URL)
 	}
 	end := time.NewTimer(time.Duration(seconds) * time.Second)
 	defer end.Stop()
@@ -394,7 +393,7 @@ func (s *apiServer) watch(w http.ResponseWriter, r *http.Request, c *collection,
 	}
 }
 
-// discover answers what types there are, in the aggregated form or the old one.
+// discover returns the API types, in the aggregated form or the old one.
 func (s *apiServer) discover(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -463,7 +462,7 @@ func (s *apiServer) discover(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pipes is a listener whose connections are in memory.
+// pipes is a listener with in-memory connections.
 type pipes struct {
 	accept chan net.Conn
 	closed chan struct{}

@@ -13,7 +13,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 )
 
-// lookIn is one look of Krake's observer at a cluster.
+// lookIn is one observation of a cluster by Krake's observer.
 type lookIn struct {
 	Prev       conformance.Field[string]                     `json:"prev"`
 	API        conformance.Field[string]                     `json:"api"`
@@ -24,10 +24,9 @@ type lookOut struct {
 	State string `json:"state"`
 }
 
-// TestKrakeObserver plays Krake's cases: the cluster is brought into the previous
-// state by what leads there, and then looked at once more. Krake knows no
-// thresholds; a failure counts at once here, and a cluster that was lost is back
-// with the second look, as there.
+// TestKrakeObserver runs Krake's cases: it brings the cluster into the previous state, and then observes it once more.
+// Krake has no thresholds, so a failure counts at once here, and a lost cluster is back with the second observation, as
+// in Krake.
 func TestKrakeObserver(t *testing.T) {
 	suite := conformance.Suite{
 		Driver: "internal/signal/kubernetes",
@@ -54,7 +53,7 @@ func playLook(t *conformance.T, in *lookIn, out *lookOut) {
 						t.Error(err)
 					}
 				} else if in.API.Get() != "ok" {
-					t.Errorf("nobody plays an API that is %q", in.API.Get())
+					t.Errorf("API %q is not supported", in.API.Get())
 				}
 			})
 			var conditions []func(*corev1.Node)
@@ -83,7 +82,7 @@ func playLook(t *conformance.T, in *lookIn, out *lookOut) {
 			look()
 		}
 		if got := w.status("eu").State; !strings.EqualFold(string(got), out.State) {
-			t.Errorf("from %s with %s: %s, want %s", in.Prev.Get(), in.API.Get(), got, out.State)
+			t.Errorf("from %s with API %s: got %s, want %s", in.Prev.Get(), in.API.Get(), got, out.State)
 		}
 	})
 }

@@ -28,7 +28,7 @@ func answerOf(code int, err error) (answer health.Answer, reason, message string
 		return health.AnswerNone, api.ReasonUnreachable, fmt.Sprintf("the API server cannot be reached (%d)", code)
 	case code == http.StatusForbidden, code == http.StatusNotFound:
 		// A response that forbids access, or from a server without readyz, is still a response.
-		return health.AnswerReady, "", "the API server answers"
+		return health.AnswerReady, "", "the API server responds"
 	case code < 200 || code > 299:
 		return health.AnswerNotReady, "", fmt.Sprintf("the API server says that it is not ready (%d)", code)
 	}

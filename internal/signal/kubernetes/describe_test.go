@@ -9,9 +9,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 )
 
-// TestDescribeAnswerOfAnotherServer: what answers in place of an API server must
-// not have its answer in the status of the cluster, of any size and different every
-// time.
+// TestDescribeAnswerOfAnotherServer checks that the response of a server that is not an API server does not appear in
+// the status of the cluster: it may be of any size, and different every time.
 func TestDescribeAnswerOfAnotherServer(t *testing.T) {
 	for name, answer := range map[string]string{
 		"no kind":       `{"served_at": "10:00:01"}`,
@@ -23,9 +22,9 @@ func TestDescribeAnswerOfAnotherServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(answer), nil, nil)
 			if err == nil {
-				t.Fatal("it is taken for an answer of an API server")
+				t.Fatal("the answer is accepted as one of an API server")
 			}
-			if reason, message := kube.Describe("pods", err); reason != api.ReasonIncomplete || message != "pods: the answer cannot be read" {
+			if reason, message := kube.Describe("pods", err); reason != api.ReasonIncomplete || message != "pods: the response cannot be read" {
 				t.Errorf("%v: got %s %q", err, reason, message)
 			}
 		})

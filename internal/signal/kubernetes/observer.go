@@ -54,7 +54,7 @@ func New(options Options) *Observer {
 		Options: options, known: map[string]target{},
 		watchers: keyed.New(options.Faults, func(name string) string { return api.Key{Kind: api.KindCluster, Name: name}.String() }),
 		count: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "scheduler_kubernetes_clusters", Help: "Clusters with a kubeconfig, which are watched.",
+			Name: "scheduler_kubernetes_clusters", Help: "Clusters that are watched with a kubeconfig.",
 		}),
 	}
 }

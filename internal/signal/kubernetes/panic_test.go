@@ -19,7 +19,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
 
-// poisonedSink panics over what is observed of one cluster.
+// poisonedSink panics on the observations of one cluster.
 type poisonedSink struct {
 	Sink
 	broken atomic.Bool
@@ -32,8 +32,7 @@ func (p *poisonedSink) Observed(cluster string, kubeconfig api.Secret, o health.
 	p.Sink.Observed(cluster, kubeconfig, o)
 }
 
-// A panic over one cluster has that one watched anew, with pauses, and leaves the
-// others alone.
+// After a panic on one cluster, it is watched again after a delay, and the others are not affected.
 func TestPanicOnAClusterAffectsOnlyThatCluster(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.server("good").put(machine("n1"))
@@ -49,7 +48,7 @@ func TestPanicOnAClusterAffectsOnlyThatCluster(t *testing.T) {
 		w.expect("good", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
 		key := api.Key{Kind: api.KindCluster, Name: "poison"}.String()
 		if text := recorder.Faulted(key); len(text) != 1 || !strings.Contains(text[0], "kubernetes failed with a fault of the server: over poison") {
-			t.Errorf("the cluster is said to be %v", text)
+			t.Errorf("fault of the cluster %v", text)
 		}
 		sink.broken.Store(false)
 		faketime.Sleep(5 * time.Minute)
@@ -58,8 +57,8 @@ func TestPanicOnAClusterAffectsOnlyThatCluster(t *testing.T) {
 	})
 }
 
-// A panic over a node says why the nodes are not current, and is counted and logged with
-// the cluster that it is about.
+// After a panic on a node, the status says why the nodes are not current, and the panic is counted and logged with its
+// cluster.
 func TestPanicOnANodeIsAnError(t *testing.T) {
 	var log strings.Builder
 	recorder := fault.New(slog.New(slog.NewTextHandler(&log, nil)))
@@ -89,16 +88,16 @@ func TestPanicOnANodeIsAnError(t *testing.T) {
 		default:
 		}
 		if c := condition(watcher.parts()); c.Status != api.ConditionFalse || !strings.Contains(c.Message, "nodes: a fault of the server: over a node") {
-			t.Errorf("the condition is %+v", c)
+			t.Errorf("unexpected condition %+v", c)
 		}
 		registry := prometheus.NewRegistry()
 		registry.MustRegister(recorder.Collectors()...)
 		families, err := registry.Gather()
 		if err != nil || len(families) != 1 || families[0].GetMetric()[0].GetCounter().GetValue() == 0 {
-			t.Errorf("counted are %v, %v", families, err)
+			t.Errorf("faults counted: %v, %v", families, err)
 		}
 		if text := log.String(); !strings.Contains(text, `component=kubernetes object="cluster \"eu\"" panic="over a node"`) {
-			t.Errorf("logged is %.500s", text)
+			t.Errorf("unexpected log %.500s", text)
 		}
 		watcher.client.Close()
 	})

@@ -34,8 +34,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 )
 
-// identity is the certificate of every API server, signed by itself; authority is
-// it as a kubeconfig has it.
+// identity is the self-signed certificate of every API server; authority is the same in a kubeconfig.
 var (
 	identity  tls.Certificate
 	authority string
@@ -50,7 +49,7 @@ func TestMain(m *testing.M) {
 }
 
 func identify() error {
-	// Valid in the year 2000 as well, when the clocks of the tests begin.
+	// Valid in the year 2000, too, when the clocks of the tests start.
 	template := x509.Certificate{
 		Subject: pkix.Name{CommonName: "api"}, DNSNames: []string{"eu", "good", "elsewhere"},
 		NotBefore: time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC),
@@ -68,8 +67,7 @@ func identify() error {
 	return nil
 }
 
-// world is an observer and a monitor, with API servers by host and a store that
-// the test can look into.
+// world is an observer and a monitor, with API servers by host and a store that the test can inspect and break.
 type world struct {
 	t        *testing.T
 	observer *Observer
@@ -85,7 +83,7 @@ type world struct {
 	writes   int
 	opened   int // connections
 	states   map[string][]string
-	probe    int // status that probes of a health URL are answered with
+	probe    int // status of the responses to probes of a health URL
 }
 
 // RoundTrip implements http.RoundTripper for the probes of health URLs.
@@ -95,7 +93,7 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: w.probe, Status: fmt.Sprint(w.probe), Header: http.Header{}, Body: http.NoBody, Request: r}, nil
 }
 
-// inWorld runs a test with its own clock, and leaves nothing behind.
+// inWorld runs a test with a simulated clock, and checks that nothing is left running.
 func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{
@@ -111,7 +109,7 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	})
 }
 
-// start runs a new observer on what the store has.
+// start runs a new observer on the stored objects.
 func (w *world) start() {
 	w.tracker = settle.New()
 	w.monitor = health.New(health.Options{Network: netpolicy.OnLoopback(), Writer: w, Tracker: w.tracker, RoundTripper: w})
@@ -157,7 +155,7 @@ func (w *world) server(host string) *apiServer {
 	return s
 }
 
-// WriteOne implements status.Writer. What is stored has been encoded.
+// WriteOne implements status.Writer. Statuses are encoded before they are stored.
 func (w *world) WriteOne(_ context.Context, write status.Write) (int64, error) {
 	c := write.Object.(*api.Cluster)
 	data, err := json.Marshal(c.Status)
@@ -184,7 +182,7 @@ func (w *world) WriteOne(_ context.Context, write status.Write) (int64, error) {
 	return w.revision, nil
 }
 
-// put writes a cluster, and waits until that is answered.
+// put writes a cluster and waits until the signals have settled.
 func (w *world) put(c *api.Cluster) (took time.Duration) {
 	w.t.Helper()
 	began := time.Now()
@@ -234,7 +232,7 @@ func (w *world) count() int {
 	return w.writes
 }
 
-// history are the states that a cluster had, in order.
+// history returns the states of a cluster, in order.
 func (w *world) history(name string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -245,7 +243,7 @@ func (w *world) expect(name string, state api.ClusterState, observed api.Conditi
 	w.t.Helper()
 	s := w.status(name)
 	if s.State != state {
-		w.t.Errorf("%s is %q, want %q; conditions %+v", name, s.State, state, s.Conditions)
+		w.t.Errorf("%s: state %q, want %q; conditions %+v", name, s.State, state, s.Conditions)
 	}
 	c := api.FindCondition(s.Conditions, api.ConditionObserved)
 	if c == nil || c.Status != observed || c.Reason != reason || c.Message == "" {
@@ -256,7 +254,7 @@ func (w *world) expect(name string, state api.ClusterState, observed api.Conditi
 // steady checks that nothing is written while nothing changes.
 func (w *world) steady(d time.Duration) {
 	w.t.Helper()
-	synctest.Wait() // for what is due at this moment
+	synctest.Wait() // for everything that is due now
 	before := w.count()
 	faketime.Sleep(d)
 	synctest.Wait()
@@ -265,7 +263,7 @@ func (w *world) steady(d time.Duration) {
 	}
 }
 
-// on is a cluster whose API server is at a host.
+// on returns a cluster whose API server is at a host.
 func on(name, host string) *api.Cluster {
 	return &api.Cluster{
 		Metadata: api.Metadata{Name: name},
@@ -290,7 +288,7 @@ func list(pairs ...string) corev1.ResourceList {
 	return out
 }
 
-// machine is a node of 4 CPUs and 16 GiB, of which 3500m and 15 GiB are for pods.
+// machine returns a node with 4 CPUs and 16 GiB, of which 3500m and 15 GiB are for pods.
 func machine(name string, more ...func(*corev1.Node)) *corev1.Node {
 	n := &corev1.Node{TypeMeta: metav1.TypeMeta{Kind: "Node", APIVersion: "v1"}, ObjectMeta: metav1.ObjectMeta{Name: name}}
 	n.Status.Capacity = list("cpu", "4", "memory", "16Gi", "pods", "110")
@@ -322,7 +320,7 @@ func in(region, zone string) func(*corev1.Node) {
 
 func cordoned(n *corev1.Node) { n.Spec.Unschedulable = true }
 
-// running is a pod on a node that requests what is listed.
+// running returns a pod on a node with the given requests.
 func running(name, node string, requests ...string) *corev1.Pod {
 	p := &corev1.Pod{TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}, ObjectMeta: metav1.ObjectMeta{Name: name}}
 	p.Spec.NodeName = node

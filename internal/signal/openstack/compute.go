@@ -62,7 +62,7 @@ func (r *region) hypervisors(ctx context.Context) ([]hypervisor, error) {
 		h := &shown[i]
 		p := providers[h.id()]
 		if p == nil && !h.hasAmounts() && h.isUp() {
-			return nil, failed("listing the hypervisors: neither the compute service nor Placement says what the host %q has", h.Service.Host)
+			return nil, failed("listing the hypervisors: neither the compute service nor Placement reports the resources of the host %q", h.Service.Host)
 		}
 		joined := h.with(p)
 		joined.cpu, joined.memory = joined.cpu.sane(), joined.memory.sane()

@@ -15,7 +15,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
 )
 
-// TestConformance: the cases about the collector of Arktos' global scheduler.
+// TestConformance runs the cases about the collector of Arktos's global scheduler.
 func TestConformance(t *testing.T) {
 	const all = "all zones of a cloud are reported, also those that no cluster refers to: they are what a cluster can be put in next"
 	suite := conformance.Suite{
@@ -45,13 +45,13 @@ type aggregateIn struct {
 	Registered conformance.Field[[]string] `json:"registered"`
 }
 
-// zoneFiguresOf are those of an observed zone.
+// zoneFiguresOf returns the amounts of an observed zone.
 func zoneFiguresOf(t *conformance.T, z api.CloudZone) map[string]int64 {
 	t.Helper()
 	number := func(q api.Quantity, unit string) int64 {
 		n, err := strconv.ParseInt(strings.TrimSuffix(string(q), unit), 10, 64)
 		if err != nil || string(quantity(n, unit)) != string(q) {
-			t.Errorf("%s: %q is no number of %q", z.Name, q, unit)
+			t.Errorf("%s: %q is not a number of %q", z.Name, q, unit)
 		}
 		return n
 	}
@@ -74,7 +74,7 @@ func checkAggregate(t *conformance.T, in *aggregateIn, out *map[string]json.RawM
 			if n, ok := cell[name].(float64); ok {
 				return n
 			}
-			return 1 // a ratio that is not given
+			return 1 // the ratio is not set
 		}
 		of := func(total, used, ratio string) amount {
 			return amount{total: int64(number(total)), allocatable: int64(number(total) * number(ratio)), used: int64(number(used))}
@@ -110,11 +110,11 @@ func checkAggregate(t *conformance.T, in *aggregateIn, out *map[string]json.RawM
 		case zone == "push":
 			var push bool
 			if err := json.Unmarshal(raw, &push); err != nil || push != (len(zones) > 0) {
-				t.Errorf("%d zones are reported, want %s", len(zones), raw)
+				t.Errorf("%d zones reported, want %s", len(zones), raw)
 			}
 		case string(raw) == `"unknown"`:
 			if z, known := zones[zone]; known || !slices.Contains(in.Registered.Get(), zone) {
-				t.Errorf("%s has %+v, want nothing about it", zone, z)
+				t.Errorf("%s: got %+v, want nothing", zone, z)
 			}
 		default:
 			want[zone] = decodeCase[map[string]int64](t, raw)
@@ -129,7 +129,7 @@ func checkAggregate(t *conformance.T, in *aggregateIn, out *map[string]json.RawM
 	}
 	for _, zone := range in.Registered.Get() {
 		if _, told := (*out)[zone]; !told {
-			t.Errorf("the case does not say what is known of %s", zone)
+			t.Errorf("the case does not mention zone %s", zone)
 		}
 	}
 }
@@ -168,7 +168,7 @@ func checkStorage(t *conformance.T, in *storageIn, out *map[string]json.RawMessa
 		available, total := zones[0].Available["storage/"+name], zones[0].Capacity["storage/"+name]
 		if string(raw) == `"unlimited"` {
 			if available != "8Pi" || total != "8Pi" {
-				t.Errorf("%s: %s of %s, want 8Pi", name, available, total)
+				t.Errorf("%s: got %s of %s, want 8Pi", name, available, total)
 			}
 			continue
 		}
@@ -177,7 +177,7 @@ func checkStorage(t *conformance.T, in *storageIn, out *map[string]json.RawMessa
 			Available int64
 		}](t, raw)
 		if available != quantity(figures.Available, "Gi") || figures.Total != nil && total != quantity(*figures.Total, "Gi") {
-			t.Errorf("%s: %s of %s, want %+v", name, available, total, figures)
+			t.Errorf("%s: got %s of %s, want %+v", name, available, total, figures)
 		}
 	}
 	if len(zones[0].Available) != len(*out) {
@@ -221,7 +221,7 @@ type deltaOut struct {
 func checkDelta(t *conformance.T, in *deltaIn, out *deltaOut) {
 	if in.Interval.Has() {
 		if in.Interval.Get() != "unset" {
-			t.Fatalf("nobody plays an interval of %s", in.Interval.Get())
+			t.Fatalf("interval %s is not supported", in.Interval.Get())
 		}
 		spec := &api.Cloud{Spec: api.CloudSpec{OpenStack: &api.OpenStackSpec{AuthURL: keystoneURL}}}
 		spec.SetDefaults()
@@ -231,7 +231,7 @@ func checkDelta(t *conformance.T, in *deltaIn, out *deltaOut) {
 		return
 	}
 	if in.Volumes.Get() {
-		t.Fatal("nobody plays volumes that change")
+		t.Fatal("a change of volumes is not supported")
 	}
 	of := func(figures map[string]conformance.Pair[int64]) *api.CloudRegion {
 		r := &api.CloudRegion{Name: "r"}
@@ -253,7 +253,7 @@ func checkDelta(t *conformance.T, in *deltaIn, out *deltaOut) {
 	}
 	want := decodeCase[map[string]conformance.Pair[int64]](t, out.Push)
 	if report == nil {
-		t.Fatalf("pushed nothing, want %v", want)
+		t.Fatalf("no push, want %v", want)
 	}
 	if got := fmt.Sprint(report.Zones); got != fmt.Sprint(of(want).Zones) {
 		t.Errorf("pushed %s, want %v", got, want)
@@ -271,32 +271,32 @@ type reachabilityOut struct {
 
 func checkReachability(t *conformance.T, in *reachabilityIn, out *reachabilityOut) {
 	if in.Threshold.Get() != unreachableAfter(t) {
-		t.Errorf("a region is unreachable after %d failures, want %d", unreachableAfter(t), in.Threshold.Get())
+		t.Errorf("unreachable after %d failures, want %d", unreachableAfter(t), in.Threshold.Get())
 	}
-	// 3 is Arktos' number of that state.
+	// 3 is Arktos's code for that state.
 	if got := map[bool]string{false: "unchanged", true: "unreachable (3)"}[unreachable(in.Failures.Get())]; got != out.State {
-		t.Errorf("after %d failures: %s, want %s", in.Failures.Get(), got, out.State)
+		t.Errorf("after %d failures: got %s, want %s", in.Failures.Get(), got, out.State)
 	}
 }
 
-// unreachable reports whether a region is, after a number of failures.
+// unreachable reports whether a region counts as unreachable after a number of failures.
 func unreachable(failures int) bool {
 	s := api.CloudStatus{}
 	for range failures {
-		s = apply(s, api.CloudReport{Regions: []api.CloudRegionReport{{Name: "r", Error: "no answer in time"}}}, epoch)
+		s = apply(s, api.CloudReport{Regions: []api.CloudRegionReport{{Name: "r", Error: "no response in time"}}}, epoch)
 	}
 	region := s.Region("r")
 	return region != nil && region.Unreachable()
 }
 
-// unreachableAfter is the number of failures after which a region is.
+// unreachableAfter returns the number of failures after which a region counts as unreachable.
 func unreachableAfter(t *conformance.T) int {
 	for n := range 100 {
 		if unreachable(n) {
 			return n
 		}
 	}
-	t.Fatal("a region is never unreachable")
+	t.Fatal("the region never becomes unreachable")
 	return 0
 }
 

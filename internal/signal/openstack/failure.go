@@ -40,14 +40,14 @@ func failureOf(doing string, err error) *Failure {
 		return failureOf(doing, again.ErrReauth)
 	}
 	if answer, ok := errors.AsType[gophercloud.ErrUnexpectedResponseCode](err); ok {
-		f := failed("%s: the answer is %d %s", doing, answer.Actual, http.StatusText(answer.Actual))
+		f := failed("%s: the response is %d %s", doing, answer.Actual, http.StatusText(answer.Actual))
 		f.status = answer.Actual
 		return f
 	}
 	_, syntax := errors.AsType[*json.SyntaxError](err)
 	_, shape := errors.AsType[*json.UnmarshalTypeError](err)
 	if syntax || shape || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return failed("%s: the answer is not what an OpenStack sends", doing)
+		return failed("%s: the response is not from an OpenStack service", doing)
 	}
 	return failed("%s: %s", doing, outbound.Describe(err))
 }

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// capture is an answer of a real OpenStack.
+// capture is a recorded response of a real OpenStack.
 type capture struct {
 	Status int               `json:"status"`
 	Header map[string]string `json:"headers"`
@@ -48,21 +48,21 @@ func loadCapture(t testing.TB, name string) capture {
 	return c
 }
 
-// recorded is an OpenStack that gives recorded answers. A test changes them by
-// path, for all regions or, with the host, for one.
+// recorded is an OpenStack that returns recorded responses. A test changes them by path, for all regions or, with the
+// host, for one.
 type recorded struct {
 	t        testing.TB
 	mu       sync.Mutex
 	password string
-	regions  []string // besides RegionOne: their hosts are their names
+	regions  []string // in addition to RegionOne; a region's host is its name
 	answers  map[string]func(r *http.Request) (status int, body []byte)
 	asked    map[string]int
 	tokens   map[string]bool
 	issued   int
 	maximum  string            // newest version of Nova's API
 	newest   bool              // "latest" is the only version it takes
-	without  string            // type of a service that the catalog lacks
-	seen     func(body string) // is told of logins
+	without  string            // type of a service that is not in the catalog
+	seen     func(body string) // called with the body of each login
 }
 
 func newRecorded(t testing.TB) *recorded {
@@ -72,7 +72,7 @@ func newRecorded(t testing.TB) *recorded {
 	}
 }
 
-// answer makes a path, or a host and a path, give a recorded answer.
+// answer sets the recorded response for a path, or for a host and a path.
 func (o *recorded) answer(path, name string) {
 	c := loadCapture(o.t, name)
 	o.reply(path, func(*http.Request) (int, []byte) { return c.Status, c.Body })
@@ -88,7 +88,7 @@ func (o *recorded) reply(path string, f func(r *http.Request) (int, []byte)) {
 	o.answers[path] = f
 }
 
-// requests is how often a path, or a host and a path, was asked for.
+// requests returns the number of requests for a path, or for a host and a path.
 func (o *recorded) requests(path string) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -101,7 +101,7 @@ func (o *recorded) setPassword(password string) {
 	o.password = password
 }
 
-// expire makes every token invalid.
+// expire invalidates all tokens.
 func (o *recorded) expire() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -242,11 +242,11 @@ func (o *recorded) withRegions(body []byte) []byte {
 	return out
 }
 
-// hypervisors answers by version, as Nova does.
+// hypervisors responds according to the version, as Nova does.
 func (o *recorded) hypervisors(r *http.Request) (int, map[string]string, []byte) {
 	version := r.Header.Get("X-Openstack-Nova-Api-Version")
 	if r.Header.Get("Openstack-Api-Version") != "compute "+version {
-		o.t.Errorf("the two headers of the version differ: %v", r.Header)
+		o.t.Errorf("the two version headers differ: %v", r.Header)
 	}
 	var c capture
 	switch {
@@ -260,8 +260,8 @@ func (o *recorded) hypervisors(r *http.Request) (int, map[string]string, []byte)
 	return c.Status, nil, c.Body
 }
 
-// provider makes the answers of Placement from what Nova says of the hosts: only
-// those of one host were recorded, and the others are set up like it.
+// provider derives Placement's responses from what Nova says about the hosts. Only those of one host were recorded; the
+// others are like it.
 func (o *recorded) provider(path string) (int, map[string]string, []byte) {
 	var hosts struct {
 		Hypervisors []shownHypervisor `json:"hypervisors"`
@@ -286,13 +286,13 @@ func (o *recorded) provider(path string) (int, map[string]string, []byte) {
 	return http.StatusNotFound, nil, []byte(`{"errors":[]}`)
 }
 
-// hangs is an answer that does not come in time.
+// hangs is a response that does not arrive in time.
 func hangs(r *http.Request) (int, []byte) {
 	<-r.Context().Done()
 	return http.StatusGatewayTimeout, nil
 }
 
-// says answers with a status and a text.
+// says responds with a status and a text.
 func says(status int, body string) func(*http.Request) (int, []byte) {
 	return func(*http.Request) (int, []byte) { return status, []byte(body) }
 }
@@ -306,7 +306,7 @@ func access() *api.OpenStackSpec {
 	}
 }
 
-// collectOnce reads RegionOne of an OpenStack.
+// collectOnce collects RegionOne of an OpenStack.
 func collectOnce(t testing.TB, o http.RoundTripper, spec *api.OpenStackSpec) (*api.CloudRegion, error) {
 	t.Helper()
 	s, err := login(t.Context(), spec, netpolicy.OnLoopback(), o)
@@ -317,7 +317,7 @@ func collectOnce(t testing.TB, o http.RoundTripper, spec *api.OpenStackSpec) (*a
 	return (&region{name: "RegionOne", session: s}).collect(t.Context())
 }
 
-// inBubble runs a subtest whose time passes by itself.
+// inBubble runs a subtest with a simulated clock.
 func inBubble(t *testing.T, name string, f func(*testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }

@@ -11,11 +11,11 @@ type figures struct {
 func newFigures() *figures {
 	return &figures{
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "scheduler_openstack_collection_duration_seconds", Help: "How long collections of a region took.",
+			Name: "scheduler_openstack_collection_duration_seconds", Help: "Duration of the collection of a region.",
 			Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120},
 		}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "scheduler_openstack_collection_failures_total", Help: "Collections that failed, by cloud and region; without a region where not even those could be asked for.",
+			Name: "scheduler_openstack_collection_failures_total", Help: "Failed collections, by cloud and region; without a region if the list of regions could not be read.",
 		}, []string{"cloud", "region"}),
 	}
 }

@@ -29,7 +29,7 @@ func list[T any](ctx context.Context, s *session, service *gophercloud.ServiceCl
 		var items []T
 		raw, ok := body[key]
 		if !ok {
-			return nil, failed("%s: the answer has no %q", doing, key)
+			return nil, failed("%s: the response has no %q", doing, key)
 		}
 		if err := json.Unmarshal(raw, &items); err != nil {
 			return nil, s.refused(doing, err)
@@ -44,7 +44,7 @@ func list[T any](ctx context.Context, s *session, service *gophercloud.ServiceCl
 		}
 		address = next
 	}
-	return nil, failed("%s: the answer has no end", doing)
+	return nil, failed("%s: the list never ends", doing)
 }
 
 // get reads one response.

@@ -13,7 +13,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 )
 
-// poisonedStack panics over one document.
+// poisonedStack panics on one document.
 type poisonedStack struct {
 	http.RoundTripper
 	path   string
@@ -27,7 +27,7 @@ func (p *poisonedStack) RoundTrip(r *http.Request) (*http.Response, error) {
 	return p.RoundTripper.RoundTrip(r)
 }
 
-// A panic over a document of one cloud is a failure of that cloud like others.
+// A panic on a document of a cloud counts as a failure of that cloud.
 func TestPanicOnADocumentAffectsOnlyThatCloud(t *testing.T) {
 	for _, document := range []string{"os-aggregates", "inventories", "tokens"} {
 		t.Run(document, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestPanicOnADocumentAffectsOnlyThatCloud(t *testing.T) {
 				condition := api.FindCondition(w.status("paris").Conditions, api.ConditionCollected)
 				faulted := recorder.Faulted(cloudKey("paris"))
 				if len(faulted) == 0 && (condition == nil || condition.Status != api.ConditionFalse || !strings.Contains(condition.Message, "a fault of the server: over a document")) {
-					t.Errorf("the cloud is %+v, said to be %v", condition, faulted)
+					t.Errorf("condition %+v, faults %v", condition, faulted)
 				}
 				stack.broken.Store(false)
 				faketime.Sleep(5 * time.Minute)

@@ -11,7 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// largeReport has several regions with many zones and flavors.
+// largeReport returns a report on several regions with many zones and flavors.
 func largeReport() api.CloudReport {
 	report := api.CloudReport{Collector: "c", Sequence: 7, Full: true}
 	for r := range 3 {
@@ -41,7 +41,7 @@ func TestPartsKeepToTheLimitAndLoseNothing(t *testing.T) {
 				t.Errorf("limit %d: part %d has %d bytes", limit, i, got)
 			}
 			if part.Sequence != 7+int64(i) || part.More != (i < len(parts)-1) || part.Full != (i == 0) || part.Collector != "c" {
-				t.Errorf("limit %d: part %d is %+v", limit, i, part)
+				t.Errorf("limit %d: unexpected part %d: %+v", limit, i, part)
 			}
 			if err := part.Validate().Err(); err != nil {
 				t.Errorf("limit %d: part %d: %v", limit, i, err)
@@ -51,13 +51,12 @@ func TestPartsKeepToTheLimitAndLoseNothing(t *testing.T) {
 			}
 		}
 		if got := apply(api.CloudStatus{}, all, time.Unix(0, 0)); !reflect.DeepEqual(got, whole) {
-			t.Errorf("limit %d: the parts are not the whole", limit)
+			t.Errorf("limit %d: the parts do not add up to the whole", limit)
 		}
 	}
 }
 
-// TestPartsCountOnlyWhenComplete: a region that is in a later part is never gone
-// for a while.
+// TestPartsCountOnlyWhenComplete checks that a region in a later part never disappears in between.
 func TestPartsCountOnlyWhenComplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReceiver(t)
@@ -79,9 +78,9 @@ func TestPartsCountOnlyWhenComplete(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := r.status("paris"); i < len(parts)-1 && !reflect.DeepEqual(got, stored) {
-				t.Fatalf("after part %d the cloud has %d regions", i, len(got.Regions))
+				t.Fatalf("the status changed after part %d, %d regions", i, len(got.Regions))
 			}
-			if i%3 == 1 { // the answer got lost
+			if i%3 == 1 { // the response was lost
 				if err := send(part); err != nil {
 					t.Fatal(err)
 				}
@@ -89,14 +88,14 @@ func TestPartsCountOnlyWhenComplete(t *testing.T) {
 		}
 		got := r.status("paris")
 		if got.Region("region-2").Zone("zone-0").Hosts != 99 || len(got.Region("region-2").Zones) != 80 || got.Collector.Sequence != parts[len(parts)-1].Sequence {
-			t.Errorf("after all parts: %+v", got.Collector)
+			t.Errorf("unexpected collector %+v after all parts", got.Collector)
 		}
 
-		// What does not follow is refused, and nothing of it is kept.
+		// A part out of sequence is rejected, and nothing of it is kept.
 		lone := divide(after, 4<<10)[1]
 		lone.Sequence += 100
 		if _, wrong := errors.AsType[*SequenceError](send(lone)); !wrong {
-			t.Error("a part without its beginning is taken in")
+			t.Error("a part without its predecessors was accepted")
 		}
 		twice := divide(after, 4<<10)
 		twice[1].Regions = twice[0].Regions
@@ -107,7 +106,7 @@ func TestPartsCountOnlyWhenComplete(t *testing.T) {
 			}
 		}
 		if _, invalid := errors.AsType[api.FieldErrors](err); !invalid {
-			t.Errorf("a zone that is in two parts gives %v", err)
+			t.Errorf("zone in two parts: error %v, want FieldErrors", err)
 		}
 		if endless := after; true {
 			endless.Regions, endless.More = nil, true
@@ -118,11 +117,11 @@ func TestPartsCountOnlyWhenComplete(t *testing.T) {
 				endless.Sequence++
 			}
 			if err == nil {
-				t.Error("a report without end is taken in")
+				t.Error("an endless report was accepted")
 			}
 		}
 		if got := r.status("paris"); len(got.Regions) != 3 {
-			t.Errorf("%d regions are left", len(got.Regions))
+			t.Errorf("%d regions, want 3", len(got.Regions))
 		}
 	})
 }

@@ -29,9 +29,9 @@ var pushAgain = backoff.Backoff{First: time.Second, Most: time.Minute}
 
 var (
 	// ErrOutOfOrder says that the server rejected a report because it does not follow the last one.
-	ErrOutOfOrder = errors.New("the report does not follow on the last")
+	ErrOutOfOrder = errors.New("the report is out of sequence")
 	// ErrTooLarge says that a report exceeds the server's limit.
-	ErrTooLarge = errors.New("the report is longer than the server reads")
+	ErrTooLarge = errors.New("the report is larger than the server accepts")
 )
 
 // PushOptions configures what is collected and where it is sent.

@@ -84,7 +84,7 @@ func (s *session) close() { s.provider.HTTPClient.CloseIdleConnections() }
 func (s *session) refused(doing string, err error) error {
 	code := statusOf(err)
 	if _, renewed := errors.AsType[*gophercloud.ErrErrorAfterReauthentication](err); renewed && code == http.StatusUnauthorized {
-		return failed("%s: the token is refused although the identity service has just given it", doing)
+		return failed("%s: the token is rejected although the identity service has just issued it", doing)
 	}
 	unauthorized := func(format string, args ...any) error {
 		return &Failure{Reason: api.ReasonUnauthorized, Message: doing + ": " + fmt.Sprintf(format, args...), status: code}
@@ -92,11 +92,11 @@ func (s *session) refused(doing string, err error) error {
 	switch code {
 	case http.StatusUnauthorized:
 		if s.spec.ApplicationCredentialID != "" {
-			return unauthorized("the application credential %q is refused: correct openstack.application_credential_id or application_credential_secret", s.spec.ApplicationCredentialID)
+			return unauthorized("the application credential %q is rejected: correct openstack.application_credential_id or application_credential_secret", s.spec.ApplicationCredentialID)
 		}
-		return unauthorized("%s is refused: correct openstack.password, or the names of the user and of the project", s.user())
+		return unauthorized("%s is rejected: correct openstack.password, or the names of the user and of the project", s.user())
 	case http.StatusForbidden:
-		return unauthorized("%s may not do that: give the user the role admin in the project, or name another user in openstack", s.user())
+		return unauthorized("%s is not allowed to do that: give the user the role admin in the project, or use another user in openstack", s.user())
 	}
 	return failureOf(doing, err)
 }

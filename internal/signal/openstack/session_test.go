@@ -15,8 +15,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
-// TestLoginOverTheNetwork: certificates, addresses at which nothing answers, and
-// what answers there that is no OpenStack.
+// TestLoginOverTheNetwork covers certificates, addresses that do not respond, and servers that are not OpenStack.
 func TestLoginOverTheNetwork(t *testing.T) {
 	stack := newRecorded(t)
 	secure := httptest.NewUnstartedServer(stack)
@@ -42,15 +41,15 @@ func TestLoginOverTheNetwork(t *testing.T) {
 	for name, c := range map[string]struct {
 		url  string
 		set  func(*api.OpenStackSpec)
-		want string // of the message, after the address
+		want string // part of the message after the address
 	}{
 		"known certificate":   {url: secure.URL, set: func(s *api.OpenStackSpec) { s.CACert = certificate }},
 		"unchecked":           {url: secure.URL, set: func(s *api.OpenStackSpec) { s.InsecureSkipVerify = true }},
 		"with the version":    {url: secure.URL + "/v3/", set: func(s *api.OpenStackSpec) { s.CACert = certificate }},
 		"unknown certificate": {url: secure.URL, want: "tls: failed to verify certificate: x509: certificate signed by unknown authority"},
 		"refused":             {url: gone.URL, want: "dial: connect: connection refused"},
-		"not an OpenStack":    {url: plain.URL, want: "the answer is 200 OK"},
-		"endless":             {url: endless.URL, want: "the answer is too large"},
+		"not an OpenStack":    {url: plain.URL, want: "the response is 200 OK"},
+		"endless":             {url: endless.URL, want: "the response is too large"},
 		"redirects elsewhere": {url: away.URL, want: outbound.ErrRedirectedAway.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,8 +74,7 @@ func TestLoginOverTheNetwork(t *testing.T) {
 	}
 }
 
-// TestLoginWays: what the identity service is told follows from the fields that
-// are set.
+// TestLoginWays checks that the login request follows from the fields that are set.
 func TestLoginWays(t *testing.T) {
 	for name, c := range map[string]struct {
 		spec api.OpenStackSpec
@@ -113,8 +111,7 @@ func TestLoginWays(t *testing.T) {
 	}
 }
 
-// FuzzAnswers: whatever an OpenStack answers to one of the questions, the outcome
-// is figures that are valid, or an error.
+// FuzzAnswers checks that, for any response of an OpenStack, the result is valid amounts or an error.
 func FuzzAnswers(f *testing.F) {
 	paths := []string{
 		"/v2.1/os-hypervisors/detail", "/v2.1/os-aggregates", "/v2.1/flavors/detail", "/resource_providers",
@@ -136,13 +133,13 @@ func FuzzAnswers(f *testing.F) {
 		got, err := collectOnce(t, stack, access())
 		if err != nil {
 			if strings.Contains(err.Error(), "right") {
-				t.Fatalf("the message has the password in it: %v", err)
+				t.Fatalf("the message contains the password: %v", err)
 			}
 			return
 		}
 		report := api.CloudReport{Collector: "c", Sequence: 1, Regions: []api.CloudRegionReport{{Name: "r", Zones: got.Zones}}}
 		for _, wrong := range report.Validate() {
-			if !strings.HasSuffix(wrong.Field, ".name") { // zones have the names that the OpenStack gives them
+			if !strings.HasSuffix(wrong.Field, ".name") { // zones have names that the OpenStack chooses
 				t.Fatalf("%s: %s for %q", wrong.Field, wrong.Message, body)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 
 func gib(n float64) size { return size{gib: n, known: true} }
 
-// TestPoolAmount: what a pool counts for, as Cinder's scheduler sees it.
+// TestPoolAmount checks how a pool counts, as Cinder's scheduler does.
 func TestPoolAmount(t *testing.T) {
 	endless := size{infinite: true}
 	for name, c := range map[string]struct {
@@ -41,8 +41,8 @@ func TestPoolAmount(t *testing.T) {
 	}
 }
 
-// TestStorage: pools add up by volume type; a type that names the backend of
-// another shows the same pools, and a pool of no type stands under its backend.
+// TestStorage checks that pools are added up by volume type. A type that names the backend of another has the same
+// pools, and a pool without a type is listed under its backend.
 func TestStorage(t *testing.T) {
 	pools := []pool{
 		{backend: "ceph", total: gib(100), free: gib(60)}, {backend: "ceph", total: gib(50), free: gib(50)},
@@ -65,12 +65,11 @@ func TestStorage(t *testing.T) {
 	expectZones(t, &api.CloudRegion{Zones: zones}, map[string]map[string]string{"a": want, "b": want})
 	report := api.CloudReport{Collector: "c", Sequence: 1, Regions: []api.CloudRegionReport{{Name: "r", Zones: zones}}}
 	if err := report.Validate().Err(); err != nil {
-		t.Errorf("the names are not those of resources: %v", err)
+		t.Errorf("invalid names of resources: %v", err)
 	}
 }
 
-// TestResourceNames: whatever a volume type is called, its resource has a name
-// that may be one.
+// TestResourceNames checks that every volume type gets a valid resource name.
 func TestResourceNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"ssd": "storage/ssd", "SSD (fast)": "storage/SSD--fast", "__DEFAULT__": "storage/DEFAULT", "räume": "storage/r-ume", "": "", "  ": "",
@@ -82,7 +81,7 @@ func TestResourceNames(t *testing.T) {
 	}
 }
 
-// FuzzSize: whatever a driver writes as a size is read as one or is not known.
+// FuzzSize checks that a size from a driver, in any notation, is parsed as a size or counts as unknown.
 func FuzzSize(f *testing.F) {
 	for _, seed := range []string{`1`, `"infinite"`, `"unknown"`, `"20.0"`, `null`, `-1`, `1e400`, `"NaN"`, `"Inf"`, `{}`, `[]`, `true`} {
 		f.Add([]byte(seed))
@@ -90,15 +89,15 @@ func FuzzSize(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var s size
 		if json.Unmarshal(data, &s) != nil {
-			return // no JSON
+			return // not JSON
 		}
 		if s.infinite && s.known || !(s.gib >= 0 && s.gib < 1<<60) || !s.known && s.gib != 0 {
-			t.Fatalf("%q is read as %+v", data, s)
+			t.Fatalf("%q was read as %+v", data, s)
 		}
 		p := pool{backend: "b", total: s, free: s, provisioned: s, thin: true, ratio: s.gib, reserved: s.gib}
 		for _, a := range storage([]pool{p, p}, nil) {
 			if a.total < 0 || a.total > unlimited || a.allocatable < 0 || a.allocatable > unlimited {
-				t.Fatalf("%q makes %+v", data, a)
+				t.Fatalf("%q results in %+v", data, a)
 			}
 		}
 	})

@@ -129,7 +129,7 @@ func decodeSeries(text json.RawMessage) (series, bool) {
 	}
 	if said.Histogram != nil {
 		return series{said.Metric, source.Reading{
-			Err: source.Invalid("the expression gives a histogram: it should give one number, for instance with histogram_quantile()"),
+			Err: source.Invalid("the expression returns a histogram: it should give one number, for instance with histogram_quantile()"),
 		}}, true
 	}
 	return series{said.Metric, readingOf(said.Value)}, true

@@ -27,9 +27,7 @@ type caseOut struct {
 	Code  int      `json:"code"`
 }
 
-// TestKrakeCases runs the recorded answers of a Prometheus: what the server says
-// to a query, and the value or the reason that must come out. There is no
-// deliberate difference.
+// TestKrakeCases runs recorded responses of a Prometheus, with the expected value or reason. There are no deviations.
 func TestKrakeCases(t *testing.T) {
 	suite := conformance.Suite{
 		Driver: "internal/signal/prometheus",
@@ -71,7 +69,7 @@ func playCase(t *conformance.T, in *caseIn, out *caseOut) {
 	}
 }
 
-// closedPort is an address that refuses connections.
+// closedPort returns an address that refuses connections.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	var config net.ListenConfig

@@ -19,12 +19,12 @@ func FuzzEnclosed(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, query string) {
 		if enclosed(query) && !enclosed("("+query+"\n)") {
-			t.Errorf("%q is enclosed, but not in parentheses", query)
+			t.Errorf("enclosed(%q) = true, but not in parentheses", query)
 		}
 	})
 }
 
-// answer is a RoundTripper that gives every request the same answer.
+// answer is a RoundTripper that returns the same response to every request.
 type answer struct {
 	status int
 	body   []byte
@@ -37,14 +37,13 @@ func (a answer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a.status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(a.body))), Request: r}, nil
 }
 
-// FuzzAnswer: whatever comes back, every query gets a value or an error with a
-// reason, and nothing panics.
+// FuzzAnswer checks that, for any response, every query gets a value or an error with a reason, without a panic.
 func FuzzAnswer(f *testing.F) {
 	f.Add(200, []byte(`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"scheduler_query":"0"},"value":[1,"2"]}]}}`))
 	f.Add(200, []byte(`{"status":"success","data":{"resultType":"vector","result":[null,{"metric":null,"value":[]}]}}`))
 	f.Add(200, []byte(`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"scheduler_query":"1"},"histogram":[1,{"count":"1","sum":"1","buckets":[]}]}]}}`))
 	f.Add(200, []byte(`{"status":"success","data":{"resultType":"scalar","result":[1,"NaN"]}}`))
-	f.Add(200, []byte(`{"data":{"resultType":"scalar","result":[1,"2"]}}`)) // no status
+	f.Add(200, []byte(`{"data":{"resultType":"scalar","result":[1,"2"]}}`)) // without a status
 	f.Add(200, []byte(`{"data":{"resultType":"vector","result":[]}}`))
 	f.Add(200, []byte(`{"status":"success","data":{"resultType":"string","result":[1,"x"]}}`))
 	f.Add(200, []byte(`{"status":"success","data":null}`))
@@ -65,11 +64,11 @@ func FuzzAnswer(f *testing.F) {
 			for _, query := range queries {
 				got, ok := readings[query]
 				if !ok {
-					t.Fatalf("no answer for %q", query)
+					t.Fatalf("no reading for %q", query)
 				}
 				var e *source.Error
 				if got.Err != nil && (!errors.As(got.Err, &e) || e.Message == "" || !slices.Contains([]string{api.ReasonInvalidMetric, api.ReasonUnreachableMetricsProvider}, e.Reason)) {
-					t.Fatalf("%q got %#v", query, got.Err)
+					t.Fatalf("%q: got %#v", query, got.Err)
 				}
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"net/http/httptest"
 )
 
-// pemOf is the certificate of a test server.
+// pemOf returns the certificate of a test server.
 func pemOf(s *httptest.Server) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
 }

@@ -89,7 +89,7 @@ func (r *reading) ask(ctx context.Context, stage source.Stage, batch []term) {
 			return
 		}
 		for _, t := range batch {
-			r.Known(t.query, source.Invalid("not read: Prometheus refuses so many expressions that the search for them goes on with the next reading"))
+			r.Known(t.query, source.Invalid("not read yet: Prometheus rejects many expressions, and finding them continues with the next reading"))
 		}
 	default:
 		half := len(batch) / 2
@@ -119,7 +119,7 @@ func (r *reading) askAlone(ctx context.Context, stage source.Stage, t term) {
 		r.Late(t.query)
 		return
 	case a.tooLarge:
-		reject(source.Invalid("the answer is larger than %d MiB: the expression should give one number", source.MaxBody>>20))
+		reject(source.Invalid("the response is larger than %d MiB: the expression should give one number", source.MaxBody>>20))
 		return
 	case a.refused != nil && a.refused.Type == promv1.ErrBadData:
 		reject(source.Invalid("Prometheus rejects the expression").Said(a.refused.Msg))
@@ -129,7 +129,7 @@ func (r *reading) askAlone(ctx context.Context, stage source.Stage, t term) {
 		r.Set(t.query, source.Reading{Err: source.Invalid("Prometheus cannot evaluate the expression").Said(a.refused.Msg)})
 		return
 	case isTypeError(a.err):
-		reject(source.Invalid("the expression gives a text or the like: it should give one number, as an instant vector or a scalar"))
+		reject(source.Invalid("the expression returns a string: it should give one number, as an instant vector or a scalar"))
 		return
 	case a.err != nil:
 		r.Fail(t.number, r.server.unreachable(a.err), t.query)
@@ -146,7 +146,7 @@ func (r *reading) askAlone(ctx context.Context, stage source.Stage, t term) {
 		}
 		r.Set(t.query, a.series[0].reading)
 	default:
-		reject(source.Invalid("the expression gives a range of values: it should give one number, as an instant vector or a scalar"))
+		reject(source.Invalid("the expression returns a range of values: it should give one number, as an instant vector or a scalar"))
 	}
 }
 
@@ -186,7 +186,7 @@ func (r *reading) takeOne(ctx context.Context, stage source.Stage, t term, a res
 // takeBatch assigns the series of a batch to their queries.
 func (r *reading) takeBatch(batch []term, a result) {
 	if a.kind != model.ValVector {
-		r.Fail(batch[0].number, source.Unreachable("the answer is not the kind of result that the query API gives"), queriesOf(batch)...)
+		r.Fail(batch[0].number, source.Unreachable("the response is not a result of the query API"), queriesOf(batch)...)
 		return
 	}
 	found := make(map[int][]series, len(batch))
@@ -208,11 +208,11 @@ func (s *server) unreachable(err error) *source.Error {
 	var e *promv1.Error
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return source.Unreachable("no answer within %s", string(s.timeout))
+		return source.Unreachable("no response within %s", string(s.timeout))
 	case !errors.As(err, &e):
 		return source.Unreachable("%s", outbound.Describe(err))
 	case e.Type == promv1.ErrBadResponse:
-		return source.Unreachable("the answer is not one of a Prometheus query API: does the url point at Prometheus?")
+		return source.Unreachable("the response is not from a Prometheus query API: does the url point at Prometheus?")
 	case e.Type == promv1.ErrClient: // the library's message
 		return source.Unreachable("Prometheus answers with a %s: are url and credentials right?", e.Msg)
 	case e.Type == promv1.ErrServer:

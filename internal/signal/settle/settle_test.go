@@ -18,7 +18,7 @@ var (
 	b = api.Key{Kind: api.KindMetric, Name: "b"}
 )
 
-// waiting is how long Wait takes, up to a limit of a minute.
+// waiting returns how long Wait takes, up to a minute.
 func waiting(t *testing.T, tracker *Tracker, revision int64) (took time.Duration, answer int64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -36,8 +36,8 @@ func TestWait(t *testing.T) {
 		took     time.Duration
 		answer   int64
 	}{
-		{"nothing to answer", 5, func(s *Tracker) { s.Advance(5) }, 0, 5},
-		{"not seen yet", 5, func(s *Tracker) {
+		{"nothing pending", 5, func(s *Tracker) { s.Advance(5) }, 0, 5},
+		{"change not seen yet", 5, func(s *Tracker) {
 			s.Advance(4)
 			time.AfterFunc(3*time.Second, func() { s.Advance(9) })
 		}, 3 * time.Second, 5},
@@ -50,22 +50,22 @@ func TestWait(t *testing.T) {
 			s.Open(a, 5, 5)
 			s.Advance(5)
 		}, time.Minute, 5},
-		{"another object, changed before", 6, func(s *Tracker) {
+		{"other object, changed before", 6, func(s *Tracker) {
 			s.Open(a, 5, 5)
 			s.Advance(6)
 		}, courtesy, 6},
-		{"another object, changed after", 4, func(s *Tracker) {
+		{"other object, changed afterwards", 4, func(s *Tracker) {
 			s.Open(a, 5, 5)
 			s.Advance(6)
 		}, 0, 4},
-		{"changed again: the older answer is not enough", 5, func(s *Tracker) {
+		{"changed again, with an older answer", 5, func(s *Tracker) {
 			s.Open(a, 5, 5)
 			s.Open(a, 6, 6)
 			s.Advance(6)
 			s.Close(a, 5, 0)
 			time.AfterFunc(3*time.Second, func() { s.Close(a, 6, 8) })
 		}, 3 * time.Second, 8},
-		{"one of two", 5, func(s *Tracker) {
+		{"one of two answered", 5, func(s *Tracker) {
 			s.Open(a, 4, 5)
 			s.Open(b, 4, 5)
 			s.Advance(5)
@@ -78,7 +78,7 @@ func TestWait(t *testing.T) {
 				s := New()
 				c.setUp(s)
 				if took, answer := waiting(t, s, c.revision); took != c.took || answer != c.answer {
-					t.Errorf("took %s and answered %d, want %s and %d", took, answer, c.took, c.answer)
+					t.Errorf("took %s with revision %d, want %s and %d", took, answer, c.took, c.answer)
 				}
 			})
 		})
@@ -88,7 +88,7 @@ func TestWait(t *testing.T) {
 func TestLatest(t *testing.T) {
 	s := New()
 	if s.Latest(a) != 0 {
-		t.Error("nothing is open")
+		t.Error("Latest() of a settled object is not 0")
 	}
 	s.Open(a, 3, 3)
 	s.Open(a, 5, 6)

@@ -218,7 +218,7 @@ func (s *Search) Answers() (map[string]Reading, error) {
 		return nil, s.panicked
 	}
 	if len(s.late)+len(s.unread) > 0 && !s.answered && s.failed == nil {
-		s.failed = Unreachable("no answer within %s", s.timeout)
+		s.failed = Unreachable("no response within %s", s.timeout)
 	}
 	for _, query := range s.late {
 		switch {
@@ -233,7 +233,7 @@ func (s *Search) Answers() (map[string]Reading, error) {
 		case !s.answered:
 			s.out[query] = Reading{Err: s.failed}
 		default:
-			s.out[query] = Reading{Err: Unreachable("not read: other queries of the provider take so long that the search for them goes on with the next reading (timeout %s)", s.timeout)}
+			s.out[query] = Reading{Err: Unreachable("not read yet: other queries of the provider are too slow, and finding them continues with the next reading (timeout %s)", s.timeout)}
 		}
 	}
 	if s.failed != nil {
@@ -279,7 +279,7 @@ func (p *Patience) learn(query, timeout string) *Error {
 	now := time.Now()
 	k := p.known.Recall(query, now)
 	k.times++
-	k.err = Unreachable("no answer to this query in time, though the provider answers others (timeout %s)", timeout)
+	k.err = Unreachable("no response to this query in time, although the provider responds to others (timeout %s)", timeout)
 	if k.times > 1 {
 		pause := longestPause
 		if limit, err := time.ParseDuration(timeout); err == nil && k.times < 8 {

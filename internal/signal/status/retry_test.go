@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// A pause doubles with every failure after it, up to a limit; attempts within a
-// pause leave it as it is.
+// The delay doubles with every failure, up to a limit. Attempts during a delay do not change it.
 func TestRetryPauses(t *testing.T) {
 	var r Retry
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -17,13 +16,13 @@ func TestRetryPauses(t *testing.T) {
 		}
 		for range 10 {
 			if again := r.Failed(now.Add(at.Sub(now) / 2)); !again.Equal(at) {
-				t.Errorf("an attempt within the pause moves its end from %s to %s", at, again)
+				t.Errorf("a failure during the pause moves its end from %s to %s", at, again)
 			}
 		}
 		now = at
 	}
 	r.Reset()
 	if pause := r.Failed(now).Sub(now); pause != time.Second {
-		t.Errorf("after a success: pause %s", pause)
+		t.Errorf("pause %s after a success, want 1s", pause)
 	}
 }

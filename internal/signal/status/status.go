@@ -44,5 +44,5 @@ func (e *StaleError) Error() string {
 	for i, key := range e.Keys {
 		names[i] = key.String()
 	}
-	return fmt.Sprintf("changed meanwhile: %s", strings.Join(names, ", "))
+	return fmt.Sprintf("changed in the meantime: %s", strings.Join(names, ", "))
 }

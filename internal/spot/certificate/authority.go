@@ -118,7 +118,7 @@ func (a *Authority) TLSConfig() *tls.Config {
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			if a.serving == nil {
-				return nil, errors.New("the certificate of the webhook is not made yet")
+				return nil, errors.New("the certificate of the webhook has not been created yet")
 			}
 			return &a.serving.pair, nil
 		},
@@ -136,7 +136,7 @@ func (a *Authority) CertificateSources() []expiry.Source {
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			if a.serving == nil {
-				return nil, errors.New("the certificate of the webhook is not made yet")
+				return nil, errors.New("the certificate of the webhook has not been created yet")
 			}
 			return []*x509.Certificate{a.serving.pair.Leaf}, nil
 		}},
@@ -170,7 +170,7 @@ func (a *Authority) Secret(clusterUID string) string {
 func (a *Authority) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "scheduler_webhook_certificate_remaining_seconds",
-		Help: "Time until the certificate ends that the webhook serves; 0 while there is none.",
+		Help: "Time until the certificate of the webhook expires; 0 while there is none.",
 	}, func() float64 {
 		a.mu.Lock()
 		defer a.mu.Unlock()

@@ -68,7 +68,7 @@ func decode(value []byte, sealer Sealer) (keyring, error) {
 	k, err := decodeDocument(value, sealer)
 	if err != nil {
 		return keyring{}, fmt.Errorf("the certificate authority of the webhook (record %s of kind %s in the store) cannot be read: %w; "+
-			"start with the key file it was sealed with, or restore a backup of the store: a new one is not made, because clusters trust this one",
+			"start with the key file it was sealed with, or restore a backup of the store: a new one is not created, because clusters trust this one",
 			recordKey.Name, string(recordKey.Kind), err)
 	}
 	return k, nil
@@ -77,7 +77,7 @@ func decode(value []byte, sealer Sealer) (keyring, error) {
 func decodeDocument(value []byte, sealer Sealer) (keyring, error) {
 	var d document
 	if err := json.Unmarshal(value, &d); err != nil {
-		return keyring{}, fmt.Errorf("it is no JSON of this form: %w", err)
+		return keyring{}, fmt.Errorf("it is not JSON of this form: %w", err)
 	}
 	switch {
 	case d.Format > documentFormat:

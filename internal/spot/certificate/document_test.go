@@ -12,8 +12,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// A record that cannot be read is never replaced by a new one: clusters would
-// stop trusting the webhook, and all addresses would change.
+// A record that cannot be read is never replaced: clusters would no longer trust the webhook, and all URLs would
+// change.
 func TestUnreadableRecordIsKept(t *testing.T) {
 	s := &memory{}
 	opened(t, s)
@@ -40,17 +40,17 @@ func TestUnreadableRecordIsKept(t *testing.T) {
 		name, says string
 		value      []byte
 	}{
-		{"not JSON", "no JSON", []byte("{")},
-		{"cut off", "no JSON", good[:len(good)/2]},
+		{"not JSON", "not JSON", []byte("{")},
+		{"truncated", "not JSON", good[:len(good)/2]},
 		{"empty object", "format", []byte("{}")},
-		{"a newer program's", "newer program", edit(func(d *document) { d.Format = 2 })},
+		{"newer format", "newer program", edit(func(d *document) { d.Format = 2 })},
 		{"no authority", "1 to 8", edit(func(d *document) { d.Authorities = nil })},
 		{"too many authorities", "1 to 8", edit(func(d *document) { d.Authorities = slices.Repeat(d.Authorities, 9) })},
-		{"no PEM", "PEM", edit(func(d *document) { d.Authorities[0].Certificate = "x" })},
-		{"two in one", "PEM", edit(func(d *document) { d.Authorities[0].Certificate += other.Authorities[0].Certificate })},
-		{"key of another", "sealed", edit(func(d *document) { d.Authorities[0].PrivateKey = other.Authorities[0].PrivateKey })},
-		{"certificate of another", "sealed", edit(func(d *document) { d.Authorities[0].Certificate = other.Authorities[0].Certificate })},
-		{"secret in the key's place", "sealed", edit(func(d *document) { d.Authorities[0].PrivateKey = d.Secret })},
+		{"not PEM", "PEM", edit(func(d *document) { d.Authorities[0].Certificate = "x" })},
+		{"two certificates in one", "PEM", edit(func(d *document) { d.Authorities[0].Certificate += other.Authorities[0].Certificate })},
+		{"other private key", "sealed", edit(func(d *document) { d.Authorities[0].PrivateKey = other.Authorities[0].PrivateKey })},
+		{"other certificate", "sealed", edit(func(d *document) { d.Authorities[0].Certificate = other.Authorities[0].Certificate })},
+		{"secret in place of the key", "sealed", edit(func(d *document) { d.Authorities[0].PrivateKey = d.Secret })},
 		{"no secret", "format is not known", edit(func(d *document) { d.Secret = "" })},
 		{"short secret", "hexadecimal", edit(func(d *document) { d.Secret = newSealer(t, 1).Seal(recordKey, secretField, "ab") })},
 		{"wrong order", "before", edit(func(d *document) {
@@ -67,15 +67,15 @@ func TestUnreadableRecordIsKept(t *testing.T) {
 			}
 			err = a.Open(t.Context())
 			if err == nil {
-				t.Fatal("it is read")
+				t.Fatal("the document was accepted")
 			}
 			for _, part := range []string{c.says, "restore a backup", "webhook_authority"} {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("%q does not say %q", err, part)
+					t.Errorf("error %q does not contain %q", err, part)
 				}
 			}
 			if broken.commits > 0 || !bytes.Equal(broken.value, c.value) {
-				t.Error("the record was changed")
+				t.Error("the record was modified")
 			}
 		})
 	}
@@ -90,14 +90,14 @@ func TestDifferentKeyFileIsReported(t *testing.T) {
 	}
 	err = a.Open(t.Context())
 	if !errors.Is(err, store.ErrWrongKey) || !strings.Contains(err.Error(), "start with the key file it was sealed with") {
-		t.Errorf("%v does not say that the key file is another one", err)
+		t.Errorf("error %v does not say that the key file is a different one", err)
 	}
 	if s.commits != 1 {
-		t.Error("the record was changed")
+		t.Error("the record was modified")
 	}
 }
 
-// FuzzDecode finds records that end the program.
+// FuzzDecode checks that no record makes decoding panic.
 func FuzzDecode(f *testing.F) {
 	s := &memory{}
 	opened(f, s)
@@ -107,7 +107,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value []byte) {
 		ring, err := decode(value, sealer)
 		if err == nil && (len(ring.authorities) == 0 || ring.authorities[0].key == nil) {
-			t.Error("a keyring without a key is accepted")
+			t.Error("a document without an authority or key was accepted")
 		}
 	})
 }

@@ -33,7 +33,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
-// apiServer is a real API server, and its administrator.
+// apiServer is a real API server, with its administrator.
 type apiServer struct {
 	config *rest.Config
 	client kubernetes.Interface
@@ -104,7 +104,7 @@ func startAPIServer(t *testing.T) *apiServer {
 	return s
 }
 
-// hook is a webhook that notes what it is asked.
+// hook is a webhook that records its requests.
 type hook struct {
 	server *http.Server
 	addr   string
@@ -134,8 +134,8 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(review)
 }
 
-// take returns what was asked since, besides probes. The API server asks again
-// when somebody else changes an object that it is about to change.
+// take returns the requests since the last call, without probes. The API server repeats a request if someone else
+// changes the object in the meantime.
 func (h *hook) take() (asked []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

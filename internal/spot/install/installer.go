@@ -95,7 +95,7 @@ func New(o Options) (*Installer, error) {
 	}
 	base, err := url.Parse(o.BaseURL)
 	if err != nil {
-		return nil, errors.New("install: the address of the webhook is no URL") // the cause would contain it
+		return nil, errors.New("install: the address of the webhook is not a URL") // the cause would contain it
 	}
 	secret := base.Path[strings.LastIndexByte(base.Path, '/')+1:]
 	if base.Scheme != "https" || base.Host == "" || base.User != nil || base.RawQuery != "" || base.Fragment != "" || secret == "" {

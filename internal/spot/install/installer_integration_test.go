@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// object is a pod or a workload without replicas.
+// object returns a pod, or a workload without replicas.
 func object(apiVersion, kind, namespace, name string, metadata map[string]any) *unstructured.Unstructured {
 	pod := map[string]any{"containers": []any{map[string]any{"name": "c", "image": "none"}}}
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "spec": pod}}
@@ -113,7 +113,7 @@ func TestRealAPIServer(t *testing.T) {
 			t.Fatalf("%s: %v", c.object.GetName(), err)
 		}
 		if got := strings.Join(h.take(), ", "); got != c.asked {
-			t.Errorf("%s %s: the webhook was asked %q, want %q", c.object.GetKind(), c.object.GetName(), got, c.asked)
+			t.Errorf("%s %s: the webhook got the requests %q, want %q", c.object.GetKind(), c.object.GetName(), got, c.asked)
 		}
 	}
 
@@ -133,7 +133,7 @@ func TestRealAPIServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := strings.Join(h.take(), ", "); got != p.asked {
-			t.Errorf("%s %s: the webhook was asked %q, want %q", p.name, p.patch, got, p.asked)
+			t.Errorf("%s %s: the webhook got the requests %q, want %q", p.name, p.patch, got, p.asked)
 		}
 	}
 
@@ -142,11 +142,10 @@ func TestRealAPIServer(t *testing.T) {
 	}
 	mutating, err := s.client.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), configurationName, metav1.GetOptions{})
 	if err != nil || mutating.Generation != 1 {
-		t.Errorf("the configuration was written %d times, %v", mutating.Generation, err)
+		t.Errorf("the configuration was written %d times, want once; %v", mutating.Generation, err)
 	}
 
-	// The webhook goes away, and somebody breaks the configuration, so that it is
-	// tried at once.
+	// The webhook stops, and someone breaks the configuration, so that it is tried at once.
 	_ = h.server.Close()
 	mutating.Webhooks[0].FailurePolicy = nil
 	if _, err := s.client.AdmissionregistrationV1().MutatingWebhookConfigurations().Update(t.Context(), mutating, metav1.UpdateOptions{}); err != nil {
@@ -157,17 +156,17 @@ func TestRealAPIServer(t *testing.T) {
 		return err == nil && *now.Webhooks[0].FailurePolicy == "Ignore"
 	})
 
-	// The state says what is wrong, and pods are created all the same.
+	// The state says what is wrong, and pods are created nevertheless.
 	waitFor(t, i, reasonNotReached)
 	if message := said(i.State()); !strings.Contains(message, "connection refused") || !strings.Contains(message, h.addr) {
-		t.Errorf("%q does not say what is wrong", message)
+		t.Errorf("message %q does not contain the cause", message)
 	}
 	if _, err := dynamicClient.Resource(resources["Pod"]).Namespace("default").Create(t.Context(), object("v1", "Pod", "default", "later", ownedBy("apps/v1", "ReplicaSet")), metav1.CreateOptions{}); err != nil {
-		t.Errorf("no pod is created while the webhook is away: %v", err)
+		t.Errorf("no pod can be created without the webhook: %v", err)
 	}
-	// Another server answers in its place, with a certificate of its own.
+	// Another server responds in its place, with its own certificate.
 	h.listen(t, newAuthority(t).TLSConfig())
-	eventually.True(t, "the certificate is refused", func() bool { return strings.Contains(said(i.State()), "x509") })
+	eventually.True(t, "the certificate is rejected", func() bool { return strings.Contains(said(i.State()), "x509") })
 	_ = h.server.Close()
 	h.listen(t, authority.TLSConfig())
 	waitFor(t, i, reasonInstalled)
@@ -178,15 +177,15 @@ func TestRealAPIServer(t *testing.T) {
 	}
 	left, err := s.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(left.Items) > 0 {
-		t.Errorf("%d configurations are left, %v", len(left.Items), err)
+		t.Errorf("%d configurations left, want none; %v", len(left.Items), err)
 	}
 	if strings.Contains(log.String(), authority.Secret("uid")) {
-		t.Errorf("the log shows the secret:\n%s", log.String())
+		t.Errorf("the log contains the secret:\n%s", log.String())
 	}
 	t.Logf("\n%s", log.String())
 }
 
-// The permissions that the guide names are enough, and all are needed.
+// The permissions in the guide suffice, and all of them are needed.
 func TestPermissions(t *testing.T) {
 	s := startAPIServer(t)
 	authority := newAuthority(t)
@@ -202,7 +201,7 @@ func TestPermissions(t *testing.T) {
 	i, stop := run(t, client, h, authority, &log)
 	waitFor(t, i, reasonForbidden)
 	if m := said(i.State()); !strings.Contains(m, "mutatingwebhookconfigurations") || !strings.Contains(m, "validatingwebhookconfigurations") {
-		t.Errorf("%q does not name what is missing", m)
+		t.Errorf("message %q does not name the missing permissions", m)
 	}
 	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "weak"}}
 	kinds := []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}

@@ -49,7 +49,7 @@ func (i *Installer) probe(ctx context.Context) State {
 func (i *Installer) probeFailed(err error) State {
 	if apierrors.IsAlreadyExists(err) {
 		return State{Reason: reasonProbeRejected, Message: "there is a ConfigMap " + probeName + " in namespace " + probeNamespace +
-			", which nobody needs: delete it, so that the webhook can be tried with one of this name"}
+			", which is not used: delete it, because the test of the webhook needs its name"}
 	}
 	if status, ok := errors.AsType[*apierrors.StatusError](err); ok && strings.Contains(status.ErrStatus.Message, `"`+probeWebhook+`"`) {
 		seen := status.ErrStatus.Message

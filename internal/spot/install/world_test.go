@@ -36,7 +36,7 @@ type request struct {
 	at             time.Time
 }
 
-// world is a cluster and an installer for it.
+// world is a cluster with an installer.
 type world struct {
 	t      *testing.T
 	client *fake.Clientset
@@ -45,11 +45,10 @@ type world struct {
 
 	mu       sync.Mutex
 	requests []request
-	// fail answers a request with an error, where it returns one; answer is what
-	// comes back from the webhook, nil = the nonce.
+	// fail makes a request fail if it returns an error. answer is the webhook's response; nil = the nonce.
 	fail   func(verb, resource string) error
 	answer func(nonce string) string
-	// alter is what the cluster makes of configurations that are written.
+	// alter is how the cluster changes configurations that are written.
 	alter   func(*admissionv1.MutatingWebhookConfiguration)
 	bundle  []byte
 	renewed chan struct{}
@@ -112,7 +111,7 @@ func (w *world) do(f func()) {
 	f()
 }
 
-// count is how many requests there were of a kind, "verb resource" or a part.
+// count returns the number of requests that contain a text, such as "verb resource".
 func (w *world) count(part string) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -138,7 +137,7 @@ func (w *world) start() {
 	synctest.Wait()
 }
 
-// pass lets time go by.
+// pass advances the clock.
 func pass(d time.Duration) {
 	faketime.Sleep(d)
 	synctest.Wait()
@@ -162,7 +161,7 @@ func (w *world) validatingNow() *admissionv1.ValidatingWebhookConfiguration {
 	return c
 }
 
-// wantState checks the state, and that nothing shows the secret.
+// wantState checks the state, and that nothing contains the secret.
 func (w *world) wantState(reason string, says ...string) {
 	w.t.Helper()
 	s := w.State()
@@ -171,13 +170,13 @@ func (w *world) wantState(reason string, says ...string) {
 	}
 	for _, part := range says {
 		if !strings.Contains(said(s), part) {
-			w.t.Errorf("%q, %q does not say %q", s.Message, s.Detail, part)
+			w.t.Errorf("state %q, %q does not contain %q", s.Message, s.Detail, part)
 		}
 	}
 	if strings.Contains(s.Message+s.Detail+w.log.String(), testSecret) {
-		w.t.Errorf("the secret is shown: %q\n%s", s.Message, &w.log)
+		w.t.Errorf("the secret is revealed: %q\n%s", s.Message, &w.log)
 	}
 }
 
-// said is all that a state says.
+// said returns all text in a state.
 func said(s State) string { return s.Message + ": " + s.Detail }

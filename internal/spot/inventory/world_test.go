@@ -31,7 +31,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// They slow down what fails often, by a clock that a test in a bubble does not have.
+	// They delay repeated errors by the real clock, which a test with a simulated clock does not have.
 	utilruntime.ErrorHandlers = nil
 	goleak.VerifyTestMain(m)
 }
@@ -40,7 +40,7 @@ const shop = "shop"
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// TB is what tests, benchmarks and property tests have in common.
+// TB is the common part of tests, benchmarks and property tests.
 type TB interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -48,8 +48,8 @@ type TB interface {
 	Fatal(args ...any)
 }
 
-// world is a cluster, and an inventory that is told of it by the test: what the cluster
-// has and what the inventory has heard of are apart, as a watch is behind.
+// world is a cluster, and an inventory that gets events from the test. What the cluster has and what the inventory
+// knows are separate, because a watch lags behind.
 type world struct {
 	*Inventory
 
@@ -57,7 +57,7 @@ type world struct {
 	has     map[string]map[string]runtime.Object // by resource and namespace/name
 	asked   map[string]int                       // requests, by verb and resource
 	refuses map[string]error                     // likewise
-	// during is what happens after a list was made and before it arrives.
+	// during is called after a list was made and before it arrives.
 	during  func()
 	now     time.Time
 	changed map[Key]int
@@ -111,7 +111,7 @@ func (w *world) react(action clienttesting.Action) (bool, runtime.Object, error)
 	return true, answer, nil
 }
 
-// client is the access to the world. Its lists of pods arrive late.
+// client accesses the world. Its lists of pods arrive late.
 type client struct {
 	kubernetes.Interface
 	world *world
@@ -159,13 +159,13 @@ func resourceOf(o runtime.Object) string {
 
 func nameOf(o metav1.Object) string { return o.GetNamespace() + "/" + o.GetName() }
 
-// object is one of Kubernetes.
+// object is a Kubernetes object.
 type object interface {
 	runtime.Object
 	metav1.Object
 }
 
-// put has the cluster have objects, which the inventory has not heard of.
+// put adds objects to the cluster, without an event to the inventory.
 func (w *world) put(objects ...object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -174,7 +174,7 @@ func (w *world) put(objects ...object) {
 	}
 }
 
-// all is what the cluster has.
+// all returns the objects in the cluster.
 func (w *world) all() (objects []runtime.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -186,14 +186,14 @@ func (w *world) all() (objects []runtime.Object) {
 	return objects
 }
 
-// take has the cluster not have an object any more.
+// take removes an object from the cluster, without an event.
 func (w *world) take(o object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.has[resourceOf(o)], nameOf(o))
 }
 
-// filled is a table that is filled by the test.
+// filled is a table that the test fills.
 type filled interface {
 	Put(o runtime.Object) (bool, error)
 	Remove(o runtime.Object) (bool, error)
@@ -204,7 +204,7 @@ func (w *world) table(resource string) filled {
 	return w.sorts[slices.IndexFunc(w.sorts, func(s *sort) bool { return s.what == resource })].table.(filled)
 }
 
-// hear tells the inventory of objects.
+// hear delivers objects to the inventory.
 func (w *world) hear(objects ...object) {
 	for _, o := range objects {
 		if _, err := w.table(resourceOf(o)).Put(o.DeepCopyObject()); err != nil {
@@ -213,14 +213,14 @@ func (w *world) hear(objects ...object) {
 	}
 }
 
-// hearGone tells it that one is gone.
+// hearGone delivers a deletion.
 func (w *world) hearGone(o object) {
 	if _, err := w.table(resourceOf(o)).Remove(o); err != nil {
 		panic(err)
 	}
 }
 
-// has both, as it mostly is.
+// have adds objects to both, the usual case.
 func (w *world) have(objects ...object) {
 	w.put(objects...)
 	w.hear(objects...)
@@ -232,8 +232,7 @@ func (w *world) requests(what string) int {
 	return w.asked[what]
 }
 
-// labelsFor are those that ask for a split: a mode, "" for the default one, or a number
-// of pods on on-demand nodes.
+// labelsFor returns labels that request a split: a mode, "" for the default, or a number of pods on on-demand nodes.
 func labelsFor(mode string) map[string]string {
 	labels := map[string]string{"vacant.io/optimize-scheduling": "true"}
 	switch _, err := fmt.Sscanf(mode, "%d", new(int)); {
@@ -278,8 +277,7 @@ func statefulSet(name string, replicas int32, labels map[string]string) *appsv1.
 	}
 }
 
-// creation is the attempt to create a pod of a ReplicaSet, or of a StatefulSet with
-// some ordinal.
+// creation returns the attempt to create a pod of a ReplicaSet, or of a StatefulSet with an ordinal.
 func (w *world) creation(owner object, ordinal ...int) webhook.Creation {
 	w.mu.Lock()
 	w.attempt++
@@ -299,7 +297,7 @@ func (w *world) creation(owner object, ordinal ...int) webhook.Creation {
 	return c
 }
 
-// podFor is the pod that comes of an admitted creation.
+// podFor returns the pod that results from an admitted creation.
 func podFor(c webhook.Creation, t split.NodeType) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: c.Namespace, Name: c.Name, UID: "pod-" + c.UID, Labels: maps.Clone(c.Labels), CreationTimestamp: metav1.NewTime(start),
@@ -314,7 +312,7 @@ func podFor(c webhook.Creation, t split.NodeType) *corev1.Pod {
 	return p
 }
 
-// grow makes pods of a ReplicaSet, of which the inventory is told.
+// grow creates pods of a ReplicaSet and delivers them to the inventory.
 func (w *world) grow(rs *appsv1.ReplicaSet, onDemand, spots int) (pods []*corev1.Pod) {
 	for n := range onDemand + spots {
 		t := split.OnDemand
@@ -328,12 +326,12 @@ func (w *world) grow(rs *appsv1.ReplicaSet, onDemand, spots int) (pods []*corev1
 	return pods
 }
 
-// assign is what a creation gets.
+// assign returns the node type that a creation gets.
 func (w *world) assign(c webhook.Creation) split.NodeType {
 	return w.Assign(context.Background(), c).Type
 }
 
-// assigned counts what n new pods of a ReplicaSet get, none of which shows.
+// assigned counts the types of n new pods of a ReplicaSet that are not delivered.
 func (w *world) assigned(rs *appsv1.ReplicaSet, n int) (s split.Split) {
 	for range n {
 		s = s.Plus(w.assign(w.creation(rs)))
@@ -345,14 +343,14 @@ func (w *world) wantView(t TB, key Key, want split.Split) {
 	t.Helper()
 	v, ok := w.View(key, false)
 	if !ok {
-		t.Fatalf("there is no %v", key)
+		t.Fatalf("no view of %v", key)
 	}
 	if live := split.Live(v.Pods); live != want {
-		t.Errorf("it shows %+v of %v, want %+v", live, key, want)
+		t.Errorf("live split %+v of %v, want %+v", live, key, want)
 	}
 }
 
-// web is a Deployment with one ReplicaSet, of both of which the inventory knows.
+// web creates a Deployment with one ReplicaSet, and delivers both.
 func (w *world) web(replicas int32, mode string) (*appsv1.Deployment, *appsv1.ReplicaSet) {
 	d := deployment("web", replicas, labelsFor(mode))
 	rs := revisionOf(d, "abc", 1)
@@ -364,8 +362,8 @@ var webKey = Key{kindDeployment, shop, "web"}
 
 const plainLabel = api.DefaultNodeTypeKey
 
-// Node says whether the cluster has a node, and how it has announced its end: by what,
-// "" for not at all, and when that is.
+// Node returns whether the cluster has a node, and how it has announced its end: through what ("" for not at all), and
+// for when.
 func (i *Inventory) Node(name string) (by string, ends time.Time, ok bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -23,10 +23,10 @@ var errBusy = errors.New("pods of other workloads are being replaced first")
 const lostFor = 10 * time.Second
 
 // errUnanswered says that it is unknown whether a pod is being evicted.
-var errUnanswered = errors.New("there is no answer")
+var errUnanswered = errors.New("there is no response")
 
 // errGone says that a pod is gone, or another one has its name. The watch will report it.
-var errGone = errors.New("it is gone already")
+var errGone = errors.New("it no longer exists")
 
 // replace evicts the pod of a plan.
 func (r *Replacement) replace(ctx context.Context, key workloadKey, v *inventory.View, plan *split.Plan) error {
@@ -82,7 +82,7 @@ func (r *Replacement) evict(ctx context.Context, namespace string, pod *split.Po
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		return errGone
 	case apierrors.IsTooManyRequests(err):
-		return fmt.Errorf("a disruption budget does not let pod %s go now", pod.Name)
+		return fmt.Errorf("a disruption budget does not allow evicting pod %s now", pod.Name)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("the kubeconfig may not evict pod %s: grant create on pods/eviction", pod.Name)
 	}

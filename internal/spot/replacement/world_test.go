@@ -32,25 +32,25 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// They slow down what fails often, by a clock that a test in a bubble does not have.
+	// They delay repeated errors by the real clock, which a test with a simulated clock does not have.
 	utilruntime.ErrorHandlers = nil
 	goleak.VerifyTestMain(m)
 }
 
 const shop = "shop"
 
-// world is a cluster, and what replaces pods in it.
+// world is a cluster, with the component that replaces pods in it.
 type world struct {
 	t      *testing.T
 	client *fake.Clientset
 	*Replacement
 
 	mu      sync.Mutex
-	evicted []string // names of pods, in order
+	evicted []string // names of evicted pods, in order
 	deleted []string
 	told    []Report
 	reasons map[split.Reason]int
-	// answer is what an eviction comes to: whether the pod goes, and what is said.
+	// answer is the result of an eviction: whether the pod is deleted, and the error.
 	answer func(pod string) (goes bool, err error)
 	held   string
 }
@@ -58,8 +58,8 @@ type world struct {
 func newWorld(t *testing.T, objects ...runtime.Object) *world {
 	t.Helper()
 	w := &world{t: t, client: fake.NewClientset(objects...), reasons: map[split.Reason]int{}}
-	// The fake client keeps no history: a watch would miss what happened since the one
-	// before it ended. So what it is to begin at is too old, and everything is listed again.
+	// The fake client keeps no history: a new watch would miss what happened since the previous one ended. So every
+	// start is rejected as too old, and everything is listed again.
 	var mu sync.Mutex
 	listed := map[string]bool{}
 	w.client.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
@@ -112,7 +112,7 @@ func (w *world) evict(action clienttesting.Action) (bool, runtime.Object, error)
 	return true, nil, err
 }
 
-// run starts everything, until the test ends.
+// run starts everything until the test ends.
 func (w *world) run() {
 	i := inventory.New(inventory.Options{
 		Client: w.client, Feed: feed.New("eu", w.client.CoreV1(), nil), Label: spot.LabelOf(api.DefaultNodeTypeKey), ReturnAfter: 5 * time.Minute, Changed: w.Changed, NodeEnds: w.NodeEnds,
@@ -130,7 +130,7 @@ func (w *world) run() {
 	synctest.Wait()
 }
 
-// pass lets time go by.
+// pass advances the clock.
 func pass(d time.Duration) {
 	faketime.Sleep(d)
 	synctest.Wait()
@@ -142,7 +142,7 @@ func (w *world) evictions() string {
 	return strings.Join(w.evicted, " ")
 }
 
-// last is what was last told of a workload.
+// last returns the last report on a workload.
 func (w *world) last(key workloadKey) (last Report, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,7 +157,7 @@ func (w *world) last(key workloadKey) (last Report, n int) {
 func (w *world) wantState(key workloadKey, state api.DistributionState, says string) {
 	w.t.Helper()
 	if r, _ := w.last(key); r.Distribution.State != state || !strings.Contains(r.Distribution.Message, says) {
-		w.t.Errorf("%s is said to be %s (%s), want %s (%s)", key.Name, r.Distribution.State, r.Distribution.Message, state, says)
+		w.t.Errorf("%s: reported as %s (%s), want %s (%s)", key.Name, r.Distribution.State, r.Distribution.Message, state, says)
 	}
 }
 
@@ -198,7 +198,7 @@ func keyOf(name string) workloadKey {
 	return workloadKey{Kind: api.KindDeployment, Namespace: shop, Name: name}
 }
 
-// deployment is one with its ReplicaSet, and pods for on-demand and spot nodes.
+// deployment returns a Deployment with its ReplicaSet, and pods for on-demand and spot nodes.
 func deployment(name, mode string, onDemand, spots int) []runtime.Object {
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: name, UID: types.UID(name), Labels: labelsFor(mode)},
@@ -220,7 +220,7 @@ func deployment(name, mode string, onDemand, spots int) []runtime.Object {
 	return objects
 }
 
-// pod is one of a Deployment, ready, on a node of its type.
+// pod returns a ready pod of a Deployment, on a node of its type.
 func pod(deployment string, n int, t split.NodeType) *corev1.Pod {
 	name := fmt.Sprintf("%s-%d", deployment, n)
 	p := &corev1.Pod{
@@ -240,7 +240,7 @@ func pod(deployment string, n int, t split.NodeType) *corev1.Pod {
 	return p
 }
 
-// nodes are one of each type, named by it.
+// nodes returns one node of each type, named after it.
 func nodes() []runtime.Object {
 	var list []runtime.Object
 	for _, t := range []split.NodeType{split.OnDemand, split.Spot} {

@@ -21,12 +21,12 @@ func newFigures(r *Runner) *figures {
 	return &figures{
 		runner: r,
 		replacements: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "scheduler_spot_replacements_total", Help: "Pods that were replaced, by what for.",
+			Name: "scheduler_spot_replacements_total", Help: "Pods that were replaced, by reason.",
 		}, []string{"cluster", "reason"}),
-		workloads: prometheus.NewDesc("scheduler_spot_workloads", "Workloads that are split, by how far they are.", []string{"cluster", "state"}, nil),
-		pods:      prometheus.NewDesc("scheduler_spot_pods", "Pods of workloads that are split, by what they were created for; fallen-back ones are among those for spot.", []string{"cluster", "type"}, nil),
-		wanted:    prometheus.NewDesc("scheduler_spot_pods_wanted", "Pods that there should be of workloads that are split.", []string{"cluster", "type"}, nil),
-		ready:     prometheus.NewDesc("scheduler_spot_ready", "1 where new pods of the cluster are split, 0 where something is in the way.", []string{"cluster"}, nil),
+		workloads: prometheus.NewDesc("scheduler_spot_workloads", "Split workloads, by state.", []string{"cluster", "state"}, nil),
+		pods:      prometheus.NewDesc("scheduler_spot_pods", "Pods of split workloads, by the node type they were created for; pods that fell back count as spot.", []string{"cluster", "type"}, nil),
+		wanted:    prometheus.NewDesc("scheduler_spot_pods_wanted", "Pods that split workloads should have, by node type.", []string{"cluster", "type"}, nil),
+		ready:     prometheus.NewDesc("scheduler_spot_ready", "1 if new pods of the cluster are split, 0 if something prevents it.", []string{"cluster"}, nil),
 	}
 }
 

@@ -16,14 +16,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 )
 
-// constant gives every pod to the same, and remembers nothing.
+// constant assigns every pod the same type, and remembers nothing.
 type constant struct{ Assignment }
 
 func (constant) Secret() string { return testSecret }
 
 func (c constant) Assign(context.Context, Creation) Assignment { return c.Assignment }
 
-// BenchmarkPod admits a pod as many are: 8 KiB, most of it containers.
+// BenchmarkPod admits a typical pod: 8 KiB, most of it containers.
 func BenchmarkPod(b *testing.B) {
 	pod := podOf(func(p *corev1.Pod) {
 		p.Spec.Affinity = requiring(term(zone), term(arch))

@@ -48,8 +48,7 @@ type conformanceTerm struct {
 	MatchExpressions [][]any `json:"matchExpressions"`
 }
 
-// TestCases runs the cases about the labels of workloads, the affinity of pods and
-// owners whose pods are left alone.
+// TestCases runs the cases about the labels of workloads, the affinity of pods, and owners whose pods are not split.
 func TestCases(t *testing.T) {
 	suite := conformance.Suite{
 		Driver: "internal/spot/webhook",
@@ -72,7 +71,7 @@ func labelCase(t *conformance.T, in *labelIn, out *labelOut) {
 		labels["vacant.io/optimize-scheduling-mode"] = mode
 	case "custom-on-demand":
 		labels["vacant.io/optimize-scheduling-mode"] = "custom"
-		if strings.HasSuffix(in.Value.Get(), "%") { // which a label cannot hold
+		if strings.HasSuffix(in.Value.Get(), "%") { // labels cannot contain it
 			annotations["vacant.io/optimize-scheduling-mode-custom-on-demand"] = in.Value.Get()
 		} else {
 			labels["vacant.io/optimize-scheduling-mode-custom-on-demand"] = in.Value.Get()
@@ -115,7 +114,7 @@ func affinityCase(t *conformance.T, in *affinityIn, out *affinityOut) {
 		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &own}
 	})
 	if existing := in.Existing.Get(); existing != nil {
-		t.Fatalf("nobody plays an affinity %v", existing)
+		t.Fatalf("affinity %v is not supported", existing)
 	}
 	got := admit(t.T, serverOf(t.T, always(Assignment{Type: split.NodeType(in.Decision.Get()), Label: defaultLabel})), pod)
 	own := got.Spec.Affinity.NodeAffinity

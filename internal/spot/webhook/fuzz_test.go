@@ -11,10 +11,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
-// FuzzReview sends anything to any path: there is an answer to the request or a
-// refusal, and a patch fits what it is for.
+// FuzzReview sends arbitrary bodies to arbitrary paths. The response is an error or belongs to the request, and a patch
+// applies to its object.
 func FuzzReview(f *testing.F) {
-	// In the order of the paths. They are short: the shorter, the more is tried.
+	// In the order of the paths. They are short, so that the fuzzer tries more.
 	pod := `"kind":{"kind":"Pod"},"operation":"CREATE","object":{"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","controller":true}]},"spec":{`
 	for i, request := range []string{
 		pod + `"affinity":{"nodeAffinity":null}}}`,
@@ -44,7 +44,7 @@ func FuzzReview(f *testing.F) {
 			t.Fatalf("status %d, %v: %s", w.Code, err, w.Body)
 		}
 		if got.Response.UID == "" || !got.Response.Allowed && (got.Response.Result == nil || got.Response.Result.Message == "") {
-			t.Fatalf("%s", w.Body)
+			t.Fatalf("incomplete answer: %s", w.Body)
 		}
 		if got.Response.Patch == nil {
 			return
@@ -53,14 +53,14 @@ func FuzzReview(f *testing.F) {
 			Request struct{ Object json.RawMessage }
 		}
 		if err := json.Unmarshal(body, &asked); err != nil {
-			t.Fatalf("a patch for what cannot be read: %v", err)
+			t.Fatalf("patch for an unreadable request: %v", err)
 		}
 		patch, err := jsonpatch.DecodePatch(got.Response.Patch)
 		if err == nil {
 			_, err = patch.Apply(asked.Request.Object)
 		}
 		if err != nil {
-			t.Fatalf("%v: %s", err, got.Response.Patch)
+			t.Fatalf("error %v in the patch %s", err, got.Response.Patch)
 		}
 	})
 }

@@ -32,14 +32,14 @@ const (
 
 var defaultLabel = spot.LabelOf(api.DefaultNodeTypeKey)
 
-// TB is what tests, benchmarks and property tests have in common.
+// TB is the common part of tests, benchmarks and property tests.
 type TB interface {
 	Helper()
 	Fatal(args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// fakeCluster gives every pod to what assign says, and remembers what was asked.
+// fakeCluster assigns pods with a function, and records the requests.
 type fakeCluster struct {
 	assign func(context.Context, Creation) Assignment
 
@@ -56,7 +56,7 @@ func (c *fakeCluster) Assign(ctx context.Context, creation Creation) Assignment 
 	return c.assign(ctx, creation)
 }
 
-// always gives every pod the same.
+// always assigns every pod the same type.
 func always(a Assignment) *fakeCluster {
 	return &fakeCluster{assign: func(context.Context, Creation) Assignment { return a }}
 }
@@ -64,10 +64,10 @@ func always(a Assignment) *fakeCluster {
 func toSpot() *fakeCluster     { return always(Assignment{Type: split.Spot, Label: defaultLabel}) }
 func toOnDemand() *fakeCluster { return always(Assignment{Type: split.OnDemand, Label: defaultLabel}) }
 
-// nowhere is a listener for servers that are asked without a network.
+// nowhere is a listener for servers that are called without a network.
 type nowhere struct{ net.Listener }
 
-// serverOf is a server that knows one cluster, called a.
+// serverOf returns a server with one cluster, called a.
 func serverOf(t TB, cluster Cluster) *Server {
 	t.Helper()
 	s, err := New(Options{
@@ -88,7 +88,7 @@ func post(s *Server, path, body string) *httptest.ResponseRecorder {
 	return w
 }
 
-// reviewOf is a request about an object, as an API server writes it.
+// reviewOf returns a request about an object, as an API server writes it.
 func reviewOf(t TB, operation admissionv1.Operation, object, old any) *admissionv1.AdmissionReview {
 	t.Helper()
 	kind := metav1.GroupVersionKind{Version: "v1"}
@@ -123,7 +123,7 @@ func reviewOf(t TB, operation admissionv1.Operation, object, old any) *admission
 	}
 }
 
-// ask sends a request and reads the answer, which has to be one to it.
+// ask sends a request and parses the response, which must belong to it.
 func ask(t TB, s *Server, path string, review *admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
 	t.Helper()
 	body, err := json.Marshal(review)
@@ -144,7 +144,7 @@ func answerIn(t TB, w *httptest.ResponseRecorder, uid types.UID) *admissionv1.Ad
 		t.Fatalf("no answer to the request: %s", w.Body)
 	}
 	if patched := got.Response.Patch != nil; patched != (got.Response.PatchType != nil && *got.Response.PatchType == admissionv1.PatchTypeJSONPatch) {
-		t.Fatalf("a patch without its type, or the reverse: %s", w.Body)
+		t.Fatalf("patch without its type, or type without a patch: %s", w.Body)
 	}
 	return got.Response
 }
@@ -155,7 +155,7 @@ func admit(t TB, s *Server, pod *corev1.Pod) *corev1.Pod {
 	review := reviewOf(t, admissionv1.Create, pod, nil)
 	response := ask(t, s, "pods", review)
 	if !response.Allowed || len(response.Warnings) > 0 {
-		t.Fatalf("the pod is refused or warned of: %+v", response)
+		t.Fatalf("rejected, or admitted with warnings: %+v", response)
 	}
 	var out corev1.Pod
 	if err := json.Unmarshal(applied(t, review.Request.Object.Raw, response), &out); err != nil {
@@ -164,7 +164,7 @@ func admit(t TB, s *Server, pod *corev1.Pod) *corev1.Pod {
 	return &out
 }
 
-// applied is a document with the patch of an answer.
+// applied applies the patch in a response to a document.
 func applied(t TB, document []byte, response *admissionv1.AdmissionResponse) []byte {
 	t.Helper()
 	if response.Patch == nil {
@@ -176,12 +176,12 @@ func applied(t TB, document []byte, response *admissionv1.AdmissionResponse) []b
 	}
 	out, err := decoded.Apply(document)
 	if err != nil {
-		t.Fatalf("%v: %s", err, response.Patch)
+		t.Fatalf("error %v in the patch %s", err, response.Patch)
 	}
 	return out
 }
 
-// podOf is a pod that a ReplicaSet is about to create.
+// podOf returns a pod that a ReplicaSet is about to create.
 func podOf(change func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -206,7 +206,7 @@ func term(rules ...corev1.NodeSelectorRequirement) corev1.NodeSelectorTerm {
 	return corev1.NodeSelectorTerm{MatchExpressions: rules}
 }
 
-// requiring is an affinity with terms of which a node has to fulfil one.
+// requiring returns an affinity with alternative terms.
 func requiring(terms ...corev1.NodeSelectorTerm) *corev1.Affinity {
 	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms},
@@ -223,5 +223,5 @@ func sameJSON(t TB, a, b any) bool {
 	return string(x) == string(y)
 }
 
-// keysOf are the keys of a map, in order.
+// keysOf returns the sorted keys of a map.
 func keysOf(m map[string][]string) []string { return slices.Sorted(maps.Keys(m)) }

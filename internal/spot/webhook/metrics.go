@@ -36,7 +36,7 @@ func newMetrics() *metrics {
 			Buckets: []float64{.00025, .0005, .00075, .001, .0015, .002, .003, .004, .005, .006, .0075, .009, .01, .0125, .015, .02, .03, .05, .1, .25, .5, 1, 2},
 		}, []string{"cluster", "path"}),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "scheduler_spot_webhook_requests_total", Help: "Admission requests by what became of them.",
+			Name: "scheduler_spot_webhook_requests_total", Help: "Admission requests, by result.",
 		}, []string{"cluster", "path", "result"}),
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
-// TestProbe answers the ConfigMap of a dry run with what it brought, and no other.
+// TestProbe checks that a dry run with a ConfigMap gets its own content back, and no other.
 func TestProbe(t *testing.T) {
 	for _, test := range []struct {
 		name        string
@@ -19,10 +19,10 @@ func TestProbe(t *testing.T) {
 		dryRun      bool
 		want        string
 	}{
-		{"a probe", map[string]string{spot.LabelProbe: "n0nce"}, nil, true, "n0nce"},
-		{"with other annotations", map[string]string{spot.LabelProbe: "n0nce"}, map[string]string{"a": "b"}, true, "n0nce"},
-		{"one that would be stored", map[string]string{spot.LabelProbe: "n0nce"}, nil, false, ""},
-		{"no probe", map[string]string{"app": "web"}, nil, true, ""},
+		{"probe", map[string]string{spot.LabelProbe: "n0nce"}, nil, true, "n0nce"},
+		{"probe with other annotations", map[string]string{spot.LabelProbe: "n0nce"}, map[string]string{"a": "b"}, true, "n0nce"},
+		{"not a dry run", map[string]string{spot.LabelProbe: "n0nce"}, nil, false, ""},
+		{"not a probe", map[string]string{"app": "web"}, nil, true, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := &corev1.ConfigMap{}

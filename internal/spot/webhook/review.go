@@ -61,13 +61,13 @@ func decodeRequest(body []byte) (request, error) {
 			} `json:"request"`
 		}
 		if again := json.Unmarshal(body, &known); again != nil {
-			return request{}, fmt.Errorf("the body is no %s: %w", reviewKind, err)
+			return request{}, fmt.Errorf("the body is not of kind %s: %w", reviewKind, err)
 		}
 		if review.Request = nil; known.Request != nil {
 			review.Request = &admissionv1.AdmissionRequest{UID: known.Request.UID}
 		}
 	} else if review.APIVersion != reviewVersion || review.Kind != reviewKind {
-		err = fmt.Errorf("the body is no %s of %s", reviewKind, reviewVersion)
+		err = fmt.Errorf("the body is not of kind %s in %s", reviewKind, reviewVersion)
 	}
 	switch {
 	case review.Request == nil || review.Request.UID == "":
@@ -92,7 +92,7 @@ func allowed(r result) answer { return answer{result: r} }
 // unread allows a request that could not be decoded. That is not the user's fault, and must not
 // prevent a pod from running.
 func unread(err error) answer {
-	return answer{result: resultUnread, warnings: []string{"not looked at by the scheduler: " + err.Error()}}
+	return answer{result: resultUnread, warnings: []string{"not checked by the scheduler: " + err.Error()}}
 }
 
 // invalid rejects an object because of its fields.

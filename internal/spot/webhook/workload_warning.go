@@ -24,7 +24,7 @@ func (w *workload) warnings(kind string, s spot.Settings) []string {
 		warn("%s = %q is more than the %d replicas: all of them go to on-demand nodes", onDemandName, d.CustomOnDemand, w.replicas())
 	}
 	if s.Enabled == nil && d != (api.DistributionSpec{}) {
-		warn("the settings of %s* have no effect by themselves: the label %s = true switches them on", spot.LabelsEnabled[0], spot.LabelsEnabled[0])
+		warn("the settings of %s* have no effect on their own: the label %s = true enables them", spot.LabelsEnabled[0], spot.LabelsEnabled[0])
 	}
 	for _, key := range slices.Sorted(maps.Keys(settings(w.Metadata.Annotations))) {
 		if !strings.HasSuffix(key, "-custom-on-demand") {
