@@ -17,6 +17,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/seeded"
 )
 
 // Some faults do not come from outside. They are put into the source while the
@@ -139,7 +140,7 @@ func newAlteredWorld(t testing.TB, f *fault, wrap []string, args ...string) *wor
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, fault: f, binary: binary, args: args, ledger: newLedger(), seen: newHistory(), random: random(t)}
+	w := &world{t: t, fault: f, binary: binary, args: args, ledger: newLedger(), seen: newHistory(), random: seeded.Rand(t)}
 	t.Cleanup(w.stopWriting)
 	w.follow(launch(t, wrap, binary, args...).awaitReady())
 	w.fill()

@@ -18,6 +18,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/seeded"
 )
 
 // TestFaultBackup takes backups while many write, restores them elsewhere, and
@@ -149,7 +150,7 @@ func TestFaultUpgrade(t *testing.T) {
 		if err := json.Unmarshal(text, &was); err != nil {
 			t.Fatal(err)
 		}
-		w := &world{t: t, fault: f, binary: serverBinary, args: embedded(dir), ledger: newLedger(), seen: newHistory(), random: random(t)}
+		w := &world{t: t, fault: f, binary: serverBinary, args: embedded(dir), ledger: newLedger(), seen: newHistory(), random: seeded.Rand(t)}
 		w.start()
 		f.happened()
 		there, err := objects(w.p())
@@ -256,7 +257,7 @@ func TestMakeGoldenData(t *testing.T) {
 		return
 	}
 	dir := dataDir(t)
-	w := &world{t: t, binary: binary, args: embedded(dir), ledger: newLedger(), seen: newHistory(), random: random(t)}
+	w := &world{t: t, binary: binary, args: embedded(dir), ledger: newLedger(), seen: newHistory(), random: seeded.Rand(t)}
 	w.start()
 	w.fill()
 	there, err := objects(w.p())

@@ -28,6 +28,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/certtest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/seeded"
 )
 
 func (p *process) address() string {
@@ -313,7 +314,7 @@ func TestFaultIdleWatchers(t *testing.T) {
 // open 1024 files.
 func TestFaultConnectionFlood(t *testing.T) {
 	f := begin(t, 22)
-	w := &world{t: t, fault: f, binary: serverBinary, args: embedded(dataDir(t), "--log-level", "error"), ledger: newLedger(), seen: newHistory(), random: random(t)}
+	w := &world{t: t, fault: f, binary: serverBinary, args: embedded(dataDir(t), "--log-level", "error"), ledger: newLedger(), seen: newHistory(), random: seeded.Rand(t)}
 	t.Cleanup(w.stopWriting)
 	p := launch(t, []string{"sh", "-c", `ulimit -n 1024; exec "$0" "$@"`}, w.binary, w.args...)
 	w.follow(p.awaitReady())
@@ -572,7 +573,7 @@ func resetRapidly(t testing.TB, shake func(*tls.Config) (*tls.Conn, error), f *f
 func TestFaultChurn(t *testing.T) {
 	t.Parallel() // it mostly waits
 	f := begin(t, 25)
-	w := &world{t: t, fault: f, binary: serverBinary, args: embedded(dataDir(t), "--log-level", "error"), ledger: newLedger(), seen: newHistory(), random: random(t)}
+	w := &world{t: t, fault: f, binary: serverBinary, args: embedded(dataDir(t), "--log-level", "error"), ledger: newLedger(), seen: newHistory(), random: seeded.Rand(t)}
 	t.Cleanup(w.stopWriting)
 	p := launch(t, []string{"env", "GOMEMLIMIT=48MiB"}, w.binary, w.args...)
 	w.follow(p.awaitReady())

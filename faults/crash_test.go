@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/seeded"
 )
 
 // TestFaultKill kills the server in the middle of many writes, again and again,
@@ -38,7 +39,7 @@ func TestFaultKill(t *testing.T) {
 // once. Nothing was acknowledged, so the next start makes it good.
 func TestFaultKillDuringFirstStart(t *testing.T) {
 	f := begin(t, 1)
-	r := random(t)
+	r := seeded.Rand(t)
 	begun := time.Now()
 	whole := launch(t, nil, serverBinary, embedded(dataDir(t))...)
 	whole.awaitReady()

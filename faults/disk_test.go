@@ -17,6 +17,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/seeded"
 )
 
 // mountTmpfs makes a file system in memory, with options such as size=300m.
@@ -287,7 +288,7 @@ func TestFaultSyncFails(t *testing.T) {
 // for the first time or not: it ends with a sentence, and the next start works.
 func TestFaultErrorWhileStarting(t *testing.T) {
 	f := begin(t, 5)
-	r := random(t)
+	r := seeded.Rand(t)
 	used := dataDir(t)
 	w := newWorld(t, f, embedded(used)...)
 	w.p().kill()

@@ -6,21 +6,17 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"hash/fnv"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 )
 
-// The environment of a run. Make sets the round. The seed is printed and can be set.
+// The environment of a run. Make sets the round.
 const (
 	roundVariable  = "FAULTS_ROUND"
-	seedVariable   = "FAULTS_SEED"
 	insideVariable = "FAULTS_INSIDE"
 	etcdVariable   = "FAULTS_ETCD"
 )
@@ -30,7 +26,6 @@ var (
 	serverBinary = os.Getenv("SCHEDULER_TEST_SERVER")
 	// buildDir is where binaries are built. It is removed at the end of the run.
 	buildDir string
-	seed     uint64
 	long     bool
 )
 
@@ -70,7 +65,7 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(buildDir)
-	fmt.Printf("round %s; to repeat: %s=%d\n", map[bool]string{false: "short", true: "long"}[long], seedVariable, seed)
+	fmt.Printf("round %s\n", map[bool]string{false: "short", true: "long"}[long])
 	return m.Run()
 }
 
@@ -87,13 +82,6 @@ func prepare() error {
 		long = true
 	default:
 		return fmt.Errorf("%s: %q is neither short nor long", roundVariable, round)
-	}
-	seed = rand.Uint64()
-	if text := os.Getenv(seedVariable); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return fmt.Errorf("%s: %w", seedVariable, err)
-		}
 	}
 	// Mounts must not be visible outside, and /proc must show the processes of this namespace.
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
@@ -127,13 +115,6 @@ func build(name, pkg string, overlay map[string]string, flags ...string) (string
 		return "", fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
 	}
 	return binary, nil
-}
-
-// random returns the random numbers of a test, which depend only on the seed.
-func random(t testing.TB) *rand.Rand {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(t.Name()))
-	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
 // rounds returns the number of repetitions.

@@ -19,6 +19,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/seeded"
 )
 
 // lease of the servers of these tests.
@@ -67,7 +68,7 @@ type ensemble struct {
 func newEnsemble(t testing.TB, f *fault, binary string, on func(*ensemble), wrap func(n int) []string) *ensemble {
 	t.Helper()
 	e := &ensemble{
-		world:  &world{t: t, fault: f, binary: binary, ledger: newLedger(), seen: newHistory(), random: random(t)},
+		world:  &world{t: t, fault: f, binary: binary, ledger: newLedger(), seen: newHistory(), random: seeded.Rand(t)},
 		record: &record{},
 	}
 	var addresses []string

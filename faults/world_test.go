@@ -20,6 +20,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/seeded"
 )
 
 // The fleet: clusters in groups, each with a metric that a static provider
@@ -87,7 +88,7 @@ type world struct {
 // included.
 func newWorld(t testing.TB, f *fault, args ...string) *world {
 	t.Helper()
-	w := &world{t: t, fault: f, binary: serverBinary, args: args, ledger: newLedger(), seen: newHistory(), random: random(t)}
+	w := &world{t: t, fault: f, binary: serverBinary, args: args, ledger: newLedger(), seen: newHistory(), random: seeded.Rand(t)}
 	w.start()
 	w.fill()
 	t.Cleanup(w.stopWriting)

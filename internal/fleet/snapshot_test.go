@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/seeded"
 )
 
 func newMetric(namespace, name string) *api.Metric {
@@ -36,7 +36,7 @@ func TestIterationIsInTheOrderOfTheKeys(t *testing.T) {
 			all = append(all, api.Key{Kind: api.KindMetric, Namespace: namespace, Name: name})
 		}
 	}
-	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	seeded.Rand(t).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for _, key := range all {
 		b.put(newMetric(key.Namespace, key.Name))
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/seeded"
 )
 
 // The tests that need a process to die run the test binary again with this
@@ -137,6 +137,7 @@ func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
 	dir := t.TempDir()
 	acked := map[int]int64{}
 	total := 0
+	random := seeded.Rand(t)
 	const rounds = 4
 	for range rounds {
 		child := childCommand(t, "write", dir)
@@ -149,7 +150,7 @@ func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
 		}
 		// Any instant: 16 goroutines go on writing. The test waits for their writes rather than for a time, in which
 		// the child has perhaps not begun.
-		enough := 30 + rand.IntN(500)
+		enough := 30 + random.IntN(500)
 		total += acknowledged(t, output, acked, func(count int) {
 			if count == enough {
 				_ = child.Process.Kill() // Wait tells whether it was

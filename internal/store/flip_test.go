@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/seeded"
 )
 
 // flipsVariable asks for another number of flips than a short test has time for.
@@ -72,9 +72,7 @@ func TestFlippedByteIsNeverServed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 1))
+	random := seeded.Rand(t)
 	dir, want := worn(t)
 	var files []string
 	for _, pattern := range []string{"snap/db", "wal/*.wal"} {
@@ -96,7 +94,7 @@ func TestFlippedByteIsNeverServed(t *testing.T) {
 			mask = byte(1 + random.IntN(255))
 		}
 		name, _ := filepath.Rel(dir, path)
-		what := fmt.Sprintf("seed %d, flip %d: byte %d of %s, mask %#x", seed, n, at, name, mask)
+		what := fmt.Sprintf("flip %d: byte %d of %s, mask %#x", n, at, name, mask)
 		content[at] ^= mask
 		outcome, err := afterFlip(t, dir, name, content, want)
 		if err != nil {
