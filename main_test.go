@@ -8,7 +8,7 @@ import (
 
 func TestQuietUnlessAsked(t *testing.T) {
 	for _, test := range []struct{ name, asked, want string }{
-		{"nobody asks", "", "OFF"},
+		{"not set", "", "OFF"},
 		{"for everything", "TF_LOG", ""},
 		{"for the provider", "TF_LOG_PROVIDER", ""},
 		{"for a file", "TF_LOG_PATH", ""},
@@ -27,7 +27,7 @@ func TestQuietUnlessAsked(t *testing.T) {
 			}
 			quietUnlessAsked()
 			if got := os.Getenv("TF_LOG_SDK"); got != test.want {
-				t.Errorf("TF_LOG_SDK is %q, expected %q", got, test.want)
+				t.Errorf("TF_LOG_SDK is %q, want %q", got, test.want)
 			}
 		})
 	}

@@ -20,14 +20,13 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/seeded"
 )
 
-// Some faults do not come from outside. They are put into the source while the
-// server is built for these tests (go build -overlay): the repository has no
-// code for them, and the rest of the binary is the released one.
+// Some faults cannot be injected from outside. They are added to the source when the server is built for these tests
+// (go build -overlay): the repository contains no code for them, and the rest of the binary is as released.
 
 const clockVariable = "FAULTS_CLOCK"
 
-// clockSource is a clock whose wall time can be moved, and stopped, by a file. As
-// with the clock of the system, the monotonic part of a time goes on as ever.
+// clockSource is a clock whose wall time can be shifted and stopped through a file. As with the system's clock, the
+// monotonic part of a time is not affected.
 const clockSource = `package faultclock
 
 import (
@@ -66,7 +65,7 @@ func init() {
 	}()
 }
 
-// Now is time.Now with the seconds of its wall time moved.
+// Now is time.Now with shifted wall time.
 func Now() time.Time {
 	t := time.Now()
 	move := offset.Load()
@@ -78,9 +77,8 @@ func Now() time.Time {
 }
 `
 
-// altered is the server with a clock that can be moved, a placement that cannot
-// be worked on, a request that cannot be answered, and the store of a newer
-// program. It is built once.
+// altered builds a server with a clock that can be shifted, a placement and a request that cause a panic, and the store
+// format of a newer program. It is built once.
 var altered = sync.OnceValues(func() (string, error) {
 	overlay := map[string]string{"internal/faultclock/clock.go": clockSource}
 	replaced := 0
@@ -121,7 +119,7 @@ var altered = sync.OnceValues(func() (string, error) {
 		{"internal/httpapi/info.go", "func health(w http.ResponseWriter, _ *http.Request) {", "func health(w http.ResponseWriter, r *http.Request) {\n" +
 			"\tif r.URL.Query().Has(\"poison\") {\n\t\tpanic(\"injected by the test\")\n\t}\n"},
 	} {
-		if strings.HasSuffix(change.from, "{\n") { // a function keeps its head
+		if strings.HasSuffix(change.from, "{\n") { // keep the function's signature
 			change.to = change.from + change.to
 		}
 		changed, err := replaceIn(overlay, change.path, change.from, change.to)
@@ -133,7 +131,7 @@ var altered = sync.OnceValues(func() (string, error) {
 	return build("scheduler-server-altered", "../server", overlay)
 })
 
-// newAlteredWorld is a world with the altered server.
+// newAlteredWorld creates a world with the altered server.
 func newAlteredWorld(t testing.TB, f *fault, wrap []string, args ...string) *world {
 	t.Helper()
 	binary, err := altered()
@@ -147,9 +145,9 @@ func newAlteredWorld(t testing.TB, f *fault, wrap []string, args ...string) *wor
 	return w
 }
 
-// TestFaultClock moves the clock of the server to and fro, and stops it.
+// TestFaultClock moves the server's clock forward and back, and stops it.
 func TestFaultClock(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // it mostly waits
 	f := begin(t, 12)
 	file := filepath.Join(t.TempDir(), "clock")
 	move := func(text string) {
@@ -177,7 +175,7 @@ func TestFaultClock(t *testing.T) {
 	var beats sync.WaitGroup
 	beats.Go(func() {
 		for ctx.Err() == nil {
-			_, _ = w.p().client.Heartbeat(ctx, clusterName(100), api.Heartbeat{}) // the next one comes soon
+			_, _ = w.p().client.Heartbeat(ctx, clusterName(100), api.Heartbeat{}) // the next one follows soon
 			select {
 			case <-ctx.Done():
 			case <-time.After(500 * time.Millisecond):
@@ -202,7 +200,7 @@ func TestFaultClock(t *testing.T) {
 		for _, name := range []string{"live-g3-0", "live-g3-1", "live-g3-2", "beating"} {
 			p, ok := there[api.KeyOf(placement(name, "", 1, 0))].(*api.Placement)
 			if !ok {
-				t.Fatalf("%s is gone", name)
+				t.Fatalf("%s does not exist", name)
 			}
 			text += fmt.Sprintf("%s: %v (%d) ", name, p.Status.Clusters, p.Status.DecisionRevision)
 		}
@@ -221,20 +219,20 @@ func TestFaultClock(t *testing.T) {
 			}
 			first := shown()
 			w.startWriting()
-			// Longer than the intervals of the metrics and the heartbeats.
+			// Longer than the intervals of metrics and heartbeats.
 			asked := source.asked.Load()
 			eventually.True(t, "the metrics are read again", func() bool { return source.asked.Load() > asked+1 })
 			w.stopWriting()
 			if moved := shown(); jump == "0" || jump == "stuck" && moved < first-time.Second || jump != "stuck" && (moved > time.Minute || moved < -time.Minute) {
 				f.happened()
 			} else {
-				t.Errorf("the clock was not moved by %s: it differs by %s", jump, moved)
+				t.Errorf("the clock was not moved by %s, but by %s", jump, moved)
 			}
 			if !online() {
-				t.Errorf("a jump of %s s takes a cluster offline that sends heartbeats", jump)
+				t.Errorf("a jump of %s s takes a cluster offline although it sends heartbeats", jump)
 			}
 			if after := revisions(); after != before {
-				t.Errorf("a jump of %s s moves what nothing has happened to, from\n%s to\n%s", jump, before, after)
+				t.Errorf("a jump of %s s changes objects from\n%s\nto\n%s", jump, before, after)
 			}
 			w.judgeQuickly()
 		}
@@ -247,7 +245,7 @@ func TestFaultClock(t *testing.T) {
 	w.judge()
 }
 
-// TestFaultPanic has the work on one object panic, and the answer to one request.
+// TestFaultPanic makes the work on one object and the response to one request panic.
 func TestFaultPanic(t *testing.T) {
 	f := begin(t, 26)
 	w := newAlteredWorld(t, f, nil, embedded(dataDir(t))...)
@@ -261,13 +259,13 @@ func TestFaultPanic(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		_, err := w.p().client.Put(ctx, object, client.PutOptions{Wait: pointer(time.Second)})
 		cancel()
-		t.Logf("writing the object that cannot be worked on: %v", err)
-		eventually.True(t, "the work on the object panics", func() bool { return panics() > before || !w.p().alive() })
+		t.Logf("write of the object that causes a panic: %v", err)
+		eventually.True(t, "the processing of the object panics", func() bool { return panics() > before || !w.p().alive() })
 		f.happened()
 		before = panics()
 		for range 5 {
 			if a, err := w.p().ask("GET", "/healthz?poison", ""); err == nil && a.status != 500 {
-				t.Errorf("a request that panics was answered with %d", a.status)
+				t.Errorf("a request that panics got %d, want 500", a.status)
 			}
 		}
 		eventually.True(t, "the requests panic", func() bool { return panics() > before })
@@ -278,20 +276,20 @@ func TestFaultPanic(t *testing.T) {
 	w.stopWriting()
 	key := api.KeyOf(placement("poisoned-0", "", 1, 0))
 	if there, err := w.p().client.Get(t.Context(), key); err != nil {
-		t.Errorf("the object that cannot be worked on: %v", err)
+		t.Errorf("read of the object that causes a panic: %v", err)
 	} else {
 		said := false
 		for _, c := range there.(*api.Placement).Status.Conditions {
 			said = said || c.Type == "Faulted" && c.Status == api.ConditionTrue
 		}
 		if !said {
-			t.Errorf("the object that cannot be worked on has the conditions %+v", there.(*api.Placement).Status.Conditions)
+			t.Errorf("the object that causes a panic has the conditions %+v", there.(*api.Placement).Status.Conditions)
 		}
 	}
 	if n, err := w.p().ask("GET", "/metrics", ""); err != nil || !strings.Contains(n.body, "scheduler_panics_total{") {
-		t.Errorf("the metrics do not count the panics: %v", err)
+		t.Errorf("the metrics do not count panics: %v", err)
 	}
-	// A restart meets the same object.
+	// After a restart, the same object panics.
 	w.restart()
 	w.judgeNothing()
 	for round := range rounds(3, 50) {

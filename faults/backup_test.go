@@ -21,8 +21,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/seeded"
 )
 
-// TestFaultBackup takes backups while many write, restores them elsewhere, and
-// damages them.
+// TestFaultBackup takes backups during writes, restores them elsewhere, and damages them.
 func TestFaultBackup(t *testing.T) {
 	f := begin(t, 29)
 	dir := dataDir(t)
@@ -60,19 +59,19 @@ func TestFaultBackup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Everything that was acknowledged before is there, or what came after.
+		// Everything that was acknowledged before exists, or a later version of it.
 		for key, number := range before {
 			object := there[key]
 			if object == nil && w.ledger.deletedAfter(key, number) {
 				continue
 			}
 			if object == nil || numberOf(object) < number || numberOf(object) > last+writers {
-				t.Errorf("round %d: %s was %d when the backup began, and is %+v in it", round, key, number, object)
+				t.Errorf("round %d: %s had number %d when the backup began, but is %+v in the backup", round, key, number, object)
 			}
 		}
 		p.stop()
 
-		// A damaged backup is refused, and nothing is left of the attempt.
+		// A damaged backup is rejected, and nothing remains of the attempt.
 		content, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -90,7 +89,7 @@ func TestFaultBackup(t *testing.T) {
 			}
 			f.happened()
 			if _, err := os.Stat(filepath.Join(target, "etcd")); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("round %d: what is left of a backup with %s can be taken for a store: %v", round, what, err)
+				t.Errorf("round %d: the remains of a backup with %s can be taken for a store: %v", round, what, err)
 			}
 		}
 		spoil("its end cut off", content[:len(content)*(1+w.random.IntN(8))/9])
@@ -101,7 +100,7 @@ func TestFaultBackup(t *testing.T) {
 	w.judge()
 }
 
-// numbers are the numbers of everything that is acknowledged to be there.
+// numbers returns the numbers of all objects whose existence has been acknowledged.
 func (l *ledger) numbers() map[api.Key]int64 {
 	out := map[api.Key]int64{}
 	for key, s := range l.acknowledged() {
@@ -110,31 +109,29 @@ func (l *ledger) numbers() map[api.Key]int64 {
 	return out
 }
 
-// deletedAfter reports that an object was, or may have been, deleted after it
-// had a number; it may be there again.
+// deletedAfter reports whether an object was, or may have been, deleted after it had a number. It may have been created
+// again.
 func (l *ledger) deletedAfter(key api.Key, number int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.entries[key].deleted > number
 }
 
-// goldenVariable says of which binary golden data are to be made, as in
-// format-1=/path/to/scheduler-server, and goldenDir is where they are: a data
-// directory for each format of the store, as a server that was killed left it,
-// with what it had acknowledged.
+// goldenVariable names the binary with which to create golden data, as in format-1=/path/to/scheduler-server. goldenDir
+// contains the data: one data directory for each format of the store, as a killed server left it, with the writes that
+// it had acknowledged.
 const (
 	goldenVariable = "FAULTS_GOLDEN"
 	goldenDir      = "testdata"
 	goldenObjects  = "objects.json"
 )
 
-// TestFaultUpgrade starts on the data of earlier programs, and offers the data
-// of a newer one.
+// TestFaultUpgrade starts on data of earlier programs, and rejects data of a newer one.
 func TestFaultUpgrade(t *testing.T) {
 	f := begin(t, 27)
 	archives, err := filepath.Glob(filepath.Join(goldenDir, "*.tar.gz"))
 	if err != nil || len(archives) == 0 {
-		t.Fatalf("there are no golden data: %v", err)
+		t.Fatalf("no golden data: %v", err)
 	}
 	for _, archive := range archives {
 		dir := dataDir(t)
@@ -164,14 +161,14 @@ func TestFaultUpgrade(t *testing.T) {
 			}
 			is := there[api.KeyOf(object)]
 			if is == nil || is.Meta().UID != object.Meta().UID || !reflect.DeepEqual(is.SpecPart(), object.SpecPart()) {
-				t.Errorf("%s: acknowledged was\n%+v\nand now there is\n%+v", archive, object, is)
+				t.Errorf("%s: acknowledged\n%+v\nbut got\n%+v", archive, object, is)
 				continue
 			}
 			if key := api.KeyOf(object); !sameClusters(decisions(there)[key], decisions(map[api.Key]api.Object{key: object})[key]) {
 				t.Errorf("%s: the upgrade moved %s", archive, key)
 			}
 		}
-		// It is an ordinary store from now on.
+		// From now on it is an ordinary store.
 		w.ledger.adopt(there)
 		w.number.Store(1 << 20)
 		w.startWriting()
@@ -183,7 +180,7 @@ func TestFaultUpgrade(t *testing.T) {
 		w.p().kill()
 	}
 
-	// A program whose store has a higher format.
+	// A program with a newer store format.
 	newer, err := altered()
 	if err != nil {
 		t.Fatal(err)
@@ -198,12 +195,12 @@ func TestFaultUpgrade(t *testing.T) {
 	began := time.Now()
 	old := launch(t, nil, serverBinary, embedded(dir)...)
 	if code := old.awaitExit(eventually.Limit); code != 1 || !old.stderr.Contains("use a newer program") {
-		t.Errorf("on the data of a newer program this one ended with %d:\n%s", code, old.stderr)
+		t.Errorf("exit code %d on the data of a newer server, want 1 with the reason:\n%s", code, old.stderr)
 	}
-	t.Logf("refused after %s", time.Since(began).Round(time.Millisecond))
+	t.Logf("rejected after %s", time.Since(began).Round(time.Millisecond))
 	again := launch(t, nil, newer, embedded(dir)...).awaitReady()
 	if _, err := again.client.Get(context.Background(), api.KeyOf(placement("new", "g0", 1, 1))); err != nil {
-		t.Errorf("the attempt has changed the data of the newer program: %v", err)
+		t.Errorf("the attempt modified the data of the newer server: %v", err)
 	}
 }
 
@@ -246,13 +243,13 @@ func unpack(t testing.TB, archive, dir string) {
 	}
 }
 
-// TestMakeGoldenData makes golden data of another binary when it is asked to;
-// otherwise it checks that those there are complete.
+// TestMakeGoldenData creates golden data with another binary on request. Otherwise it checks that the existing data is
+// complete.
 func TestMakeGoldenData(t *testing.T) {
 	name, binary, ok := strings.Cut(os.Getenv(goldenVariable), "=")
 	if !ok {
 		if archives, err := filepath.Glob(filepath.Join(goldenDir, "*.tar.gz")); err != nil || len(archives) == 0 {
-			t.Errorf("there are no golden data: %v", err)
+			t.Errorf("no golden data: %v", err)
 		}
 		return
 	}
@@ -282,7 +279,7 @@ func pack(t testing.TB, archive, dir string, list []byte) {
 		t.Fatal(err)
 	}
 	for _, spare := range []string{"LOCK", "RESERVE", "etcd/member/wal/0.tmp", "etcd/member/wal/1.tmp"} {
-		_ = os.Remove(filepath.Join(dir, spare)) // made again by the next start
+		_ = os.Remove(filepath.Join(dir, spare)) // created again by the next start
 	}
 	file, err := os.Create(archive)
 	if err != nil {

@@ -17,8 +17,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// The commits whose servers are upgraded; make sets them. The second one is for servers
-// whose stores are the cluster.
+// The commits whose servers are upgraded, set by make. The second one is for servers whose stores form the cluster.
 const (
 	baseVariable      = "FAULTS_BASE"
 	peersBaseVariable = "FAULTS_BASE_PEERS"
@@ -29,7 +28,7 @@ func serverOf(t *testing.T, variable string, change func(dir string) error) (bin
 	t.Helper()
 	commit := os.Getenv(variable)
 	if commit == "" {
-		t.Fatalf("%s must name the commit whose servers are upgraded: run make test-upgrade", variable)
+		t.Fatalf("%s must name the commit from which servers are upgraded: run make test-upgrade", variable)
 	}
 	run := func(dir, name string, args ...string) {
 		t.Helper()
@@ -40,7 +39,7 @@ func serverOf(t *testing.T, variable string, change func(dir string) error) (bin
 		}
 	}
 	if err := exec.Command("git", "-C", "..", "cat-file", "-e", commit+"^{commit}").Run(); err != nil {
-		t.Fatalf("the commit %s, of which the servers are upgraded, is not in the history of this checkout (%v). If the clone is a shallow one, run \"git fetch --unshallow\"; or name another commit in BASE and BASE_PEERS", commit, err)
+		t.Fatalf("commit %s, from which servers are upgraded, is not in the history of this checkout (%v). For a shallow clone, run \"git fetch --unshallow\"; or name another commit in BASE and BASE_PEERS", commit, err)
 	}
 	dir := t.TempDir()
 	archive := filepath.Join(t.TempDir(), "base.tar")
@@ -54,7 +53,7 @@ func serverOf(t *testing.T, variable string, change func(dir string) error) (bin
 	return binary
 }
 
-// tapSources has a server that is built from the sources in a directory say what it decides.
+// tapSources changes the sources in a directory so that the server reports its decisions.
 func tapSources(dir string) error {
 	path := filepath.Join(dir, "internal", "faulttap", "tap.go")
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -78,17 +77,16 @@ func tapSources(dir string) error {
 	return os.WriteFile(path, []byte(text), 0o600)
 }
 
-// TestUpgradeOfServersOnEtcd exchanges three servers of an earlier commit for those of
-// this one.
+// TestUpgradeOfServersOnEtcd replaces three servers of an earlier commit by those of this one.
 func TestUpgradeOfServersOnEtcd(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // it mostly waits
 	old := serverOf(t, baseVariable, func(string) error { return nil })
 	upgrade(t, old, serverBinary, onEtcd)
 }
 
-// TestUpgradeOfServersThatAreTheCluster does so with servers whose stores are the cluster.
+// TestUpgradeOfServersThatAreTheCluster does so with servers whose stores form the cluster.
 func TestUpgradeOfServersThatAreTheCluster(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // it mostly waits
 	current, err := tapped()
 	if err != nil {
 		t.Fatal(err)
@@ -100,9 +98,8 @@ func TestUpgradeOfServersThatAreTheCluster(t *testing.T) {
 // becomes of the metrics.
 const kept = 10
 
-// upgrade exchanges servers one after the other while everybody writes, goes back,
-// exchanges them again, and finishes the upgrade. Nothing is lost, nothing moves, and
-// nothing is decided twice.
+// upgrade replaces servers one after the other during writes, goes back, replaces them again, and finishes the upgrade.
+// Nothing is lost, nothing moves, and nothing is decided twice.
 func upgrade(t *testing.T, old, current string, on func(*ensemble)) {
 	t.Helper()
 	f := &fault{t: t}
@@ -125,7 +122,7 @@ func upgrade(t *testing.T, old, current string, on func(*ensemble)) {
 			}
 			if now := object.(*api.Placement); !reflect.DeepEqual(now.Status.Clusters, before.Status.Clusters) || now.Status.DecisionRevision != before.Status.DecisionRevision {
 				moved++
-				t.Errorf("%s was on %v (%d) and is on %v (%d)", key, before.Status.Clusters, before.Status.DecisionRevision, now.Status.Clusters, now.Status.DecisionRevision)
+				t.Errorf("%s was on %v (%d), but is on %v (%d)", key, before.Status.Clusters, before.Status.DecisionRevision, now.Status.Clusters, now.Status.DecisionRevision)
 			}
 		}
 	}
@@ -166,7 +163,7 @@ func upgrade(t *testing.T, old, current string, on func(*ensemble)) {
 			t.Fatalf("finish the upgrade: exit code %d, %v: %s", code, err, out)
 		}
 		if !before {
-			t.Log("the earlier commit writes the newest format already")
+			t.Log("the earlier commit already writes the current format")
 		}
 		eventually.True(t, "every server writes the newest format", func() bool { return written(true) })
 		e.awaitWrites(20)
@@ -175,7 +172,7 @@ func upgrade(t *testing.T, old, current string, on func(*ensemble)) {
 		look(r)
 	}
 	for key := range where {
-		// A fresh server would decide them by the metrics of today.
+		// A fresh server would decide them by the present metrics.
 		if err := e.p().client.Delete(t.Context(), key); err != nil {
 			t.Fatal(err)
 		}

@@ -21,35 +21,34 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 )
 
-// deed is what a contender asks of an object.
+// deed is what a contender does to an object.
 type deed string
 
 const (
 	read   deed = "read"
 	write  deed = "write"
 	remove deed = "delete"
-	commit deed = "commit" // a write with the token of a preview
+	commit deed = "commit" // a write with a preview's token
 )
 
-// ask and reply are one operation on one object, as a contender saw it.
+// ask and reply are an operation on one object, as a contender saw it.
 type ask struct {
 	object string
 	deed   deed
-	number int64 // what is written
+	number int64 // the number written
 }
 
 type reply struct {
-	number  int64 // 0 = there is no such object
+	number  int64 // 0 = the object does not exist
 	version int64
-	unknown bool // nobody can tell whether it was done
+	unknown bool // unknown whether it was done
 	refused bool // it was not done
 }
 
-// held is what an object is.
+// held is the state of an object.
 type held struct{ number, version int64 }
 
-// register is an object that is written, deleted and read. Its version grows with
-// decisions, too.
+// register is an object that is written, deleted and read. Its version also increases with decisions.
 var register = porcupine.Model{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		byObject := map[string][]porcupine.Operation{}
@@ -73,16 +72,16 @@ var register = porcupine.Model{
 			return out.number == now.number && (out.number == 0 || out.version >= now.version), held{out.number, max(now.version, out.version)}
 		case in.deed == remove:
 			return out.unknown || now.number != 0, held{0, now.version}
-		case out.unknown || out.number != in.number: // or what somebody else wrote right after
+		case out.unknown || out.number != in.number: // or another write immediately after
 			return true, held{in.number, now.version}
 		}
-		// The answer shows it with its decision, others may have read it without.
+		// The response shows it with its decision; others may have read it without.
 		return out.version > now.version, held{in.number, now.version}
 	},
 	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v -> %+v", input, output) },
 }
 
-// contest is some contenders who read and write the same few objects through any server.
+// contest has contenders that read and write the same few objects through any server.
 type contest struct {
 	ensemble *ensemble
 	name     string
@@ -93,25 +92,25 @@ type contest struct {
 
 	mu      sync.Mutex
 	history []porcupine.Operation
-	stale   int // reads that said that they may be old
-	// replaced is how often an object was left for another one, because nobody can tell
-	// what became of a write to it: few such writes to an object can be judged.
+	stale   int // reads that were not judged
+	// replaced counts how often an object was given up for a new one because the outcome of a write is unknown.
+	// Histories with many unknown writes cannot be checked.
 	replaced [contested]int
 
-	promises, kept atomic.Int64 // previews that were committed
+	promises, kept atomic.Int64 // number of previews that were committed
 }
 
 const (
 	contenders = 4
 	contested  = 3
 
-	contenderTimeout = 4 * time.Second // for an operation, however many requests it is
+	contenderTimeout = 4 * time.Second // for an operation, including retries
 )
 
-// contestLabel numbers what contenders write.
+// contestLabel numbers the writes of contenders.
 const contestLabel = "contest"
 
-// entryOf is the number of what a contender wrote.
+// entryOf returns the number of a contender's write.
 func entryOf(object api.Object) int64 {
 	number, err := strconv.ParseInt(object.Meta().Labels[contestLabel], 10, 64)
 	if err != nil {
@@ -141,6 +140,8 @@ func (e *ensemble) startContest(name string) *contest {
 	return x
 }
 
+// stop ends the contest when everything has been done that contenders do. On a busy machine, that may take longer than
+// a fault.
 func (x *contest) stop() {
 	close(x.halt)
 	x.running.Wait()
@@ -170,7 +171,7 @@ func (x *contest) act(random *rand.Rand, which int) {
 				return // nothing was written
 			}
 			token, promised = preview.Token, preview.Clusters
-			// The token is good at every server.
+			// The token is valid on every server.
 			r = x.ensemble.replicas[random.IntN(len(x.ensemble.replicas))]
 		}
 	}
@@ -207,7 +208,7 @@ func (x *contest) act(random *rand.Rand, which int) {
 	}
 	back := time.Since(x.began)
 	if out.unknown {
-		back = time.Hour // it may be done at any time from now on
+		back = time.Hour // it may be done at any later time
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -253,7 +254,7 @@ func (x *contest) read(ctx context.Context, r *replica, name string) (out reply,
 	return reply{}, false
 }
 
-// judge has what the contenders saw be one history.
+// judge checks that what all contenders saw forms one history.
 func (x *contest) judge() {
 	x.ensemble.t.Helper()
 	deeds := map[deed]int{}
@@ -271,14 +272,14 @@ func (x *contest) judge() {
 	}
 	switch result, info := porcupine.CheckOperationsVerbose(register, x.history, 2*time.Minute); result {
 	case porcupine.Illegal:
-		x.ensemble.t.Errorf("%s: what was read and written is no single history", x.name)
+		x.ensemble.t.Errorf("%s: the operations are not linearizable", x.name)
 		for _, part := range info.PartialLinearizationsOperations() {
 			longest := slices.MaxFunc(part, func(a, b []porcupine.Operation) int { return cmp.Compare(len(a), len(b)) })
-			x.ensemble.t.Logf("the end of what can be put in an order:")
+			x.ensemble.t.Logf("the end of the longest linearizable part:")
 			for _, op := range longest[max(0, len(longest)-5):] {
 				x.ensemble.t.Logf("  %v", op)
 			}
-			x.ensemble.t.Logf("and the first that cannot:")
+			x.ensemble.t.Logf("and the first operations that do not fit:")
 			rest := slices.DeleteFunc(slices.Clone(x.history), func(op porcupine.Operation) bool {
 				return op.Input.(ask).object != longest[0].Input.(ask).object || slices.Contains(longest, op)
 			})
@@ -288,7 +289,7 @@ func (x *contest) judge() {
 		}
 	case porcupine.Ok:
 	case porcupine.Unknown:
-		x.ensemble.t.Errorf("%s: %d operations, %d without an answer: too many to judge", x.name, len(x.history), unknown)
+		x.ensemble.t.Errorf("%s: %d operations, %d of them without an answer: too many to check", x.name, len(x.history), unknown)
 	}
-	x.ensemble.t.Logf("%s: one history of %d operations, %d without an answer; %d reads may be old; %d of %d previews kept", x.name, len(x.history), unknown, x.stale, x.kept.Load(), x.promises.Load())
+	x.ensemble.t.Logf("%s: one history of %d operations, %d without an answer; %d reads not judged; %d of %d previews kept", x.name, len(x.history), unknown, x.stale, x.kept.Load(), x.promises.Load())
 }

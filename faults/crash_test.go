@@ -16,15 +16,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/seeded"
 )
 
-// TestFaultKill kills the server in the middle of many writes, again and again,
-// on one directory that grows.
+// TestFaultKill kills the server repeatedly during many writes, on the same growing directory.
 func TestFaultKill(t *testing.T) {
 	f := begin(t, 1)
 	w := newWorld(t, f, embedded(dataDir(t))...)
 	for range rounds(4, 25) {
 		w.startWriting()
 		w.awaitWrites(20)
-		time.Sleep(time.Duration(50+w.random.IntN(1150)) * time.Millisecond) //nolint:forbidigo // the instant of the kill is what differs
+		time.Sleep(time.Duration(50+w.random.IntN(1150)) * time.Millisecond) //nolint:forbidigo // the time of the kill is what varies
 		w.p().kill()
 		f.happened()
 		w.stopWriting()
@@ -34,9 +33,8 @@ func TestFaultKill(t *testing.T) {
 	w.judge()
 }
 
-// TestFaultKillDuringFirstStart kills servers that start for the first time, at
-// instants spread over the time that a start takes here, the first of them at
-// once. Nothing was acknowledged, so the next start makes it good.
+// TestFaultKillDuringFirstStart kills servers during their first start, at times spread over its duration, starting at
+// once. Nothing was acknowledged, and the next start must succeed.
 func TestFaultKillDuringFirstStart(t *testing.T) {
 	f := begin(t, 1)
 	r := seeded.Rand(t)
@@ -50,11 +48,11 @@ func TestFaultKillDuringFirstStart(t *testing.T) {
 		dir := dataDir(t)
 		p := launch(t, nil, serverBinary, embedded(dir)...)
 		if round > 0 {
-			time.Sleep(time.Duration((float64(round) + r.Float64()) / float64(n) * float64(start))) //nolint:forbidigo // the instant of the kill is what differs
+			time.Sleep(time.Duration((float64(round) + r.Float64()) / float64(n) * float64(start))) //nolint:forbidigo // the time of the kill is what varies
 		}
 		select {
 		case <-p.ready:
-			// It was faster; a kill right after is one, too.
+			// The start was faster; killing it right afterwards counts, too.
 		default:
 			f.happened()
 		}
@@ -75,8 +73,8 @@ func TestFaultKillDuringFirstStart(t *testing.T) {
 	}
 }
 
-// TestFaultPowerCut takes the disk away as it is at an instant, without what the
-// kernel had not written to it, and goes on with that.
+// TestFaultPowerCut takes the disk away at some time, without the data that the kernel had not written to it, and
+// continues with its contents.
 func TestFaultPowerCut(t *testing.T) {
 	f := begin(t, 2)
 	for range rounds(1, 10) {
@@ -85,12 +83,12 @@ func TestFaultPowerCut(t *testing.T) {
 		w := newWorld(t, f, embedded(filepath.Join(mount, "data"), "--min-free-space", "64Mi")...)
 		w.startWriting()
 		w.awaitWrites(60)
-		// What nobody has synced must be lost, or this was no power cut.
+		// Unsynced data must be lost, or it was not a power cut.
 		unsynced := filepath.Join(mount, "unsynced")
 		if err := os.WriteFile(unsynced, []byte(strings.Repeat("x", 1<<16)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		w.p().signal(syscall.SIGSTOP) // what is acknowledged now is all
+		w.p().signal(syscall.SIGSTOP) // nothing more can be acknowledged
 		cut := filepath.Join(t.TempDir(), "disk")
 		if out, err := exec.Command("cp", "--sparse=always", image, cut).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
@@ -99,7 +97,7 @@ func TestFaultPowerCut(t *testing.T) {
 		w.stopWriting()
 		after := mountImage(t, cut, false)
 		if content, err := os.ReadFile(filepath.Join(after, "unsynced")); err == nil && len(content) == 1<<16 {
-			t.Error("the disk has what was never synced: nothing was lost")
+			t.Error("the disk contains what was never synced: nothing was lost")
 		} else {
 			f.happened()
 		}
@@ -110,8 +108,8 @@ func TestFaultPowerCut(t *testing.T) {
 	}
 }
 
-// mountImage mounts a file as a disk; format makes a new one. Its journal is
-// written out rarely: what is not synced stays in memory.
+// mountImage mounts a file as a disk, which format formats. Its journal is written rarely, so that unsynced data stays
+// in memory.
 func mountImage(t testing.TB, image string, format bool) string {
 	t.Helper()
 	if format {
@@ -119,7 +117,7 @@ func mountImage(t testing.TB, image string, format bool) string {
 			t.Fatal(err)
 		}
 		if out, err := exec.Command("mkfs.ext4", "-q", "-F", image).CombinedOutput(); err != nil {
-			t.Fatalf("make a file system: %v: %s", err, out)
+			t.Fatalf("create a file system: %v: %s", err, out)
 		}
 	}
 	dir := t.TempDir()
@@ -130,7 +128,7 @@ func mountImage(t testing.TB, image string, format bool) string {
 	return dir
 }
 
-// unmountWith ends a mount with the test.
+// unmountWith unmounts at the end of the test.
 func unmountWith(t testing.TB, dir string) {
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
@@ -139,7 +137,7 @@ func unmountWith(t testing.TB, dir string) {
 	})
 }
 
-// TestFaultSecondServer starts a second server on the directory of the first.
+// TestFaultSecondServer starts a second server on the directory of a running one.
 func TestFaultSecondServer(t *testing.T) {
 	f := begin(t, 8)
 	dir := dataDir(t)
@@ -149,20 +147,20 @@ func TestFaultSecondServer(t *testing.T) {
 		began := time.Now()
 		second := launch(t, nil, serverBinary, embedded(dir)...)
 		if code := second.awaitExit(eventually.Limit); code != 1 {
-			t.Errorf("the second server ended with %d", code)
+			t.Errorf("the second server exited with %d, want 1", code)
 		}
 		if want := fmt.Sprintf("is in use by process %d", w.p().cmd.Process.Pid); !second.stderr.Contains(want) {
-			t.Errorf("it does not say %q:\n%s", want, second.stderr)
+			t.Errorf("the log does not contain %q:\n%s", want, second.stderr)
 		}
 		f.happened()
-		t.Logf("refused after %s", time.Since(began).Round(time.Millisecond))
+		t.Logf("rejected after %s", time.Since(began).Round(time.Millisecond))
 	}
 	w.awaitWrites(20)
 	w.stopWriting()
 	w.judge()
 }
 
-// TestFaultTermination ends servers as operators do, while they are busy.
+// TestFaultTermination stops busy servers as operators do.
 func TestFaultTermination(t *testing.T) {
 	f := begin(t, 28)
 	config := filepath.Join(t.TempDir(), "config.yaml")
@@ -177,10 +175,10 @@ func TestFaultTermination(t *testing.T) {
 		w.startWriting()
 		w.awaitWrites(20)
 
-		// A configuration that is wrong changes nothing.
+		// An invalid configuration changes nothing.
 		write("log_level: loud\n")
 		w.p().signal(syscall.SIGHUP)
-		eventually.True(t, "the wrong configuration is refused", func() bool { return w.p().stderr.Contains("the configuration was not reloaded") })
+		eventually.True(t, "the invalid configuration is rejected", func() bool { return w.p().stderr.Contains("the configuration was not reloaded") })
 		f.happened()
 		write("log_level: info\n")
 		w.awaitWrites(5)
@@ -192,13 +190,13 @@ func TestFaultTermination(t *testing.T) {
 			t.Errorf("the server exited with %d", code)
 		}
 		if took := time.Since(began); took > 20*time.Second {
-			t.Errorf("stopping took %s", took)
+			t.Errorf("the shutdown took %s", took)
 		}
 		w.stopWriting()
 		w.start()
 		w.judgeQuickly()
 	}
-	// The second signal ends it at once, and loses nothing either.
+	// The second signal stops it at once, and loses nothing either.
 	w.startWriting()
 	w.awaitWrites(10)
 	w.p().signal(syscall.SIGTERM)

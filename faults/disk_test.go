@@ -20,7 +20,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/seeded"
 )
 
-// mountTmpfs makes a file system in memory, with options such as size=300m.
+// mountTmpfs mounts an in-memory file system with options such as size=300m.
 func mountTmpfs(t testing.TB, options string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,8 +31,7 @@ func mountTmpfs(t testing.TB, options string) string {
 	return dir
 }
 
-// ballast fills a file system until so many bytes are left, and returns the
-// function that frees them.
+// ballast fills a file system until leave bytes are left, and returns a function that frees them.
 func ballast(t testing.TB, dir string, leave int64) (free func()) {
 	t.Helper()
 	file, err := os.CreateTemp(dir, "ballast-*")
@@ -63,7 +62,7 @@ func ballast(t testing.TB, dir string, leave int64) (free func()) {
 	}
 }
 
-// extra writes a placement besides those of the writers, every time another one.
+// extra writes a new placement that does not belong to the writers.
 func extra(w *world, name string) error {
 	object := placement(name, "g0", 1, 0)
 	object.Metadata.Labels["extra"] = fmt.Sprint(w.number.Add(1))
@@ -71,20 +70,19 @@ func extra(w *world, name string) error {
 	return err
 }
 
-// readsWork fails the test where something that was acknowledged cannot be read.
+// readsWork fails the test if an acknowledged object cannot be read.
 func (w *world) readsWork() {
 	w.t.Helper()
 	there, err := objects(w.p())
 	if err != nil {
-		w.t.Fatalf("reads do not work: %v", err)
+		w.t.Fatalf("reads fail: %v", err)
 	}
 	if err := oracleAcknowledged(w.ledger, there); err != nil {
-		w.t.Errorf("reads are wrong: %v", err)
+		w.t.Errorf("reads return wrong data: %v", err)
 	}
 }
 
-// TestFaultDiskFull fills the disk below what the store leaves free, and then to
-// the last byte.
+// TestFaultDiskFull fills the disk beyond the store's reserve, and then to the last byte.
 func TestFaultDiskFull(t *testing.T) {
 	f := begin(t, 4)
 	mount := mountTmpfs(t, "size=400m")
@@ -96,25 +94,25 @@ func TestFaultDiskFull(t *testing.T) {
 		w.startWriting()
 		w.awaitWrites(20)
 		free := ballast(t, mount, 80<<20)
-		eventually.True(t, "writes are refused with 507", func() bool { return client.StatusOf(extra(w, "more")) == 507 })
+		eventually.True(t, "writes are rejected with 507", func() bool { return client.StatusOf(extra(w, "more")) == 507 })
 		f.happened()
 		w.stopWriting()
 		w.readsWork()
 		if ready := w.p().readiness(); ready.status != 503 {
-			t.Errorf("/readyz says %d on a full disk", ready.status)
+			t.Errorf("/readyz returned %d on a full disk, want 503", ready.status)
 		}
-		// To the last byte: the server goes on reading, or its exit says why.
+		// To the last byte: the server still reads, or exits with the reason.
 		freeToo := ballast(t, mount, 0)
 		for range 30 {
 			if err := extra(w, "more"); err == nil {
-				t.Error("a write on a disk that is full was acknowledged")
+				t.Error("a write on a full disk was acknowledged")
 			}
-			time.Sleep(20 * time.Millisecond) //nolint:forbidigo // the writes are spread over a second, in which etcd commits
+			time.Sleep(20 * time.Millisecond) //nolint:forbidigo // spread the writes over a second, in which etcd commits
 		}
 		if w.p().alive() {
 			w.readsWork()
 		} else if code := w.p().awaitExit(eventually.Limit); code != 70 || !w.p().stderr.Contains("STORE FAILED: ") {
-			t.Errorf("the server exited with %d and did not say why", code)
+			t.Errorf("the server exited with %d, want 70 with the reason", code)
 		}
 		f.happened()
 		w.p().kill()
@@ -122,24 +120,23 @@ func TestFaultDiskFull(t *testing.T) {
 		select {
 		case <-full.ready:
 		case <-time.After(eventually.Limit):
-			t.Error("a start on a full disk neither works nor ends")
+			t.Error("a start on a full disk neither succeeds nor fails")
 		}
 		if full.url == "" && !full.stderr.Contains("free") {
-			t.Errorf("a start on a full disk does not say what is wrong:\n%s", full.stderr)
+			t.Errorf("a start on a full disk does not report the reason:\n%s", full.stderr)
 		}
 		full.kill()
 
 		freeToo()
 		free()
 		w.start()
-		eventually.True(t, "writes are taken again", func() bool { return extra(w, "more") == nil })
+		eventually.True(t, "writes are accepted again", func() bool { return extra(w, "more") == nil })
 		w.judgeQuickly()
 	}
 	w.judge()
 }
 
-// TestFaultInodes uses up the inodes: new files cannot be made, old ones can be
-// written.
+// TestFaultInodes uses up the inodes: new files cannot be created, existing ones can be written.
 func TestFaultInodes(t *testing.T) {
 	f := begin(t, 5)
 	mount := mountTmpfs(t, "size=600m,nr_inodes=64")
@@ -155,14 +152,14 @@ func TestFaultInodes(t *testing.T) {
 		files = append(files, name)
 	}
 	f.happened()
-	// The store makes a new file every thousand writes.
+	// The store creates a new file every thousand writes.
 	w.startWriting()
 	want := w.ledger.count() + 1500
 	eventually.True(t, "1500 writes, or the end of the server", func() bool { return w.ledger.count() > want || !w.p().alive() })
 	w.stopWriting()
 	if !w.p().alive() {
 		if code := w.p().awaitExit(eventually.Limit); code != 70 || !w.p().stderr.Contains("STORE FAILED: ") {
-			t.Errorf("the server exited with %d and did not say why", code)
+			t.Errorf("the server exited with %d, want 70 with the reason", code)
 		}
 	}
 	w.p().kill()
@@ -170,10 +167,10 @@ func TestFaultInodes(t *testing.T) {
 	select {
 	case <-full.ready:
 	case <-time.After(eventually.Limit):
-		t.Error("a start without inodes neither works nor ends")
+		t.Error("a start without inodes neither succeeds nor fails")
 	}
 	if full.url == "" && !full.stderr.Contains("no space left on device") {
-		t.Errorf("a start without inodes does not say what is wrong:\n%s", full.stderr)
+		t.Errorf("a start without inodes does not report the reason:\n%s", full.stderr)
 	}
 	full.kill()
 	for _, name := range files {
@@ -185,8 +182,8 @@ func TestFaultInodes(t *testing.T) {
 	w.judge()
 }
 
-// TestFaultReadOnly has the kernel make the file system read-only under the
-// running server, as it does after an error of the disk.
+// TestFaultReadOnly makes the kernel remount the file system read-only under a running server, as it does after a disk
+// error.
 func TestFaultReadOnly(t *testing.T) {
 	f := begin(t, 5)
 	image := filepath.Join(t.TempDir(), "disk")
@@ -196,19 +193,19 @@ func TestFaultReadOnly(t *testing.T) {
 	w.startWriting()
 	w.awaitWrites(40)
 	if out, err := exec.Command("mount", "-o", "remount,abort", mount).CombinedOutput(); err != nil {
-		t.Logf("mount says %v: %s", err, out) // what counts is what it has done
+		t.Logf("mount returned %v: %s", err, out) // only the effect counts
 	}
 	if err := os.WriteFile(filepath.Join(mount, "probe"), nil, 0o600); !errors.Is(err, syscall.EROFS) {
 		t.Fatalf("the file system is not read-only: %v", err)
 	}
 	f.happened()
 	if code := w.p().awaitExit(eventually.Limit); code != 70 || !w.p().stderr.Contains("STORE FAILED: ") {
-		t.Errorf("the server exited with %d and did not say why", code)
+		t.Errorf("the server exited with %d, want 70 with the reason", code)
 	}
 	w.stopWriting()
 	again := launch(t, nil, serverBinary, w.args...)
 	if code := again.awaitExit(eventually.Limit); code == 0 || !again.stderr.Contains("read-only file system") {
-		t.Errorf("a start on a read-only file system ended with %d:\n%s", code, again.stderr)
+		t.Errorf("a start on a read-only file system exited with %d:\n%s", code, again.stderr)
 	}
 	if err := syscall.Unmount(mount, 0); err != nil {
 		t.Fatal(err)
@@ -221,7 +218,7 @@ func TestFaultReadOnly(t *testing.T) {
 	w.p().kill()
 }
 
-// tracer is an strace that changes what system calls of a server do.
+// tracer is an strace that changes the results of a server's system calls.
 type tracer struct {
 	t   testing.TB
 	cmd *exec.Cmd
@@ -229,15 +226,15 @@ type tracer struct {
 	log logtest.Buffer
 }
 
-// inject attaches to a running server: call is what it traces, what the part of
-// -e inject= after it, such as "error=EIO:when=50".
+// inject attaches to a running server: call is the system call, what is the rest of -e inject=, such as
+// "error=EIO:when=50".
 func inject(t testing.TB, p *process, call, what string) *tracer {
 	t.Helper()
 	x := &tracer{t: t, out: filepath.Join(t.TempDir(), "strace")}
 	x.cmd = exec.Command("strace", "-f", "-p", fmt.Sprint(p.cmd.Process.Pid), "-o", x.out, "-e", "trace="+call, "-e", "inject="+call+":"+what)
 	x.cmd.Stderr = &x.log
 	if err := x.cmd.Start(); err != nil {
-		t.Fatalf("strace is needed: %v", err)
+		t.Fatalf("strace is required: %v", err)
 	}
 	t.Cleanup(x.stop)
 	eventually.True(t, "strace is attached", func() bool { return x.log.Contains("attached") })
@@ -251,7 +248,7 @@ func (x *tracer) stop() {
 	}
 }
 
-// count is how many calls were changed so far.
+// count returns the number of changed calls so far.
 func (x *tracer) count() int {
 	text, err := os.ReadFile(x.out)
 	if err != nil {
@@ -260,8 +257,8 @@ func (x *tracer) count() int {
 	return strings.Count(string(text), "INJECTED") + strings.Count(string(text), "DELAYED")
 }
 
-// TestFaultSyncFails has fdatasync fail once: what is on the disk is not known
-// any more, so it must not be tried again.
+// TestFaultSyncFails makes fdatasync fail once: the contents of the disk are then unknown, so the sync must not be
+// repeated.
 func TestFaultSyncFails(t *testing.T) {
 	f := begin(t, 5)
 	w := newWorld(t, f, embedded(dataDir(t))...)
@@ -272,11 +269,11 @@ func TestFaultSyncFails(t *testing.T) {
 		w.stopWriting()
 		x.stop()
 		if x.count() != 1 {
-			t.Fatalf("%d calls failed, not one", x.count())
+			t.Fatalf("%d calls failed, want 1", x.count())
 		}
 		f.happened()
 		if code != 70 || !w.p().stderr.Contains("STORE FAILED: ") || !w.p().stderr.Contains("input/output error") {
-			t.Errorf("the server exited with %d and did not say why:\n%s", code, w.p().stderr.Tail())
+			t.Errorf("the server exited with %d, want 70 with the reason:\n%s", code, w.p().stderr.Tail())
 		}
 		w.start()
 		w.judgeQuickly()
@@ -284,8 +281,8 @@ func TestFaultSyncFails(t *testing.T) {
 	w.judge()
 }
 
-// TestFaultErrorWhileStarting has calls on files fail while the server starts,
-// for the first time or not: it ends with a sentence, and the next start works.
+// TestFaultErrorWhileStarting makes file system calls fail during a start, the first or a later one: the server exits
+// with a message, and the next start succeeds.
 func TestFaultErrorWhileStarting(t *testing.T) {
 	f := begin(t, 5)
 	r := seeded.Rand(t)
@@ -304,7 +301,7 @@ func TestFaultErrorWhileStarting(t *testing.T) {
 		select {
 		case <-p.ready:
 		case <-time.After(eventually.Limit):
-			t.Fatalf("round %d: after an error of %s the start neither works nor ends:\n%s", round, call, p.stderr.Tail())
+			t.Fatalf("round %d: after an error of %s, the start neither succeeds nor fails:\n%s", round, call, p.stderr.Tail())
 		}
 		text, err := os.ReadFile(out)
 		if err != nil {
@@ -314,12 +311,12 @@ func TestFaultErrorWhileStarting(t *testing.T) {
 			f.happened()
 			if p.url == "" {
 				said := p.stderr.String()
-				// Of the directory of its new log etcd does not keep the cause.
+				// For the directory of its new log, etcd does not keep the cause.
 				cause := strings.Contains(said, "input/output error") || strings.Contains(said, "failed to fsync the parent data directory")
 				if !cause || strings.Contains(said, "goroutine ") {
-					t.Errorf("round %d: after an error of %s the start said:\n%s", round, call, said)
+					t.Errorf("round %d: after an error of %s, the start reported:\n%s", round, call, said)
 				}
-				t.Logf("round %d: %s failed, the start ended after %s", round, call, time.Since(began).Round(time.Millisecond))
+				t.Logf("round %d: %s failed, the start failed after %s", round, call, time.Since(began).Round(time.Millisecond))
 			}
 		}
 		endTraced(p)
@@ -330,7 +327,7 @@ func TestFaultErrorWhileStarting(t *testing.T) {
 	w.judge()
 }
 
-// endTraced ends a server that runs under strace: the child of the process.
+// endTraced stops a server that runs under strace: the process's child.
 func endTraced(p *process) {
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", p.cmd.Process.Pid, p.cmd.Process.Pid))
 	if err == nil {
@@ -344,14 +341,14 @@ func endTraced(p *process) {
 
 // TestFaultSlowDisk makes every sync slow, and then so slow that writes stall.
 func TestFaultSlowDisk(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // it mostly waits
 	f := begin(t, 6)
 	w := newWorld(t, f, embedded(dataDir(t))...)
 	w.startWriting()
 	x := inject(t, w.p(), "fdatasync", "delay_enter=200000")
 	w.awaitWrites(int64(rounds(30, 600)))
 	if ready := w.p().readiness(); ready.status != 200 {
-		t.Errorf("/readyz says %d with a disk that is slow: %s", ready.status, ready.body)
+		t.Errorf("/readyz returned %d on a slow disk: %s", ready.status, ready.body)
 	}
 	x.stop()
 	if x.count() == 0 {
@@ -360,12 +357,12 @@ func TestFaultSlowDisk(t *testing.T) {
 	f.happened()
 
 	x = inject(t, w.p(), "fdatasync", "delay_enter=9000000")
-	eventually.True(t, "/readyz says that writes do not work", func() bool { return w.p().readiness().status == 503 })
+	eventually.True(t, "/readyz reports that writes fail", func() bool { return w.p().readiness().status == 503 })
 	w.readsWorkMeanwhile()
 	eventually.True(t, "a call has stalled", func() bool { return x.count() > 0 })
 	x.stop()
 	f.happened()
-	eventually.True(t, "writes work again", func() bool { return w.p().readiness().status == 200 })
+	eventually.True(t, "writes succeed again", func() bool { return w.p().readiness().status == 200 })
 	w.awaitWrites(20)
 	w.stopWriting()
 	w.judge()
@@ -376,14 +373,14 @@ func (w *world) readsWorkMeanwhile() {
 	w.t.Helper()
 	began := time.Now()
 	if _, err := objects(w.p()); err != nil {
-		w.t.Errorf("reads do not work: %v", err)
+		w.t.Errorf("reads fail: %v", err)
 	}
 	if took := time.Since(began); took > 10*time.Second {
 		w.t.Errorf("reading everything took %s", took)
 	}
 }
 
-// bulky is a provider of about half a MiB.
+// bulky returns a provider of about half a MiB.
 func bulky(n int) *api.MetricsProvider {
 	values := map[string]float64{}
 	for i := range 4000 {
@@ -395,7 +392,7 @@ func bulky(n int) *api.MetricsProvider {
 	}
 }
 
-// TestFaultQuota uses up the quota of the store. Deleting makes room again.
+// TestFaultQuota exhausts the quota of the store. Deletions free space again.
 func TestFaultQuota(t *testing.T) {
 	f := begin(t, 7)
 	w := newWorld(t, f, embedded(dataDir(t), "--quota", "32Mi", "--keep-history", "1s")...)
@@ -414,12 +411,12 @@ func TestFaultQuota(t *testing.T) {
 		w.readsWork()
 		for i := range n {
 			key := api.KeyOf(bulky(i))
-			eventually.True(t, "deleting works, and makes room", func() bool {
+			eventually.True(t, "deletes succeed, and free space", func() bool {
 				err := w.p().client.Delete(t.Context(), key)
 				return err == nil || client.IsNotFound(err)
 			})
 		}
-		eventually.True(t, "writes are taken again", func() bool { return extra(w, "more") == nil })
+		eventually.True(t, "writes are accepted again", func() bool { return extra(w, "more") == nil })
 		w.judgeQuickly()
 	}
 	w.judge()

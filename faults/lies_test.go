@@ -13,8 +13,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 )
 
-// TestOraclesDetectViolations shows every oracle the truth, which it must believe, and
-// lies, which it must not.
+// TestOraclesDetectViolations gives each oracle true histories, which it must accept, and false ones, which it must
+// reject.
 func TestOraclesDetectViolations(t *testing.T) {
 	key := api.Key{Kind: api.KindPlacement, Namespace: namespace, Name: "p"}
 	object := func(number int64, change ...func(*api.Placement)) *api.Placement {
@@ -53,7 +53,7 @@ func TestOraclesDetectViolations(t *testing.T) {
 		for _, p := range o {
 			s, ok := sight(p)
 			if !ok {
-				t.Fatal("it is not seen")
+				t.Fatal("the object was not observed")
 			}
 			list = append(list, s)
 		}
@@ -82,26 +82,26 @@ func TestOraclesDetectViolations(t *testing.T) {
 		err  error
 	}{
 		{"a: acknowledged and there", false, oracleAcknowledged(acknowledged(state{number: 7}, stored), there(stored))},
-		{"a: a doubtful write that was done", false, oracleAcknowledged(acknowledged(state{number: 7}, stored, state{number: 8}), there(object(8)))},
-		{"a: a doubtful delete that was done", false, oracleAcknowledged(acknowledged(state{number: 7}, stored, state{number: 8, gone: true}), there())},
-		{"a: refused and not there", false, oracleAcknowledged(refusedWrite, there())},
-		{"a: refused and there", true, oracleAcknowledged(refusedWrite, there(object(9)))},
-		{"a: acknowledged and gone", true, oracleAcknowledged(acknowledged(state{number: 7}, stored), there())},
+		{"a: unacknowledged write applied", false, oracleAcknowledged(acknowledged(state{number: 7}, stored, state{number: 8}), there(object(8)))},
+		{"a: unacknowledged delete applied", false, oracleAcknowledged(acknowledged(state{number: 7}, stored, state{number: 8, gone: true}), there())},
+		{"a: rejected and absent", false, oracleAcknowledged(refusedWrite, there())},
+		{"a: rejected and present", true, oracleAcknowledged(refusedWrite, there(object(9)))},
+		{"a: acknowledged and lost", true, oracleAcknowledged(acknowledged(state{number: 7}, stored), there())},
 		{"a: acknowledged and older", true, oracleAcknowledged(acknowledged(state{number: 7}, stored), there(object(6)))},
-		{"a: deleted and there", true, oracleAcknowledged(acknowledged(state{number: 8, gone: true}, nil), there(stored))},
-		{"a: another spec than was acknowledged", true, oracleAcknowledged(acknowledged(state{number: 7}, stored), there(object(7, func(p *api.Placement) {
+		{"a: deleted and present", true, oracleAcknowledged(acknowledged(state{number: 8, gone: true}, nil), there(stored))},
+		{"a: other spec than acknowledged", true, oracleAcknowledged(acknowledged(state{number: 7}, stored), there(object(7, func(p *api.Placement) {
 			p.Spec.NumberOfClusters = pointer(int64(1))
 		})))},
-		{"a: another object of the name", true, oracleAcknowledged(acknowledged(state{number: 7}, stored), there(object(7, func(p *api.Placement) { p.Metadata.UID = "other" })))},
+		{"a: other object of the same name", true, oracleAcknowledged(acknowledged(state{number: 7}, stored), there(object(7, func(p *api.Placement) { p.Metadata.UID = "other" })))},
 		{"a: never written", true, oracleAcknowledged(newLedger(), there(stored))},
 
-		{"b: as asked for", false, constraints(sights(stored))},
-		{"b: as an earlier generation asked for", false, constraints(sights(object(7), object(8, at("31"), func(p *api.Placement) {
+		{"b: as requested", false, constraints(sights(stored))},
+		{"b: as requested by an earlier generation", false, constraints(sights(object(7), object(8, at("31"), func(p *api.Placement) {
 			p.Metadata.Generation, p.Spec.LabelConstraints = 4, []string{"group is g2"}
 		})))},
-		{"b: a cluster of another group", true, constraints(sights(object(7, on("c4", "c0"))))},
+		{"b: cluster of another group", true, constraints(sights(object(7, on("c4", "c0"))))},
 		{"b: one cluster too many", true, constraints(sights(object(7, on("c4", "c5", "c6"))))},
-		{"b: a cluster that an earlier generation asked for", true, constraints(sights(object(7), object(8, at("31"), func(p *api.Placement) {
+		{"b: cluster requested by an earlier generation", true, constraints(sights(object(7), object(8, at("31"), func(p *api.Placement) {
 			p.Metadata.Generation, p.Status.ObservedGeneration, p.Spec.LabelConstraints = 4, 4, []string{"group is g2"}
 		})))},
 
@@ -135,18 +135,18 @@ func TestOraclesDetectViolations(t *testing.T) {
 		{"e: open files", true, oracleLeaks(figures{goroutines: 100, descriptors: 400, resident: 100 << 20}, small)},
 		{"e: memory", true, oracleLeaks(figures{goroutines: 100, descriptors: 40, resident: 1 << 30}, small)},
 
-		{"f: the same", false, oracleConvergence(shown, map[api.Key][]string{key: {"c4", "c5"}})},
-		{"f: others", true, oracleConvergence(shown, map[api.Key][]string{key: {"c4", "c6"}})},
-		{"f: another order", false, oracleConvergence(shown, map[api.Key][]string{key: {"c5", "c4"}})},
-		{"f: one is missing", true, oracleConvergence(shown, nil)},
-		{"f: one too many", true, oracleConvergence(nil, shown)},
+		{"f: same", false, oracleConvergence(shown, map[api.Key][]string{key: {"c4", "c5"}})},
+		{"f: other clusters", true, oracleConvergence(shown, map[api.Key][]string{key: {"c4", "c6"}})},
+		{"f: other order", false, oracleConvergence(shown, map[api.Key][]string{key: {"c5", "c4"}})},
+		{"f: missing decision", true, oracleConvergence(shown, nil)},
+		{"f: additional decision", true, oracleConvergence(nil, shown)},
 	}
 	for _, c := range cases {
 		if c.lie != (c.err != nil) {
 			t.Errorf("%s: %v", c.name, c.err)
 		}
 	}
-	// Every oracle has been lied to.
+	// Every oracle has rejected something.
 	for _, letter := range []string{"a", "b", "c", "d", "e", "f"} {
 		if !slices.ContainsFunc(cases, func(c struct {
 			name string
@@ -155,7 +155,7 @@ func TestOraclesDetectViolations(t *testing.T) {
 		}) bool {
 			return c.lie && c.name[:1] == letter
 		}) {
-			t.Errorf("nobody has lied to oracle (%s)", letter)
+			t.Errorf("no case makes oracle (%s) fail", letter)
 		}
 	}
 }
@@ -171,22 +171,22 @@ func oneHistory(history ...porcupine.Operation) error {
 	return nil
 }
 
-// TestRowWithoutAFaultFails: the test of a row in which nothing happened fails.
+// TestRowWithoutAFaultFails checks that a test fails if its fault never happened.
 func TestRowWithoutAFaultFails(t *testing.T) {
 	probe := &recorder{TB: t}
 	f := &fault{t: probe}
 	f.verdict(row{number: 1})
 	if !probe.failed {
-		t.Error("a fault that never happened passes")
+		t.Error("the test passes although its fault never happened")
 	}
 	probe.failed = false
 	f.happened()
 	if f.verdict(row{number: 1}); probe.failed {
-		t.Error("a fault that happened fails")
+		t.Error("the test fails although its fault happened")
 	}
 }
 
-// recorder notes that a test would have failed.
+// recorder records that a test would have failed.
 type recorder struct {
 	testing.TB
 	failed bool

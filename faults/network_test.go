@@ -19,10 +19,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// TestFaultPausedLeader stops the server that leads until another one does. When the
-// first one goes on, it decides nothing before it is its turn again.
+// TestFaultPausedLeader pauses the leader until another server leads. When it continues, it decides nothing until it is
+// the leader again.
 func TestFaultPausedLeader(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // it mostly waits
 	f := begin(t, 9)
 	etcd := startEtcd(t, 1)[0]
 	w := newWorld(t, f, external(t, []string{etcd.client}, "--lease", "3s")...)
@@ -31,7 +31,7 @@ func TestFaultPausedLeader(t *testing.T) {
 		first := w.p()
 		w.startWriting()
 		w.awaitWrites(20)
-		first.signal(syscall.SIGSTOP) // with writes and decisions under way
+		first.signal(syscall.SIGSTOP) // during writes and decisions
 		f.happened()
 		second := w.start()
 		w.awaitWrites(20)
@@ -48,7 +48,7 @@ func TestFaultPausedLeader(t *testing.T) {
 		}
 		asked := 0
 		eventually.True(t, "the first one leads again", func() bool {
-			// It is asked for new decisions meanwhile.
+			// It is asked for new decisions in the meantime.
 			object := placement(fmt.Sprintf("late-%d", asked%5), groupName(asked%groups), 1, 0)
 			object.Metadata.Labels["late"] = fmt.Sprint(asked)
 			object.SetDefaults()
@@ -74,8 +74,7 @@ func TestFaultPausedLeader(t *testing.T) {
 	w.judge()
 }
 
-// leftTheLine is the revision after one at which the place of a server that leads, or
-// waits to, was deleted.
+// leftTheLine returns the revision, after a given one, at which the election key of a leader or candidate was deleted.
 func leftTheLine(t testing.TB, direct *clientv3.Client, since int64) int64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), eventually.Limit)
@@ -101,7 +100,7 @@ func revisionOf(t testing.TB, direct *clientv3.Client) int64 {
 	return resp.Header.Revision
 }
 
-// statusWrites are the revisions after one at which derived state was written.
+// statusWrites returns the revisions, after a given one, at which derived state was written.
 func statusWrites(t testing.TB, direct *clientv3.Client, since int64) []int64 {
 	t.Helper()
 	until := revisionOf(t, direct)
@@ -127,10 +126,10 @@ func statusWrites(t testing.TB, direct *clientv3.Client, since int64) []int64 {
 	return revisions
 }
 
-// TestFaultEtcdMember kills and stops members of the etcd cluster, the leader
-// first. Two of three are left: writes go on after a gap.
+// TestFaultEtcdMember kills and pauses members of the etcd cluster, the leader first. Two of three remain, so that
+// writes continue after a gap.
 func TestFaultEtcdMember(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // it mostly waits
 	f := begin(t, 10)
 	members := startEtcd(t, 3)
 	w := newWorld(t, f, external(t, clientAddresses(members))...)
@@ -141,9 +140,9 @@ func TestFaultEtcdMember(t *testing.T) {
 			began := time.Now()
 			w.awaitWrites(30)
 			if took := time.Since(began); took > 30*time.Second {
-				t.Errorf("after %s it took %s until writes went on", what, took)
+				t.Errorf("after %s, the first write took %s", what, took)
 			} else {
-				t.Logf("after %s writes went on within %s", what, took.Round(time.Millisecond))
+				t.Logf("after %s, the first write took %s", what, took.Round(time.Millisecond))
 			}
 		}
 		m := etcdLeader(t, members)
@@ -164,10 +163,9 @@ func TestFaultEtcdMember(t *testing.T) {
 	w.judge()
 }
 
-// TestFaultPartition separates the server from its store, in every way in which
-// a network does.
+// TestFaultPartition disconnects the server from its store in every way in which networks fail.
 func TestFaultPartition(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // it mostly waits
 	f := begin(t, 11)
 	etcd := startEtcd(t, 1)[0]
 	x := startProxy(t, etcd.client)
@@ -176,13 +174,13 @@ func TestFaultPartition(t *testing.T) {
 		name  string
 		begin func()
 		end   func()
-		works bool // writes go on
+		works bool // writes still succeed
 	}{
-		{"refused", func() { x.reset(true) }, func() { x.reset(false) }, false},
-		{"nothing gets through", func() { x.set(stalled, stalled) }, func() { x.set(fine, fine) }, false},
-		{"nothing gets there", func() { x.set(stalled, fine) }, func() { x.set(fine, fine) }, false},
-		{"nothing comes back", func() { x.set(fine, stalled) }, func() { x.set(fine, fine) }, false},
-		{"reset at every answer", func() { x.set(fine, cutAnswer) }, func() { x.set(fine, fine) }, false},
+		{"connections reset", func() { x.reset(true) }, func() { x.reset(false) }, false},
+		{"no traffic in both directions", func() { x.set(stalled, stalled) }, func() { x.set(fine, fine) }, false},
+		{"no traffic to the store", func() { x.set(stalled, fine) }, func() { x.set(fine, fine) }, false},
+		{"no traffic from the store", func() { x.set(fine, stalled) }, func() { x.set(fine, fine) }, false},
+		{"connections cut at every response", func() { x.set(fine, cutAnswer) }, func() { x.set(fine, fine) }, false},
 		{"slow", func() { x.set(slow, slow) }, func() { x.set(fine, fine) }, true},
 	}
 	for range rounds(1, 5) {
@@ -194,18 +192,18 @@ func TestFaultPartition(t *testing.T) {
 			if p.works {
 				w.awaitWrites(10)
 			} else {
-				eventually.True(t, "/readyz says that writes do not work: "+p.name, func() bool { return w.p().readiness().status == 503 })
+				eventually.True(t, "/readyz reports that writes fail: "+p.name, func() bool { return w.p().readiness().status == 503 })
 				began := time.Now()
 				if err := extra(w, "meanwhile"); err == nil {
 					t.Errorf("%s: a write was acknowledged", p.name)
 				} else if took := time.Since(began); took > 15*time.Second {
-					t.Errorf("%s: a write failed after %s", p.name, took)
+					t.Errorf("%s: a write took %s to fail", p.name, took)
 				}
 				w.readsWorkMeanwhile()
 			}
 			heldNow, cutNow := x.counts()
 			if heldNow == held && cutNow == cut {
-				t.Errorf("%s: the proxy held nothing up", p.name)
+				t.Errorf("%s: the proxy neither held nor cut anything", p.name)
 			} else {
 				f.happened()
 			}
@@ -218,8 +216,7 @@ func TestFaultPartition(t *testing.T) {
 	w.judge()
 }
 
-// TestFaultLostWatch has the watch of the server on its store break while others
-// write to the store and throw its history away.
+// TestFaultLostWatch breaks the server's watch on its store while others write to the store and compact its history.
 func TestFaultLostWatch(t *testing.T) {
 	f := begin(t, 13)
 	etcd := startEtcd(t, 1)[0]
@@ -240,7 +237,7 @@ func TestFaultLostWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		x.reset(true)
-		// One object goes, another goes and comes back as it was.
+		// One object is deleted, another is deleted and created again.
 		parts := map[string]string{}
 		for _, part := range []string{"spec", "status"} {
 			key := "/v1/" + part + "/placement/" + namespace + "/"
@@ -266,12 +263,12 @@ func TestFaultLostWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		if revision <= info.Store.Revision {
-			t.Fatalf("round %d: the history that the server needs is still there", round)
+			t.Fatalf("round %d: the history that the server needs was not compacted", round)
 		}
 		f.happened()
 		x.reset(false)
 		key := func(name string) api.Key { return api.KeyOf(placement(name, "g0", 1, 0)) }
-		eventually.True(t, "the server sees what happened meanwhile", func() bool {
+		eventually.True(t, "the server has caught up", func() bool {
 			_, gone := w.p().client.Get(t.Context(), key("gone"))
 			again, err := w.p().client.Get(t.Context(), key("again"))
 			return client.IsNotFound(gone) && err == nil && versionOf(again) > info.Store.Revision
@@ -289,9 +286,8 @@ func versionOf(object api.Object) int64 {
 	return version
 }
 
-// TestFaultOlderCopy puts an older copy, or nothing, in the place of the store
-// under the running server. It says so at once; nothing is acknowledged that is
-// not there afterwards.
+// TestFaultOlderCopy replaces the store of a running server by an older copy, or an empty one. The server reports it at
+// once, and acknowledges nothing that does not exist afterwards.
 func TestFaultOlderCopy(t *testing.T) {
 	t.Run("directory", func(t *testing.T) {
 		f := begin(t, 14)
@@ -341,8 +337,7 @@ func TestFaultOlderCopy(t *testing.T) {
 	}
 }
 
-// replaced waits until the server has noticed that its store is another one, and
-// goes on with what is there.
+// replaced waits until the server has noticed that its store has been replaced, and continues with its contents.
 func (w *world) replaced() {
 	w.t.Helper()
 	p := w.p()
@@ -354,12 +349,12 @@ func (w *world) replaced() {
 			acknowledged[api.KeyOf(object)] = numberOf(object)
 		}
 		if time.Since(began) > eventually.Limit {
-			w.t.Fatalf("the server has not noticed, /readyz says %+v:\n%s", p.readiness(), p.stderr.Tail())
+			w.t.Fatalf("the server has not noticed the new store, /readyz returns %+v:\n%s", p.readiness(), p.stderr.Tail())
 		}
-		time.Sleep(50 * time.Millisecond) //nolint:forbidigo // the pause between two looks
+		time.Sleep(50 * time.Millisecond) //nolint:forbidigo // the interval between two checks
 	}
 	if code := p.awaitExit(eventually.Limit); code == 0 || !p.stderr.Contains("the store was replaced under the running server") {
-		w.t.Errorf("the server ended with %d:\n%s", code, p.stderr.Tail())
+		w.t.Errorf("the server exited with %d:\n%s", code, p.stderr.Tail())
 	}
 	w.t.Logf("noticed after %s", time.Since(began).Round(time.Millisecond))
 	w.start()
@@ -369,10 +364,10 @@ func (w *world) replaced() {
 	}
 	for key, number := range acknowledged {
 		if there[key] == nil || numberOf(there[key]) != number {
-			w.t.Errorf("%s was acknowledged after the store had been replaced, and is %+v", key, there[key])
+			w.t.Errorf("%s was acknowledged after the store had been replaced, but is %+v", key, there[key])
 		}
 	}
-	// The store is the older one from now on, to everybody.
+	// From now on, the older store is the valid one.
 	w.seen.forget()
 	w.ledger.adopt(there)
 	if there[api.Key{Kind: api.KindMetricsProvider, Name: providerName}] == nil {

@@ -24,11 +24,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// The oracles, in the order of the letters in the table. Each is a function of
-// what was seen, so that it can be shown a lie (see lies_test.go).
+// The oracles, in the order of the letters in the table. Each is a function of what was observed, so that it can be
+// tested with false histories (see lies_test.go).
 
-// oracleAcknowledged (a): every acknowledged write is there, and nothing that
-// was never written.
+// oracleAcknowledged (a) checks that every acknowledged write exists, and nothing that was never written.
 func oracleAcknowledged(l *ledger, there map[api.Key]api.Object) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -41,27 +40,27 @@ func oracleAcknowledged(l *ledger, there map[api.Key]api.Object) error {
 		}
 		possible := append([]state{e.last}, e.doubtful...)
 		if e.last.number == 0 {
-			possible[0].gone = true // it never was
+			possible[0].gone = true // it never existed
 		}
 		if !slices.ContainsFunc(possible, func(s state) bool { return s.gone && is.gone || !s.gone && s.number == is.number }) {
-			errs = append(errs, fmt.Errorf("%s is %+v; acknowledged was %+v, without an answer %+v", key, is, e.last, e.doubtful))
+			errs = append(errs, fmt.Errorf("%s is %+v, but %+v was acknowledged, and %+v had no answer", key, is, e.last, e.doubtful))
 			continue
 		}
 		if object != nil && e.object != nil && is.number == e.last.number {
 			if want, got := e.object.Meta(), object.Meta(); want.UID != got.UID || want.Generation > got.Generation || !reflect.DeepEqual(e.object.SpecPart(), object.SpecPart()) {
-				errs = append(errs, fmt.Errorf("%s was acknowledged as %+v and is %+v", key, e.object, object))
+				errs = append(errs, fmt.Errorf("%s was acknowledged as %+v, but is %+v", key, e.object, object))
 			}
 		}
 	}
 	for key, object := range there {
 		if l.entries[key] == nil && numberOf(object) > 0 {
-			errs = append(errs, fmt.Errorf("%s is there and was never written", key))
+			errs = append(errs, fmt.Errorf("%s exists, but was never written", key))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// settle ends the doubts of the ledger by what is there.
+// settle resolves the unknown writes in the ledger by what exists.
 func (l *ledger) settle(there map[api.Key]api.Object) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,16 +74,16 @@ func (l *ledger) settle(there map[api.Key]api.Object) {
 	}
 }
 
-// sighting is an object with a decision as it was seen once.
+// sighting is one observation of an object with a decision.
 type sighting struct {
-	stream              int // where it was seen; within one, the order is that of the list
+	stream              int // where it was observed; observations in one stream are ordered
 	key                 api.Key
 	uid                 string
 	version, generation int64
-	observed, decision  int64 // generation that the decision answers; count of its changes
+	observed, decision  int64 // generation that the decision answers; number of its changes
 	clusters            []string
-	group               string // what the spec of this generation allows; "" = not known
-	most                int64  // how many clusters it allows
+	group               string // group that the spec of this generation allows; "" = unknown
+	most                int64  // number of clusters that it allows
 }
 
 func sight(object api.Object) (sighting, bool) {
@@ -98,7 +97,7 @@ func sight(object api.Object) (sighting, bool) {
 	case *api.Placement:
 		s.observed, s.decision, s.clusters = o.Status.ObservedGeneration, o.Status.DecisionRevision, o.Status.Clusters
 		if o.Spec.NumberOfClusters == nil || len(o.Spec.LabelConstraints) != 1 {
-			return sighting{}, false // not one of ours
+			return sighting{}, false // not an object of this test
 		}
 		s.group, s.most = strings.TrimPrefix(o.Spec.LabelConstraints[0], groupLabel+" is "), *o.Spec.NumberOfClusters
 	case *api.Workload:
@@ -185,23 +184,21 @@ func sameClusters(a, b []string) bool {
 	return slices.Equal(a, b)
 }
 
-// derivation is a write of derived state as the store saw it: its revision, and
-// the fence at that revision.
+// derivation is a write of derived state as the store saw it: its revision, and the fence at that revision.
 type derivation struct {
 	revision int64
-	writer   string // who was the only one that could have written then
+	writer   string // the only server that could have written it then
 }
 
-// oracleFence (d): one server decides. leaders are the servers that say so;
-// derived is what was written while only the others, which had lost the store,
-// were running.
+// oracleFence (d) checks that one server decides. leaders are the servers that say that they lead; derived was written
+// while only the other servers were running, which had lost the store.
 func oracleFence(leaders []string, derived []derivation) error {
 	var errs []error
 	if len(leaders) != 1 {
-		errs = append(errs, fmt.Errorf("%d servers decide: %v", len(leaders), leaders))
+		errs = append(errs, fmt.Errorf("%d servers lead, want 1: %v", len(leaders), leaders))
 	}
 	for _, d := range derived {
-		errs = append(errs, fmt.Errorf("revision %d is a decision of %s, which had lost the store", d.revision, d.writer))
+		errs = append(errs, fmt.Errorf("revision %d is a decision of %s, which was no longer the leader", d.revision, d.writer))
 	}
 	return errors.Join(errs...)
 }
@@ -212,25 +209,25 @@ type figures struct {
 	resident                int64
 }
 
-// The room between a server that went through a fault and one that did not.
+// The tolerated difference between a server that went through a fault and one that did not.
 const (
 	extraGoroutines  = 40
 	extraDescriptors = 24
 	extraResident    = 256 << 20
 )
 
-// oracleLeaks (e): the server holds no more than one that has just been started
-// with the same objects, within bounds.
+// oracleLeaks (e) checks that the server uses no more than one that was just started with the same objects, within
+// limits.
 func oracleLeaks(is, fresh figures) error {
 	var errs []error
 	if is.goroutines > fresh.goroutines+extraGoroutines {
-		errs = append(errs, fmt.Errorf("%d goroutines, a fresh server has %d", is.goroutines, fresh.goroutines))
+		errs = append(errs, fmt.Errorf("%d goroutines, but a fresh server has %d", is.goroutines, fresh.goroutines))
 	}
 	if is.descriptors > fresh.descriptors+extraDescriptors {
-		errs = append(errs, fmt.Errorf("%d open files, a fresh server has %d", is.descriptors, fresh.descriptors))
+		errs = append(errs, fmt.Errorf("%d open files, but a fresh server has %d", is.descriptors, fresh.descriptors))
 	}
 	if is.resident > fresh.resident+extraResident {
-		errs = append(errs, fmt.Errorf("%d MiB resident, a fresh server has %d", is.resident>>20, fresh.resident>>20))
+		errs = append(errs, fmt.Errorf("%d MiB resident, but a fresh server has %d", is.resident>>20, fresh.resident>>20))
 	}
 	return errors.Join(errs...)
 }
@@ -257,7 +254,7 @@ func (p *process) figures() (figures, error) {
 	return figures{}, errors.New("/proc says nothing about memory")
 }
 
-// decisions are the clusters of every object that has some.
+// decisions returns the clusters of every object that has some.
 func decisions(objects map[api.Key]api.Object) map[api.Key][]string {
 	out := map[api.Key][]string{}
 	for key, object := range objects {
@@ -275,38 +272,36 @@ func decisions(objects map[api.Key]api.Object) map[api.Key][]string {
 	return out
 }
 
-// oracleConvergence (f): the decisions are those of a fresh server that was
-// given the same objects. The order of the clusters is as of the moment at which
-// they were chosen: that nothing moves is no reason to sort them again.
+// oracleConvergence (f) checks that the decisions equal those of a fresh server with the same objects. The order of the
+// clusters may differ, because it dates from when they were chosen.
 func oracleConvergence(is, fresh map[api.Key][]string) error {
 	var errs []error
 	for _, key := range slices.SortedFunc(maps.Keys(is), api.Key.Compare) {
 		if other, ok := fresh[key]; !ok || !sameClusters(is[key], other) {
-			errs = append(errs, fmt.Errorf("%s is on %v, a fresh server puts it on %v", key, is[key], other))
+			errs = append(errs, fmt.Errorf("%s is on %v, but a fresh server places it on %v", key, is[key], other))
 		}
 	}
 	if len(is) != len(fresh) {
-		errs = append(errs, fmt.Errorf("there are %d decisions, a fresh server makes %d", len(is), len(fresh)))
+		errs = append(errs, fmt.Errorf("%d decisions, but a fresh server makes %d", len(is), len(fresh)))
 	}
 	return errors.Join(errs...)
 }
 
-// judge waits until the world has recovered and has all oracles look at it. The
-// writers must have stopped.
+// judge waits until the world has recovered, and then runs all oracles. The writers must have stopped.
 func (w *world) judge() {
 	w.t.Helper()
 	there := w.judgeQuickly()
 	w.compare(there)
 }
 
-// judgeQuickly leaves out what needs another server: oracles (e) and (f). It is
-// for the many rounds of a test that ends with judge.
+// judgeQuickly leaves out oracles (e) and (f), which need another server. It is for the rounds of a test that ends with
+// judge.
 func (w *world) judgeQuickly() map[api.Key]api.Object {
 	w.t.Helper()
 	p := w.p()
 	eventually.True(w.t, "the server is ready", func() bool {
 		if !p.alive() {
-			w.t.Fatalf("the server has ended:\n%s", p.stderr.Tail())
+			w.t.Fatalf("the server has exited:\n%s", p.stderr.Tail())
 		}
 		return p.readiness().status == 200
 	})
@@ -332,7 +327,7 @@ func (w *world) judgeQuickly() map[api.Key]api.Object {
 	sightings := w.seen.all()
 	looked, err := oracleConstraints(sightings)
 	if looked == 0 {
-		w.t.Error("oracle (b) has seen no decision")
+		w.t.Error("oracle (b) has not seen any decision")
 	}
 	report("b", "no decision violates its constraints", err)
 	report("c", "nothing goes back", oracleOrder(sightings))
@@ -343,7 +338,7 @@ func (w *world) judgeQuickly() map[api.Key]api.Object {
 	}
 	w.seen.storeRevision(w.t, info)
 	var leaders []string
-	eventually.True(w.t, "a server leads", func() bool { // the one that led may just have handed over
+	eventually.True(w.t, "a server leads", func() bool { // the leader may just have changed
 		for _, other := range w.seen.running() {
 			if info, err := other.client.Server(context.Background()); err == nil && info.Leader {
 				leaders = append(leaders, other.url)
@@ -389,7 +384,7 @@ func (w *world) compare(there map[api.Key]api.Object) {
 	})
 }
 
-// settled reports that every decision answers the present spec.
+// settled reports whether every decision answers the present spec.
 func settled(there map[api.Key]api.Object) bool {
 	for _, object := range there {
 		switch o := object.(type) {
@@ -406,7 +401,7 @@ func settled(there map[api.Key]api.Object) bool {
 	return true
 }
 
-// fresh starts another server and gives it the same objects.
+// fresh starts another server with the same objects.
 func (w *world) fresh(there map[api.Key]api.Object) *process {
 	w.t.Helper()
 	args := w.freshArgs
@@ -442,7 +437,7 @@ func (w *world) fresh(there map[api.Key]api.Object) *process {
 	return p
 }
 
-// eventuallyNil waits for the end of an error.
+// eventuallyNil waits until check returns no error.
 func eventuallyNil(t testing.TB, what string, check func() error) {
 	t.Helper()
 	began := time.Now()
@@ -455,12 +450,12 @@ func eventuallyNil(t testing.TB, what string, check func() error) {
 			t.Errorf("%s: %.4000v", what, err)
 			return
 		}
-		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // the pause between two looks
+		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // the interval between two checks
 	}
 }
 
-// history is what was seen of the decisions of all servers of a world, in the
-// order in which it was seen, and of its servers.
+// history passes the observed decisions of all servers of a world to oracles (b) and (c), in the order of observation,
+// and records its servers.
 type history struct {
 	mu        sync.Mutex
 	sightings []sighting
@@ -472,12 +467,12 @@ type history struct {
 
 func newHistory() *history { return &history{} }
 
-// watch follows a server until it ends or ctx does.
+// watch follows a server until the server or ctx ends.
 func (h *history) watch(ctx context.Context, p *process) {
 	h.mu.Lock()
 	h.servers = append(h.servers, p)
 	h.mu.Unlock()
-	// A watch that starts anew has a gap; what is there then is seen once.
+	// A restarted watch has a gap; what exists then is observed once.
 	for ctx.Err() == nil {
 		stream := h.stream()
 		for event, err := range p.client.Watch(ctx, "", api.KindPlacement, api.KindWorkload) {
@@ -524,14 +519,14 @@ func (h *history) derived() []derivation {
 	return slices.Clone(h.fenced)
 }
 
-// running are the servers that have not ended.
+// running returns the servers that have not ended.
 func (h *history) running() []*process {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(h.servers), func(p *process) bool { return !p.alive() })
 }
 
-// storeRevision is a part of oracle (c): the store never goes back either.
+// storeRevision checks a part of oracle (c): the store never goes back either.
 func (h *history) storeRevision(t testing.TB, info *api.ServerInfo) {
 	t.Helper()
 	h.mu.Lock()
@@ -542,7 +537,7 @@ func (h *history) storeRevision(t testing.TB, info *api.ServerInfo) {
 	h.revision = max(h.revision, info.Store.Revision)
 }
 
-// forget begins anew: somebody has put an older store in place of this one.
+// forget starts over after the store was replaced by an older one.
 func (h *history) forget() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -25,9 +25,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
-// onThemselves has the stores of the servers be the cluster. Every server reaches every
-// other one through a proxy of its own: all of them know a server by the same name, which
-// stands for another address in the /etc/hosts of each.
+// onThemselves makes the servers' own stores the cluster. Every server reaches every other one through a separate
+// proxy: all use the same name for a server, which has another address in each one's /etc/hosts.
 func onThemselves(e *ensemble) {
 	e.t.Helper()
 	template := certtest.Loopback("scheduler-server")
@@ -78,12 +77,11 @@ func onThemselves(e *ensemble) {
 	}
 }
 
-// tapVariable is the environment of a server with tapSource: where it says what it decides.
+// tapVariable is the environment variable of a server with tapSource: where to report decisions.
 const tapVariable = "FAULTS_TAP"
 
-// tapSource stands between a server and its embedded store, as a tap does between one and
-// etcd: it says in which term derived state is to be written, waits for a line, and says
-// at which revision it was.
+// tapSource sits between a server and its embedded store, like a tap in front of etcd: it reports the term in which
+// derived state is about to be written, waits for a line, and reports the resulting revision.
 const tapSource = `package faulttap
 
 import (
@@ -164,7 +162,7 @@ func (t *txn) Commit() (*clientv3.TxnResponse, error) {
 }
 `
 
-// tapPath is the source file in which tapSource comes between, by tapChanges.
+// tapPath is the source file into which tapChanges insert tapSource.
 const tapPath = "internal/store/member.go"
 
 var tapChanges = map[string]string{
@@ -193,7 +191,7 @@ var tapped = sync.OnceValues(func() (string, error) {
 	return build("scheduler-server-tapped", "../server", overlay)
 })
 
-// hearTap notes what a server says of its decisions, in every life that it has.
+// hearTap records a server's reports of its decisions, across restarts.
 func (e *ensemble) hearTap(r *replica) (address string) {
 	e.t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -205,7 +203,7 @@ func (e *ensemble) hearTap(r *replica) (address string) {
 		defer c.Close()
 		lines := bufio.NewReader(c)
 		number := func() int64 {
-			line, _ := lines.ReadString('\n') // nothing where the server was killed
+			line, _ := lines.ReadString('\n') // empty if the server was killed
 			n, _ := strconv.ParseInt(strings.TrimSpace(line), 10, 64)
 			return n
 		}
@@ -230,7 +228,7 @@ func (e *ensemble) hearTap(r *replica) (address string) {
 	return listener.Addr().String()
 }
 
-// storeLeader waits for the server whose member leads the cluster of stores.
+// storeLeader waits for the server whose member leads the store's cluster.
 func (e *ensemble) storeLeader() *replica {
 	e.t.Helper()
 	var found *replica
@@ -254,12 +252,12 @@ func (e *ensemble) storeLeader() *replica {
 	return found
 }
 
-// other is a server that is not one of some.
+// other returns a server that is not among the given ones.
 func (e *ensemble) other(than ...*replica) *replica {
 	return e.replicas[slices.IndexFunc(e.replicas, func(r *replica) bool { return !slices.Contains(than, r) })]
 }
 
-// changeMembers has another server carry out a command of members.
+// changeMembers runs a member command on another server.
 func (e *ensemble) changeMembers(r *replica, args ...string) {
 	e.t.Helper()
 	line := append(append([]string{"members"}, args...), "--endpoint", "http://"+e.other(r).address)
@@ -268,7 +266,7 @@ func (e *ensemble) changeMembers(r *replica, args ...string) {
 	}
 }
 
-// replace has a server that is no member any more join with an empty disk.
+// replace adds a removed server again, with an empty disk.
 func (e *ensemble) replace(r *replica) {
 	e.t.Helper()
 	e.changeMembers(r, "add", r.peer)
@@ -280,20 +278,20 @@ func (e *ensemble) replace(r *replica) {
 	e.awaitWrites(20)
 }
 
-// remove removes a member while its server runs, which ends.
+// remove removes a member while its server runs, and waits for the server to exit.
 func (e *ensemble) remove(r *replica) {
 	e.t.Helper()
 	e.changeMembers(r, "remove", r.name)
 	if code := r.awaitExit(eventually.Limit); code == 0 || !strings.Contains(r.stderr.String(), r.name+" was removed from the cluster") {
-		e.t.Errorf("a server that was removed ended with %d:\n%s", code, r.stderr.Tail())
+		e.t.Errorf("a server that was removed exited with %d:\n%s", code, r.stderr.Tail())
 	}
 	e.fault.happened()
 	e.awaitWrites(20)
 }
 
-// peerFaults are those of servers that are the cluster themselves.
+// peerFaults are the faults of servers whose stores form the cluster.
 var peerFaults = []ensembleFault{
-	{"the leader of the stores is killed, and stops", func(e *ensemble) {
+	{"leader of the stores killed, and stopped", func(e *ensemble) {
 		r := e.storeLeader()
 		r.kill()
 		e.fault.happened()
@@ -306,20 +304,20 @@ var peerFaults = []ensembleFault{
 		r.signal(syscall.SIGCONT)
 		e.awaitWrites(20)
 	}},
-	{"a follower needs a copy of the database", func(e *ensemble) {
+	{"follower needs a copy of the database", func(e *ensemble) {
 		r := e.follower()
 		r.set(stalled, stalled)
 		since := versionShown(e.other(r))
-		eventually.True(e.t, "what it has missed is not in the log any more", func() bool { return versionShown(e.other(r)) > since+300 })
+		eventually.True(e.t, "the log no longer contains what the member has missed", func() bool { return versionShown(e.other(r)) > since+300 })
 		revision := versionShown(e.other(r))
 		e.fault.happened()
 		r.set(fine, fine)
-		eventually.True(e.t, "the slow server shows what came meanwhile", func() bool {
+		eventually.True(e.t, "the slow server shows the changes made meanwhile", func() bool {
 			return r.readiness().status == 200 && versionShown(r) >= revision
 		})
 		e.awaitWrites(20)
 	}},
-	{"a disk is lost, and an empty one takes its place", func(e *ensemble) {
+	{"disk lost, and replaced with an empty one", func(e *ensemble) {
 		r := e.leader()
 		r.kill()
 		e.fault.happened()
@@ -327,7 +325,7 @@ var peerFaults = []ensembleFault{
 		e.changeMembers(r, "remove", r.name)
 		e.replace(r)
 	}},
-	{"members are removed and added", func(e *ensemble) {
+	{"members removed and added", func(e *ensemble) {
 		for _, r := range []*replica{e.leader(), e.follower()} {
 			e.remove(r)
 			e.replace(r)
@@ -335,10 +333,10 @@ var peerFaults = []ensembleFault{
 	}},
 }
 
-// TestFaultServersAreTheCluster does the same to three servers whose stores are the
-// cluster, and takes members away, for good and for a while.
+// TestFaultServersAreTheCluster injects the same faults into three servers whose stores form the cluster, and also
+// removes members, permanently and for a while.
 func TestFaultServersAreTheCluster(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // it mostly waits
 	f := begin(t, 34)
 	binary, err := tapped()
 	if err != nil {

@@ -22,19 +22,19 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 )
 
-// process is a server of its own.
+// process is a server in a separate process.
 type process struct {
 	t      testing.TB
 	cmd    *exec.Cmd
 	url    string
 	client *client.Client
 	stderr *logtest.Buffer
-	ready  chan struct{} // closed when it is ready or has ended
-	exited chan struct{} // closed when it has ended
+	ready  chan struct{} // closed when it is ready or has exited
+	exited chan struct{} // closed when it has exited
 }
 
-// launch starts a server and does not wait for it. wrap is what runs the
-// command, such as strace with its arguments; it may be empty.
+// launch starts a server without waiting for it. wrap is a command that runs it, such as strace with its arguments, and
+// may be empty.
 func launch(t testing.TB, wrap []string, binary string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, stderr: &logtest.Buffer{}, ready: make(chan struct{}), exited: make(chan struct{})}
@@ -42,7 +42,7 @@ func launch(t testing.TB, wrap []string, binary string, args ...string) *process
 	line = append(line, args...)
 	p.cmd = exec.Command(line[0], line[1:]...)
 	p.cmd.Stderr = p.stderr
-	p.cmd.WaitDelay = 5 * time.Second // whatever it has started may hold its output
+	p.cmd.WaitDelay = 5 * time.Second // its children may keep its output open
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func launch(t testing.TB, wrap []string, binary string, args ...string) *process
 		t.Fatal(err)
 	}
 	go func() {
-		line, _ := bufio.NewReader(stdout).ReadString('\n') // empty where it ended before
+		line, _ := bufio.NewReader(stdout).ReadString('\n') // empty if it exited before
 		p.url, _ = strings.CutPrefix(strings.TrimSpace(line), "scheduler-server ready at ")
 		if p.url != "" {
 			close(p.ready)
@@ -71,8 +71,7 @@ func launch(t testing.TB, wrap []string, binary string, args ...string) *process
 	return p
 }
 
-// awaitReady waits until the server is ready, and fails the test where it ends
-// instead.
+// awaitReady waits until the server is ready, and fails the test if it exits instead.
 func (p *process) awaitReady() *process {
 	p.t.Helper()
 	select {
@@ -81,10 +80,10 @@ func (p *process) awaitReady() *process {
 		p.t.Fatalf("the server was not ready within %s:\n%s", eventually.Limit, p.stderr.Tail())
 	}
 	if p.url == "" {
-		p.t.Fatalf("the server ended before it was ready (%v):\n%s", p.cmd.ProcessState, p.stderr.Tail())
+		p.t.Fatalf("the server exited before it was ready (%v):\n%s", p.cmd.ProcessState, p.stderr.Tail())
 	}
 	if !strings.HasPrefix(p.url, "http://") {
-		return p // the test makes its own client
+		return p // the test creates its own client
 	}
 	var err error
 	if p.client, err = client.New(client.Options{Endpoint: p.url, MaxRetries: -1, RequestTimeout: 20 * time.Second}); err != nil {
@@ -100,7 +99,7 @@ func (p *process) awaitExit(within time.Duration) int {
 	select {
 	case <-p.exited:
 	case <-time.After(within):
-		p.t.Fatalf("the server did not end within %s:\n%s", within, p.stderr.Tail())
+		p.t.Fatalf("the server did not exit within %s:\n%s", within, p.stderr.Tail())
 	}
 	return p.cmd.ProcessState.ExitCode()
 }
@@ -114,7 +113,7 @@ func (p *process) alive() bool {
 	}
 }
 
-// kill ends the process as a power cut would.
+// kill ends the process like a power cut.
 func (p *process) kill() {
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		p.t.Error(err)
@@ -138,14 +137,14 @@ func (p *process) stop() {
 	}
 }
 
-// answer is what a server said to a plain request.
+// answer is the response to a plain request.
 type answer struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// ask makes a request without any of the client's help.
+// ask sends a request without the client.
 func (p *process) ask(method, path, body string) (answer, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -166,8 +165,7 @@ func (p *process) ask(method, path, body string) (answer, error) {
 	return answer{resp.StatusCode, resp.Header, string(text)}, err
 }
 
-// readiness is the answer of /readyz with its details, and its status 0 where
-// there is none.
+// readiness returns the response of /readyz with its details; the status is 0 if there is none.
 func (p *process) readiness() answer {
 	a, err := p.ask(http.MethodGet, "/readyz?verbose", "")
 	if err != nil {
@@ -187,7 +185,7 @@ func command(args ...string) (output string, code int, err error) {
 	return string(out), 0, err
 }
 
-// figure is a value of /metrics.
+// figure returns a value in /metrics.
 func (p *process) figure(name string) (float64, error) {
 	a, err := p.ask(http.MethodGet, "/metrics", "")
 	if err != nil {

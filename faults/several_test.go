@@ -22,31 +22,31 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/seeded"
 )
 
-// lease of the servers of these tests.
+// lease is the lease of the servers in these tests.
 const lease = 3 * time.Second
 
-// replica is one of several servers on one store, at an address that stays the same.
+// replica is one of several servers on one store, at a fixed address.
 type replica struct {
 	*process
 	name, address string
-	// contender asks this server only, and once.
+	// contender only sends requests to this server, without retries.
 	contender *client.Client
 	binary    string
 	args      []string
 	wrap      []string
-	// links are between it and each member of etcd, or each of the others, to and fro.
+	// links connect it to and from each member of etcd, or each other server.
 	links []link
-	// peer is its member, where its store is one: name=https://host:port.
+	// peer is its member if the stores form the cluster: name=https://host:port.
 	peer string
 }
 
 // link is a proxy at a server.
 type link struct {
 	*proxy
-	inward bool // others come to the server through it
+	inward bool // others reach the server through it
 }
 
-// set changes what becomes of the bytes that the server sends and gets.
+// set sets what happens to the bytes that the server sends and receives.
 func (l link) set(there, back weather) {
 	if l.inward {
 		there, back = back, there
@@ -54,17 +54,15 @@ func (l link) set(there, back weather) {
 	l.proxy.set(there, back)
 }
 
-// ensemble is a world with three servers on an etcd cluster of three, or whose stores are
-// the cluster.
+// ensemble is a world with three servers, on an etcd cluster of three or with their own stores as the cluster.
 type ensemble struct {
 	*world
-	members  []*member // of etcd
+	members  []*member // members of etcd
 	replicas []*replica
 	record   *record
 }
 
-// newEnsemble starts one. on gives the servers their store; wrap is what runs the nth
-// server.
+// newEnsemble starts an ensemble. on gives the servers their store; wrap returns the command that runs the nth server.
 func newEnsemble(t testing.TB, f *fault, binary string, on func(*ensemble), wrap func(n int) []string) *ensemble {
 	t.Helper()
 	e := &ensemble{
@@ -78,7 +76,7 @@ func newEnsemble(t testing.TB, f *fault, binary string, on func(*ensemble), wrap
 		e.replicas, addresses = append(e.replicas, r), append(addresses, "http://"+r.address)
 	}
 	on(e)
-	key := filepath.Join(t.TempDir(), "seal.key") // the same for all of them
+	key := filepath.Join(t.TempDir(), "seal.key") // the same for all servers
 	for _, r := range e.replicas {
 		r.args = append(r.args, "--key-file", key, "--lease", lease.String(), "--name", r.name, "--listen", r.address, "--store-timeout", "2s")
 		r.process = launch(t, r.wrap, r.binary, r.args...)
@@ -89,12 +87,12 @@ func newEnsemble(t testing.TB, f *fault, binary string, on func(*ensemble), wrap
 	}
 	var clients []*client.Client
 	for n := range writers {
-		// Each begins with another server.
+		// Each prefers another server.
 		clients = append(clients, newClient(t, client.Options{Endpoints: slices.Concat(addresses[n%3:], addresses[:n%3]), MaxRetries: 2, RequestTimeout: 10 * time.Second}))
 	}
 	e.clients = func(writer int) *client.Client { return clients[writer] }
 	e.fill()
-	if e.members == nil { // the connections to the others are no leak
+	if e.members == nil { // the connections to the others are not a leak
 		first, err := e.leader().figures()
 		if err != nil {
 			t.Fatal(err)
@@ -105,7 +103,7 @@ func newEnsemble(t testing.TB, f *fault, binary string, on func(*ensemble), wrap
 	return e
 }
 
-// onEtcd has an etcd cluster of three be the store.
+// onEtcd uses an etcd cluster of three as the store.
 func onEtcd(e *ensemble) {
 	e.t.Helper()
 	e.members = startEtcd(e.t, 3)
@@ -119,7 +117,7 @@ func onEtcd(e *ensemble) {
 	}
 }
 
-// unwrapped is a server that runs by itself.
+// unwrapped runs a server directly.
 func unwrapped(int) []string { return nil }
 
 func newClient(t testing.TB, options client.Options) *client.Client {
@@ -138,7 +136,7 @@ func (e *ensemble) launch(r *replica) {
 	e.follow(r.process)
 }
 
-// leads reports whether a server says that it leads.
+// leads reports whether a server says that it is the leader.
 func (r *replica) leads() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
@@ -146,7 +144,7 @@ func (r *replica) leads() bool {
 	return err == nil && info.Leader
 }
 
-// leader waits for a server that leads, other than those that are left out.
+// leader waits for a leader that is not among the given servers.
 func (e *ensemble) leader(without ...*replica) *replica {
 	e.t.Helper()
 	var found *replica
@@ -171,14 +169,14 @@ func (e *ensemble) toMember(m *member, do func(*proxy)) {
 	}
 }
 
-// follower is a server that does not lead.
+// follower returns a server that is not the leader.
 func (e *ensemble) follower() *replica {
 	leader := e.leader()
 	return e.replicas[(slices.Index(e.replicas, leader)+1)%len(e.replicas)]
 }
 
-// whileDeciding waits until a server sends derived state to etcd, and does something
-// before etcd has it: it is in the middle of a pass.
+// whileDeciding waits until a server sends derived state to etcd, and calls do before etcd receives it, which is in the
+// middle of a pass.
 func (e *ensemble) whileDeciding(r *replica, do func()) {
 	e.t.Helper()
 	var once sync.Once
@@ -195,7 +193,7 @@ func (e *ensemble) whileDeciding(r *replica, do func()) {
 	select {
 	case <-done:
 	case <-time.After(eventually.Limit):
-		e.t.Fatalf("%s decides nothing any more", r.name)
+		e.t.Fatalf("%s has made no decision", r.name)
 	}
 }
 
@@ -208,14 +206,14 @@ func (e *ensemble) otherDecisions(since int, without *replica) {
 	})
 }
 
-// ensembleFault is what happens to servers that stand together.
+// ensembleFault is a fault of servers that run together.
 type ensembleFault struct {
 	name string
-	// happens makes it happen while everybody writes, and ends it.
+	// happens injects the fault during writes, and ends it.
 	happens func(e *ensemble)
 }
 
-// linkWeather are the ways in which a server loses etcd, or the others.
+// linkWeather lists the ways in which a server loses the connection to etcd, or to the others.
 var linkWeather = []struct{ there, back weather }{{stalled, stalled}, {stalled, fine}, {fine, stalled}}
 
 func (r *replica) set(there, back weather) {
@@ -224,7 +222,7 @@ func (r *replica) set(there, back weather) {
 	}
 }
 
-// held are the pieces that the links of a server have held up.
+// held returns the number of packets that the links of a server have delayed.
 func (r *replica) held() (n int64) {
 	for _, link := range r.links {
 		held, _ := link.counts()
@@ -233,19 +231,19 @@ func (r *replica) held() (n int64) {
 	return n
 }
 
-// serverFaults are those of servers on whatever store.
+// serverFaults are the faults of servers on any store.
 var serverFaults = []ensembleFault{
-	{"kill -9 of the leader in the middle of a pass", func(e *ensemble) {
+	{"leader killed in the middle of a pass", func(e *ensemble) {
 		r := e.leader()
 		since := len(e.record.all())
 		e.whileDeciding(r, r.kill)
 		began := time.Now()
 		e.otherDecisions(since, r)
-		e.t.Logf("%s after the leader was killed, another one decides", time.Since(began).Round(10*time.Millisecond))
+		e.t.Logf("%s after the leader was killed, another one made a decision", time.Since(began).Round(10*time.Millisecond))
 		e.fault.happened()
 		e.launch(r)
 	}},
-	{"the leader stops for longer than its lease, and continues", func(e *ensemble) {
+	{"leader stopped for longer than its lease, then continued", func(e *ensemble) {
 		r := e.leader()
 		since := len(e.record.all())
 		e.whileDeciding(r, func() { r.signal(syscall.SIGSTOP) })
@@ -254,7 +252,7 @@ var serverFaults = []ensembleFault{
 		r.signal(syscall.SIGCONT)
 		e.awaitWrites(20)
 	}},
-	{"the leader is cut off", func(e *ensemble) {
+	{"leader partitioned", func(e *ensemble) {
 		for _, w := range linkWeather {
 			r := e.leader()
 			since := len(e.record.all())
@@ -262,33 +260,33 @@ var serverFaults = []ensembleFault{
 			e.whileDeciding(r, func() { r.set(w.there, w.back) })
 			e.otherDecisions(since, r)
 			if r.held() == held {
-				e.t.Error("nothing was held up")
+				e.t.Error("the proxy held nothing")
 			}
 			e.fault.happened()
 			r.set(fine, fine)
 			e.awaitWrites(20)
 		}
 	}},
-	{"a server that follows is cut off", func(e *ensemble) {
+	{"follower partitioned", func(e *ensemble) {
 		for _, w := range linkWeather {
 			r := e.follower()
 			held := r.held()
 			r.set(w.there, w.back)
-			eventually.True(e.t, "the server that is cut off says so", func() bool { return r.readiness().status == 503 })
-			e.awaitWrites(20) // through the others
+			eventually.True(e.t, "the partitioned server reports it", func() bool { return r.readiness().status == 503 })
+			e.awaitWrites(20) // through the other servers
 			if r.held() == held {
-				e.t.Error("nothing was held up")
+				e.t.Error("the proxy held nothing")
 			}
 			e.fault.happened()
 			r.set(fine, fine)
-			eventually.True(e.t, "it is ready again", func() bool { return r.readiness().status == 200 })
+			eventually.True(e.t, "the server is ready again", func() bool { return r.readiness().status == 200 })
 		}
 	}},
 }
 
-// etcdFaults are those of an etcd cluster.
+// etcdFaults are the faults of an etcd cluster.
 var etcdFaults = []ensembleFault{
-	{"etcd loses its leader", func(e *ensemble) {
+	{"etcd lost its leader", func(e *ensemble) {
 		m := etcdLeader(e.t, e.members)
 		m.kill()
 		e.toMember(m, func(link *proxy) { link.reset(true) })
@@ -311,7 +309,7 @@ var etcdFaults = []ensembleFault{
 		r := e.follower()
 		held := r.held()
 		r.set(fine, stalled)
-		eventually.True(e.t, "its links hold something up", func() bool { return r.held() > held })
+		eventually.True(e.t, "the proxy holds traffic", func() bool { return r.held() > held })
 		since := versionShown(r)
 		e.awaitWrites(50)
 		direct := e.members[0].connect()
@@ -320,17 +318,17 @@ var etcdFaults = []ensembleFault{
 			e.t.Fatal(err)
 		}
 		if revision <= since {
-			e.t.Fatal("the history that the server needs is still there")
+			e.t.Fatal("the history that the server needs was not compacted")
 		}
 		e.fault.happened()
 		r.set(fine, fine)
-		eventually.True(e.t, "the slow server shows what came meanwhile", func() bool {
+		eventually.True(e.t, "the slow server shows the changes made meanwhile", func() bool {
 			return r.readiness().status == 200 && versionShown(r) >= revision
 		})
 	}},
 }
 
-// versionShown is the revision that a server shows, 0 where it does not say.
+// versionShown returns the revision that a server reports, or 0.
 func versionShown(r *replica) int64 {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
@@ -341,17 +339,15 @@ func versionShown(r *replica) int64 {
 	return info.Store.Revision
 }
 
-// TestFaultSeveralServers does to three servers on three members of etcd what can become
-// of them, while everybody writes through any of them. No decision is lost, none is made
-// by two, and what everybody reads and writes is one history.
+// TestFaultSeveralServers injects faults into three servers on an etcd cluster of three, during writes through all of
+// them. No decision is lost, none is made by two servers, and all reads and writes form one history.
 func TestFaultSeveralServers(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // it mostly waits
 	f := begin(t, 31)
 	newEnsemble(t, f, serverBinary, onEtcd, unwrapped).suffer(slices.Concat(serverFaults, etcdFaults))
 }
 
-// suffer has the servers go through faults, each of them in every round, and judges at
-// the end.
+// suffer injects each of the faults in every round, and runs the oracles at the end.
 func (e *ensemble) suffer(faults []ensembleFault) {
 	e.t.Helper()
 	for round := range rounds(1, 20) {
@@ -366,8 +362,7 @@ func (e *ensemble) suffer(faults []ensembleFault) {
 	e.judge()
 }
 
-// round does something to the servers while everybody writes and contends, and then
-// judges what they made of it.
+// round injects a fault during writes and contests, and then runs the quick oracles.
 func (e *ensemble) round(name string, happens func()) {
 	e.t.Helper()
 	began := time.Now()
@@ -383,8 +378,8 @@ func (e *ensemble) round(name string, happens func()) {
 	e.t.Logf("%s: %s", name, time.Since(began).Round(100*time.Millisecond))
 }
 
-// oracleTerms is a part of oracle (d): each term has one server, and what one term
-// writes is before everything that the next one does.
+// oracleTerms checks a part of oracle (d): each term belongs to one server, and all writes of a term precede those of
+// the next.
 func (e *ensemble) oracleTerms() {
 	e.t.Helper()
 	list := e.record.all()
@@ -440,10 +435,10 @@ func etcdLeader(t testing.TB, members []*member) *member {
 	return found
 }
 
-// TestFaultClocksApart has the clocks of three servers differ by an hour. Who leads, and
-// what is decided, does not depend on them.
+// TestFaultClocksApart sets the clocks of three servers an hour apart. Neither the leadership nor the decisions depend
+// on them.
 func TestFaultClocksApart(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // it mostly waits
 	f := begin(t, 32)
 	binary, err := altered()
 	if err != nil {
@@ -467,10 +462,10 @@ func TestFaultClocksApart(t *testing.T) {
 				shown = append(shown, info.Now)
 			}
 			if shown[1].Sub(shown[0]) < 59*time.Minute || shown[2].Sub(shown[1]) < 59*time.Minute {
-				t.Fatalf("the clocks are not apart: %v", shown)
+				t.Fatalf("the clocks do not differ as intended: %v", shown)
 			}
 			f.happened()
-			// The leadership goes to a server with another clock.
+			// The leadership moves to a server with another clock.
 			r := e.leader()
 			since := len(e.record.all())
 			e.awaitWrites(20)
@@ -500,11 +495,9 @@ var earlier = sync.OnceValues(func() (string, error) {
 	return build("scheduler-server-earlier", "../server", overlay)
 })
 
-// TestFaultRollingUpgrade exchanges three servers for newer ones, one after the other
-// while everybody writes, goes back, and upgrades again. Until the upgrade is finished,
-// each program reads what the other has written.
+// TestFaultRollingUpgrade upgrades three servers on etcd.
 func TestFaultRollingUpgrade(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // it mostly waits
 	f := begin(t, 33)
 	old, err := earlier()
 	if err != nil {
@@ -549,15 +542,15 @@ func TestFaultRollingUpgrade(t *testing.T) {
 				e.awaitWrites(20)
 			})
 			if written, _ := formats(); written != before {
-				t.Fatalf("%s: the store is written in format %d, want %d until the upgrade is finished", step.name, written, before)
+				t.Fatalf("%s: the store has format %d, want %d until the upgrade is finished", step.name, written, before)
 			}
 		}
 	}
-	// While a server of the earlier program is up, the upgrade is not finished.
+	// While a server of the earlier program runs, the upgrade cannot be finished.
 	for n, r := range e.replicas {
-		out, _ := finish() // refused, or nothing to do where the earlier program leads
+		out, _ := finish() // rejected, or nothing to do if the earlier program leads
 		if written, _ := formats(); written != before {
-			t.Fatalf("the upgrade was finished beside %d servers that cannot read what follows: %s", 3-n, out)
+			t.Fatalf("the upgrade was finished although %d servers cannot read the new format: %s", 3-n, out)
 		}
 		r.stop()
 		r.binary = serverBinary

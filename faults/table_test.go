@@ -18,13 +18,13 @@ import (
 // rows is how many kinds of faults there are.
 const rows = 34
 
-// row is a line of the table in the package's comment.
+// row is a row of the table in the package comment.
 type row struct {
 	number                               int
 	fault, injected, often, oracle, test string
 }
 
-// noTest begins the last column of a row that has a reason in place of a test.
+// noTest starts the last column of a row that has a reason instead of a test.
 const noTest = "none: "
 
 var tableLine = regexp.MustCompile(`^\s*(\d+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+)$`)
@@ -44,15 +44,15 @@ func table(t testing.TB) map[int]row {
 		}
 		number, err := strconv.Atoi(cells[1])
 		if err != nil || out[number].number != 0 {
-			t.Errorf("row %s is there twice", cells[1])
+			t.Errorf("row %s occurs twice", cells[1])
 		}
 		out[number] = row{number, cells[2], cells[3], cells[4], cells[5], cells[6]}
 	}
 	return out
 }
 
-// TestTableIsComplete: every kind of fault has a test that exists, or a reason
-// why it has none, and every test is in the table.
+// TestTableIsComplete checks that every kind of fault has an existing test, or a reason why it has none, and that every
+// test is in the table.
 func TestTableIsComplete(t *testing.T) {
 	list := table(t)
 	tests := testNames(t)
@@ -71,22 +71,22 @@ func TestTableIsComplete(t *testing.T) {
 		}
 		for name := range strings.SplitSeq(r.test, ", ") {
 			if !slices.Contains(tests, name) {
-				t.Errorf("row %d names %s, which is no test", number, name)
+				t.Errorf("row %d names %s, which is not a test", number, name)
 			}
 			named[name] = true
 		}
 	}
 	if len(list) != rows {
-		t.Errorf("%d rows, there are %d faults", len(list), rows)
+		t.Errorf("%d rows, want %d faults", len(list), rows)
 	}
 	for _, name := range tests {
 		if strings.HasPrefix(name, "TestFault") && !named[name] {
-			t.Errorf("%s is in no row", name)
+			t.Errorf("%s is not in any row", name)
 		}
 	}
 }
 
-// testNames are the tests of this package.
+// testNames returns the names of the tests in this package.
 func testNames(t testing.TB) []string {
 	t.Helper()
 	entries, err := os.ReadDir(".")
@@ -111,13 +111,13 @@ func testNames(t testing.TB) []string {
 	return names
 }
 
-// fault counts how often the fault of a row has really happened.
+// fault counts how often the fault of a row has happened.
 type fault struct {
 	t     testing.TB
 	fired atomic.Int64
 }
 
-// begin begins the test of a row. One in which the fault never happened fails.
+// begin starts the test of a row, which fails if its fault never happens.
 func begin(t testing.TB, number int) *fault {
 	t.Helper()
 	name, _, _ := strings.Cut(t.Name(), "/")
@@ -130,7 +130,7 @@ func begin(t testing.TB, number int) *fault {
 	return f
 }
 
-// verdict fails the test of a row in which the fault never happened.
+// verdict fails the test if its fault never happened.
 func (f *fault) verdict(r row) {
 	if f.t.Skipped() {
 		f.t.Errorf("row %d was skipped", r.number)
@@ -141,5 +141,5 @@ func (f *fault) verdict(r row) {
 	}
 }
 
-// happened counts a fault that was seen to happen.
+// happened counts an observed fault.
 func (f *fault) happened() { f.fired.Add(1) }

@@ -23,9 +23,9 @@ import (
 
 // decided is a transaction of derived state that etcd accepted.
 type decided struct {
-	server   string // which server sent it
-	term     int64  // the creation revision of the key that says who leads
-	revision int64  // at which etcd wrote it
+	server   string // the server that sent it
+	term     int64  // the creation revision of the leader's election key
+	revision int64  // revision at which etcd wrote it
 }
 
 // record is what servers have etcd do, noted between them and etcd.
@@ -45,7 +45,7 @@ func (r *record) ask(sending func(server string)) {
 	r.sending = sending
 }
 
-// send is called when a server sends derived state, before anybody has it.
+// send is called when a server sends derived state, before it is forwarded.
 func (r *record) send(server string) {
 	r.mu.Lock()
 	sending := r.sending
@@ -99,7 +99,7 @@ func startTap(t testing.TB, server, member string, r *record) *tap {
 	return x
 }
 
-// carry passes one call on.
+// carry forwards one call.
 func (x *tap) carry(_ any, in grpc.ServerStream) error {
 	method, _ := grpc.MethodFromServerStream(in)
 	from, _ := metadata.FromIncomingContext(in.Context())
@@ -109,7 +109,7 @@ func (x *tap) carry(_ any, in grpc.ServerStream) error {
 	if err != nil {
 		return err
 	}
-	var term int64 // of the transaction, 0 = it derives nothing
+	var term int64 // of the transaction, 0 = no derived state
 	requested := make(chan struct{})
 	go func() {
 		var once sync.Once
@@ -117,7 +117,7 @@ func (x *tap) carry(_ any, in grpc.ServerStream) error {
 		for {
 			var f frame
 			if in.RecvMsg(&f) != nil {
-				_ = out.CloseSend() // what is wrong with the call, its end says
+				_ = out.CloseSend() // the error is returned at the end of the call
 				return
 			}
 			if method == "/etcdserverpb.KV/Txn" {
@@ -150,7 +150,7 @@ func (x *tap) carry(_ any, in grpc.ServerStream) error {
 	}
 }
 
-// note notes an accepted transaction.
+// note records an accepted transaction.
 func (x *tap) note(term int64, f frame) {
 	var answer etcdserverpb.TxnResponse
 	if proto.Unmarshal(f.bytes, &answer) != nil || !answer.Succeeded {
@@ -159,7 +159,7 @@ func (x *tap) note(term int64, f frame) {
 	x.record.note(decided{x.server, term, answer.Header.Revision})
 }
 
-// termOf is the term in which a transaction writes derived state, 0 where it writes none.
+// termOf returns the term in which a transaction writes derived state, or 0 if it writes none.
 func termOf(f frame) int64 {
 	var txn etcdserverpb.TxnRequest
 	if proto.Unmarshal(f.bytes, &txn) != nil {
@@ -178,10 +178,10 @@ func termOf(f frame) int64 {
 			return c.GetCreateRevision()
 		}
 	}
-	return -1 // by nobody who leads
+	return -1 // not written by a leader
 }
 
-// frame is a message that nobody reads.
+// frame is a message that is not parsed.
 type frame struct{ bytes []byte }
 
 // rawCodec leaves messages as they are.

@@ -23,9 +23,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/seeded"
 )
 
-// The fleet: clusters in groups, each with a metric that a static provider
-// gives. What is written are placements, which choose from a group, workloads,
-// which a policy divides over one, and the values of the metrics.
+// The fleet: clusters in groups, each with a metric from a static provider. The writers write placements, which choose
+// from a group; workloads, which a policy divides over one; and the values of the metrics.
 const (
 	groups           = 3
 	clustersPerGroup = 4
@@ -43,7 +42,7 @@ func groupName(n int) string { return "g" + strconv.Itoa(n) }
 
 func clusterName(n int) string { return fmt.Sprintf("c%d", n) }
 
-// groupOf is the group of a cluster, which never changes.
+// groupOf returns the group of a cluster, which never changes.
 func groupOf(cluster string) string {
 	switch {
 	case cluster[0] == 's':
@@ -58,34 +57,33 @@ func groupOf(cluster string) string {
 	return groupName(n / clustersPerGroup)
 }
 
-// world is a server, those who write to it, and all that is known about what it
-// said; this is kept outside of the server's process.
+// world is a server with its writers, and everything that is known about its responses. This is kept outside the
+// server's process.
 type world struct {
 	t      testing.TB
 	fault  *fault
 	binary string
-	args   []string // of every server of this world
+	args   []string // arguments of every server in this world
 	server atomic.Pointer[process]
-	// clients are those of the writers; nil = that of the server.
+	// clients returns the clients of the writers; nil = the server's client.
 	clients func(writer int) *client.Client
 
 	ledger *ledger
 	seen   *history
-	random *rand.Rand // of the test alone
+	random *rand.Rand // only for the test itself
 	number atomic.Int64
 
 	writing sync.WaitGroup
 	halt    chan struct{}
-	// first are the figures of a server of this world before any fault, where a fresh one
-	// by itself is no measure for it; nil = there is no such difference.
+	// first is the memory of this world's server before any fault, if it cannot be compared with that of a fresh one;
+	// nil = it can.
 	first *figures
-	// freshArgs are for the server that the world is compared with, where it
-	// differs; nil = a data directory of its own, and nothing else.
+	// freshArgs are additional arguments of the server that the world is compared with; nil = only its own data
+	// directory.
 	freshArgs []string
 }
 
-// newWorld starts a server with a fleet. args are those of the server, its store
-// included.
+// newWorld starts a server with a fleet. args are the server's arguments, including its store.
 func newWorld(t testing.TB, f *fault, args ...string) *world {
 	t.Helper()
 	w := &world{t: t, fault: f, binary: serverBinary, args: args, ledger: newLedger(), seen: newHistory(), random: seeded.Rand(t)}
@@ -95,7 +93,7 @@ func newWorld(t testing.TB, f *fault, args ...string) *world {
 	return w
 }
 
-// embedded are the arguments of a server with a store in a directory.
+// embedded returns the arguments of a server with a store in a directory.
 func embedded(dir string, args ...string) []string {
 	return append([]string{"--data-dir", dir}, args...)
 }
@@ -104,7 +102,7 @@ func dataDir(t testing.TB) string { return filepath.Join(t.TempDir(), "data") }
 
 func (w *world) p() *process { return w.server.Load() }
 
-// client is what a writer writes with.
+// client returns the client of a writer.
 func (w *world) client(writer int) *client.Client {
 	if w.clients != nil {
 		return w.clients(writer)
@@ -121,7 +119,7 @@ func (w *world) start() *process {
 	return p
 }
 
-// follow makes a server the one of the world, and watches what it says.
+// follow makes a server the one of the world, and records what it shows.
 func (w *world) follow(p *process) {
 	w.server.Store(p)
 	ctx, stop := context.WithCancel(context.Background())
@@ -140,14 +138,14 @@ func (w *world) follow(p *process) {
 	})
 }
 
-// restart kills the server, where it still runs, and starts it again.
+// restart kills the server, if it still runs, and starts it again.
 func (w *world) restart() *process {
 	w.t.Helper()
 	w.p().kill()
 	return w.start()
 }
 
-// fill makes the fleet and what is decided first.
+// fill creates the fleet and makes the first decisions.
 func (w *world) fill() {
 	w.t.Helper()
 	for _, object := range fleetObjects() {
@@ -159,11 +157,11 @@ func (w *world) fill() {
 		}
 	}
 	if missing := writers*perWriter - len(w.ledger.acknowledged()); missing > 0 {
-		w.t.Fatalf("%d of the first writes failed", missing)
+		w.t.Fatalf("%d of the initial writes failed", missing)
 	}
 }
 
-// fleetObjects are the objects that the writers leave alone.
+// fleetObjects returns the objects that the writers do not change.
 func fleetObjects() []api.Object {
 	objects := []api.Object{ratesProvider(rand.New(rand.NewPCG(1, 1)), 0)}
 	for n := range groups * clustersPerGroup {
@@ -180,8 +178,8 @@ func fleetObjects() []api.Object {
 				Spec:     api.ClusterSpec{Metrics: []api.MetricRef{{Name: "m-" + clusterName(n), Weight: pointer(1.0)}}},
 			})
 	}
-	// The weights are powers of two: no division of replicas has a tie, which
-	// would be broken by what was before.
+	// The weights are powers of two, so that dividing replicas never causes a tie, which would be broken by the
+	// history.
 	var weights []api.StaticWeight
 	for n := range clustersPerGroup {
 		weights = append(weights, api.StaticWeight{Affinity: api.ClusterAffinity{ClusterNames: []string{clusterName(n)}}, Weight: 1 << n})
@@ -201,8 +199,8 @@ func fleetObjects() []api.Object {
 	})
 }
 
-// ratesProvider gives every cluster another value: there are no ties, which
-// would be broken by the uid of the placement.
+// ratesProvider gives every cluster another value, so that there are no ties, which would be broken by the UID of the
+// placement.
 func ratesProvider(random *rand.Rand, number int64) *api.MetricsProvider {
 	values := map[string]float64{}
 	for i, n := range random.Perm(groups * clustersPerGroup) {
@@ -218,7 +216,7 @@ func written(number int64) map[string]string {
 	return map[string]string{writtenLabel: strconv.FormatInt(number, 10)}
 }
 
-// placement takes the best clusters of a group, and follows them at once.
+// placement returns a placement that chooses the best clusters of a group, and follows changes at once.
 func placement(name, group string, clusters, number int64) *api.Placement {
 	return &api.Placement{
 		Metadata: api.Metadata{Namespace: namespace, Name: name, Labels: written(number)},
@@ -250,8 +248,7 @@ func put(p *process, object api.Object) (api.Object, error) {
 	return p.client.Put(context.Background(), object, client.PutOptions{})
 }
 
-// written objects: writer 0 has the values of the metrics, writer 1 workloads,
-// the others have placements.
+// write writes an object: writer 0 writes the values of the metrics, writer 1 workloads, the others placements.
 func (w *world) write(random *rand.Rand, c *client.Client, writer, n int, until time.Time) error {
 	number := w.number.Add(1)
 	var object api.Object
@@ -274,7 +271,7 @@ func (w *world) write(random *rand.Rand, c *client.Client, writer, n int, until 
 		w.ledger.sent(key, state{number: number, gone: true})
 		err := c.Delete(ctx, key)
 		if client.IsNotFound(err) {
-			err = nil // a delete whose answer was lost came before
+			err = nil // an earlier delete, whose response was lost
 		}
 		w.ledger.answered(key, state{number: number, gone: true}, nil, err)
 		return err
@@ -285,8 +282,7 @@ func (w *world) write(random *rand.Rand, c *client.Client, writer, n int, until 
 	return err
 }
 
-// startWriting has all writers write until stopWriting, whatever becomes of the
-// server meanwhile.
+// startWriting starts all writers, which run until stopWriting, whatever happens to the server.
 func (w *world) startWriting() {
 	w.halt = make(chan struct{})
 	for writer := range writers {
@@ -319,14 +315,14 @@ func (w *world) stopWriting() {
 	}
 }
 
-// awaitWrites waits until so many further writes were acknowledged.
+// awaitWrites waits until n more writes have been acknowledged.
 func (w *world) awaitWrites(n int64) {
 	w.t.Helper()
 	want := w.ledger.count() + n
 	eventually.True(w.t, fmt.Sprintf("%d further writes are acknowledged", n), func() bool { return w.ledger.count() >= want })
 }
 
-// state is what a write makes of an object.
+// state is the result of a write to an object.
 type state struct {
 	number int64
 	gone   bool
@@ -334,14 +330,13 @@ type state struct {
 
 // entry is what is known about one object.
 type entry struct {
-	last     state // what was acknowledged last; number 0 = nothing ever was
+	last     state // the last acknowledged state; number 0 = none
 	object   api.Object
 	deleted  int64   // number of the last delete that was sent
-	doubtful []state // sent since, and not answered: each may have been done or not
+	doubtful []state // sent later and unanswered: each may or may not have been done
 }
 
-// ledger is the list of all writes, kept by those who made them. An object has
-// one writer, so its writes have an order.
+// ledger records all writes. Each object has one writer, so its writes are ordered.
 type ledger struct {
 	mu      sync.Mutex
 	entries map[api.Key]*entry
@@ -369,8 +364,7 @@ func (l *ledger) sent(key api.Key, s state) {
 	}
 }
 
-// answered notes the answer to a write. An answer that says that nothing was
-// written ends the doubt, too.
+// answered records the response to a write. A response that says that nothing was written also resolves it.
 func (l *ledger) answered(key api.Key, s state, stored api.Object, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -384,7 +378,7 @@ func (l *ledger) answered(key api.Key, s state, stored api.Object, err error) {
 	}
 }
 
-// refused reports an answer that promises that nothing was written.
+// refused reports whether an error guarantees that nothing was written.
 func refused(err error) bool {
 	status := client.StatusOf(err)
 	var unreachable *client.UnreachableError
@@ -404,7 +398,7 @@ func (l *ledger) count() int64 {
 	return l.acks
 }
 
-// acknowledged are the objects whose existence was acknowledged last.
+// acknowledged returns the objects whose existence was acknowledged last.
 func (l *ledger) acknowledged() map[api.Key]state {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -417,7 +411,7 @@ func (l *ledger) acknowledged() map[api.Key]state {
 	return out
 }
 
-// adopt takes what a server has for what it is: it was put there by hand.
+// adopt takes the objects of a server as they are, because its store was replaced.
 func (l *ledger) adopt(objects map[api.Key]api.Object) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -437,7 +431,7 @@ func numberOf(object api.Object) int64 {
 	return number
 }
 
-// objects are all objects that a server has.
+// objects returns all objects of a server, which has no list of a kind that it does not know.
 func objects(p *process) (map[api.Key]api.Object, error) {
 	out := map[api.Key]api.Object{}
 	for _, info := range api.Kinds {

@@ -9,9 +9,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// TestDistributionRollouts has workloads with a split get new templates and other
-// sizes: the split holds at the end of each. And it has them be created while the
-// server is down: they run all the same, and are put right when it is back.
+// TestDistributionRollouts changes the templates and sizes of workloads with a split: the split holds at the end of
+// each. It also creates workloads while the server is down: they run nevertheless, and are corrected when it is back.
 func TestDistributionRollouts(t *testing.T) {
 	t.Parallel()
 	s := startSplitCluster(t, 2, 2)
@@ -49,10 +48,9 @@ func TestDistributionRollouts(t *testing.T) {
 			}
 			split()
 		}
-		// Whatever the rollouts needed, what is for on-demand nodes alone never went
-		// elsewhere.
+		// During the rollouts, pods for on-demand nodes only never ran elsewhere.
 		if most := s.most(safe, spotNode); most > 0 {
-			t.Errorf("%s had %d pods for spot nodes at one moment", safe, most)
+			t.Errorf("%s had %d pods for spot nodes at a time, want none", safe, most)
 		}
 	})
 	s.run("a rollout right after a change of mode", func(t *testing.T) {
@@ -78,8 +76,8 @@ func TestDistributionRollouts(t *testing.T) {
 	s.run("the server is down", func(t *testing.T) { s.outage(t) })
 }
 
-// smaller has workloads shrink: the deletion costs of the pods have the controllers
-// take those away that are too many, and nothing is replaced.
+// smaller scales workloads down: because of the pods' deletion costs, the controllers delete those that are too many,
+// and nothing is replaced.
 func (s *splitCluster) smaller(t *testing.T) {
 	few := s.create(manifest{workloadID: workloadID{"Deployment", "rollout", "few"}, replicas: 10, labels: enabled("custom", "3")})
 	most := s.create(manifest{workloadID: workloadID{"Deployment", "rollout", "most"}, replicas: 10, labels: enabled("majority-in-on-demand", "")})
@@ -92,10 +90,10 @@ func (s *splitCluster) smaller(t *testing.T) {
 		s.reaches(most, size.most, size.replicas-size.most)
 	}
 	s.ended(few, 0, "")
-	t.Logf("of the workload whose targets of both types change, %d pods were replaced", len(s.replaced(most)))
+	t.Logf("%d pods of the workload whose targets of both types changed were replaced", len(s.replaced(most)))
 }
 
-// outage kills the server, and has workloads be created and changed meanwhile.
+// outage kills the server, and creates and changes workloads in the meantime.
 func (s *splitCluster) outage(t *testing.T) {
 	s.namespace("outage", nil)
 	before := s.create(manifest{workloadID: workloadID{"Deployment", "outage", "before"}, replicas: 4, labels: enabled("custom", "1"), readyAfter: pause})
@@ -115,8 +113,7 @@ func (s *splitCluster) outage(t *testing.T) {
 	}
 	s.ended(before, 2, spotNode)
 
-	// It is killed once more, while it replaces: the pod that it has just taken away
-	// is waited for all the same.
+	// Kill it again while it replaces pods: it still waits for the pod that it has just deleted.
 	s.relabel(before, "all-in-on-demand", "")
 	s.becomes(before, func(c counts) bool { return c.onDemandNodes == 4 }, "all on-demand")
 	s.relabel(before, "all-in-spot", "")

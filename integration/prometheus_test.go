@@ -23,7 +23,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// exporter shows figures to Prometheus.
+// exporter exposes metrics to Prometheus.
 type exporter struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -49,8 +49,8 @@ func (e *exporter) set(site string, value float64) {
 	e.values[site] = value
 }
 
-// prometheusBinary is an installed Prometheus, or the one that
-// scripts/build-prometheus.sh built. There has to be one.
+// prometheusBinary returns an installed Prometheus, or the one that scripts/build-prometheus.sh has built, and fails if
+// there is none.
 func prometheusBinary(t *testing.T) string {
 	t.Helper()
 	if path, err := exec.LookPath("prometheus"); err == nil {
@@ -59,7 +59,7 @@ func prometheusBinary(t *testing.T) string {
 	return testbedBinary(t, "prometheus", "scripts/build-prometheus.sh")
 }
 
-// prometheusServer is a real one that scrapes an exporter five times a second.
+// prometheusServer is a real Prometheus.
 type prometheusServer struct {
 	t       *testing.T
 	binary  string
@@ -70,6 +70,7 @@ type prometheusServer struct {
 
 var listeningOn = regexp.MustCompile(`msg="Listening on".* address=(\S+)`)
 
+// startPrometheus starts a Prometheus that scrapes an exporter five times a second.
 func startPrometheus(t *testing.T, target string) *prometheusServer {
 	t.Helper()
 	p := &prometheusServer{t: t, binary: prometheusBinary(t), dir: t.TempDir(), address: "127.0.0.1:0"}
@@ -82,7 +83,7 @@ func startPrometheus(t *testing.T, target string) *prometheusServer {
 	return p
 }
 
-// start starts it, again at the same address.
+// start starts it, always at the same address.
 func (p *prometheusServer) start() {
 	p.t.Helper()
 	p.cmd = exec.Command(p.binary, "--config.file="+filepath.Join(p.dir, "prometheus.yml"),
@@ -101,7 +102,7 @@ func (p *prometheusServer) start() {
 		if match := listeningOn.FindStringSubmatch(lines.Text()); match != nil {
 			p.address = match[1]
 			go func() {
-				for lines.Scan() { // so that it can go on writing
+				for lines.Scan() { // so that it can continue to write
 				}
 			}()
 			return
@@ -112,7 +113,7 @@ func (p *prometheusServer) start() {
 
 func (p *prometheusServer) stop() {
 	if p.cmd != nil {
-		_ = p.cmd.Process.Kill() // dead already is as good
+		_ = p.cmd.Process.Kill() // it may have exited already
 		_ = p.cmd.Wait()
 		p.cmd = nil
 	}
@@ -123,9 +124,8 @@ func rate(site string) string { return fmt.Sprintf("rate{site=%q}", site) }
 // limit is what the product promises: one interval and a second.
 const limit = 2 * time.Second
 
-// promptly waits until something holds that is promised within a time. A look is one
-// request: how long the slowest one takes says how busy the machine is, and a decision
-// is about ten such steps away from what it follows.
+// promptly waits for a condition that is promised within a time. Each check is one request. The slowest one shows how
+// busy the machine is; a decision takes about ten such steps.
 func promptly(t testing.TB, promised time.Duration, what string, holds func() bool) time.Duration {
 	t.Helper()
 	slowest := time.Duration(0)
@@ -146,7 +146,7 @@ func TestDecisionsFollowPrometheus(t *testing.T) {
 	prometheus := startPrometheus(t, sites.URL)
 	p := startServer(t, t.TempDir())
 
-	// A provider that accepts connections and never answers must delay nobody.
+	// A provider that accepts connections and never responds must not delay others.
 	hanging, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func TestDecisionsFollowPrometheus(t *testing.T) {
 
 	put(p, prometheusProvider("prometheus", "http://"+prometheus.address))
 	put(p, staticProvider("table", map[string]float64{"half": 50, "low": 20}))
-	eventually.True(t, "Prometheus has the figures", func() bool {
+	eventually.True(t, "Prometheus has the metrics", func() bool {
 		m := put(p, metric("rate-a", "prometheus", rate("a"), api.FailureExclude))
 		return available(m)
 	})
@@ -169,10 +169,10 @@ func TestDecisionsFollowPrometheus(t *testing.T) {
 	put(p, metric("rate-e", "prometheus", rate("e"), api.FailureLastValue))
 	put(p, metric("half", "table", "half", api.FailureExclude))
 	put(p, metric("low", "table", "low", api.FailureExclude))
-	// Two clusters by live figures.
+	// Two clusters rated by live metrics.
 	put(p, cluster("a", "live", "rate-a"))
 	put(p, cluster("b", "live", "rate-b"))
-	// One of each pair has a live figure that fails differently.
+	// One cluster of each pair has a live metric that fails in another way.
 	put(p, cluster("excluded", "exclude", "rate-b"))
 	put(p, cluster("exclude-half", "exclude", "half"))
 	put(p, cluster("ignored", "ignore", "rate-c", "low"))
@@ -195,7 +195,7 @@ func TestDecisionsFollowPrometheus(t *testing.T) {
 	healthy := map[string]string{"live": "a", "exclude": "excluded", "ignore": "ignored", "last-value": "last", "static": "static"}
 	expect(limit, healthy)
 
-	t.Run("a metric changes", func(t *testing.T) {
+	t.Run("metric changes", func(t *testing.T) {
 		before := p.objects()
 		sites.set("a", 40)
 		took := promptly(t, limit, "the placement has moved", func() bool {
@@ -207,22 +207,22 @@ func TestDecisionsFollowPrometheus(t *testing.T) {
 		}
 		for _, c := range explanation.Candidates {
 			if c.Cluster == "a" && (c.Selected || *c.Score != 0.4) || c.Cluster == "b" && (!c.Selected || *c.Score != 0.6) {
-				t.Errorf("candidate %+v", c)
+				t.Errorf("unexpected candidate %+v", c)
 			}
 		}
-		time.Sleep(1500 * time.Millisecond) //nolint:forbidigo // another reading or two, of which nothing is written
+		time.Sleep(1500 * time.Millisecond) //nolint:forbidigo // for another reading or two, of which nothing is written
 		for key, object := range p.objects() {
 			changed := object.Meta().ResourceVersion != before[key].Meta().ResourceVersion
 			if should := key == metricKey("rate-a") || key == placementKey("live"); changed != should {
-				t.Errorf("%s rewritten: %v, want %v", key, changed, should)
+				t.Errorf("%s written: %v, want %v", key, changed, should)
 			}
 		}
-		t.Logf("decided %s after the exporter changed", took)
+		t.Logf("decided %s after the change in the exporter", took)
 		sites.set("a", 80)
 		expect(limit, healthy)
 	})
 
-	t.Run("Prometheus stops and comes back", func(t *testing.T) {
+	t.Run("Prometheus stops and starts again", func(t *testing.T) {
 		static := get[*api.Placement](p, placementKey("static")).Metadata.ResourceVersion
 		prometheus.stop()
 		for _, name := range []string{"rate-a", "rate-b", "rate-c", "rate-e"} {
@@ -231,13 +231,13 @@ func TestDecisionsFollowPrometheus(t *testing.T) {
 				return c != nil && c.Status == api.ConditionFalse && c.Reason == api.ReasonUnreachableMetricsProvider && strings.Contains(c.Message, "refused")
 			})
 		}
-		// The last good values stay usable for four intervals.
+		// The last good values stay valid for four intervals.
 		expect(8*time.Second, map[string]string{"live": "", "exclude": "exclude-half", "ignore": "ignore-half", "last-value": "last", "static": "static"})
 		if last := get[*api.Metric](p, metricKey("rate-e")).Status; last.Value == nil || *last.Value != 90 {
-			t.Errorf("the last value is %+v", last)
+			t.Errorf("last value %+v, want 90", last)
 		}
 		if now := get[*api.Placement](p, placementKey("static")).Metadata.ResourceVersion; now != static {
-			t.Errorf("a placement by another provider was rewritten: %s, %s", static, now)
+			t.Errorf("a placement with another provider was written: %s, %s", static, now)
 		}
 		prometheus.start()
 		expect(10*time.Second, healthy)
@@ -248,7 +248,7 @@ func TestDecisionsFollowPrometheus(t *testing.T) {
 		}
 	})
 	if available(get[*api.Metric](p, metricKey("hangs"))) {
-		t.Error("the metric of the provider that hangs is available")
+		t.Error("the metric of a provider that does not respond is available")
 	}
 }
 

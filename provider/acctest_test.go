@@ -22,7 +22,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/provider"
 )
 
-// factories are the provider under test.
+// factories create the provider under test.
 var factories = map[string]func() (tfprotov6.ProviderServer, error){
 	"scheduler": func() (tfprotov6.ProviderServer, error) { return provider.NewServer("test")(), nil },
 }
@@ -32,7 +32,7 @@ var factories = map[string]func() (tfprotov6.ProviderServer, error){
 const namespaceVariable = "TF_ACC_PROVIDER_NAMESPACE"
 
 func TestMain(m *testing.M) {
-	// The examples say scheduler/scheduler.
+	// The examples use scheduler/scheduler.
 	if os.Getenv(namespaceVariable) == "" {
 		if err := os.Setenv(namespaceVariable, "scheduler"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -155,14 +155,14 @@ func newFleet(t *testing.T) *fleet {
 	return &fleet{t: t, endpoint: endpoint, client: c}
 }
 
-// config is a Terraform configuration for this server.
+// config returns a Terraform configuration for this server.
 func (f *fleet) config(blocks ...string) string {
 	return fmt.Sprintf("provider \"scheduler\" {\n  endpoint = %q\n}\n", f.endpoint) + strings.Join(blocks, "\n")
 }
 
 func (f *fleet) ctx() context.Context { return f.t.Context() }
 
-// put writes an object behind Terraform's back.
+// put writes an object outside of Terraform.
 func (f *fleet) put(object api.Object) {
 	f.t.Helper()
 	object.SetDefaults()
@@ -171,7 +171,7 @@ func (f *fleet) put(object api.Object) {
 	}
 }
 
-// delete removes an object behind Terraform's back.
+// delete deletes an object outside of Terraform.
 func (f *fleet) delete(key api.Key) {
 	f.t.Helper()
 	if err := f.client.Delete(f.ctx(), key); err != nil {
@@ -179,7 +179,7 @@ func (f *fleet) delete(key api.Key) {
 	}
 }
 
-// edit changes an object behind Terraform's back.
+// edit changes an object outside of Terraform.
 func edit[T api.Object](f *fleet, key api.Key, change func(T)) {
 	f.t.Helper()
 	object, err := f.client.Get(f.ctx(), key)

@@ -16,9 +16,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// stage is a part of a fleet that one test has for itself: three clusters, a, b
-// and c, with room for four replicas each, and a policy by which its workloads run
-// on as few of them as have room.
+// stage is the part of a fleet that one test uses: three clusters a, b and c, with capacity for four replicas each, and
+// a policy that places workloads on as few of them as possible.
 type stage struct {
 	*fleet
 	name string
@@ -44,7 +43,7 @@ func (f *fleet) stage(name string) *stage {
 
 func (s *stage) cluster(name string) string { return name + "-" + s.name }
 
-// on are replicas by the stage's clusters.
+// on returns replicas by the stage's clusters.
 func (s *stage) on(replicas counts) counts {
 	full := make(counts, len(replicas))
 	for name, n := range replicas {
@@ -53,20 +52,20 @@ func (s *stage) on(replicas counts) counts {
 	return full
 }
 
-// lose makes the workload move: the first cluster gets a taint that evicts.
+// lose makes the workload move: the first cluster gets a taint that evicts it.
 func (s *stage) lose() { s.taint(s.cluster("a"), api.EffectNoSelect) }
 
 func (s *stage) key() api.Key {
 	return api.Key{Kind: api.KindWorkload, Namespace: s.name, Name: "web"}
 }
 
-// wish is what a configuration asks for.
+// wish is what a configuration requests.
 type wish struct {
 	replicas string
 	labels   string
 	wait     string
-	preview  bool // and its token to the workload
-	forEach  bool // a release for each cluster that runs it
+	preview  bool // and its token in the workload
+	forEach  bool // a release for each cluster that it runs on
 	more     string
 }
 
@@ -117,9 +116,8 @@ func (s *stage) config(w wish) string {
 	return s.fleet.config(b.String(), w.more)
 }
 
-// What a plan shows of a binding and what its apply makes of it, with a preview
-// and without: the workload moves before the plan, or between a saved plan and
-// its apply, while nothing, a wait, a label or what is asked for changes.
+// What a plan shows of a binding, and the result of its apply, with a preview and without. The workload moves before
+// the plan, or between a saved plan and its apply, while nothing, a wait, a label or the request changes.
 func TestAccBindingsInPlans(t *testing.T) {
 	f := newFleet(t)
 	two, six := wish{replicas: "2"}, wish{replicas: "6"}
@@ -142,11 +140,11 @@ func TestAccBindingsInPlans(t *testing.T) {
 		before, after wish   // before is applied first; replicas "" = the workload is created
 		moves         string // when: "" = not, "before the plan", "before the apply"
 		planned       counts
-		unknown       bool           // the plan shows no binding
-		err           *regexp.Regexp // of the apply, or of the plan
-		applied       counts         // in state after the apply
+		unknown       bool           // the binding is unknown in the plan
+		err           *regexp.Regexp // error of the apply or the plan
+		applied       counts         // in the state after the apply
 		leaving       counts
-		next          counts // in state after the next refresh, nil = as applied
+		next          counts // in the state after the next refresh; nil = as applied
 	}{
 		{name: "moves, same configuration", before: two, after: two, moves: "before the plan", planned: b, applied: b, leaving: a},
 		{name: "moves, same configuration, preview", before: with(two, preview), after: with(two, preview), moves: "before the plan", planned: b, applied: b, leaving: a},
@@ -178,13 +176,13 @@ func TestAccBindingsInPlans(t *testing.T) {
 		{name: "create, moves, preview", after: with(two, preview), moves: "before the apply", planned: a, err: planAgain, next: b},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			t.Parallel() // each has clusters and a namespace of its own
+			t.Parallel() // each has its own clusters and namespace
 			s := f.stage(strings.NewReplacer(",", "", " ", "-", "_", "-").Replace(test.name))
 			bound := func(clusters, leaving counts) []statecheck.StateCheck {
 				return binding(workloadAddress, s.on(clusters), s.on(leaving))
 			}
 			var steps []resource.TestStep
-			if test.before.forEach && !test.before.preview { // it cannot be created so
+			if test.before.forEach && !test.before.preview { // it cannot be created this way
 				steps = append(steps, resource.TestStep{Config: s.config(two)})
 			}
 			if test.before.replicas != "" {
@@ -232,7 +230,7 @@ func TestAccBindingsInPlans(t *testing.T) {
 					ConfigPlanChecks:  resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 				})
 			}
-			if test.after.forEach && (test.err == nil || test.before.replicas != "") { // the library cannot clean up after for_each by itself
+			if test.after.forEach && (test.err == nil || test.before.replicas != "") { // the library cannot clean up after for_each
 				steps = append(steps, resource.TestStep{Config: s.config(with(test.after, func(w *wish) { w.forEach = false })), Destroy: true})
 			}
 			resource.Test(t, resource.TestCase{
@@ -243,8 +241,8 @@ func TestAccBindingsInPlans(t *testing.T) {
 	}
 }
 
-// A preview of what is known only after apply is made by the apply: the binding
-// is unknown in the plan, and the next plan is empty.
+// If the previewed values are known only after apply, the preview is made during the apply: the binding is unknown in
+// the plan, and the next plan is empty.
 func TestAccPropagationPreviewOfUnknown(t *testing.T) {
 	f := newFleet(t)
 	s := f.stage("later")
@@ -261,7 +259,7 @@ func TestAccPropagationPreviewOfUnknown(t *testing.T) {
 	})
 }
 
-// A saved plan is older than the server keeps previews.
+// The saved plan is older than the server keeps previews.
 func TestAccPropagationPreviewGoneBeforeApply(t *testing.T) {
 	f := newFleet(t)
 	s := f.stage("late")
@@ -283,7 +281,7 @@ func TestAccPropagationPreviewGoneBeforeApply(t *testing.T) {
 	})
 }
 
-// A token of something else says what to do.
+// The error for a token of another object says what to do.
 func TestAccPropagationPreviewOfSomethingElse(t *testing.T) {
 	f := newFleet(t)
 	previews := `
@@ -378,8 +376,8 @@ func TestAccPreviewOfClustersToBe(t *testing.T) {
 	})
 }
 
-// The preview of a policy makes its bindings known in the plan, and the apply
-// commits them with the policy, or fails because the fleet has changed.
+// The preview of a policy makes its bindings known in the plan. The apply commits them with the policy, or fails
+// because the fleet has changed.
 func TestAccPolicyPreviewInPlans(t *testing.T) {
 	f := newFleet(t)
 	f.member("member1", "4")
@@ -433,7 +431,7 @@ func TestAccPolicyPreviewInPlans(t *testing.T) {
 			step(`["member1"]`, counts{"member1": 3}),
 			step(`["member2"]`, counts{"member2": 3}),
 			refused,
-			{Config: config(`["member1", "member2"]`), Destroy: true}, // the library cannot clean up after for_each by itself
+			{Config: config(`["member1", "member2"]`), Destroy: true}, // the library cannot clean up after for_each
 		},
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// door is a way to a server that counts who comes through, and that can be closed.
+// door is a proxy in front of a server that counts requests and can be closed.
 type door struct {
 	*httptest.Server
 	proxy    *httputil.ReverseProxy
@@ -22,11 +22,10 @@ type door struct {
 	gate     atomic.Pointer[gate]
 }
 
-// gate is called before each request is passed on, with its number; it reports
-// whether it is.
+// gate is called with the number of each request before it is forwarded, and reports whether to forward it.
 type gate func(int64, http.ResponseWriter, *http.Request) bool
 
-// let sets the gate; nil lets every request pass.
+// let sets the gate; nil forwards every request.
 func (d *door) let(g gate) { d.gate.Store(&g) }
 
 func newDoor(t *testing.T, endpoint string) *door {
@@ -48,7 +47,7 @@ func newDoor(t *testing.T, endpoint string) *door {
 	return d
 }
 
-// manyClusters is a configuration of 300 resources, each on its own.
+// manyClusters returns a configuration of 300 independent resources.
 func manyClusters(endpoint, settings string) string {
 	return fmt.Sprintf(`
 		provider "scheduler" {
@@ -61,7 +60,7 @@ func manyClusters(endpoint, settings string) string {
 		}`, endpoint, settings)
 }
 
-// nowhere is an address where nothing listens.
+// nowhere returns an address where nothing listens.
 func nowhere(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -115,14 +114,14 @@ func TestAccNothingWillSucceed(t *testing.T) {
 		name, endpoint, settings string
 		want                     []string
 		requests                 int64
-		everywhere               bool // try whatever Terraform does, not only a plan
+		everywhere               bool // for all commands, not only plan
 	}{
 		{"wrong token", d.URL, `token = "abc.def"`, []string{d.URL, "the token is unknown", "SCHEDULER_TOKEN"}, 1, true},
 		{"no token", d.URL, ``, []string{d.URL, "token is required", "SCHEDULER_TOKEN"}, 1, false},
 		{"down", down, ``, []string{down, "connection refused", "start the server", "check_connection"}, 0, true},
 		{"unknown authority", secure.URL, ``, []string{secure.URL, "unknown authority", "ca_cert_file"}, 0, false},
-		{"TLS where there is none", strings.Replace(d.URL, "http:", "https:", 1), ``, []string{"write http://"}, 0, false},
-		{"no TLS where there is", strings.Replace(secure.URL, "https:", "http:", 1), ``, []string{"write https://"}, 0, false},
+		{"https to a server without TLS", strings.Replace(d.URL, "http:", "https:", 1), ``, []string{"write http://"}, 0, false},
+		{"http to a server with TLS", strings.Replace(secure.URL, "https:", "http:", 1), ``, []string{"write https://"}, 0, false},
 		{"something else", other.URL, ``, []string{other.URL, "404", "SCHEDULER_ENDPOINT"}, 0, false},
 		{"no such name", "http://scheduler.invalid:8665", ``, []string{"scheduler.invalid", "resolve"}, 0, false},
 	} {
@@ -156,8 +155,8 @@ func TestAccNothingWillSucceed(t *testing.T) {
 	}
 }
 
-// A server that goes away while 300 resources are made is explained once. The
-// others fail in a line, and nobody knocks at the door that is closed.
+// If a server is lost while 300 resources are created, the reason is explained once. The other resources fail with one
+// line, and no more requests are sent.
 func TestAccServerLostInAnApply(t *testing.T) {
 	for _, test := range []struct {
 		name, want string
@@ -199,17 +198,17 @@ func TestAccServerLostInAnApply(t *testing.T) {
 			if explained != 1 || len(result.errors) < 200 {
 				t.Errorf("%d of %d errors have a text:\n%s", explained, len(result.errors), result.output)
 			}
-			// Ten at a time, with their repetitions, and what tells that the server is lost.
+			// Ten at a time, with their retries, and the requests that detect that the server is lost.
 			if n := after.Load(); n > 10*(1+2)+10*2 {
 				t.Errorf("the server was asked %d times after it was gone", n)
 			}
 			d.let(nil)
-			w.ok("plan") // what was made before is in state
+			w.ok("plan") // what was created before is in the state
 		})
 	}
 }
 
-// A server that the same apply starts can be planned for.
+// A plan works for a server that the same apply will start.
 func TestAccConnectionNotChecked(t *testing.T) {
 	t.Parallel()
 	for name, w := range map[string]*workspace{

@@ -16,8 +16,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// scene is a part of a fleet that one test has for itself: three clusters, a, b
-// and c, of which its placement takes the first ones that fit.
+// scene is the part of a fleet that one test uses: three clusters a, b and c. Its placement chooses the first ones that
+// fit.
 type scene struct {
 	*fleet
 	name string
@@ -49,11 +49,11 @@ func (s *scene) key() api.Key {
 	return api.Key{Kind: api.KindPlacement, Namespace: s.name, Name: "web"}
 }
 
-// request is what a configuration asks for.
+// request is what a configuration requests.
 type request struct {
-	number  string // of clusters
+	number  string // number of clusters
 	labels  string
-	preview bool // and its token to the placement
+	preview bool // and its token in the placement
 	forEach bool // a release for each chosen cluster
 	more    string
 }
@@ -93,9 +93,8 @@ func stateClusters(want knownvalue.Check) []statecheck.StateCheck {
 	return []statecheck.StateCheck{statecheck.ExpectKnownValue(webAddress, tfjsonpath.New("clusters"), want)}
 }
 
-// What a plan shows of a decision and what its apply makes of it, with a preview
-// and without: the decision moves before the plan, or between a saved plan and
-// its apply, while nothing, a label or what is asked for changes.
+// What a plan shows of a decision, and the result of its apply, with a preview and without. The decision moves before
+// the plan, or between a saved plan and its apply, while nothing, a label or the request changes.
 func TestAccDecisionsInPlans(t *testing.T) {
 	f := newFleet(t)
 	one, two := request{number: "1"}, request{number: "2"}
@@ -116,10 +115,10 @@ func TestAccDecisionsInPlans(t *testing.T) {
 		before, after request // before is applied first; number "" = the placement is created
 		moves         string  // when: "" = not, "before the plan", "before the apply"
 		planned       []string
-		unknown       bool           // the plan shows no decision
-		err           *regexp.Regexp // of the apply, or of the plan
-		applied       []string       // in state after the apply
-		next          []string       // in state after the next refresh, "" = as applied
+		unknown       bool           // the decision is unknown in the plan
+		err           *regexp.Regexp // error of the apply or the plan
+		applied       []string       // in the state after the apply
+		next          []string       // in the state after the next refresh; "" = as applied
 	}{
 		{name: "moves, same configuration", before: one, after: one, moves: "before the plan", planned: []string{"b"}, applied: []string{"b"}},
 		{name: "moves, same configuration, preview", before: with(one, preview), after: with(one, preview), moves: "before the plan", planned: []string{"b"}, applied: []string{"b"}},
@@ -146,10 +145,10 @@ func TestAccDecisionsInPlans(t *testing.T) {
 		{name: "create, moves, preview", after: with(one, preview), moves: "before the apply", planned: []string{"a"}, err: planAgain, next: []string{"b"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			t.Parallel() // each has clusters and a namespace of its own
+			t.Parallel() // each has its own clusters and namespace
 			s := f.scene(strings.NewReplacer(",", "", " ", "-", "_", "-").Replace(test.name))
 			var steps []resource.TestStep
-			if test.before.forEach && !test.before.preview { // it cannot be created so
+			if test.before.forEach && !test.before.preview { // it cannot be created this way
 				steps = append(steps, resource.TestStep{Config: s.config(one)})
 			}
 			if test.before.number != "" {
@@ -188,7 +187,7 @@ func TestAccDecisionsInPlans(t *testing.T) {
 					ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 				})
 			}
-			if test.after.forEach && (test.err == nil || test.before.number != "") { // the library cannot clean up after for_each by itself
+			if test.after.forEach && (test.err == nil || test.before.number != "") { // the library cannot clean up after for_each
 				steps = append(steps, resource.TestStep{Config: s.config(with(test.after, func(r *request) { r.forEach = false })), Destroy: true})
 			}
 			resource.Test(t, resource.TestCase{
@@ -199,8 +198,8 @@ func TestAccDecisionsInPlans(t *testing.T) {
 	}
 }
 
-// A preview of what is known only after apply is made by the apply: the decision
-// is unknown in the plan, and the next plan is empty.
+// If the previewed values are known only after apply, the preview is made during the apply: the decision is unknown in
+// the plan, and the next plan is empty.
 func TestAccPreviewOfUnknown(t *testing.T) {
 	f := newFleet(t)
 	s := f.scene("later")
@@ -217,7 +216,7 @@ func TestAccPreviewOfUnknown(t *testing.T) {
 	})
 }
 
-// A saved plan is older than the server keeps previews.
+// The saved plan is older than the server keeps previews.
 func TestAccPreviewGoneBeforeApply(t *testing.T) {
 	f := newFleet(t)
 	s := f.scene("late")
@@ -261,8 +260,7 @@ func TestAccPreviewTokenOfNoUse(t *testing.T) {
 	})
 }
 
-// The preview shows what the decision is made of, and names the attribute that is
-// wrong.
+// The preview shows the parts of the decision, and its errors name the invalid attribute.
 func TestAccPreviewDataSource(t *testing.T) {
 	f := newFleet(t)
 	for name, grade := range map[string]int64{"berlin": 10, "madrid": 90} {
@@ -278,7 +276,7 @@ func TestAccPreviewDataSource(t *testing.T) {
 	}
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories,
-		CheckDestroy:             func(*terraform.State) error { return f.gone(webKey) }, // it never existed
+		CheckDestroy:             func(*terraform.State) error { return f.gone(webKey) }, // it was never created
 		Steps: []resource.TestStep{
 			{Config: preview(`number_of_clusters = -1`), ExpectError: regexp.MustCompile(`(?s)Invalid number_of_clusters`)},
 			{Config: preview(`prioritizer_policy = { configurations = [{ name = "luck" }] }`), ExpectError: regexp.MustCompile(`(?s)Invalid\s+prioritizer_policy.configurations\[0\].name`)},

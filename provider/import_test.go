@@ -12,8 +12,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// required says where the provider comes from. The library adds that to the
-// configuration of every step but an import that is the first one.
+// required declares the provider's source. The library adds it to the configuration of every step, except for an import
+// in the first step.
 const required = `
 	terraform {
 	  required_providers {
@@ -57,7 +57,7 @@ func TestAccImportBadID(t *testing.T) {
 	}
 }
 
-// minimal is the least that each resource takes.
+// minimal is the smallest valid configuration of each resource.
 var minimal = map[string]string{
 	"scheduler_cluster":          `name = "x"`,
 	"scheduler_metrics_provider": "name = \"x\"\n type = \"static\"\n static = {}",

@@ -12,7 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-// The documentation is made of the schemas: nothing in them is without a word.
+// The documentation is generated from the schemas, so everything in them needs a description.
 func TestEverythingIsDescribed(t *testing.T) {
 	server, err := providerserver.NewProtocol6WithError(New("test")())()
 	if err != nil {
@@ -57,8 +57,8 @@ func describedAttributes(t *testing.T, at string, attributes []*tfprotov6.Schema
 	}
 }
 
-// Every secret of the API is write-only in Terraform, under its present and its
-// former name, with a version and what the server has beside it; nothing else is.
+// Every secret of the API is write-only in Terraform, under its present and its former name, with a version and an
+// attribute that says whether it is stored. Nothing else is write-only.
 func TestSecretsAreWriteOnly(t *testing.T) {
 	server, err := providerserver.NewProtocol6WithError(New("test")())()
 	if err != nil {
@@ -83,7 +83,7 @@ func TestSecretsAreWriteOnly(t *testing.T) {
 				}
 			}
 			for name, a := range byName {
-				if name == terraform.PreviewToken { // no secret, but different in every plan
+				if name == terraform.PreviewToken { // not a secret, but different in every plan
 					continue
 				}
 				secret := strings.TrimSuffix(name, "_wo")

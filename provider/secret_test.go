@@ -20,8 +20,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// secretive is a resource for each secret of the API, with %s where the attributes
-// of the secret go.
+// secretive is a resource for each secret of the API, with %s for the attributes of the secret.
 var secretive = map[string]string{
 	"cluster spec.kubernetes.kubeconfig":                             `kubernetes = { %s }`,
 	"cloud spec.openstack.password":                                  "openstack = {\n auth_url = \"http://127.0.0.1:1/v3\"\n username = \"u\"\n project_name = \"p\"\n %s\n }",
@@ -33,7 +32,7 @@ var secretive = map[string]string{
 	"metrics_provider spec.influx.token":                             "type = \"influx\"\n influx = {\n url = \"http://127.0.0.1:1\"\n bucket = \"b\"\n %s\n }",
 }
 
-// theSecret is in every secret that a test gives.
+// theSecret is a part of every secret in these tests.
 const theSecret = "hush-hush"
 
 func TestAccEverySecretIsKept(t *testing.T) {
@@ -110,7 +109,7 @@ func keepSecret(t *testing.T, f *fleet, kind api.Kind, secret api.SecretField, b
 				if len(object.Secrets()) > 0 != has {
 					return fmt.Errorf("the server has the secrets %v", object.Secrets())
 				}
-				lost = lost || !has // then it is online as one without a kubeconfig is
+				lost = lost || !has // then it is online, like a cluster without a kubeconfig
 				if cluster, ok := object.(*api.Cluster); ok && !lost && cluster.Status.State == api.StateOnline {
 					return fmt.Errorf("a cluster that nobody has seen is online")
 				}
@@ -130,7 +129,7 @@ func keepSecret(t *testing.T, f *fleet, kind api.Kind, secret api.SecretField, b
 		Steps: []resource.TestStep{
 			step("created", true, now+" = "+value("1"), version(1)),
 			step("without-it", true, version(1)),
-			step("null", true, now+" = null"), // nor does dropping the version
+			step("null", true, now+" = null"), // nor does removing the version
 			{
 				ResourceName: address, ImportState: true, ImportStateId: key.Path(), ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name",
 			},
@@ -147,18 +146,18 @@ func keepSecret(t *testing.T, f *fleet, kind api.Kind, secret api.SecretField, b
 	})
 }
 
-// noSecretInPlan fails for a plan that has a secret of this test.
+// noSecretInPlan fails if a plan contains a secret of this test.
 type noSecretInPlan struct{}
 
 func (noSecretInPlan) CheckPlan(_ context.Context, req plancheck.CheckPlanRequest, resp *plancheck.CheckPlanResponse) {
-	// All but the configuration, which has the literal of the test.
+	// Everything except the configuration, which contains the test's literal.
 	data, err := json.Marshal([]any{req.Plan.ResourceChanges, req.Plan.PlannedValues, req.Plan.PriorState, req.Plan.ResourceDrift})
 	if err != nil || strings.Contains(string(data), theSecret) {
 		resp.Error = fmt.Errorf("the plan has a secret, or cannot be read: %.2000s (%w)", data, err)
 	}
 }
 
-// A provider whose label changes still logs in.
+// A metrics provider still logs in after its label has changed.
 func TestAccKeptTokenLogsIn(t *testing.T) {
 	f := newFleet(t)
 	var token atomic.Value
@@ -224,7 +223,7 @@ func TestAccKeptTokenLogsIn(t *testing.T) {
 	})
 }
 
-// untilNoError asks until there is no error.
+// untilNoError repeats a call until it succeeds.
 func untilNoError(t *testing.T, ask func() error) error {
 	t.Helper()
 	var err, shown error

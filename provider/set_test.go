@@ -11,8 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform/terraformtest"
 )
 
-// The elements of a set have no place: an error is at the set, and says which part
-// of an element it is about.
+// Elements of a set have no index: an error is reported at the set, and names the part of the element.
 func TestErrorsInSets(t *testing.T) {
 	v := newValidation(t)
 	for _, test := range []struct {
@@ -35,7 +34,7 @@ func TestErrorsInSets(t *testing.T) {
 	}
 }
 
-// What is not known yet in one element of a set hides nothing of another.
+// An unknown value in one element of a set does not hide errors in another.
 func TestUnknownElementsOfSets(t *testing.T) {
 	v := newValidation(t)
 	typ := v.types["scheduler_cluster"]

@@ -22,14 +22,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/provider"
 )
 
-// The four user stories of extensible scheduling, each as the example that
-// teaches it, with the test in the part of the agents and controllers.
+// The four user stories of extensible scheduling, each tested with its example. The test plays the agents and
+// controllers.
 
-// story makes a server that an example, taken as it stands, finds.
+// story starts a server for an example, which is used as it is.
 func story(t *testing.T, example string) (*fleet, resource.TestStep) {
 	f := newFleet(t)
 	return f, resource.TestStep{
-		// The library takes no providers of the whole test beside a file that has some.
+		// The library does not accept providers for the whole test next to a file that declares some.
 		ProtoV6ProviderFactories: f.factories(),
 
 		ConfigFile:       config.StaticFile("../examples/" + example + "/main.tf"),
@@ -37,8 +37,8 @@ func story(t *testing.T, example string) (*fleet, resource.TestStep) {
 	}
 }
 
-// factories are the provider under test where SCHEDULER_ENDPOINT names the server of
-// this fleet. The variable itself is the same for all tests of the process.
+// factories create the provider as if SCHEDULER_ENDPOINT named the server of this fleet. The variable itself is shared
+// by all tests of the process.
 func (f *fleet) factories() map[string]func() (tfprotov6.ProviderServer, error) {
 	return map[string]func() (tfprotov6.ProviderServer, error){
 		"scheduler": func() (tfprotov6.ProviderServer, error) {
@@ -47,8 +47,7 @@ func (f *fleet) factories() map[string]func() (tfprotov6.ProviderServer, error) 
 	}
 }
 
-// providerOfFleet is a provider that takes the endpoint, where the configuration has
-// none, from the fleet of its test.
+// providerOfFleet is a provider that uses the endpoint of its test's fleet if the configuration has none.
 type providerOfFleet struct {
 	tfprotov6.ProviderServer
 	endpoint string
@@ -83,8 +82,7 @@ func (p providerOfFleet) ConfigureProvider(ctx context.Context, req *tfprotov6.C
 	return p.ProviderServer.ConfigureProvider(ctx, &with)
 }
 
-// then is a step of a story: something happens, or a variable changes, and the
-// outputs are as given.
+// then is a step of a story: something happens or a variable changes, and the outputs are as given.
 func then(step resource.TestStep, happens func(), variables config.Variables, outputs map[string]knownvalue.Check) resource.TestStep {
 	step.PreConfig, step.ConfigVariables = happens, variables
 	for name, want := range outputs {
@@ -93,7 +91,7 @@ func then(step resource.TestStep, happens func(), variables config.Variables, ou
 	return step
 }
 
-// until waits for a decision that is made without anybody's doing.
+// until waits for a decision that the server makes on its own.
 func (f *fleet) until(key api.Key, clusters ...string) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.ctx(), eventually.Limit)
@@ -108,7 +106,7 @@ func (f *fleet) until(key api.Key, clusters ...string) {
 	f.t.Fatalf("%s is not on %v: %v", key, clusters, err)
 }
 
-// Story 1: agents push a score from each cluster, and the best two are chosen.
+// Story 1: agents push a score from each cluster, and the best two clusters are chosen.
 func TestAccStoryScoresFromAgents(t *testing.T) {
 	f, step := story(t, "scores-from-agents")
 	push := func(free map[string]int64) func() {
@@ -129,20 +127,20 @@ func TestAccStoryScoresFromAgents(t *testing.T) {
 	}
 	resource.Test(t, resource.TestCase{
 		Steps: []resource.TestStep{
-			then(step, nil, nil, chosen("berlin", "madrid")), // nobody has pushed a score: by name
+			then(step, nil, nil, chosen("berlin", "madrid")), // without scores: by name
 			then(step, push(map[string]int64{"berlin": -20, "madrid": 40, "oslo": 90, "paris": 60}), nil, chosen("oslo", "paris")),
 			then(step, push(map[string]int64{"madrid": 65}), nil, chosen("oslo", "paris")), // not better by more than 10
 			then(step, push(map[string]int64{"madrid": 75}), nil, chosen("oslo", "madrid")),
 			then(step, expire, nil, chosen("madrid", "paris")), // an expired score counts as 0
-			{ // the library cannot clean up after for_each by itself
+			{ // the library cannot clean up after for_each
 				ProtoV6ProviderFactories: step.ProtoV6ProviderFactories, ConfigFile: step.ConfigFile, Destroy: true,
 			},
 		},
 	})
 }
 
-// Story 2: scores computed from metrics that are collected in one place, mixed
-// with those of an add-on, and a negative weight to find the worst cluster.
+// Story 2: scores computed from centrally collected metrics, combined with those of an add-on, and a negative weight to
+// find the worst cluster.
 func TestAccStoryScoresFromMetrics(t *testing.T) {
 	f, step := story(t, "scores-from-metrics")
 	site := func(free float64, support int64) config.Variable {
@@ -159,8 +157,7 @@ func TestAccStoryScoresFromMetrics(t *testing.T) {
 		statecheck.ExpectKnownOutputValueAtPath("scores", tfjsonpath.New("berlin").AtMapKey("total"), knownvalue.Float64Exact(140)),
 		statecheck.ExpectKnownOutputValueAtPath("scores", tfjsonpath.New("oslo").AtMapKey("total"), knownvalue.Float64Exact(-40)),
 	)
-	// Memory fills up in berlin: -2·80 + 40. The figures are read by the server, not
-	// written by Terraform's placement.
+	// Memory fills up in berlin: -2·80 + 40. The server reads the values; Terraform does not write them.
 	fill := func() {
 		edit(f, api.Key{Kind: api.KindMetricsProvider, Namespace: "berlin", Name: "central"}, func(p *api.MetricsProvider) {
 			p.Spec.Static = &api.StaticSpec{Metrics: map[string]float64{"memory_free": 0.1}}
@@ -180,15 +177,14 @@ func TestAccStoryScoresFromMetrics(t *testing.T) {
 	})
 }
 
-// afterwards is a look at the server after an apply. (The library's own Check
-// cannot be used beside for_each.)
+// afterwards checks the server after an apply. (The library's own Check does not work with for_each.)
 type afterwards func() error
 
 func (a afterwards) CheckState(_ context.Context, _ statecheck.CheckStateRequest, resp *statecheck.CheckStateResponse) {
 	resp.Error = a()
 }
 
-// agents send the heartbeats of clusters. They are silent at first.
+// agents send the heartbeats of clusters. At first they are silent.
 type agents struct{ silent sync.Map }
 
 func (f *fleet) agents(clusters ...string) *agents {
@@ -209,7 +205,7 @@ func (f *fleet) agents(clusters ...string) *agents {
 					return
 				}
 				if !silent.Load() {
-					// The last one may find the cluster destroyed, or the server gone.
+					// The last one may find that the cluster was destroyed, or the server stopped.
 					_, _ = f.client.Heartbeat(ctx, cluster, api.Heartbeat{})
 				}
 			}
@@ -225,8 +221,8 @@ func (a *agents) of(cluster string) *atomic.Bool {
 	return silent
 }
 
-// Story 3: a workload for emergencies runs on the primary, fails over to the
-// backup by a taint and by lost heartbeats, and comes back.
+// Story 3: an emergency workload runs on the primary, fails over to the backup because of a taint or missing
+// heartbeats, and returns.
 func TestAccStoryDisasterRecovery(t *testing.T) {
 	f, step := story(t, "disaster-recovery")
 	agents := f.agents("primary", "backup")
@@ -237,8 +233,8 @@ func TestAccStoryDisasterRecovery(t *testing.T) {
 	runs := func(cluster string) map[string]knownvalue.Check {
 		return map[string]knownvalue.Check{"runs_on": names(cluster)}
 	}
-	// The clusters are made before their agents report, so that none is online for
-	// the first decision. The next one is the server's own.
+	// The clusters are created before their agents report, so that none is online for the first decision. The server
+	// makes the next one on its own.
 	report := func() error {
 		agents.of("primary").Store(false)
 		agents.of("backup").Store(false)
@@ -248,8 +244,7 @@ func TestAccStoryDisasterRecovery(t *testing.T) {
 	create := then(step, nil, variables(false), map[string]knownvalue.Check{"runs_on": knownvalue.ListSizeExact(0)})
 	create.ConfigStateChecks = append(create.ConfigStateChecks, afterwards(report))
 	create.ConfigPlanChecks, create.ExpectNonEmptyPlan = resource.ConfigPlanChecks{}, true
-	// What a taint does to the placement shows at the next refresh: the placement
-	// itself is not changed.
+	// The effect of a taint on the placement shows at the next refresh, because the placement itself does not change.
 	taint := func(maintenance bool) resource.TestStep {
 		step := then(step, nil, variables(maintenance), nil)
 		step.ConfigPlanChecks, step.ExpectNonEmptyPlan = resource.ConfigPlanChecks{}, true
@@ -274,12 +269,12 @@ func TestAccStoryDisasterRecovery(t *testing.T) {
 		Steps: []resource.TestStep{
 			create,
 			then(step, nil, variables(false), runs("primary")),
-			// By a taint, and back.
+			// With a taint, and back.
 			taint(true),
 			then(step, nil, variables(true), runs("backup")),
 			taint(false),
 			then(step, nil, variables(false), runs("primary")),
-			// By a lost heartbeat, and back.
+			// With missing heartbeats, and back.
 			failedOver,
 			then(step, back, variables(false), runs("primary")),
 			{ProtoV6ProviderFactories: step.ProtoV6ProviderFactories, ConfigFile: step.ConfigFile, ConfigVariables: variables(false), Destroy: true},
@@ -287,8 +282,7 @@ func TestAccStoryDisasterRecovery(t *testing.T) {
 	})
 }
 
-// Story 4: the ratings of a third party, of which each team makes what it likes,
-// within the clusters it may use.
+// Story 4: each team uses the ratings of a third party in its own way, within the clusters that it may use.
 func TestAccStoryThirdPartyRatings(t *testing.T) {
 	f, step := story(t, "third-party-ratings")
 	rate := func(ratings map[string][2]int64) func() {
@@ -307,10 +301,10 @@ func TestAccStoryThirdPartyRatings(t *testing.T) {
 	}
 	resource.Test(t, resource.TestCase{
 		Steps: []resource.TestStep{
-			// Without ratings the names decide, in the set and certified only.
+			// Without ratings, clusters are chosen by name, from the certified ones in the set.
 			then(step, nil, nil, result("frankfurt", "frankfurt", "paris")),
-			// newyork is best, and not in the set; warsaw has the best latency there, and
-			// is not certified; 3·40 + 90 is more than 3·60 + 20.
+			// newyork has the best rating but is not in the set; warsaw has the best latency there, but is not
+			// certified; 3·40 + 90 is more than 3·60 + 20.
 			then(step, rate(map[string][2]int64{
 				"newyork": {100, 100}, "warsaw": {95, 80}, "frankfurt": {60, 20}, "paris": {40, 90},
 			}), nil, result("paris", "paris", "warsaw")),

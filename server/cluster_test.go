@@ -19,7 +19,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
-// clusterConfigs are the settings of servers whose embedded stores are one cluster.
+// clusterConfigs returns the configurations of servers whose embedded stores form one cluster.
 func clusterConfigs(t *testing.T, n int) []config {
 	t.Helper()
 	addresses := storetest.Addresses(t, n)
@@ -41,13 +41,13 @@ func clusterConfigs(t *testing.T, n int) []config {
 	return all
 }
 
-// startAll starts servers at once.
+// startAll starts servers concurrently.
 func startAll(t *testing.T, all []config) []*runningServer {
 	t.Helper()
 	return storetest.AtOnce(t, all, func(c config) *runningServer { return start(t, c) })
 }
 
-// leaderOf returns which of some servers leads.
+// leaderOf returns the index of the leader.
 func leaderOf(t *testing.T, servers []*runningServer) (leader int) {
 	t.Helper()
 	eventually.True(t, "one leads", func() bool {
@@ -60,8 +60,8 @@ func leaderOf(t *testing.T, servers []*runningServer) (leader int) {
 	return leader
 }
 
-// TestServersRunTheirOwnEtcdCluster: without an etcd of their own, they share a fleet as
-// servers on an external one do.
+// TestServersRunTheirOwnEtcdCluster checks that servers whose embedded stores form a cluster behave like servers on an
+// external etcd.
 func TestServersRunTheirOwnEtcdCluster(t *testing.T) {
 	configs := clusterConfigs(t, 3)
 	servers := startAll(t, configs)
@@ -71,10 +71,10 @@ func TestServersRunTheirOwnEtcdCluster(t *testing.T) {
 	}
 	info, err := servers[0].client.Server(t.Context())
 	if err != nil || len(info.Servers) != 3 || info.Store.Mode != "embedded" {
-		t.Fatalf("%+v, %v", info, err)
+		t.Fatalf("unexpected info %+v, %v", info, err)
 	}
 	before := toJSON(t, servers[0].objects())
-	// The one that leads stops, which is a third of the store, too.
+	// Stop the leader, which is also a third of the store.
 	first := leaderOf(t, servers)
 	if err := servers[first].stop(); err != nil {
 		t.Fatal(err)
@@ -83,28 +83,28 @@ func TestServersRunTheirOwnEtcdCluster(t *testing.T) {
 	leaderOf(t, others)
 	for _, s := range others {
 		if after := toJSON(t, s.objects()); after != before {
-			t.Fatalf("before:\n%s\nafter:\n%s", before, after)
+			t.Fatalf("objects before:\n%s\nafterwards:\n%s", before, after)
 		}
 	}
 	decide(t, others[0], others[1], "paris")
-	// It comes back with its data directory, and what was written without it.
+	// It returns with its data directory, and reads what was written without it.
 	servers[first] = start(t, configs[first])
 	decide(t, servers[first], others[0], "berlin")
-	// With two of three gone, it is read on, and writes say why they are refused.
+	// With two of three stopped, reads continue, and writes fail with the reason.
 	for _, s := range others {
 		if err := s.stop(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	last := servers[first]
-	eventually.True(t, "writes are refused with the reason", func() bool {
+	eventually.True(t, "writes are rejected with the reason", func() bool {
 		p := placement("shop", "late")
 		p.SetDefaults()
 		_, err := last.client.Put(context.Background(), p, client.PutOptions{})
 		return err != nil && strings.Contains(err.Error(), "more than half of all members are needed")
 	})
 	if got := get[*api.Placement](last, api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}); len(got.Status.Clusters) != 1 {
-		t.Errorf("read without the others: %+v", got.Status)
+		t.Errorf("status read without the other servers: %+v", got.Status)
 	}
 	again := start(t, configs[(first+1)%3])
 	eventually.True(t, "writes are accepted again", func() bool {
@@ -124,8 +124,8 @@ func TestClusterSettingsThatContradict(t *testing.T) {
 		`cluster-peers: "a" is not of the form name=https://host:port`: func(c *config) { c.ClusterPeers = []string{"a"} },
 		`the address of a needs a port`:                                func(c *config) { c.ClusterPeers = []string{"a=https://b"} },
 		"plain HTTP is for loopback addresses only":                    func(c *config) { c.ClusterPeers = []string{"server-0=http://192.0.2.1:1"} },
-		"the name server-0 is there twice":                             func(c *config) { c.ClusterPeers = []string{"server-0=https://a:1", "server-0=https://b:1"} },
-		"the address https://a:1 is there twice":                       func(c *config) { c.ClusterPeers = []string{"server-0=https://a:1", "b=https://a:1"} },
+		"the name server-0 is listed twice":                            func(c *config) { c.ClusterPeers = []string{"server-0=https://a:1", "server-0=https://b:1"} },
+		"the address https://a:1 is listed twice":                      func(c *config) { c.ClusterPeers = []string{"server-0=https://a:1", "b=https://a:1"} },
 		"some addresses have https and others http":                    func(c *config) { c.ClusterPeers = []string{"server-0=https://a:1", "b=http://127.0.0.1:1"} },
 		"cluster-cert-file: is required":                               func(c *config) { c.ClusterCertFile = "" },
 		"cluster-key-file: is required":                                func(c *config) { c.ClusterKeyFile = "" },
@@ -162,13 +162,13 @@ func TestAMemberWithAnotherKeyIsRefused(t *testing.T) {
 	}
 	var said bytes.Buffer
 	if err := run(t.Context(), other, logger, &said); err == nil || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "use the same key file for all servers") {
-		t.Fatalf("the server ended with %v", err)
+		t.Fatalf("the server ended with %v, want a wrong key", err)
 	}
 	put(servers[0], placement("shop", "web"))
 }
 
-// TestMembersByCommand: a server that was alone gets others by commands, one is replaced,
-// and the store is moved back to one server by a backup.
+// TestMembersByCommand adds members to a single server by commands, replaces one, and returns to a single server with a
+// backup.
 func TestMembersByCommand(t *testing.T) {
 	configs := clusterConfigs(t, 2)
 	first, second := configs[0], configs[1]
@@ -184,7 +184,7 @@ func TestMembersByCommand(t *testing.T) {
 	first.ClusterPeers = peers[:1]
 	s = start(t, first)
 	if after := toJSON(t, s.objects()); after != before {
-		t.Fatalf("before:\n%s\nafter:\n%s", before, after)
+		t.Fatalf("objects before:\n%s\nafterwards:\n%s", before, after)
 	}
 	said := mustCommand(t, "members", "add", peers[1], "--endpoint", s.url)
 	for _, word := range []string{"--name server-1", "--cluster-join", "--cluster-peers " + strings.Join(peers, ","), "--cluster-cert-file"} {
@@ -193,7 +193,7 @@ func TestMembersByCommand(t *testing.T) {
 		}
 	}
 	if list := mustCommand(t, "members", "list", "--endpoint", s.url); !strings.Contains(list, "server-1") || !strings.Contains(list, "not started yet") {
-		t.Errorf("members list says %s", list)
+		t.Errorf("unexpected output of members list: %s", list)
 	}
 	second.ClusterJoin = true
 	other := start(t, second)
@@ -206,19 +206,19 @@ func TestMembersByCommand(t *testing.T) {
 	} {
 		code, _, stderr := command(t, append([]string{"members"}, append(strings.Fields(c.args), "--endpoint", s.url)...)...)
 		if code != 1 || !strings.Contains(stderr, c.want) {
-			t.Errorf("members %s exits with %d and says %q, want %q", c.args, code, stderr, c.want)
+			t.Errorf("members %s: exit code %d, message %q, want %q", c.args, code, stderr, c.want)
 		}
 	}
-	// The directory of one of several is not opened alone.
+	// The data directory of a member cannot be opened on its own.
 	if err := other.stop(); err != nil {
 		t.Fatal(err)
 	}
 	if code, _, stderr := command(t, "backup", "--data-dir", second.DataDir, filepath.Join(t.TempDir(), "b")); code != 1 || !strings.Contains(stderr, "one of 2 members of a cluster") {
-		t.Errorf("backup exits with %d and says %q", code, stderr)
+		t.Errorf("backup: exit code %d, message %q", code, stderr)
 	}
 	other = start(t, second)
 	decide(t, s, other, "berlin")
-	// A backup of the cluster is a store of one server, which others join.
+	// A backup of the cluster can be restored to a single server, which others can join.
 	backup := filepath.Join(t.TempDir(), "backup")
 	mustCommand(t, "backup", "--endpoint", other.url, backup)
 	want := toJSON(t, other.objects())
@@ -227,9 +227,9 @@ func TestMembersByCommand(t *testing.T) {
 	mustCommand(t, "restore", "--data-dir", restored.DataDir, backup)
 	third := start(t, restored)
 	if got := strings.Count(toJSON(t, third.objects()), `"berlin"`); got != strings.Count(want, `"berlin"`) {
-		t.Errorf("the restored store holds\n%s\nwant\n%s", toJSON(t, third.objects()), want)
+		t.Errorf("the restored store has\n%s\nwant\n%s", toJSON(t, third.objects()), want)
 	}
-	if list := mustCommand(t, "members", "list", "--endpoint", third.url); !strings.Contains(list, "not one of a cluster") {
-		t.Errorf("members list of a server alone says %s", list)
+	if list := mustCommand(t, "members", "list", "--endpoint", third.url); !strings.Contains(list, "not part of a cluster") {
+		t.Errorf("unexpected output of members list for a single server: %s", list)
 	}
 }

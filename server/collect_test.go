@@ -23,11 +23,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 )
 
-// tinyOpenStack has one region, two zones, and a host in each.
+// tinyOpenStack has one region with two zones and a host in each.
 type tinyOpenStack struct {
 	*httptest.Server
 	mu   sync.Mutex
-	used map[string]int // processors in use by host
+	used map[string]int // used CPUs by host
 }
 
 func newTinyOpenStack(t *testing.T) *tinyOpenStack {
@@ -69,7 +69,7 @@ func (o *tinyOpenStack) use(host string, processors int) {
 	o.used[host] = processors
 }
 
-// wire stands before a server, notes what is pushed, and can be cut.
+// wire is a proxy in front of a server that records pushes and can be cut.
 type wire struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -90,7 +90,7 @@ func newWire(t *testing.T, server string) *wire {
 		w.mu.Lock()
 		cut := w.cut
 		var report api.CloudReport
-		// Without regions it asks whether the figures are there.
+		// Without regions, it requests the expected sequence.
 		if !cut && json.Unmarshal(data, &report) == nil && len(report.Regions) > 0 {
 			w.pushes = append(w.pushes, report)
 		}
@@ -120,9 +120,8 @@ func (w *wire) seen() []api.CloudReport {
 	return append([]api.CloudReport(nil), w.pushes...)
 }
 
-// TestCollectPushesWhatChanges runs the collector as a command, with the token of
-// an agent: the first push is full, the next has the zone that changed and nothing
-// else, and what changes while the server is cut off arrives afterwards.
+// TestCollectPushesWhatChanges runs the collector's command with an agent's token: the first push is full, the next
+// contains only the changed zone, and changes during a cut arrive afterwards.
 func TestCollectPushesWhatChanges(t *testing.T) {
 	s := start(t, testConfig(t.TempDir()))
 	put(s, &api.Cloud{Metadata: api.Metadata{Name: "paris"}, Spec: api.CloudSpec{OpenStack: &api.OpenStackSpec{AuthURL: "http://elsewhere:5000/v3"}}})
@@ -152,11 +151,11 @@ func TestCollectPushesWhatChanges(t *testing.T) {
 	defer func() {
 		stop()
 		if code := <-ended; code != 0 {
-			t.Errorf("the collector ends with %d", code)
+			t.Errorf("the collector exited with %d", code)
 		}
 		for _, secret := range []string{"s3cret", created.Token} {
 			if strings.Contains(logs.String(), secret) {
-				t.Errorf("a secret is in the log:\n%s", logs)
+				t.Errorf("the log contains a secret:\n%s", logs)
 			}
 		}
 		if t.Failed() {
@@ -168,7 +167,7 @@ func TestCollectPushesWhatChanges(t *testing.T) {
 		come := false
 		defer func() {
 			if !come {
-				t.Logf("pushed were %+v", w.seen())
+				t.Logf("pushed %+v", w.seen())
 			}
 		}()
 		eventually.True(t, what, reached)
@@ -180,13 +179,13 @@ func TestCollectPushesWhatChanges(t *testing.T) {
 		return w.seen()
 	}
 	if first := pushed(1)[0]; !first.Full || first.Sequence != 1 || len(first.Regions) != 1 || len(first.Regions[0].Zones) != 2 {
-		t.Errorf("the first push is %+v", first)
+		t.Errorf("unexpected first push %+v", first)
 	}
 	o.use("h2", 5)
 	second := pushed(2)[1]
 	if second.Full || second.Sequence != 2 || len(second.Regions) != 1 || len(second.Regions[0].Zones) != 1 || second.Regions[0].Zones[0].Name != "z2" ||
 		second.Regions[0].Zones[0].Available["cpu"] != "3" || second.Regions[0].Flavors != nil {
-		t.Errorf("the second push is %+v", second)
+		t.Errorf("unexpected second push %+v", second)
 	}
 	w.setCut(true)
 	o.use("h1", 7)
@@ -194,7 +193,7 @@ func TestCollectPushesWhatChanges(t *testing.T) {
 	await("the end of the connection", func() bool { return strings.Contains(logs.String(), "could not be pushed") })
 	w.setCut(false)
 	if third := pushed(3)[2]; !third.Full || len(third.Regions[0].Zones) != 2 {
-		t.Errorf("the push after the outage is %+v", third)
+		t.Errorf("unexpected push %+v after the outage", third)
 	}
 }
 
@@ -217,7 +216,7 @@ func TestCollectGoesOnAtAnotherServer(t *testing.T) {
 	defer func() {
 		stop()
 		if code := <-ended; code != 0 || t.Failed() {
-			t.Errorf("the collector ends with %d; its log:\n%s", code, logs)
+			t.Errorf("the collector exited with %d; its log:\n%s", code, logs)
 		}
 	}()
 	eventually.True(t, "the second server has the first push", func() bool { return len(lost.seen()) == 1 })
@@ -225,10 +224,10 @@ func TestCollectGoesOnAtAnotherServer(t *testing.T) {
 	o.use("h2", 5)
 	eventually.True(t, "the third server has the next push", func() bool { return len(kept.seen()) >= 1 })
 	if next := kept.seen()[0]; next.Full || next.Sequence != 2 || len(next.Regions[0].Zones) != 1 {
-		t.Errorf("the push after the loss is %+v", next)
+		t.Errorf("unexpected push %+v after the loss of a server", next)
 	}
 	if strings.Contains(logs.String(), "could not be pushed") {
-		t.Error("a push failed although a server was there")
+		t.Error("a push failed although a server was available")
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 )
 
-// command runs a command line and returns the exit code and what it printed.
+// command runs a command line and returns the exit code and the output.
 func command(t testing.TB, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -29,7 +29,7 @@ func mustCommand(t testing.TB, args ...string) string {
 	t.Helper()
 	code, stdout, stderr := command(t, args...)
 	if code != 0 {
-		t.Fatalf("scheduler-server %s exits with %d: %s", strings.Join(args, " "), code, stderr)
+		t.Fatalf("scheduler-server %s exited with %d: %s", strings.Join(args, " "), code, stderr)
 	}
 	return stdout
 }
@@ -59,7 +59,7 @@ func TestMistakesOnTheCommandLineExitWithOneLine(t *testing.T) {
 
 func TestVersionCommand(t *testing.T) {
 	if out := mustCommand(t, "version"); !strings.HasPrefix(out, "scheduler-server dev go1.") {
-		t.Fatalf("version prints %q", out)
+		t.Fatalf("version printed %q", out)
 	}
 }
 
@@ -97,10 +97,10 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 	archive, err := os.ReadFile(file)
 	if err != nil || bytes.Contains(archive, []byte("hush-hush")) {
-		t.Fatalf("the backup holds a secret in clear, or cannot be read: %v", err)
+		t.Fatalf("the backup contains a secret in clear text, or cannot be read: %v", err)
 	}
 
-	// The directory of a stopped server gives the same, and the later placement.
+	// The directory of a stopped server gives the same, plus the later placement.
 	stopped := filepath.Join(t.TempDir(), "stopped.tar")
 	mustCommand(t, "backup", "--data-dir", dir, stopped)
 
@@ -122,20 +122,20 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 	restored := restore(file)
 	if got := toJSON(t, restored.objects()); got != want {
-		t.Errorf("restored:\n%s\nbefore:\n%s", got, want)
+		t.Errorf("restored:\n%s\nwant:\n%s", got, want)
 	}
 	if err := restored.stop(); err != nil {
 		t.Fatal(err)
 	}
 	get[*api.Placement](restore(stopped), placementKey("shop", "later"))
 
-	// A damaged backup leaves nothing behind.
+	// A failed restore leaves nothing behind.
 	if err := os.WriteFile(file, archive[:len(archive)/2], 0o600); err != nil {
 		t.Fatal(err)
 	}
 	target := t.TempDir()
 	if code, _, stderr := command(t, "restore", "--data-dir", target, file); code != 1 || !strings.Contains(stderr, "not a usable backup") {
-		t.Fatalf("half a backup: exit code %d: %s", code, stderr)
+		t.Fatalf("truncated backup: exit code %d: %s", code, stderr)
 	}
 	if err := checkEmpty(target); err != nil {
 		t.Error(err)
@@ -149,21 +149,21 @@ func TestBackupThatFailsLeavesNoFile(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
-		t.Fatalf("left: %v (%v)", left, err)
+		t.Fatalf("files left: %v (%v)", left, err)
 	}
 }
 
 func TestTokensAreDemandedFromTheFirstOn(t *testing.T) {
 	s := start(t, testConfig(t.TempDir()))
 	if code := s.status("GET", "/v1/placements", ""); code != 200 {
-		t.Fatalf("without tokens: %d", code)
+		t.Fatalf("without any token: got %d, want 200", code)
 	}
 	admin := strings.TrimSpace(mustCommand(t, "token", "create", "--endpoint", s.url, "--role", "admin", "--description", "me"))
 	if code := s.status("GET", "/v1/placements", ""); code != 401 {
-		t.Fatalf("with a token created, without one sent: %d", code)
+		t.Fatalf("with a token created, but not sent: got %d, want 401", code)
 	}
 	if code := s.status("GET", "/v1/placements", admin); code != 200 {
-		t.Fatalf("with the token: %d", code)
+		t.Fatalf("with the token: got %d, want 200", code)
 	}
 	t.Setenv("SCHEDULER_TOKEN", admin)
 	t.Setenv("SCHEDULER_ENDPOINT", s.url)
@@ -173,16 +173,16 @@ func TestTokensAreDemandedFromTheFirstOn(t *testing.T) {
 		t.Fatalf("list: %v, %v", list, err)
 	}
 	if got := list[1]; got.Role != auth.RoleViewer || !slices.Equal(got.Namespaces, []string{"shop", "ops"}) || got.ExpiresAt == nil || got.Hash != nil {
-		t.Fatalf("listed %+v", got)
+		t.Fatalf("unexpected list %+v", got)
 	}
 	for _, path := range []string{"/v1/backup", "/v1/tokens"} {
 		if code := s.status("GET", path, viewer); code != 403 {
-			t.Errorf("%s for a viewer: %d", path, code)
+			t.Errorf("%s as a viewer: got %d, want 403", path, code)
 		}
 	}
 	mustCommand(t, "token", "revoke", viewer)
 	if code := s.status("GET", "/v1/server", viewer); code != 401 {
-		t.Fatalf("a revoked token: %d", code)
+		t.Fatalf("revoked token: got %d, want 401", code)
 	}
 	if code, _, stderr := command(t, "token", "revoke", viewer); code != 1 || !strings.Contains(stderr, "does not exist") {
 		t.Fatalf("revoked twice: exit code %d: %s", code, stderr)
@@ -193,7 +193,7 @@ func TestTokensAreDemandedFromTheFirstOn(t *testing.T) {
 	}
 	mustCommand(t, "token", "revoke", admin)
 	if code := s.status("GET", "/v1/placements", ""); code != 200 {
-		t.Fatalf("with the last token gone: %d", code)
+		t.Fatalf("after the last token was revoked: got %d, want 200", code)
 	}
 }
 
@@ -226,7 +226,7 @@ func TestOtherAddressesNeedTLSAndAToken(t *testing.T) {
 	}
 	defer stranger.Close()
 	if _, err := stranger.Server(t.Context()); client.StatusOf(err) != 401 {
-		t.Fatalf("without the token: %v", err)
+		t.Fatalf("without the token: error %v, want 401", err)
 	}
 }
 

@@ -39,10 +39,10 @@ func TestPrecedenceOfSettings(t *testing.T) {
 		want       string
 	}{
 		{name: "default", want: "info"},
-		{name: "file before default", file: "log_level: warn", want: "warn"},
-		{name: "variable before file", file: "log_level: warn", env: map[string]string{"SCHEDULER_LOG_LEVEL": "error"}, want: "error"},
-		{name: "flag before variable", file: "log_level: warn", env: map[string]string{"SCHEDULER_LOG_LEVEL": "error"}, args: []string{"--log-level=debug"}, want: "debug"},
-		{name: "flag before file", file: "log_level: warn", args: []string{"--log-level=debug"}, want: "debug"},
+		{name: "file over default", file: "log_level: warn", want: "warn"},
+		{name: "variable over file", file: "log_level: warn", env: map[string]string{"SCHEDULER_LOG_LEVEL": "error"}, want: "error"},
+		{name: "flag over variable", file: "log_level: warn", env: map[string]string{"SCHEDULER_LOG_LEVEL": "error"}, args: []string{"--log-level=debug"}, want: "debug"},
+		{name: "flag over file", file: "log_level: warn", args: []string{"--log-level=debug"}, want: "debug"},
 		{name: "flag with the default value", file: "log_level: warn", args: []string{"--log-level=info"}, want: "info"},
 		{name: "empty variable is absent", file: "log_level: warn", env: map[string]string{"SCHEDULER_LOG_LEVEL": ""}, want: "warn"},
 	} {
@@ -55,8 +55,8 @@ func TestPrecedenceOfSettings(t *testing.T) {
 	}
 }
 
-// TestEverySettingHasThreeSpellings sets each setting by flag, by variable and
-// by key, and expects the same configuration from all.
+// TestEverySettingHasThreeSpellings sets each setting by flag, by environment variable and by key, and expects the same
+// configuration.
 func TestEverySettingHasThreeSpellings(t *testing.T) {
 	values := map[string]string{
 		"data-dir": "d", "cluster-peers": "a=https://a:1,b=https://b:2", "cluster-listen": "127.0.0.1:3", "cluster-join": "true",
@@ -78,11 +78,11 @@ func TestEverySettingHasThreeSpellings(t *testing.T) {
 		}
 		value, ok := values[f.Name]
 		if !ok {
-			t.Errorf("setting %s has no example here", f.Name)
+			t.Errorf("no example for setting %s", f.Name)
 			return
 		}
 		set := func(args []string, env map[string]string, file string) string {
-			// Some settings only make sense with others, so the check is left out.
+			// Some settings only make sense together with others, so there is no check.
 			var c config
 			own := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 			c.define(own)
@@ -131,7 +131,7 @@ func TestConfigurationIsStrict(t *testing.T) {
 		{name: "unknown key", file: "lisen: x", want: `"lisen" is not a known key; the keys are advertise_url, auth, client_ca_file, cluster_ca_file, cluster_cert_file`},
 		{name: "flag spelling", file: "log-level: warn", want: `"log-level" is not a known key`},
 		{name: "config in config", file: "config: x", want: `"config" is not a known key`},
-		{name: "key twice", file: "log_level: warn\nlog_level: info\n", want: `key "log_level" already set`},
+		{name: "repeated key", file: "log_level: warn\nlog_level: info\n", want: `key "log_level" already set`},
 		{name: "wrong type", file: "max_connections: many", want: "configuration key max_connections: "},
 		{name: "list for a text", file: "listen: [a]", want: "configuration key listen: takes one string, not a list"},
 		{name: "object", file: "listen: {a: b}", want: "configuration key listen: takes one string, not an object"},
@@ -147,10 +147,10 @@ func TestConfigurationIsStrict(t *testing.T) {
 		{name: "client CA alone", args: []string{"--client-ca-file=x"}, want: "client-ca-file: requires tls-cert-file"},
 		{name: "both stores", args: []string{"--etcd-endpoints=a"}, want: "data-dir: must not be set together with etcd-endpoints"},
 		{name: "exposed", args: []string{"--listen=:8665"}, want: "listen: :8665 is not a loopback address, so tls-cert-file and tls-key-file are required"},
-		{name: "exposed profiles", args: []string{"--debug-listen=:1"}, want: `debug-listen: ":1" is not a loopback address`},
+		{name: "exposed debug address", args: []string{"--debug-listen=:1"}, want: `debug-listen: ":1" is not a loopback address`},
 		{name: "webhook address", args: []string{"--webhook-listen=8443"}, want: `webhook-listen: "8443" is not an address`},
 		{name: "webhook nowhere", args: []string{"--webhook-url=https://a:1"}, want: "webhook-url: requires webhook-listen"},
-		{name: "webhook anywhere", args: []string{"--webhook-listen=0.0.0.0:8443"}, want: "webhook-url: is required, because clusters cannot reach the server at the webhook-listen address 0.0.0.0:8443"},
+		{name: "webhook on any address", args: []string{"--webhook-listen=0.0.0.0:8443"}, want: "webhook-url: is required, because clusters cannot reach the server at the webhook-listen address 0.0.0.0:8443"},
 		{name: "webhook everywhere", args: []string{"--webhook-listen=:8443"}, want: "webhook-url: is required"},
 		{name: "webhook without TLS", args: []string{"--webhook-listen=:8443", "--webhook-url=http://a:1"}, want: `webhook-url: "http://a:1" is not an address of the form https://host:port`},
 		{name: "webhook with a path", args: []string{"--webhook-listen=:8443", "--webhook-url=https://a:1/x"}, want: "is not an address of the form https://host:port"},
@@ -159,8 +159,8 @@ func TestConfigurationIsStrict(t *testing.T) {
 		{name: "no return", args: []string{"--spot-return-after=0s"}, want: "spot-return-after: 0s must be above 0"},
 		{name: "no connections", args: []string{"--max-connections=0"}, want: "max-connections: 0 must be at least 1"},
 		{name: "short lease", args: []string{"--lease=1s"}, want: "lease: 1s must be at least 2s"},
-		{name: "nowhere for the others", args: []string{"--advertise-url=one:8665"}, want: `advertise-url: "one:8665" is not an address of the form https://host:port`},
-		{name: "no time", args: []string{"--drain-time=0s"}, want: "drain-time: 0s must be above 0"},
+		{name: "invalid advertised URL", args: []string{"--advertise-url=one:8665"}, want: `advertise-url: "one:8665" is not an address of the form https://host:port`},
+		{name: "no drain time", args: []string{"--drain-time=0s"}, want: "drain-time: 0s must be above 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := loaded(t, append(slices.Clone(c.args), "--data-dir=x"), c.env, c.file)
@@ -184,7 +184,7 @@ func TestDefaultsAreComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.Listen != "127.0.0.1:8665" || c.Quota != 0 || c.DrainTime != 10*time.Second || c.sealFile() != filepath.Join("d", "seal.key") {
-		t.Fatalf("%+v", c)
+		t.Fatalf("got %+v", c)
 	}
 }
 
@@ -194,7 +194,7 @@ func TestLoopback(t *testing.T) {
 		":1": false, "0.0.0.0:1": false, "[::]:1": false, "10.0.0.1:1": false, "example.com:1": false, "127.0.0.1": false,
 	} {
 		if isLoopback(address) != want {
-			t.Errorf("%s: %v", address, !want)
+			t.Errorf("%s: got %v", address, !want)
 		}
 	}
 }

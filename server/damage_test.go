@@ -17,12 +17,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// storedValue is where a value begins in a record of the database, behind the tag of its
-// field and its length; -1 where there is none.
+// storedValue returns where the value starts in a record of the database, after the field's tag and length, or -1.
 func storedValue(record []byte) int {
 	for i, b := range record[:len(record)-4] {
 		for _, at := range []int{i + 2, i + 3} {
-			if b == 0x2a && (record[at] == 0x84 || record[at] == 0x87) { // the marks of the envelopes
+			if b == 0x2a && (record[at] == 0x84 || record[at] == 0x87) { // the magic bytes of envelopes
 				return at
 			}
 		}
@@ -30,8 +29,8 @@ func storedValue(record []byte) int {
 	return -1
 }
 
-// flipStored flips one bit of the value that the database of a stopped server
-// holds for a part of an object, in all the versions that it has.
+// flipStored flips one bit in the stored value of a part of an object, in all its versions, in the database of a
+// stopped server.
 func flipStored(t *testing.T, dataDir, part string, key api.Key) {
 	t.Helper()
 	namespace := key.Namespace
@@ -59,7 +58,7 @@ func flipStored(t *testing.T, dataDir, part string, key api.Key) {
 		flipped++
 	}
 	if flipped == 0 {
-		t.Fatalf("the database holds no %s of %s", part, key)
+		t.Fatalf("the database does not contain the %s of %s", part, key)
 	}
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
@@ -75,7 +74,7 @@ func copyDir(t *testing.T, from string) string {
 	return to
 }
 
-// request makes a request and returns the status and the body.
+// request sends a request and returns the status and the body.
 func (s *runningServer) request(method, path, token, body string) (int, string) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(context.Background(), method, s.url+path, strings.NewReader(body))
@@ -100,7 +99,7 @@ func (s *runningServer) request(method, path, token, body string) (int, string) 
 	return resp.StatusCode, string(text)
 }
 
-// decided is where everything is.
+// decided returns where everything is placed.
 func (s *runningServer) decided() map[string]string {
 	s.t.Helper()
 	out := map[string]string{}
@@ -124,8 +123,8 @@ func (s *runningServer) decided() map[string]string {
 	return out
 }
 
-// damagedWorld is a stopped server's data with objects of every kind, of which
-// each decision rests on several others.
+// damagedWorld returns the data of a stopped server with objects of every kind, in which each decision depends on
+// several others.
 func damagedWorld(t *testing.T) (dataDir string, keys []api.Key, before map[string]string) {
 	t.Helper()
 	dataDir = t.TempDir()
@@ -171,7 +170,7 @@ func damagedWorld(t *testing.T) (dataDir string, keys []api.Key, before map[stri
 			},
 		},
 	})
-	put(s, &api.PropagationPolicy{ // takes what the other leaves
+	put(s, &api.PropagationPolicy{ // it gets what the other one leaves
 		Metadata: api.Metadata{Name: "rest"},
 		Spec: api.PropagationPolicySpec{
 			ResourceSelectors: []api.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment"}},
@@ -201,7 +200,7 @@ func damagedWorld(t *testing.T) (dataDir string, keys []api.Key, before map[stri
 			t.Logf("decided: %v", before)
 		}
 	})
-	eventually.True(t, "the decisions are made", func() bool {
+	eventually.True(t, "the placements are decided", func() bool {
 		before = s.decided()
 		for key, at := range want {
 			if before[key] != at {
@@ -219,8 +218,8 @@ func damagedWorld(t *testing.T) (dataDir string, keys []api.Key, before map[stri
 	return dataDir, keys, before
 }
 
-// Whichever object is damaged: it is named wherever one looks, every other is as
-// it was, no decision moves, new decisions are made, and a PUT or DELETE mends it.
+// Whichever object is damaged, it is named in all places, all others are unchanged, no decision moves, new decisions
+// are made, and a PUT or DELETE repairs it.
 func TestDamagedObjectIsNamedAndAffectsNoOther(t *testing.T) {
 	t.Parallel()
 	dataDir, keys, before := damagedWorld(t)
@@ -238,21 +237,21 @@ func TestDamagedObjectIsNamedAndAffectsNoOther(t *testing.T) {
 					t.Errorf("GET %s: %d %s", path, status, text)
 				}
 				if status, text := s.request("GET", "/readyz", "", ""); status != 200 || !strings.Contains(text, "damaged objects in the store: 1") {
-					t.Errorf("readyz: %d %s", status, text)
+					t.Errorf("/readyz: got %d %s", status, text)
 				}
 				if _, text := s.request("GET", "/metrics", "", ""); !strings.Contains(text, "\nscheduler_store_damaged_objects 1\n") {
-					t.Error("no metric")
+					t.Error("the metric does not count the damaged object")
 				}
 				var info api.ServerInfo
 				if _, text := s.request("GET", "/v1/server", "", ""); json.Unmarshal([]byte(text), &info) != nil || len(info.Damaged) != 1 || info.Damaged[0].Name != key.Name {
 					t.Errorf("/v1/server: %s", text)
 				}
 				if n := strings.Count(s.logs.String(), "a stored object is damaged"); n != 1 {
-					t.Errorf("%d lines in the log", n)
+					t.Errorf("%d log lines, want 1", n)
 				}
 				put(s, placement("shop", "new"))
 				if got := get[*api.Placement](s, placementKey("shop", "new")); len(got.Status.Clusters) != 1 && key.Kind != api.KindMetricsProvider {
-					t.Errorf("a new placement has %v", got.Status.Clusters)
+					t.Errorf("clusters of a new placement %v", got.Status.Clusters)
 				}
 				after := s.decided()
 				for what, at := range before {
@@ -271,10 +270,10 @@ func TestDamagedObjectIsNamedAndAffectsNoOther(t *testing.T) {
 					t.Errorf("DELETE: %d %s", status, text)
 				}
 				if status, text := s.request("GET", path, "", ""); status != 404 {
-					t.Errorf("after DELETE: %d %s", status, text)
+					t.Errorf("after DELETE: got %d %s, want 404", status, text)
 				}
 				if _, text := s.request("GET", "/readyz", "", ""); strings.Contains(text, "damaged") {
-					t.Errorf("after DELETE: %s", text)
+					t.Errorf("/readyz after DELETE: %s", text)
 				}
 			})
 		}
@@ -294,7 +293,7 @@ func TestPutMendsADamagedObject(t *testing.T) {
 				flipStored(t, dir, part, key)
 				s := start(t, testConfig(dir))
 				if _, err := s.client.Put(context.Background(), object, client.PutOptions{Create: true}); err == nil {
-					t.Error("a damaged object is created anew")
+					t.Error("a damaged object was created again")
 				}
 				put(s, object.Copy())
 				if status, text := s.request("GET", pathOf(key), "", ""); status != 200 {
@@ -303,7 +302,7 @@ func TestPutMendsADamagedObject(t *testing.T) {
 				if _, text := s.request("GET", "/readyz", "", ""); strings.Contains(text, "damaged") {
 					t.Error(text)
 				}
-				eventually.True(t, "everything is where it was", func() bool {
+				eventually.True(t, "all decisions are restored", func() bool {
 					after := s.decided()
 					for what, at := range before {
 						if after[what] != at {
@@ -317,15 +316,14 @@ func TestPutMendsADamagedObject(t *testing.T) {
 				}
 				again := start(t, testConfig(dir))
 				if status, text := again.request("GET", pathOf(key), "", ""); status != 200 {
-					t.Errorf("after a restart: %d %s", status, text)
+					t.Errorf("after a restart: got %d %s, want 200", status, text)
 				}
 			})
 		}
 	}
 }
 
-// A watch tells that a move is no longer held back, although nothing of the placement is
-// written: its decision stays as it was.
+// A watch reports that a decision is no longer held back, although nothing of the placement is written.
 func TestWatchSendsUnstoredChanges(t *testing.T) {
 	t.Parallel()
 	dataDir, _, _ := damagedWorld(t)
@@ -336,7 +334,7 @@ func TestWatchSendsUnstoredChanges(t *testing.T) {
 	}
 	before := get[*api.Placement](s, placementKey("shop", "best"))
 	if !isHeld(before) {
-		t.Fatalf("its move is not held: %+v", before.Status.Conditions)
+		t.Fatalf("the move is not held: %+v", before.Status.Conditions)
 	}
 	beside, err := s.client.Put(t.Context(), &api.ClusterSet{Metadata: api.Metadata{Name: "beside"}, Spec: api.ClusterSetSpec{Clusters: []string{"b"}}}, client.PutOptions{})
 	if err != nil {
@@ -351,14 +349,14 @@ func TestWatchSendsUnstoredChanges(t *testing.T) {
 		}
 		if best, ok := event.Object.(*api.Placement); ok && best.Metadata.Name == "best" && !isHeld(best) {
 			if version := best.Metadata.ResourceVersion; version != before.Metadata.ResourceVersion {
-				t.Errorf("version %s of it was written, so this tests nothing: it was %s", version, before.Metadata.ResourceVersion)
+				t.Errorf("version %s was written, so the test checks nothing: previously %s", version, before.Metadata.ResourceVersion)
 			}
 			return
 		}
 	}
 }
 
-// With the only token damaged nobody gets in; least of all everybody.
+// If the only token is damaged, all requests are rejected. Above all, the server does not become open to everyone.
 func TestDamagedTokenIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	text := strings.TrimSpace(mustCommand(t, "token", "create", "--data-dir", dir, "--role", "admin"))
@@ -368,23 +366,23 @@ func TestDamagedTokenIsRefused(t *testing.T) {
 	s := start(t, testConfig(dir))
 	for _, with := range []string{"", token} {
 		if status, answer := s.request("GET", "/v1/clusters", with, ""); status != 401 {
-			t.Errorf("with %q: %d %s", with, status, answer)
+			t.Errorf("with %q: got %d %s, want 401", with, status, answer)
 		}
 	}
 	if err := s.stop(); err != nil {
 		t.Fatal(err)
 	}
 	if list := mustCommand(t, "token", "list", "--data-dir", dir); !strings.Contains(list, id) || !strings.Contains(list, "damaged") {
-		t.Errorf("the list does not name it: %s", list)
+		t.Errorf("the list does not contain the damaged token: %s", list)
 	}
 	other := strings.TrimSpace(mustCommand(t, "token", "create", "--data-dir", dir, "--role", "admin"))
 	mustCommand(t, "token", "revoke", "--data-dir", dir, id)
 	again := start(t, testConfig(dir))
 	if status, answer := again.request("GET", "/readyz", "", ""); status != 200 || strings.Contains(answer, "damaged") {
-		t.Errorf("%d %s", status, answer)
+		t.Errorf("unexpected answer %d %s", status, answer)
 	}
 	if status, _ := again.request("GET", "/v1/clusters", other[strings.LastIndexAny(other, " \n")+1:], ""); status != 200 {
-		t.Errorf("with the new token: %d", status)
+		t.Errorf("with the new token: got %d, want 200", status)
 	}
 }
 
@@ -405,7 +403,7 @@ func TestCheckCommand(t *testing.T) {
 	put(s, cluster("a"))
 	put(s, placement("shop", "web"))
 	if code, _, text := command(t, "check", dir); code != 2 || !strings.Contains(text, fmt.Sprintf("in use by process %d", os.Getpid())) {
-		t.Errorf("of a running server: exit code %d: %s", code, text)
+		t.Errorf("check of a running server: exit code %d: %s", code, text)
 	}
 	backup := filepath.Join(t.TempDir(), "backup.tar")
 	mustCommand(t, "backup", "--endpoint", s.url, backup)
@@ -438,13 +436,13 @@ func TestCheckCommand(t *testing.T) {
 			t.Errorf("%v: exit code %d: %s", args, code, text)
 		}
 	}
-	// A damaged page is a sentence, for check and for the start alike.
+	// A damaged page gives a clear error, from check and at the start.
 	db := filepath.Join(dir, "etcd", "member", "snap", "db")
 	if content, err = os.ReadFile(db); err != nil {
 		t.Fatal(err)
 	}
 	for page := 2 * os.Getpagesize(); page < len(content); page += os.Getpagesize() {
-		content[page+8] ^= 0x40 // the kind of the page
+		content[page+8] ^= 0x40 // the type of the page
 	}
 	if err := os.WriteFile(db, content, 0o600); err != nil {
 		t.Fatal(err)

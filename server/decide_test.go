@@ -14,8 +14,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// fill makes a fleet of two clusters, each rated by its own static metric, and
-// one placement.
+// fillFleet creates two clusters, each rated by its own static metric, and one placement.
 func fillFleet(s *runningServer, berlin, paris float64) *api.Placement {
 	put(s, staticProvider("rates", map[string]float64{"berlin": berlin, "paris": paris}))
 	for _, name := range []string{"berlin", "paris"} {
@@ -29,32 +28,32 @@ func TestDecisionIsInTheAnswerAndFollowsTheMetric(t *testing.T) {
 	s := start(t, testConfig(t.TempDir()))
 	web := fillFleet(s, 90, 10)
 	if !slices.Equal(web.Status.Clusters, []string{"berlin"}) {
-		t.Fatalf("the answer to PUT says %v", web.Status.Clusters)
+		t.Fatalf("clusters %v in the answer to PUT, want berlin", web.Status.Clusters)
 	}
 	if web.Status.Decisions[0].Score != 0.9 || web.Status.DecisionRevision != 1 || web.Status.ObservedGeneration != 1 {
-		t.Fatalf("status %+v", web.Status)
+		t.Fatalf("unexpected status %+v", web.Status)
 	}
 	other := put(s, placement("shop", "other"))
 	other.Spec.LabelConstraints = []string{"location is not DE"}
 	other = put(s, other)
 	if len(other.Status.Clusters) != 0 {
-		t.Fatalf("a placement that nothing fits has %v", other.Status.Clusters)
+		t.Fatalf("clusters %v of a placement that fits nowhere, want none", other.Status.Clusters)
 	}
 	before := s.versions()
 
 	put(s, staticProvider("rates", map[string]float64{"berlin": 10, "paris": 90}))
 	moved := get[*api.Placement](s, placementKey("shop", "web"))
 	if !slices.Equal(moved.Status.Clusters, []string{"paris"}) || moved.Status.DecisionRevision != 2 {
-		t.Fatalf("after the change: %v, revision %d", moved.Status.Clusters, moved.Status.DecisionRevision)
+		t.Fatalf("clusters %v after the change, revision %d", moved.Status.Clusters, moved.Status.DecisionRevision)
 	}
 	explanation, err := s.client.Explain(context.Background(), placementKey("shop", "web"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(explanation.Candidates) != 2 || explanation.Candidates[0].Cluster != "paris" || !explanation.Candidates[0].Selected {
-		t.Fatalf("explanation %+v", explanation)
+		t.Fatalf("unexpected explanation %+v", explanation)
 	}
-	// Nothing else is rewritten.
+	// Nothing else is written again.
 	after := s.versions()
 	changed := map[string]bool{}
 	for key, version := range after {
@@ -64,7 +63,7 @@ func TestDecisionIsInTheAnswerAndFollowsTheMetric(t *testing.T) {
 	}
 	want := map[string]bool{"placement web": true, "metric rate-berlin": true, "metric rate-paris": true, "metrics_provider rates": true}
 	if !maps.Equal(changed, want) {
-		t.Fatalf("changed: %v, want %v", changed, want)
+		t.Fatalf("changed %v, want %v", changed, want)
 	}
 }
 
@@ -89,12 +88,12 @@ func TestRestartKeepsEverythingAndRewritesNothing(t *testing.T) {
 	time.Sleep(2500 * time.Millisecond) //nolint:forbidigo // nothing shows that no reading follows
 	after := s.objects()
 	if len(before) != len(after) || len(after) != 8 {
-		t.Fatalf("%d objects before, %d after", len(before), len(after))
+		t.Fatalf("%d objects before, %d afterwards", len(before), len(after))
 	}
 	for i := range before {
 		was, is := toJSON(t, before[i]), toJSON(t, after[i])
 		if was != is {
-			t.Errorf("changed by the restart:\n%s\n%s", was, is)
+			t.Errorf("changed by the restart from\n%s\nto\n%s", was, is)
 		}
 	}
 }
@@ -118,7 +117,7 @@ func TestDecisionIsMadeAtTheMomentTimeAloneChangesIt(t *testing.T) {
 	})
 	moved := get[*api.Placement](s, placementKey("shop", "web"))
 	if gap := moved.Status.ScheduledAt.Sub(*first.Status.ScheduledAt); gap < 3*time.Second {
-		t.Fatalf("moved after %s", gap)
+		t.Fatalf("moved after %s, want at least 3s", gap)
 	}
 }
 

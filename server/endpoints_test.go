@@ -42,8 +42,8 @@ func TestWorkGoesOnAtAnotherServer(t *testing.T) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	var mu sync.Mutex
-	told := map[string]int{}       // what happened to which version of an object, how often
-	newest := map[api.Key]string{} // the version told last
+	told := map[string]int{}       // how often each event about each version of an object was received
+	newest := map[api.Key]string{} // the last version received
 	watched, watching := context.WithCancel(ctx)
 	defer watching()
 	all.Go(func() {
@@ -79,7 +79,7 @@ func TestWorkGoesOnAtAnotherServer(t *testing.T) {
 				created.Add(1)
 				changed, ok := stored.Copy().(*api.Placement)
 				if !ok {
-					t.Errorf("stored a %T", stored)
+					t.Errorf("stored object has the type %T", stored)
 					return
 				}
 				changed.Metadata.Labels = map[string]string{"changed": "once"}
@@ -90,7 +90,7 @@ func TestWorkGoesOnAtAnotherServer(t *testing.T) {
 			}
 		})
 	}
-	// The one in use is lost while it holds an answer, and comes back later.
+	// Stop the server in use while it delays a response, and start it again later.
 	for range 6 {
 		at := proxies[0]
 		for i, endpoint := range endpoints {
@@ -122,9 +122,9 @@ func TestWorkGoesOnAtAnotherServer(t *testing.T) {
 		}
 	}
 	if counted != created.Load() {
-		t.Errorf("%d placements are there, %d were created", counted, created.Load())
+		t.Errorf("%d placements found, but %d created", counted, created.Load())
 	}
-	eventually.True(t, "the watch has told everything", func() bool {
+	eventually.True(t, "the watch has delivered everything", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		for object, err := range servers[0].client.List(ctx, api.KindPlacement, client.ListOptions{}) {
@@ -138,12 +138,12 @@ func TestWorkGoesOnAtAnotherServer(t *testing.T) {
 	all.Wait()
 	for what, times := range told {
 		if times != 1 {
-			t.Errorf("told %d times: %s", times, what)
+			t.Errorf("announced %d times: %s", times, what)
 		}
 	}
 }
 
-// TestAnswersNameTheirServer, also one that is passed on to the server that leads.
+// TestAnswersNameTheirServer also covers responses that are forwarded to the leader.
 func TestAnswersNameTheirServer(t *testing.T) {
 	servers, _ := several(t, 2)
 	fillFleet(servers[0], 90, 10)
@@ -151,7 +151,8 @@ func TestAnswersNameTheirServer(t *testing.T) {
 		for _, ask := range []struct{ method, path, body, want string }{
 			{http.MethodGet, "/v1/clusters", "", fmt.Sprint("server-", i)},
 			{http.MethodGet, "/v1/clusters/nowhere", "", fmt.Sprint("server-", i)},
-			{http.MethodPost, "/v1/clusters/berlin/heartbeat", "{}", "server-0"},
+			// Only the leader accepts this. A heartbeat may be answered by a follower, which relays it.
+			{http.MethodPost, "/v1/clusters/berlin/nodes/node-1/interruption", "{}", "server-0"},
 			{http.MethodGet, "/healthz", "", ""},
 		} {
 			req, err := http.NewRequestWithContext(t.Context(), ask.method, s.url+ask.path, strings.NewReader(ask.body))
@@ -165,7 +166,7 @@ func TestAnswersNameTheirServer(t *testing.T) {
 			}
 			_ = answer.Body.Close()
 			if got := strings.Join(answer.Header.Values("Scheduler-Server"), " and "); got != ask.want {
-				t.Errorf("%s %s at server %d is answered by %q, want %q (%s)", ask.method, ask.path, i, got, ask.want, answer.Status)
+				t.Errorf("%s %s at server %d was answered by %q, want %q (%s)", ask.method, ask.path, i, got, ask.want, answer.Status)
 			}
 			if ages := len(answer.Header.Values("Scheduler-Last-Contact")); ages != 1 && ask.want != "" {
 				t.Errorf("%s %s at server %d has %d ages", ask.method, ask.path, i, ages)

@@ -18,7 +18,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
-// externalEtcd starts an etcd that listens, as one outside of the server does.
+// externalEtcd starts an etcd that listens, like one outside the server.
 func externalEtcd(t testing.TB) (endpoint string) {
 	t.Helper()
 	endpoint, _ = storetest.Etcd(t)
@@ -52,15 +52,15 @@ func TestReadinessTellsWhetherWritesWork(t *testing.T) {
 		return resp.StatusCode, string(body)
 	}
 	if status, body := get("/readyz"); status != http.StatusOK {
-		t.Fatalf("ready: %d %s", status, body)
+		t.Fatalf("/readyz: got %d %s, want 200", status, body)
 	}
 	stopEtcd()
-	eventually.True(t, "without its store the server is not ready, and says why", func() bool {
+	eventually.True(t, "without its store, the server is not ready, and reports the cause", func() bool {
 		status, body := get("/readyz")
 		return status == http.StatusServiceUnavailable && strings.Contains(body, "writes have failed for")
 	})
 	if status, body := get("/v1/metrics-providers/rates"); status != http.StatusOK {
-		t.Errorf("reading without the store: %d %s", status, body)
+		t.Errorf("read without the store: got %d %s, want 200", status, body)
 	}
 }
 
@@ -73,11 +73,11 @@ func TestExternalEtcdHoldsEverything(t *testing.T) {
 	}
 	s := start(t, c)
 	if web := fillFleet(s, 90, 10); !slices.Equal(web.Status.Clusters, []string{"berlin"}) {
-		t.Fatalf("decided %v", web.Status.Clusters)
+		t.Fatalf("clusters %v, want berlin", web.Status.Clusters)
 	}
 	info, err := s.client.Server(t.Context())
 	if err != nil || info.Store.Mode != "external" {
-		t.Fatalf("server %+v, %v", info, err)
+		t.Fatalf("info %+v, error %v", info, err)
 	}
 	before := toJSON(t, s.objects())
 	if err := s.stop(); err != nil {
@@ -85,16 +85,16 @@ func TestExternalEtcdHoldsEverything(t *testing.T) {
 	}
 	s = start(t, c)
 	if after := toJSON(t, s.objects()); after != before {
-		t.Fatalf("before:\n%s\nafter:\n%s", before, after)
+		t.Fatalf("objects before:\n%s\nafterwards:\n%s", before, after)
 	}
 	put(s, staticProvider("rates", map[string]float64{"berlin": 10, "paris": 90}))
 	if web := put(s, placement("shop", "web")); !slices.Equal(web.Status.Clusters, []string{"paris"}) {
-		t.Fatalf("decided %v", web.Status.Clusters)
+		t.Fatalf("clusters %v, want paris", web.Status.Clusters)
 	}
 }
 
-// TestTwoServersShareAStore: each answers every request, one of them decides, and the
-// other one does as soon as that one stops.
+// TestTwoServersShareAStore checks that each answers every request, that one of them decides, and that the other takes
+// over when it stops.
 func TestTwoServersShareAStore(t *testing.T) {
 	c := testConfig("")
 	c.EtcdEndpoints, c.KeyFile, c.Lease = []string{externalEtcd(t)}, filepath.Join(t.TempDir(), "seal.key"), 5*time.Second
@@ -103,7 +103,7 @@ func TestTwoServersShareAStore(t *testing.T) {
 	c.Name = "second"
 	second := start(t, c)
 	if web := fillFleet(second, 90, 10); !slices.Equal(web.Status.Clusters, []string{"berlin"}) {
-		t.Fatalf("decided %v", web.Status.Clusters)
+		t.Fatalf("clusters %v, want berlin", web.Status.Clusters)
 	}
 	for _, s := range []*runningServer{first, second} {
 		info, err := s.client.Server(t.Context())
@@ -111,31 +111,31 @@ func TestTwoServersShareAStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(info.Servers) != 2 || info.Servers[0].Name != "first" || !info.Servers[0].Leader || info.Leader != (info.Name == "first") {
-			t.Errorf("%s says %+v", info.Name, info)
+			t.Errorf("info of %s: %+v", info.Name, info)
 		}
 	}
 	before := toJSON(t, second.objects())
 	if got := toJSON(t, first.objects()); got != before {
-		t.Errorf("the first shows\n%s\nand the second\n%s", got, before)
+		t.Errorf("the first server has\n%s\nthe second\n%s", got, before)
 	}
 	if err := first.stop(); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "the second one leads", func() bool {
+	eventually.True(t, "the second server leads", func() bool {
 		info, err := second.client.Server(t.Context())
 		return err == nil && info.Leader && len(info.Servers) == 1
 	})
 	if after := toJSON(t, second.objects()); after != before {
-		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+		t.Errorf("objects before:\n%s\nafterwards:\n%s", before, after)
 	}
 	put(second, staticProvider("rates", map[string]float64{"berlin": 10, "paris": 90}))
 	if web := put(second, placement("shop", "web")); !slices.Equal(web.Status.Clusters, []string{"paris"}) {
-		t.Fatalf("decided %v", web.Status.Clusters)
+		t.Fatalf("clusters %v, want paris", web.Status.Clusters)
 	}
 }
 
-// TestMigrationToAnEtcdCluster with the commands of the guide, and back: nothing is lost,
-// no decision moves, and what clients hold of the store stays true.
+// TestMigrationToAnEtcdCluster uses the commands in the guide, and goes back: nothing is lost, no decision moves, and
+// versions that clients have stay valid.
 func TestMigrationToAnEtcdCluster(t *testing.T) {
 	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "backup.tar")
@@ -144,7 +144,7 @@ func TestMigrationToAnEtcdCluster(t *testing.T) {
 	sealed := staticProvider("sealed", nil)
 	sealed.Spec.BearerToken = api.NewSecret("hush-hush")
 	put(s, sealed)
-	// A decision that a server without memory would make another way: nothing moves it.
+	// A decision that would now be made differently: nothing moves it.
 	kept := placement("shop", "kept")
 	kept.Spec.RescheduleAfter = "24h"
 	kept = put(s, kept)
@@ -174,16 +174,16 @@ func TestMigrationToAnEtcdCluster(t *testing.T) {
 	c.EtcdEndpoints, c.KeyFile = storetest.EtcdOn(t, cluster, members...), filepath.Join(dir, "seal.key")
 	moved := start(t, c)
 	if after := toJSON(t, moved.objects()); after != before {
-		t.Fatalf("before:\n%s\nafter:\n%s", before, after)
+		t.Fatalf("objects before:\n%s\nafterwards:\n%s", before, after)
 	}
 	if after := moved.versions(); !maps.Equal(after, versions) {
-		t.Errorf("the versions of objects were %v and are %v", versions, after)
+		t.Errorf("versions of objects %v, after the move %v", versions, after)
 	}
 	if now := storeRevision(moved); now < revision+1_000_000_000 {
-		t.Errorf("the store is at revision %d after %d: a client could take an old one for a new one", now, revision)
+		t.Errorf("the store is at revision %d after %d: clients could confuse old revisions with new ones", now, revision)
 	}
 	if got := get[*api.Placement](moved, placementKey("shop", "kept")); !slices.Equal(got.Status.Clusters, kept.Status.Clusters) {
-		t.Errorf("the decision was %v and is %v", kept.Status.Clusters, got.Status.Clusters)
+		t.Errorf("clusters %v, after the move %v", kept.Status.Clusters, got.Status.Clusters)
 	}
 	put(moved, placement("shop", "later"))
 	before = toJSON(t, moved.objects())
@@ -198,11 +198,11 @@ func TestMigrationToAnEtcdCluster(t *testing.T) {
 	back := testConfig(target)
 	back.KeyFile = c.KeyFile
 	if after := toJSON(t, start(t, back).objects()); after != before {
-		t.Fatalf("before:\n%s\nback:\n%s", before, after)
+		t.Fatalf("objects before:\n%s\nafter the move back:\n%s", before, after)
 	}
 }
 
-// storeRevision is the revision of a server's store.
+// storeRevision returns the revision of a server's store.
 func storeRevision(s *runningServer) int64 {
 	s.t.Helper()
 	info, err := s.client.Server(context.Background())
@@ -235,7 +235,7 @@ func TestEtcdMemberNeedsItsPlace(t *testing.T) {
 			t.Errorf("%s: exit code %d: %s", name, code, stderr)
 		}
 		if left, err := os.ReadDir(dir); err == nil && len(left) > 0 {
-			t.Errorf("%s: left %v", name, left)
+			t.Errorf("%s: files left: %v", name, left)
 		}
 	}
 }

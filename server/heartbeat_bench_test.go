@@ -21,13 +21,12 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 )
 
-// beatEvery is the time between two heartbeats of 10,000 agents that send one every 15
-// seconds. One that comes while others do is cheaper than one on its own, so benchmarks
-// keep to the rate.
+// beatEvery is the time between two heartbeats of 10,000 agents that send one every 15 seconds. Concurrent heartbeats
+// are cheaper than single ones, so benchmarks must keep this rate.
 const beatEvery = 15 * time.Second / 10_000
 
-// BenchmarkHeartbeats is what a heartbeat costs that says nothing new. The agents are
-// another process, so the figures are those of the servers, all in this one.
+// BenchmarkHeartbeats measures a heartbeat that reports no change. The agents run in another process, so that only the
+// servers, all in this process, are measured.
 func BenchmarkHeartbeats(b *testing.B) {
 	amounts := `{"capacity":{"cpu":"64","memory":"256Gi"},"allocatable":{"cpu":"62","memory":"250Gi"},"allocated":{"cpu":"20","memory":"100Gi"}}`
 	alone := func(b *testing.B) (_, _ *runningServer) { s := benchmarkServer(b, 0); return s, s }
@@ -61,7 +60,7 @@ func BenchmarkHeartbeats(b *testing.B) {
 // agentsVariable has this program send heartbeats in place of testing anything.
 const agentsVariable = "SCHEDULER_TEST_AGENTS"
 
-// orders say what agents send.
+// orders say what the agents send.
 type orders struct {
 	URL              string
 	Agents, Clusters int
@@ -70,8 +69,7 @@ type orders struct {
 	Every            time.Duration
 }
 
-// carryOut sends n heartbeats from a process of its own, one every so often, and returns
-// the CPU time of that.
+// carryOut sends n heartbeats from a separate process, one at each interval, and returns its CPU time.
 func (o orders) carryOut(b *testing.B, n int, every time.Duration) time.Duration {
 	b.Helper()
 	o.N, o.Every = n, every
@@ -88,8 +86,7 @@ func (o orders) carryOut(b *testing.B, n int, every time.Duration) time.Duration
 	return process.ProcessState.UserTime() + process.ProcessState.SystemTime()
 }
 
-// runAgents sends heartbeats over connections that stay open, and returns the status of
-// the process.
+// runAgents sends heartbeats over persistent connections, and returns the process's exit code.
 func runAgents(text string) int {
 	var o orders
 	err := json.Unmarshal([]byte(text), &o)

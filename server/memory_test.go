@@ -9,17 +9,17 @@ func TestMemoryIsGivenBackAtRest(t *testing.T) {
 	const mebi = 1 << 20
 	for _, tt := range []struct {
 		name string
-		// looks at the server, of which the last is the one that is asked about
+		// readings of the server's memory, of which the last is decided on
 		looks []memory
 		want  bool
 	}{
 		{"at rest after much work", []memory{{1000 * mebi, 300 * mebi, 900 * mebi}, {1001 * mebi, 300 * mebi, 900 * mebi}}, true},
-		{"at work", []memory{{1000 * mebi, 300 * mebi, 900 * mebi}, {1100 * mebi, 300 * mebi, 900 * mebi}}, false},
-		{"given back already", []memory{{1000 * mebi, 300 * mebi, 900 * mebi}, {1001 * mebi, 300 * mebi, 900 * mebi}, {1002 * mebi, 300 * mebi, 900 * mebi}}, false},
+		{"busy", []memory{{1000 * mebi, 300 * mebi, 900 * mebi}, {1100 * mebi, 300 * mebi, 900 * mebi}}, false},
+		{"released already", []memory{{1000 * mebi, 300 * mebi, 900 * mebi}, {1001 * mebi, 300 * mebi, 900 * mebi}, {1002 * mebi, 300 * mebi, 900 * mebi}}, false},
 		{"a fifth is free", []memory{{1000 * mebi, 300 * mebi, 375 * mebi}, {1001 * mebi, 300 * mebi, 375 * mebi}}, true},
-		{"little is free", []memory{{1000 * mebi, 300 * mebi, 350 * mebi}, {1001 * mebi, 300 * mebi, 350 * mebi}}, false},
-		{"small", []memory{{100 * mebi, 10 * mebi, 60 * mebi}, {101 * mebi, 10 * mebi, 60 * mebi}}, false},
-		{"the first look", []memory{{1000 * mebi, 300 * mebi, 900 * mebi}}, false},
+		{"little memory is free", []memory{{1000 * mebi, 300 * mebi, 350 * mebi}, {1001 * mebi, 300 * mebi, 350 * mebi}}, false},
+		{"small process", []memory{{100 * mebi, 10 * mebi, 60 * mebi}, {101 * mebi, 10 * mebi, 60 * mebi}}, false},
+		{"first reading", []memory{{1000 * mebi, 300 * mebi, 900 * mebi}}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var r rest
@@ -28,7 +28,7 @@ func TestMemoryIsGivenBackAtRest(t *testing.T) {
 				got = r.begins(now)
 			}
 			if got != tt.want {
-				t.Errorf("given back: %v, want %v", got, tt.want)
+				t.Errorf("released = %v, want %v", got, tt.want)
 			}
 		})
 	}
@@ -43,18 +43,18 @@ func TestInvalidRequestsBesideALargeFleet(t *testing.T) {
 	}
 }
 
-// What the runtime calls free is given back.
+// Memory that the runtime reports as free is returned to the system.
 func TestReadMemory(t *testing.T) {
 	garbage = make([]byte, 256<<20)
 	clear(garbage)
 	before := readMemory()
 	if before.allocated < 256<<20 || before.heap < 256<<20 {
-		t.Fatalf("it says %+v of 256 MiB", before)
+		t.Fatalf("readMemory() = %+v with 256 MiB allocated", before)
 	}
 	garbage = nil
 	debug.FreeOSMemory()
-	if after := readMemory(); after.heap > before.heap-200<<20 || after.live > after.heap+1<<20 { // the two are not of the same moment
-		t.Errorf("it says %+v, and %+v before", after, before)
+	if after := readMemory(); after.heap > before.heap-200<<20 || after.live > after.heap+1<<20 { // the two readings are not from the same time
+		t.Errorf("readMemory() = %+v, previously %+v", after, before)
 	}
 }
 

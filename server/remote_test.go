@@ -14,8 +14,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 )
 
-// breaking stands before a server: it passes a request on, sends half of the answer,
-// and breaks off. It counts the requests.
+// breaking is a proxy in front of a server: it forwards a request, sends half of the response and breaks off. It counts
+// the requests.
 func breaking(t *testing.T, url string, asked *atomic.Int32) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -37,7 +37,7 @@ func breaking(t *testing.T, url string, asked *atomic.Int32) string {
 			t.Error(err)
 			return
 		}
-		if len(answer) > 0 { // else it breaks off before the answer
+		if len(answer) > 0 { // otherwise it breaks off before the response
 			w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
 			w.WriteHeader(resp.StatusCode)
 			_, _ = w.Write(answer[:len(answer)/2])
@@ -60,25 +60,25 @@ func TestCommandsGoOnAtAnotherServer(t *testing.T) {
 	var asked atomic.Int32
 	absent, broken := "http://"+proxytest.FreeAddress(t), breaking(t, s.url, &asked)
 
-	// Nothing is created twice: a server that does not listen has created nothing, one
-	// that was lost in the middle may have.
+	// Nothing is created twice: a server that does not listen has created nothing, but one that was lost during the
+	// request may have.
 	admin := strings.TrimSpace(mustCommand(t, "token", "create", "--role", "admin", "--endpoint", absent, "--endpoint", s.url))
 	t.Setenv("SCHEDULER_TOKEN", admin)
 	if code, _, stderr := command(t, "token", "create", "--role", "viewer", "--description", "once", "--endpoint", broken+","+s.url); code != 1 || !strings.Contains(stderr, "unexpected EOF") {
-		t.Errorf("a token is created although the server broke off: exit code %d: %s", code, stderr)
+		t.Errorf("a token was created although the server cut the connection: exit code %d: %s", code, stderr)
 	}
 
 	t.Setenv("SCHEDULER_ENDPOINTS", absent+", "+broken+", "+s.url)
 	asked.Store(0)
 	list := mustCommand(t, "token", "list")
 	if strings.Count(list, "once") != 1 || asked.Load() != 1 {
-		t.Errorf("the server that breaks off was asked %d times, want 1; tokens:\n%s", asked.Load(), list)
+		t.Errorf("the server that cuts connections got %d requests, want 1; tokens:\n%s", asked.Load(), list)
 	}
 	viewer := strings.TrimSpace(mustCommand(t, "token", "create", "--role", "viewer", "--endpoint", s.url))
 	asked.Store(0)
 	mustCommand(t, "token", "revoke", viewer)
 	if code := s.status("GET", "/v1/server", viewer); code != 401 || asked.Load() != 1 {
-		t.Errorf("a revoked token: %d; the server that breaks off was asked %d times", code, asked.Load())
+		t.Errorf("revoked token: got %d, want 401; %d requests to the server that cuts connections", code, asked.Load())
 	}
 	if code, _, stderr := command(t, "token", "revoke", viewer, "--endpoint", s.url); code != 1 || !strings.Contains(stderr, "does not exist") {
 		t.Errorf("revoked twice: exit code %d: %s", code, stderr)
@@ -88,23 +88,23 @@ func TestCommandsGoOnAtAnotherServer(t *testing.T) {
 	asked.Store(0)
 	mustCommand(t, "backup", file)
 	if asked.Load() != 1 {
-		t.Errorf("the server that breaks off was asked %d times for a backup", asked.Load())
+		t.Errorf("the server that cuts connections got %d requests, want 1 without the backup", asked.Load())
 	}
 	mustCommand(t, "restore", "--data-dir", filepath.Join(t.TempDir(), "restored"), file)
-	// What is on its way elsewhere cannot begin anew.
+	// Output that has been written elsewhere cannot be restarted.
 	if code, _, stderr := command(t, "backup", "-"); code != 1 || !strings.Contains(stderr, "fetch the backup: unexpected EOF") {
-		t.Errorf("half a backup: exit code %d: %s", code, stderr)
+		t.Errorf("truncated backup: exit code %d: %s", code, stderr)
 	}
-	// Nor does it begin at servers that all break off.
+	// Nor does it succeed if all servers break off.
 	if code, _, stderr := command(t, "backup", "--endpoint", broken, file+"2"); code != 1 || !strings.Contains(stderr, "unexpected EOF") {
-		t.Errorf("half a backup: exit code %d: %s", code, stderr)
+		t.Errorf("truncated backup: exit code %d: %s", code, stderr)
 	}
 	if _, err := os.Stat(file + "2"); !os.IsNotExist(err) {
-		t.Errorf("half a backup is left: %v", err)
+		t.Errorf("the truncated backup was kept: %v", err)
 	}
 }
 
-// TestEndpointsOnTheCommandLine: the address is one, or several, and given once.
+// TestEndpointsOnTheCommandLine checks that there may be one address or several, and that they may be given only once.
 func TestEndpointsOnTheCommandLine(t *testing.T) {
 	for _, c := range []struct {
 		endpoint, endpoints string

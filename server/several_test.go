@@ -39,17 +39,16 @@ func several(t testing.TB, n int) (servers []*runningServer, etcd *clientv3.Clie
 	return servers, etcd
 }
 
-// leads waits until a server leads.
+// leads waits until a server is the leader.
 func (s *runningServer) leads() {
 	s.t.Helper()
-	eventually.True(s.t, "it leads", func() bool {
+	eventually.True(s.t, "the server leads", func() bool {
 		info, err := s.client.Server(context.Background())
 		return err == nil && info.Leader
 	})
 }
 
-// decide puts values that move a placement, through one server, and reads what follows
-// through another.
+// decide writes values that move a placement through one server, and reads the result from another.
 func decide(t *testing.T, through, from *runningServer, better string) {
 	t.Helper()
 	values := map[string]float64{"berlin": 10, "paris": 10}
@@ -59,12 +58,12 @@ func decide(t *testing.T, through, from *runningServer, better string) {
 		t.Errorf("the writer is shown %v, want %s", got, better)
 	}
 	if got := get[*api.Placement](from, api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}).Status.Clusters; !slices.Equal(got, []string{better}) {
-		t.Errorf("a reader at another server is shown %v, want %s", got, better)
+		t.Errorf("clusters %v at another server, want %s", got, better)
 	}
 }
 
-// TestEveryServerShowsWhatWasWrittenThroughAnother: the answer to a write shows the
-// decision, and so does every read that begins after it.
+// TestEveryServerShowsWhatWasWrittenThroughAnother checks that the response to a write contains the decision, and so
+// does every read that starts afterwards, on any server.
 func TestEveryServerShowsWhatWasWrittenThroughAnother(t *testing.T) {
 	t.Parallel()
 	servers, _ := several(t, 3)
@@ -72,7 +71,7 @@ func TestEveryServerShowsWhatWasWrittenThroughAnother(t *testing.T) {
 	for i := range 9 {
 		decide(t, servers[i%3], servers[(i+1+i/3%2)%3], []string{"paris", "berlin"}[i%2])
 	}
-	// Through all of them at once.
+	// Through all of them concurrently.
 	var writers sync.WaitGroup
 	for i, s := range servers {
 		writers.Go(func() {
@@ -85,13 +84,13 @@ func TestEveryServerShowsWhatWasWrittenThroughAnother(t *testing.T) {
 					return
 				}
 				if got, ok := stored.(*api.Placement); !ok || len(got.Status.Clusters) != 1 {
-					t.Errorf("%s was answered undecided", api.KeyOf(stored))
+					t.Errorf("%s was answered before its decision", api.KeyOf(stored))
 				}
 				object, err := servers[(i+1)%3].client.Get(t.Context(), api.KeyOf(p))
 				if err != nil {
 					t.Error(err)
 				} else if got, ok := object.(*api.Placement); !ok || len(got.Status.Clusters) != 1 {
-					t.Errorf("another server shows %s undecided", api.KeyOf(p))
+					t.Errorf("another server shows %s without its decision", api.KeyOf(p))
 				}
 			}
 		})
@@ -106,17 +105,16 @@ func TestReportsReachTheServerThatLeads(t *testing.T) {
 	for _, s := range servers {
 		got, err := s.client.Heartbeat(t.Context(), "berlin", api.Heartbeat{Capacity: api.Quantities{"cpu": "8"}})
 		if err != nil || got.Status.LastHeartbeatAt == nil {
-			t.Fatalf("a heartbeat: %+v, %v", got, err)
+			t.Fatalf("Heartbeat() = %+v, %v", got, err)
 		}
 	}
 	_, err := servers[1].client.Heartbeat(t.Context(), "nowhere", api.Heartbeat{})
 	if p, ok := errors.AsType[*api.Problem](err); !ok || p.Status != http.StatusNotFound {
-		t.Fatalf("a heartbeat of a cluster that does not exist: %v", err)
+		t.Fatalf("Heartbeat() of an unknown cluster: error %v", err)
 	}
 }
 
-// TestServersThatDemandCertificatesReachEachOther: each shows the others the certificate
-// that it listens with.
+// TestServersThatDemandCertificatesReachEachOther checks that each server presents its own certificate to the others.
 func TestServersThatDemandCertificatesReachEachOther(t *testing.T) {
 	t.Parallel()
 	c := testConfig("")
@@ -129,14 +127,14 @@ func TestServersThatDemandCertificatesReachEachOther(t *testing.T) {
 	leader, other := start(t, c, known), start(t, c, known)
 	leader.leads()
 	if web := fillFleet(other, 90, 10); !slices.Equal(web.Status.Clusters, []string{"berlin"}) {
-		t.Fatalf("decided %v", web.Status.Clusters)
+		t.Fatalf("clusters %v, want berlin", web.Status.Clusters)
 	}
 	if got, err := other.client.Heartbeat(t.Context(), "berlin", api.Heartbeat{}); err != nil || got.Status.LastHeartbeatAt == nil {
-		t.Fatalf("a heartbeat: %+v, %v", got, err)
+		t.Fatalf("Heartbeat() = %+v, %v", got, err)
 	}
 }
 
-// writes counts the writes of objects that etcd has had.
+// writes returns the number of objects that etcd has written.
 func writes(t *testing.T, etcd *clientv3.Client) (n int64) {
 	t.Helper()
 	resp, err := etcd.Get(t.Context(), "/v1/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
@@ -149,12 +147,12 @@ func writes(t *testing.T, etcd *clientv3.Client) (n int64) {
 		}
 	}
 	if n == 0 {
-		t.Fatal("no objects are found")
+		t.Fatal("no objects found")
 	}
 	return n
 }
 
-// heartbeatsTaken is how many heartbeats agents have sent to a server itself.
+// heartbeatsTaken returns how many heartbeats a server has received from agents.
 func (s *runningServer) heartbeatsTaken() string {
 	s.t.Helper()
 	status, page := s.request(http.MethodGet, "/metrics", "", "")
@@ -177,7 +175,7 @@ func TestAgentsMayTalkToAnyServer(t *testing.T) {
 	leader, followers := servers[0], servers[1:]
 	key := api.Key{Kind: api.KindCluster, Name: "edge"}
 	edge := &api.Cluster{Metadata: api.Metadata{Name: key.Name}}
-	// The grace outlasts any pause of a busy machine.
+	// The grace period outlasts any pause of a busy machine.
 	edge.Spec.Health = &api.HealthSpec{Interval: "20s", FailureThreshold: 3, SuccessThreshold: 1}
 	put(leader, edge)
 	report := api.Heartbeat{Capacity: api.Quantities{"cpu": "8"}, Allocated: api.Quantities{"cpu": "1"}}
@@ -188,13 +186,13 @@ func TestAgentsMayTalkToAnyServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.Status.State != api.StateOnline || got.Status.Allocated["cpu"] != "1" {
-			t.Fatalf("a heartbeat is answered with %+v", got.Status)
+			t.Fatalf("unexpected status %+v in the answer to a heartbeat", got.Status)
 		}
 		return got
 	}
 	beat(leader)
 	for _, s := range followers {
-		eventually.True(t, "heartbeats are handed over together", func() bool {
+		eventually.True(t, "heartbeats are relayed in batches", func() bool {
 			before := leader.heartbeatsTaken()
 			beat(s)
 			return leader.heartbeatsTaken() == before
@@ -206,40 +204,40 @@ func TestAgentsMayTalkToAnyServer(t *testing.T) {
 	for i := range 30 {
 		got := beat(followers[i%2])
 		if got.Metadata.ResourceVersion != version || !got.Status.LastHeartbeatAt.After(last) {
-			t.Fatalf("heartbeat at %s, before at %s; version %s, before %s", got.Status.LastHeartbeatAt, last, got.Metadata.ResourceVersion, version)
+			t.Fatalf("heartbeat at %s, previously at %s; version %s, previously %s", got.Status.LastHeartbeatAt, last, got.Metadata.ResourceVersion, version)
 		}
 		last = *got.Status.LastHeartbeatAt
 	}
 	if after := writes(t, etcd); after != before {
-		t.Errorf("%d writes for nothing new", after-before)
+		t.Errorf("%d writes without a change", after-before)
 	}
 	for _, s := range servers {
 		eventually.True(t, "every server shows the last heartbeat", func() bool {
 			return get[*api.Cluster](s, key).Status.LastHeartbeatAt.Equal(last)
 		})
 	}
-	// What says something new is stored, whoever is told.
+	// A heartbeat that reports a change is stored, whichever server receives it.
 	report.Capacity["cpu"] = "16"
 	if got := beat(followers[0]); got.Status.Capacity["cpu"] != "16" || got.Metadata.ResourceVersion == version {
-		t.Errorf("the report is answered with %+v", got.Status)
+		t.Errorf("unexpected status %+v in the answer to a report", got.Status)
 	}
 	last = *beat(followers[1]).Status.LastHeartbeatAt
 	_, err := followers[1].client.Heartbeat(t.Context(), "nowhere", api.Heartbeat{})
 	if p, ok := errors.AsType[*api.Problem](err); !ok || p.Status != http.StatusNotFound {
-		t.Errorf("a heartbeat of a cluster that does not exist: %v", err)
+		t.Errorf("Heartbeat() of an unknown cluster: error %v", err)
 	}
-	eventually.True(t, "the others have heard of it", func() bool {
+	eventually.True(t, "the other servers have received it", func() bool {
 		return get[*api.Cluster](followers[0], key).Status.LastHeartbeatAt.Equal(last)
 	})
-	// The next one to lead knows nothing but what it has heard, and gives a full grace.
+	// The next leader only knows the heartbeats that it has received, and grants a full grace period.
 	if err := leader.stop(); err != nil {
 		t.Fatal(err)
 	}
 	followers[0].leads()
 	if s := get[*api.Cluster](followers[0], key).Status; s.State != api.StateOnline || s.LastHeartbeatAt.Before(last) {
-		t.Errorf("after the change of leader it is %s, last heard of at %s; before at %s", s.State, s.LastHeartbeatAt, last)
+		t.Errorf("after the change of the leader: state %s, last heartbeat at %s, previously at %s", s.State, s.LastHeartbeatAt, last)
 	}
-	eventually.True(t, "heartbeats reach the next server that leads", func() bool {
+	eventually.True(t, "heartbeats reach the next leader", func() bool {
 		got, err := followers[1].client.Heartbeat(t.Context(), key.Name, report)
 		return err == nil && got.Status.State == api.StateOnline && got.Status.LastHeartbeatAt.After(last)
 	})
@@ -252,7 +250,7 @@ func TestHeartbeatsAreHandedOverByServersAlone(t *testing.T) {
 	for _, s := range servers {
 		for _, body := range []string{"", "{}", `{"heartbeats":[{"cluster":"berlin"}]}`, "v1.00000000.AAAA"} {
 			if status, text := s.request(http.MethodPost, "/v1/heartbeats", "", body); status != http.StatusForbidden {
-				t.Errorf("%q is answered with %d %s", body, status, text)
+				t.Errorf("%q: got %d %s, want 403", body, status, text)
 			}
 		}
 	}
@@ -278,10 +276,10 @@ func TestAPreviewIsKeptByAnyServer(t *testing.T) {
 		}
 		stored, err := other.client.Put(t.Context(), p, client.PutOptions{PreviewToken: preview.ID})
 		if err != nil {
-			t.Fatalf("commit through the other server: %v", err)
+			t.Fatalf("commit at the other server: %v", err)
 		}
 		if got, ok := stored.(*api.Placement); !ok || !slices.Equal(got.Status.Clusters, []string{"berlin"}) {
-			t.Errorf("stored %+v", stored)
+			t.Errorf("stored %+v, want it on berlin", stored)
 		}
 	}
 }
@@ -297,19 +295,19 @@ func TestAServerThatLosesItsLeaseFollows(t *testing.T) {
 		was, next := servers[turn%2], servers[(turn+1)%2]
 		resp, err := etcd.Get(t.Context(), "/v1/sys/live/servers/", clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
 		if err != nil || len(resp.Kvs) != 2 {
-			t.Fatalf("%d servers, %v", len(resp.Kvs), err)
+			t.Fatalf("%d candidates, %v, want 2", len(resp.Kvs), err)
 		}
 		if _, err := etcd.Revoke(t.Context(), clientv3.LeaseID(resp.Kvs[0].Lease)); err != nil {
 			t.Fatal(err)
 		}
 		next.leads()
-		eventually.True(t, "the one before follows", func() bool {
+		eventually.True(t, "the former leader follows", func() bool {
 			info, err := was.client.Server(t.Context())
 			return err == nil && !info.Leader && len(info.Servers) == 2
 		})
 		for _, s := range servers {
 			if after := toJSON(t, s.objects()); after != before {
-				t.Fatalf("turn %d: before:\n%s\nafter:\n%s", turn, before, after)
+				t.Fatalf("turn %d: objects before:\n%s\nafterwards:\n%s", turn, before, after)
 			}
 		}
 	}
@@ -339,11 +337,11 @@ func TestAServerWithAnotherKeyIsRefused(t *testing.T) {
 			}
 		}
 		if said.Len() > 0 {
-			t.Fatalf("it was ready: %s", &said)
+			t.Fatalf("the server became ready: %s", &said)
 		}
 	}
 	refuse("key-file: "+other.KeyFile, `the server "first" at `+first.url, "use the same key file for all servers")
-	put(first, placement("shop", "web")) // it goes on
+	put(first, placement("shop", "web")) // it still works
 	if err := first.stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -358,8 +356,8 @@ func TestAServerWithAnotherKeyIsRefused(t *testing.T) {
 	refuse(`metrics_provider "costs"`, "it needs the key with id")
 }
 
-// TestTokensCountOnEveryServerAtOnce: one that was made through a server lets in at every
-// other, and one that was revoked does not any more.
+// TestTokensCountOnEveryServerAtOnce checks that a token created through one server is accepted by all, and that a
+// revoked token is accepted by none.
 func TestTokensCountOnEveryServerAtOnce(t *testing.T) {
 	t.Parallel()
 	servers, _ := several(t, 3)

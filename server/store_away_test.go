@@ -18,11 +18,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 )
 
-// asked is the answer to a request of a client that waits for a time.
+// asked is the response to a client that waits for a limited time.
 type asked struct {
 	status  int
 	body    string
-	contact time.Duration // of the header; -1 where there is none
+	contact time.Duration // value of the header; -1 = missing
 	header  http.Header
 	took    time.Duration
 }
@@ -61,7 +61,7 @@ func (s *runningServer) ask(method, path, body, timeout string) asked {
 	return a
 }
 
-// behindProxy is a server whose etcd is reached through a proxy.
+// behindProxy starts a server that reaches its etcd through a proxy.
 func behindProxy(t *testing.T) (*runningServer, *proxytest.Proxy) {
 	t.Helper()
 	p := proxytest.Start(t, externalEtcd(t))
@@ -70,7 +70,7 @@ func behindProxy(t *testing.T) (*runningServer, *proxytest.Proxy) {
 	return start(t, c), p
 }
 
-// readRoutes are reads of every sort.
+// readRoutes are reads of all kinds.
 var readRoutes = []string{
 	"/v1/metrics-providers/rates", "/v1/metrics-providers", "/v1/clusters?label_selector=a%3Db",
 	"/v1/namespaces/shop/placements/web", "/v1/namespaces/shop/placements/web/explanation", "/v1/placements",
@@ -114,38 +114,37 @@ func TestStoreIsAway(t *testing.T) {
 			for _, path := range routes {
 				before[path] = s.ask(http.MethodGet, path, "", "")
 				if a := before[path]; a.status >= 500 || a.contact < 0 {
-					t.Errorf("GET %s with a store: %d, contact %s, %s", path, a.status, a.contact, a.body)
+					t.Errorf("GET %s with a store: got %d, contact %s, %s", path, a.status, a.contact, a.body)
 				}
 			}
 			began := time.Now()
 			c.cut(p)
-			// Not even a write that was begun before anything was known takes longer
-			// than its client waits.
+			// Even a write that started before the outage was detected takes no longer than its client waits.
 			first := s.ask(http.MethodPut, "/v1/clusters/first", `{}`, "1s")
 			if first.status != http.StatusServiceUnavailable || first.header.Get("Retry-After") == "" {
-				t.Errorf("PUT for 1 s: %d %s", first.status, first.body)
+				t.Errorf("PUT with a timeout of 1 s: got %d %s, want 503", first.status, first.body)
 			}
-			t.Logf("a write with 1 s ended after %s: %s", first.took, first.body)
-			eventually.True(t, "readiness tells", func() bool {
+			t.Logf("a write with a timeout of 1 s failed after %s: %s", first.took, first.body)
+			eventually.True(t, "readiness fails", func() bool {
 				return s.ask(http.MethodGet, "/readyz", "", "").status == http.StatusServiceUnavailable
 			})
-			t.Logf("readyz told after %s: %s", time.Since(began), s.ask(http.MethodGet, "/readyz", "", "").body)
+			t.Logf("/readyz failed after %s: %s", time.Since(began), s.ask(http.MethodGet, "/readyz", "", "").body)
 
 			for _, path := range routes {
 				a := s.ask(http.MethodGet, path, "", "")
 				if a.status != before[path].status || a.contact < 2*time.Second {
-					t.Errorf("GET %s without the store: %d, contact %s, %s", path, a.status, a.contact, a.body)
+					t.Errorf("GET %s without the store: got %d, contact %s, %s", path, a.status, a.contact, a.body)
 				}
 				if strings.HasSuffix(path, "limit=2") && !strings.Contains(a.body, `"continue"`) {
-					t.Errorf("GET %s: no further page: %s", path, a.body)
+					t.Errorf("GET %s: no continue token: %s", path, a.body)
 				}
 			}
 			if placements := s.objectsOf(api.KindPlacement, 2); len(placements) != 5 {
-				t.Errorf("%d placements in pages", len(placements))
+				t.Errorf("%d placements in pages, want 5", len(placements))
 			}
-			// A revision that the picture lacks may exist: it is not called gone.
+			// A revision that is newer than the snapshot may exist, so it does not count as expired.
 			if a := s.ask(http.MethodGet, "/v1/watch?resource_version=999999", "", ""); a.status != http.StatusServiceUnavailable {
-				t.Errorf("a watch from the future: %d %s", a.status, a.body)
+				t.Errorf("watch from a future revision: got %d %s, want 503", a.status, a.body)
 			}
 			writes := []struct{ method, path, body string }{
 				{http.MethodPut, "/v1/clusters/second", `{}`},
@@ -157,7 +156,7 @@ func TestStoreIsAway(t *testing.T) {
 				{http.MethodDelete, "/v1/tokens/0123456789abcdef", ""},
 				{http.MethodPut, "/v1/clusters/berlin/placement-scores/speed", `{"spec":{"scores":{"a":1}}}`},
 			}
-			for range 3 { // fast, however often
+			for range 3 { // fast every time
 				for _, w := range writes {
 					a := s.ask(w.method, w.path, w.body, "")
 					if a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" || !strings.Contains(a.body, "the store is unavailable: writes have") {
@@ -166,7 +165,7 @@ func TestStoreIsAway(t *testing.T) {
 				}
 			}
 			if c.name == "down" {
-				eventually.True(t, "the cause", func() bool {
+				eventually.True(t, "the cause is reported", func() bool {
 					return strings.Contains(s.ask(http.MethodGet, "/readyz", "", "").body, "connection refused")
 				})
 			}
@@ -175,16 +174,16 @@ func TestStoreIsAway(t *testing.T) {
 
 			c.end(p)
 			eventually.True(t, "ready again", func() bool { return s.ask(http.MethodGet, "/readyz", "", "").status == http.StatusOK })
-			eventually.True(t, "reads are young again", func() bool { return s.ask(http.MethodGet, "/v1/clusters", "", "").contact < 2*time.Second })
+			eventually.True(t, "reads are recent again", func() bool { return s.ask(http.MethodGet, "/v1/clusters", "", "").contact < 2*time.Second })
 			put(s, staticProvider("rates", map[string]float64{"berlin": 10, "paris": 90}))
 			if web := put(s, placement("shop", "web")); len(web.Status.Clusters) != 1 {
-				t.Errorf("decided %v", web.Status.Clusters)
+				t.Errorf("clusters %v, want one", web.Status.Clusters)
 			}
 		})
 	}
 }
 
-// objectsOf lists a kind in small pages.
+// objectsOf lists the objects of a kind in small pages.
 func (s *runningServer) objectsOf(kind api.Kind, page int) []api.Object {
 	s.t.Helper()
 	var out []api.Object
@@ -197,19 +196,19 @@ func (s *runningServer) objectsOf(kind api.Kind, page int) []api.Object {
 	return out
 }
 
-// A client may say how long it waits. What is done by then is answered as done.
+// A client can say how long it waits. A write that has been made by then is answered as successful.
 func TestRequestTimeout(t *testing.T) {
 	s := start(t, testConfig(t.TempDir()))
 	put(s, cluster("berlin"))
 	for _, wrong := range []string{"soon", "-1s", "0", "1 s"} {
 		if a := s.ask(http.MethodGet, "/v1/clusters", "", wrong); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, "Request-Timeout") {
-			t.Errorf("%q: %d %s", wrong, a.status, a.body)
+			t.Errorf("%q: got %d %s, want 422", wrong, a.status, a.body)
 		}
 	}
 	for _, timeout := range []string{"500ms", "1"} {
 		a := s.ask(http.MethodGet, "/v1/clusters/berlin?wait=60s&resource_version=999999", "", timeout)
 		if a.status != http.StatusOK || a.took > 30*time.Second {
-			t.Errorf("waiting for a change with %s: %d after %s: %s", timeout, a.status, a.took, a.body)
+			t.Errorf("wait with timeout %s: got %d after %s: %s", timeout, a.status, a.took, a.body)
 		}
 	}
 }

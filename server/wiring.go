@@ -201,7 +201,7 @@ func (s *server) closeInto(err *error) {
 // register registers the metrics of all parts.
 func (s *server) register(registry *prometheus.Registry) error {
 	build := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "scheduler_build_info", Help: "1; the version is a label.", ConstLabels: prometheus.Labels{"version": version},
+		Name: "scheduler_build_info", Help: "Always 1; the label is the version.", ConstLabels: prometheus.Labels{"version": version},
 	}, func() float64 { return 1 })
 	parts := [][]prometheus.Collector{
 		{build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})},

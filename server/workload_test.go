@@ -37,8 +37,8 @@ func replicas(w *api.Workload) map[string]int64 {
 	return byCluster
 }
 
-// What was previewed is committed, explained and shown by the policy, moves when
-// a cluster is reported to be unhealthy, and is there after a restart.
+// A previewed binding is committed, explained and shown by the policy. It moves when a cluster is reported to be
+// unhealthy, and survives a restart.
 func TestWorkloadFromPreviewToFailover(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -63,11 +63,11 @@ func TestWorkloadFromPreviewToFailover(t *testing.T) {
 	key := api.KeyOf(workload("shop", "web", 6))
 	even := map[string]int64{"berlin": 3, "paris": 3}
 	if got := get[*api.Workload](s, key); !maps.Equal(replicas(got), even) || !maps.Equal(preview.Replicas, even) || got.Status.Policy != "europe" {
-		t.Fatalf("%+v, previewed %+v", got.Status, preview)
+		t.Fatalf("unexpected status %+v, previewed %+v", got.Status, preview)
 	}
 	explanation, err := s.client.Explain(ctx, key)
 	if err != nil || explanation.Kind != api.KindWorkload || explanation.Policy != "europe" || len(explanation.Candidates) != 3 {
-		t.Errorf("%+v, %v", explanation, err)
+		t.Errorf("explanation %+v, error %v", explanation, err)
 	}
 
 	moved, err := s.client.ReportHealth(ctx, key, api.HealthReport{Cluster: "paris", Status: api.Unhealthy, Message: "crash loop"})
@@ -75,11 +75,11 @@ func TestWorkloadFromPreviewToFailover(t *testing.T) {
 		t.Fatalf("%+v, %v", moved, err)
 	}
 	if _, err := s.client.ReportHealth(ctx, key, api.HealthReport{Cluster: "tokyo", Status: api.Healthy}); client.StatusOf(err) != 422 {
-		t.Errorf("a report from a cluster that it does not run on: %v", err)
+		t.Errorf("health report from a cluster without the workload: error %v", err)
 	}
 	bound := get[*api.PropagationPolicy](s, api.KeyOf(policy("europe")))
 	if len(bound.Status.Bindings) != 1 || bound.Status.Bindings[0].Workload != "shop/web" || len(bound.Status.Bindings[0].Clusters) != 1 {
-		t.Errorf("%+v", bound.Status)
+		t.Errorf("got %+v", bound.Status)
 	}
 
 	if err := s.stop(); err != nil {
@@ -87,15 +87,15 @@ func TestWorkloadFromPreviewToFailover(t *testing.T) {
 	}
 	s = start(t, testConfig(dir))
 	if got := get[*api.Workload](s, key); !maps.Equal(replicas(got), map[string]int64{"berlin": 6}) || got.Status.DecisionRevision != moved.Status.DecisionRevision {
-		t.Errorf("after a restart: %+v", got.Status)
+		t.Errorf("status after a restart %+v", got.Status)
 	}
 	fresh, err := s.client.Reschedule(ctx, key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Not even a fresh decision goes back to a cluster on which it just failed.
+	// Even a new decision does not return to a cluster on which the workload has just failed.
 	if got, ok := fresh.(*api.Workload); !ok || !maps.Equal(replicas(got), map[string]int64{"berlin": 6}) || got.Status.ObservedRescheduleRequests != 1 {
-		t.Errorf("decided anew: %+v", fresh)
+		t.Errorf("after a reschedule request: %+v", fresh)
 	}
 	outdated, err := s.client.Preview(ctx, workload("shop", "web", 4))
 	if err != nil {
@@ -103,6 +103,6 @@ func TestWorkloadFromPreviewToFailover(t *testing.T) {
 	}
 	put(s, policy("europe", "tokyo"))
 	if _, err := s.client.Put(ctx, workload("shop", "web", 4), client.PutOptions{PreviewToken: outdated.Token}); !client.IsPreconditionFailed(err) {
-		t.Errorf("an outdated preview: %v", err)
+		t.Errorf("outdated preview: error %v", err)
 	}
 }

@@ -19,7 +19,7 @@ func TestKeysWaitOnceUntilTheyAreTaken(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if keys, err := s.Next(ended); !errors.Is(err, context.Canceled) {
-		t.Errorf("nothing is new, and yet %v, %v", keys, err)
+		t.Errorf("Next() without news = %v, %v, want context.Canceled", keys, err)
 	}
 	s.Add("c")
 	if keys, err := s.Next(t.Context()); err != nil || !slices.Equal(keys, []string{"c"}) {

@@ -109,7 +109,7 @@ func TestBenchmarksCoverEveryKind(t *testing.T) {
 	}
 	for _, info := range Kinds {
 		if !seen[reflect.TypeOf(info.New())] {
-			t.Errorf("no %s is written", info.Kind)
+			t.Errorf("no document of kind %s", info.Kind)
 		}
 	}
 }

@@ -62,11 +62,11 @@ func TestReferenceFields(t *testing.T) {
 		}
 		got = append(got, strings.TrimSpace(text))
 		if _, ok := api.LookupKind(f.To); !ok {
-			t.Errorf("%s %s names a %q, which is no kind", f.Kind, f.Field, f.To)
+			t.Errorf("%s %s refers to %q, which is not a kind", f.Kind, f.Field, f.To)
 		}
 		info, _ := api.LookupKind(f.To)
 		if known := []api.ReferenceNamespace{api.InNone, api.InOwn, api.InSibling, api.InPath}; !slices.Contains(known, f.In) || (f.In == api.InNone) != (info.Scope == api.Global) {
-			t.Errorf("%s %s: %q does not say in which namespace a %s is", f.Kind, f.Field, f.In, f.To)
+			t.Errorf("%s %s: %q is not a valid namespace for a reference to a %s", f.Kind, f.Field, f.In, f.To)
 		}
 	}
 	for _, missing := range namedByFields {
@@ -76,7 +76,7 @@ func TestReferenceFields(t *testing.T) {
 	}
 	for _, more := range got {
 		if !slices.Contains(namedByFields, more) {
-			t.Errorf("not expected: %s", more)
+			t.Errorf("unexpected: %s", more)
 		}
 	}
 }
@@ -143,15 +143,15 @@ func TestEveryTextFieldIsClassified(t *testing.T) {
 			plain := slices.Contains(plainTexts, field) || slices.ContainsFunc(plainParts, func(end string) bool { return strings.HasSuffix(field, end) })
 			switch {
 			case known[field] && plain:
-				t.Errorf("%s is a reference, and among the plain texts", field)
+				t.Errorf("%s is a reference, but is listed among the plain texts", field)
 			case !known[field] && !plain:
-				t.Errorf("%s: does it name an object? Give it the tag ref, or add it to the plain texts", field)
+				t.Errorf("%s: if it names an object, add the tag ref; otherwise, add it to the plain texts", field)
 			}
 		}
 	}
 	for _, field := range plainTexts {
 		if !seen[field] {
-			t.Errorf("%s is no field", field)
+			t.Errorf("%s is not a field", field)
 		}
 	}
 }
@@ -213,10 +213,10 @@ func TestReferences(t *testing.T) {
 			}
 			expected := []api.Reference{want}
 			if to, _ := api.LookupKind(f.To); to.Scope == api.Namespaced && want.Key.Namespace == "" {
-				expected = nil // refers to all namespaces, or is a path without one
+				expected = nil // refers to all namespaces, or is a path without a namespace
 			}
 			if got := append(api.References(object), api.StatusReferences(object)...); !slices.Equal(got, expected) {
-				t.Errorf("%s %s: %v, want %v", f.Kind, f.Field, got, expected)
+				t.Errorf("%s %s: got %v, want %v", f.Kind, f.Field, got, expected)
 			}
 		}
 	}
@@ -226,11 +226,11 @@ func TestReferences(t *testing.T) {
 		{"status.preemptions[0].workload", api.Key{api.KindWorkload, "stock", "w"}, true},
 	}
 	if got := api.StatusReferences(named); !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
+		t.Errorf("got %v, want %v", got, want)
 	}
 	all := &api.PropagationPolicy{Spec: api.PropagationPolicySpec{ResourceSelectors: []api.ResourceSelector{{Namespace: "stock"}, {Name: "w"}, {}}}}
 	if got := api.References(all); !slices.Equal(got, []api.Reference{{"spec.resource_selectors[0].name", api.Key{api.KindWorkload, "stock", ""}, true}}) {
-		t.Errorf("all workloads of a namespace: %v", got)
+		t.Errorf("reference to all workloads of a namespace: got %v", got)
 	}
 }
 

@@ -56,24 +56,24 @@ func TestEverySecretIsKept(t *testing.T) {
 				"absent":         strings.NewReplacer(`,"token":"one"`, "", `,"password":"one"`, "", `,"application_credential_secret":"one"`, "", `"kubeconfig":"one"`, "", `,"bearer_token":"one","headers":{"X-A":"one","X-B":"one"}`, "").Replace(spec),
 			} {
 				if strings.Contains(text, `"one"`) {
-					t.Fatalf("%s still has a secret: %s", how, text)
+					t.Fatalf("%s still contains a secret: %s", how, text)
 				}
 				next, document := specOf(t, info.Kind, text)
 				if errs := KeepSecrets(next, current, document); len(errs) > 0 || !maps.Equal(next.Secrets(), current.Secrets()) {
-					t.Errorf("%s, %s: kept are %v (%v), want %v", info.Kind, how, keysOf(next), errs, keysOf(current))
+					t.Errorf("%s, %s: kept %v (%v), want %v", info.Kind, how, keysOf(next), errs, keysOf(current))
 				}
 			}
 			next, document := specOf(t, info.Kind, strings.ReplaceAll(spec, `"one"`, `""`))
 			if errs := KeepSecrets(next, current, document); len(errs) > 0 || len(next.Secrets()) > 0 {
-				t.Errorf("%s with empty texts keeps %v (%v)", info.Kind, keysOf(next), errs)
+				t.Errorf("%s with empty texts: kept %v (%v), want none", info.Kind, keysOf(next), errs)
 			}
 			next, document = specOf(t, info.Kind, strings.ReplaceAll(spec, `"one"`, `"two"`))
 			if errs := KeepSecrets(next, current, document); len(errs) > 0 || slices.ContainsFunc(slices.Collect(maps.Values(next.Secrets())), func(s Secret) bool { return s.Reveal() != "two" }) {
-				t.Errorf("%s with other texts has %v (%v)", info.Kind, keysOf(next), errs)
+				t.Errorf("%s with other texts: got %v (%v)", info.Kind, keysOf(next), errs)
 			}
 		}
 		if !maps.Equal(want, have) {
-			t.Errorf("%s has the secrets %v, and the documents of this test have %v", info.Kind, want, have)
+			t.Errorf("%s has the secrets %v, but the documents of this test have %v", info.Kind, want, have)
 		}
 	}
 }
@@ -99,31 +99,31 @@ func TestSecretsThatAreNotKept(t *testing.T) {
 		kept          []string
 		refused       []string
 	}{
-		{"the block is gone", KindCluster, complete[KindCluster][0], `{}`, nil, nil},
-		{"the block is null", KindCluster, complete[KindCluster][0], `{"kubernetes":null}`, nil, nil},
+		{"block removed", KindCluster, complete[KindCluster][0], `{}`, nil, nil},
+		{"block is null", KindCluster, complete[KindCluster][0], `{"kubernetes":null}`, nil, nil},
 		{"another region", KindCluster, complete[KindCluster][0], `{"region":"eu","kubernetes":{}}`, []string{"spec.kubernetes.kubeconfig"}, nil},
-		{"the access is gone", KindCloud, cloud, `{}`, nil, nil},
-		{"the user is gone", KindCloud, cloud, `{"openstack":{"auth_url":"https://keystone:5000/v3"}}`, nil, nil},
+		{"credentials removed", KindCloud, cloud, `{}`, nil, nil},
+		{"user removed", KindCloud, cloud, `{"openstack":{"auth_url":"https://keystone:5000/v3"}}`, nil, nil},
 		{"an application credential in place of the user", KindCloud, cloud, `{"openstack":{"auth_url":"https://keystone:5000/v3","application_credential_id":"i","application_credential_secret":"s"}}`, []string{"spec.openstack.application_credential_secret"}, nil},
 		{"a user in place of the application credential", KindCloud, project, `{"openstack":{"auth_url":"https://keystone:5000/v3","username":"i"}}`, nil, nil},
 		{"another address", KindCloud, cloud, `{"openstack":{"auth_url":"https://evil:5000/v3","username":"u"}}`, nil, []string{"spec.openstack.password"}},
 		{"another scheme", KindCloud, cloud, `{"openstack":{"auth_url":"http://keystone:5000/v3","username":"u"}}`, nil, []string{"spec.openstack.password"}},
 		{"another port", KindCloud, cloud, `{"openstack":{"auth_url":"https://keystone/v3","username":"u","password":null}}`, nil, []string{"spec.openstack.password"}},
 		{"another path and case", KindCloud, cloud, `{"openstack":{"auth_url":"HTTPS://Keystone:5000/identity/v3","username":"u"}}`, []string{"spec.openstack.password"}, nil},
-		{"a look-alike", KindCloud, cloud, `{"openstack":{"auth_url":"https://keystone:5000@evil/v3","username":"u"}}`, nil, []string{"spec.openstack.password"}},
-		{"another address and taken away", KindCloud, cloud, `{"openstack":{"auth_url":"https://evil:5000/v3","username":"u","password":""}}`, nil, nil},
-		{"no check of certificates", KindCloud, cloud, `{"openstack":{"auth_url":"https://keystone:5000/v3","username":"u","insecure_skip_verify":true}}`, nil, []string{"spec.openstack.password"}},
-		{"other authorities", KindCloud, cloud, `{"openstack":{"auth_url":"https://keystone:5000/v3","username":"u","ca_cert":"mine"}}`, nil, []string{"spec.openstack.password"}},
-		{"a check where there was none", KindCloud, strings.Replace(cloud, `"auth_url"`, `"insecure_skip_verify":true,"auth_url"`, 1),
+		{"look-alike address", KindCloud, cloud, `{"openstack":{"auth_url":"https://keystone:5000@evil/v3","username":"u"}}`, nil, []string{"spec.openstack.password"}},
+		{"another address, secret removed", KindCloud, cloud, `{"openstack":{"auth_url":"https://evil:5000/v3","username":"u","password":""}}`, nil, nil},
+		{"certificates no longer checked", KindCloud, cloud, `{"openstack":{"auth_url":"https://keystone:5000/v3","username":"u","insecure_skip_verify":true}}`, nil, []string{"spec.openstack.password"}},
+		{"other certificate authorities", KindCloud, cloud, `{"openstack":{"auth_url":"https://keystone:5000/v3","username":"u","ca_cert":"mine"}}`, nil, []string{"spec.openstack.password"}},
+		{"certificates checked again", KindCloud, strings.Replace(cloud, `"auth_url"`, `"insecure_skip_verify":true,"auth_url"`, 1),
 			`{"openstack":{"auth_url":"https://keystone:5000/v3","username":"u","ca_cert":"mine"}}`, []string{"spec.openstack.password"}, nil},
 		{"another address of a provider", KindMetricsProvider, influx, `{"type":"influx","influx":{"url":"https://evil:8086","bucket":"b"}}`, nil, all},
-		{"no address, to have another one later", KindMetricsProvider, influx, `{"type":"static","static":{}}`, nil, all[:3]},
-		{"an address that a table never had", KindMetricsProvider, `{"type":"static","static":{},"bearer_token":"t"}`, `{"type":"prometheus","prometheus":{"url":"https://evil"}}`, nil, all[:1]},
-		{"another cluster's document", KindMetricsProvider, `{"type":"http_json","http_json":{"url":"https://a/${region}","value":""},"bearer_token":"one"}`,
+		{"address removed, to set another one later", KindMetricsProvider, influx, `{"type":"static","static":{}}`, nil, all[:3]},
+		{"address of a provider that had none", KindMetricsProvider, `{"type":"static","static":{},"bearer_token":"t"}`, `{"type":"prometheus","prometheus":{"url":"https://evil"}}`, nil, all[:1]},
+		{"another cluster in the URL", KindMetricsProvider, `{"type":"http_json","http_json":{"url":"https://a/${region}","value":""},"bearer_token":"one"}`,
 			`{"type":"http_json","http_json":{"url":"https://a/${labels.x}","value":""}}`, all[:1], nil},
 		{"another type", KindMetricsProvider, influx, `{"type":"prometheus","prometheus":{"url":"https://influx:8086"}}`, all[:3], nil},
-		{"a header less", KindMetricsProvider, influx, `{"type":"influx","influx":{"url":"https://influx:8086","bucket":"b"},"headers":{"X-A":null}}`, []string{all[0], all[1], all[3]}, nil},
-		{"a header without value", KindMetricsProvider, influx, `{"type":"influx","influx":{"url":"https://influx:8086","bucket":"b"},"headers":{"X-A":null,"X-B":""}}`, []string{all[0], all[1], all[3]}, nil},
+		{"one header less", KindMetricsProvider, influx, `{"type":"influx","influx":{"url":"https://influx:8086","bucket":"b"},"headers":{"X-A":null}}`, []string{all[0], all[1], all[3]}, nil},
+		{"header without a value", KindMetricsProvider, influx, `{"type":"influx","influx":{"url":"https://influx:8086","bucket":"b"},"headers":{"X-A":null,"X-B":""}}`, []string{all[0], all[1], all[3]}, nil},
 		{"no headers", KindMetricsProvider, influx, `{"type":"influx","influx":{"url":"https://influx:8086","bucket":"b"},"headers":{}}`, []string{all[0], all[3]}, nil},
 		{"null in place of headers", KindMetricsProvider, influx, `{"type":"influx","influx":{"url":"https://influx:8086","bucket":"b"},"headers":null}`, all, nil},
 		{"a header that never was", KindMetricsProvider, influx, `{"type":"influx","influx":{"url":"https://influx:8086","bucket":"b"},"headers":{"X-C":null}}`, []string{all[0], all[3]}, []string{`spec.headers["X-C"]`}},
@@ -143,6 +143,6 @@ func TestSecretsThatAreNotKept(t *testing.T) {
 	// Without a previous version there is nothing to keep.
 	next, document := specOf(t, KindMetricsProvider, `{"type":"static","static":{},"bearer_token":null,"headers":{"X-A":null,"X-B":""}}`)
 	if errs := KeepSecrets(next, nil, document); len(errs) != 1 || errs[0].Field != `spec.headers["X-A"]` || len(next.Secrets()) != 0 {
-		t.Errorf("created with %v (%v)", keysOf(next), errs)
+		t.Errorf("kept %v for a new object (%v)", keysOf(next), errs)
 	}
 }

@@ -54,7 +54,7 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 			case f.Doc == "":
 				t.Errorf("%s: %s has no description", name, at)
 			case !strings.HasSuffix(f.Doc, "."):
-				t.Errorf("%s: the description of %s is no sentence: %s", name, at, f.Doc)
+				t.Errorf("%s: the description of %s is not a sentence: %s", name, at, f.Doc)
 			case strings.Count(f.Doc, "`")%2 != 0, strings.Contains(f.Doc, " '"):
 				t.Errorf("%s: the quotes in the description of %s do not match: %s", name, at, f.Doc)
 			case strings.Contains(f.Doc, "Default") && at != "objects" || strings.Contains(f.Doc, "(default)"):
@@ -64,7 +64,7 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 	}
 }
 
-// No tag has a mistake, so that no user meets one.
+// TestTagsAreValid checks the tags of all fields, so that users never get an error about a tag.
 func TestTagsAreValid(t *testing.T) {
 	for name, of := range spoken() {
 		if err := structureOf(of).mistakes; err != nil {
@@ -73,31 +73,31 @@ func TestTagsAreValid(t *testing.T) {
 	}
 }
 
-// Every mistake in a tag is found, and the tag says nothing then.
+// Every mistake in a tag is reported, and the tag then has no effect.
 func TestInvalidTags(t *testing.T) {
 	for _, tt := range []struct {
 		want string
 		of   reflect.Type
 	}{
-		{`the default of struct { A int64 "json:\"a,omitempty\" default:\"one\"" }.a: "one" is no int64`, reflect.TypeFor[struct {
+		{`the default of struct { A int64 "json:\"a,omitempty\" default:\"one\"" }.a: "one" is not a valid int64`, reflect.TypeFor[struct {
 			A int64 `json:"a,omitempty" default:"one"`
 		}]()},
-		{".a: there is no text b beside it", reflect.TypeFor[struct {
+		{".a: b is not a text field next to it", reflect.TypeFor[struct {
 			A string `json:"a,omitempty" defaultBy:"b x=1"`
 		}]()},
-		{".a: there is no text b beside it", reflect.TypeFor[struct {
+		{".a: b is not a text field next to it", reflect.TypeFor[struct {
 			A string `json:"a,omitempty" defaultBy:"b x=1"`
 			B int64  `json:"b,omitempty"`
 		}]()},
-		{`"x1" is no case`, reflect.TypeFor[struct {
+		{`"x1" is not of the form value=default`, reflect.TypeFor[struct {
 			A string `json:"a,omitempty" defaultBy:"b x1"`
 			B string `json:"b,omitempty"`
 		}]()},
-		{"there is no case", reflect.TypeFor[struct {
+		{"no cases", reflect.TypeFor[struct {
 			A string `json:"a,omitempty" defaultBy:"b"`
 			B string `json:"b,omitempty"`
 		}]()},
-		{`"many" is no int64`, reflect.TypeFor[struct {
+		{`"many" is not a valid int64`, reflect.TypeFor[struct {
 			A int64  `json:"a,omitempty" defaultBy:"b x=many"`
 			B string `json:"b,omitempty"`
 		}]()},
@@ -127,11 +127,11 @@ func TestInvalidTags(t *testing.T) {
 	} {
 		err := structureOf(tt.of).mistakes
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v, want %s", tt.of, err, tt.want)
+			t.Errorf("%s: got %v, want %s", tt.of, err, tt.want)
 		}
 		empty := reflect.New(tt.of)
 		if setDefaults(empty.Interface()); !empty.Elem().IsZero() {
-			t.Errorf("%s: %v is filled in", tt.of, empty)
+			t.Errorf("%s: %v was filled in", tt.of, empty)
 		}
 		var errs FieldErrors
 		if errs.checkFields("", empty.Interface()); errs != nil {
@@ -140,7 +140,7 @@ func TestInvalidTags(t *testing.T) {
 	}
 }
 
-// Whoever changes a default in an object changes it in that object alone.
+// Changing a default that was set in one object must not change other objects.
 func TestDefaultsAreNotShared(t *testing.T) {
 	for _, document := range written {
 		a, errA := Decode([]byte(document))
@@ -151,7 +151,7 @@ func TestDefaultsAreNotShared(t *testing.T) {
 		seen := map[uintptr]string{}
 		addresses(reflect.ValueOf(a.SpecPart()), "spec", func(address uintptr, at string) { seen[address] = at })
 		if len(seen) == 0 {
-			t.Errorf("%s: nothing is behind a pointer", document)
+			t.Errorf("%s: the object has no pointers", document)
 		}
 		addresses(reflect.ValueOf(b.SpecPart()), "spec", func(address uintptr, at string) {
 			if first, shared := seen[address]; shared {
@@ -161,7 +161,7 @@ func TestDefaultsAreNotShared(t *testing.T) {
 	}
 }
 
-// addresses calls f with whatever a value points at.
+// addresses calls f with the address of everything that a value points to.
 func addresses(v reflect.Value, at string, f func(address uintptr, at string)) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -184,12 +184,11 @@ func addresses(v reflect.Value, at string, f func(address uintptr, at string)) {
 				addresses(v.Field(i), at+"."+v.Type().Field(i).Name, f)
 			}
 		}
-	default: // holds no pointers, or is no default
+	default: // contains no pointers, or has no default
 	}
 }
 
-// A default is a value that the field takes, and the field beside, which it follows
-// from, exists.
+// Every default is a valid value of its field. If a default depends on another field, that field exists.
 func TestDefaultsAreValid(t *testing.T) {
 	for name, of := range spoken() {
 		eachField(of, "", func(at string, f *Field) {
@@ -220,7 +219,7 @@ func TestDefaultsAreValid(t *testing.T) {
 	}
 }
 
-// What code uses as a default is the default of the field.
+// The constants used as defaults in the code equal the defaults in the tags.
 func TestDefaultConstantsMatchTags(t *testing.T) {
 	for _, tt := range []struct {
 		of   reflect.Type
@@ -245,16 +244,16 @@ func TestDefaultConstantsMatchTags(t *testing.T) {
 			got = f.DefaultBy.Cases[0].Value
 		}
 		if want := fmt.Sprint(tt.want); got != want {
-			t.Errorf("%s.%s defaults to %q, and the code says %q", tt.of.Name(), tt.name, got, want)
+			t.Errorf("%s.%s defaults to %q, but the code has %q", tt.of.Name(), tt.name, got, want)
 		}
 	}
 	for name, want := range map[string][2]float64{"weight": {-maxPrioritizerWeight, maxPrioritizerWeight}} {
 		if f := fieldNamed(t, reflect.TypeFor[PrioritizerConfig](), name); *f.Minimum != want[0] || *f.Maximum != want[1] {
-			t.Errorf("%s is from %v to %v, and the code says %v", name, *f.Minimum, *f.Maximum, want)
+			t.Errorf("%s has the bounds %v to %v, but the code has %v", name, *f.Minimum, *f.Maximum, want)
 		}
 	}
 	if f := fieldNamed(t, reflect.TypeFor[PlacementScoreSpec](), "scores"); *f.Minimum != MinScore || *f.Maximum != MaxScore {
-		t.Errorf("scores are from %v to %v, and the code says %v to %v", *f.Minimum, *f.Maximum, MinScore, MaxScore)
+		t.Errorf("scores have the bounds %v to %v, but the code has %v to %v", *f.Minimum, *f.Maximum, MinScore, MaxScore)
 	}
 }
 
@@ -268,8 +267,7 @@ func fieldNamed(t *testing.T, of reflect.Type, name string) *Field {
 	return &fields[i]
 }
 
-// The values of an enumeration are the constants of its type. Some fields take only
-// some of them.
+// The values of an enumeration are the constants of its type. Some fields accept only some of them.
 func TestEnumsMatchConstants(t *testing.T) {
 	constants := constantsByType(t)
 	some := map[string]bool{"purge_mode": true, "operator": true, "mode": true}
@@ -281,7 +279,7 @@ func TestEnumsMatchConstants(t *testing.T) {
 			}
 			for _, value := range f.Enum {
 				if !known[value] {
-					t.Errorf("%s: %s may be %q, which no constant of %s is", name, at, value, f.Type.Name())
+					t.Errorf("%s: %s may be %q, which is not a constant of %s", name, at, value, f.Type.Name())
 				}
 			}
 			for value := range known {
@@ -293,8 +291,7 @@ func TestEnumsMatchConstants(t *testing.T) {
 	}
 }
 
-// constantsByType are the texts that the source of the package declares as constants of
-// a type.
+// constantsByType returns the string constants of each type that the source of the package declares.
 func constantsByType(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	out := map[string]map[string]bool{}
@@ -334,8 +331,7 @@ func constantsByType(t *testing.T) map[string]map[string]bool {
 	return out
 }
 
-// Every rule of a tag is kept by the validation of the kind, wherever in the spec the
-// field is.
+// Validating an object checks every rule in the tags, however deep the field is in the spec.
 func TestTagsAreValidated(t *testing.T) {
 	checked := 0
 	for _, info := range Kinds {
@@ -356,7 +352,7 @@ func TestTagsAreValidated(t *testing.T) {
 				case f.MaxLength > 0:
 					bad = strings.Repeat("ü", f.MaxLength+1)
 				case f.Minimum != nil:
-					bad = min(*f.Minimum-1, -1) // 0 can be absence
+					bad = min(*f.Minimum-1, -1) // 0 may mean absent
 				default:
 					for inner.Kind() == reflect.Pointer {
 						inner = inner.Elem()
@@ -383,7 +379,7 @@ func TestTagsAreValidated(t *testing.T) {
 				object.SetDefaults()
 				checked++
 				if !slices.ContainsFunc(object.Validate(), func(e FieldError) bool { return e.Field == path }) {
-					t.Errorf("%s: nothing is wrong with %s of %s: %s", info.Kind, path, data, object.Validate())
+					t.Errorf("%s: no error about %s in %s: %s", info.Kind, path, data, object.Validate())
 				}
 			}
 		}
@@ -393,11 +389,11 @@ func TestTagsAreValidated(t *testing.T) {
 		}, "spec")
 	}
 	if checked < 85 {
-		t.Errorf("only %d fields with rules were found", checked)
+		t.Errorf("only %d fields with rules", checked)
 	}
 }
 
-// A text may have as many characters as its field says, not as many bytes.
+// The maximum length of a text is in characters, not in bytes.
 func TestMaxLengthCountsCharacters(t *testing.T) {
 	c := &Cluster{Metadata: Metadata{Name: "c1"}, Spec: ClusterSpec{Description: strings.Repeat("ü", 1024)}}
 	c.SetDefaults()
@@ -416,7 +412,7 @@ func TestDescriptions(t *testing.T) {
 		"A number ('\"3\"') of it's own":                                 "A number (`\"3\"`) of it's own",
 	} {
 		if got := markdown(doc); got != want {
-			t.Errorf("%s is %s, want %s", doc, got, want)
+			t.Errorf("markdown(%s) = %s, want %s", doc, got, want)
 		}
 	}
 	for _, tt := range []struct {
@@ -436,7 +432,7 @@ func TestDescriptions(t *testing.T) {
 		{reflect.TypeFor[ClusterSpec](), "claims", "Facts about the cluster by name, such as its version or platform. Matched by the claim selectors of placements. Each value has at most 1024 characters."},
 	} {
 		if got := fieldNamed(t, tt.of, tt.name).Describe(); got != tt.want {
-			t.Errorf("%s.%s is described as\n%s\nwant\n%s", tt.of.Name(), tt.name, got, tt.want)
+			t.Errorf("%s.%s has the description\n%s\nwant\n%s", tt.of.Name(), tt.name, got, tt.want)
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// TestRolePermissions goes through all roles, for all namespaces and for one, and objects
-// of nobody, of one namespace and of two.
+// TestRolePermissions covers all roles, with access to all namespaces or to one, and objects that belong to no
+// namespace, to one, or to two.
 func TestRolePermissions(t *testing.T) {
 	everybodys := &api.Cluster{Kind: api.KindCluster, Metadata: api.Metadata{Name: "c"}}
 	of := func(namespaces ...string) *api.Cluster {
@@ -23,7 +23,7 @@ func TestRolePermissions(t *testing.T) {
 		object *api.Cluster
 		ask    func(Identity, *api.Cluster) error
 		roles  []Role
-		bound  bool // a token for namespace shop may, too
+		bound  bool // whether a token for namespace shop may, too
 	}{
 		{"read everybody's", everybodys, func(who Identity, o *api.Cluster) error { return who.MayRead(o) }, reads, true},
 		{"read its own", of("shop"), func(who Identity, o *api.Cluster) error { return who.MayRead(o) }, reads, true},

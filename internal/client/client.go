@@ -179,7 +179,7 @@ func (c *Client) send(ctx context.Context, q *call) (*http.Response, error) {
 	// A name such as ".." or "" would address something else, which would be mistaken for the
 	// object.
 	if strings.HasSuffix(q.path, "/") || !strings.HasSuffix("/"+target.EscapedPath(), q.path) {
-		return nil, fmt.Errorf("%s is no path of the API: a name in it is empty, or has characters that no name has", q.path)
+		return nil, fmt.Errorf("%s is not a path of the API: a name in it is empty or has invalid characters", q.path)
 	}
 	target.RawQuery = q.query.Encode()
 	var body any
@@ -268,7 +268,7 @@ func (q *call) unanswered(err error) error {
 		err = urlErr.Err // url.Error repeats the method and the address
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("no answer to %s %s within %s: %w", q.method, q.path, q.attempts.timeout, err)
+		err = fmt.Errorf("no response to %s %s within %s: %w", q.method, q.path, q.attempts.timeout, err)
 	}
 	return err
 }
@@ -317,7 +317,7 @@ func (c *Client) answer(ctx context.Context, q *call) ([]byte, error) {
 		}
 		var tooLong *tooLongError
 		if errors.As(err, &tooLong) || ctx.Err() != nil || !q.repeatable || broken == c.retrying.RetryMax {
-			return nil, fmt.Errorf("reading the answer to %s %s: %w", q.method, q.path, err)
+			return nil, fmt.Errorf("reading the response to %s %s: %w", q.method, q.path, err)
 		}
 		q.attempts.uncertain = true
 		c.endpoints.leave(q.attempts.at)
@@ -379,7 +379,7 @@ func readProblem(resp *http.Response) error {
 		problem.Title = http.StatusText(resp.StatusCode)
 	}
 	if problem.Detail == "" && err != nil {
-		problem.Detail = "the answer ended early: " + err.Error()
+		problem.Detail = "the response ended early: " + err.Error()
 	}
 	return problem
 }

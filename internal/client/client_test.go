@@ -30,7 +30,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var eastKey = api.Key{Kind: api.KindCluster, Name: "east"}
 
-// serve starts a server with one handler, and a client of it.
+// serve starts a server with one handler, and a client for it.
 func serve(t *testing.T, handler http.HandlerFunc, change ...func(*client.Options)) *client.Client {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -49,13 +49,13 @@ func serve(t *testing.T, handler http.HandlerFunc, change ...func(*client.Option
 func answer(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client's error says what is wrong
+	_ = json.NewEncoder(w).Encode(v) // the client reports what is wrong
 }
 
 func problem(w http.ResponseWriter, p api.Problem) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p) // the client's error says what is wrong
+	_ = json.NewEncoder(w).Encode(p) // the client reports what is wrong
 }
 
 func east() *api.Cluster {
@@ -84,14 +84,14 @@ func TestRequest(t *testing.T) {
 	}
 	for header, want := range map[string]string{"Authorization": "Bearer t0ken", "User-Agent": "test/1", "Accept-Encoding": "gzip"} {
 		if got.Header.Get(header) != want {
-			t.Errorf("%s is %q, expected %q", header, got.Header.Get(header), want)
+			t.Errorf("header %s is %q, want %q", header, got.Header.Get(header), want)
 		}
 	}
 	if len(observed) != 1 || observed[0].Path != got.URL.Path || observed[0].Status != http.StatusOK || observed[0].Err != nil {
-		t.Errorf("observed %+v", observed)
+		t.Errorf("unexpected observation %+v", observed)
 	}
 	if got.URL.Path != "/v1/clusters/east" {
-		t.Errorf("path is %s", got.URL.Path)
+		t.Errorf("path %s, want /v1/clusters/east", got.URL.Path)
 	}
 }
 
@@ -117,10 +117,10 @@ func TestPutSendsSecretsAndPreconditions(t *testing.T) {
 			t.Error(err)
 		}
 		if sent.Spec.BearerToken != "hush" || sent.Spec.Headers["X.Org"] != "one" || sent.Status != nil {
-			t.Errorf("sent %s", body)
+			t.Errorf("unexpected body %s", body)
 		}
 		if r.URL.String() != "/v1/namespaces/shop/metrics-providers/prom?wait=3s" || r.Header.Get("If-Match") != `"42"` || r.Header.Get("If-None-Match") != "" {
-			t.Errorf("sent to %s with %v", r.URL, r.Header)
+			t.Errorf("unexpected URL %s or headers %v", r.URL, r.Header)
 		}
 		answer(w, http.StatusOK, provider)
 	})
@@ -139,8 +139,7 @@ func TestEncodeClusterSecret(t *testing.T) {
 	}
 }
 
-// The document of a write has every number of the object, to the last digit.
-// What is sent of an object without secrets is what is sent of one with them.
+// Numbers are sent exactly, to the last digit. An object without secrets is sent the same way as one with secrets.
 func TestEncodeWithoutSecrets(t *testing.T) {
 	for _, info := range api.Kinds {
 		object := info.New()
@@ -159,7 +158,7 @@ func TestEncodeWithoutSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %s is sent in place of %s", info.Kind, short, long)
+			t.Errorf("%s: sent %s in place of %s", info.Kind, short, long)
 		}
 	}
 }
@@ -185,13 +184,12 @@ func TestEncodeKeepsNumbers(t *testing.T) {
 		a, errA := api.DecodeDocument(want)
 		b, errB := api.DecodeDocument(sent.Spec)
 		if errA != nil || errB != nil || !reflect.DeepEqual(a, b) {
-			t.Errorf("%s: sent\n%s\nof\n%s", info.Kind, sent.Spec, want)
+			t.Errorf("%s: sent\n%s\nwant\n%s", info.Kind, sent.Spec, want)
 		}
 	}
 }
 
-// fillNumbers gives every whole number of a struct a value that a float64 does
-// not hold.
+// fillNumbers sets every integer in a struct to a value that a float64 cannot represent.
 func fillNumbers(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Int64:
@@ -210,7 +208,7 @@ func fillNumbers(v reflect.Value) {
 		fillNumbers(v.Index(0))
 	case reflect.Map:
 		if v.Type().Elem() == reflect.TypeFor[api.Secret]() {
-			return // written otherwise than shown
+			return // has a text form of its own
 		}
 		value := reflect.New(v.Type().Elem()).Elem()
 		fillNumbers(value)
@@ -228,13 +226,13 @@ func TestRetry(t *testing.T) {
 		attempts int32
 		want     int // status of the error, 0 = success
 	}{
-		{"a read after 503", 503, get, 2, 0},
-		{"a read after 429", 429, get, 2, 0},
-		{"a read after 502", 502, get, 2, 0},
-		{"a write after 503", 503, reschedule, 2, 0},
-		{"no second write after 504", 504, reschedule, 1, 504},
-		{"no read after 500", 500, get, 1, 500},
-		{"no read after 404", 404, get, 1, 404},
+		{"read retried after 503", 503, get, 2, 0},
+		{"read retried after 429", 429, get, 2, 0},
+		{"read retried after 502", 502, get, 2, 0},
+		{"write retried after 503", 503, reschedule, 2, 0},
+		{"write not retried after 504", 504, reschedule, 1, 504},
+		{"read not retried after 500", 500, get, 1, 500},
+		{"read not retried after 404", 404, get, 1, 404},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var attempts atomic.Int32
@@ -248,10 +246,10 @@ func TestRetry(t *testing.T) {
 			})
 			err := test.call(c)
 			if client.StatusOf(err) != test.want || (err != nil) != (test.want != 0) {
-				t.Errorf("error is %v", err)
+				t.Errorf("unexpected error %v", err)
 			}
 			if attempts.Load() != test.attempts {
-				t.Errorf("%d attempts, expected %d", attempts.Load(), test.attempts)
+				t.Errorf("%d attempts, want %d", attempts.Load(), test.attempts)
 			}
 		})
 	}
@@ -275,10 +273,10 @@ func TestRetriesRunOut(t *testing.T) {
 		problem(w, api.Problem{Title: "Service Unavailable", Detail: "loading", Status: 503})
 	})
 	if err := get(c); client.StatusOf(err) != 503 || !strings.Contains(err.Error(), "loading") {
-		t.Errorf("error is %v", err)
+		t.Errorf("unexpected error %v", err)
 	}
 	if attempts.Load() != 3 {
-		t.Errorf("%d attempts, expected 3", attempts.Load())
+		t.Errorf("%d attempts, want 3", attempts.Load())
 	}
 }
 
@@ -290,7 +288,7 @@ func TestContextEndsRetries(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := c.Get(ctx, eastKey); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("error is %v", err)
+		t.Errorf("error %v, want DeadlineExceeded", err)
 	}
 }
 
@@ -300,14 +298,14 @@ func TestUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := listener.Addr().String()
-	_ = listener.Close() // nobody listens there now
+	_ = listener.Close() // nothing listens there now
 	c, err := client.New(client.Options{Endpoint: "http://" + address, MaxRetries: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var unreachable *client.UnreachableError
 	if err := get(c); !errors.As(err, &unreachable) || !strings.Contains(err.Error(), address) {
-		t.Errorf("error is %v", err)
+		t.Errorf("unexpected error %v", err)
 	}
 }
 
@@ -319,7 +317,7 @@ func TestAttemptTimeout(t *testing.T) {
 	close(release)
 	var unreachable *client.UnreachableError
 	if !errors.As(err, &unreachable) || !strings.Contains(err.Error(), "within 30ms") {
-		t.Errorf("error is %v", err)
+		t.Errorf("unexpected error %v", err)
 	}
 }
 
@@ -330,9 +328,9 @@ func TestProblems(t *testing.T) {
 	}{
 		{"problem", "application/problem+json", `{"title":"Unprocessable","status":422,"errors":[{"field":"spec.zones[0]","message":"must not be empty"}]}`, "Unprocessable: spec.zones[0]: must not be empty"},
 		{"text", "text/plain", "no such host\n", "Unprocessable Entity: no such host"},
-		{"page of a proxy", "text/html; charset=utf-8", "<html>…", "Unprocessable Entity"},
-		{"broken JSON", "application/json", `{"title":`, `Unprocessable Entity: {"title":`},
-		{"nothing", "", "", "Unprocessable Entity"},
+		{"HTML page of a proxy", "text/html; charset=utf-8", "<html>…", "Unprocessable Entity"},
+		{"invalid JSON", "application/json", `{"title":`, `Unprocessable Entity: {"title":`},
+		{"empty body", "", "", "Unprocessable Entity"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -343,7 +341,7 @@ func TestProblems(t *testing.T) {
 			err := get(c)
 			var p *api.Problem
 			if !errors.As(err, &p) || p.Status != 422 || err.Error() != test.want {
-				t.Errorf("error is %v, expected %s", err, test.want)
+				t.Errorf("error %v, want %s", err, test.want)
 			}
 		})
 	}
@@ -356,7 +354,7 @@ func TestResponseLimit(t *testing.T) {
 		answer(w, http.StatusOK, cluster)
 	}, func(o *client.Options) { o.MaxResponseBytes = 4096 })
 	if err := get(c); err == nil || !strings.Contains(err.Error(), "more than 4096 bytes") {
-		t.Errorf("error is %v", err)
+		t.Errorf("unexpected error %v", err)
 	}
 }
 
@@ -371,7 +369,7 @@ func TestListPages(t *testing.T) {
 		answer(w, http.StatusOK, page)
 	})
 	list := c.List(t.Context(), api.KindMetric, client.ListOptions{LabelSelector: "a=b", PageSize: 1})
-	for range 2 { // a sequence starts anew each time
+	for range 2 { // each sequence of attempts starts from the first delay
 		var names []string
 		for object, err := range list {
 			if err != nil {
@@ -380,11 +378,11 @@ func TestListPages(t *testing.T) {
 			names = append(names, object.Meta().Name)
 		}
 		if len(names) != 2 {
-			t.Errorf("listed %v", names)
+			t.Errorf("listed %v, want two", names)
 		}
 	}
 	if want := "/v1/metrics?all=true&continue=next&label_selector=a%3Db&limit=1"; queries[1] != want || queries[3] != want {
-		t.Errorf("queries are %v", queries)
+		t.Errorf("unexpected queries %v", queries)
 	}
 }
 
@@ -411,16 +409,16 @@ func TestOptions(t *testing.T) {
 		want string
 	}{
 		{"no scheme", client.Options{Endpoint: "localhost:8665"}, "is not an address"},
-		{"a password", client.Options{Endpoint: "http://me:secret@host"}, "neither user"},
-		{"no CA file", client.Options{CACertFile: missing}, "CA certificate file"},
-		{"no CA", client.Options{CACertFile: empty}, "no PEM certificate"},
-		{"a certificate without key", client.Options{ClientCertFile: empty}, "needs both files"},
-		{"no certificate", client.Options{ClientCertFile: empty, ClientKeyFile: empty}, "client certificate"},
+		{"password", client.Options{Endpoint: "http://me:secret@host"}, "neither user"},
+		{"missing CA file", client.Options{CACertFile: missing}, "CA certificate file"},
+		{"no certificate in the CA file", client.Options{CACertFile: empty}, "no PEM certificate"},
+		{"certificate without a key", client.Options{ClientCertFile: empty}, "needs both files"},
+		{"invalid certificate", client.Options{ClientCertFile: empty, ClientKeyFile: empty}, "client certificate"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := client.New(test.opts)
 			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "secret") {
-				t.Errorf("error is %v", err)
+				t.Errorf("unexpected error %v", err)
 			}
 		})
 	}
@@ -428,7 +426,7 @@ func TestOptions(t *testing.T) {
 
 func TestTLS(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, east()) }))
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // one client refuses the certificate
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // one client rejects the certificate
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	ca := filepath.Join(t.TempDir(), "ca.pem")
@@ -440,16 +438,16 @@ func TestTLS(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = get(c) // an untrusted certificate stays untrusted: not repeated 50 times
+		err = get(c) // an untrusted certificate stays untrusted, so there must not be 50 retries
 		c.Close()
 		var unreachable *client.UnreachableError
 		if trusted && err != nil || !trusted && !errors.As(err, &unreachable) {
-			t.Errorf("trusted %v: error is %v", trusted, err)
+			t.Errorf("trusted %v: unexpected error %v", trusted, err)
 		}
 	}
 }
 
-// cutter is a proxy that passes the first request on and loses the answer.
+// cutter is a proxy that forwards the first request and drops the response.
 func cutter(t *testing.T, backend string, lose func(http.ResponseWriter)) *client.Client {
 	t.Helper()
 	target, err := url.Parse(backend)
@@ -507,7 +505,7 @@ func TestRefusedBeforeSomebodyElseWrote(t *testing.T) {
 		}
 	})
 	if _, err := c.Put(t.Context(), east(), client.PutOptions{Create: true}); client.StatusOf(err) != http.StatusPreconditionFailed {
-		t.Errorf("the object of somebody else counts as written here: %v", err)
+		t.Errorf("an object of another client was taken for the own one: %v", err)
 	}
 }
 
@@ -542,7 +540,7 @@ func testLostAnswer(t *testing.T, lose func(http.ResponseWriter)) {
 	other := east()
 	other.Spec.Zones = []string{"b"}
 	if _, err := cutter(t, backend.URL, lose).Put(t.Context(), other, client.PutOptions{Create: true}); client.StatusOf(err) != http.StatusPreconditionFailed {
-		t.Errorf("another object of the name is taken for ours: %v", err)
+		t.Errorf("an object of another client was taken for the own one: %v", err)
 	}
 	if _, err := cutter(t, backend.URL, lose).Get(t.Context(), eastKey); err != nil {
 		t.Errorf("read: %v", err)
@@ -551,14 +549,14 @@ func testLostAnswer(t *testing.T, lose func(http.ResponseWriter)) {
 		t.Errorf("delete: %v", err)
 	}
 	if err := cutter(t, backend.URL, lose).Delete(t.Context(), api.Key{Kind: api.KindCluster, Name: "nobody"}); err != nil {
-		t.Errorf("delete of what may have been there: %v", err)
+		t.Errorf("delete of an object that may have existed: %v", err)
 	}
 }
 
 func TestDeleteOfNothing(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) { problem(w, api.Problem{Title: "Not Found", Status: 404}) })
 	if err := c.Delete(t.Context(), eastKey); !client.IsNotFound(err) {
-		t.Errorf("error is %v", err)
+		t.Errorf("error %v, want not found", err)
 	}
 }
 
@@ -578,18 +576,18 @@ func TestGetNewer(t *testing.T) {
 // A name that would lead to another path is refused before it is asked for.
 func TestNamesStayInTheirPlace(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		t.Errorf("%s was asked for", r.URL)
+		t.Errorf("unexpected request %s", r.URL)
 		w.WriteHeader(http.StatusTeapot)
 	})
 	for _, name := range []string{"", "..", "../metrics", "a?b", "a#b"} {
 		_, err := c.Get(t.Context(), api.Key{Kind: api.KindCluster, Name: name})
 		if err == nil || !strings.Contains(err.Error(), "a name in it") {
-			t.Errorf("%q: the error is %v", name, err)
+			t.Errorf("%q: unexpected error %v", name, err)
 		}
 	}
 }
 
-// What is withheld is kept, what is to be taken away is empty.
+// Secrets to keep are left out of the request, and secrets to remove are sent empty.
 func TestEncodeKeptAndTakenSecrets(t *testing.T) {
 	provider := &api.MetricsProvider{Metadata: api.Metadata{Name: "p"}, Spec: api.MetricsProviderSpec{
 		Type: api.ProviderInflux, Influx: &api.InfluxSpec{URL: "http://i", Bucket: "b"},
@@ -612,7 +610,7 @@ func TestEncodeKeptAndTakenSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(body), test.want) {
-			t.Errorf("%s, want %s in it", body, test.want)
+			t.Errorf("got %s, want %s in it", body, test.want)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 )
 
-// store is what several servers share: one cluster, and how often it was written.
+// store is shared by several servers. It holds one cluster and counts the writes.
 type store struct {
 	mu      sync.Mutex
 	cluster *api.Cluster
@@ -37,7 +37,7 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		written := &api.Cluster{}
-		_ = json.NewDecoder(r.Body).Decode(written) // what is wrong shows in the answer
+		_ = json.NewDecoder(r.Body).Decode(written) // an error shows in the response
 		s.version++
 		s.writes++
 		written.Metadata.ResourceVersion = fmt.Sprint(s.version)
@@ -63,18 +63,17 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// written is how often something was written.
+// written returns the number of writes.
 func (s *store) written() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.writes
 }
 
-// gone are the ways in which a server is gone for a client. Whatever handler does is
-// what the client gets in the place of an answer.
+// gone lists the ways in which a client can lose a server. The client gets what handler does instead of a response.
 var gone = []struct {
 	name string
-	// carriesOut says that the server has done what was asked before it went.
+	// carriesOut says that the server carries out the request before it fails.
 	carriesOut bool
 	handle     func(w http.ResponseWriter, r *http.Request, server http.Handler)
 }{
@@ -82,12 +81,12 @@ var gone = []struct {
 	{"is stopping", false, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		problem(w, api.Problem{Title: "Service Unavailable", Status: http.StatusServiceUnavailable})
 	}},
-	{"breaks off before it has done anything", false, func(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) }},
-	{"breaks off before the answer", true, func(_ http.ResponseWriter, r *http.Request, server http.Handler) {
+	{"cuts the connection before it does anything", false, func(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) }},
+	{"cuts the connection before the answer", true, func(_ http.ResponseWriter, r *http.Request, server http.Handler) {
 		server.ServeHTTP(httptest.NewRecorder(), r)
 		panic(http.ErrAbortHandler)
 	}},
-	{"breaks off in the middle of the answer", true, func(w http.ResponseWriter, r *http.Request, server http.Handler) {
+	{"cuts the connection within the answer", true, func(w http.ResponseWriter, r *http.Request, server http.Handler) {
 		answered := httptest.NewRecorder()
 		server.ServeHTTP(answered, r)
 		w.Header().Set("Content-Length", fmt.Sprint(answered.Body.Len()+1))
@@ -95,7 +94,7 @@ var gone = []struct {
 		_, _ = w.Write(answered.Body.Bytes())
 		panic(http.ErrAbortHandler)
 	}},
-	{"is never done", true, func(_ http.ResponseWriter, r *http.Request, server http.Handler) {
+	{"never answers", true, func(_ http.ResponseWriter, r *http.Request, server http.Handler) {
 		server.ServeHTTP(httptest.NewRecorder(), r)
 		<-r.Context().Done()
 	}},
@@ -103,13 +102,13 @@ var gone = []struct {
 		server.ServeHTTP(httptest.NewRecorder(), r)
 		problem(w, api.Problem{Type: api.ProblemUnconfirmed, Title: "Service Unavailable", Status: http.StatusServiceUnavailable})
 	}},
-	{"is behind a proxy that has lost it", true, func(w http.ResponseWriter, r *http.Request, server http.Handler) {
+	{"is behind a proxy that lost it", true, func(w http.ResponseWriter, r *http.Request, server http.Handler) {
 		server.ServeHTTP(httptest.NewRecorder(), r)
 		w.WriteHeader(http.StatusBadGateway)
 	}},
 }
 
-// endpointOf is a server that ends with the test; nil = nobody listens there.
+// endpointOf starts a server for the length of the test. With a nil handler, nothing listens on the address.
 func endpointOf(t *testing.T, handler http.Handler) string {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -120,8 +119,8 @@ func endpointOf(t *testing.T, handler http.Handler) string {
 	return server.URL
 }
 
-// Whatever becomes of one server, a client of several does what it was asked to do
-// through the next, and nothing is written twice.
+// However one server fails, a client with several endpoints completes its calls through the next server, and nothing is
+// written twice.
 func TestNextServer(t *testing.T) {
 	present := func(s *store) { s.cluster, s.version = east(), 7; s.cluster.Metadata.ResourceVersion = "7" }
 	changed := east()
@@ -145,7 +144,7 @@ func TestNextServer(t *testing.T) {
 	} {
 		for _, way := range gone {
 			t.Run(operation.name+", the first "+way.name, func(t *testing.T) {
-				t.Parallel() // one waits
+				t.Parallel() // one case waits
 				s := &store{}
 				operation.before(s)
 				var broken http.Handler
@@ -177,7 +176,7 @@ func TestNextServer(t *testing.T) {
 					t.Errorf("the client still uses %s", c.Endpoint())
 				}
 				used := len(attempts)
-				_ = get(c) // finds nothing after a deletion
+				_ = get(c) // the object no longer exists after a deletion
 				for _, a := range attempts[used:] {
 					if a.Endpoint != endpoints[1] {
 						t.Errorf("the next request went to %s", a.Endpoint)
@@ -188,7 +187,7 @@ func TestNextServer(t *testing.T) {
 	}
 }
 
-// What would be done twice is not asked for a second time where it may have arrived.
+// A request that must not be carried out twice is not repeated if it may have arrived.
 func TestNoSecondReschedule(t *testing.T) {
 	for _, way := range gone {
 		t.Run(way.name, func(t *testing.T) {
@@ -199,7 +198,7 @@ func TestNoSecondReschedule(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
-			if way.name == "is never done" {
+			if way.name == "never answers" {
 				ctx, cancel = context.WithTimeout(t.Context(), 200*time.Millisecond)
 				defer cancel()
 			}
@@ -210,16 +209,16 @@ func TestNoSecondReschedule(t *testing.T) {
 			defer c.Close()
 			_, err = c.Reschedule(ctx, api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"})
 			if n := s.written(); n > 1 {
-				t.Errorf("it was done %d times (%v)", n, err)
+				t.Errorf("written %d times (%v), want at most once", n, err)
 			}
 			if undone := way.name == "refuses connections" || way.name == "is stopping"; undone && (err != nil || s.written() != 1) {
-				t.Errorf("it was not done through the next server: %v", err)
+				t.Errorf("not written by the next server: %v", err)
 			}
 		})
 	}
 }
 
-// An error of a client of several servers says what is the matter with each.
+// If no server can be reached, the error says what is wrong with each.
 func TestAllServersGone(t *testing.T) {
 	first, second := endpointOf(t, nil), endpointOf(t, nil)
 	c, err := client.New(client.Options{Endpoints: []string{first, second}, MaxRetries: 1, GiveUp: true})
@@ -231,17 +230,17 @@ func TestAllServersGone(t *testing.T) {
 		var unreachable *client.UnreachableError
 		err := ask()
 		if !errors.As(err, &unreachable) || unreachable.Endpoint != first+", "+second {
-			t.Fatalf("error is %v", err)
+			t.Fatalf("unexpected error %v", err)
 		}
 		for _, endpoint := range []string{first, second} {
 			if !strings.Contains(err.Error(), endpoint+": dial tcp") {
-				t.Errorf("the error does not say why %s gives no answer: %v", endpoint, err)
+				t.Errorf("the error does not say why %s did not respond: %v", endpoint, err)
 			}
 		}
 	}
 	var lost *client.LostError
 	if err := get(c); !errors.As(err, &lost) {
-		t.Errorf("the client goes on: %v", err)
+		t.Errorf("the client continues: %v", err)
 	}
 }
 
@@ -257,14 +256,14 @@ func TestImpatientCallerLeavesASilentServer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if _, err := c.Get(ctx, api.KeyOf(east())); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("the silent server: %v", err)
+		t.Fatalf("server that does not respond: %v", err)
 	}
 	if err := get(c); err != nil {
-		t.Errorf("the next call: %v", err)
+		t.Errorf("next call: %v", err)
 	}
 }
 
-// A server that is found busy is asked again itself, after the pause it asks for.
+// A server that reports that it is busy is asked again after the delay that it requests.
 func TestBusyServerOfSeveralIsAskedAgain(t *testing.T) {
 	var asked []string
 	endpoint := func(name string) string {
@@ -283,11 +282,11 @@ func TestBusyServerOfSeveralIsAskedAgain(t *testing.T) {
 	}
 	defer c.Close()
 	if err := get(c); err != nil || !slices.Equal(asked, []string{"first", "first"}) {
-		t.Errorf("%v were asked, %v", asked, err)
+		t.Errorf("requests to %v, error %v", asked, err)
 	}
 }
 
-// A redirection of a server is followed to where it leads.
+// The client follows a server's redirects.
 func TestRedirectionIsFollowed(t *testing.T) {
 	to := endpointOf(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, east()) }))
 	from := endpointOf(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -315,7 +314,7 @@ func TestWrongEndpoints(t *testing.T) {
 	}
 }
 
-// An answer that breaks off is asked for again, of one server as of several.
+// A response that breaks off is requested again, whether there is one server or several.
 func TestAnswerThatBreaksOff(t *testing.T) {
 	requests := 0
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -327,12 +326,12 @@ func TestAnswerThatBreaksOff(t *testing.T) {
 		answer(w, http.StatusOK, east())
 	})
 	if err := get(c); err != nil || requests != 2 {
-		t.Errorf("%v after %d requests", err, requests)
+		t.Errorf("error %v after %d requests, want none after 2", err, requests)
 	}
 }
 
-// The next of several servers is asked at once, whatever the last one asked for; only
-// when all have been asked is there a pause, which grows with each round.
+// The next server is asked at once, even if the last one requested a delay. The client waits only after it has asked
+// all servers, and longer after each round.
 func TestPauses(t *testing.T) {
 	stopping := &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"7"}}}
 	busy := &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"7"}}}
@@ -342,15 +341,15 @@ func TestPauses(t *testing.T) {
 		answer  *http.Response
 		want    []time.Duration
 	}{
-		{"one", 1, nil, []time.Duration{200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond}},
-		{"one that is stopping", 1, stopping, []time.Duration{7 * time.Second, 7 * time.Second}},
-		{"three", 3, nil, []time.Duration{0, 0, 200 * time.Millisecond, 0, 0, 400 * time.Millisecond}},
-		{"three that are stopping", 3, stopping, []time.Duration{0, 0, 7 * time.Second, 0, 0, 7 * time.Second}},
-		{"three that are busy", 3, busy, []time.Duration{7 * time.Second, 7 * time.Second}},
+		{"one server", 1, nil, []time.Duration{200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond}},
+		{"one server that is stopping", 1, stopping, []time.Duration{7 * time.Second, 7 * time.Second}},
+		{"three servers", 3, nil, []time.Duration{0, 0, 200 * time.Millisecond, 0, 0, 400 * time.Millisecond}},
+		{"three servers that are stopping", 3, stopping, []time.Duration{0, 0, 7 * time.Second, 0, 0, 7 * time.Second}},
+		{"three servers that are busy", 3, busy, []time.Duration{7 * time.Second, 7 * time.Second}},
 	} {
 		for attempt, want := range test.want {
 			if got := client.Pause(test.servers, attempt, test.answer); got != want {
-				t.Errorf("%s: after attempt %d there is a pause of %s, want %s", test.name, attempt, got, want)
+				t.Errorf("%s: pause %[3]s after attempt %[2]d, want %[4]s", test.name, attempt, got, want)
 			}
 		}
 	}

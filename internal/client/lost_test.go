@@ -18,8 +18,8 @@ import (
 
 func givingUp(o *client.Options) { o.GiveUp = true }
 
-// Whoever has no good token is told once: neither the calls that follow nor those
-// that wait for their turn ask again.
+// If the token is rejected, the client fails later calls, and calls that wait for their turn, without asking the server
+// again.
 func TestRefusedLoginFailsLaterCalls(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -41,22 +41,22 @@ func TestRefusedLoginFailsLaterCalls(t *testing.T) {
 			}, givingUp)
 			var refused *client.LoginError
 			if err := c.Connect(t.Context()); !errors.As(err, &refused) || client.StatusOf(err) != test.status {
-				t.Fatalf("connecting gives %v", err)
+				t.Fatalf("Connect() = %v", err)
 			}
 			var lost *client.LostError
 			for range 100 {
 				if _, err := c.Get(t.Context(), eastKey); !errors.As(err, &lost) || !strings.Contains(err.Error(), "the token is unknown") {
-					t.Fatalf("a read gives %v", err)
+					t.Fatalf("Get() = %v, want a LostError", err)
 				}
 			}
 			if n := requests.Load(); n != 2 {
-				t.Errorf("the server had %d requests, expected one to connect and one read", n)
+				t.Errorf("%d requests, want one to connect and one read", n)
 			}
 		})
 	}
 }
 
-// A busy server is not one that refuses the login.
+// A server that is busy has not rejected the token.
 func TestBusyServerIsAskedAgain(t *testing.T) {
 	var requests atomic.Int64
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -72,8 +72,8 @@ func TestBusyServerIsAskedAgain(t *testing.T) {
 	}
 }
 
-// A server that goes away while many calls are under way costs each of them its
-// own retries at most; what comes later is not sent.
+// If a server stops while many calls are in progress, each of them uses up its own retries at most. Later calls are not
+// sent.
 func TestLostServerFailsLaterCalls(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, east())
@@ -93,12 +93,12 @@ func TestLostServerFailsLaterCalls(t *testing.T) {
 		all.Go(func() {
 			var lost *client.LostError
 			if _, err := c.Get(t.Context(), eastKey); !errors.As(err, &lost) || !strings.Contains(err.Error(), "connection refused") {
-				t.Errorf("a call under way gives %v", err)
+				t.Errorf("a call in progress returned %v", err)
 			}
 		})
 	}
 	all.Wait()
-	// It is back, and for this run it does not matter.
+	// The server is back, but this run no longer asks it.
 	var connections atomic.Int64
 	var listener net.Listener
 	eventually.True(t, "the port is free: another program's connection may have taken it", func() bool {
@@ -113,7 +113,7 @@ func TestLostServerFailsLaterCalls(t *testing.T) {
 	go func() { _ = back.Serve(listener) }()
 	t.Cleanup(func() { _ = back.Close() })
 	if _, err := c.Get(t.Context(), eastKey); err == nil || connections.Load() != 0 {
-		t.Errorf("a call after the loss gives %v and %d requests", err, connections.Load())
+		t.Errorf("a call after the loss returned %v, with %d requests", err, connections.Load())
 	}
 }
 
@@ -127,14 +127,14 @@ func TestBrokenRequestIsNotALoss(t *testing.T) {
 	}, givingUp)
 	var lost *client.LostError
 	if _, err := c.Get(t.Context(), eastKey); err == nil || errors.As(err, &lost) {
-		t.Fatalf("the request that breaks off gives %v", err)
+		t.Fatalf("the interrupted request returned %v", err)
 	}
 	for _, err := range c.List(t.Context(), api.KindCluster, client.ListOptions{}) {
-		t.Errorf("another request gives %v", err)
+		t.Errorf("another request returned %v", err)
 	}
 }
 
-// Connecting to what takes connections and never answers is tried once.
+// The client tries only once to connect to a server that accepts connections and never responds.
 func TestSilentServer(t *testing.T) {
 	var connections atomic.Int64
 	c := serve(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -143,14 +143,14 @@ func TestSilentServer(t *testing.T) {
 	}, givingUp, func(o *client.Options) { o.RequestTimeout = 50 * time.Millisecond })
 	var unreachable *client.UnreachableError
 	if err := c.Connect(t.Context()); !errors.As(err, &unreachable) || connections.Load() != 1 {
-		t.Errorf("connecting gives %v after %d requests", err, connections.Load())
+		t.Errorf("Connect() = %v after %d requests", err, connections.Load())
 	}
 }
 
 func TestInvalidPort(t *testing.T) {
 	for _, endpoint := range []string{"http://localhost:99999", "http://localhost:0", "https://[::1]:65536"} {
 		if _, err := client.New(client.Options{Endpoint: endpoint}); err == nil || !strings.Contains(err.Error(), "1 to 65535") {
-			t.Errorf("%s gives %v", endpoint, err)
+			t.Errorf("%s: New() = %v", endpoint, err)
 		}
 	}
 }

@@ -36,13 +36,13 @@ func TestWatch(t *testing.T) {
 		got = append(got, event)
 	}
 	if query != "kinds=cluster%2Cmetric&resource_version=7" {
-		t.Errorf("query is %s", query)
+		t.Errorf("unexpected query %s", query)
 	}
 	if !errors.Is(last, io.EOF) {
-		t.Errorf("the stream ended with %v", last)
+		t.Errorf("the stream ended with %v, want EOF", last)
 	}
 	if len(got) != 2 || got[0].Type != api.EventPut || got[1].Type != api.EventDelete || got[1].ResourceVersion != "9" || api.KeyOf(got[0].Object) != eastKey {
-		t.Errorf("events are %+v", got)
+		t.Errorf("unexpected events %+v", got)
 	}
 }
 
@@ -85,17 +85,17 @@ func TestWatchGoesOnAtTheNextServer(t *testing.T) {
 	for event, err := range c.Watch(t.Context(), "3", api.KindCluster) {
 		if err != nil {
 			if client.StatusOf(err) != http.StatusGone {
-				t.Errorf("the watch ends with %v", err)
+				t.Errorf("the watch ended with %v, want 410", err)
 			}
 			break
 		}
 		told = append(told, event.Object.Meta().Name)
 	}
 	if got := strings.Join(told, " "); got != "a b c d e" {
-		t.Errorf("told %s", got)
+		t.Errorf("events %s, want a b c d e", got)
 	}
 	if got := strings.Join(asked, ", "); got != "first 3, second 4, third 7, first 9, second 9, third 9" {
-		t.Errorf("asked %s", got)
+		t.Errorf("unexpected requests %s", got)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestWatchEnds(t *testing.T) {
 	for _, err := range c.Watch(ctx, "") {
 		if err != nil {
 			if !errors.Is(err, context.Canceled) {
-				t.Errorf("error is %v", err)
+				t.Errorf("error %v, want Canceled", err)
 			}
 			break
 		}
@@ -134,7 +134,7 @@ func TestWatchFaults(t *testing.T) {
 				func(o *client.Options) { o.MaxResponseBytes = 4096 })
 			for _, err := range c.Watch(t.Context(), "", api.KindCluster) {
 				if err == nil || !strings.Contains(err.Error(), test.want) {
-					t.Errorf("error is %v, expected %q", err, test.want)
+					t.Errorf("error %v, want %q", err, test.want)
 				}
 			}
 		})
@@ -148,7 +148,7 @@ func FuzzEventStream(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		for event, err := range client.Events(strings.NewReader(text)) {
 			if (event.Object == nil) == (err == nil) {
-				t.Fatalf("event %+v comes with the error %v", event, err)
+				t.Fatalf("event %+v with error %v", event, err)
 			}
 		}
 	})

@@ -23,7 +23,7 @@ func shopWorkload() *api.Workload {
 	return workload
 }
 
-// What is asked about a workload goes to its own paths.
+// Each operation on workloads has its own path.
 func TestWorkloadOperations(t *testing.T) {
 	var asked []string
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -40,10 +40,10 @@ func TestWorkloadOperations(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if got, err := c.Reschedule(t.Context(), key); err != nil || api.KeyOf(got) != key {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("Reschedule() = %+v, %v", got, err)
 	}
 	if got, err := c.Explain(t.Context(), key); err != nil || got.Policy != "shop/eu" {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("Explain() = %+v, %v", got, err)
 	}
 	want := []string{
 		`PUT /v1/namespaces/shop/workloads/web/health {"cluster":"eu-1","status":"unhealthy","message":"crash"}`,
@@ -51,18 +51,17 @@ func TestWorkloadOperations(t *testing.T) {
 		"GET /v1/namespaces/shop/workloads/web/explanation",
 	}
 	if !slices.Equal(asked, want) {
-		t.Errorf("asked\n%s\nwant\n%s", strings.Join(asked, "\n"), strings.Join(want, "\n"))
+		t.Errorf("requests\n%s\nwant\n%s", strings.Join(asked, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-// A preview is of whatever the object is, and its kind says what the server
-// decides; a status is the server's own.
+// A preview can be requested for an object of any kind. The status is not sent, because only the server writes it.
 func TestPreviewOfEveryKind(t *testing.T) {
 	policy := &api.PropagationPolicy{Metadata: api.Metadata{Name: "eu"}, Spec: api.PropagationPolicySpec{
 		ResourceSelectors: []api.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment"}},
 	}}
 	policy.SetDefaults()
-	kindless := *shopWorkload() // as it is before its defaults are set
+	kindless := *shopWorkload() // before its defaults are set
 	kindless.Kind = ""
 	for _, object := range []api.Object{web(), shopWorkload(), policy, &kindless} {
 		c := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -72,7 +71,7 @@ func TestPreviewOfEveryKind(t *testing.T) {
 				Status   map[string]any `json:"status"`
 			}
 			if err := json.NewDecoder(r.Body).Decode(&sent); err != nil || sent.Status != nil {
-				t.Errorf("sent %+v (%v)", sent, err)
+				t.Errorf("unexpected body %+v (%v)", sent, err)
 			}
 			answer(w, http.StatusCreated, api.Preview{
 				Token: "p1", Kind: sent.Kind, Namespace: sent.Metadata.Namespace, Name: sent.Metadata.Name, Replicas: map[string]int64{"eu-1": 3},
@@ -81,15 +80,15 @@ func TestPreviewOfEveryKind(t *testing.T) {
 		})
 		got, err := c.Preview(t.Context(), object)
 		if err != nil || (api.Key{Kind: got.Kind, Namespace: got.Namespace, Name: got.Name}) != api.KeyOf(object) || got.Replicas["eu-1"] != 3 || len(got.Bindings) != 1 {
-			t.Errorf("%s: %+v, %v", api.KeyOf(object), got, err)
+			t.Errorf("%s: preview %+v, error %v", api.KeyOf(object), got, err)
 		}
 	}
 }
 
-// An object of a kind without a path of its own is refused here, not asked for.
+// An object of a kind without that operation is rejected by the client, without a request.
 func TestRescheduleOfAnUnknownKind(t *testing.T) {
-	c := serve(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("asked for %s", r.URL) })
+	c := serve(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("unexpected request %s", r.URL) })
 	if got, err := c.Reschedule(t.Context(), api.Key{Kind: "pod", Name: "web"}); err == nil || client.IsNotFound(err) {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("Reschedule() = %+v, %v, want an error", got, err)
 	}
 }

@@ -9,18 +9,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The generators write a constraint that is known in every way the language
-// allows; the properties compare what is read with what was written.
+// The generators write a known constraint in every way that the language allows. The properties compare it with the
+// parsed one.
 
 var (
-	// names that look like the language itself are as good as any other.
+	// Names that look like keywords are valid.
 	nameGen  = rapid.OneOf(rapid.SampledFrom([]string{"is", "not", "in", "or", "than", "gt", "greater", "lesser", "5"}), rapid.StringMatching(`[a-zA-Z0-9_]([a-zA-Z0-9_.-]{0,12}[a-zA-Z0-9_])?`))
 	keyGen   = rapid.OneOf(nameGen, rapid.Custom(func(t *rapid.T) string { return nameGen.Draw(t, "prefix") + "/" + nameGen.Draw(t, "name") }))
 	gapGen   = rapid.StringMatching(`[ \t\n\r]{1,3}`)
 	maybeGap = rapid.StringMatching(`[ \t\n\r]{0,2}`)
 )
 
-// write joins tokens: words with a gap between them, symbols with or without.
+// write joins tokens: words with spaces between them, symbols with or without.
 func write(t *rapid.T, tokens []string) string {
 	var b strings.Builder
 	b.WriteString(maybeGap.Draw(t, "before"))
@@ -67,13 +67,13 @@ func TestLabelReadsWhatWasWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		if l.Key() != key || l.Operator() != s.operator || !slices.Equal(l.Values(), values) || l.String() != text {
-			t.Fatalf("%q is read as %q %q %q", text, l.Key(), l.Operator(), l.Values())
+			t.Fatalf("%q was parsed as %q %q %q", text, l.Key(), l.Operator(), l.Values())
 		}
 
 		value := rapid.OneOf(nameGen, rapid.SampledFrom(values)).Draw(t, "actual value")
 		want := slices.Contains(values, value) == (s.operator == Equal || s.operator == In)
 		if got := l.Match(map[string]string{key: value, key + "x": values[0]}); got != want {
-			t.Fatalf("%q on %q: %t, want %t", text, value, got, want)
+			t.Fatalf("%q on %q: Match() = %t, want %t", text, value, got, want)
 		}
 		if l.Match(map[string]string{key + "x": value}) {
 			t.Fatalf("%q matches an absent label", text)
@@ -82,7 +82,7 @@ func TestLabelReadsWhatWasWritten(t *testing.T) {
 		shuffled := rapid.Permutation(values).Draw(t, "shuffled")
 		other := Label{key: key, operator: s.operator, values: shuffled}
 		if got := other.Canonical(); got != l.Canonical() {
-			t.Fatalf("canonical %q, in another order %q", l.Canonical(), got)
+			t.Fatalf("canonical form %q, but %q with the values in another order", l.Canonical(), got)
 		}
 	})
 }
@@ -99,7 +99,7 @@ func TestMetricReadsWhatWasWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		if m.Name() != name || m.operator != s.operator || m.value != value || m.String() != text {
-			t.Fatalf("%q is read as %q %q %v", text, m.Name(), m.operator, m.value)
+			t.Fatalf("%q was parsed as %q %q %v", text, m.Name(), m.operator, m.value)
 		}
 
 		actual := rapid.OneOf(rapid.Float64(), rapid.Just(value)).Draw(t, "actual value")
@@ -123,7 +123,7 @@ func TestAnInsertedWordIsNeverIgnored(t *testing.T) {
 		tokens := []string{key, "==", value}
 		tokens = slices.Insert(tokens, rapid.IntRange(0, 3).Draw(t, "place"), word)
 		if l, err := ParseLabel(write(t, tokens)); err == nil {
-			t.Fatalf("%q is read as %q", tokens, l.Canonical())
+			t.Fatalf("ParseLabel accepts %q as %q", tokens, l.Canonical())
 		}
 	})
 }

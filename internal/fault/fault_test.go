@@ -37,36 +37,36 @@ func TestAPanicBecomesAnError(t *testing.T) {
 	r := New(slog.New(slog.NewTextHandler(&log, nil)))
 	err := r.Component("decisions").Do("placement web", func() error { panic("one\x1b[31m\ntwo" + strings.Repeat("é", 500)) })
 	p, ok := errors.AsType[*Panic](err)
-	if !ok || p.Component != "decisions" || p.Object != "placement web" || !strings.Contains(string(p.Stack), "TestAPanicBecomesAnError") {
+	if !ok || p.Component != "decisions" || p.Object != "placement web" || !strings.Contains(string(p.Stack), "TestPanicBecomesAnError") {
 		t.Fatalf("got %+v", err)
 	}
 	if text := err.Error(); !strings.HasPrefix(text, "a fault of the server: one [31m two") || len([]rune(text)) > 250 {
-		t.Errorf("the text is %q", text)
+		t.Errorf("unexpected error %q", text)
 	}
-	if !strings.Contains(log.String(), "placement web") || !strings.Contains(log.String(), "TestAPanicBecomesAnError") {
-		t.Errorf("the log says %q", log.String())
+	if !strings.Contains(log.String(), "placement web") || !strings.Contains(log.String(), "TestPanicBecomesAnError") {
+		t.Errorf("unexpected log %q", log.String())
 	}
 	if n := countOf(t, r.panics); n != 1 {
-		t.Errorf("%v panics are counted", n)
+		t.Errorf("%v panics counted, want 1", n)
 	}
 	want := errors.New("no panic")
-	if err := r.Component("x").Do("", func() error { return want }); err != want { //nolint:errorlint // the very one
-		t.Errorf("an error became %v", err)
+	if err := r.Component("x").Do("", func() error { return want }); err != want { //nolint:errorlint // the same error
+		t.Errorf("error %v, want it unchanged", err)
 	}
 	if n := countOf(t, r.panics); n != 1 {
-		t.Errorf("%v panics are counted after an error", n)
+		t.Errorf("%v panics counted after an error, want 1", n)
 	}
 }
 
-// What nobody listens to is confined all the same.
+// A panic is contained even if nothing records it.
 func TestPanicWithoutARecorder(t *testing.T) {
 	var none *Recorder
 	if none.Component("x").Go("y", func() { panic("z") }) || len(none.Down()) > 0 {
-		t.Error("it came to its end")
+		t.Error("Go() returned true after a panic")
 	}
 	var component *Component
 	if component.Go("y", func() { panic("z") }) {
-		t.Error("it came to its end")
+		t.Error("Go() returned true after a panic")
 	}
 }
 
@@ -91,18 +91,18 @@ func TestAComponentIsStartedAgain(t *testing.T) {
 		faketime.Sleep(pauses.First / 2)
 		synctest.Wait()
 		if down := r.Down(); len(down) != 1 || down[0] != "signals" || countOf(t, r.down) != 1 {
-			t.Errorf("down: %v", down)
+			t.Errorf("unexpected components down: %v", down)
 		}
 		if got := <-err; !errors.Is(got, want) {
-			t.Errorf("it returned %v", got)
+			t.Errorf("error %v, want that of the last attempt", got)
 		}
 		for i, at := range []time.Duration{0, pauses.First, 3 * pauses.First, 7 * pauses.First} {
 			if starts[i] != at {
-				t.Errorf("start %d came after %s, not after %s", i, starts[i], at)
+				t.Errorf("start %d after %s, want after %s", i, starts[i], at)
 			}
 		}
 		if len(r.Down()) != 0 || countOf(t, r.down) != 0 || countOf(t, r.panics) != 3 {
-			t.Errorf("afterwards: down %v, %v panics", r.Down(), countOf(t, r.panics))
+			t.Errorf("down %v, %v panics, want none down and 3 panics", r.Down(), countOf(t, r.panics))
 		}
 	})
 }

@@ -183,7 +183,7 @@ func (f *Fleet) unreadable(before *Snapshot, record store.Record, err error) {
 	if d := before.Damaged(record.Key); d != nil && (record.Part == store.Spec && d.Spec != nil || record.Part == store.Status && d.Status != nil) {
 		return
 	}
-	f.options.Logger.Error("a stored object is damaged: write it again or delete it, or restore a backup; decisions that rest on it stay as they are",
+	f.options.Logger.Error("a stored object is damaged: write it again or delete it, or restore a backup; decisions that depend on it stay as they are",
 		"object", record.Key.String(), "part", record.Part.String(), "error", err)
 }
 

@@ -133,13 +133,13 @@ func TestPictureShowsBothParts(t *testing.T) {
 	status := b.derive(p, spec)
 	entry := b.wait(status).Get(api.KeyOf(p))
 	if entry == nil || entry.SpecRevision != spec || entry.StatusRevision != status || entry.Revision() != status {
-		t.Fatalf("entry %+v, wrote at %d and %d", entry, spec, status)
+		t.Fatalf("entry %+v, want revisions %d and %d", entry, spec, status)
 	}
 	got := entry.Object.(*api.Placement)
 	if got.Metadata.ResourceVersion != fmt.Sprint(status) || len(got.Status.Clusters) != 1 || got.Metadata.UID != "uid-web" {
-		t.Fatalf("object %+v", got)
+		t.Fatalf("unexpected object %+v", got)
 	}
 	if old := before.Get(api.KeyOf(p)).Object.(*api.Placement); old.Status.Clusters != nil {
-		t.Fatalf("an older snapshot changed: %+v", old)
+		t.Fatalf("an earlier snapshot changed: %+v", old)
 	}
 }

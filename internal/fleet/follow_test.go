@@ -19,7 +19,7 @@ func render(v ...any) string {
 	return string(text)
 }
 
-// show renders everything a snapshot holds.
+// show renders everything in a snapshot.
 func show(s *Snapshot) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, s.Revision())
@@ -32,8 +32,8 @@ func show(s *Snapshot) string {
 	return b.String()
 }
 
-// interrupted is a store whose watch can be cut: what happens after the cut is
-// lost, and the watch then ends as after a compaction.
+// interrupted is a store whose watch can be cut: changes after the cut are lost, and the watch then ends as after a
+// compaction.
 type interrupted struct {
 	*store.Store
 	mu    sync.Mutex
@@ -101,7 +101,7 @@ func TestLostChangesAreReadAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	if b.fleet.Snapshot().Revision() >= last {
-		t.Fatal("the changes were not lost")
+		t.Fatal("the fleet saw the changes, which the test must hide from it")
 	}
 	broken.setCut(false)
 	done := make(chan struct{})
@@ -110,7 +110,7 @@ func TestLostChangesAreReadAnew(t *testing.T) {
 	after := b.wait(last)
 	batch, err := subscription.Next(b.ctx)
 	if err != nil || !batch.Reset || batch.Snapshot != after {
-		t.Fatalf("batch %+v, %v", batch, err)
+		t.Fatalf("batch %+v, error %v, want a reset with the new snapshot", batch, err)
 	}
 	got := map[string]string{}
 	for _, c := range batch.Changes {
@@ -124,12 +124,12 @@ func TestLostChangesAreReadAnew(t *testing.T) {
 		}
 	}
 	if len(got) != 3 || got["goes"] != "deleted" || got["comes"] != "created" || got["changes"] != "changed" {
-		t.Fatalf("changes %v", got)
+		t.Fatalf("changes %v, want one created, one changed and one deleted", got)
 	}
 	if after.Get(api.KeyOf(stays)) != before.Get(api.KeyOf(stays)) {
-		t.Fatal("an object that is the same was read again")
+		t.Fatal("an unchanged object was decoded again")
 	}
-	// And it goes on.
+	// The watch resumes.
 	b.wait(b.put(goes))
 }
 
@@ -166,14 +166,14 @@ func TestSubscriptionSeesEveryChangeInOrder(t *testing.T) {
 				t.Fatal(err)
 			}
 			if batch.Revision <= at || batch.Snapshot.Revision() != batch.Revision {
-				t.Fatalf("subscription %d: batch of %d after %d", n, batch.Revision, at)
+				t.Fatalf("subscription %d: got revision %d after %d", n, batch.Revision, at)
 			}
 			for _, c := range batch.Changes {
 				if picture[c.Key] != c.Old {
-					t.Fatalf("subscription %d: a change of %s is missing before %d", n, c.Key, batch.Revision)
+					t.Fatalf("subscription %d: missed a change of %s before revision %d", n, c.Key, batch.Revision)
 				}
 				if batch.Snapshot.Get(c.Key) != c.New {
-					t.Fatalf("subscription %d: the snapshot of %d does not show %s", n, batch.Revision, c.Key)
+					t.Fatalf("subscription %d: the snapshot of revision %d does not have the change of %s", n, batch.Revision, c.Key)
 				}
 				picture[c.Key] = c.New
 			}
@@ -193,25 +193,25 @@ func TestSlowSubscribers(t *testing.T) {
 	}
 	write(3)
 	if batch, err := slow.Next(b.ctx); err != nil || len(batch.Changes) != 1 {
-		t.Fatalf("three behind: %+v, %v", batch, err)
+		t.Fatalf("three behind: got %+v, %v", batch, err)
 	}
 	b.wait(b.delete(api.Key{Kind: api.KindPlacement, Namespace: "n", Name: "gone"}))
 	write(9)
 	if _, err := slow.Next(b.ctx); !errors.Is(err, errTooOld) {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v, want errTooOld", err)
 	}
 	batch, err := patient.Next(b.ctx)
 	if err != nil || !batch.Reset || len(batch.Changes) != 10 || batch.Snapshot != b.fleet.Snapshot() || patient.Snapshot() != batch.Snapshot {
-		t.Fatalf("batch %+v, %v", batch, err)
+		t.Fatalf("batch %+v, error %v, want a reset with 10 changes", batch, err)
 	}
 	for _, c := range batch.Changes {
 		if (c.New == nil) != (c.Key.Name == "gone") || (c.Old != nil) != (c.Key.Name == "gone") {
-			t.Fatalf("change %+v", c)
+			t.Fatalf("unexpected change %+v", c)
 		}
 	}
 	write(1)
 	if batch, err = patient.Next(b.ctx); err != nil || batch.Reset || len(batch.Changes) != 1 {
-		t.Fatalf("after it caught up: %+v, %v", batch, err)
+		t.Fatalf("after the reset: got %+v, %v", batch, err)
 	}
 }
 
@@ -222,17 +222,17 @@ func TestWaitsEndWithTheirContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Millisecond)
 	defer cancel()
 	if _, err := b.fleet.WaitRevision(ctx, revision+1000); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("revision: %v", err)
+		t.Errorf("WaitRevision() = %v, want DeadlineExceeded", err)
 	}
 	if _, err := b.fleet.WaitNewer(ctx, api.Key{Kind: api.KindPlacement, Namespace: "n", Name: "p"}, revision); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("newer: %v", err)
+		t.Errorf("WaitNewer() = %v, want DeadlineExceeded", err)
 	}
 	if _, err := b.fleet.Subscribe().Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("next: %v", err)
+		t.Errorf("Next() = %v, want DeadlineExceeded", err)
 	}
 }
 
-// A revision in which no object changed is reached too.
+// Waiting for a revision also ends if it changes no object.
 func TestWaitForARevisionWithoutObjects(t *testing.T) {
 	b := start(t)
 	resp, err := b.store.Client().Put(b.ctx, "/elsewhere", "v")
@@ -240,7 +240,7 @@ func TestWaitForARevisionWithoutObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := b.wait(resp.Header.Revision); s.Revision() < resp.Header.Revision {
-		t.Fatalf("revision %d", s.Revision())
+		t.Fatalf("snapshot of revision %d, want a later one", s.Revision())
 	}
 }
 
@@ -255,7 +255,7 @@ func TestWrongKeyStopsTheFirstLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := New(Options{Store: b.store, Codec: other}).Run(b.ctx); !errors.Is(err, store.ErrWrongKey) {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v, want ErrWrongKey", err)
 	}
 }
 
@@ -273,7 +273,7 @@ func TestUnreadableChangeKeepsTheObject(t *testing.T) {
 			t.Fatal(err)
 		}
 		if entry := b.wait(revision).Get(api.KeyOf(p)); entry == nil || entry.SpecRevision != good {
-			t.Fatalf("entry %+v", entry)
+			t.Fatalf("entry %+v, want the last valid version", entry)
 		}
 	}
 }

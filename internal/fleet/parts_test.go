@@ -30,7 +30,7 @@ func (b *bench) newCluster(name string) (api.Key, int64) {
 	return key, revision
 }
 
-// observed says how many nodes a cluster has, and decided on which cloud it is.
+// observed sets the number of nodes of a cluster, and decided the cloud it is on.
 func observed(key api.Key, revision, nodes int64) PartWrite {
 	return PartWrite{key, revision, func(stored api.Object) {
 		stored.(*api.Cluster).Status.TakeObserved(&api.ClusterStatus{Nodes: &api.ClusterNodes{Total: nodes}})
@@ -43,8 +43,7 @@ func decided(key api.Key, revision int64, cloud string) PartWrite {
 	}}
 }
 
-// Two writers write their parts of many statuses at once, as fast as they can: neither
-// undoes what the other one has written.
+// Two writers write their parts of many statuses concurrently. Neither overwrites the other's part.
 func TestWritersOfOneStatusDoNotUndoEachOther(t *testing.T) {
 	t.Parallel()
 	b := start(t)
@@ -87,7 +86,7 @@ func TestWritersOfOneStatusDoNotUndoEachOther(t *testing.T) {
 	}
 }
 
-// A status that was deleted, as with a damaged one that a user replaces, is written again.
+// A deleted status is written again, for example after a user has replaced a damaged one.
 func TestPartOfADeletedStatusIsWritten(t *testing.T) {
 	t.Parallel()
 	b := start(t)
@@ -114,11 +113,11 @@ func TestPartOfADeletedStatusIsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := snapshot.Get(key).Object.(*api.Cluster).Status.Cloud; got != "rome" {
-		t.Errorf("the cloud is %q", got)
+		t.Errorf("cloud %q, want rome", got)
 	}
 }
 
-// What cannot be written is told of each object by itself, and the others are written.
+// Parts that cannot be written are reported object by object, and the others are written.
 func TestPartsThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	b := start(t)
@@ -143,18 +142,18 @@ func TestPartsThatCannotBeWritten(t *testing.T) {
 	}
 	var some *store.DeriveError
 	if !errors.As(err, &some) || len(some.Failed) != 2 || some.Failed[refused] == nil || some.Failed[unknown] == nil {
-		t.Errorf("failures in %v", err)
+		t.Errorf("error %v, want the two failures", err)
 	}
 	snapshot, err := b.fleet.WaitRevision(b.ctx, at)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s := snapshot.Get(sound).Object.(*api.Cluster).Status; s.Cloud != "cloud" {
-		t.Errorf("the sound one is on %q", s.Cloud)
+		t.Errorf("cloud %q of the valid write, want cloud", s.Cloud)
 	}
 	broken := errors.New("broken")
 	if _, err := b.fleet.PutParts(b.ctx, []PartWrite{decided(sound, revision, "other")}, b.codec.EncodeStatus,
 		func(context.Context, []store.StatusWrite) (int64, error) { return 0, broken }); !errors.Is(err, broken) {
-		t.Errorf("the error of the store is lost: %v", err)
+		t.Errorf("error %v, want the one of the store", err)
 	}
 }

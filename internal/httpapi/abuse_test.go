@@ -20,8 +20,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
 
-// badRequests makes requests that no server should trip over; the same seed
-// makes the same ones.
+// badRequests generates invalid and hostile requests. The same seed generates the same requests.
 type badRequests struct {
 	random *rand.Rand
 	paths  []string
@@ -41,7 +40,7 @@ func newBadRequests(seed uint64) *badRequests {
 
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
-// mutate damages a document a little.
+// mutate corrupts a document slightly.
 func (b *badRequests) mutate(body string) string {
 	data := []byte(body)
 	for range 1 + b.random.IntN(4) {
@@ -65,7 +64,7 @@ func (b *badRequests) mutate(body string) string {
 func (b *badRequests) request(ctx context.Context, base, token string) (*http.Request, error) {
 	var body io.Reader
 	switch b.random.IntN(40) {
-	case 0: // more than is taken, of known and of unknown length
+	case 0: // larger than allowed, with and without a declared length
 		body = strings.NewReader(strings.Repeat("x", 1<<20+b.random.IntN(1<<20)))
 	case 1:
 		body = io.MultiReader(strings.NewReader(strings.Repeat(`{"spec":`, 1+b.random.IntN(200_000))))
@@ -92,7 +91,7 @@ func (b *badRequests) request(ctx context.Context, base, token string) (*http.Re
 	return r, nil
 }
 
-// slowHeader opens a connection, says a little, and stays.
+// slowHeader opens a connection, sends part of a header, and keeps it open.
 func slowHeader(address string) (net.Conn, error) {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
@@ -125,11 +124,11 @@ func TestTenThousandBadRequests(t *testing.T) {
 		for range n {
 			r, err := bad.request(context.Background(), s.url, token)
 			if err != nil {
-				continue // not even a request
+				continue // not a valid request
 			}
 			resp, err := s.client.Do(r)
 			if err != nil {
-				continue // the server may close the connection while a large body is on its way
+				continue // the server may close the connection while a large body is being sent
 			}
 			_, _ = io.Copy(io.Discard, resp.Body)
 			_ = resp.Body.Close()
@@ -142,7 +141,7 @@ func TestTenThousandBadRequests(t *testing.T) {
 			}
 		}
 	}
-	send(0, 500) // whatever is made once and kept is made now
+	send(0, 500) // allocate everything that is cached once
 	s.client.CloseIdleConnections()
 	before, goroutines := liveHeap(), runtime.NumGoroutine()
 
@@ -156,7 +155,7 @@ func TestTenThousandBadRequests(t *testing.T) {
 		sending.Go(func() {
 			_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
 			if _, err := io.Copy(io.Discard, conn); err != nil && strings.Contains(err.Error(), "timeout") {
-				t.Error("a connection without a whole header stays open")
+				t.Error("a connection without a complete header stays open")
 			}
 		})
 	}
@@ -165,22 +164,22 @@ func TestTenThousandBadRequests(t *testing.T) {
 	}
 	sending.Wait()
 	if status := worst.Load(); status != 0 {
-		t.Errorf("a bad request gives %d", status)
+		t.Errorf("got %d for a malformed request", status)
 	}
 	if answered.Load() < requests*9/10 || refused.Load() < requests/2 {
-		t.Errorf("%d answers, %d of them refusals: the test did not do what it is for", answered.Load(), refused.Load())
+		t.Errorf("%d answers, %d of them rejections: the test checks too little", answered.Load(), refused.Load())
 	}
 
 	s.client.CloseIdleConnections()
-	eventually.True(t, fmt.Sprintf("there are no more than the %d goroutines of before", goroutines), func() bool {
+	eventually.True(t, fmt.Sprintf("no more goroutines than the initial %d", goroutines), func() bool {
 		return runtime.NumGoroutine() <= goroutines
 	})
-	const bound = 32 << 20 // the store's history of what was accepted is in there, too
+	const bound = 32 << 20 // includes the store's history of the accepted writes
 	if after := liveHeap(); after > before+bound {
 		t.Errorf("the heap grew from %d to %d MiB", before>>20, after>>20)
 	}
 	s.token = token
 	if a := s.do(http.MethodGet, "/v1/clusters", ""); a.StatusCode != 200 {
-		t.Errorf("afterwards a good request gives %d", a.StatusCode)
+		t.Errorf("got %d for a valid request afterwards, want 200", a.StatusCode)
 	}
 }

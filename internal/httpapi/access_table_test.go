@@ -22,19 +22,18 @@ import (
 
 var updateTable = flag.Bool("update", false, "write testdata/access.txt anew")
 
-// accessTable is what every operation answers to everybody. It is made by the test,
-// with -update, and there to be read.
+// accessTable lists the status that every operation returns to every role. The test writes it with -update, for review.
 const accessTable = "testdata/access.txt"
 
-// documented is an operation as the OpenAPI document has it.
+// documented is an operation in the OpenAPI document.
 type documented struct {
 	id, method, path string
 	access           auth.Access
-	kinds            []api.Kind // of the objects in its body
+	kinds            []api.Kind // the kinds of the objects in its body
 	body             bool
 }
 
-// operations are those of the OpenAPI document of a server, in order.
+// operations returns the operations in a server's OpenAPI document, in order.
 func (s *testServer) operations() []documented {
 	s.t.Helper()
 	type schema struct {
@@ -87,7 +86,7 @@ func (s *testServer) operations() []documented {
 			out = append(out, d)
 		}
 	}
-	// These are not described by the document.
+	// The document does not describe these.
 	out = append(out,
 		documented{id: "healthz", method: "GET", path: "/healthz", access: "open"},
 		documented{id: "readyz", method: "GET", path: "/readyz", access: "open"},
@@ -98,7 +97,7 @@ func (s *testServer) operations() []documented {
 	return out
 }
 
-// person is somebody with a token, of whom shop's may only what is shop's.
+// person is the holder of a token. Those of shop may only access what belongs to shop.
 type person struct {
 	name  string
 	role  auth.Role // "" = no token
@@ -106,24 +105,23 @@ type person struct {
 	token string
 }
 
-// whose says to whom what a request is about belongs.
+// whose says who owns the target of a request.
 type whose string
 
 const (
-	own     whose = "own"   // of shop
-	others  whose = "other" // of vault
+	own     whose = "own"   // belongs to shop
+	others  whose = "other" // belongs to vault
 	nobodys whose = "none"  // global, without an owner
 )
 
-// namespaceOf is the namespace that stands for somebody, and clusterOf the cluster,
-// the cloud and the region.
+// namespaceOf, clusterOf, cloudOf and regionOf name the objects of each owner.
 var (
 	namespaceOf = map[whose]string{own: "shop", others: "vault"}
 	clusterOf   = map[whose]string{own: "shops", others: "vaults", nobodys: "shared"}
 )
 
-// bodies of requests by operation, with NAMESPACE and CLUSTER for what they are about.
-// Those that write an object are made from specs.
+// bodies of requests, by operation. NAMESPACE and CLUSTER are replaced by those of the target. Bodies of writes are
+// built from specs.
 var bodies = map[string]string{
 	"report-cluster":                   `{}`,
 	"report-cloud":                     `{"collector":"c","sequence":1,"full":true}`,
@@ -141,7 +139,7 @@ var bodies = map[string]string{
 	"globalscheduler-patch-sites":      `{"SiteResources":[{"SiteID":"CLUSTER--az","CPUCapacity":NEW,"MemCapacity":1024}]}`,
 }
 
-// specs of objects that are written.
+// specs of the objects that are written.
 var specs = map[api.Kind]string{
 	api.KindCluster: `{OWNER"region":"CLUSTER","zones":["az"],"allocatable":{"cpu":"8"}}`, api.KindCloud: `{OWNER"metrics":[]}`,
 	api.KindClusterSet: `{"clusters":[]}`, api.KindPlacementScore: `{"scores":{"cpu":1}}`,
@@ -151,7 +149,7 @@ var specs = map[api.Kind]string{
 	api.KindPropagationPolicy: `{` + deploymentSelector + `}`, api.KindWorkload: `{"api_version":"apps/v1","kind":"Deployment","replicas":1}`,
 }
 
-// instead are the answers to who may ask, where they are no success.
+// instead maps operations to their status if access is allowed, but the request does not succeed.
 var instead = map[string]int{
 	"announce-interruption": 409, "withdraw-interruption": 409, "list-distributions": 409, // spot is not enabled
 	"list-openstack-projects-of-cloud": 409, // there are no credentials
@@ -159,21 +157,20 @@ var instead = map[string]int{
 	"add-member":                       409, "remove-member": 409, // the store is not one of a cluster
 }
 
-// hidden are operations that look for something among what the token sees: the rest
-// does not exist for them, 404.
+// hidden lists operations that search only among the objects that the token may see. For other objects they return 404.
 var hidden = []string{
 	"globalscheduler-get-cluster-by-id", "globalscheduler-get-cluster-by-name", "globalscheduler-get-pod-by-id", "globalscheduler-get-pod-by-name",
 	"globalscheduler-unregister-cluster-by-id", "globalscheduler-unregister-cluster-by-name", "globalscheduler-delete-pod-by-id",
 }
 
-// rights is the model that the answers are compared with.
+// rights returns the expected status.
 func rights(op documented, who person, target whose) int {
 	roles := map[auth.Access][]auth.Role{
 		auth.AccessRead: {auth.RoleAdmin, auth.RoleEditor, auth.RoleViewer}, auth.AccessReadReports: {auth.RoleAdmin, auth.RoleEditor, auth.RoleViewer, auth.RoleAgent},
 		auth.AccessWrite: {auth.RoleAdmin, auth.RoleEditor}, auth.AccessReport: {auth.RoleAdmin, auth.RoleEditor, auth.RoleAgent}, auth.AccessAdminister: {auth.RoleAdmin},
 	}[op.access]
 	reads := op.access == auth.AccessRead || op.access == auth.AccessReadReports && who.role != auth.RoleAgent
-	collection := op.id == "list-placement-score-everywhere" // agents see those of their clusters
+	collection := op.id == "list-placement-score-everywhere" // agents see the scores of their clusters
 	switch {
 	case op.access == "open":
 		return http.StatusOK
@@ -186,22 +183,22 @@ func rights(op documented, who person, target whose) int {
 	case who.bound && (target == others || target == nobodys && !reads && !collection):
 		return http.StatusForbidden
 	case who.bound && target == nobodys && op.id == "list-openstack-projects-of-cloud":
-		return http.StatusForbidden // the projects are those of all who use the cloud
+		return http.StatusForbidden // the list contains the projects of all users of the cloud
 	}
 	return instead[op.id]
 }
 
-// accessTest asks every operation as everybody.
+// accessTest sends every operation as every person.
 type accessTest struct {
 	*testServer
 	admin string
 	asked int
 	// changed says that something may be otherwise than restore made it.
 	changed bool
-	ids     map[string]string // what the server named, by operation and target
+	ids     map[string]string // identifiers returned by the server, by operation and target
 }
 
-// targets are whose what an operation is about can be.
+// targets returns the owners that the target of an operation can have.
 func (op documented) targets() []whose {
 	switch {
 	case strings.Contains(op.path, "{namespace}"), strings.Contains(op.path, "/pods"), strings.Contains(op.path, "/allocations"),
@@ -214,7 +211,7 @@ func (op documented) targets() []whose {
 	return []whose{nobodys}
 }
 
-// fill puts what a request is about into a text.
+// fill replaces the placeholders in a text with those of a target.
 func (a *accessTest) fill(text string, target whose) string {
 	owner := ""
 	if namespace := namespaceOf[target]; namespace != "" {
@@ -223,7 +220,7 @@ func (a *accessTest) fill(text string, target whose) string {
 	return strings.NewReplacer("OWNER", owner, "NAMESPACE", namespaceOf[target], "CLUSTER", clusterOf[target], "NEW", strconv.Itoa(a.asked+1)).Replace(text)
 }
 
-// kindOf is the kind of the objects at a path.
+// kindOf returns the kind of the objects under the path of an operation.
 func kindOf(op documented) api.KindInfo {
 	for _, info := range api.Kinds {
 		if slices.Contains(strings.Split(strings.TrimPrefix(op.path, "/v1"), "/"), info.Collection) && strings.HasPrefix(op.path, "/v1/") {
@@ -236,7 +233,7 @@ func kindOf(op documented) api.KindInfo {
 	return api.KindInfo{}
 }
 
-// path is the path of a request, and body its body.
+// path returns the path of a request, and body its body.
 func (a *accessTest) path(op documented, target whose) string {
 	name := "thing"
 	if strings.Contains(op.path, "/globalscheduler/v1/pods/") {
@@ -262,12 +259,12 @@ func (a *accessTest) body(op documented, target whose) string {
 	}
 	body, ok := bodies[strings.Replace(op.id, "globalscheduler-post-", "globalscheduler-patch-", 1)]
 	if !ok {
-		a.t.Errorf("%s takes a body: say in bodies what to send", op.id)
+		a.t.Errorf("%s takes a body: add one to bodies", op.id)
 	}
 	return a.fill(body, target)
 }
 
-// idFor says what the id in the path of an operation is of.
+// idFor returns what kind of identifier the path of an operation takes.
 func idFor(op documented) string {
 	for _, part := range []string{"clusters", "pods", "allocations", "previews"} {
 		if strings.Contains(op.path, "/"+part+"/") {
@@ -277,7 +274,7 @@ func idFor(op documented) string {
 	return ""
 }
 
-// restore makes everything that a request may be about.
+// restore creates everything that a request may refer to.
 func (a *accessTest) restore() {
 	a.t.Helper()
 	if !a.changed {
@@ -323,8 +320,7 @@ func (a *accessTest) restore() {
 	}
 }
 
-// ask sends a request, and returns the status of the answer without waiting for the
-// end of one that has none.
+// ask sends a request and returns the status of the response, without waiting for the end of a stream.
 func (a *accessTest) ask(op documented, path, body string) (int, []byte) {
 	a.t.Helper()
 	a.asked++
@@ -354,16 +350,15 @@ func (a *accessTest) ask(op documented, path, body string) (int, []byte) {
 	return resp.StatusCode, data
 }
 
-// TestEveryRouteForEveryRole asks every operation of the OpenAPI document as everybody
-// about what is theirs, somebody else's and nobody's, and those that take objects with
-// every field that names another object. An operation that is new has to say what
-// access it is, and what is sent to it.
+// TestEveryRouteForEveryRole calls every operation of the OpenAPI document as every person, on targets that they own,
+// that others own and that nobody owns. It also sends objects that refer to other objects, with each field that can. A
+// new operation must have an access rule, and a body if it takes one.
 func TestEveryRouteForEveryRole(t *testing.T) {
 	t.Parallel()
 	testEveryRoute(t, authenticated, (*testServer).addToken)
 }
 
-// A binding of a trusted issuer gives the same rights as a token of the server.
+// A binding of a trusted issuer grants the same rights as one of the server's tokens.
 func TestEveryRouteForEveryBinding(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
@@ -410,7 +405,7 @@ func testEveryRoute(t *testing.T, adjust func(*Options), token func(s *testServe
 	for _, op := range a.operations() {
 		known := []auth.Access{auth.AccessRead, auth.AccessReadReports, auth.AccessWrite, auth.AccessReport, auth.AccessAdminister, "open"}
 		if !slices.Contains(known, op.access) {
-			t.Errorf("%s %s: declare what access it is (%q)", op.method, op.path, op.access)
+			t.Errorf("%s %s: unknown access %q", op.method, op.path, op.access)
 			continue
 		}
 		for _, target := range op.targets() {
@@ -442,12 +437,12 @@ func testEveryRoute(t *testing.T, adjust func(*Options), token func(s *testServe
 	}
 	want, err := os.ReadFile(accessTable)
 	if err != nil || string(want) != table.String() {
-		t.Errorf("%s is not what the operations answer (%v): look at the difference after go test -run %s -update", accessTable, err, t.Name())
+		t.Errorf("%s does not match the answers (%v): run go test -run %s -update, and review the difference", accessTable, err, t.Name())
 	}
 }
 
-// askMissing asks about an object that does not exist, of a namespace that shop's
-// tokens are not for: they do not learn that.
+// askMissing requests an object that does not exist, in a namespace that shop's tokens have no access to. The response
+// must not say that it does not exist.
 func (a *accessTest) askMissing(op documented, people []person) {
 	for _, who := range people {
 		if !who.bound {
@@ -462,7 +457,7 @@ func (a *accessTest) askMissing(op documented, people []person) {
 	}
 }
 
-// askNaming sends objects of a kind that name others by each of their fields.
+// askNaming sends objects of a kind that refer to others, with each field that can.
 func (a *accessTest) askNaming(op documented, kind api.Kind, people []person, row func(string, auth.Access, whose, []int)) {
 	for _, f := range api.ReferenceFields() {
 		if f.Kind != kind || strings.HasPrefix(f.Field, "status.") || !hideable(f) {
@@ -470,7 +465,7 @@ func (a *accessTest) askNaming(op documented, kind api.Kind, people []person, ro
 		}
 		naming, ok := namingSpecs[string(f.Kind)+" "+f.Field]
 		if !ok {
-			a.t.Errorf("%s %s: name something by it in namingSpecs", f.Kind, f.Field)
+			a.t.Errorf("%s %s: add an example to namingSpecs", f.Kind, f.Field)
 			continue
 		}
 		global := strings.Contains(op.path, "/v1/propagation-policies") || strings.HasPrefix(op.path, "/v1/cluster-sets") || naming.namespace == "" && naming.path == ""
@@ -481,7 +476,7 @@ func (a *accessTest) askNaming(op documented, kind api.Kind, people []person, ro
 			}
 			spec := strings.NewReplacer("HIDDEN", name, "VAULT", namespaceOf[target]).Replace(naming.spec)
 			if strings.Contains(f.Field, "resource_selectors") && strings.Contains(op.path, "{namespace}") {
-				continue // a policy of a namespace selects what is in it
+				continue // a policy in a namespace only selects from it
 			}
 			body := `{"spec":` + spec + `}`
 			path := strings.NewReplacer("{namespace}", "shop", "{name}", "named").Replace(op.path)

@@ -10,8 +10,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/arktos"
 )
 
-// TestEachMachineGetsAFlavor: of all choices that fit, the first machines have the
-// best flavors.
+// TestEachMachineGetsAFlavor checks that, of all choices that fit, the first machines get the best flavors.
 func TestEachMachineGetsAFlavor(t *testing.T) {
 	t.Parallel()
 	sized := `,"cpucapacity":14,"memcapacity":1000000,"flavors":[{"flavorid":"big","vcpus":4,"ram":1024},{"flavorid":"small","vcpus":2,"ram":1024},{"flavorid":"few","totalcapacity":1}]`
@@ -20,8 +19,8 @@ func TestEachMachineGetsAFlavor(t *testing.T) {
 		cluster, resources string
 		replicas           int
 		status             int
-		want               string // machines of each group
-		left               string // cpu
+		want               string // number of machines in each group
+		left               string // remaining CPU
 	}{
 		"two of the best":      {sized, `{"flavors":["big","small"],"count":5}`, 1, 201, "[{big 2} {small 3}]", "0"},
 		"the small ones alone": {sized, `{"flavors":["small"],"count":5}`, 1, 201, "[{small 5}]", "4"},
@@ -55,7 +54,7 @@ func TestEachMachineGetsAFlavor(t *testing.T) {
 					t.Errorf("got %s, want %s", got, c.want)
 				}
 			} else if after := s.fleet.Snapshot().Revision(); after != before {
-				t.Errorf("what does not fit was written: revision %d, before %d", after, before)
+				t.Errorf("a workload that does not fit was written: revision %d, want %d", after, before)
 			}
 			status := decodeAs[api.Cluster](t, s.expect(200, http.MethodGet, "/v1/clusters/west", "")).Status
 			if string(status.Available["cpu"]) != c.left {
@@ -64,7 +63,7 @@ func TestEachMachineGetsAFlavor(t *testing.T) {
 			if c.status != 201 {
 				return
 			}
-			// Its room comes back with it, numbers included.
+			// Its capacity is free again, and so are the counts.
 			s.expect(200, http.MethodDelete, allocationsPath+"/id/a", "")
 			s.expect(c.status, http.MethodPost, allocationsPath, body)
 		})
@@ -78,11 +77,11 @@ func TestAnAllocationThatDoesNotFitIsNeverWritten(t *testing.T) {
 	written := s.fleet.Snapshot().Revision()
 	s.expect(409, http.MethodPost, allocationsPath, `{"id":"a","resource_group":{"resources":[{"count":1}]}}`)
 	if got := s.fleet.Snapshot().Revision(); got != written {
-		t.Errorf("revision %d, before %d", got, written)
+		t.Errorf("revision %d, want %d", got, written)
 	}
 	list := s.expect(200, http.MethodGet, "/v1/namespaces/default/workloads", "")
 	var items struct{ Items []json.RawMessage }
 	if err := json.Unmarshal(list.body, &items); err != nil || len(items.Items) > 0 {
-		t.Errorf("%s %v", list.body, err)
+		t.Errorf("allocations %s, want none (%v)", list.body, err)
 	}
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
-// addToken creates a token as the command line does, and waits until the server
-// knows it.
+// addToken creates a token the way the command line does, and waits until the server knows it.
 func (s *testServer) addToken(role auth.Role, namespaces ...string) string {
 	s.t.Helper()
 	text, _, revision, err := auth.CreateToken(context.Background(), s.store, auth.TokenRequest{Role: role, Namespaces: namespaces}, time.Now())
@@ -61,8 +60,8 @@ func TestPermissions(t *testing.T) {
 	const yes, no, unknown = 0, http.StatusForbidden, http.StatusUnauthorized
 	everybody := []string{"admin", "editor", "viewer", "agent", "shop editor", "shop viewer", "shop agent", "nobody"}
 	tests := []struct {
-		method, path, body, again string // again is put back before each try
-		want                      []int  // in the order of everybody
+		method, path, body, again string // again is restored before each attempt
+		want                      []int  // statuses in the order of the tokens
 	}{
 		{"GET", "/v1/clusters/shared", "", "", []int{yes, yes, yes, no, yes, yes, no, unknown}},
 		{"GET", "/v1/clusters/shops", "", "", []int{yes, yes, yes, no, yes, yes, no, unknown}},
@@ -136,7 +135,7 @@ func TestPermissions(t *testing.T) {
 	}
 	for _, test := range tests {
 		for i, who := range everybody {
-			if test.again != "" { // everybody is to meet the same object
+			if test.again != "" { // each token must find the same object
 				s.token = tokens["admin"]
 				s.mustPut(test.path, test.again)
 			}
@@ -144,7 +143,7 @@ func TestPermissions(t *testing.T) {
 			want := test.want[i]
 			a := s.do(test.method, test.path, test.body)
 			if want == yes && a.StatusCode >= 300 || want != yes && a.StatusCode != want {
-				t.Errorf("%s: %s %s %s gives %d %.200s, want %d", who, test.method, test.path, test.body, a.StatusCode, a.body, want)
+				t.Errorf("%s: %s %s %s: got %d %.200s, want %d", who, test.method, test.path, test.body, a.StatusCode, a.body, want)
 			}
 			if want == unknown && a.Header.Get("WWW-Authenticate") == "" {
 				t.Errorf("%s %s: 401 without WWW-Authenticate", test.method, test.path)
@@ -166,7 +165,7 @@ func TestNamespacedReadersSeeTheirOwn(t *testing.T) {
 	s.mustPut("/v1/clusters/shared", `{"spec":{"namespace":"other"}}`)
 	s.mustPut("/v1/clusters/shared", `{"spec":{"namespace":"other","region":"eu"}}`)
 	s.mustPut("/v1/clusters/shops", `{"spec":{"namespace":"shop"}}`)
-	// A cluster that passes to another owner is gone for us.
+	// A cluster that changes to another owner is deleted for this reader.
 	watch.expect("put shared", "put shop/web", "delete shared", "put shops")
 
 	s.token = viewer
@@ -180,7 +179,7 @@ func TestNamespacedReadersSeeTheirOwn(t *testing.T) {
 	}
 	explanation := decodeAs[api.Explanation](t, s.do(http.MethodGet, "/v1/namespaces/shop/placements/web/explanation", ""))
 	if len(explanation.Candidates) != 1 || explanation.Candidates[0].Cluster != "shops" || explanation.Total != 1 {
-		t.Errorf("explanation: %+v", explanation)
+		t.Errorf("unexpected explanation %+v", explanation)
 	}
 	s.decisions.simulate = func(context.Context, api.Simulation) (*api.SimulationResult, error) {
 		return &api.SimulationResult{
@@ -191,7 +190,7 @@ func TestNamespacedReadersSeeTheirOwn(t *testing.T) {
 	}
 	a := s.do(http.MethodPost, "/v1/simulations", "{}")
 	if strings.Contains(string(a.body), "other") || !strings.Contains(string(a.body), "shop") {
-		t.Errorf("simulation: %s", a.body)
+		t.Errorf("simulation %s, want only objects of shop", a.body)
 	}
 }
 
@@ -202,10 +201,10 @@ func TestTokens(t *testing.T) {
 	a := s.do(http.MethodPost, "/v1/tokens", `{"role":"editor","namespaces":["shop"],"description":"pipeline"}`)
 	created := decodeAs[createdToken](t, a)
 	if a.StatusCode != http.StatusCreated || created.Text == "" || !strings.HasPrefix(created.Text, created.ID+".") || created.Hash != nil {
-		t.Fatalf("%d %s", a.StatusCode, a.body)
+		t.Fatalf("unexpected answer %d %s", a.StatusCode, a.body)
 	}
 	if got := decodeAs[tokenList](t, s.do(http.MethodGet, "/v1/tokens", "")); len(got.Items) != 2 || got.Items[1].Description != "pipeline" || got.Items[1].Hash != nil {
-		t.Errorf("list: %+v", got)
+		t.Errorf("unexpected list %+v", got)
 	}
 	for body, field := range map[string]string{
 		`{}`: "role", `{"role":"root"}`: "role", `{"role":"admin","namespaces":["shop"]}`: "namespaces",
@@ -214,7 +213,7 @@ func TestTokens(t *testing.T) {
 	} {
 		a := s.do(http.MethodPost, "/v1/tokens", body)
 		if a.StatusCode != 422 || a.problem(t).Errors[0].Field != field {
-			t.Errorf("%s: %d %s", body, a.StatusCode, a.body)
+			t.Errorf("%s: unexpected answer %d %s", body, a.StatusCode, a.body)
 		}
 	}
 
@@ -226,11 +225,11 @@ func TestTokens(t *testing.T) {
 		t.Fatalf("revoke: %d %s", a.StatusCode, a.body)
 	}
 	if a := s.do(http.MethodDelete, "/v1/tokens/"+created.ID, ""); a.StatusCode != http.StatusNotFound {
-		t.Errorf("revoke again: %d", a.StatusCode)
+		t.Errorf("revoked again: got %d, want 404", a.StatusCode)
 	}
 	s.token = created.Text
 	if a := s.do(http.MethodGet, "/v1/clusters", ""); a.StatusCode != http.StatusUnauthorized {
-		t.Errorf("a revoked token gives %d", a.StatusCode)
+		t.Errorf("revoked token: got %d, want 401", a.StatusCode)
 	}
 	s.token = admin
 	s.mustPut("/v1/namespaces/shop/placements/web", `{"spec":{"number_of_clusters":1}}`)
@@ -238,10 +237,10 @@ func TestTokens(t *testing.T) {
 		t.Errorf("a watch goes on after its token was revoked: %s", e)
 	}
 	if logs := s.logs.String(); strings.Contains(logs, strings.SplitN(created.Text, ".", 2)[1]) || !strings.Contains(logs, created.ID) {
-		t.Error("the log should name tokens by their id, and never show a secret")
+		t.Error("the log must name tokens by ID, and contain no secret")
 	}
 
-	// The store holds no secret.
+	// The store does not contain the secret.
 	spec, _, err := s.store.Read(context.Background(), api.Key{Kind: auth.KindToken, Name: strings.SplitN(admin, ".", 2)[0]})
 	if err != nil || spec == nil || bytes.Contains(spec.Value, []byte(strings.SplitN(admin, ".", 2)[1])) {
 		t.Errorf("stored token: %v %v", spec, err)
@@ -252,11 +251,11 @@ func TestTheFirstTokenEndsTheTimeWithout(t *testing.T) {
 	s := startServer(t)
 	created := decodeAs[createdToken](t, s.do(http.MethodPost, "/v1/tokens", `{"role":"admin"}`))
 	if a := s.do(http.MethodGet, "/v1/clusters", ""); a.StatusCode != http.StatusUnauthorized {
-		t.Errorf("without the token: %d", a.StatusCode)
+		t.Errorf("without a token: got %d, want 401", a.StatusCode)
 	}
 	s.token = created.Text
 	if a := s.do(http.MethodGet, "/v1/clusters", ""); a.StatusCode != http.StatusOK {
-		t.Errorf("with the token: %d", a.StatusCode)
+		t.Errorf("with a token: got %d, want 200", a.StatusCode)
 	}
 }
 
@@ -272,11 +271,11 @@ func TestTokenExpires(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := s.sessions.Verify(text); !ok {
-		t.Error("the token does not work")
+		t.Error("the token is rejected")
 	}
 	now.advance(time.Hour)
 	if _, ok := s.sessions.Verify(text); ok {
-		t.Error("the token works after its expiry")
+		t.Error("the token is accepted after its expiry")
 	}
 }
 
@@ -290,12 +289,12 @@ func TestBadTokens(t *testing.T) {
 		"Bearer " + strings.Repeat("a", 10000),
 	} {
 		if a := s.do(http.MethodGet, "/v1/clusters", "", "Authorization", header); a.StatusCode != http.StatusUnauthorized {
-			t.Errorf("%.50q gives %d", header, a.StatusCode)
+			t.Errorf("%.50q: got %d, want 401", header, a.StatusCode)
 		}
 	}
 	for _, header := range []string{"Bearer " + good, "bearer  " + good} {
 		if a := s.do(http.MethodGet, "/v1/clusters", "", "Authorization", header); a.StatusCode != http.StatusOK {
-			t.Errorf("%.20q gives %d", header, a.StatusCode)
+			t.Errorf("%.20q: got %d, want 200", header, a.StatusCode)
 		}
 	}
 }
@@ -310,10 +309,10 @@ func TestFailedLoginsAreLimited(t *testing.T) {
 	if want := []int{401, 401, 401, 429, 429}; !slices.Equal(statuses, want) {
 		t.Errorf("failures give %v, want %v", statuses, want)
 	}
-	// Whoever has a good token is not locked out by a neighbour.
+	// A valid token is accepted even if another client with the same address has been locked out.
 	s.token = good
 	if a := s.do(http.MethodGet, "/v1/clusters", ""); a.StatusCode != http.StatusOK {
-		t.Errorf("a good token gives %d", a.StatusCode)
+		t.Errorf("valid token: got %d, want 200", a.StatusCode)
 	}
 }
 
@@ -321,7 +320,7 @@ func TestCrossSiteWritesAreRefused(t *testing.T) {
 	s := startServer(t)
 	a := s.do(http.MethodPost, "/v1/simulations", "{}", "Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example")
 	if a.StatusCode != http.StatusForbidden {
-		t.Errorf("%d %s", a.StatusCode, a.body)
+		t.Errorf("got %d %s, want 403", a.StatusCode, a.body)
 	}
 	a.problem(t)
 }

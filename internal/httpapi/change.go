@@ -139,7 +139,7 @@ func (c *changes) changeLoaded(ctx context.Context, key api.Key, load func(conte
 		}
 		return result, err
 	}
-	return nil, problem.New(api.ProblemConflict, "%s is being changed by too many others: repeat the request", key)
+	return nil, problem.New(api.ProblemConflict, "%s is being changed by too many other requests: repeat the request", key)
 }
 
 // replace is change for who does not touch the present object, and can do with a damaged
@@ -259,7 +259,7 @@ func (c *changes) remove(ctx context.Context, key api.Key, pre precondition) (in
 		}
 		return revision, nil
 	}
-	return 0, problem.New(api.ProblemConflict, "%s is being changed by too many others: repeat the request", key)
+	return 0, problem.New(api.ProblemConflict, "%s is being changed by too many other requests: repeat the request", key)
 }
 
 // mayRemove is checked before the object is looked up.

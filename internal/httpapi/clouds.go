@@ -33,14 +33,14 @@ type liveOutput struct{ Body *api.LiveOpenStack }
 func (r *reports) cloudRoutes() {
 	clouds, _ := api.LookupKind(api.KindCloud)
 	path := collectionPath(clouds, false) + "/{name}"
-	report := r.api.OfKind(clouds, http.MethodPut, path+"/resources", "report", "Push the figures of a cloud's zones", r.api.Schema(&api.Cloud{}))
-	report.Description = "For collectors of clouds that the server has no credentials of. A report holds what is different from the last one; 409 says that it does not follow on that, and that the next one has to be full. A report without regions that repeats the last number asks whether the server still has what came before it. One that is longer than a request may be comes in parts, of which each but the last has more: nothing counts before the last is here."
+	report := r.api.OfKind(clouds, http.MethodPut, path+"/resources", "report", "Push the capacity of a cloud's zones", r.api.Schema(&api.Cloud{}))
+	report.Description = "For collectors of clouds for which the server has no credentials. A report contains the changes since the last one. 409 means that it is out of sequence, and that the next one must be full. A report without regions that repeats the last number asks whether the server still has the previous ones. A report that is too large for one request is sent in parts, of which all but the last set more. They take effect with the last part."
 	report.Responses["204"] = &huma.Response{Description: "The report contains nothing new"}
 	report.MaxBodyBytes = r.api.MaxBody
 	operation.Register(r.api, operation.AtLeader(report), r.reportCloud)
 	r.api.DescribeBody(report, r.api.Schema(api.CloudReport{}), true)
 
-	live := r.api.OfKind(clouds, http.MethodGet, path+"/openstack-projects", "list-openstack-projects-of", "List the projects and cluster templates of a cloud, as its OpenStack has them at this moment", r.api.Schema(api.LiveOpenStack{}))
+	live := r.api.OfKind(clouds, http.MethodGet, path+"/openstack-projects", "list-openstack-projects-of", "List the projects and cluster templates that currently exist in the OpenStack of a cloud", r.api.Schema(api.LiveOpenStack{}))
 	live.Errors = append(live.Errors, http.StatusConflict, http.StatusBadGateway)
 	operation.Register(r.api, operation.AtLeader(live), r.liveOpenStack)
 }
@@ -88,7 +88,7 @@ func (r *reports) reportCloud(ctx context.Context, in *reportCloudInput) (*objec
 	case errors.Is(err, openstack.ErrNotFound):
 		return nil, r.view.notFound(key) // deleted in between
 	case errors.Is(err, openstack.ErrCollected):
-		return nil, problem.New(api.ProblemInvalid, "%s: %s; remove the credentials to have its figures pushed", key, openstack.ErrCollected)
+		return nil, problem.New(api.ProblemInvalid, "%s: %s; remove the credentials to push its capacity", key, openstack.ErrCollected)
 	case outOfOrder:
 		return nil, problem.New(api.ProblemReportOutOfOrder, "%s: %s", key, wrong)
 	case err != nil:
@@ -125,7 +125,7 @@ func (r *reports) liveOpenStack(ctx context.Context, in *liveInput) (*liveOutput
 	case errors.Is(err, openstack.ErrNotFound):
 		return nil, r.view.notFound(key)
 	case errors.Is(err, openstack.ErrNoCredentials):
-		return nil, problem.New(api.ProblemNoCredentials, "%s has no credentials: set spec.openstack, so that its OpenStack can be asked", key)
+		return nil, problem.New(api.ProblemNoCredentials, "%s has no credentials: set spec.openstack, so that the server can query its OpenStack", key)
 	case refused:
 		return nil, problem.New(api.ProblemCloudUnreachable, "%s: %s", key, failure)
 	case err != nil:

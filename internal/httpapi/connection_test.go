@@ -18,7 +18,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// dial opens a connection and writes to it; the test ends it.
+// dial opens a connection and writes to it. The test closes it at its end.
 func (s *testServer) dial(text string) net.Conn {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
@@ -32,7 +32,7 @@ func (s *testServer) dial(text string) net.Conn {
 	return conn
 }
 
-// valueOf is the present value of a gauge or counter.
+// valueOf returns the value of a gauge or counter.
 func valueOf(t *testing.T, metric prometheus.Metric) float64 {
 	t.Helper()
 	var m dto.Metric
@@ -42,7 +42,7 @@ func valueOf(t *testing.T, metric prometheus.Metric) float64 {
 	return m.GetGauge().GetValue() + m.GetCounter().GetValue()
 }
 
-// metric is the present value of a metric without labels.
+// metric returns the value of a metric without labels.
 func (s *testServer) metric(name string) float64 {
 	s.t.Helper()
 	for line := range strings.Lines(string(s.do(http.MethodGet, "/metrics", "").body)) {
@@ -54,11 +54,11 @@ func (s *testServer) metric(name string) float64 {
 			return value
 		}
 	}
-	s.t.Fatalf("there is no metric %s", name)
+	s.t.Fatalf("no metric %s", name)
 	return 0
 }
 
-// closedWithin reports what the server sends until it closes the connection.
+// closedWithin returns what the server sends until it closes the connection.
 func closedWithin(t *testing.T, conn net.Conn, limit time.Duration) string {
 	t.Helper()
 	if err := conn.SetReadDeadline(time.Now().Add(limit)); err != nil {
@@ -89,24 +89,24 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 	t.Run("half a body", func(t *testing.T) {
 		got := closedWithin(t, s.dial("PUT /v1/clusters/a HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"), eventually.Limit)
 		if !strings.Contains(got, " 408 ") {
-			t.Errorf("answer %q", got)
+			t.Errorf("answer %q, want 408", got)
 		}
 	})
 	t.Run("body of a request that is refused", func(t *testing.T) {
 		got := closedWithin(t, s.dial("PUT /nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{"), eventually.Limit)
 		if !strings.Contains(got, " 404 ") {
-			t.Errorf("answer %q", got)
+			t.Errorf("answer %q, want 404", got)
 		}
 	})
 	t.Run("a wait may outlast the time for the body", func(t *testing.T) {
 		s.signals.settle = nil
 		if a := s.do(http.MethodPut, "/v1/namespaces/shop/placements/web", `{"spec":{}}`); a.StatusCode != 201 {
-			t.Fatalf("%d", a.StatusCode)
+			t.Fatalf("got %d, want 201", a.StatusCode)
 		}
 		version := s.do(http.MethodGet, "/v1/namespaces/shop/placements/web", "").Header.Get("ETag")
-		a := s.do(http.MethodGet, "/v1/namespaces/shop/placements/web?wait=500ms&resource_version="+strings.Trim(version, `"`), "")
+		a := s.do(http.MethodGet, "/v1/namespaces/shop/placements/web?wait=3s&resource_version="+strings.Trim(version, `"`), "")
 		if a.StatusCode != 200 {
-			t.Errorf("%d %s", a.StatusCode, a.body)
+			t.Errorf("got %d %s, want 200", a.StatusCode, a.body)
 		}
 	})
 }
@@ -129,7 +129,7 @@ func TestBrokenRequestsGetAnAnswerBelow500(t *testing.T) {
 		got := closedWithin(t, conn, eventually.Limit)
 		var status int
 		if _, err := fmt.Sscanf(got, "HTTP/1.1 %d", &status); got != "" && (err != nil || status < 400 && !strings.HasPrefix(text, "OPTIONS") || status >= 500 && status != http.StatusHTTPVersionNotSupported) {
-			t.Errorf("%.40q gives %.100q", text, got)
+			t.Errorf("%.40q: got %.100q", text, got)
 		}
 	}
 }
@@ -137,13 +137,13 @@ func TestBrokenRequestsGetAnAnswerBelow500(t *testing.T) {
 func TestIdleConnectionsMakeRoom(t *testing.T) {
 	s := startServer(t)
 	request := "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
-	for i := range 600 { // keep-alive connections of one address that nobody closes
+	for i := range 600 { // keep-alive connections from one address that are never closed
 		if line, err := bufio.NewReader(s.dial(request)).ReadString('\n'); err != nil || !strings.Contains(line, "200") {
 			t.Fatalf("connection %d: %q %v", i, line, err)
 		}
 	}
 	if got := s.metric("scheduler_http_connections"); got > 256 {
-		t.Errorf("%v connections are open", got)
+		t.Errorf("%v open connections, want at most 256", got)
 	}
 }
 
@@ -153,12 +153,12 @@ func TestSlowWatchersAreDropped(t *testing.T) {
 	if err := conn.(*net.TCPConn).SetReadBuffer(4096); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "the watcher is there", func() bool { return valueOf(t, s.metrics.watchers) > 0 })
+	eventually.True(t, "the watch is open", func() bool { return valueOf(t, s.metrics.watchers) > 0 })
 	region := strings.Repeat("x", 500_000)
 	deadline := time.Now().Add(eventually.Limit)
 	for i := 0; valueOf(t, s.metrics.watchers) > 0; i++ {
 		if time.Now().After(deadline) {
-			t.Fatal("a watcher that reads nothing is still served")
+			t.Fatal("the watch of a client that does not read stays open")
 		}
 		s.mustPut("/v1/clusters/big?wait=0s", fmt.Sprintf(`{"spec":{"region":"%s%d"}}`, region, i))
 	}
@@ -168,7 +168,7 @@ func TestQuietWatchShowsSignsOfLife(t *testing.T) {
 	s := startServer(t, func(o *Options) { o.WatchHeartbeat = 20 * time.Millisecond })
 	w := s.watch("/v1/watch?kinds=metric").started()
 	written := s.mustPut("/v1/clusters/eu-1", `{"spec":{}}`).Header.Get("ETag")
-	// The position moves on although the reader is shown nothing.
+	// The position advances although the reader gets no events.
 	for w.lines.Scan() {
 		if w.lines.Text() == "id: "+strings.Trim(written, `"`) {
 			return

@@ -52,27 +52,27 @@ func TestWordsOfOtherServers(t *testing.T) {
 				may = may || known == path
 			}
 			if shown := strings.Contains(string(a.body), banner); shown != may || shown != (c.Detail == banner) {
-				t.Errorf("%s, %s: the words are shown: %t, want %t: %s", who, path, shown, may, a.body)
+				t.Errorf("%s, %s: detail shown: %t, want %t: %s", who, path, shown, may, a.body)
 			}
 		}
-		// Every other way to the same objects.
+		// Every other route to the same objects.
 		for _, path := range []string{"/v1/metrics?all=true", "/v1/namespaces/shop/metrics", "/v1/metrics-providers?all=true", "/v1/clusters/berlin", "/v1/clusters"} {
 			a := s.do(http.MethodGet, path, "", "Authorization", token)
 			if n := strings.Count(string(a.body), banner); n > 0 && len(knows) == 0 || n > 1 && len(knows) == 1 {
-				t.Errorf("%s, %s: %s", who, path, a.body)
+				t.Errorf("%s, %s: unexpected answer %s", who, path, a.body)
 			}
 		}
 		simulated := s.do(http.MethodPost, "/v1/simulations", `{"base":"live","objects":[{"kind":"metric","metadata":{"name":"of-own","namespace":"shop"},"spec":{"min":0,"max":2,"metrics_provider":{"name":"own","metric":"m"}}},{"kind":"placement","metadata":{"name":"web","namespace":"shop"},"spec":{}}]}`, "Authorization", token)
 		if simulated.StatusCode != http.StatusOK || strings.Contains(string(simulated.body), banner) {
-			t.Errorf("%s, simulation: %d %s", who, simulated.StatusCode, simulated.body)
+			t.Errorf("%s, simulation: got %d %s, want 200 without the detail", who, simulated.StatusCode, simulated.body)
 		}
 	}
-	// A watch shows the next change, which is one of the labels.
+	// A watch returns the next change, here of the labels.
 	for who, want := range map[string]bool{"viewer of shop": false, "editor of shop": true, "admin": true} {
 		w := s.watch("/v1/watch?kinds=metric", "Authorization", "Bearer "+tokens[who]).started()
 		s.mustPut(own, `{"metadata":{"labels":{"for":"`+strings.ReplaceAll(who, " ", "-")+`"}},"spec":{"min":0,"max":1,"metrics_provider":{"name":"own","metric":"m"}}}`, "Authorization", "Bearer "+admin)
 		shown, events := false, 0
-		for events < 2 && w.lines.Scan() { // the change, and the status that answers it
+		for events < 2 && w.lines.Scan() { // the change, and the status that follows it
 			if data, ok := strings.CutPrefix(w.lines.Text(), "data: "); ok {
 				events++
 				shown = shown || strings.Contains(data, banner)
@@ -83,7 +83,7 @@ func TestWordsOfOtherServers(t *testing.T) {
 		}
 		w.close()
 		if shown != want {
-			t.Errorf("%s watches: the words are shown: %t, want %t", who, shown, want)
+			t.Errorf("watch of %s: detail shown: %t, want %t", who, shown, want)
 		}
 	}
 }

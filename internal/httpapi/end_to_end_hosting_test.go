@@ -11,7 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// withClouds is a server with two clouds, north being the better one.
+// withClouds starts a server with two clouds, of which north has the higher score.
 func withClouds(t *testing.T) *testServer {
 	s := startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
 	s.mustPut("/v1/metrics-providers/table", `{"spec":{"type":"static","static":{"metrics":{"green":0.9,"brown":0.2}}}}`)
@@ -33,10 +33,10 @@ func TestAClusterIsAnsweredWithItsCloud(t *testing.T) {
 	}
 	if got := put(`{"spec":{"inherit_labels":true,"inherit_metrics":true}}`); got.Cloud != "north" || got.CloudScore == nil || *got.CloudScore != 0.9 ||
 		got.Labels["location"] != "NO" || len(got.Metrics) != 1 || *got.Metrics[0].Value != 0.9 {
-		t.Fatalf("status %+v", got)
+		t.Fatalf("unexpected status %+v", got)
 	}
 	if got := put(`{"spec":{"cloud_constraints":{"label_constraints":["location is IT"]}}}`); got.Cloud != "south" || got.Labels["location"] != "IT" {
-		t.Errorf("status %+v", got)
+		t.Errorf("status %+v, want cloud south", got)
 	}
 	got := put(`{"spec":{"cloud_constraints":{"label_constraints":["location is FR"]}}}`)
 	bound := api.FindCondition(got.Conditions, api.ConditionBound)
@@ -46,24 +46,23 @@ func TestAClusterIsAnsweredWithItsCloud(t *testing.T) {
 	}
 	x := decodeAs[api.Explanation](t, s.do(http.MethodGet, "/v1/clusters/edge/explanation", ""))
 	if x.Kind != api.KindCluster || x.Feasible != 0 || len(x.Candidates) != 2 || x.Summary != bound.Message {
-		t.Errorf("explained %+v", x)
+		t.Errorf("unexpected explanation %+v", x)
 	}
 	s.mustPut("/v1/clouds/west", `{"metadata":{"labels":{"location":"FR"}}}`)
 	if got := decodeAs[api.Cluster](t, s.do(http.MethodGet, "/v1/clusters/edge", "")).Status; got.Cloud != "west" {
-		t.Errorf("the new cloud is not taken: %+v", got)
+		t.Errorf("status %+v, want the new cloud west", got)
 	}
-	// Created, the cluster keeps its cloud whatever becomes of that.
+	// Once it exists, the cluster stays on its cloud, whatever happens to the cloud.
 	if got := put(`{"spec":{"inherit_labels":true,"health":{"url":"http://127.0.0.1:1/"},"kubernetes":{"kubeconfig":` + kubeconfig("t") + `}}}`); got.Cloud != "west" || got.Labels["location"] != "FR" {
-		t.Errorf("status %+v", got)
+		t.Errorf("unexpected status %+v", got)
 	}
 	s.do(http.MethodDelete, "/v1/clouds/west", "")
 	if got := decodeAs[api.Cluster](t, s.do(http.MethodGet, "/v1/clusters/edge", "")).Status; got.Cloud != "west" || got.Labels != nil {
-		t.Errorf("after its cloud was deleted %+v", got)
+		t.Errorf("status %+v after the deletion of the cloud, want no labels", got)
 	}
 }
 
-// Heartbeats and the choice of a cloud write the same status, and neither may
-// undo the other.
+// Heartbeats and the choice of a cloud write to the same status. Neither may overwrite the other.
 func TestHeartbeatsAndCloudsShareAStatus(t *testing.T) {
 	t.Parallel()
 	s := withClouds(t)
@@ -87,7 +86,7 @@ func TestHeartbeatsAndCloudsShareAStatus(t *testing.T) {
 	for i := range clusters {
 		got := decodeAs[api.Cluster](t, s.do(http.MethodGet, fmt.Sprintf("/v1/clusters/edge-%d", i), "")).Status
 		if got.Cloud != "south" || got.Allocated["cpu"] != "9" || got.LastHeartbeatAt == nil {
-			t.Errorf("edge-%d: %+v", i, got)
+			t.Errorf("edge-%d: unexpected status %+v", i, got)
 		}
 	}
 }
@@ -99,17 +98,17 @@ func TestAMagnumClusterIsAnsweredWithItsProject(t *testing.T) {
 	s.mustPut("/v1/namespaces/other/openstack-projects/best", `{"metadata":{"labels":{"tier":"gold"}},"spec":{"metrics":[{"name":"green"}]}}`)
 	got := decodeAs[api.MagnumCluster](t, s.mustPut("/v1/namespaces/shop/magnum-clusters/web", `{"spec":{}}`)).Status
 	if got.Project != "blue" || got.ProjectID != "4712" || *got.Score != 0.9 || len(got.Metrics) != 1 {
-		t.Fatalf("status %+v", got)
+		t.Fatalf("status %+v, want project blue", got)
 	}
 	got = decodeAs[api.MagnumCluster](t, s.mustPut("/v1/namespaces/shop/magnum-clusters/web", `{"spec":{"label_constraints":["tier is gold"]}}`)).Status
 	if got.Project != "red" || got.TemplateID != "small" || got.DecisionRevision != 2 || got.Labels["tier"] != "gold" {
-		t.Errorf("status %+v", got)
+		t.Errorf("status %+v, want project red in a new decision", got)
 	}
 	x := decodeAs[api.Explanation](t, s.do(http.MethodGet, "/v1/namespaces/shop/magnum-clusters/web/explanation", ""))
 	if x.Total != 3 || x.Feasible != 1 || x.Candidates[0].Cluster != "red" || strings.Contains(x.Summary, "shop/") {
-		t.Errorf("explained %+v", x)
+		t.Errorf("unexpected explanation %+v", x)
 	}
-	// What would be if the project went: nothing is changed by asking.
+	// Simulate the deletion of the project. This changes nothing.
 	result := decodeAs[struct {
 		Changes []api.Change `json:"changes"`
 	}](t, s.do(http.MethodPost, "/v1/simulations", `{"delete":[{"kind":"openstack_project","namespace":"shop","name":"red"}]}`))
@@ -117,6 +116,6 @@ func TestAMagnumClusterIsAnsweredWithItsProject(t *testing.T) {
 		t.Errorf("changes %+v", result.Changes)
 	}
 	if got := decodeAs[api.MagnumCluster](t, s.do(http.MethodGet, "/v1/namespaces/shop/magnum-clusters/web", "")).Status; got.Project != "red" {
-		t.Errorf("the simulation moved it to %q", got.Project)
+		t.Errorf("the simulation moved the cluster to %q", got.Project)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// startEndToEnd is startServer with the real reconciler and the real signals.
+// startEndToEnd is startServer with the real reconciler and signals.
 func startEndToEnd(t testing.TB, storeOptions store.Options, adjust ...func(*Options)) *testServer {
 	t.Helper()
 	var runs []func(context.Context) error
@@ -46,8 +46,8 @@ func startEndToEnd(t testing.TB, storeOptions store.Options, adjust ...func(*Opt
 	return s
 }
 
-// A client that writes a placement gets the decision with the answer, and one
-// that changes what decisions depend on finds them changed when it is answered.
+// A client that writes a placement gets the decision with the response. After a change to something that decisions
+// depend on, the response comes when they have changed.
 func TestWritesAreAnsweredWithTheirDecisions(t *testing.T) {
 	s := startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
 	s.mustPut("/v1/metrics-providers/table", `{"spec":{"type":"static","static":{"metrics":{"load":0.25}}}}`)
@@ -60,7 +60,7 @@ func TestWritesAreAnsweredWithTheirDecisions(t *testing.T) {
 		t.Helper()
 		placement := decodeAs[api.Placement](t, a)
 		if placement.Status.ObservedGeneration != placement.Metadata.Generation {
-			t.Errorf("the status answers generation %d of %d", placement.Status.ObservedGeneration, placement.Metadata.Generation)
+			t.Errorf("status of generation %d, want %d", placement.Status.ObservedGeneration, placement.Metadata.Generation)
 		}
 		return placement.Status.Clusters
 	}
@@ -87,7 +87,7 @@ func TestWritesAreAnsweredWithTheirDecisions(t *testing.T) {
 
 	s.do(http.MethodDelete, "/v1/clusters/eu-1", "")
 	if got := clusters(s.do(http.MethodGet, path, "")); len(got) != 0 {
-		t.Errorf("after the cluster was deleted: %v", got)
+		t.Errorf("clusters %v after the deletion of the cluster, want none", got)
 	}
 	if a := s.do(http.MethodPost, path+"/reschedule", ""); a.StatusCode != 200 || decodeAs[api.Placement](t, a).Status.ObservedRescheduleRequests != 1 {
 		t.Errorf("reschedule: %d %s", a.StatusCode, a.body)
@@ -98,12 +98,11 @@ func TestWritesAreAnsweredWithTheirDecisions(t *testing.T) {
 	}
 	bad := s.do(http.MethodPost, "/v1/simulations", `{"objects":[{"kind":"placement","metadata":{"name":"p"},"spec":{"number_of_clusters":-1}}]}`)
 	if bad.StatusCode != 422 || !strings.Contains(string(bad.body), "number_of_clusters") {
-		t.Errorf("a bad object in a simulation: %d %s", bad.StatusCode, bad.body)
+		t.Errorf("invalid object in a simulation: got %d %s, want 422", bad.StatusCode, bad.body)
 	}
 }
 
-// BenchmarkPutPlacementDecided is BenchmarkPutPlacement with the decision made,
-// durable and in the answer, over 100 clusters.
+// BenchmarkPutPlacementDecided is BenchmarkPutPlacement over 100 clusters, with the durable decision in the response.
 func BenchmarkPutPlacementDecided(b *testing.B) {
 	s := startEndToEnd(b, store.Options{DataDir: b.TempDir()})
 	for i := range 100 {
@@ -112,8 +111,8 @@ func BenchmarkPutPlacementDecided(b *testing.B) {
 	putPlacements(b, s, func(a answer) bool { return strings.Contains(string(a.body), `"decisions"`) })
 }
 
-// What a preview shows is what the write with its token commits, of a new
-// placement and of one that moves, and the decisions made afterwards leave it.
+// A write with a preview's token commits exactly the previewed decision, for a new placement and for one that moves,
+// and later decisions keep it.
 func TestPreviewsAreKept(t *testing.T) {
 	s := startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
 	const clusters = 12
@@ -121,14 +120,14 @@ func TestPreviewsAreKept(t *testing.T) {
 		s.mustPut(fmt.Sprintf("/v1/clusters/c%02d", i), fmt.Sprintf(`{"metadata":{"labels":{"half":"%d"}},"spec":{}}`, i%2))
 	}
 	for round := range 8 {
-		// Without metrics every cluster is as good as any other: the tie is decided
-		// by the placement's UID, which has to be the same.
+		// Without metrics, all clusters are equal. The tie is broken by the placement's UID, which must be that of the
+		// preview.
 		path := fmt.Sprintf("/v1/namespaces/shop/placements/p%d", round)
 		for n := 1; n <= 3; n++ {
 			body := fmt.Sprintf(`{"metadata":{"namespace":"shop","name":"p%d"},"spec":{"number_of_clusters":%d,"label_constraints":["half is %d"]}}`, round, n, n%2)
 			p := s.mustPreview(body)
 			if len(p.Clusters) != n || !p.Satisfied {
-				t.Fatalf("%+v", p)
+				t.Fatalf("unexpected preview %+v", p)
 			}
 			a := s.do(http.MethodPut, path, body, "Preview-Token", p.Token)
 			if got := decodeAs[api.Placement](t, a); a.StatusCode >= 300 || !slices.Equal(got.Status.Clusters, p.Clusters) {
@@ -136,7 +135,7 @@ func TestPreviewsAreKept(t *testing.T) {
 			}
 			s.mustPut("/v1/clusters/c00", fmt.Sprintf(`{"metadata":{"labels":{"half":"0"}},"spec":{"region":"r%d-%d"}}`, round, n))
 			if got := decodeAs[api.Placement](t, s.do(http.MethodGet, path, "")); !slices.Equal(got.Status.Clusters, p.Clusters) || got.Status.ObservedGeneration != int64(n) {
-				t.Errorf("later it has %v, previewed %v", got.Status.Clusters, p.Clusters)
+				t.Errorf("clusters %v later, previewed %v", got.Status.Clusters, p.Clusters)
 			}
 		}
 	}
@@ -145,12 +144,11 @@ func TestPreviewsAreKept(t *testing.T) {
 	s.do(http.MethodDelete, "/v1/clusters/c02", "")
 	a := s.do(http.MethodPut, "/v1/namespaces/shop/placements/late", body, "Preview-Token", p.Token)
 	if a.StatusCode != http.StatusPreconditionFailed {
-		t.Errorf("%d %s although a previewed cluster is gone", a.StatusCode, a.body)
+		t.Errorf("got %d %s although a previewed cluster was deleted, want 412", a.StatusCode, a.body)
 	}
 }
 
-// A placement that ranks by scores moves when the answer to the score's PUT says
-// so.
+// When the response to the PUT of a score arrives, a placement that ranks by it has moved.
 func TestScoresAreAnsweredWithTheirDecisions(t *testing.T) {
 	s := startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
 	for _, cluster := range []string{"c1", "c2"} {
@@ -180,6 +178,6 @@ func TestScoresAreAnsweredWithTheirDecisions(t *testing.T) {
 		t.Errorf("changes %+v, want the move to c1", simulated.Changes)
 	}
 	if len(simulated.Objects) < 3 || !strings.Contains(fmt.Sprint(simulated.Objects[0].Status), "Expired") {
-		t.Errorf("objects %+v", simulated.Objects)
+		t.Errorf("objects %+v, want the placement with an expired score", simulated.Objects)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// hostileDocuments are seeds that have broken servers before.
+// hostileDocuments are seeds that once broke a server.
 var hostileDocuments = []string{
 	``, `null`, `[]`, `0`, `"`, `{`, `{}`, `{"spec":null}`, `{"metadata":null,"spec":{}}`, `{"spec":{},"spec":{}}`, `{"spec":{"metrics":[null]}}`,
 	`{"metadata":{"name":"\u0000"}}`, "{\"metadata\":{\"name\":\"\xff\xfe\"}}", `{"metadata":{"labels":{"":""}}}`, `{"metadata":{"labels":null}}`,
@@ -42,7 +42,7 @@ func fuzzBody(f *testing.F, method, path string, seeds ...string) {
 			return
 		}
 		if method == http.MethodPut {
-			// What was accepted can be read back and written again.
+			// Accepted objects can be read and written back.
 			again := httptest.NewRecorder()
 			s.handler.ServeHTTP(again, httptest.NewRequest(method, path+"?wait=0s", strings.NewReader(w.Body.String())))
 			if again.Code != http.StatusOK {
@@ -128,7 +128,7 @@ func FuzzSimulation(f *testing.F) {
 	fuzzBody(f, http.MethodPost, "/v1/simulations", `{"base":"empty","now":"2030-01-01T00:00:00Z","objects":[`+strings.Join(objects, ",")+`],"delete":[{"kind":"cluster","name":"b"}]}`)
 }
 
-// FuzzQuery covers what parses parameters and headers.
+// FuzzQuery covers the parsing of parameters and headers.
 func FuzzQuery(f *testing.F) {
 	s := startServer(f)
 	s.mustPut("/v1/clusters/a", `{"spec":{}}`)
@@ -158,7 +158,7 @@ func FuzzQuery(f *testing.F) {
 			w := httptest.NewRecorder()
 			s.handler.ServeHTTP(w, r)
 			if w.Code >= 500 {
-				t.Fatalf("%s: %d %s", r.URL, w.Code, w.Body)
+				t.Fatalf("%s: unexpected answer %d %s", r.URL, w.Code, w.Body)
 			}
 		}
 	})

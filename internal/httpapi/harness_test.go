@@ -28,15 +28,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// testServer is a server over a real store and fleet, with decisions and
-// signals that the test scripts.
+// testServer is a server on a real store and fleet. Decisions and signals are scripted by the test.
 type testServer struct {
 	*Server
 	t         testing.TB
 	url       string
 	client    *http.Client
 	store     *store.Store
-	hooked    *hookedStore // what the server has of it
+	hooked    *hookedStore // the store as the server sees it
 	codec     *store.Codec
 	fleet     *fleet.Fleet
 	decisions *fakeDecisions
@@ -56,7 +55,7 @@ func startServerOn(t testing.TB, storeOptions store.Options, adjust ...func(*Opt
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	storeOptions.MinFreeBytes = 1 << 20
-	// A store that is slow because the machine is busy is not one that has failed.
+	// On a busy machine, a slow store must not count as failed.
 	storeOptions.RequestTimeout, storeOptions.Patience = eventually.Limit, eventually.Limit
 	storeOptions.Fatal = func(err error) { t.Errorf("store failed: %v", err) }
 	opened, err := store.Open(ctx, storeOptions)
@@ -146,7 +145,7 @@ func decodeAs[T any](t testing.TB, a answer) T {
 	return v
 }
 
-// do sends a request; header holds names and values in turn.
+// do sends a request; header contains names and values in turn.
 func (s *testServer) do(method, path, body string, header ...string) answer {
 	s.t.Helper()
 	a, err := s.try(context.Background(), method, path, body, header...)
@@ -186,8 +185,7 @@ func (s *testServer) try(ctx context.Context, method, path, body string, header 
 	return answer{resp, data}, err
 }
 
-// checkProblem looks at the type of every error that any test meets: it is a
-// documented one, and has the status and the title that its documentation says.
+// checkProblem checks the type of every error in any test: it must be documented, with the documented status and title.
 func (s *testServer) checkProblem(method, path string, resp *http.Response, body []byte) {
 	s.t.Helper()
 	if resp.Header.Get("Content-Type") != problem.MediaType {
@@ -195,11 +193,11 @@ func (s *testServer) checkProblem(method, path string, resp *http.Response, body
 	}
 	var p api.Problem
 	if err := json.Unmarshal(body, &p); err != nil {
-		s.t.Errorf("%s %s: %s is no problem: %v", method, path, body, err)
+		s.t.Errorf("%s %s: %s is not a problem document: %v", method, path, body, err)
 		return
 	}
 	if info, ok := api.LookupProblem(p.Type); !ok || p.Status != info.Status || resp.StatusCode != info.Status || p.Title != info.Title {
-		s.t.Errorf("%s %s: %d %s: the type is documented as %+v", method, path, resp.StatusCode, body, info)
+		s.t.Errorf("%s %s: got %d %s, but the type is documented as %+v", method, path, resp.StatusCode, body, info)
 	}
 }
 
@@ -212,7 +210,7 @@ func (s *testServer) mustPut(path, body string, header ...string) answer {
 	return a
 }
 
-// writeStatus writes a status as its owner would.
+// writeStatus writes a status the way its owner does.
 func (s *testServer) writeStatus(object api.Object) int64 {
 	s.t.Helper()
 	entry := s.fleet.Snapshot().Get(api.KeyOf(object))
@@ -230,7 +228,7 @@ func (s *testServer) writeStatus(object api.Object) int64 {
 	return revision
 }
 
-// fakeDecisions notes what it is asked; the functions may be set by a test.
+// fakeDecisions records its calls. A test can set its functions.
 type fakeDecisions struct {
 	mu       sync.Mutex
 	settled  []int64
@@ -243,7 +241,7 @@ type fakeDecisions struct {
 
 	bind         func(workload *api.Workload) api.WorkloadStatus
 	propagate    func(policy *api.PropagationPolicy) map[api.Key]api.PreviewedWorkload
-	bindings     []api.Binding // of every policy
+	bindings     []api.Binding // returned for every policy
 	reportHealth func(ctx context.Context, key api.Key, report api.HealthReport) (int64, error)
 }
 
@@ -389,7 +387,7 @@ func (f *fakeSignals) Heartbeat(ctx context.Context, name string, report api.Hea
 }
 
 func (f *fakeSignals) Report(ctx context.Context, name string, amounts clusterhealth.Amounts) (int64, error) {
-	f.mu.Lock() // as the monitor has it, for the sake of what others report meanwhile
+	f.mu.Lock() // the monitor adds this to the status on the next write
 	defer f.mu.Unlock()
 	key := api.Key{Kind: api.KindCluster, Name: name}
 	spec, status, err := f.store.Read(ctx, key)
@@ -422,7 +420,7 @@ func (f *fakeSignals) Report(ctx context.Context, name string, amounts clusterhe
 	return f.store.Derive(ctx, []store.StatusWrite{{Key: key, Value: value, SpecRevision: spec.ModRevision}})
 }
 
-// clock is a time that the test moves.
+// clock is a clock that the test sets.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -440,7 +438,7 @@ func (c *clock) advance(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// hookedStore does something before the next commit, where a test says what.
+// hookedStore can run a function before the next commit.
 type hookedStore struct {
 	Store
 	mu     sync.Mutex
@@ -458,14 +456,14 @@ func (h *hookedStore) Commit(ctx context.Context, writes ...store.Write) (int64,
 	return h.Store.Commit(ctx, writes...)
 }
 
-// beforeNextCommit has the server do something before it writes.
+// beforeNextCommit runs a function before the server's next write.
 func (s *testServer) beforeNextCommit(do func()) {
 	s.hooked.mu.Lock()
 	defer s.hooked.mu.Unlock()
 	s.hooked.before = do
 }
 
-// commitPast writes a spec as another server would.
+// commitPast writes a spec the way another server would.
 func (s *testServer) commitPast(key api.Key, value []byte) {
 	s.t.Helper()
 	if _, err := s.store.Commit(context.Background(), store.Write{Key: key, Part: store.Spec, Value: value, Expect: store.Any}); err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth/jwt"
 )
 
-// issuer signs tokens for tests. The subject says which binding is meant.
+// issuer signs tokens for tests. The subject selects the binding.
 type issuer struct {
 	key    *ecdsa.PrivateKey
 	config jwt.Issuer
@@ -55,7 +55,7 @@ func (i *issuer) subjectOf(role auth.Role, namespaces ...string) string {
 	return strings.Join(append([]string{string(role)}, namespaces...), ":")
 }
 
-// trusted makes a server trust the issuer.
+// trusted configures a server to trust the issuer.
 func (i *issuer) trusted(o *Options) {
 	verifier, err := jwt.New([]jwt.Issuer{i.config}, nil, time.Now)
 	if err != nil {
@@ -85,7 +85,7 @@ func (i *issuer) sign(t *testing.T, subject string, expires time.Time) string {
 	return text
 }
 
-// A trusted issuer means that tokens are required, although none was created.
+// With a trusted issuer, tokens are required, even if none has been created.
 func TestTrustedIssuer(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
@@ -101,17 +101,17 @@ func TestTrustedIssuer(t *testing.T) {
 	}{
 		{"no token", "", http.StatusUnauthorized, "a token is required"},
 		{"bound", good, http.StatusOK, ""},
-		{"signed by another key", stranger, http.StatusUnauthorized, "none of the issuer's keys"},
+		{"signed by another key", stranger, http.StatusUnauthorized, "any of the issuer's keys"},
 		{"expired", i.sign(t, "editor:shop", time.Now().Add(-time.Minute)), http.StatusUnauthorized, "it expired at"},
 		{"not bound", i.sign(t, "somebody", hour), http.StatusForbidden, `no binding of issuer "ci" matches its claims; the bindings read sub`},
-		{"of the server, unknown", "0123456789abcdef.secret", http.StatusUnauthorized, "unknown, revoked or expired"},
-		{"of the server", s.addToken(auth.RoleViewer), http.StatusOK, ""},
+		{"unknown server token", "0123456789abcdef.secret", http.StatusUnauthorized, "unknown, revoked or expired"},
+		{"server token", s.addToken(auth.RoleViewer), http.StatusOK, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s.token = test.token
 			a := s.do(http.MethodGet, "/v1/namespaces/shop/placements", "")
 			if a.StatusCode != test.status || test.detail != "" && !strings.Contains(a.problem(t).Detail, test.detail) {
-				t.Errorf("%d %s, want %d and %q", a.StatusCode, a.body, test.status, test.detail)
+				t.Errorf("got %d %s, want %d and %q", a.StatusCode, a.body, test.status, test.detail)
 			}
 			if test.status == http.StatusUnauthorized && a.Header.Get("WWW-Authenticate") == "" {
 				t.Error("401 without WWW-Authenticate")
@@ -121,18 +121,18 @@ func TestTrustedIssuer(t *testing.T) {
 	s.token = good
 	s.do(http.MethodGet, "/v1/namespaces/other/placements", "")
 	if text := s.logs.String(); !strings.Contains(text, "ci:editor:shop") || strings.Contains(text, good) || strings.Contains(text, stranger) {
-		t.Errorf("the log should name the subject of the token, and hold no token:\n%s", text)
+		t.Errorf("the log must name the subject of the token, and contain no token:\n%s", text)
 	}
 }
 
-// unreachable are the keys of an issuer that does not answer.
+// unreachable is the key set of an issuer that does not respond.
 type unreachable struct{}
 
 func (unreachable) Keys(context.Context, func(jose.JSONWebKeySet) bool) (jose.JSONWebKeySet, error) {
 	return jose.JSONWebKeySet{}, errors.New("https://10.0.0.1/keys: connection refused")
 }
 
-// An issuer that cannot be reached is no fault of the client, which repeats the request.
+// If an issuer cannot be reached, the error tells the client to retry.
 func TestIssuerCannotBeReached(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
@@ -146,10 +146,10 @@ func TestIssuerCannotBeReached(t *testing.T) {
 	s.token = token
 	a := s.do(http.MethodGet, "/v1/clusters", "")
 	if a.StatusCode != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" || strings.Contains(string(a.body), "10.0.0.1") {
-		t.Errorf("%d %s, want 503 with Retry-After and without the cause", a.StatusCode, a.body)
+		t.Errorf("got %d %s, want 503 with Retry-After and without the cause", a.StatusCode, a.body)
 	}
 	if !s.logs.Contains("connection refused") {
-		t.Error("the log does not say why")
+		t.Error("the log does not contain the cause")
 	}
 }
 
@@ -183,7 +183,7 @@ func TestWatchEndsWithItsToken(t *testing.T) {
 	clock.Lock()
 	clock.ahead = 2 * time.Hour
 	clock.Unlock()
-	// It is there to be read until the server ends it.
+	// It can be read until the server ends it.
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("the watch ended with %v", err)
 	}

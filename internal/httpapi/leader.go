@@ -72,7 +72,7 @@ func (l *leading) elsewhere(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	if r.Header.Get(forwardedHeader) != "" {
-		problem.Write(w, noLeader(errors.New("another server took this one for it")))
+		problem.Write(w, noLeader(errors.New("another server considered this one the leader")))
 		return true
 	}
 	to, err := l.leader.URL(r.Context())
@@ -95,7 +95,7 @@ func (l *leading) elsewhere(w http.ResponseWriter, r *http.Request) bool {
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			problem.Write(w, noLeader(fmt.Errorf("the server at %s, which leads, does not answer: %w", to.Redacted(), err)))
+			problem.Write(w, noLeader(fmt.Errorf("the leader at %s does not respond: %w", to.Redacted(), err)))
 		},
 		ErrorLog: log.New(io.Discard, "", 0), // reported by the error handler
 	}
@@ -152,7 +152,7 @@ func (l *leading) shownSettled(r *http.Request) (int64, error) {
 		return 0, err
 	}
 	if !l.leads() {
-		return 0, noLeader(errors.New("another server took this one for it"))
+		return 0, noLeader(errors.New("another server considered this one the leader"))
 	}
 	bounded, cancel := l.waits.bounded(r.Context(), wait)
 	defer cancel()
@@ -223,7 +223,7 @@ func (l *leading) ask(ctx context.Context, method string, target url.URL, header
 		return fmt.Errorf("%s answers %s", to.Redacted(), response.Status)
 	}
 	if err := json.NewDecoder(response.Body).Decode(answer); err != nil {
-		return fmt.Errorf("%s answers what cannot be read: %w", to.Redacted(), err)
+		return fmt.Errorf("the response of %s cannot be read: %w", to.Redacted(), err)
 	}
 	return nil
 }
@@ -283,7 +283,7 @@ func (l *leading) catchUp(ctx context.Context) {
 		_, err = l.waits.fleet.WaitRevision(bounded, revision)
 	}
 	if err != nil {
-		l.logger.LogAttrs(ctx, slog.LevelDebug, "a request reads what may be old", slog.String("request_id", requestOf(ctx).id), slog.Any("error", err))
+		l.logger.LogAttrs(ctx, slog.LevelDebug, "a request reads possibly outdated data", slog.String("request_id", requestOf(ctx).id), slog.Any("error", err))
 		return
 	}
 	l.waits.freshen(ctx)

@@ -79,7 +79,7 @@ func TestLists(t *testing.T) {
 				}
 				a := s.do(http.MethodGet, path, "")
 				if a.StatusCode != http.StatusOK {
-					t.Fatalf("%d %s", a.StatusCode, a.body)
+					t.Fatalf("got %d %s, want 200", a.StatusCode, a.body)
 				}
 				page := decodeAs[objectList](t, a)
 				if page.Items == nil || page.ResourceVersion == "" {
@@ -106,7 +106,7 @@ func TestListRejects(t *testing.T) {
 	if token == "" {
 		t.Fatal("no second page")
 	}
-	// A revision the store has never had is as gone as one it has compacted.
+	// A revision that the store has never reached counts as expired, like one that has been compacted.
 	gone := pageToken{Revision: 1 << 40, After: "-/a", Kind: api.KindCluster, Everywhere: false}.String()
 	tests := []struct {
 		path   string
@@ -128,7 +128,7 @@ func TestListRejects(t *testing.T) {
 	for _, test := range tests {
 		a := s.do(http.MethodGet, test.path, "")
 		if a.StatusCode != test.status {
-			t.Errorf("%s: %d %s, want %d", test.path, a.StatusCode, a.body, test.status)
+			t.Errorf("%s: got %d %s, want %d", test.path, a.StatusCode, a.body, test.status)
 			continue
 		}
 		if p := a.problem(t); test.field != "" && (len(p.Errors) != 1 || p.Errors[0].Field != test.field) {
@@ -150,7 +150,7 @@ func TestPagesShowOneRevision(t *testing.T) {
 			first := decodeAs[objectList](t, s.do(http.MethodGet, "/v1/clusters?limit=4", ""))
 			all := first
 			for i, page := 0, first; page.Continue != ""; i++ {
-				// Between two pages objects change, go and come.
+				// Between two pages, objects are changed, deleted and created.
 				s.mustPut(fmt.Sprintf("/v1/clusters/c%02d?wait=0s", (i*7)%objects), `{"spec":{"region":"after"}}`)
 				s.do(http.MethodDelete, fmt.Sprintf("/v1/clusters/c%02d?wait=0s", (i*11+20)%objects), "")
 				s.mustPut(fmt.Sprintf("/v1/clusters/c%02dx?wait=0s", i), `{"spec":{"region":"new"}}`)
@@ -166,10 +166,10 @@ func TestPagesShowOneRevision(t *testing.T) {
 			}
 			for _, item := range all.Items {
 				if item.Spec["region"] != "before" {
-					t.Errorf("%s is of a later revision", item.Metadata.Name)
+					t.Errorf("%s is from a later revision", item.Metadata.Name)
 				}
 			}
-			// Once the revision is compacted and forgotten, the list has to start over.
+			// Once the revision has been compacted and forgotten, the list must start over.
 			page := decodeAs[objectList](t, s.do(http.MethodGet, "/v1/clusters?limit=4", ""))
 			s.mustPut("/v1/clusters/last", `{"spec":{}}`)
 			revision, err := s.store.Revision(context.Background())
@@ -181,14 +181,14 @@ func TestPagesShowOneRevision(t *testing.T) {
 			}
 			now.advance(2 * pictureRest)
 			if a := s.do(http.MethodGet, "/v1/clusters?limit=4&continue="+page.Continue, ""); a.StatusCode != http.StatusGone {
-				t.Errorf("after compaction: %d %s", a.StatusCode, a.body)
+				t.Errorf("after compaction: got %d %s, want 410", a.StatusCode, a.body)
 			}
 		})
 	}
 }
 
-// A list goes on from the store where it was begun from memory, at any place, and the
-// other way round: both have the same order.
+// A list that started from memory can continue from the store, at any page, and the other way round. Both have the same
+// order.
 func TestPagesContinueAnywhere(t *testing.T) {
 	t.Parallel()
 	now := &clock{at: time.Now()}
@@ -203,9 +203,9 @@ func TestPagesContinueAnywhere(t *testing.T) {
 	s.mustPut("/v1/metrics/global", metricBody(`"tier":"prod"`))
 	want = append(want, "global")
 	slices.Sort(want)
-	// What follows on the first page is asked for after the fleet has gone on.
+	// Later pages are read after the fleet has changed.
 	const path = "/v1/metrics?all=true&limit=1&label_selector=tier"
-	for _, forgets := range []int{0, 1, 2, 3} { // how many of four pages are from the store
+	for _, forgets := range []int{0, 1, 2, 3} { // how many of the four pages are read from the store
 		var list objectList
 		for i, next := 0, ""; i == 0 || next != ""; i++ {
 			if i%4 < forgets {
@@ -222,7 +222,7 @@ func TestPagesContinueAnywhere(t *testing.T) {
 	}
 }
 
-// slowReader takes an answer piece by piece, with something done after the first one.
+// slowReader reads a response in pieces, and calls a function after the first one.
 type slowReader struct {
 	header http.Header
 	text   bytes.Buffer
@@ -240,8 +240,8 @@ func (r *slowReader) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A list whose reader is gone, or may not read it any more, breaks off. What arrived of
-// it does not look like a list.
+// If the client of a list disconnects, or loses access, the list breaks off. The incomplete response must not be valid
+// JSON.
 func TestListBreaksOff(t *testing.T) {
 	t.Parallel()
 	now := &clock{at: time.Now()}
@@ -284,15 +284,15 @@ func TestListBreaksOff(t *testing.T) {
 		err = json.Unmarshal(reader.text.Bytes(), &list)
 		if test.whole {
 			if broken != nil || err != nil || len(list.Items) != objects {
-				t.Errorf("%s: %v, %v, %d objects", name, broken, err, len(list.Items))
+				t.Errorf("%s: the answer ends with %v, decoded with %v, %d objects", name, broken, err, len(list.Items))
 			}
 			continue
 		}
-		if broken != http.ErrAbortHandler || err == nil { //nolint:errorlint // what net/http is told
-			t.Errorf("%s: the answer ends with %v, and what arrived reads as %d objects", name, broken, len(list.Items))
+		if broken != http.ErrAbortHandler || err == nil { //nolint:errorlint // what net/http sees
+			t.Errorf("%s: the answer ends with %v, and was decoded as %d objects", name, broken, len(list.Items))
 		}
 		if reader.text.Len() > 4*pageBytes {
-			t.Errorf("%s: %d bytes were written all the same", name, reader.text.Len())
+			t.Errorf("%s: %d bytes were written, although the token ended", name, reader.text.Len())
 		}
 	}
 }
@@ -321,7 +321,7 @@ func TestPicturesAreForgotten(t *testing.T) {
 	}
 	now.advance(pictureRest + time.Second)
 	if s.do(http.MethodGet, "/v1/clusters", ""); kept() != 0 {
-		t.Error("a picture is kept of a list that does not go on")
+		t.Error("a picture is kept for a list without further pages")
 	}
 	for range 2 * maxPictures {
 		begin()
@@ -331,11 +331,11 @@ func TestPicturesAreForgotten(t *testing.T) {
 	}
 	next := begin()
 	now.advance(pictureRest + time.Second)
-	eventually.True(t, "all are forgotten", func() bool { return kept() == 0 })
+	eventually.True(t, "all pictures are dropped", func() bool { return kept() == 0 })
 	if a := s.do(http.MethodGet, "/v1/clusters?limit=1&continue="+next, ""); a.StatusCode != http.StatusOK {
-		t.Errorf("the list does not go on: %d %s", a.StatusCode, a.body)
+		t.Errorf("the list does not continue: %d %s", a.StatusCode, a.body)
 	}
-	// One that is read all the time is given up, too.
+	// A snapshot that is read all the time is dropped, too.
 	begin()
 	for range int(pictureAge/time.Second) + 1 {
 		now.advance(time.Second)
@@ -345,7 +345,7 @@ func TestPicturesAreForgotten(t *testing.T) {
 		}
 		s.pictures.mu.Unlock()
 	}
-	eventually.True(t, "it is forgotten", func() bool { return kept() == 0 })
+	eventually.True(t, "the picture is dropped", func() bool { return kept() == 0 })
 }
 
 func TestStatusIsShownOnEveryPage(t *testing.T) {

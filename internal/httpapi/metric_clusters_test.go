@@ -39,7 +39,7 @@ func TestValuesByClusterNameNoHiddenCluster(t *testing.T) {
 	s.mustPut("/v1/namespaces/shop/placements/web", `{"spec":{}}`)
 	asks := []struct {
 		method, path, body string
-		tells              bool // those who see every cluster
+		tells              bool // the reader may see every cluster
 	}{
 		{"GET", "/v1/metrics/price", "", true},
 		{"GET", "/v1/metrics/price?wait=1s&resource_version=1", "", true},
@@ -71,19 +71,19 @@ func TestValuesByClusterNameNoHiddenCluster(t *testing.T) {
 				t.Errorf("%s: %s %s: hidden clusters are shown: %t, want %t: %s", who, ask.method, ask.path, got, want, a.body)
 			}
 			if bound && strings.Contains(string(a.body), "of the 3") {
-				t.Errorf("%s: %s %s: hidden clusters are counted: %s", who, ask.method, ask.path, a.body)
+				t.Errorf("%s: %s %s: the answer counts hidden clusters: %s", who, ask.method, ask.path, a.body)
 			}
 		}
 		if agent || strings.HasPrefix(who, "viewer") {
 			continue
 		}
-		// The answer to a write, and the event that others see of it.
+		// The response to a write, and the event that others receive.
 		watch := s.watch("/v1/watch?kinds=metric").started()
 		a := s.mustPut("/v1/namespaces/shop/metrics/price", `{"metadata":{"labels":{"for":"`+strings.ReplaceAll(who, " ", "-")+`"}},"spec":{"min":0,"max":1,"metrics_provider":{"name":"prices","metric":"eur"}}}`)
 		event, more := watch.next()
 		watch.close()
 		if text := string(operation.EncodeJSON(event.data)); !more || tells(text) == bound || tells(string(a.body)) == bound {
-			t.Errorf("%s: hidden clusters are shown to a token that is bound, or kept from others: PUT: %s, watch: %s", who, a.body, text)
+			t.Errorf("%s: hidden clusters are shown to a bound token, or hidden from an unbound one: PUT: %s, watch: %s", who, a.body, text)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func newHTTPMetrics() *httpMetrics {
 			Name: "scheduler_http_requests_total", Help: "Requests answered.",
 		}, []string{"route", "method", "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "scheduler_http_request_seconds", Help: "Time to answer a request, waits included.",
+			Name: "scheduler_http_request_seconds", Help: "Time to answer a request, including waits.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 		}, []string{"route", "method"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
@@ -63,7 +63,7 @@ func newHTTPMetrics() *httpMetrics {
 			Name: "scheduler_http_watchers", Help: "Open watch streams.",
 		}),
 		watchersCut: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "scheduler_http_watchers_too_slow_total", Help: "Watch streams ended because their readers were too far behind.",
+			Name: "scheduler_http_watchers_too_slow_total", Help: "Watch streams closed because their readers were too far behind.",
 		}),
 		authFailures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scheduler_http_auth_failures_total", Help: "Requests without a valid token.",
@@ -120,7 +120,7 @@ func (m *metricsPage) handler() http.Handler {
 			defer func() { <-bound }()
 			promhttp.HandlerFor(m.visibleMetrics(who), options).ServeHTTP(w, r)
 		default:
-			problem.Write(w, problem.Unavailable("too many read the metrics: repeat the request"))
+			problem.Write(w, problem.Unavailable("too many concurrent requests for metrics: repeat the request"))
 		}
 	})
 }

@@ -93,14 +93,14 @@ func (n *nodes) routes() {
 		op.OperationID, op.Errors = id, []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity}
 		return op
 	}
-	interrupt := operation.Declare(auth.AccessReport, describe(http.MethodPost, path+"/nodes/{node}/interruption", "announce-interruption", "Announce that a node ends, so that its pods are replaced ahead"))
-	interrupt.Description = "For whoever hears of it first: the answer holds the deadline that counts from now on. 503 says that the cluster is not connected at present."
+	interrupt := operation.Declare(auth.AccessReport, describe(http.MethodPost, path+"/nodes/{node}/interruption", "announce-interruption", "Announce that a node is about to terminate, so that its pods are replaced in time"))
+	interrupt.Description = "The response contains the deadline that now applies. 503 means that the cluster is not connected at present."
 	interrupt.Responses["200"] = operation.JSONResponse("OK", n.api.Schema(api.Interruption{}))
 	interrupt.MaxBodyBytes = n.api.MaxBody
 	operation.Register(n.api, operation.AtLeader(interrupt), n.interrupt)
 	n.api.DescribeBody(interrupt, n.api.Schema(api.Interruption{}), false)
 
-	withdraw := operation.Declare(auth.AccessReport, describe(http.MethodDelete, path+"/nodes/{node}/interruption", "withdraw-interruption", "Take back that a node ends"))
+	withdraw := operation.Declare(auth.AccessReport, describe(http.MethodDelete, path+"/nodes/{node}/interruption", "withdraw-interruption", "Cancel the announced termination of a node"))
 	operation.Register(n.api, operation.AtLeader(withdraw), n.withdraw)
 
 	list := describe(http.MethodGet, path+"/distributions", "list-distributions", "List the workloads whose pods are split over on-demand and spot nodes in a cluster")
@@ -124,9 +124,9 @@ func (n *nodes) interrupt(ctx context.Context, in *interruptInput) (*interruptio
 	}
 	switch {
 	case deadline.Before(now):
-		return nil, problem.Invalid("deadline", "%s is past: it is %s now", deadline.Format(time.RFC3339), now.Format(time.RFC3339))
+		return nil, problem.Invalid("deadline", "%s is in the past: it is %s now", deadline.Format(time.RFC3339), now.Format(time.RFC3339))
 	case deadline.Sub(now) > maxNotice:
-		return nil, problem.Invalid("deadline", "%s is more than a day ahead: announce what ends within a day", deadline.Format(time.RFC3339))
+		return nil, problem.Invalid("deadline", "%s is more than a day ahead: announce it within a day of the end", deadline.Format(time.RFC3339))
 	}
 	if err := askOfNode(in.Node, func() error { return n.spot.Interrupt(ctx, in.Node.cluster, in.Node.name, deadline) }); err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func splits(cluster *api.Cluster) error {
 	case !cluster.SpotEnabled():
 		return problem.New(api.ProblemSpotDisabled, "spot is not enabled for %s: set spec.spot.enabled", key)
 	case !cluster.HasKubeconfig():
-		return problem.New(api.ProblemSpotDisabled, "%s has no kubeconfig: set spec.kubernetes.kubeconfig, so that its nodes and pods can be seen", key)
+		return problem.New(api.ProblemSpotDisabled, "%s has no kubeconfig: set spec.kubernetes.kubeconfig, so that the server can watch its nodes and pods", key)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
-// fakeSpot notes what it is told of nodes, and answers as the test wants.
+// fakeSpot records announcements and returns what the test sets.
 type fakeSpot struct {
 	mu        sync.Mutex
 	announced map[string]time.Time // by cluster/node
@@ -70,7 +70,7 @@ func withSpot(spec string) string {
 
 var splitCluster = withSpot(`"spot":{"enabled":true},`)
 
-// spotNow is the clock of the tests about interruptions.
+// spotNow is the current time in tests about interruptions.
 var spotNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func startSpotServer(t testing.TB, adjust ...func(*Options)) (*testServer, *fakeSpot) {
@@ -96,35 +96,35 @@ func TestInterruptions(t *testing.T) {
 		deadline         time.Duration
 		text             string
 	}{
-		{"without a body", nodePath, "", 200, 2 * time.Minute, ""},
-		{"an empty body", nodePath, "{}", 200, 2 * time.Minute, ""},
-		{"with a deadline", nodePath, `{"deadline":"` + in(30*time.Second) + `"}`, 200, 30 * time.Second, ""},
-		{"in another zone of time", nodePath, `{"deadline":"2026-03-01T13:01:00+01:00"}`, 200, time.Minute, ""},
-		{"at this moment", nodePath, `{"deadline":"` + in(0) + `"}`, 200, 0, ""},
-		{"in a day", nodePath, `{"deadline":"` + in(24*time.Hour) + `"}`, 200, 24 * time.Hour, ""},
-		{"past", nodePath, `{"deadline":"` + in(-time.Second) + `"}`, 422, 0, "2026-03-01T11:59:59Z is past: it is 2026-03-01T12:00:00Z now"},
-		{"far ahead", nodePath, `{"deadline":"` + in(24*time.Hour+time.Second) + `"}`, 422, 0, "is more than a day ahead"},
-		{"no time", nodePath, `{"deadline":"soon"}`, 422, 0, "deadline"},
-		{"another field", nodePath, `{"at":"` + in(time.Minute) + `"}`, 422, 0, "at"},
+		{"no body", nodePath, "", 200, 2 * time.Minute, ""},
+		{"empty body", nodePath, "{}", 200, 2 * time.Minute, ""},
+		{"deadline", nodePath, `{"deadline":"` + in(30*time.Second) + `"}`, 200, 30 * time.Second, ""},
+		{"deadline in another time zone", nodePath, `{"deadline":"2026-03-01T13:01:00+01:00"}`, 200, time.Minute, ""},
+		{"deadline now", nodePath, `{"deadline":"` + in(0) + `"}`, 200, 0, ""},
+		{"deadline in a day", nodePath, `{"deadline":"` + in(24*time.Hour) + `"}`, 200, 24 * time.Hour, ""},
+		{"deadline in the past", nodePath, `{"deadline":"` + in(-time.Second) + `"}`, 422, 0, "2026-03-01T11:59:59Z is in the past: it is 2026-03-01T12:00:00Z now"},
+		{"deadline too far ahead", nodePath, `{"deadline":"` + in(24*time.Hour+time.Second) + `"}`, 422, 0, "is more than a day ahead"},
+		{"deadline is not a time", nodePath, `{"deadline":"soon"}`, 422, 0, "deadline"},
+		{"unknown field", nodePath, `{"at":"` + in(time.Minute) + `"}`, 422, 0, "at"},
 		{"null", nodePath, `null`, 422, 0, "must be a JSON object"},
-		{"no JSON", nodePath, `{`, 400, 0, ""},
-		{"no cluster", strings.Replace(nodePath, "eu-1", "eu-2", 1), "", 404, 0, `cluster "eu-2" does not exist`},
-		{"no name of a node", "/v1/clusters/eu-1/nodes/A_B/interruption", "", 404, 0, `cluster "eu-1" has no node "A_B"`},
-		{"a longer name than nodes have", "/v1/clusters/eu-1/nodes/" + strings.Repeat("n", 254) + "/interruption", "", 404, 0, "has no node"},
-		{"spot not given", strings.Replace(nodePath, "eu-1", "plain", 1), "", 409, 0, `spot is not enabled for cluster "plain": set spec.spot.enabled`},
-		{"spot switched off", strings.Replace(nodePath, "eu-1", "off", 1), "", 409, 0, `spot is not enabled for cluster "off"`},
+		{"not JSON", nodePath, `{`, 400, 0, ""},
+		{"unknown cluster", strings.Replace(nodePath, "eu-1", "eu-2", 1), "", 404, 0, `cluster "eu-2" does not exist`},
+		{"invalid node name", "/v1/clusters/eu-1/nodes/A_B/interruption", "", 404, 0, `cluster "eu-1" has no node "A_B"`},
+		{"node name too long", "/v1/clusters/eu-1/nodes/" + strings.Repeat("n", 254) + "/interruption", "", 404, 0, "has no node"},
+		{"spot not set", strings.Replace(nodePath, "eu-1", "plain", 1), "", 409, 0, `spot is not enabled for cluster "plain": set spec.spot.enabled`},
+		{"spot disabled", strings.Replace(nodePath, "eu-1", "off", 1), "", 409, 0, `spot is not enabled for cluster "off"`},
 		{"no kubeconfig", strings.Replace(nodePath, "eu-1", "blind", 1), "", 409, 0, `cluster "blind" has no kubeconfig: set spec.kubernetes.kubeconfig`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f.announced = map[string]time.Time{}
 			a := s.do(http.MethodPost, test.path, test.body)
 			if a.StatusCode != test.status {
-				t.Fatalf("%d %s, want %d", a.StatusCode, a.body, test.status)
+				t.Fatalf("got %d %s, want %d", a.StatusCode, a.body, test.status)
 			}
 			at, announced := f.deadline(node)
 			if test.status != 200 {
 				if len(f.announced) > 0 || !strings.Contains(strings.ReplaceAll(string(a.body), `\"`, `"`), test.text) {
-					t.Errorf("%s, announced %t, want %q", a.body, announced, test.text)
+					t.Errorf("answered %s, announced %t, want %q", a.body, announced, test.text)
 				}
 				a.problem(t)
 				return
@@ -138,16 +138,15 @@ func TestInterruptions(t *testing.T) {
 	s.do(http.MethodPost, nodePath, "")
 	for range 2 {
 		if a := s.do(http.MethodDelete, nodePath, ""); a.StatusCode != http.StatusNoContent || len(a.body) > 0 {
-			t.Errorf("withdrawn: %d %s", a.StatusCode, a.body)
+			t.Errorf("withdrawal: got %d %s, want 204", a.StatusCode, a.body)
 		}
 	}
 	if at, announced := f.deadline(node); announced {
-		t.Errorf("still announced for %s", at)
+		t.Errorf("still announced with deadline %s", at)
 	}
 }
 
-// TestSpotErrors: what those who split say is an answer of its own, in every
-// operation.
+// TestSpotErrors checks that each error of the spot runner gets its own response, in every operation.
 func TestSpotErrors(t *testing.T) {
 	s, f := startSpotServer(t)
 	s.mustPut("/v1/clusters/eu-1", splitCluster)
@@ -180,7 +179,7 @@ func TestAServerThatSplitsNothing(t *testing.T) {
 	s.mustPut("/v1/clusters/eu-1", splitCluster)
 	for _, request := range [][2]string{{http.MethodPost, nodePath}, {http.MethodDelete, nodePath}, {http.MethodGet, "/v1/clusters/eu-1/distributions"}} {
 		if a := s.do(request[0], request[1], ""); a.StatusCode != 503 {
-			t.Errorf("%s: %d %s", request[0], a.StatusCode, a.body)
+			t.Errorf("%s: got %d %s, want 503", request[0], a.StatusCode, a.body)
 		}
 	}
 }
@@ -196,7 +195,7 @@ func TestDistributionsAreListed(t *testing.T) {
 	s.mustPut("/v1/clusters/eu-1", splitCluster)
 	const path = "/v1/clusters/eu-1/distributions"
 	if a := s.do(http.MethodGet, path, ""); strings.TrimSpace(string(a.body)) != `{"items":[]}` {
-		t.Errorf("of none: %d %s", a.StatusCode, a.body)
+		t.Errorf("no workloads: got %d %s", a.StatusCode, a.body)
 	}
 	f.list = []api.DistributedWorkload{
 		split("StatefulSet", "shop", "a"), split("Deployment", "shop", "web"), split("Deployment", "shop", "api"), split("StatefulSet", "bank", "z"),
@@ -205,28 +204,27 @@ func TestDistributionsAreListed(t *testing.T) {
 	a := s.do(http.MethodGet, path, "")
 	got := decodeAs[distributionList](t, a)
 	if want := []api.DistributedWorkload{given[3], given[2], given[1], given[0]}; !slices.Equal(got.Items, want) {
-		t.Errorf("%s\nwant %+v", a.body, want)
+		t.Errorf("got %s\nwant %+v", a.body, want)
 	}
 	if !slices.Equal(f.list, given) {
-		t.Error("the list of those who split was sorted in place")
+		t.Error("the given list was sorted in place")
 	}
 	if want := `{"kind":"StatefulSet","namespace":"bank","name":"z","source":"labels","cluster":"eu-1","replicas":5,"mode":"custom","target_on_demand":2,"target_spot":3,"on_demand":2,"spot":3,"state":"converged"}`; !strings.Contains(string(a.body), want) {
-		t.Errorf("%s\nwant %s", a.body, want)
+		t.Errorf("got %s\nwant %s", a.body, want)
 	}
 	for path, want := range map[string]int{"/v1/clusters/none/distributions": 404, path + "?limit=1": 422} {
 		if a := s.do(http.MethodGet, path, ""); a.StatusCode != want {
-			t.Errorf("%s: %d %s, want %d", path, a.StatusCode, a.body, want)
+			t.Errorf("%s: got %d %s, want %d", path, a.StatusCode, a.body, want)
 		}
 	}
 	s.mustPut("/v1/clusters/eu-1", withSpot(""))
 	if a := s.do(http.MethodGet, path, ""); a.StatusCode != 409 {
-		t.Errorf("without spot: %d %s", a.StatusCode, a.body)
+		t.Errorf("without spot: got %d %s, want 409", a.StatusCode, a.body)
 	}
 }
 
-// TestSpotPermissions: agents announce for their clusters; who is bound to
-// namespaces does so for the clusters of those, and sees the workloads of those
-// only.
+// TestSpotPermissions checks that agents may announce interruptions for their clusters, that tokens limited to
+// namespaces may do so for the clusters of these namespaces, and that they only see the workloads of these.
 func TestSpotPermissions(t *testing.T) {
 	s, f := startSpotServer(t, authenticated, func(o *Options) { o.LoginFailureBurst = 1000 })
 	f.list = []api.DistributedWorkload{split("Deployment", "shop", "web"), split("Deployment", "bank", "web")}

@@ -13,8 +13,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
-// samples has a document of each kind; a kind without one fails the tests that
-// range over api.Kinds.
+// samples has a document of each kind. Tests that range over api.Kinds fail for a kind without one.
 var samples = map[api.Kind]struct{ path, body, other string }{
 	api.KindClusterSet: {"/v1/cluster-sets/eu",
 		`{"spec":{"clusters":["eu-1"]}}`, `{"spec":{"selector":{"match_labels":{"tier":"gold"}},"namespaces":["shop"]}}`},
@@ -76,7 +75,7 @@ func TestLifecycleOfEveryKind(t *testing.T) {
 
 			a = s.do(http.MethodPut, sample.path, sample.body)
 			if same := decodeAs[anyObject](t, a); a.StatusCode != http.StatusOK || same.Metadata.ResourceVersion != first.Metadata.ResourceVersion {
-				t.Errorf("the same again: %d, resource_version %s, want 200 and %s", a.StatusCode, same.Metadata.ResourceVersion, first.Metadata.ResourceVersion)
+				t.Errorf("same write again: got %d, resource_version %s, want 200 and %s", a.StatusCode, same.Metadata.ResourceVersion, first.Metadata.ResourceVersion)
 			}
 
 			a = s.do(http.MethodPut, sample.path, sample.other)
@@ -110,9 +109,9 @@ func TestServerKeepsWhatUsersMayNotWrite(t *testing.T) {
 		"created_at":"2001-01-01T00:00:00Z"},"spec":{},"status":{"clusters":["forged"],"observed_generation":77}}`)
 	got := decodeAs[api.Placement](t, a)
 	if got.Metadata.UID == "mine" || got.Metadata.Generation != 1 || got.Metadata.RescheduleRequests != 0 || got.Metadata.CreatedAt.Year() == 2001 || len(got.Status.Clusters) > 0 {
-		t.Errorf("taken from the body: %s", a.body)
+		t.Errorf("metadata was taken from the body: %s", a.body)
 	}
-	// What a client has read it can write back.
+	// An object can be written back as it was read.
 	if a := s.do(http.MethodPut, path, string(s.do(http.MethodGet, path, "").body)); a.StatusCode != http.StatusOK || decodeAs[api.Placement](t, a).Metadata.Generation != 1 {
 		t.Errorf("written back: %d %s", a.StatusCode, a.body)
 	}
@@ -156,7 +155,7 @@ func TestPutRejects(t *testing.T) {
 		{"an array", placement, `[]`, 422, nil, nil},
 		{"null", placement, ` null`, 422, nil, nil},
 		{"empty", placement, ``, 400, nil, nil},
-		{"not a media type for us", placement, `{}`, 415, nil, []string{"Content-Type", "application/x-www-form-urlencoded"}},
+		{"unsupported media type", placement, `{}`, 415, nil, []string{"Content-Type", "application/x-www-form-urlencoded"}},
 		{"broken media type", placement, `{}`, 415, nil, []string{"Content-Type", ";;"}},
 		{"other charset", placement, `{}`, 415, nil, []string{"Content-Type", "application/json; charset=latin1"}},
 		{"compressed", placement, `{}`, 415, nil, []string{"Content-Encoding", "gzip"}},
@@ -180,7 +179,7 @@ func TestPutRejects(t *testing.T) {
 			}
 			for _, want := range test.fields {
 				if !strings.Contains(" "+strings.Join(fields, " ")+" ", " "+want+" ") {
-					t.Errorf("fields %q lack %q: %.300s", fields, want, a.body)
+					t.Errorf("fields %q do not contain %q: %.300s", fields, want, a.body)
 				}
 			}
 		})
@@ -204,21 +203,21 @@ func TestPreconditions(t *testing.T) {
 		{"spec unchanged, status written since", "PUT", path, `"` + written + `"`, "", 200},
 		{"as read with the status", "PUT", path, `"` + decided + `"`, "", 200},
 		{"spec changed since", "PUT", path, `"` + created + `"`, "", 412},
-		{"not yet reached", "PUT", path, `"` + future + `"`, "", 412},
+		{"future version", "PUT", path, `"` + future + `"`, "", 412},
 		{"not a number", "PUT", path, `"abc"`, "", 412},
 		{"weak tags never match strongly", "PUT", path, `W/"` + decided + `"`, "", 412},
 		{"one of several", "PUT", path, `"1", "` + decided + `"`, "", 200},
 		{"any version", "PUT", path, "*", "", 200},
-		{"any version of nothing", "PUT", path + "x", "*", "", 412},
-		{"version of nothing", "PUT", path + "x", `"1"`, "", 412},
+		{"any version of a missing object", "PUT", path + "x", "*", "", 412},
+		{"version of a missing object", "PUT", path + "x", `"1"`, "", 412},
 		{"only create, exists", "PUT", path, "", "*", 412},
 		{"only create", "PUT", path + "-new", "", "*", 201},
 		{"create unless at this version", "PUT", path, "", `"` + decided + `"`, 412},
 		{"delete after a change", "DELETE", path, `"` + created + `"`, "", 412},
-		{"delete nothing", "DELETE", path + "x", `"1"`, "", 404},
+		{"delete a missing object", "DELETE", path + "x", `"1"`, "", 404},
 		{"delete with a bad tag", "DELETE", path, `1`, "", 400},
 		{"reschedule after a change", "POST", path + "/reschedule", `"` + created + `"`, "", 412},
-		{"reschedule nothing", "POST", path + "x/reschedule", ``, "", 404},
+		{"reschedule a missing object", "POST", path + "x/reschedule", ``, "", 404},
 		{"delete", "DELETE", path, `"` + decided + `"`, "", 204},
 	}
 	for _, test := range tests {
@@ -229,7 +228,7 @@ func TestPreconditions(t *testing.T) {
 			}
 			a := s.do(test.method, test.path, body, "If-Match", test.match, "If-None-Match", test.noneMatch)
 			if a.StatusCode != test.status {
-				t.Errorf("%d %s, want %d", a.StatusCode, a.body, test.status)
+				t.Errorf("got %d %s, want %d", a.StatusCode, a.body, test.status)
 			}
 		})
 	}
@@ -243,10 +242,10 @@ func TestReschedule(t *testing.T) {
 	after := decodeAs[api.Placement](t, a)
 	if a.StatusCode != http.StatusOK || after.Metadata.RescheduleRequests != 1 || after.Metadata.Generation != before.Metadata.Generation ||
 		!after.Metadata.ModifiedAt.Equal(*before.Metadata.ModifiedAt) {
-		t.Errorf("%d %s", a.StatusCode, a.body)
+		t.Errorf("unexpected answer %d %s", a.StatusCode, a.body)
 	}
 	if kept := decodeAs[api.Placement](t, s.mustPut(path, `{"spec":{"number_of_clusters":3}}`)); kept.Metadata.RescheduleRequests != 1 {
-		t.Errorf("a later write gives reschedule_requests %d, want 1", kept.Metadata.RescheduleRequests)
+		t.Errorf("reschedule_requests %d after a later write, want 1", kept.Metadata.RescheduleRequests)
 	}
 }
 
@@ -255,7 +254,7 @@ func TestHeartbeat(t *testing.T) {
 	s.mustPut("/v1/clusters/eu-1", `{"spec":{}}`)
 	a := s.do(http.MethodPost, "/v1/clusters/eu-1/heartbeat", `{"allocated":{"cpu":"3"}}`)
 	if got := decodeAs[api.Cluster](t, a); a.StatusCode != http.StatusOK || got.Status.Allocated["cpu"] != "3" || got.Status.LastHeartbeatAt == nil {
-		t.Errorf("%d %s", a.StatusCode, a.body)
+		t.Errorf("unexpected answer %d %s", a.StatusCode, a.body)
 	}
 	if a := s.do(http.MethodPost, "/v1/clusters/eu-1/heartbeat", ""); a.StatusCode != http.StatusOK {
 		t.Errorf("empty: %d %s", a.StatusCode, a.body)
@@ -264,7 +263,7 @@ func TestHeartbeat(t *testing.T) {
 		t.Errorf("negative: %d %s", a.StatusCode, a.body)
 	}
 	if a := s.do(http.MethodPost, "/v1/clusters/us-1/heartbeat", ""); a.StatusCode != 404 {
-		t.Errorf("unknown cluster: %d", a.StatusCode)
+		t.Errorf("unknown cluster: got %d, want 404", a.StatusCode)
 	}
 }
 
@@ -312,14 +311,14 @@ func TestHeartbeatsAreAnsweredAlike(t *testing.T) {
 				a.Header.Del(name)
 			}
 			text := string(a.body)
-			if a.StatusCode == http.StatusOK { // times go on
+			if a.StatusCode == http.StatusOK { // times advance
 				cluster := decodeAs[api.Cluster](t, a)
 				text = fmt.Sprint(cluster.Metadata.Name, cluster.Status.Allocated, cluster.Status.State, cluster.Status.LastHeartbeatAt != nil)
 			}
 			shown[i] = fmt.Sprint(a.StatusCode, " ", a.Header, " ", text)
 		}
 		if shown[0] != shown[1] {
-			t.Errorf("%s: answered with\n%s, in place of\n%s", name, shown[0], shown[1])
+			t.Errorf("%s: got\n%s, want\n%s", name, shown[0], shown[1])
 		}
 	}
 }
@@ -347,11 +346,11 @@ func TestWriteWaitsForTheDecision(t *testing.T) {
 	s.decisions.settle = func(ctx context.Context, _ int64) error { <-ctx.Done(); return ctx.Err() }
 	started := time.Now()
 	if a := s.mustPut(path+"?wait=50ms", `{"spec":{"number_of_clusters":1}}`); time.Since(started) < 50*time.Millisecond || decodeAs[api.Placement](t, a).Metadata.Generation != 2 {
-		t.Errorf("a wait that runs out: %s", a.body)
+		t.Errorf("after the end of the wait: got %s", a.body)
 	}
 	s.decisions.settle = func(context.Context, int64) error { t.Error("waited in spite of wait=0s"); return nil }
 	if a := s.mustPut(path+"?wait=0s", `{"spec":{"number_of_clusters":2}}`); decodeAs[api.Placement](t, a).Metadata.Generation != 3 {
-		t.Errorf("without a wait: %s", a.body)
+		t.Errorf("with wait=0s: got %s", a.body)
 	}
 }
 
@@ -394,18 +393,18 @@ func TestSecretsNeverComeBack(t *testing.T) {
 	}
 	for i, a := range answers {
 		if strings.Contains(string(a.body), secret) {
-			t.Errorf("answer %d shows the secret: %s", i, a.body)
+			t.Errorf("answer %d contains the secret: %s", i, a.body)
 		}
 	}
 	if strings.Contains(s.logs.String(), secret) {
-		t.Error("the log shows the secret")
+		t.Error("the log contains the secret")
 	}
 	again := decodeAs[anyObject](t, s.mustPut("/v1/clusters/eu-1", `{"spec":{"kubernetes":{"kubeconfig":`+kubeconfig(secret)+`}}}`))
 	if again.Metadata.Generation != 1 {
-		t.Errorf("the same secret gives generation %d, want 1", again.Metadata.Generation)
+		t.Errorf("generation %d after a write of the same secret, want 1", again.Metadata.Generation)
 	}
 	changed := decodeAs[anyObject](t, s.mustPut("/v1/clusters/eu-1", `{"spec":{"kubernetes":{"kubeconfig":`+kubeconfig("other")+`}}}`))
 	if changed.Metadata.Generation != 2 {
-		t.Errorf("another secret gives generation %d, want 2", changed.Metadata.Generation)
+		t.Errorf("generation %d after a write of another secret, want 2", changed.Metadata.Generation)
 	}
 }

@@ -96,13 +96,13 @@ func (o *objects) decisionRoutes() {
 	for _, kind := range explainedKinds {
 		info, _ := api.LookupKind(kind)
 		path := collectionPath(info, info.Scope != api.Global) + "/{name}"
-		operation.Register(o.api, o.api.OfKind(info, http.MethodGet, path+"/explanation", "explain", "Say for every candidate why it was chosen, passed over or rejected", o.api.Schema(api.Explanation{})),
+		operation.Register(o.api, o.api.OfKind(info, http.MethodGet, path+"/explanation", "explain", "Explain for every candidate why it was chosen, passed over or rejected", o.api.Schema(api.Explanation{})),
 			func(ctx context.Context, in *explainInput) (*explainOutput, error) { return o.explain(ctx, info, in) })
 	}
 	for _, kind := range decidedKinds {
 		info, _ := api.LookupKind(kind)
 		path := collectionPath(info, true) + "/{name}"
-		operation.Register(o.api, o.api.OfKind(info, http.MethodPost, path+"/reschedule", "reschedule", "Ask for a fresh decision", o.api.Schema(info.New())),
+		operation.Register(o.api, o.api.OfKind(info, http.MethodPost, path+"/reschedule", "reschedule", "Request a new decision", o.api.Schema(info.New())),
 			func(ctx context.Context, in *rescheduleInput) (*objectOutput, error) {
 				return o.reschedule(ctx, info, in)
 			})

@@ -16,8 +16,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// deciding makes the decisions choose these clusters for whatever they are
-// asked.
+// deciding makes every decision choose these clusters.
 func (f *fakeDecisions) deciding(clusters ...string) {
 	f.previewing(func(placement *api.Placement) api.PlacementStatus {
 		return decided(placement, clusters...)
@@ -64,17 +63,17 @@ func TestPreviewShowsTheDecisionAndChangesNothing(t *testing.T) {
 	p := s.mustPreview(webBody(2))
 	if p.Token != p.ID || p.Kind != api.KindPlacement || p.Namespace != "shop" || p.Name != "web" || p.Summary != "as previewed" || !p.Satisfied ||
 		!slices.Equal(p.Clusters, []string{"c1", "c2"}) || len(p.Decisions) != 2 || p.Current == nil || len(p.Current) != 0 {
-		t.Errorf("%+v", p)
+		t.Errorf("unexpected preview %+v", p)
 	}
 	if d := p.ExpiresAt.Sub(now.now()); d > api.PreviewLifetime || d < api.PreviewLifetime-time.Second {
-		t.Errorf("expires after %s", d)
+		t.Errorf("the preview expires after %s, want its lifetime", d)
 	}
 	a := s.do(http.MethodGet, "/v1/previews/"+p.ID, "")
 	if again := decodeAs[api.Preview](t, a); a.StatusCode != 200 || fmt.Sprint(again) != fmt.Sprint(p) {
 		t.Errorf("GET: %d %s, want %+v", a.StatusCode, a.body, p)
 	}
 	if a := s.do(http.MethodGet, webPath, ""); a.StatusCode != http.StatusNotFound {
-		t.Errorf("the preview made the placement: %d", a.StatusCode)
+		t.Errorf("GET of the previewed placement: got %d, want 404", a.StatusCode)
 	}
 
 	placement := decodeAs[*api.Placement](t, s.mustPut(webPath, webBody(1)))
@@ -82,14 +81,14 @@ func TestPreviewShowsTheDecisionAndChangesNothing(t *testing.T) {
 	s.writeStatus(placement)
 	p = s.mustPreview(webBody(2))
 	if !slices.Equal(p.Current, []string{"c9"}) || !slices.Equal(p.Clusters, []string{"c1", "c2"}) {
-		t.Errorf("of a placement that exists: %+v", p)
+		t.Errorf("preview of an existing placement: got %+v", p)
 	}
 	if got := decodeAs[api.Placement](t, s.do(http.MethodGet, webPath, "")); *got.Spec.NumberOfClusters != 1 || got.Status.Clusters[0] != "c9" {
-		t.Errorf("the preview changed the placement: %+v", got)
+		t.Errorf("the preview modified the placement: %+v", got)
 	}
 }
 
-// The decision is asked for with what the placement would be stored as.
+// The decision is made for the placement as it would be stored.
 func TestPreviewIsOfThePlacementAsItWouldBeStored(t *testing.T) {
 	s := startServer(t)
 	var asked atomic.Pointer[api.Placement]
@@ -100,24 +99,24 @@ func TestPreviewIsOfThePlacementAsItWouldBeStored(t *testing.T) {
 	})
 	s.mustPreview(webBody(2))
 	if p := asked.Load(); p.Metadata.UID == "" || p.Metadata.Generation != 1 || p.Spec.Strategy != api.StrategyMetrics || len(p.Status.Clusters) > 0 {
-		t.Errorf("a new placement: %+v", p)
+		t.Errorf("new placement: got %+v", p)
 	}
 	placement := decodeAs[*api.Placement](t, s.mustPut(webPath, webBody(1)))
 	placement.Status = decided(placement, "c9")
 	s.writeStatus(placement)
 	s.mustPreview(webBody(2))
 	if p := asked.Load(); p.Metadata.UID != placement.Metadata.UID || p.Metadata.Generation != 2 || p.Status.Clusters[0] != "c9" || *p.Spec.NumberOfClusters != 2 {
-		t.Errorf("another spec: %+v", p)
+		t.Errorf("other spec: got %+v", p)
 	}
 	s.mustPreview(webBody(1))
 	if p := asked.Load(); p.Metadata.Generation != 1 || p.Status.Clusters[0] != "c9" {
-		t.Errorf("the same spec: %+v", p)
+		t.Errorf("same spec: got %+v", p)
 	}
 }
 
 func TestPreviewIsOfTheDefaultNamespace(t *testing.T) {
 	if p := startServer(t).mustPreview(`{"metadata":{"name":"web"},"spec":{}}`); p.Namespace != api.DefaultNamespace {
-		t.Errorf("the preview is of namespace %q", p.Namespace)
+		t.Errorf("preview in namespace %q, want default", p.Namespace)
 	}
 }
 
@@ -129,20 +128,20 @@ func TestPreviewRejects(t *testing.T) {
 		fields     string
 	}{
 		{"no name", `{"metadata":{"namespace":"shop"},"spec":{}}`, 422, "metadata.name"},
-		{"nothing", `{}`, 422, "metadata.name"},
+		{"empty object", `{}`, 422, "metadata.name"},
 		{"other kind", `{"kind":"cluster","metadata":{"namespace":"shop","name":"web"},"spec":{}}`, 422, "kind"},
 		{"bad names", `{"metadata":{"namespace":"../x","name":"A_B"},"spec":{}}`, 422, "metadata.name metadata.namespace"},
 		{"unknown field", `{"metadata":{"namespace":"shop","name":"web"},"spec":{"number":1}}`, 422, "spec.number"},
 		{"broken rules", `{"metadata":{"namespace":"shop","name":"web"},"spec":{"number_of_clusters":-1,"label_constraints":["a <> b"]}}`, 422, "spec.number_of_clusters spec.label_constraints[0]"},
-		{"a list as metadata", `{"metadata":[],"spec":{}}`, 422, "metadata"},
-		{"an array", `[]`, 422, ""},
+		{"list as metadata", `{"metadata":[],"spec":{}}`, 422, "metadata"},
+		{"array", `[]`, 422, ""},
 		{"not JSON", `{"spec":`, 400, ""},
 		{"empty", ``, 400, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			a := s.do(http.MethodPost, "/v1/previews", test.body)
 			if a.StatusCode != test.status {
-				t.Fatalf("%d %s, want %d", a.StatusCode, a.body, test.status)
+				t.Fatalf("got %d %s, want %d", a.StatusCode, a.body, test.status)
 			}
 			var got []string
 			for _, e := range a.problem(t).Errors {
@@ -150,7 +149,7 @@ func TestPreviewRejects(t *testing.T) {
 			}
 			for _, want := range strings.Fields(test.fields) {
 				if !slices.Contains(got, want) {
-					t.Errorf("fields %q lack %q: %s", got, want, a.body)
+					t.Errorf("fields %q do not contain %q: %s", got, want, a.body)
 				}
 			}
 		})
@@ -171,20 +170,20 @@ func TestPreviewsNeedTheRightToRead(t *testing.T) {
 	s.token = viewer
 	p := s.mustPreview(webBody(1))
 	if a := s.do(http.MethodPut, webPath, webBody(1), "Preview-Token", p.Token); a.StatusCode != http.StatusForbidden {
-		t.Errorf("a viewer writes: %d", a.StatusCode)
+		t.Errorf("write by a viewer: got %d, want 403", a.StatusCode)
 	}
 	for who, token := range map[string]string{"a reader of another namespace": other, "an agent": agent} {
 		s.token = token
 		if a := s.do(http.MethodPost, "/v1/previews", webBody(1)); a.StatusCode != http.StatusForbidden {
-			t.Errorf("%s makes one: %d", who, a.StatusCode)
+			t.Errorf("preview by %s: got %d, want 403", who, a.StatusCode)
 		}
 		if a := s.do(http.MethodGet, "/v1/previews/"+p.ID, ""); a.StatusCode != http.StatusForbidden {
-			t.Errorf("%s reads it: %d", who, a.StatusCode)
+			t.Errorf("read by %s: got %d, want 403", who, a.StatusCode)
 		}
 	}
 	s.token = viewer
 	if a := s.do(http.MethodGet, "/v1/previews/"+p.ID, ""); a.StatusCode != http.StatusOK {
-		t.Errorf("its maker reads it: %d", a.StatusCode)
+		t.Errorf("read by the creator: got %d, want 200", a.StatusCode)
 	}
 }
 
@@ -200,28 +199,28 @@ func TestPreviewTokenCommitsExactlyTheDecision(t *testing.T) {
 	a := s.do(http.MethodPut, webPath, webBody(2), "Preview-Token", p.Token)
 	got := decodeAs[api.Placement](t, a)
 	if a.StatusCode != http.StatusCreated || !slices.Equal(got.Status.Clusters, p.Clusters) || got.Status.ObservedGeneration != 1 {
-		t.Fatalf("%d %s", a.StatusCode, a.body)
+		t.Fatalf("unexpected answer %d %s", a.StatusCode, a.body)
 	}
-	// Ties depend on the UID, so the placement gets the one it was decided with.
+	// Ties depend on the UID, so that the placement must get the one that it was decided with.
 	if got.Metadata.UID != record.Object.Meta().UID {
-		t.Errorf("uid %s, previewed with %s", got.Metadata.UID, record.Object.Meta().UID)
+		t.Errorf("UID %s, want %s as previewed", got.Metadata.UID, record.Object.Meta().UID)
 	}
-	// Nobody ever sees the spec without the decision.
+	// Watchers never see the spec without the decision.
 	if e := watch.expect("put shop/web")[0].data.Object; fmt.Sprint(e.Status["clusters"]) != "[c1 c2]" {
-		t.Errorf("the first the watch shows is %+v", e)
+		t.Errorf("the first event of the watch is %+v, want the decision", e)
 	}
 	spec, status, err := s.store.Read(context.Background(), api.KeyOf(&got))
 	if err != nil || status == nil || spec.ModRevision != status.ModRevision {
-		t.Errorf("spec at %v, status at %v (%v): not one transaction", spec, status, err)
+		t.Errorf("spec at %v, status at %v (%v), want one transaction", spec, status, err)
 	}
 
-	// An update, and scores that moved since: the order that was shown stands.
+	// An update after the scores have changed: the previewed order stays.
 	p = s.mustPreview(webBody(3))
 	s.decisions.deciding("c2", "c1")
 	a = s.do(http.MethodPut, webPath, webBody(3), "Preview-Token", p.Token)
 	got = decodeAs[api.Placement](t, a)
 	if a.StatusCode != http.StatusOK || !slices.Equal(got.Status.Clusters, []string{"c1", "c2"}) || got.Status.ObservedGeneration != 2 {
-		t.Fatalf("%d %s", a.StatusCode, a.body)
+		t.Fatalf("unexpected answer %d %s", a.StatusCode, a.body)
 	}
 	for i, d := range got.Status.Decisions {
 		if d.Cluster != got.Status.Clusters[i] || d.Rank != int64(i+1) {
@@ -250,10 +249,10 @@ func TestPreviewTokenIsRefused(t *testing.T) {
 		previewed     string
 		before, after func()
 		path, body    string
-		want          string // part of the detail; "" = it is accepted
+		want          string // part of the detail; "" = accepted
 	}{
-		{name: "kept", previewed: webBody(2)},
-		{name: "the last moment", previewed: webBody(2), after: func() { now.advance(api.PreviewLifetime - time.Millisecond) }},
+		{name: "unchanged", previewed: webBody(2)},
+		{name: "just before expiry", previewed: webBody(2), after: func() { now.advance(api.PreviewLifetime - time.Millisecond) }},
 		{name: "expired", previewed: webBody(2), after: func() { now.advance(api.PreviewLifetime) },
 			want: "the preview does not exist or has expired: plan again"},
 		{name: "another name", previewed: webBody(2), path: "/v1/namespaces/shop/placements/web2", body: `{"spec":{"number_of_clusters":2}}`,
@@ -265,8 +264,8 @@ func TestPreviewTokenIsRefused(t *testing.T) {
 		{name: "another decision", previewed: webBody(2), after: func() { s.decisions.deciding("c1", "c3") },
 			want: "the fleet changed since the preview: plan again: it showed [c1, c2], and the decision would now be [c1, c3]"},
 		{name: "fewer clusters", previewed: webBody(2), after: func() { s.decisions.deciding("c1") }, want: "would now be [c1]"},
-		{name: "none", previewed: webBody(2), after: func() { s.decisions.deciding() }, want: "would now be []"},
-		{name: "the same groups", previewed: webBody(3), before: func() { s.decisions.previewing(grouped(2, 1)) }},
+		{name: "no clusters", previewed: webBody(2), after: func() { s.decisions.deciding() }, want: "would now be []"},
+		{name: "same groups", previewed: webBody(3), before: func() { s.decisions.previewing(grouped(2, 1)) }},
 		{name: "other groups", previewed: webBody(3), before: func() { s.decisions.previewing(grouped(2, 1)) },
 			after: func() { s.decisions.previewing(grouped(1, 2)) }, want: "the fleet changed since the preview"},
 	} {
@@ -296,16 +295,16 @@ func TestPreviewTokenIsRefused(t *testing.T) {
 				a := s.do(http.MethodPut, path, body, api.PreviewTokenHeader, p.Token)
 				if test.want == "" {
 					if got := decodeAs[api.Placement](t, a); a.StatusCode >= 300 || !slices.Equal(got.Status.Clusters, p.Clusters) {
-						t.Errorf("%d %s", a.StatusCode, a.body)
+						t.Errorf("unexpected answer %d %s", a.StatusCode, a.body)
 					}
 					return
 				}
 				if detail := a.problem(t).Detail; a.StatusCode != http.StatusPreconditionFailed || !strings.Contains(detail, test.want) {
-					t.Errorf("%d %s, want 412 %q", a.StatusCode, a.body, test.want)
+					t.Errorf("got %d %s, want 412 with %q", a.StatusCode, a.body, test.want)
 				}
 				a = s.do(http.MethodGet, path, "")
 				if !exists && a.StatusCode != http.StatusNotFound || exists && *decodeAs[api.Placement](t, a).Spec.NumberOfClusters != 9 {
-					t.Errorf("something was written: %d %s", a.StatusCode, a.body)
+					t.Errorf("an object was written: %d %s", a.StatusCode, a.body)
 				}
 			})
 		}
@@ -319,12 +318,12 @@ func TestPreviewTokenIsRefused(t *testing.T) {
 	p := s.mustPreview(webBody(2))
 	now.advance(api.PreviewLifetime)
 	if a := s.do(http.MethodGet, "/v1/previews/"+p.ID, ""); a.StatusCode != http.StatusNotFound {
-		t.Errorf("an expired preview is shown: %d", a.StatusCode)
+		t.Errorf("GET of an expired preview: got %d, want 404", a.StatusCode)
 	}
 }
 
-// A write that changes nothing has nothing to promise, so that a plan that is
-// applied twice, or a label edit that was taken back, is no error.
+// A token is ignored for a write that changes nothing. Applying a plan twice, or undoing a change of labels, is not an
+// error.
 func TestPreviewTokenIsIgnoredWhereNothingChanges(t *testing.T) {
 	s := startServer(t)
 	s.decisions.deciding("c1", "c2")
@@ -349,17 +348,17 @@ func TestPreviewGivesItsUIDAwayOnce(t *testing.T) {
 	for round := range 3 {
 		got := decodeAs[api.Placement](t, s.mustPut(webPath, webBody(1), "Preview-Token", p.Token))
 		if seen[got.Metadata.UID] || !slices.Equal(got.Status.Clusters, []string{"c1"}) {
-			t.Errorf("round %d: uid %s again, or %v", round, got.Metadata.UID, got.Status.Clusters)
+			t.Errorf("round %d: UID %s occurred before, or wrong clusters %v", round, got.Metadata.UID, got.Status.Clusters)
 		}
 		seen[got.Metadata.UID] = true
 		s.do(http.MethodDelete, webPath, "")
 	}
-	// Nor may one that was previewed while it existed come back with its UID.
+	// A preview of an existing placement must not bring back its UID after it was deleted.
 	old := decodeAs[api.Placement](t, s.mustPut(webPath, webBody(1)))
 	p = s.mustPreview(webBody(2))
 	s.do(http.MethodDelete, webPath, "")
 	if got := decodeAs[api.Placement](t, s.mustPut(webPath, webBody(2), "Preview-Token", p.Token)); got.Metadata.UID == old.Metadata.UID {
-		t.Error("it came back with the UID of the deleted one")
+		t.Error("the new placement has the UID of the deleted one")
 	}
 }
 
@@ -373,11 +372,11 @@ func TestManyWritersWithOneToken(t *testing.T) {
 		running.Go(func() {
 			a, err := s.try(context.Background(), http.MethodPut, webPath, webBody(2), "Preview-Token", p.Token)
 			if err != nil || a.StatusCode >= 300 {
-				t.Errorf("%v %d %s", err, a.StatusCode, a.body)
+				t.Errorf("error %v, answer %d %s", err, a.StatusCode, a.body)
 				return
 			}
 			if got := decodeAs[api.Placement](t, a); !slices.Equal(got.Status.Clusters, p.Clusters) || got.Metadata.Generation != 1 {
-				t.Errorf("%s", a.body)
+				t.Errorf("unexpected placement %s", a.body)
 			}
 			if a.StatusCode == http.StatusCreated {
 				createdOnce.Add(1)
@@ -390,8 +389,7 @@ func TestManyWritersWithOneToken(t *testing.T) {
 	}
 }
 
-// A decision that is written between the check and the commit makes the check
-// start again.
+// If a decision is written between the check and the commit, the check is repeated.
 func TestPreviewTokenIsCheckedAgainstWhatIsReplaced(t *testing.T) {
 	s := startServer(t)
 	placement := decodeAs[*api.Placement](t, s.mustPut(webPath, webBody(1)))
@@ -404,10 +402,10 @@ func TestPreviewTokenIsCheckedAgainstWhatIsReplaced(t *testing.T) {
 	})
 	a := s.do(http.MethodPut, webPath, webBody(2), "Preview-Token", p.Token)
 	if a.StatusCode != http.StatusPreconditionFailed || !strings.Contains(a.problem(t).Detail, "would now be [c9, c1]") {
-		t.Errorf("%d %s", a.StatusCode, a.body)
+		t.Errorf("unexpected answer %d %s", a.StatusCode, a.body)
 	}
 	if got := decodeAs[api.Placement](t, s.do(http.MethodGet, webPath, "")); !slices.Equal(got.Status.Clusters, []string{"c9"}) || got.Metadata.Generation != 1 {
-		t.Errorf("%+v", got)
+		t.Errorf("placement %+v, want it unchanged", got)
 	}
 }
 
@@ -437,21 +435,21 @@ func TestExpiredPreviewsAreRemoved(t *testing.T) {
 	now.advance(time.Hour)
 	s.mustPreview(webBody(1))
 	if n := s.previewsKept(); n != 4 {
-		t.Fatalf("%d are kept, want 4", n)
+		t.Fatalf("%d previews stored, want 4", n)
 	}
 	now.advance(api.PreviewLifetime - time.Hour)
-	s.mustPreview(webBody(1)) // takes the expired ones away
+	s.mustPreview(webBody(1)) // removes the expired ones
 	if n := s.previewsKept(); n != 2 {
-		t.Errorf("%d are kept, want 2", n)
+		t.Errorf("%d previews stored, want 2", n)
 	}
 	now.advance(2 * api.PreviewLifetime)
 	s.previews.dropExpiredPreviews(context.Background(), now.now(), 1000)
 	if n := s.previewsKept(); n != 0 {
-		t.Errorf("%d are kept after the sweep", n)
+		t.Errorf("%d previews stored after the sweep, want none", n)
 	}
 }
 
-// fill keeps n previews that take a number of bytes each.
+// fill stores n previews of the given size.
 func (s *testServer) fill(n, size int) {
 	s.t.Helper()
 	for done := 0; done < n; {
@@ -477,17 +475,17 @@ func TestPreviewsAreLimited(t *testing.T) {
 	a := s.do(http.MethodPost, "/v1/previews", webBody(1))
 	if detail := a.problem(t).Detail; a.StatusCode != http.StatusTooManyRequests || !strings.Contains(detail, "the limits are 1000 and 256 MiB") ||
 		!strings.Contains(detail, "the next at 2030-01-02T00:00:00Z") {
-		t.Errorf("%d %s", a.StatusCode, a.body)
+		t.Errorf("unexpected answer %d %s", a.StatusCode, a.body)
 	}
 	now.advance(api.PreviewLifetime)
 	s.mustPreview(webBody(1))
-	// A POST removes a few, the sweep all of them, in more than one transaction.
+	// A POST removes a few. The sweep removes all of them, in more than one transaction.
 	if n := s.previewsKept(); n != most-previewBatch+1 {
-		t.Errorf("%d are kept after one removal", n)
+		t.Errorf("%d previews stored after one removal", n)
 	}
 	s.previews.dropExpiredPreviews(context.Background(), now.now(), most)
 	if n := s.previewsKept(); n != 1 {
-		t.Errorf("%d are kept after the sweep, want 1", n)
+		t.Errorf("%d previews stored after the sweep, want 1", n)
 	}
 }
 
@@ -502,6 +500,6 @@ func TestLargePreviewsAreKeptWhole(t *testing.T) {
 	p := s.mustPreview(`{"metadata":{"namespace":"shop","name":"web"},"spec":{}}`)
 	a := s.do(http.MethodPut, webPath, `{"spec":{}}`, "Preview-Token", p.Token)
 	if got := decodeAs[api.Placement](t, a); a.StatusCode != http.StatusCreated || !slices.Equal(got.Status.Clusters, names) {
-		t.Errorf("%d, %d clusters", a.StatusCode, len(got.Status.Clusters))
+		t.Errorf("got %d with %d clusters", a.StatusCode, len(got.Status.Clusters))
 	}
 }

@@ -15,8 +15,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Every type of problem that is documented occurs in the code, and every problem
-// is made with a type of the table.
+// Every documented problem type is used in the code, and every problem has a type from the table.
 func TestEveryProblemTypeIsUsed(t *testing.T) {
 	declared := constantsOf(t, "../api")
 	used := map[string]bool{}
@@ -36,13 +35,13 @@ func TestEveryProblemTypeIsUsed(t *testing.T) {
 			})
 		}
 	}
-	// What only the library answers.
+	// Only the library returns these.
 	for _, general := range []string{"ProblemNotAcceptable"} {
 		used[general] = true
 	}
 	for name, value := range declared {
 		if _, ok := api.LookupProblem(value); !ok {
-			t.Errorf("%s is %q, which the table does not have", name, value)
+			t.Errorf("%s is %q, which is not in the table", name, value)
 		}
 		if !used[name] {
 			t.Errorf("no answer has the type %s", name)
@@ -53,7 +52,7 @@ func TestEveryProblemTypeIsUsed(t *testing.T) {
 	}
 }
 
-// constantsOf are the types of problem that a package declares, by name.
+// constantsOf returns the problem types that a package declares, by name.
 func constantsOf(t *testing.T, dir string) map[string]api.ProblemType {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), dir+"/problem.go", nil, 0)
@@ -76,21 +75,21 @@ func constantsOf(t *testing.T, dir string) map[string]api.ProblemType {
 	return constants
 }
 
-// Errors of the library have a type, whatever their status.
+// Errors of the library have a problem type, whatever their status.
 func TestProblemsOfTheLibraryHaveATypeOfTheTable(t *testing.T) {
 	for status := 400; status < 600; status++ {
 		err := huma.NewError(status, "no")
 		data, _ := json.Marshal(err)
 		var p api.Problem
 		if json.Unmarshal(data, &p) != nil {
-			t.Fatalf("%s", data)
+			t.Fatalf("not JSON: %s", data)
 		}
 		if info, ok := api.LookupProblem(p.Type); !ok || info.Status != p.Status {
-			t.Errorf("%d: %s", status, data)
+			t.Errorf("%d: got %s", status, data)
 		}
 		general := api.ProblemOfStatus(status)
 		if info, _ := api.LookupProblem(general); p.Type != general || info.Status/100 != status/100 {
-			t.Errorf("%d has the type %s", status, p.Type)
+			t.Errorf("%d has the type %s, want the general type of its class", status, p.Type)
 		}
 	}
 }

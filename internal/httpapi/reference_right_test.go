@@ -13,12 +13,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// deploymentSelector selects workloads, for policies that have to select some.
+// deploymentSelector selects workloads, for policies that must have a selector.
 const deploymentSelector = `"resource_selectors":[{"api_version":"apps/v1","kind":"Deployment"}]`
 
-// namingSpecs are specs that name HIDDEN, in namespace VAULT where that is said, by
-// one field each. path is where an editor of shop writes such an object, "" where only
-// those may who may read everything.
+// namingSpecs are specs that refer to the object HIDDEN (in namespace VAULT, if there is one) through one field each.
+// path is where an editor of shop can write such an object, or "" if only users with access to all namespaces can.
 var namingSpecs = map[string]struct{ namespace, path, spec string }{
 	"cloud spec.metrics[].name":             {"", "/v1/clouds/x", `{"namespace":"shop","metrics":[{"name":"HIDDEN","namespace":"VAULT"}]}`},
 	"cluster spec.metrics[].name":           {"", "/v1/clusters/x", `{"namespace":"shop","metrics":[{"name":"HIDDEN","namespace":"VAULT"}]}`},
@@ -57,16 +56,16 @@ func policyNaming(placement string) struct{ namespace, path, spec string } {
 	}
 }
 
-// hideable reports whether there are objects that a field can name, and who writes
-// it may not read: its own namespace may be read, and some kinds belong to nobody.
+// hideable reports whether a field can refer to an object that the writer may not read. Users may read their own
+// namespace, and objects of some kinds belong to no namespace.
 func hideable(f api.ReferenceField) bool {
 	to, _ := api.LookupKind(f.To)
 	_, owned := to.New().(interface{ Owners() []string })
 	return f.In != api.InOwn && (owned || to.Scope != api.Global)
 }
 
-// startVault is a server with objects of a namespace that shop may not read, each of
-// them called hidden, and tokens of shop.
+// startVault starts a server with objects in a namespace that shop may not read, each of them called hidden, and with
+// tokens of shop.
 func startVault(t *testing.T) (s *testServer, admin, editor, viewer string) {
 	t.Helper()
 	s = startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true}, authenticated)
@@ -80,7 +79,7 @@ func startVault(t *testing.T) (s *testServer, admin, editor, viewer string) {
 	return s, admin, editor, viewer
 }
 
-// document is an object as previews and simulations take it.
+// document returns an object in the form that previews and simulations accept.
 func document(kind api.Kind, namespace, name, parts string) string {
 	if namespace != "" {
 		namespace = `,"namespace":"` + namespace + `"`
@@ -88,8 +87,8 @@ func document(kind api.Kind, namespace, name, parts string) string {
 	return fmt.Sprintf(`{"kind":%q,"metadata":{"name":%q%s},%s}`, string(kind), name, namespace, parts)
 }
 
-// TestReferencesRequireReadAccess, by every field of every kind, in writes,
-// previews and simulations, whether the object exists or not.
+// TestReferencesRequireReadAccess tries every field of every kind in writes, previews and simulations, whether the
+// object exists or not.
 func TestReferencesRequireReadAccess(t *testing.T) {
 	s, admin, editor, viewer := startVault(t)
 	for _, f := range api.ReferenceFields() {
@@ -99,7 +98,7 @@ func TestReferencesRequireReadAccess(t *testing.T) {
 		}
 		naming, ok := namingSpecs[name]
 		if !ok {
-			t.Errorf("%s: name something by it in namingSpecs", name)
+			t.Errorf("%s: add an example to namingSpecs", name)
 			continue
 		}
 		field := strings.ReplaceAll(f.Field, "[]", "[0]")
@@ -109,7 +108,7 @@ func TestReferencesRequireReadAccess(t *testing.T) {
 			texts := map[string]bool{}
 			for _, target := range []string{"hidden", "missing"} {
 				if target == "missing" && to.Scope == api.Global {
-					continue // nobody's, so far
+					continue // does not exist yet
 				}
 				key := api.Key{Kind: f.To, Name: target}
 				if to.Scope != api.Global {
@@ -118,12 +117,12 @@ func TestReferencesRequireReadAccess(t *testing.T) {
 				a := s.expect(http.StatusForbidden, method, path, strings.NewReplacer("HIDDEN", target, "VAULT", "vault").Replace(body))
 				p := a.problem(t)
 				if len(p.Errors) != 1 || p.Errors[0].Field != prefix+field || !strings.Contains(p.Errors[0].Message, key.String()) || !strings.Contains(p.Detail, key.String()) {
-					t.Errorf("%s: %s %s answers %s, want the field %s and %s", name, method, path, a.body, prefix+field, key)
+					t.Errorf("%s: %s %s: got %s, want the field %s and %s", name, method, path, a.body, prefix+field, key)
 				}
 				texts[strings.ReplaceAll(string(a.body), target, "NAME")] = true
 			}
 			if len(texts) != 1 {
-				t.Errorf("%s: the answers tell whether it exists: %v", name, texts)
+				t.Errorf("%s: the answers reveal whether the object exists: %v", name, texts)
 			}
 		}
 		object := document(f.Kind, naming.namespace, "x", `"spec":`+naming.spec)
@@ -142,7 +141,7 @@ func TestReferencesRequireReadAccess(t *testing.T) {
 		body := `{"spec":` + naming.spec + `}`
 		refuse("", http.MethodPut, naming.path, body)
 
-		// What was named by somebody who may, stays while other things are changed.
+		// A reference that was written by a user with access stays when others change other fields.
 		s.token = admin
 		body = strings.NewReplacer("HIDDEN", "hidden", "VAULT", "vault").Replace(body)
 		s.mustPut(naming.path, body)
@@ -161,8 +160,8 @@ func TestReferencesRequireReadAccess(t *testing.T) {
 	}
 }
 
-// TestSimulationStatusesHideWhatMayNotBeRead: a status says where an object is now,
-// and decisions start from that.
+// TestSimulationStatusesHideWhatMayNotBeRead checks the statuses in a simulation request: they say where an object is,
+// and decisions start from them.
 func TestSimulationStatusesHideWhatMayNotBeRead(t *testing.T) {
 	s, _, _, viewer := startVault(t)
 	s.mustPut("/v1/clusters/mine", `{"spec":{"namespace":"shop"}}`)
@@ -181,18 +180,18 @@ func TestSimulationStatusesHideWhatMayNotBeRead(t *testing.T) {
 	} {
 		a := s.expect(http.StatusForbidden, http.MethodPost, "/v1/simulations", `{"objects":[`+object+`]}`)
 		if p := a.problem(t); len(p.Errors) != 1 || p.Errors[0].Field != "objects[0]."+field {
-			t.Errorf("%s: %s", field, a.body)
+			t.Errorf("%s: unexpected problem %s", field, a.body)
 		}
 	}
-	// What a reader was shown may be laid back.
+	// A reader may include in a simulation what the API has returned to it.
 	for _, path := range []string{"/v1/clusters/mine", "/v1/namespaces/shop/workloads/mine"} {
 		shown := s.expect(http.StatusOK, http.MethodGet, path, "")
 		s.expect(http.StatusOK, http.MethodPost, "/v1/simulations", `{"objects":[`+string(shown.body)+`]}`)
 	}
 }
 
-// TestSimulationOfUnreadableObjectsIsForbidden: not about what is in other namespaces, whether
-// it exists or not.
+// TestSimulationOfUnreadableObjectsIsForbidden checks that objects in other namespaces are rejected, whether they exist
+// or not.
 func TestSimulationOfUnreadableObjectsIsForbidden(t *testing.T) {
 	s, _, _, viewer := startVault(t)
 	s.token = viewer
@@ -207,13 +206,13 @@ func TestSimulationOfUnreadableObjectsIsForbidden(t *testing.T) {
 			s.expect(http.StatusForbidden, http.MethodPost, "/v1/simulations", body)
 		}
 	}
-	// A cluster and its scores may come together.
+	// A cluster and its scores may be in the same request.
 	s.expect(http.StatusOK, http.MethodPost, "/v1/simulations", `{"objects":[`+document(api.KindCluster, "", "new", `"spec":{}`)+
 		`,{"kind":"placement_score","metadata":{"name":"s","cluster":"new"},"spec":{"scores":{"cpu":1}}}]}`)
 }
 
-// TestValuesOfMetricsStayInTheirNamespace, wherever they show up, although a cluster of
-// everybody is rated by them.
+// TestValuesOfMetricsStayInTheirNamespace checks that the values of a metric appear nowhere outside its namespace, even
+// if a global cluster is scored by it.
 func TestValuesOfMetricsStayInTheirNamespace(t *testing.T) {
 	s, admin, editor, viewer := startVault(t)
 	shared := `{"spec":{"metrics":[{"name":"hidden","namespace":"vault"}],"inherit_metrics":true}}`
@@ -232,7 +231,7 @@ func TestValuesOfMetricsStayInTheirNamespace(t *testing.T) {
 	}
 	asks := []struct {
 		method, path, body string
-		tells              bool // the value is in it, for those who may read it
+		tells              bool // the value is visible to users who may read it
 	}{
 		{"GET", "/v1/clusters/shared", "", true},
 		{"GET", "/v1/clusters/guest", "", true},
@@ -252,8 +251,7 @@ func TestValuesOfMetricsStayInTheirNamespace(t *testing.T) {
 		{"POST", "/v1/simulations", simulation(api.KindOpenStackProject, "shop", "p", `"spec":{"metrics":[{"name":"hidden","namespace":"vault","weight":3}]}`), true},
 		{"POST", "/v1/previews", document(api.KindPlacement, "shop", "constraint", `"spec":{"metric_constraints":["hidden > 0.8"]}`), false},
 	}
-	// What is a figure of its own: the score follows from the metric, and everybody
-	// whose placements it decides sees it.
+	// The score of the cluster follows from the metric, but is visible to all users whose placements depend on it.
 	tells := func(a answer) bool {
 		text := string(a.body)
 		return strings.Contains(text, `"value":0.424242`) || strings.Contains(text, `"raw":0.424242`) || strings.Contains(text, `"normalized":0.424242`) ||
@@ -277,12 +275,12 @@ func TestValuesOfMetricsStayInTheirNamespace(t *testing.T) {
 	s.mustPut("/v1/clusters/shared", strings.Replace(shared, `{"metrics"`, `{"region":"eu","metrics"`, 1))
 	event, more := watch.next()
 	if text := string(operation.EncodeJSON(event.data)); !more || !strings.Contains(text, `"reason":"Withheld"`) || strings.Contains(text, "0.424242") {
-		t.Errorf("a watch: %s", text)
+		t.Errorf("watch: got %s", text)
 	}
 }
 
-// TestReferenceWrittenAheadRevealsNothing: a name may be written before anything
-// has it. If it is somebody else's then, nothing of that is shown.
+// TestReferenceWrittenAheadRevealsNothing checks references to objects that do not exist yet. If such an object is
+// created in another namespace, the response reveals nothing about it.
 func TestReferenceWrittenAheadRevealsNothing(t *testing.T) {
 	s, admin, editor, viewer := startVault(t)
 	s.token = editor
@@ -299,21 +297,20 @@ func TestReferenceWrittenAheadRevealsNothing(t *testing.T) {
 		a := s.expect(http.StatusOK, http.MethodGet, path, "")
 		for _, secret := range []string{"471108154", `"secret"`, "vault", `"name":"later"`, `"cluster":"later"`} {
 			if strings.Contains(string(a.body), secret) {
-				t.Errorf("%s tells of %q: %s", path, secret, a.body)
+				t.Errorf("%s reveals %q: %s", path, secret, a.body)
 			}
 		}
 	}
-	// Made everybody's, it serves.
+	// When it becomes global, the reference works.
 	s.token = admin
 	s.mustPut("/v1/clouds/later", `{"metadata":{"labels":{"open":"label"}},"spec":{}}`)
 	s.token = viewer
 	if a := s.expect(http.StatusOK, http.MethodGet, "/v1/clusters/ahead", ""); !strings.Contains(string(a.body), "471108154") || !strings.Contains(string(a.body), `"open":"label"`) {
-		t.Errorf("%s", a.body)
+		t.Errorf("got %s, want the cluster with the labels of its cloud", a.body)
 	}
 }
 
-// TestPreemptorIsShownOnlyToItsReaders: the cluster is everybody's, the workload
-// that came is not.
+// TestPreemptorIsShownOnlyToItsReaders covers a workload that preempts another one on a shared cluster.
 func TestPreemptorIsShownOnlyToItsReaders(t *testing.T) {
 	s, admin, _, viewer := startVault(t)
 	s.mustPut("/v1/clusters/shared", `{"spec":{"allocatable":{"cpu":"2"}}}`)
@@ -326,18 +323,19 @@ func TestPreemptorIsShownOnlyToItsReaders(t *testing.T) {
 		return string(s.expect(http.StatusOK, http.MethodGet, "/v1/namespaces/shop/workloads/web", "").body)
 	}
 	if text := told(admin); !strings.Contains(text, `"workload":"vault/urgent","priority":471108154`) {
-		t.Fatalf("an administrator: %s", text)
+		t.Fatalf("administrator: got %s", text)
 	}
 	if text := told(viewer); !strings.Contains(text, `"preemptions":[{"cluster":"shared","replicas":2,"at"`) || strings.Contains(text, "vault") || strings.Contains(text, "471108154") {
-		t.Errorf("shop: %s", text)
+		t.Errorf("shop: got %s", text)
 	}
 	a := s.expect(http.StatusOK, http.MethodPost, "/v1/simulations", `{"objects":[`+document(api.KindWorkload, "shop", "web", fmt.Sprintf(body, 1)[1:len(fmt.Sprintf(body, 1))-1])+`]}`)
 	if strings.Contains(string(a.body), "vault") || strings.Contains(string(a.body), "471108154") {
-		t.Errorf("a simulation: %s", a.body)
+		t.Errorf("simulation: got %s", a.body)
 	}
 }
 
-// TestSimulationHidesClustersOfOtherNamespaces that it moves to another cloud.
+// TestSimulationHidesClustersOfOtherNamespaces checks that a simulation does not say that a hidden cluster moves to
+// another cloud.
 func TestSimulationHidesClustersOfOtherNamespaces(t *testing.T) {
 	s, admin, _, viewer := startVault(t)
 	s.mustPut("/v1/clouds/open", `{"metadata":{"labels":{"tier":"gold"}},"spec":{}}`)
@@ -348,7 +346,7 @@ func TestSimulationHidesClustersOfOtherNamespaces(t *testing.T) {
 		s.token = token
 		a := s.expect(http.StatusOK, http.MethodPost, "/v1/simulations", body)
 		if strings.Contains(string(a.body), "waiting") != want {
-			t.Errorf("it tells of the cluster: %t, want %t: %s", !want, want, a.body)
+			t.Errorf("cluster named: %t, want %t: %s", !want, want, a.body)
 		}
 	}
 }

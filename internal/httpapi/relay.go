@@ -149,7 +149,7 @@ func (r *relay) hand(all []*relayed) {
 }
 
 func (r *relay) handSome(all []*relayed) {
-	answers, err := []relayAnswer(nil), errors.New("it was not handed over")
+	answers, err := []relayAnswer(nil), errors.New("it was not forwarded to the leader")
 	r.faults.Go("", func() {
 		ctx, cancel := r.leading.waits.bounded(context.Background(), relayTime)
 		defer cancel()
@@ -237,7 +237,7 @@ func (r *relay) serve(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	if !r.leading.leads() {
-		problem.Write(w, noLeader(errors.New("another server took this one for it")))
+		problem.Write(w, noLeader(errors.New("another server considered this one the leader")))
 		return
 	}
 	response := relayResponse{Leader: r.id}
@@ -259,7 +259,7 @@ func (r *relay) read(w http.ResponseWriter, req *http.Request) (*relayRequest, e
 	}
 	text, err := r.codec.Unseal(relaySeal, "request", string(sealed))
 	if err != nil {
-		return nil, problem.New(api.ProblemForbidden, "only the servers themselves may ask this")
+		return nil, problem.New(api.ProblemForbidden, "only other servers may send this request")
 	}
 	var request relayRequest
 	if err := json.Unmarshal([]byte(text), &request); err != nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Who writes back what was read, or leaves a secret out, must not lose it; who
-// gives an empty text takes it away.
+// Writing back what was read, or leaving out a secret, keeps the secret. An empty string removes it.
 func TestSecretsAreKept(t *testing.T) {
 	s := startServer(t)
 	stored := func(path string) map[string]api.Secret {
@@ -37,13 +36,13 @@ func TestSecretsAreKept(t *testing.T) {
 				t.Errorf("%s: %s: %d %s", test.path, how, a.StatusCode, a.body)
 			}
 		}
-		// What a label changes, the secret does not.
+		// Changing a label does not change the secret.
 		labelled := strings.Replace(test.without, `{"spec"`, `{"metadata":{"labels":{"a":"b"}},"spec"`, 1)
 		if after := decodeAs[anyObject](t, s.mustPut(test.path+"?wait=0s", labelled)); after.Metadata.Generation != 2 || !stored(test.path)[test.field].Withheld() {
 			t.Errorf("%s with a label: %+v", test.path, after.Metadata)
 		}
 		if after := decodeAs[anyObject](t, s.mustPut(test.path+"?wait=0s", test.empty)); after.Metadata.Generation != 3 || len(stored(test.path)) > 0 {
-			t.Errorf("%s taken away: %+v, still there: %v", test.path, after.Metadata, stored(test.path))
+			t.Errorf("%s removed: %+v, still stored: %v", test.path, after.Metadata, stored(test.path))
 		}
 	}
 }
@@ -62,20 +61,20 @@ func TestStoredSecretGoesNowhereElse(t *testing.T) {
 		a := s.do(http.MethodPut, path, `{"spec":`+spec+`}`)
 		if p := a.problem(t); a.StatusCode != 422 || len(p.Errors) != 2 || p.Errors[0].Field != "spec.bearer_token" || p.Errors[1].Field != `spec.headers["X-A"]` ||
 			strings.Contains(string(a.body), "hush") {
-			t.Errorf("%s: %d %s", spec, a.StatusCode, a.body)
+			t.Errorf("%s: unexpected answer %d %s", spec, a.StatusCode, a.body)
 		}
 	}
 	if a := s.do(http.MethodPut, path, `{"spec":{"type":"prometheus","prometheus":{"url":"http://new:9090"},"bearer_token":"hush-hush","headers":{}}}`); a.StatusCode != 200 {
-		t.Errorf("given again: %d %s", a.StatusCode, a.body)
+		t.Errorf("secret set again: got %d %s, want 200", a.StatusCode, a.body)
 	}
-	// What is kept must fit what is given.
+	// The kept secret must be consistent with the rest of the object.
 	a := s.do(http.MethodPut, path, `{"spec":{"type":"prometheus","prometheus":{"url":"http://new:9090"},"headers":{"Authorization":"Basic x"}}}`)
 	if p := a.problem(t); a.StatusCode != 422 || len(p.Errors) != 1 || p.Errors[0].Field != `spec.headers["Authorization"]` {
-		t.Errorf("beside a stored token: %d %s", a.StatusCode, a.body)
+		t.Errorf("header in addition to a stored token: got %d %s", a.StatusCode, a.body)
 	}
 }
 
-// kubeconfig is a kubeconfig with a token, as a JSON string.
+// kubeconfig returns a kubeconfig with a token, as a JSON string.
 func kubeconfig(token string) string {
 	return strconv.Quote(`{"current-context":"c","contexts":[{"name":"c","context":{"cluster":"k","user":"u"}}],` +
 		`"clusters":[{"name":"k","cluster":{"server":"https://127.0.0.1:1"}}],"users":[{"name":"u","user":{"token":"` + token + `"}}]}`)

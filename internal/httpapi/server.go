@@ -261,7 +261,7 @@ func New(options Options) (*Server, error) {
 func sameSite(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		problem.Write(w, problem.New(api.ProblemCrossOrigin, "pages of other sites must not change anything here"))
+		problem.Write(w, problem.New(api.ProblemCrossOrigin, "pages of other sites must not send writes to this server"))
 	}))
 	return protection.Handler(next)
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// failingStore fails every call with one error.
+// failingStore returns the same error from every call.
 type failingStore struct {
 	Store
 	err error
@@ -60,10 +60,10 @@ func TestErrorsBecomeAnswers(t *testing.T) {
 			t.Errorf("%v: %d %v %q %q", test.err, p.Status, p.GetHeaders(), p.Title, p.Detail)
 		}
 		if strings.Contains(p.Detail, "secret detail") {
-			t.Errorf("an unknown error is told to the client: %q", p.Detail)
+			t.Errorf("the text of an unknown error is returned to the client: %q", p.Detail)
 		}
 	}
-	// And on the way through a handler.
+	// The same errors through a handler.
 	for _, test := range tests[:5] {
 		s := startServer(t, func(o *Options) { o.Store = failingStore{o.Store, fmt.Errorf("write: %w", test.err)} })
 		a := s.do(http.MethodPut, "/v1/clusters/eu-1", `{"spec":{}}`)
@@ -88,7 +88,7 @@ func TestPathsWithoutARoute(t *testing.T) {
 	} {
 		a := s.do(test.method, test.path, "")
 		if a.StatusCode != test.status || a.Header.Get("Allow") != test.allow {
-			t.Errorf("%s %s: %d, Allow %q", test.method, test.path, a.StatusCode, a.Header.Get("Allow"))
+			t.Errorf("%s %s: got %d, Allow %q", test.method, test.path, a.StatusCode, a.Header.Get("Allow"))
 		}
 		a.problem(t)
 	}
@@ -96,7 +96,7 @@ func TestPathsWithoutARoute(t *testing.T) {
 		w := httptest.NewRecorder()
 		s.handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 		if w.Code >= 500 || w.Code < 300 {
-			t.Errorf("%s: %d", path, w.Code)
+			t.Errorf("%s: got %d", path, w.Code)
 		}
 	}
 	for _, path := range []string{"/v1/clusters/..%2f..%2fx", "/v1/clusters/%00", "/v1/namespaces/..%2fx/placements/a", "/v1/namespaces/-/placements/a"} {
@@ -114,13 +114,13 @@ func TestPanicsAreSurvived(t *testing.T) {
 	s.decisions.explain = func(api.Key) (*api.Explanation, error) { panic("a bug") }
 	a := s.do(http.MethodGet, "/v1/namespaces/shop/placements/web/explanation", "", "X-Request-Id", "my-id", "Accept-Encoding", "gzip")
 	if p := a.problem(t); a.StatusCode != 500 || strings.Contains(p.Detail, "a bug") || a.Header.Get("X-Request-Id") != "my-id" {
-		t.Errorf("%d %s", a.StatusCode, a.body)
+		t.Errorf("unexpected answer %d %s", a.StatusCode, a.body)
 	}
 	if logs := s.logs.String(); !strings.Contains(logs, "a bug") || !strings.Contains(logs, "explain") || !strings.Contains(logs, "request_id=my-id") {
-		t.Errorf("the log lacks the panic, its stack or its request: %s", logs)
+		t.Errorf("the log does not contain the panic, its stack and its request: %s", logs)
 	}
 	if a := s.do(http.MethodGet, "/v1/clusters", ""); a.StatusCode != 200 {
-		t.Errorf("afterwards: %d", a.StatusCode)
+		t.Errorf("later request: got %d, want 200", a.StatusCode)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestNothingIsAnsweredBeforeTheFleetIsLoaded(t *testing.T) {
 		r.Header.Set("Authorization", "Bearer "+token)
 		unloaded.handler.ServeHTTP(w, r)
 		if w.Code != want || want == 503 && w.Header().Get("Retry-After") == "" {
-			t.Errorf("%s: %d, want %d", path, w.Code, want)
+			t.Errorf("%s: got %d, want %d", path, w.Code, want)
 		}
 	}
 }
@@ -178,18 +178,18 @@ func TestServerInfoAndMetrics(t *testing.T) {
 		"scheduler_http_watchers 0", "scheduler_http_requests_in_flight 1", "scheduler_http_connections 1", "scheduler_http_auth_failures_total 0",
 	} {
 		if !strings.Contains(text, want+"\n") {
-			t.Errorf("metrics lack %s", want)
+			t.Errorf("the metrics do not contain %s", want)
 		}
 	}
 	logs := s.logs.String()
 	if !strings.Contains(logs, "route=/v1/clusters/{name} status=404") {
-		t.Errorf("no line for the request: %s", logs)
+		t.Errorf("no log line for the request: %s", logs)
 	}
 }
 
 func TestOptionsAreRequired(t *testing.T) {
 	if _, err := New(Options{}); err == nil {
-		t.Error("a server without a store")
+		t.Error("New() without a store succeeded")
 	}
 	s := startServer(t)
 	if err := prometheus.NewRegistry().Register(s.metrics.requests); err != nil {
@@ -255,7 +255,7 @@ func TestOpenAPI(t *testing.T) {
 	for _, ref := range strings.Split(string(a.body), `"$ref":"`)[1:] {
 		name := strings.TrimPrefix(ref[:strings.IndexByte(ref, '"')], "#/components/schemas/")
 		if document.Components.Schemas[name] == nil {
-			t.Errorf("schema %s is referred to and missing", name)
+			t.Errorf("schema %s is referenced, but missing", name)
 		}
 	}
 	for schema, fields := range map[string][]string{

@@ -14,8 +14,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// A request that waits or streams ends with its token, whatever it waits for, and
-// shows nothing any more.
+// A waiting or streaming request ends when its token does, and returns nothing more.
 func TestRequestsEndWithTheirToken(t *testing.T) {
 	for name, end := range map[string]func(s *testServer, id string, now *clock){
 		"revoked": func(s *testServer, id string, _ *clock) {
@@ -67,25 +66,25 @@ func TestRequestsEndWithTheirToken(t *testing.T) {
 					answers <- a
 				}()
 			}
-			eventually.True(t, "all requests are under way", func() bool {
+			eventually.True(t, "all requests are in progress", func() bool {
 				return s.sessions.UnderWay(token.ID) == 4
 			})
 			end(s, token.ID, now)
 			for e, more := watch.next(); more; e, more = watch.next() {
-				if e.String() != "put shop/other" { // it came before the end
-					t.Errorf("the watch goes on: %s", e)
+				if e.String() != "put shop/other" { // written before the end of the token
+					t.Errorf("the watch continues with %s", e)
 				}
 			}
 			for range cap(answers) {
 				if a := <-answers; a.StatusCode != http.StatusUnauthorized || !strings.Contains(string(a.body), "revoked") {
-					t.Errorf("a request that waited is answered with %d %s", a.StatusCode, a.body)
+					t.Errorf("waiting request: got %d %s, want 401", a.StatusCode, a.body)
 				}
 			}
 		})
 	}
 }
 
-// changeToken has a token say something else.
+// changeToken changes a stored token.
 func (s *testServer) changeToken(id string, change func(*auth.Token)) {
 	s.t.Helper()
 	record, _, err := s.store.Read(context.Background(), api.Key{Kind: auth.KindToken, Name: id})

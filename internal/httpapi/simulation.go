@@ -55,7 +55,7 @@ func (s *simulations) routes() {
 func (s *simulations) oneOfFew(ctx huma.Context, next func(huma.Context)) {
 	if !s.slots.TryAcquire(1) {
 		ctx.SetHeader("Retry-After", "1")
-		s.api.Refuse(ctx, http.StatusTooManyRequests, "too many simulations are under way: repeat the request")
+		s.api.Refuse(ctx, http.StatusTooManyRequests, "too many simulations are running: repeat the request")
 		return
 	}
 	defer s.slots.Release(1)

@@ -12,7 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
-// faultyServer is one on which work on objects can be said to panic.
+// faultyServer starts a server on which work on an object can be made to panic.
 func faultyServer(t *testing.T) (s *testServer, work func(kind api.Kind, path string, panics bool)) {
 	recorder := fault.New(nil)
 	s = startServer(t, func(o *Options) { o.Faults = recorder })
@@ -47,16 +47,16 @@ func TestWatchTellsOfPanics(t *testing.T) {
 	work(api.KindCluster, "poison", true)
 	told := watch.expect("put poison")[0]
 	if !isFaulted(told.data.Object) || told.id != version {
-		t.Errorf("the watch is told with id %s, want %s: %+v", told.id, version, told.data.Object)
+		t.Errorf("event with ID %s, want %s: %+v", told.id, version, told.data.Object)
 	}
-	// Who resumes cannot say whether it was told.
+	// After reconnecting, a watcher may receive it twice.
 	if again := s.watch("/v1/watch", "Last-Event-ID", version).expect("put poison")[0]; !isFaulted(again.data.Object) {
-		t.Errorf("who resumes is told %+v", again.data.Object)
+		t.Errorf("event after resuming: got %+v", again.data.Object)
 	}
-	work(api.KindCluster, "poison", true) // as before: nothing new
+	work(api.KindCluster, "poison", true) // nothing has changed
 	work(api.KindCluster, "poison", false)
 	if ended := watch.expect("put poison")[0]; isFaulted(ended.data.Object) {
-		t.Errorf("after its end: %+v", ended.data.Object)
+		t.Errorf("event after the end of the fault: got %+v", ended.data.Object)
 	}
 	s.mustPut("/v1/clusters/good", `{"spec":{"region":"eu"}}`)
 	later := watch.expect("put good")[0]
@@ -76,8 +76,8 @@ func TestWatchTellsOfPanicsOnlyWhoMaySee(t *testing.T) {
 	watch.expect("put shop/web")
 }
 
-// A request that waits for a newer version is answered when the object is shown
-// otherwise, whichever part of the server says so.
+// A request that waits for a newer version is answered when the object's displayed status changes, whichever part of
+// the server causes it.
 func TestPollIsAnsweredWhenNothingWasWritten(t *testing.T) {
 	s := startServer(t)
 	path := "/v1/namespaces/shop/placements/web"
@@ -92,24 +92,23 @@ func TestPollIsAnsweredWhenNothingWasWritten(t *testing.T) {
 	}()
 	key := api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}
 	log := s.watches.events
-	eventually.True(t, "the request waits", func() bool {
+	eventually.True(t, "the request is waiting", func() bool {
 		log.mu.Lock()
 		defer log.mu.Unlock()
 		return len(log.polls[key]) == 1
 	})
 	s.decisions.unstored.Add(key)
 	if a := <-answered; a.StatusCode != 200 {
-		t.Errorf("%d %s", a.StatusCode, a.body)
+		t.Errorf("got %d %s, want 200", a.StatusCode, a.body)
 	}
-	eventually.True(t, "nobody waits", func() bool {
+	eventually.True(t, "no request is waiting", func() bool {
 		log.mu.Lock()
 		defer log.mu.Unlock()
 		return len(log.polls) == 0
 	})
 }
 
-// What is unstored since the last publication is not forgotten, and takes no more room
-// than there are objects.
+// Unstored changes since the last publication are kept, at most one for each object.
 func TestEventLogKeepsWhatIsUnstored(t *testing.T) {
 	s := startServer(t)
 	var keys []api.Key
@@ -137,22 +136,22 @@ func TestEventLogKeepsWhatIsUnstored(t *testing.T) {
 	}
 	from, known := log.after(at.Revision() + 1)
 	if !known || len(read(from)) != 3 || len(read(slow)) != 3 {
-		t.Errorf("known %t; who resumes reads of %v, who is slow of %v", known, read(from), read(slow))
+		t.Errorf("known %t; the resumed watch reads %v, the slow one %v", known, read(from), read(slow))
 	}
 	if log.length > 2*log.keep || log.changes > 2*log.keep+len(keys) {
-		t.Errorf("%d events with %d changes are kept", log.length, log.changes)
+		t.Errorf("%d events with %d changes are stored", log.length, log.changes)
 	}
-	// They are forgotten with the publication that they follow.
+	// They are dropped together with the publication that they follow.
 	for i := range int64(2) {
 		log.append(fleet.Batch{Revision: at.Revision() + 2 + i, Snapshot: at, Changes: make([]fleet.Change, keepChanges)})
 	}
 	if _, known := log.after(at.Revision() + 1); known {
-		t.Error("what came after the first revision is half forgotten, and the log says that it knows")
+		t.Error("the log claims to know what followed the first revision, but has forgotten a part of it")
 	}
 }
 
-// The log may be behind who says what is unstored. Who reads on from the revision that it
-// is about is told all the same.
+// The log may be behind the reporter of an unstored change. A watcher that resumes from the change's revision still
+// receives it.
 func TestEventLogPutsWhatIsUnstoredAfterItsRevision(t *testing.T) {
 	s := startServer(t)
 	s.mustPut("/v1/clusters/a", `{"spec":{}}`)
@@ -162,11 +161,11 @@ func TestEventLogPutsWhatIsUnstoredAfterItsRevision(t *testing.T) {
 	log.appendUnstored([]api.Key{{Kind: api.KindCluster, Name: "a"}}, at.Revision()+2)
 	for i := range int64(2) {
 		if log.last.unstored {
-			t.Fatalf("it is told at revision %d", log.last.revision)
+			t.Fatalf("the event was added at revision %d already", log.last.revision)
 		}
 		log.append(fleet.Batch{Revision: at.Revision() + 1 + i, Snapshot: at})
 	}
 	if from, known := log.after(at.Revision() + 2); !known || from.next == nil || !from.next.unstored {
-		t.Errorf("known %t, and then %+v", known, from.next)
+		t.Errorf("known %t, next event %+v", known, from.next)
 	}
 }

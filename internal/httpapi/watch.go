@@ -125,7 +125,7 @@ func (ws *watches) watchStart(ctx context.Context, in *watchInput) (*event, int6
 	_, err = ws.fleet.WaitRevision(bounded, since)
 	ws.waits.freshen(ctx)
 	if err != nil && ws.waits.behind() {
-		return nil, 0, problem.Unavailable("the store does not answer, so it is not known what came after the revision: repeat the request")
+		return nil, 0, problem.Unavailable("the store does not respond, so changes after the revision are unknown: repeat the request")
 	}
 	if err != nil {
 		return nil, 0, problem.New(api.ProblemRevisionGone, "revision %d is not one of this store: list the objects again", since)

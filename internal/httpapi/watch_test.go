@@ -33,7 +33,7 @@ func (e sse) String() string {
 	return fmt.Sprintf("%s %s", e.event, api.Key{Namespace: e.data.Object.Metadata.Namespace, Name: e.data.Object.Metadata.Name}.Path())
 }
 
-// watchReader reads a watch event by event.
+// watchReader reads the events of a watch.
 type watchReader struct {
 	t      *testing.T
 	lines  *bufio.Scanner
@@ -106,7 +106,7 @@ func (w *watchReader) expect(want ...string) []sse {
 	return events
 }
 
-// started waits for the first sign of life.
+// started waits for the first keep-alive.
 func (w *watchReader) started() *watchReader {
 	w.t.Helper()
 	if w.resp.StatusCode != 200 || w.resp.Header.Get("Content-Type") != "text/event-stream" || !w.lines.Scan() {
@@ -130,11 +130,11 @@ func TestWatch(t *testing.T) {
 		t.Errorf("cluster: %+v", events[0].data.Object)
 	}
 	if deleted := events[2].data.Object; deleted.Kind != api.KindCluster || deleted.Metadata.UID == "" {
-		t.Errorf("the object of a delete: %+v", deleted)
+		t.Errorf("object of the deletion: got %+v", deleted)
 	}
 	placements.expect("put shop/web", "delete shop/web")
 
-	// A reader that lost the connection gets what it missed.
+	// After reconnecting, a watcher receives what it missed.
 	for _, from := range []int{0, 1, 3} {
 		want := []string{"put shop/web", "delete eu-1", "delete shop/web"}[min(from, 3):]
 		s.watch("/v1/watch", "Last-Event-ID", events[from].id).expect(want...)
@@ -153,18 +153,18 @@ func TestWatchRejects(t *testing.T) {
 		"/v1/watch?resource_version=9999999": 410,
 	} {
 		if a := s.do(http.MethodGet, path, ""); a.StatusCode != want {
-			t.Errorf("%s: %d %s, want %d", path, a.StatusCode, a.body, want)
+			t.Errorf("%s: got %d %s, want %d", path, a.StatusCode, a.body, want)
 		}
 	}
 	if a := s.do(http.MethodGet, "/v1/watch", "", "Last-Event-ID", "x"); a.StatusCode != 422 {
-		t.Errorf("bad Last-Event-ID: %d", a.StatusCode)
+		t.Errorf("invalid Last-Event-ID: got %d, want 422", a.StatusCode)
 	}
 }
 
 func TestEventLogForgetsTheOldest(t *testing.T) {
 	log := newEventLog(3)
 	if _, ok := log.after(0); ok {
-		t.Error("a log that has not started knows the past")
+		t.Error("a log that has not started knows earlier revisions")
 	}
 	log.start(10, nil)
 	for revision := int64(11); revision <= 20; revision++ {
@@ -185,8 +185,9 @@ func TestEventLogForgetsTheOldest(t *testing.T) {
 	}
 }
 
-// A watch that comes from another server may know a part of what this one has published
-// at once: it is told the rest. Where objects came and went in it, the rest cannot be told.
+// A watch that moves here from another server may have received a part of what this server publishes as one batch. It
+// receives the rest. If objects were created or deleted in the batch, the rest cannot be determined, and the watch
+// starts over.
 func TestWatchResumesWithinAPublication(t *testing.T) {
 	s := startServer(t)
 	log := newEventLog(10)
@@ -231,8 +232,8 @@ func TestWatchResumesWithinAPublication(t *testing.T) {
 	}
 }
 
-// The version before is kept only where somebody may have to be told that the object is
-// gone from their sight: where the user's part changed.
+// The previous version is kept only if a watcher may have to be told that the object disappears for them: if its spec
+// has changed.
 func TestEventLogDropsWhatNoSubscriberReceives(t *testing.T) {
 	log := newEventLog(10)
 	log.start(10, nil)
@@ -248,11 +249,11 @@ func TestEventLogDropsWhatNoSubscriberReceives(t *testing.T) {
 	log.append(batch)
 	for i, want := range []bool{false, true, true, false} {
 		if c := log.last.changes[i]; (c.Old != nil) != want || c.New != batch.Changes[i].New {
-			t.Errorf("of what is %s it keeps %+v", c.Key.Name, c)
+			t.Errorf("%s: got %+v", c.Key.Name, c)
 		}
 	}
 	if batch.Changes[0].Old == nil {
-		t.Error("it has taken from others what they have not read yet")
+		t.Error("the log modified a change that other readers use")
 	}
 }
 
@@ -262,29 +263,29 @@ func TestEventLogIsBoundedByItsChanges(t *testing.T) {
 	log.append(fleet.Batch{Revision: 11, Changes: make([]fleet.Change, keepChanges/2)})
 	log.append(fleet.Batch{Revision: 12, Changes: make([]fleet.Change, keepChanges/2)})
 	if _, ok := log.after(10); !ok {
-		t.Error("forgotten too early")
+		t.Error("revision 10 was forgotten too early")
 	}
 	log.append(fleet.Batch{Revision: 13, Changes: make([]fleet.Change, 1)})
 	if _, ok := log.after(10); ok || log.changes != keepChanges/2+1 {
-		t.Errorf("%d changes are kept", log.changes)
+		t.Errorf("%d changes are stored", log.changes)
 	}
 	log.append(fleet.Batch{Revision: 14, Changes: make([]fleet.Change, keepChanges+1)})
 	if _, ok := log.after(13); ok || log.length != 0 || log.changes != 0 {
-		t.Errorf("%d publications with %d changes are kept", log.length, log.changes)
+		t.Errorf("%d publications with %d changes are stored, want none", log.length, log.changes)
 	}
 	log.append(fleet.Batch{Revision: 15, Changes: make([]fleet.Change, 1)})
 	if at, ok := log.after(14); !ok || at.next.revision != 15 {
-		t.Error("the log does not go on")
+		t.Error("the log does not continue after an oversized publication")
 	}
 }
 
-// deadlineRecorder is a recorder on which deadlines can be set.
+// deadlineRecorder is a recorder that accepts deadlines.
 type deadlineRecorder struct{ *httptest.ResponseRecorder }
 
 func (deadlineRecorder) SetWriteDeadline(time.Time) error { return nil }
 
-// A piece of the stream that breaks off in the middle must be repeated as a
-// whole, so only its last event moves the position of the reader.
+// If the stream breaks off in the middle of a batch, the whole batch must be sent again. So only its last event
+// advances the position of the reader.
 func TestOnlyTheLastEventOfAPieceCarriesItsRevision(t *testing.T) {
 	s := startServer(t)
 	w := &watchStream{watches: s.watches, kinds: map[api.Kind]bool{api.KindCluster: true}, who: auth.Identity{Role: auth.RoleAdmin}}
@@ -332,13 +333,13 @@ func TestShutdownWakesAllWaiters(t *testing.T) {
 		}()
 	}
 	<-waiting
-	time.Sleep(50 * time.Millisecond) //nolint:forbidigo // nothing shows that the poll has arrived
+	time.Sleep(50 * time.Millisecond) //nolint:forbidigo // nothing shows that the request has arrived
 	started := time.Now()
 	if err := s.stopRun(); err != nil {
 		t.Errorf("run: %v", err)
 	}
-	if took := time.Since(started); took > 50*time.Second { // the waits are of 60 s
-		t.Errorf("the shutdown took %s", took)
+	if took := time.Since(started); took > 50*time.Second { // they would wait for 60 s
+		t.Errorf("the shutdown took %s, want the watches closed at once", took)
 	}
 	if a := <-polled; a.StatusCode != 200 {
 		t.Errorf("poll: %d", a.StatusCode)
@@ -356,7 +357,7 @@ func TestShutdownWakesAllWaiters(t *testing.T) {
 		}
 	}
 	if failed(s.status.checks()) == nil {
-		t.Error("still ready")
+		t.Error("the server is still ready")
 	}
 }
 
@@ -368,7 +369,7 @@ func TestAChangeIsEncodedOnceForAllWhoSeeItAlike(t *testing.T) {
 		key := encodingKey{event: e, form: form}
 		err := log.encoded.use(&watchStream{}, key, func() []byte { encoded++; return []byte(form) }, func(data []byte) error {
 			if string(data) != form {
-				t.Errorf("%s gets %s", form, data)
+				t.Errorf("form %s: got %s", form, data)
 			}
 			return nil
 		})
@@ -383,18 +384,17 @@ func TestAChangeIsEncodedOnceForAllWhoSeeItAlike(t *testing.T) {
 		use("viewer of shop")
 	}
 	if encoded != 2 {
-		t.Errorf("two forms were encoded %d times", encoded)
+		t.Errorf("two forms were encoded %d times, want 2", encoded)
 	}
 	log.encoded.leave()
 	use("admin")
 	log.encoded.leave()
 	if encoded != 2 || log.encoded.bytes != 0 || log.encoded.order.Len() != 0 || len(log.encoded.pieces) != 0 {
-		t.Errorf("without watches, %d bytes in %d pieces are kept", log.encoded.bytes, log.encoded.order.Len())
+		t.Errorf("without watches, %d bytes in %d pieces are stored", log.encoded.bytes, log.encoded.order.Len())
 	}
 }
 
-// What all watches hold together is bounded: the one that is in the middle of the
-// oldest change is cut off.
+// The memory of all watches together is limited: the one that is still sending the oldest change is closed.
 func TestSlowestWatcherIsCutOff(t *testing.T) {
 	s := startServer(t)
 	log := newEventLog(10)
@@ -408,16 +408,16 @@ func TestSlowestWatcherIsCutOff(t *testing.T) {
 				t.Error(err)
 			}
 			if log.encoded.bytes > maxEncoded {
-				t.Errorf("%d bytes are kept", log.encoded.bytes)
+				t.Errorf("%d bytes are stored, want at most maxEncoded", log.encoded.bytes)
 			}
 		}
 		return slow.extend()
 	})
 	if !errors.Is(err, errTooSlow) {
-		t.Errorf("the reader of the oldest goes on: %v", err)
+		t.Errorf("the reader of the oldest event continues: %v", err)
 	}
 	if got := valueOf(t, s.metrics.watchersCut); got != 1 {
-		t.Errorf("%v were cut off", got)
+		t.Errorf("%v watches were cut off, want 1", got)
 	}
 }
 
@@ -439,7 +439,7 @@ func TestAWatchThatIsTooFarBehindEndsWithItsRevision(t *testing.T) {
 		w: recorder, control: http.NewResponseController(recorder),
 	}
 	<-at.ready
-	// It was up to date when it began, and has fallen behind since.
+	// It was up to date when it started, and has fallen behind since.
 	upToDate := &event{revision: at.revision, next: at.next, ready: at.ready, position: s.watches.events.newest().position}
 	stream.run(t.Context(), upToDate, at.revision)
 	body := recorder.Body.String()
@@ -452,7 +452,7 @@ func TestAWatchThatIsTooFarBehindEndsWithItsRevision(t *testing.T) {
 	for last.data.Object.Metadata.Name != "last" {
 		var more bool
 		if last, more = reader.next(); !more {
-			t.Fatal("the watch that goes on ends, too")
+			t.Fatal("the other watch ended, too")
 		}
 	}
 }

@@ -21,8 +21,7 @@ const (
 
 var shopWeb = api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: "web"}
 
-// run creates a workload that runs on clusters, with one replica more on each
-// than on the one before.
+// run creates a workload that runs on the clusters, with one replica on the first, two on the second, and so on.
 func (s *testServer) run(path string, clusters ...string) *api.Workload {
 	s.t.Helper()
 	workload := decodeAs[*api.Workload](s.t, s.mustPut(path, workloadBody))
@@ -31,8 +30,7 @@ func (s *testServer) run(path string, clusters ...string) *api.Workload {
 	return workload
 }
 
-// boundTo is the status of a workload with one replica more on each cluster than
-// on the one before.
+// boundTo returns the status of a workload with one replica on the first cluster, two on the second, and so on.
 func boundTo(workload *api.Workload, clusters ...string) api.WorkloadStatus {
 	status := workload.Status
 	status.ObservedGeneration = workload.Metadata.Generation
@@ -61,21 +59,20 @@ func TestExplanationAndRescheduleOfEveryKind(t *testing.T) {
 				return &api.Explanation{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Candidates: []api.Candidate{}}, nil
 			}
 			if got := decodeAs[api.Explanation](t, s.do(http.MethodGet, path+"/explanation", "")); got.Kind != kind || got.Namespace != "shop" || got.Name != "web" {
-				t.Errorf("explained was %+v", got)
+				t.Errorf("unexpected explanation %+v", got)
 			}
 			a := s.do(http.MethodPost, path+"/reschedule", "", "If-Match", tag)
 			if got := decodeAs[anyObject](t, a); a.StatusCode != http.StatusOK || got.Metadata.RescheduleRequests != 1 || got.Metadata.Generation != 1 {
-				t.Errorf("%d %s", a.StatusCode, a.body)
+				t.Errorf("unexpected answer %d %s", a.StatusCode, a.body)
 			}
 			if a := s.do(http.MethodPost, path+"/reschedule", "", "If-Match", tag); a.StatusCode != http.StatusPreconditionFailed {
-				t.Errorf("of an outdated version: %d %s", a.StatusCode, a.body)
+				t.Errorf("outdated version: got %d %s, want 412", a.StatusCode, a.body)
 			}
 		})
 	}
 }
 
-// reporting makes the decisions write health reports to the status, as the
-// reconciler does.
+// reporting makes the fake decisions write health reports to the status, as the reconciler does.
 func (s *testServer) reporting() {
 	s.decisions.reportHealth = func(_ context.Context, key api.Key, report api.HealthReport) (int64, error) {
 		workload := *s.fleet.Snapshot().Get(key).Object.(*api.Workload)
@@ -98,13 +95,13 @@ func TestHealthReports(t *testing.T) {
 		fields, detail   string
 	}{
 		{"healthy", path, `{"cluster":"eu-1","status":"healthy"}`, 200, "", ""},
-		{"in any case", path, `{"cluster":"eu-2","status":"Unhealthy","message":"crash loop"}`, 200, "", ""},
-		{"on a cluster that it is leaving", path, `{"cluster":"us-1","status":"unknown"}`, 200, "", ""},
-		{"on another cluster", path, `{"cluster":"us-2","status":"healthy"}`, 422, "cluster", `workload "shop/web" does not run on "us-2": it runs on [eu-1, eu-2, us-1]`},
-		{"of one that runs nowhere", "/v1/namespaces/shop/workloads/idle/health", `{"cluster":"eu-1","status":"healthy"}`, 422, "cluster", "it runs nowhere at present"},
+		{"status in mixed case", path, `{"cluster":"eu-2","status":"Unhealthy","message":"crash loop"}`, 200, "", ""},
+		{"cluster with an eviction", path, `{"cluster":"us-1","status":"unknown"}`, 200, "", ""},
+		{"cluster without the workload", path, `{"cluster":"us-2","status":"healthy"}`, 422, "cluster", `workload "shop/web" does not run on "us-2": it runs on [eu-1, eu-2, us-1]`},
+		{"workload without clusters", "/v1/namespaces/shop/workloads/idle/health", `{"cluster":"eu-1","status":"healthy"}`, 422, "cluster", "it runs nowhere at present"},
 		{"unknown workload", "/v1/namespaces/shop/workloads/none/health", `{"cluster":"eu-1","status":"healthy"}`, 404, "", `workload "shop/none" does not exist`},
-		{"nothing", path, `{}`, 422, "cluster status", ""},
-		{"wrong values", path, `{"cluster":"A_B","status":"fine","message":"` + strings.Repeat("x", 1025) + `"}`, 422, "cluster status message", ""},
+		{"empty object", path, `{}`, 422, "cluster status", ""},
+		{"invalid values", path, `{"cluster":"A_B","status":"fine","message":"` + strings.Repeat("x", 1025) + `"}`, 422, "cluster status message", ""},
 		{"wrong types", path, `{"cluster":5,"status":["healthy"]}`, 422, "cluster status", ""},
 		{"unknown field", path, `{"cluster":"eu-1","status":"healthy","state":"healthy"}`, 422, "state", ""},
 		{"not an object", path, `null`, 422, "", ""},
@@ -116,12 +113,12 @@ func TestHealthReports(t *testing.T) {
 			before := s.fleet.Snapshot().Get(shopWeb).Revision()
 			a := s.do(http.MethodPut, test.path, test.body)
 			if a.StatusCode != test.status {
-				t.Fatalf("%d %s, want %d", a.StatusCode, a.body, test.status)
+				t.Fatalf("got %d %s, want %d", a.StatusCode, a.body, test.status)
 			}
 			if test.status == 200 {
 				got := decodeAs[api.Workload](t, a)
 				if len(got.Status.Health) != 1 || !strings.Contains(test.body, got.Status.Health[0].Cluster) || len(got.Status.Clusters) != 2 || a.Header.Get("ETag") != `"`+got.Metadata.ResourceVersion+`"` {
-					t.Errorf("%s", a.body)
+					t.Errorf("unexpected workload %s", a.body)
 				}
 				return
 			}
@@ -131,7 +128,7 @@ func TestHealthReports(t *testing.T) {
 				fields = append(fields, e.Field)
 			}
 			if strings.Join(fields, " ") != test.fields || !strings.Contains(string(a.body), strings.ReplaceAll(test.detail, `"`, `\"`)) {
-				t.Errorf("%s, want fields %q and %q", a.body, test.fields, test.detail)
+				t.Errorf("got %s, want fields %q and %q", a.body, test.fields, test.detail)
 			}
 			if s.fleet.Snapshot().Get(shopWeb).Revision() != before {
 				t.Error("the report was recorded")
@@ -139,11 +136,11 @@ func TestHealthReports(t *testing.T) {
 		})
 	}
 	if got := decodeAs[api.Workload](t, s.do(http.MethodGet, workloadPath, "")); got.Metadata.Generation != 1 || got.Status.Health[0].Cluster != "us-1" {
-		t.Errorf("%+v", got)
+		t.Errorf("unexpected workload %+v", got)
 	}
 }
 
-// Whoever reports gets the answer when the decision that follows is visible.
+// The response to a health report comes when the resulting decision is visible.
 func TestHealthReportsWaitForTheDecision(t *testing.T) {
 	s := startServer(t)
 	s.reporting()
@@ -157,10 +154,10 @@ func TestHealthReportsWaitForTheDecision(t *testing.T) {
 	}
 	report := `{"cluster":"eu-1","status":"unhealthy"}`
 	if got := decodeAs[api.Workload](t, s.do(http.MethodPut, workloadPath+"/health?wait=0s", report)); got.Status.Clusters[0].Name != "eu-1" {
-		t.Errorf("it waited: %+v", got.Status)
+		t.Errorf("waited in spite of wait=0s: %+v", got.Status)
 	}
 	if got := decodeAs[api.Workload](t, s.do(http.MethodPut, workloadPath+"/health", report)); got.Status.Clusters[0].Name != "us-1" {
-		t.Errorf("it did not wait: %+v", got.Status)
+		t.Errorf("answered before the decision: %+v", got.Status)
 	}
 }
 
@@ -173,11 +170,11 @@ func TestHealthReportOfAWorkloadThatGoes(t *testing.T) {
 		return 0, fmt.Errorf("gone")
 	}
 	if a := s.do(http.MethodPut, workloadPath+"/health", `{"cluster":"eu-1","status":"healthy"}`); a.StatusCode != http.StatusNotFound {
-		t.Errorf("%d %s", a.StatusCode, a.body)
+		t.Errorf("got %d %s, want 404", a.StatusCode, a.body)
 	}
 }
 
-// An agent may not read, so it is not told where a workload runs.
+// An agent may not read, so errors do not tell it where a workload runs.
 func TestAgentErrorsDoNotRevealBindings(t *testing.T) {
 	s := startServer(t, authenticated)
 	s.token = s.addToken(auth.RoleAdmin)
@@ -185,7 +182,7 @@ func TestAgentErrorsDoNotRevealBindings(t *testing.T) {
 	s.token = s.addToken(auth.RoleAgent)
 	a := s.do(http.MethodPut, workloadPath+"/health", `{"cluster":"eu-1","status":"healthy"}`)
 	if p := a.problem(t); a.StatusCode != 422 || len(p.Errors) != 1 || p.Errors[0].Field != "cluster" || strings.Contains(string(a.body), "secret-1") {
-		t.Errorf("%d %s", a.StatusCode, a.body)
+		t.Errorf("unexpected answer %d %s", a.StatusCode, a.body)
 	}
 }
 
@@ -216,7 +213,7 @@ func TestPoliciesShowTheirBindings(t *testing.T) {
 	s.token = admin
 	a := s.mustPut(globalPath, globalBody)
 	if got := bindingsOf(decodeAs[api.PropagationPolicy](t, a)); got != "other/web shop/web" {
-		t.Errorf("PUT shows %q", got)
+		t.Errorf("PUT: got bindings %q", got)
 	}
 	for token, want := range map[string]string{admin: "other/web shop/web", viewer: "shop/web"} {
 		s.token = token
@@ -226,7 +223,7 @@ func TestPoliciesShowTheirBindings(t *testing.T) {
 		for _, path := range []string{"/v1/propagation-policies", "/v1/propagation-policies?limit=1"} {
 			list := decodeAs[struct{ Items []api.PropagationPolicy }](t, s.do(http.MethodGet, path, ""))
 			if len(list.Items) != 1 || bindingsOf(list.Items[0]) != want {
-				t.Errorf("%s shows %+v, want %q", path, list.Items, want)
+				t.Errorf("%s: got %+v, want bindings %q", path, list.Items, want)
 			}
 		}
 	}
@@ -259,18 +256,17 @@ func TestAPolicyIsNeverNotModified(t *testing.T) {
 		s.decisions.mu.Unlock()
 		a := s.do(http.MethodGet, policyPath, "", "If-None-Match", tag)
 		if a.StatusCode != http.StatusOK || a.Header.Get("ETag") != tag || len(decodeAs[api.PropagationPolicy](t, a).Status.Bindings) != len(bindings) {
-			t.Errorf("%d %s %s", a.StatusCode, a.Header.Get("ETag"), a.body)
+			t.Errorf("got %d with ETag %s: %s", a.StatusCode, a.Header.Get("ETag"), a.body)
 		}
 	}
-	// A workload is shown as it is stored.
+	// A workload is returned as it is stored.
 	tag = s.mustPut(workloadPath, workloadBody).Header.Get("ETag")
 	if a := s.do(http.MethodGet, workloadPath, "", "If-None-Match", tag); a.StatusCode != http.StatusNotModified {
-		t.Errorf("workload: %d", a.StatusCode)
+		t.Errorf("workload: got %d, want 304", a.StatusCode)
 	}
 }
 
-// The terms of an affinity group lie flat in the document, and so do the paths
-// of what is wrong with them.
+// The fields of an affinity group are inlined in the document, and so are the paths in its errors.
 func TestPolicyFieldPaths(t *testing.T) {
 	s := startServer(t)
 	for body, want := range map[string]string{
@@ -297,11 +293,11 @@ func TestPolicyFieldPaths(t *testing.T) {
 	}
 	s.mustPut(policyPath, `{"spec":{"resource_selectors":[{"api_version":"v1","kind":"Pod"}],"placement":{"cluster_affinities":[{"affinity_name":"eu","cluster_names":["a"]}]}}}`)
 	if a := s.do(http.MethodGet, policyPath, ""); !strings.Contains(string(a.body), `"cluster_affinities":[{"affinity_name":"eu","cluster_names":["a"]}]`) {
-		t.Errorf("%s", a.body)
+		t.Errorf("unexpected policy %s", a.body)
 	}
 }
 
-// A blocking read of a workload is answered by a new binding.
+// A blocking GET of a workload returns when its binding changes.
 func TestBlockingGetOfAWorkload(t *testing.T) {
 	s := startServer(t)
 	workload := s.run(workloadPath, "eu-1")
@@ -319,7 +315,7 @@ func TestBlockingGetOfAWorkload(t *testing.T) {
 	select {
 	case a := <-answers:
 		if got := decodeAs[api.Workload](t, a); got.Status.Clusters[0].Name != "eu-2" {
-			t.Errorf("%s", a.body)
+			t.Errorf("got %s, want the workload on eu-2", a.body)
 		}
 	case <-time.After(eventually.Limit):
 		t.Error("no answer")

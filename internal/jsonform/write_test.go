@@ -15,7 +15,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 )
 
-// standard is what encoding/json writes.
+// standard returns the output of encoding/json.
 func standard(value any) (string, error) {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)
@@ -32,7 +32,7 @@ func check(t *testing.T, value any) {
 	buffer := bytes.NewBufferString("before ")
 	switch writeErr := Write(buffer, value); {
 	case (err == nil) != (wantErr == nil), (writeErr == nil) != (wantErr == nil):
-		t.Errorf("%#v: the errors are %v and %v, want %v", value, err, writeErr, wantErr)
+		t.Errorf("%#v: errors %v and %v, want %v", value, err, writeErr, wantErr)
 	case err == nil && (string(got) != want || buffer.String() != "before "+want):
 		t.Errorf("%#v:\n got %s\nwant %s", value, got, want)
 	}
@@ -94,7 +94,7 @@ func TestWriteIsAsStandard(t *testing.T) {
 			A int `json:"a,omitempty"`
 			b int
 			C string            `json:"-"`
-			D string            `json:"-,"` //nolint:staticcheck // a field of that name
+			D string            `json:"-,"` //nolint:staticcheck // a field of this name
 			E map[string]string `json:"e,omitempty"`
 			F *string           `json:",omitempty"`
 			G time.Time         `json:"g,omitempty"`
@@ -122,7 +122,7 @@ func TestWriteIsAsStandard(t *testing.T) {
 			D int `json:"a b"`
 			E int `json:"a.b$%"`
 		}{3, 4, 5},
-		// Of two fields of one name none is written.
+		// If two fields have the same name, neither is written.
 		reflect.New(reflect.StructOf([]reflect.StructField{
 			{Name: "A", Type: reflect.TypeFor[int](), Tag: `json:"x"`}, {Name: "B", Type: reflect.TypeFor[int](), Tag: `json:"x"`},
 		})).Interface(),
@@ -149,7 +149,7 @@ func TestWriteWritesObjectsAsStandard(t *testing.T) {
 	}
 }
 
-// fill puts random values into everything that a value consists of.
+// fill sets everything in a value to random values.
 func fill(r *rand.Rand, v reflect.Value, depth int) {
 	texts := []string{"", "a", "web <&> \"x\"", "ä\u2028", "line\nbreak", "\xff"}
 	if v.Type() == reflect.TypeFor[time.Time]() {
@@ -195,12 +195,11 @@ func fill(r *rand.Rand, v reflect.Value, depth int) {
 		v.SetFloat([]float64{0, 1, -0.25, 1e-9, 1e22, r.Float64()}[r.IntN(6)])
 	case reflect.Bool:
 		v.SetBool(some == 0)
-	default: // nothing else is in an object, or it stays empty
+	default: // objects contain no other kinds, or they stay zero
 	}
 }
 
-// BenchmarkWrite writes a placement that is decided, by this package and the standard
-// one.
+// BenchmarkWrite writes a decided placement, with this package and with the standard one.
 func BenchmarkWrite(b *testing.B) {
 	now, n := time.Now().UTC(), int64(3)
 	p := &api.Placement{Kind: api.KindPlacement, Metadata: api.Metadata{

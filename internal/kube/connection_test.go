@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// cluster is an API server that never ends a watch, and counts its connections.
+// cluster starts an API server that never ends a watch and counts its connections.
 func cluster(t *testing.T) (kubeconfig func(token string) api.Secret, connections *atomic.Int64) {
 	t.Helper()
 	connections = &atomic.Int64{}
@@ -104,7 +104,7 @@ func TestOneConnectionForAll(t *testing.T) {
 	select {
 	case err := <-ended:
 		if err == nil {
-			t.Error("the watch ended as if the server had ended it")
+			t.Error("the watch ended without an error")
 		}
 	case <-time.After(time.Minute):
 		t.Fatal("a watch goes on after Close")
@@ -112,26 +112,26 @@ func TestOneConnectionForAll(t *testing.T) {
 	_ = watch.Body.Close()
 	if resp, err := get(t, a, ""); err == nil {
 		resp.Body.Close()
-		t.Error("a request after Close")
+		t.Error("a request succeeded after Close")
 	}
-	a.Close() // a second time is nothing
+	a.Close() // closing twice has no effect
 	if got := text(t, b); got != "Bearer t\n" || connections.Load() != 1 {
 		t.Errorf("got %q over %d connections", got, connections.Load())
 	}
 	b.Close()
 	if _, err := io.Copy(io.Discard, other.Body); err == nil {
-		t.Error("the watch of the other goes on")
+		t.Error("the watch of the other cluster continues")
 	}
 	_ = other.Body.Close()
 	if len(clusters.open) != 0 {
-		t.Errorf("%d connections are left", len(clusters.open))
+		t.Errorf("%d connections left, want none", len(clusters.open))
 	}
 	if text(t, open(t, clusters, "eu", kubeconfig("t"))); connections.Load() != 2 {
-		t.Errorf("%d connections, want a second", connections.Load())
+		t.Errorf("%d connections, want 2", connections.Load())
 	}
 }
 
-// New credentials, and another cluster, have a connection of their own.
+// Other credentials, or another cluster, use a separate connection.
 func TestCredentialsAreNotShared(t *testing.T) {
 	kubeconfig, connections := cluster(t)
 	clusters := New(netpolicy.OnLoopback(), nil)
@@ -141,6 +141,6 @@ func TestCredentialsAreNotShared(t *testing.T) {
 		}
 	}
 	if _, _, err := clusters.Open("eu", api.NewSecret("x"), 1); err == nil || len(clusters.open) != 3 {
-		t.Errorf("%v, %d connections", err, len(clusters.open))
+		t.Errorf("error %v, %d connections", err, len(clusters.open))
 	}
 }

@@ -26,11 +26,11 @@ func (e Error) Error() string { return string(e) }
 
 const (
 	// ErrTooLarge says that the body of a response exceeds its limit.
-	ErrTooLarge = Error("the answer is too large")
+	ErrTooLarge = Error("the response is too large")
 	// ErrRedirects says that there were too many redirects.
 	ErrRedirects = Error("redirected more than 3 times")
 	// ErrRedirectedAway says that a response redirects to another host, port or scheme.
-	ErrRedirectedAway = Error("redirected to another host, port or scheme, which is not followed: write the address where it answers")
+	ErrRedirectedAway = Error("redirected to another host, port or scheme, which is not followed: use the final address")
 )
 
 // Options of a client.

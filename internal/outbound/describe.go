@@ -69,7 +69,7 @@ func Describe(err error) string {
 	case errors.As(err, &number):
 		return number.Error()
 	case errors.As(err, &record):
-		return "the answer is not TLS"
+		return "the response is not TLS"
 	case errors.As(err, &alert):
 		return "tls: " + strings.TrimPrefix(alert.Error(), "tls: ")
 	}
@@ -83,5 +83,5 @@ func Describe(err error) string {
 			return known
 		}
 	}
-	return "the connection or the answer broke"
+	return ""
 }

@@ -21,11 +21,11 @@ func TestText(t *testing.T) {
 		"real \ufffd":           "real \ufffd",
 	} {
 		if got := Text(text); got != want {
-			t.Errorf("%q became %q, want %q", text, got, want)
+			t.Errorf("Text(%q) = %q, want %q", text, got, want)
 		}
 	}
 	if got := Lines("a\nb\x1b"); got != "a\nb\\x1b" {
-		t.Errorf("lines became %q", got)
+		t.Errorf("Lines() = %q", got)
 	}
 }
 
@@ -33,12 +33,12 @@ func FuzzText(f *testing.F) {
 	f.Add("a\x1b\xff\u202e\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		if got := Text(text); strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsPrint(r) }) {
-			t.Errorf("%q became %q", text, got)
+			t.Errorf("Text(%q) = %q", text, got)
 		}
 	})
 }
 
-// A document says the same as before, and shows nothing that a terminal acts on.
+// The document stays equivalent, and contains nothing that a terminal interprets.
 func FuzzJSON(f *testing.F) {
 	f.Add("a\x1b\x7f\u202e\U000e0041\u009b\n\"\\")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -52,7 +52,7 @@ func FuzzJSON(f *testing.F) {
 		}
 		var x, y map[string]string
 		if json.Unmarshal(before, &x) != nil || json.Unmarshal(after, &y) != nil || !reflect.DeepEqual(x, y) {
-			t.Errorf("%q says something else than %q", after, before)
+			t.Errorf("%q has another meaning than %q", after, before)
 		}
 	})
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// machines are flavors that drawn clusters have: what their size is, and whether
-// their number is declared as well.
+// machines are the flavors of generated clusters: their size, and whether their number is declared as well.
 var machines = []api.ClusterFlavor{
 	{Name: "small", VCPUs: 1, Memory: "1Gi"},
 	{Name: "large", VCPUs: 2, Memory: "4Gi", Count: ptr[int64](3)},
@@ -23,7 +22,7 @@ var machines = []api.ClusterFlavor{
 	{Name: "nothing", VCPUs: 0, Memory: "1Gi"},
 }
 
-// drawMachines gives a cluster a zone, flavors, and memory beside its cpu.
+// drawMachines gives a cluster a zone, flavors, and memory in addition to CPU.
 func drawMachines(t *rapid.T, c *api.Cluster) {
 	if c.Spec.Region != "" {
 		c.Spec.Zones = []string{rapid.SampledFrom([]string{"az1", "az2"}).Draw(t, "az")}
@@ -34,7 +33,7 @@ func drawMachines(t *rapid.T, c *api.Cluster) {
 	}
 }
 
-// drawAllocation lets some workloads with replicas be placed by themselves.
+// drawAllocation turns some workloads with replicas into allocated ones.
 func drawAllocation(t *rapid.T, w *api.Workload) {
 	if w.Spec.Replicas == nil || rapid.IntRange(0, 2).Draw(t, "by itself") > 0 {
 		return
@@ -54,21 +53,21 @@ func drawAllocation(t *rapid.T, w *api.Workload) {
 	w.Spec.Allocation = a
 }
 
-// checkAllocation demands of a workload that is placed by itself all its replicas,
-// or a reason, on sites that it asks for, with flavors that they have.
+// checkAllocation checks that an allocated workload has all its replicas, on sites that it selects and with flavors
+// that they have, or else a reason.
 func checkAllocation(t checker, p *planner, w *workloadBinding) {
 	a := w.object.Spec.Allocation
 	if a == nil {
 		return
 	}
 	if w.policy != nil || w.status.Policy != "" {
-		t.Fatalf("%s is placed by itself, and follows %q", w.key(), w.status.Policy)
+		t.Fatalf("%s has its own allocation, but follows %q", w.key(), w.status.Policy)
 	}
 	sum, regions := int64(0), map[string]bool{}
 	for _, c := range w.status.Clusters {
 		row, ok := p.fleet.Row(c.Name)
 		if !ok {
-			t.Fatalf("%s is on %s, which is gone", w.key(), c.Name)
+			t.Fatalf("%s is on %s, which does not exist", w.key(), c.Name)
 		}
 		site := p.fleet.Cluster(row)
 		sum += c.Replicas
@@ -77,19 +76,18 @@ func checkAllocation(t checker, p *planner, w *workloadBinding) {
 			continue
 		}
 		if site.Spec.Region == "" || strings.HasSuffix(a.SiteID, "--") && site.Spec.Region+"--" != a.SiteID {
-			t.Fatalf("%s is on %s in %q, and asks for site %q", w.key(), c.Name, site.Spec.Region, a.SiteID)
+			t.Fatalf("%s is on %s in region %q, want site %q", w.key(), c.Name, site.Spec.Region, a.SiteID)
 		}
 		if len(a.Flavors) > 0 != (c.Flavor != "") || c.Flavor != "" && !slices.Contains(a.Flavors, c.Flavor) {
-			t.Fatalf("%s has flavor %q on %s, and asks for %q", w.key(), c.Flavor, c.Name, a.Flavors)
+			t.Fatalf("%s has flavor %q on %s, want one of %q", w.key(), c.Flavor, c.Name, a.Flavors)
 		}
 	}
 	if !w.pending && (sum != *w.object.Spec.Replicas || a.RegionStrategy == api.RegionAlone && len(regions) > 1) {
-		t.Fatalf("%s is scheduled with %d of %d replicas in %v", w.key(), sum, *w.object.Spec.Replicas, regions)
+		t.Fatalf("%s is scheduled with %d of %d replicas in regions %v", w.key(), sum, *w.object.Spec.Replicas, regions)
 	}
 }
 
-// promised adds up, by cluster and resource, what replicas need that workloads have
-// there.
+// promised adds up the replicas of workloads by cluster and resource.
 func promised(p *planner, has func(*workloadBinding) []api.WorkloadCluster) map[string]map[string]int64 {
 	promised := map[string]map[string]int64{}
 	for _, w := range p.bindings.workloads {
@@ -127,24 +125,23 @@ func promised(p *planner, has func(*workloadBinding) []api.WorkloadCluster) map[
 	return promised
 }
 
-// checkPromised demands that nothing is promised that there is not.
+// checkPromised checks that no more is promised than exists.
 func checkPromised(t checker, p *planner) {
 	has := func(w *workloadBinding) []api.WorkloadCluster {
 		if w.pending || w.p == nil {
-			return nil // what runs stays, also where its replicas have grown beyond the room
+			return nil // running replicas stay, even if they have grown beyond the capacity
 		}
 		return w.status.Clusters
 	}
 	for name, amounts := range promised(p, has) {
 		row, _ := p.fleet.Row(name)
 		if resource, milli, has := lacking(p.fleet.Cluster(row), nil, amounts); resource != "" {
-			t.Fatalf("%s has %d of %s, and %d are promised", name, has, resource, milli)
+			t.Fatalf("%s has %d of %s, but %d are reserved", name, has, resource, milli)
 		}
 	}
 }
 
-// lacking names a resource of which a cluster has less than is needed, besides what
-// is used.
+// lacking returns a resource of which a cluster has less than is needed in addition to what is used.
 func lacking(c *api.Cluster, used api.Quantities, needed map[string]int64) (resource string, milli, has int64) {
 	for resource, milli := range needed {
 		has, _ := c.Spec.Allocatable[resource].Milli()
@@ -155,7 +152,7 @@ func lacking(c *api.Cluster, used api.Quantities, needed map[string]int64) (reso
 			i := slices.IndexFunc(c.Spec.Flavors, func(f api.ClusterFlavor) bool { return f.Name == flavor })
 			has = 1000 * *c.Spec.Flavors[i].Count
 		} else if len(c.Spec.Allocatable) == 0 {
-			continue // nobody knows how much there is
+			continue // the amount is unknown
 		}
 		if milli > has {
 			return resource, milli, has
@@ -164,7 +161,7 @@ func lacking(c *api.Cluster, used api.Quantities, needed map[string]int64) (reso
 	return "", 0, 0
 }
 
-// site is a cluster in a region and a zone.
+// site returns a cluster in a region and a zone.
 func site(name, region, zone string, change ...func(*api.ClusterSpec)) *api.Cluster {
 	c := cluster(name, nil)
 	c.Spec.Region, c.Spec.Zones = region, []string{zone}
@@ -202,7 +199,7 @@ func asks(names ...string) func(*api.AllocationSpec) {
 
 func centralize(a *api.AllocationSpec) { a.LocationStrategy = api.LocationCentralize }
 
-// machinesOf are the replicas and flavors of a workload: "2 small on a".
+// machinesOf returns the replicas and flavors of a workload: "2 small on a".
 func machinesOf(p *planner, name string) string {
 	w := p.bindings.workloads[api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: name}]
 	var out []string
@@ -215,8 +212,8 @@ func machinesOf(p *planner, name string) string {
 	return strings.Join(out, ", ")
 }
 
-// TestAllocations tells what becomes of workloads that are placed by themselves
-// while things around them change. After each event the whole is looked at anew.
+// TestAllocations changes the fleet around allocated workloads. After each event, all decisions are made again from
+// scratch and compared.
 func TestAllocations(t *testing.T) {
 	small, large := machines[0], api.ClusterFlavor{Name: "large", VCPUs: 2, Memory: "4Gi"}
 	type events []any // objects to write, keys to remove
@@ -235,14 +232,14 @@ func TestAllocations(t *testing.T) {
 		steps []events
 		want  []string // of workload web, after each step
 	}{
-		{"the first flavor that a site has and has room for", []events{
+		{"the first flavor that a site has with enough room", []events{
 			{west("a", holds("8", "4Gi"), flavors(large, small)), west("b", holds("8", "2Gi"), flavors(small, large)), allocate("web", 3, asks("large", "small"))},
 		}, []string{"1 large on a, 2 small on b"}},
 		{"more replicas move none that runs, and have its flavor", []events{
 			{west("a", flavors(number("small", 2))), allocate("web", 2, asks("large", "small"))},
 			{west("a", flavors(number("small", 3), number("large", 9))), west("b", flavors(number("large", 9))), allocate("web", 4, centralize, asks("large", "small"))},
 		}, []string{"2 small on a", "2 small on a, 2 large on b"}},
-		{"an explicit reschedule looks for the best flavors", []events{
+		{"an explicit reschedule chooses the best flavors", []events{
 			{west("a", flavors(number("small", 2))), allocate("web", 2, asks("large", "small"))},
 			{west("a", flavors(number("small", 3), number("large", 9)))},
 			{func() *api.Workload {
@@ -251,72 +248,72 @@ func TestAllocations(t *testing.T) {
 				return w
 			}()},
 		}, []string{"2 small on a", "2 small on a", "2 large on a"}},
-		{"a flavor that is not asked for any more is replaced where it runs", []events{
+		{"a flavor that is no longer requested is replaced in place", []events{
 			{west("a", holds("4", "8Gi"), flavors(large, small)), west("b", holds("4", "8Gi"), flavors(large, small)), allocate("web", 2, asks("large"), centralize)},
 			{allocate("web", 2, asks("small"), centralize)},
 		}, []string{"2 large on a", "2 small on a"}},
-		{"a flavor that a site has no longer stays, and gets no more", []events{
+		{"a flavor that a site no longer has stays, and gets no more replicas", []events{
 			{west("a", flavors(number("small", 4))), allocate("web", 2, asks("small"))},
 			{west("a", flavors(number("large", 4)))},
 			{allocate("web", 3, asks("small"))},
 		}, []string{"2 small on a", "2 small on a",
 			"2 small on a, Unschedulable: 2 replicas stay where they are, 3 are wanted; has room for 2 of 3 replicas: a 2"}},
-		{"what waits is placed when a site appears", []events{
+		{"a pending workload is placed when a site appears", []events{
 			{allocate("web", 2)},
 			{west("a")},
 		}, []string{"NoClusterFit: 0 of 0 clusters fit", "2 on a"}},
-		{"or becomes one", []events{
+		{"a pending workload is placed when a cluster becomes a site", []events{
 			{cluster("a", nil), allocate("web", 2)},
 			{west("a")},
-		}, []string{"NoClusterFit: 0 of 1 cluster fit: 1 has no region, and so is no site", "2 on a"}},
-		{"nothing is reserved where the room does not suffice", []events{
+		}, []string{"NoClusterFit: 0 of 1 cluster fit: 1 has no region, which a site needs", "2 on a"}},
+		{"nothing is reserved without enough room", []events{
 			{west("a", flavors(number("small", 3))), west("b", flavors(number("small", 2))), allocate("big", 6, asks("small")), allocate("web", 5, asks("small"))},
 			{gone("web"), allocate("web", 7, asks("small"))},
 		}, []string{"3 small on a, 2 small on b", "Unschedulable: has room for 5 of 7 replicas: a 3, b 2"}},
-		{"what waits is placed when capacity appears", []events{
+		{"a pending workload is placed when capacity appears", []events{
 			{west("a", holds("2", "4Gi"), flavors(large)), allocate("web", 2, asks("large"))},
 			{west("a", holds("4", "8Gi"), flavors(large))},
 		}, []string{"Unschedulable: has room for 1 of 2 replicas: a 1", "2 large on a"}},
-		{"what waits is placed when another goes", []events{
+		{"a pending workload is placed when another one is deleted", []events{
 			{west("a", flavors(number("small", 3))), allocate("other", 2, asks("small"))},
 			{allocate("web", 2, asks("small"))},
 			{gone("other")},
 		}, []string{"", "Unschedulable: has room for 1 of 2 replicas: a 1", "2 small on a"}},
-		{"a site that is lost is left", []events{
+		{"a workload leaves a lost site", []events{
 			{west("a", flavors(number("small", 3))), west("b", flavors(number("small", 3))), allocate("web", 2, asks("small"))},
 			{lost(west("b", flavors(number("small", 3))))},
 			{west("b", flavors(number("small", 3)))},
 		}, []string{"1 small on a, 1 small on b", "2 small on a", "2 small on a"}},
-		{"or its replicas wait", []events{
+		{"replicas of a lost site stay pending without another site", []events{
 			{west("a", flavors(number("small", 1))), west("b", flavors(number("small", 5))), allocate("web", 2, asks("small"))},
 			{lost(west("b", flavors(number("small", 5))))},
 			{west("b", flavors(number("small", 5)))},
 		}, []string{"2 small on b", "Unschedulable: has room for 1 of 2 replicas: a 1", "2 small on b"}},
-		{"all in one region, and it stays there", []events{
+		{"all replicas in one region, where they stay", []events{
 			{site("e", "East", "1", flavors(number("small", 4))), west("a", flavors(number("small", 3))), west("b", flavors(number("small", 3))),
 				allocate("web", 3, asks("small"), func(a *api.AllocationSpec) { a.RegionStrategy = api.RegionAlone })},
 			{site("e", "East", "1", flavors(number("small", 99))), allocate("web", 6, asks("small"), func(a *api.AllocationSpec) { a.RegionStrategy = api.RegionAlone })},
 			{allocate("web", 7, asks("small"), func(a *api.AllocationSpec) { a.RegionStrategy = api.RegionAlone })},
 		}, []string{"2 small on a, 1 small on b", "3 small on a, 3 small on b",
 			"3 small on a, 3 small on b, Unschedulable: 6 replicas stay where they are, 7 are wanted; has room for 6 of 7 replicas in region West, where it runs: a 3, b 3"}},
-		{"beside what it wants to be with", []events{
+		{"affinity to another workload", []events{
 			{west("a"), west("b"), allocate("db", 1, func(a *api.AllocationSpec) { a.SiteID = "East--" }), site("c", "East", "az1")},
 			{allocate("web", 2, centralize, func(a *api.AllocationSpec) { a.StackAffinity = []string{"db"} })},
 			{site("c", "West", "az1"), allocate("db", 1, func(a *api.AllocationSpec) { a.SiteID = "West--" })},
 		}, []string{"", "2 on c", "2 on c"}},
-		{"apart from what it does not want to be with", []events{
+		{"anti-affinity to another workload", []events{
 			{west("a"), west("b"), allocate("db", 1, centralize)},
 			{allocate("web", 2, centralize, func(a *api.AllocationSpec) { a.StackAntiAffinity = []string{"db"} })},
 			{gone("db"), allocate("db", 1, func(a *api.AllocationSpec) { a.StackAntiAffinity = []string{"web"} })},
 		}, []string{"", "2 on b", "2 on b"}},
-		{"a policy that selects everything does not concern it", []events{
+		{"a policy that selects everything does not apply", []events{
 			{policy("all", func(s *api.PropagationPolicySpec) {
 				s.ResourceSelectors[0].APIVersion, s.ResourceSelectors[0].Kind = "v1", "Pod"
 			}), west("a"), cluster("b", nil), allocate("web", 2)},
 			{workload("web", 2, func(w *api.Workload) { w.Spec.APIVersion, w.Spec.Kind = "v1", "Pod" })},
 			{allocate("web", 3)},
 		}, []string{"2 on a", "2 on a, 2 on b", "3 on a"}},
-		{"a capacity report ends reservations, but for a declared number", []events{
+		{"a capacity report ends reservations, except for a declared number", []events{
 			{west("a", flavors(number("small", 3))), allocate("other", 2, asks("small")), allocate("web", 2, asks("small"))},
 			{reported(west("a", flavors(number("small", 3)), func(s *api.ClusterSpec) { s.Allocated = api.Quantities{"storage/ssd": "1"} }), time.Hour)},
 			{reported(west("a", flavors(small), holds("4", "8Gi"), func(s *api.ClusterSpec) {
@@ -352,8 +349,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// checkRestart demands that a planner which starts with what is decided reserves
-// the same.
+// checkRestart checks that a planner that starts from the stored decisions has the same reservations.
 func checkRestart(t *testing.T, w *world, p *planner, now time.Time) {
 	t.Helper()
 	again := newPlanner(discard())
@@ -372,13 +368,13 @@ func checkRestart(t *testing.T, w *world, p *planner, now time.Time) {
 		}
 		was, is := placement.Observe(p.fleet, p.reserved, c).Status, placement.Observe(again.fleet, again.reserved, c).Status
 		if !maps.Equal(was.Flavors, is.Flavors) || !maps.Equal(was.Available, is.Available) {
-			t.Errorf("%s has %v and %v left, and after a restart %v and %v", c.Metadata.Name, was.Flavors, was.Available, is.Flavors, is.Available)
+			t.Errorf("%s has %v and %v left, but after a restart %v and %v", c.Metadata.Name, was.Flavors, was.Available, is.Flavors, is.Available)
 		}
 	}
 }
 
-// TestFlavorCounts: the number of machines that there is room for goes down with
-// what is decided, and up again.
+// TestFlavorCounts checks that the number of machines that fit decreases with each decision, and increases again when
+// one ends.
 func TestFlavorCounts(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	counts := func(want map[string]int64) {
@@ -404,8 +400,7 @@ func TestFlavorCounts(t *testing.T) {
 	counts(nil)
 }
 
-// TestPreviewOfAnAllocation: what is previewed is what is decided once it is
-// written, and both are explained alike.
+// TestPreviewOfAnAllocation checks that the preview equals the later decision, and that both have the same explanation.
 func TestPreviewOfAnAllocation(t *testing.T) {
 	w, p, r := newWorld(), newPlanner(discard()), &Reconciler{published: newPublished(), now: func() time.Time { return epoch }}
 	w.write(p, site("a", "West", "az1", flavors(number("small", 2))))
@@ -413,7 +408,7 @@ func TestPreviewOfAnAllocation(t *testing.T) {
 	p.pass(epoch)
 	for _, load := range []*api.Workload{
 		allocate("web", 4, asks("small")),
-		allocate("more", 2, asks("small")), // for which there is no room any more
+		allocate("more", 2, asks("small")), // there is no more capacity for it
 	} {
 		load.SetDefaults()
 		previewed := *load
@@ -432,7 +427,7 @@ func TestPreviewOfAnAllocation(t *testing.T) {
 		if !slices.EqualFunc(status.Clusters, decided.status.Clusters, same) || !slices.EqualFunc(status.Conditions, decided.status.Conditions, sameCondition) {
 			t.Errorf("%s: previewed %+v,\ndecided %+v", load.Metadata.Name, status, decided.status)
 		}
-		const reason = "spec.allocation places it: it follows no policy"
+		const reason = "it is placed by spec.allocation, not by a policy"
 		if y := p.bindings.explain(decided, epoch); x.Summary != y.Summary || x.PolicyReason != reason || y.PolicyReason != reason || x.Policy+y.Policy != "" {
 			t.Errorf("%s: previewed %q (%s), explained %q (%s)", load.Metadata.Name, x.Summary, x.PolicyReason, y.Summary, y.PolicyReason)
 		}

@@ -19,12 +19,12 @@ func TestHealthOfAClusterThatIsGone(t *testing.T) {
 	w.remove(p, api.Key{Kind: api.KindPropagationPolicy, Namespace: "shop", Name: "before"})
 	p.pass(epoch)
 	if status := &p.bindings.workloads[key].status; len(status.Clusters) != 1 || len(status.Health) != 1 {
-		t.Fatalf("without a policy it has %+v", status)
+		t.Fatalf("status without a policy %+v, want one cluster with health", status)
 	}
 	w.remove(p, api.Key{Kind: api.KindCluster, Name: "c1"})
 	p.pass(epoch)
 	if status := &p.bindings.workloads[key].status; len(status.Clusters)+len(status.Health) != 0 {
-		t.Errorf("after the cluster is gone it has %+v", status)
+		t.Errorf("status after the cluster was deleted %+v, want neither clusters nor health", status)
 	}
 	w.write(p, cluster("c1", nil))
 	w.write(p, policy("after", func(s *api.PropagationPolicySpec) {
@@ -33,6 +33,6 @@ func TestHealthOfAClusterThatIsGone(t *testing.T) {
 	p.pass(epoch)
 	checkBound(t, p, epoch)
 	if got := replicasOf(p, "web"); got["c1"] != 1 {
-		t.Errorf("it runs on %v", got)
+		t.Errorf("replicas %v, want 1 on c1", got)
 	}
 }

@@ -14,11 +14,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// TestBindingsHoldInvariants drives a planner with random changes of clusters,
-// policies, workloads and their health, and lets time pass from one instant to
-// the next. Every binding keeps what its policy promises: complete, on clusters
-// that it may use, within limits and over as many groups as wanted. And a second
-// look at the same instant decides nothing otherwise.
+// TestBindingsHoldInvariants drives a planner with random changes to clusters, policies, workloads and their health,
+// and advances the clock to each time at which something is due. Every binding must satisfy its policy: complete, on
+// allowed clusters, within limits and over as many groups as requested. Evaluating everything again at the same time
+// must change nothing.
 func TestBindingsHoldInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, p := newWorld(), newPlanner(discard())
@@ -88,7 +87,7 @@ func TestBindingsHoldInvariants(t *testing.T) {
 	})
 }
 
-// checker is a test, or one draw of one.
+// checker is a test, or one draw of a property test.
 type checker interface {
 	Fatalf(format string, args ...any)
 }
@@ -104,7 +103,7 @@ func drawName(t *rapid.T, of string, n int) string {
 	return fmt.Sprintf("%s%d", of, rapid.IntRange(0, n-1).Draw(t, of))
 }
 
-// lose takes a cluster offline, as whoever looks after its health would.
+// lose takes a cluster offline, as the health monitor does.
 func lose(c *api.Cluster, now time.Time) {
 	c.Status.State = api.StateOffline
 	c.Status.Taints = []api.ClusterTaint{{Key: api.TaintUnreachable, Effect: api.EffectNoSelect, TimeAdded: &now}}
@@ -133,7 +132,7 @@ func drawAnyWorkload(t *rapid.T) *api.Workload {
 	if rapid.IntRange(0, 5).Draw(t, "requests") > 0 {
 		w.Spec.ReplicaRequests = api.Quantities{"seats": "1"}
 	}
-	if w.Metadata.Name != "w0" { // which has no replicas, ever
+	if w.Metadata.Name != "w0" { // it never has replicas
 		w.Spec.Replicas = ptr(rapid.Int64Range(0, 14).Draw(t, "replicas"))
 	}
 	return w
@@ -217,8 +216,8 @@ func drawSpread(t *rapid.T, c api.GroupConstraint) api.GroupConstraint {
 	return c
 }
 
-// checkBindings demands that every binding keeps what its policy promises, and
-// that a look from scratch would not decide otherwise.
+// checkBindings checks that every binding satisfies its policy, and that deciding from scratch would give the same
+// result.
 func checkBindings(t *rapid.T, p *planner, now time.Time) {
 	checkRecords(t, p)
 	for _, key := range slices.SortedFunc(maps.Keys(p.bindings.workloads), api.Key.Compare) {
@@ -226,21 +225,20 @@ func checkBindings(t *rapid.T, p *planner, now time.Time) {
 		checkIndexes(t, p, w)
 		policy, _ := p.bindings.claims.Choose(w.object, w.status.Policy)
 		if policy != w.policy {
-			t.Fatalf("%s follows %v, and would choose %v", key, w.policy, policy)
+			t.Fatalf("%s follows %v, but Choose() = %v", key, w.policy, policy)
 		}
 		if policy == nil {
 			continue
 		}
 		checkPromises(t, p, w)
 		if w.pending && overbooked(p, w) {
-			continue // what it has there is measured anew while it waits
+			continue // its present share is measured again while it waits
 		}
 		checkFreshLook(t, p, w, now)
 	}
 }
 
-// overbooked reports whether a workload is on a cluster that has shrunk below what
-// runs there.
+// overbooked reports whether a workload is on a cluster whose capacity has shrunk below what runs there.
 func overbooked(p *planner, w *workloadBinding) bool {
 	all := promised(p, func(w *workloadBinding) []api.WorkloadCluster {
 		has := slices.Clone(w.status.Clusters)
@@ -262,13 +260,13 @@ func overbooked(p *planner, w *workloadBinding) bool {
 	return false
 }
 
-// checkIndexes: who has a cluster is known under its name, and holds what it has.
+// checkIndexes checks that the indexes by cluster contain the workload, and its shares.
 func checkIndexes(t checker, p *planner, w *workloadBinding) {
 	has := clustersOf(&w.status)
 	for name := range p.bindings.occupants {
 		in := p.bindings.occupants.has(name, w)
 		if _, want := has[name]; in != want {
-			t.Fatalf("%s: occupants of %s are out of step: %t, and it has %v", w.key(), name, in, has)
+			t.Fatalf("%s: occupant of %s: %t, but its clusters are %v", w.key(), name, in, has)
 		}
 	}
 	for name := range has {
@@ -289,7 +287,7 @@ func checkFreshLook(t checker, p *planner, w *workloadBinding, now time.Time) {
 		views[i] = placement.NewView(p.fleet, g.Query, p.others(), nil)
 		for row := range p.fleet.Slots() {
 			if views[i].Mask.Has(row) != w.scopes[i].view.Mask.Has(row) {
-				t.Fatalf("%s: the mask of group %d is wrong in row %d: %t", w.key(), i, row, w.scopes[i].view.Mask.Has(row))
+				t.Fatalf("%s: the mask of group %d is stale in row %d: %t", w.key(), i, row, w.scopes[i].view.Mask.Has(row))
 			}
 		}
 	}
@@ -312,7 +310,7 @@ func checkFreshLook(t checker, p *planner, w *workloadBinding, now time.Time) {
 		return text
 	}
 	if has, fresh := told(&w.status), told(&status); moved || has != fresh {
-		t.Fatalf("%s is stale:\nhas %s,\na fresh look gives %s\n%+v\n%+v", w.key(), has, fresh, w.status, status)
+		t.Fatalf("%s is stale:\nhas %s,\na fresh decision is %s\n%+v\n%+v", w.key(), has, fresh, w.status, status)
 	}
 }
 
@@ -324,8 +322,8 @@ func seatsOf(s *api.WorkloadStatus) map[string]int64 {
 	return out
 }
 
-// checkPromises: a workload that is scheduled has all its replicas, on clusters
-// that it may use, within the limits and over as many groups as it wants.
+// checkPromises checks that a scheduled workload has all its replicas, on clusters that it may use, within the limits
+// and over as many groups as requested.
 func checkPromises(t *rapid.T, p *planner, w *workloadBinding) {
 	s, spec, place := &w.status, &w.object.Spec, &w.policy.Spec.Placement
 	fail := func(format string, args ...any) {
@@ -391,8 +389,8 @@ func checkPromises(t *rapid.T, p *planner, w *workloadBinding) {
 	}
 }
 
-// roomFor adds up how many replicas of a workload there is room for, those that it
-// has included; known is false where that is not all that matters.
+// roomFor returns how many replicas of a workload fit, including those that it has. known is false if other rules
+// matter, too.
 func roomFor(p *planner, w *workloadBinding) (room int64, known bool) {
 	place := &w.policy.Spec.Placement
 	unwell := slices.ContainsFunc(w.status.Health, func(h api.ClusterHealth) bool { return h.Status == api.Unhealthy })
@@ -419,7 +417,7 @@ func roomFor(p *planner, w *workloadBinding) (room int64, known bool) {
 			here = max(here, 0)
 		}
 		if place.ReplicaScheduling == nil {
-			room = max(room, here) // every copy is a whole one
+			room = max(room, here) // every copy is complete
 		} else {
 			room += here
 		}
@@ -431,7 +429,7 @@ func compareNames(a, b string) int {
 	if a < b {
 		return -1
 	}
-	return 1 // equal names are not in order either
+	return 1 // equal names count as out of order, too
 }
 
 func groupOf(c *api.Cluster, by *api.GroupConstraint) string {
@@ -444,8 +442,7 @@ func groupOf(c *api.Cluster, by *api.GroupConstraint) string {
 	return c.Metadata.Name
 }
 
-// checkCluster: one cluster of a workload that is scheduled is one that it may
-// use.
+// checkCluster checks that a scheduled workload may use one of its clusters.
 func checkCluster(t *rapid.T, w *workloadBinding, has api.WorkloadCluster) {
 	place := &w.policy.Spec.Placement
 	if len(place.ClusterAffinities) > 0 {
@@ -466,7 +463,7 @@ func checkCluster(t *rapid.T, w *workloadBinding, has api.WorkloadCluster) {
 	if r := place.ReplicaScheduling; r != nil && has.Replicas > 0 {
 		for _, l := range r.ClusterLimits {
 			if has.Replicas < *l.MinReplicas || has.Replicas > *l.MaxReplicas {
-				t.Fatalf("%s has %d replicas on %s, and may have %d to %d", w.key(), has.Replicas, has.Name, *l.MinReplicas, *l.MaxReplicas)
+				t.Fatalf("%s has %d replicas on %s, want %d to %d", w.key(), has.Replicas, has.Name, *l.MinReplicas, *l.MaxReplicas)
 			}
 		}
 	}

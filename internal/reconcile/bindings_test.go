@@ -55,35 +55,35 @@ func replicasOf(p *planner, name string) map[string]int64 {
 	return out
 }
 
-// checkBound demands that binding every workload from scratch changes nothing, and
-// that what stands in the statuses is what the planner goes by.
+// checkBound checks that binding every workload from scratch changes nothing, and that the planner's state equals the
+// statuses.
 func checkBound(t checker, p *planner, now time.Time) {
 	for key, w := range p.bindings.workloads {
 		checkIndexes(t, p, w)
 		want := clustersOf(&w.status)
 		maps.DeleteFunc(want, func(_ string, n int64) bool { return n == 0 })
 		if !maps.Equal(want, w.holds) {
-			t.Fatalf("%s holds %v, and its status says %v", key, w.holds, want)
+			t.Fatalf("%s has the holds %v, want those of its status, %v", key, w.holds, want)
 		}
 		checkAllocation(t, p, w)
 		checkSplit(t, p, w)
 		scheduled := api.FindCondition(w.status.Conditions, api.ConditionScheduled)
 		switch chosen, _ := p.bindings.claims.Choose(w.object, w.status.Policy); {
 		case w.object.Spec.Allocation == nil && chosen == nil && (scheduled == nil || scheduled.Reason != api.ReasonNoPolicyMatched):
-			t.Fatalf("%s: no policy selects it, and its condition is %+v", key, scheduled)
+			t.Fatalf("%s: no policy selects it, but its condition is %+v", key, scheduled)
 		case w.object.Spec.Allocation == nil && chosen == nil:
 		case w.pending && (scheduled.Message == "" || scheduled.Status != api.ConditionFalse):
-			t.Fatalf("%s waits, and does not say why: %+v", key, scheduled)
+			t.Fatalf("%s is pending, but does not say why: %+v", key, scheduled)
 		case w.pending && (w.p.Preempts || overbooked(p, w)):
-			// A look from scratch does not take the place of others; and what is on a
-			// cluster that has shrunk is measured anew while it waits.
+			// Deciding from scratch preempts nothing. What runs on a cluster whose capacity has shrunk is measured
+			// again while it waits.
 		default:
 			checkFreshLook(t, p, w, now)
 		}
 	}
 }
 
-// drawPolicy draws a policy of a few that matter.
+// drawPolicy draws one of a few policies.
 func drawPolicy(t *rapid.T) *api.PropagationPolicy {
 	return policy(fmt.Sprintf("policy%d", rapid.IntRange(0, 3).Draw(t, "policy")), func(s *api.PropagationPolicySpec) {
 		s.ResourceSelectors[0].LabelSelector = rapid.SampledFrom([]*api.LabelSelector{nil, {MatchLabels: map[string]string{"tier": "a"}}}).Draw(t, "selects")
@@ -140,8 +140,8 @@ func drawWorkload(t *rapid.T) *api.Workload {
 	})
 }
 
-// TestBindingsEqualFreshOnes drives a planner with random changes and, after each
-// pass, binds everything from scratch beside it.
+// TestBindingsEqualFreshOnes drives a planner with random changes and, after each pass, compares with binding
+// everything from scratch.
 func TestBindingsEqualFreshOnes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, p := newWorld(), newPlanner(discard())
@@ -267,14 +267,14 @@ func TestARestartMovesNoWorkload(t *testing.T) {
 		for _, write := range again.pass(epoch) {
 			b, _ := write.decision.(*workloadBinding)
 			if b != nil && write.moved {
-				t.Fatalf("%s had %v, and after a restart %v", b.key(), p.bindings.workloads[b.key()].status.Clusters, b.status.Clusters)
+				t.Fatalf("%s was on %v, and is on %v after a restart", b.key(), p.bindings.workloads[b.key()].status.Clusters, b.status.Clusters)
 			}
 		}
 	})
 }
 
-// TestReservationsNeverExceedCapacity lets workloads come, go, grow and shrink on
-// clusters that stay: what is reserved never exceeds what there is.
+// TestReservationsNeverExceedCapacity creates, deletes, grows and shrinks workloads on a fixed set of clusters:
+// reservations never exceed the capacity.
 func TestReservationsNeverExceedCapacity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, p := newWorld(), newPlanner(discard())
@@ -299,8 +299,8 @@ func TestReservationsNeverExceedCapacity(t *testing.T) {
 	})
 }
 
-// TestCommittedPreviewKeepsItsReservation gives the planner a workload together
-// with its previewed binding, and another that would be decided before it.
+// TestCommittedPreviewKeepsItsReservation gives the planner a workload together with its previewed binding, and another
+// one that would be decided first.
 func TestCommittedPreviewKeepsItsReservation(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, policy("base", func(s *api.PropagationPolicySpec) { s.Placement.ReplicaScheduling = dynamic() }))
@@ -316,10 +316,10 @@ func TestCommittedPreviewKeepsItsReservation(t *testing.T) {
 	w.write(p, workload("first", 1, needy))
 	p.pass(epoch)
 	if got := replicasOf(p, "second"); got["c0"] != 4 {
-		t.Errorf("the previewed binding has become %v", got)
+		t.Errorf("replicas of the previewed workload %v, want 4 on c0", got)
 	}
 	if got := replicasOf(p, "first"); len(got) != 0 {
-		t.Errorf("another workload took %v of its room", got)
+		t.Errorf("another workload took %v of the room of the previewed one", got)
 	}
 }
 
@@ -342,12 +342,12 @@ func TestALoweredPriorityMakesRoom(t *testing.T) {
 	w.write(p, workload("waiting", 4, needy(5)))
 	p.pass(epoch)
 	if got := replicasOf(p, "waiting"); len(got) != 0 {
-		t.Fatalf("took %v from a workload of the same priority", got)
+		t.Fatalf("replicas %v, want none: the other workload has the same priority", got)
 	}
 	w.write(p, workload("there", 4, needy(4)))
 	p.pass(epoch)
 	if got := replicasOf(p, "waiting"); got["c0"] != 4 {
-		t.Errorf("has %v, and the other has become less important", got)
+		t.Errorf("replicas %v, want 4 on c0: the other workload has a lower priority now", got)
 	}
 }
 
@@ -362,19 +362,19 @@ func TestAWorkloadWithoutAPolicyLeavesAClusterThatIsGone(t *testing.T) {
 	w.remove(p, api.Key{Kind: api.KindPropagationPolicy, Namespace: "shop", Name: "base"})
 	p.pass(epoch)
 	if got := replicasOf(p, "web"); got["c0"] != 4 {
-		t.Fatalf("without a policy it is on %v", got)
+		t.Fatalf("replicas %v without a policy, want 4 on c0", got)
 	}
 	w.remove(p, api.Key{Kind: api.KindCluster, Name: "c0"})
 	p.pass(epoch)
 	w.write(p, sized("c0", "4"))
 	p.pass(epoch)
 	if got := replicasOf(p, "web"); len(got) != 0 {
-		t.Errorf("the cluster is another one, and the workload is on %v", got)
+		t.Errorf("replicas %v, want none: the cluster was replaced with another one of the same name", got)
 	}
 }
 
-// TestReportsAreRemovedWithPreemptedReplicas: new ones on the same cluster have
-// not been reported unhealthy.
+// TestReportsAreRemovedWithPreemptedReplicas checks that later replicas on the same cluster do not inherit an unhealthy
+// report.
 func TestReportsAreRemovedWithPreemptedReplicas(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, policy("base", func(s *api.PropagationPolicySpec) {
@@ -392,12 +392,12 @@ func TestReportsAreRemovedWithPreemptedReplicas(t *testing.T) {
 	w.write(p, workload("high", 3, needy, func(w *api.Workload) { w.Spec.Priority = 1 }))
 	p.pass(epoch)
 	if health := p.bindings.workloads[low].status.HealthOn("c0"); len(replicasOf(p, "low")) > 0 && health != nil {
-		t.Errorf("the new replicas are on %v, reported %+v", replicasOf(p, "low"), health)
+		t.Errorf("new replicas %v have the health report %+v of the previous ones", replicasOf(p, "low"), health)
 	}
 	checkBound(t, p, epoch)
 }
 
-// What stays without a policy takes the room that its present spec says.
+// A workload that keeps its binding without a policy reserves what its present spec requests.
 func TestBindingWithoutPolicyReservesByPresentSpec(t *testing.T) {
 	y, _ := start(t)
 	cpus := func(w *api.Workload) { w.Spec.ReplicaRequests = api.Quantities{"cpu": "1"} }
@@ -414,6 +414,6 @@ func TestBindingWithoutPolicyReservesByPresentSpec(t *testing.T) {
 	y.put(workload("web", 6, cpus))
 	status := y.put(workload("other", 4, cpus)).Object.(*api.Workload).Status
 	if c := api.FindCondition(status.Conditions, api.ConditionScheduled); c == nil || c.Status != api.ConditionFalse || len(status.Clusters) > 0 {
-		t.Errorf("c1 has 8 CPUs, 6 of them taken; 4 replicas are on %+v: %+v", status.Clusters, c)
+		t.Errorf("4 replicas are on %+v (%+v), want none: 6 of the 8 CPUs of c1 are taken", status.Clusters, c)
 	}
 }

@@ -47,7 +47,7 @@ func TestBindingsWake(t *testing.T) {
 		want   map[string]int64
 		held   bool
 	}{
-		{"an earlier group, which selects what a later one does", []event{
+		{"an earlier group that selects the same cluster as a later one", []event{
 			put(offline("c1", "9"), sized("c2", "9"), policy("p", func(s *api.PropagationPolicySpec) {
 				s.Placement.ReplicaScheduling = dynamic()
 				s.Placement.ClusterAffinities = []api.AffinityTerm{group("first", "c1"), group("second", "c2"), group("third", "c1")}
@@ -55,11 +55,11 @@ func TestBindingsWake(t *testing.T) {
 			}), workload("web", 2, cpus)),
 			put(sized("c1", "9")),
 		}, map[string]int64{"c1": 2}, false},
-		{"a cluster whose metric has a value at last", []event{
+		{"a cluster whose metric gets its first value", []event{
 			put(provider(), unread, measured("c1", "9"), policy("p"), workload("web", 2, cpus)),
 			put(metric("load", 0.5)),
 		}, map[string]int64{"c1": 2}, false},
-		{"a cluster that has been left, once the workload is well elsewhere", []event{
+		{"a cluster that was evicted, once the workload is healthy elsewhere", []event{
 			put(sized("c1", "9"), sized("c2", "9"), policy("p"), workload("web", 2, cpus)),
 			put(offline("c1", "9")),
 			put(sized("c1", "9")),
@@ -67,25 +67,25 @@ func TestBindingsWake(t *testing.T) {
 				p.bindings.report(p.bindings.workloads[web], api.HealthReport{Cluster: "c2", Status: api.Healthy}, now)
 			},
 		}, map[string]int64{"c1": 2, "c2": 2}, false},
-		{"the return of a cluster that failover was held for", []event{
+		{"a cluster that returns while failover is held", []event{
 			put(sized("c1", "9"), sized("c2", "9"), sized("c3", "9"), sized("c4", "9"), sized("c5", "9"), policy("p", func(s *api.PropagationPolicySpec) {
 				s.Placement.ReplicaScheduling = &api.ReplicaScheduling{DivisionPreference: api.Aggregated}
 			}), workload("web", 2, cpus)),
 			put(offline("c1", "9"), offline("c2", "9"), offline("c3", "9"), offline("c4", "9"), offline("c5", "9")),
-			put(sized("c1", "9")), // four of five are lost still
+			put(sized("c1", "9")), // four of five are still lost
 		}, map[string]int64{"c1": 2}, false},
-		{"nothing yet: failover is held", []event{
+		{"no cluster while failover is held", []event{
 			put(sized("c1", "9"), sized("c2", "9"), sized("c3", "9"), sized("c4", "9"), sized("c5", "9"), policy("p", func(s *api.PropagationPolicySpec) {
 				s.Placement.ReplicaScheduling = &api.ReplicaScheduling{DivisionPreference: api.Aggregated}
 			}), workload("web", 2, cpus)),
 			put(offline("c1", "9"), offline("c2", "9"), offline("c3", "9"), offline("c4", "9"), sized("c5", "8")),
 		}, map[string]int64{"c1": 2}, true},
-		{"room on a cluster of its own that takes nobody new", []event{
+		{"more room on a present cluster with a taint", []event{
 			put(sized("c1", "3"), policy("p", func(s *api.PropagationPolicySpec) { s.Placement.ReplicaScheduling = dynamic() }), workload("web", 2, cpus)),
 			put(tainted("c1", "3"), workload("web", 4, cpus)),
 			put(tainted("c1", "4")),
 		}, map[string]int64{"c1": 4}, false},
-		{"room that another workload leaves on a cluster of its own that takes nobody new", []event{
+		{"room that another workload frees on a present cluster with a taint", []event{
 			put(sized("c1", "4"), policy("p", func(s *api.PropagationPolicySpec) { s.Placement.ReplicaScheduling = dynamic() }), workload("web", 2, cpus), workload("other", 2, cpus)),
 			put(tainted("c1", "4"), workload("web", 4, cpus)),
 			func(w *world, p *planner, _ time.Time) {
@@ -102,11 +102,11 @@ func TestBindingsWake(t *testing.T) {
 			checkBound(t, p, now)
 		}
 		if got := replicasOf(p, "web"); !maps.Equal(got, tt.want) {
-			t.Errorf("%s: the workload is on %v, want %v", tt.name, got, tt.want)
+			t.Errorf("%s: replicas %v, want %v", tt.name, got, tt.want)
 		}
 		held := api.FindCondition(p.bindings.workloads[web].status.Conditions, api.ConditionFailoverHeld)
 		if (held != nil && held.Status == api.ConditionTrue) != tt.held {
-			t.Errorf("%s: condition %+v", tt.name, held)
+			t.Errorf("%s: unexpected condition FailoverHeld %+v", tt.name, held)
 		}
 	}
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Placements that ask for the same in the same words keep what they ask once; others
-// of their class keep their own words.
+// Placements with the same requirements in the same words share one request. Others of the class keep their own words.
 func TestClassSharesRequests(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	asking := func(name, constraint string, wanted int64) *placementDecision {
@@ -18,19 +17,19 @@ func TestClassSharesRequests(t *testing.T) {
 	}
 	first, alike, worded, other := asking("a", "tier is gold", 1), asking("b", "tier is gold", 2), asking("c", "tier == gold", 1), asking("d", "tier is silver", 1)
 	if first.class != worded.class || first.class == other.class {
-		t.Fatal("the classes are not what the test is about")
+		t.Fatal("the classes are not those that the test needs")
 	}
 	shares := func(x *placementDecision) bool { return &x.query.Checks.All[0] == &first.query.Checks.All[0] }
 	if !shares(alike) || alike.query.Wanted != 2 || alike.query.Key.Name != "b" {
-		t.Errorf("%+v does not share what is asked, or not only that", alike.query)
+		t.Errorf("%+v does not share its checks, or shares more than them", alike.query)
 	}
 	if shares(worded) || worded.query.Wording() == first.query.Wording() {
-		t.Error("one in other words has lost its own")
+		t.Error("a different wording is lost")
 	}
 }
 
-// Decisions of a class that say the same say it once; one that says something else, or
-// said it at another time, has its own words.
+// Equal decisions of a class are stored once. A decision that differs, or was made at another time, is stored on its
+// own.
 func TestClassSharesDecisions(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, cluster("c1", nil))
@@ -44,10 +43,10 @@ func TestClassSharesDecisions(t *testing.T) {
 	first, alike := decided("a", 1, epoch), decided("b", 1, epoch)
 	later, short := decided("c", 1, epoch.Add(time.Second)), decided("d", 3, epoch.Add(time.Second))
 	if first != alike {
-		t.Error("two that say the same have conditions of their own")
+		t.Error("equal decisions do not share their conditions")
 	}
 	if later == first || !later.LastTransitionAt.Equal(epoch.Add(time.Second)) {
-		t.Errorf("one that was decided later says %+v", later)
+		t.Errorf("condition of a later decision %+v, want its own, with a later time", later)
 	}
 	missing := api.FindCondition(p.placer.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "d"}].status.Conditions, api.ConditionSatisfied)
 	if short == later || missing == nil || missing.Status != api.ConditionFalse {

@@ -22,20 +22,19 @@ func (y *system) workload(key api.Key) *api.Workload {
 	y.t.Helper()
 	entry := y.fleet.Snapshot().Get(key)
 	if entry == nil {
-		y.t.Fatalf("%s is gone", key)
+		y.t.Fatalf("%s does not exist", key)
 	}
 	return entry.Object.(*api.Workload)
 }
 
-// TestReportsAreDurableWhenTheyAreTakenIn, also those on what was written a moment
-// ago.
+// TestReportsAreDurableWhenTheyAreTakenIn includes reports on objects that were written a moment ago.
 func TestReportsAreDurableWhenTheyAreTakenIn(t *testing.T) {
 	y, faulty := start(t)
 	y.put(spotCluster("c0"))
 	y.put(policy("base"))
 	entry := y.put(workload("web", 3, distributed(api.ModeCustom, "1")))
 	if got := splitText(&entry.Object.(*api.Workload).Status); got != "c0 3=1/2" {
-		t.Fatalf("it has %s", got)
+		t.Fatalf("split %s, want c0 3=1/2", got)
 	}
 	for i := range 20 {
 		name := fmt.Sprintf("w%d", i)
@@ -49,7 +48,7 @@ func TestReportsAreDurableWhenTheyAreTakenIn(t *testing.T) {
 		}
 		s := y.workload(key).Status
 		if c := api.FindCondition(s.Conditions, api.ConditionDistributed); len(s.Distribution) != 1 || s.DecisionRevision != 1 || c == nil || c.Status != api.ConditionTrue {
-			t.Fatalf("%s: %+v", name, s)
+			t.Fatalf("%s: unexpected status %+v", name, s)
 		}
 	}
 	calls := len(faulty.written())
@@ -58,18 +57,18 @@ func TestReportsAreDurableWhenTheyAreTakenIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(faulty.written()); n != calls {
-		t.Errorf("what was known, and what is about nothing, was written: %v", faulty.written()[calls:])
+		t.Errorf("known reports and reports about unknown workloads were written: %v", faulty.written()[calls:])
 	}
 	faulty.failNext(store.ErrUncertain)
 	if err := y.reconciler.ReportDistributions(t.Context(), []DistributionReport{{shopWeb, has("c0", 3, 1, api.DistributionReplacing)}}); err != nil {
 		t.Fatal(err)
 	}
 	if s := y.workload(shopWeb).Status; len(s.Distribution) != 1 || s.Distribution[0].State != api.DistributionReplacing {
-		t.Errorf("after a write that failed: %+v", s.Distribution)
+		t.Errorf("observed %+v after a failed write, want c0 replacing", s.Distribution)
 	}
 }
 
-// TestManyReportAtOnce: each is there in the end, and none counts as a decision.
+// TestManyReportAtOnce checks that all reports are stored, and that none counts as a decision.
 func TestManyReportAtOnce(t *testing.T) {
 	y, _ := start(t)
 	y.put(spotCluster("c0"))
@@ -97,15 +96,15 @@ func TestManyReportAtOnce(t *testing.T) {
 	for i := range workloads {
 		s := y.workload(api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: fmt.Sprintf("w%02d", i)}).Status
 		if len(s.Distribution) != 1 || s.Distribution[0].Replaced != 9 || s.DecisionRevision != 1 {
-			t.Errorf("workload %d: %+v", i, s)
+			t.Errorf("workload %d: status %+v, want one observation with 9 replaced pods", i, s)
 		}
 	}
 	if n := decided(t, y.reconciler); n != decisions {
-		t.Errorf("%v decisions more were counted", n-decisions)
+		t.Errorf("%v decisions were counted for observations", n-decisions)
 	}
 }
 
-// decided is how many decisions were counted.
+// decided returns the number of counted decisions.
 func decided(t *testing.T, r *Reconciler) float64 {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -159,22 +158,22 @@ func TestARestartKeepsTheSplit(t *testing.T) {
 		t.Errorf("the restart wrote %v", faulty.written()[calls:])
 	}
 	if !reflect.DeepEqual(before, after) || splitText(&after) != "c0 3=1/2, c1 3=1/2" {
-		t.Errorf("%+v\nbefore the restart %+v", after, before)
+		t.Errorf("status %+v,\nwant %+v as before the restart", after, before)
 	}
 }
 
-// TestReportsEndWithTheirContext, and say what was not done.
+// TestReportsEndWithTheirContext checks that a canceled report says what was not written.
 func TestReportsEndWithTheirContext(t *testing.T) {
 	y, _ := start(t)
 	y.stop()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := y.reconciler.ReportDistributions(ctx, make([]DistributionReport, 3)); !errors.Is(err, context.Canceled) || err.Error() == context.Canceled.Error() {
-		t.Errorf("%v", err)
+		t.Errorf("error %v, want context.Canceled with a reason", err)
 	}
 }
 
-// splitBench is 100,000 workloads with a distribution on 1,000 clusters.
+// splitBench creates 100,000 workloads with a distribution on 1,000 clusters.
 func splitBench(b *testing.B, workloads int) *planner {
 	b.Helper()
 	w, p := newWorld(), newPlanner(discard())
@@ -199,9 +198,8 @@ func splitBench(b *testing.B, workloads int) *planner {
 	return p
 }
 
-// BenchmarkReportDistribution takes in one report for one of many workloads, and
-// makes the pass that follows. Its cost does not grow with the workloads. Target: 50 µs,
-// which is 20,000 a second.
+// BenchmarkReportDistribution takes in one report for one of many workloads, and runs the pass that follows. The cost
+// does not grow with the number of workloads. Target: 50 µs, which is 20,000 a second.
 func BenchmarkReportDistribution(b *testing.B) {
 	for _, workloads := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprintf("workloads=%d", workloads), func(b *testing.B) {
@@ -225,8 +223,7 @@ func BenchmarkReportDistribution(b *testing.B) {
 	}
 }
 
-// BenchmarkReportDistributions reports on 1,000 of 20,000 workloads at a time, with
-// the durable write.
+// BenchmarkReportDistributions reports on 1,000 of 20,000 workloads at a time, with the durable write.
 func BenchmarkReportDistributions(b *testing.B) {
 	y, _ := start(b)
 	y.put(spotCluster("c0"))

@@ -18,18 +18,18 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 )
 
-// stored is a world as a store has it after every decision was written.
+// stored is a world as it is in the store after every decision has been written.
 type stored map[api.Key]api.Object
 
 func (w stored) object(key api.Key) api.Object { return w[key] }
 func (w stored) lost() []api.Key               { return nil }
 
-// afterPass is how everything is stored after a pass of a planner.
+// afterPass returns everything as it is stored after a pass of a planner.
 func (w *world) afterPass(p *planner) stored {
 	all := stored{}
 	for key, object := range w.objects {
 		all[key] = object
-		// What is not decided any more may show an earlier version.
+		// An object that is no longer decided may show an earlier version.
 		if d := p.known(key); d != nil && d.result() != nil && d.result().Meta().Generation == object.Meta().Generation {
 			all[key] = d.result()
 		}
@@ -37,9 +37,9 @@ func (w *world) afterPass(p *planner) stored {
 	return all
 }
 
-// replay is a planner that was given every object of a world, and has looked at each.
-// It is what forks are measured by. Of a world in which that changes a status nothing
-// can be told: the reason why a workload has no policy may be forgotten in a restart.
+// replay creates a planner, gives it every object of a world, and decides each. Forks are compared with it. If
+// replaying changes a status, nothing can be compared, and rests is false: a restart may forget why a workload has no
+// policy.
 func replay(all stored, started, now time.Time) (p *planner, rests bool) {
 	p = newPlanner(discard())
 	p.started = started
@@ -49,19 +49,18 @@ func replay(all stored, started, now time.Time) (p *planner, rests bool) {
 	return p, len(p.pass(now)) == 0
 }
 
-// shown is what readers of a planner see, and the index that follows it.
+// shown is a snapshot for readers of a planner, with the index that is kept up to date with it.
 type shown struct {
 	forks
 	current atomic.Pointer[snapshot]
 }
 
-// forked is a planner that was forked from another, as Reconciler.fork does it. The
-// index that was brought there by what differed is one that is made anew.
+// forked forks a planner, as Reconciler.fork does. The updated index must equal a new one.
 func (x *shown) forked(t *rapid.T, now time.Time) *planner {
 	s, index := x.latest(&x.current)
 	got, want := index.lines(), newForkIndex(s).lines()
 	if !slices.Equal(got, want) {
-		t.Fatalf("the index that followed has\n%s\nand one that is made anew\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Fatalf("the updated index has\n%s\nand a new one\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	f := s.fork(index, discard())
 	f.lose(nil)
@@ -69,7 +68,7 @@ func (x *shown) forked(t *rapid.T, now time.Time) *planner {
 	return f
 }
 
-// lines are what an index finds.
+// lines returns the contents of an index.
 func (ix *forkIndex) lines() (all []string) {
 	ix.relations.Ascend(func(r relation) bool {
 		all = append(all, fmt.Sprintf("%d %q %s", r.kind, r.to, r.key))
@@ -82,8 +81,7 @@ func (ix *forkIndex) lines() (all []string) {
 	return all
 }
 
-// drawRequest asks for some of the objects that there were at any time, for others to
-// go, and for another moment.
+// drawRequest draws a simulation of objects that exist or existed, of deletions, and of another time.
 func drawRequest(t *rapid.T, w *world, all stored, now time.Time) api.Simulation {
 	at := now.Add(time.Duration(rapid.SampledFrom([]int{0, 0, 0, 1, 30, 61, 400, -1, -40}).Draw(t, "later")) * time.Second)
 	request := api.Simulation{Now: &at}
@@ -127,8 +125,8 @@ func drawRequest(t *rapid.T, w *world, all stored, now time.Time) api.Simulation
 	return request
 }
 
-// checkFork: a simulation on a fork of a planner answers what one answers that
-// replays every object, field by field, and the planner does not notice.
+// checkFork checks that a simulation on a fork of a planner gives the same result, field by field, as one that replays
+// every object, and that it does not affect the planner.
 func checkFork(t *rapid.T, w *world, p *planner, now time.Time) {
 	w.shown.show(&w.shown.current, p.snapshot(nil), p.records.differing.take())
 	if rapid.IntRange(0, 5).Draw(t, "simulate") > 0 {
@@ -152,7 +150,7 @@ func checkFork(t *rapid.T, w *world, p *planner, now time.Time) {
 	want, wantErr := ask(replayed)
 	got, gotErr := ask(w.shown.forked(t, live))
 	if gotErr != wantErr {
-		t.Fatalf("the fork answers %q, and the replay %q", gotErr, wantErr)
+		t.Fatalf("the fork answers with error %q, the replay with %q", gotErr, wantErr)
 	}
 	if !reflect.DeepEqual(got, want) {
 		r, _ := json.Marshal(request)
@@ -161,7 +159,7 @@ func checkFork(t *rapid.T, w *world, p *planner, now time.Time) {
 		for at < min(len(x), len(y))-1 && x[at] == y[at] {
 			at++
 		}
-		t.Fatalf("at %v the fork answers otherwise than the replay to %s:\n%s\nand not\n%s", live, r,
+		t.Fatalf("at %v the fork and the replay answer %s differently:\n%s\nwant\n%s", live, r,
 			strings.Join(x[max(at-20, 0):min(at+10, len(x))], "\n"), strings.Join(y[max(at-20, 0):min(at+10, len(y))], "\n"))
 	}
 	after := p.snapshot(before)
@@ -182,9 +180,8 @@ func lines(value any) []string {
 	return strings.Split(string(text), "\n")
 }
 
-// BenchmarkSimulate changes one cluster of 10,000 in a simulation over 10,000
-// placements: on a fork of the planner, and, for comparison, on a planner that
-// replays every object.
+// BenchmarkSimulate changes one cluster of 10,000 in a simulation over 10,000 placements: on a fork of the planner and,
+// for comparison, on a planner that replays every object.
 func BenchmarkSimulate(b *testing.B) {
 	w, p := benchWorld(b, 10_000, 10_000, 200)
 	p.pass(epoch)
@@ -229,8 +226,7 @@ func BenchmarkSimulate(b *testing.B) {
 	}
 }
 
-// A fork takes over the clusters that await a cloud when one changes, although nothing
-// has asked for them before.
+// A fork decides the clusters that await a cloud when a cloud changes, even if they were not indexed before.
 func TestForksDecideClustersThatAwaitACloud(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, wishing("edge", "location is NO"))
@@ -243,6 +239,6 @@ func TestForksDecideClustersThatAwaitACloud(t *testing.T) {
 	north.SetDefaults()
 	f.put(north, laid)
 	if got := written(f.pass(epoch.Add(time.Minute)), api.KindCluster); !slices.Equal(got, []string{"edge", "plain"}) {
-		t.Errorf("a cloud that fits both was given to %v", got)
+		t.Errorf("a cloud that fits two clusters was assigned to %v", got)
 	}
 }

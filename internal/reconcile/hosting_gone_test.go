@@ -8,7 +8,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// westWith is a cloud whose region west has been observed with a zone.
+// westWith returns a cloud whose region west has been observed with a zone.
 func westWith(zone string) *api.Cloud {
 	paris := cloud("paris", "", nil)
 	at := epoch.Add(-time.Minute)
@@ -26,14 +26,13 @@ func standingFor(name, region, zone string) *api.Cluster {
 	return c
 }
 
-// asking is a workload with a number of replicas that need an amount each.
+// asking returns a workload with a number of replicas and their requests.
 func asking(name string, replicas int64, requests api.Quantities) *api.Workload {
 	return workload(name, replicas, func(w *api.Workload) { w.Spec.ReplicaRequests = requests })
 }
 
-// TestMissingCloudAmountsAreZero: a cluster that stands for a zone, or a region,
-// which its observed cloud does not have, has room for nothing, and says why; of
-// what was never observed nobody knows how much there is.
+// TestMissingCloudAmountsAreZero checks a cluster that represents a zone or region which its observed cloud does not
+// have: its capacity is 0, and its condition says why. The capacity of something that was never observed is unknown.
 func TestMissingCloudAmountsAreZero(t *testing.T) {
 	at := epoch
 	failing := []api.CloudRegion{{Name: "west", Failures: 1, FailingSince: &at, Reason: api.ReasonRegionFailed, Message: "no answer"}}
@@ -42,7 +41,7 @@ func TestMissingCloudAmountsAreZero(t *testing.T) {
 		regions       []api.CloudRegion
 		conditions    []api.Condition
 		noCloud       bool
-		before        *api.ClusterOpenStack // zone that was observed
+		before        *api.ClusterOpenStack // the zone that was observed
 		reason, words string                // "" = nobody knows
 	}{
 		"zone gone":         {regions: westWith("az2").Status.Regions, reason: "ZoneGone", words: `region "west" of cloud "paris" has no availability zone "az1"`},
@@ -55,9 +54,9 @@ func TestMissingCloudAmountsAreZero(t *testing.T) {
 		"no cloud":          {noCloud: true},
 		"cloud deleted": {
 			noCloud: true, before: &api.ClusterOpenStack{Cloud: "paris", Region: "west", AvailabilityZone: "az1"},
-			reason: "CloudGone", words: `there is no cloud "paris"`,
+			reason: "CloudGone", words: `there is no longer a cloud "paris"`,
 		},
-		"made anew": {
+		"cloud created again": {
 			before: &api.ClusterOpenStack{Cloud: "paris", Region: "west", AvailabilityZone: "az1"},
 			reason: "NotObserved", words: `cloud "paris" has not been collected`,
 		},
@@ -85,22 +84,22 @@ func TestMissingCloudAmountsAreZero(t *testing.T) {
 			condition := api.FindCondition(seen.Status.Conditions, "ResourcesGone")
 			if c.reason == "" {
 				if placed(large) != 1 || placed(small) != 1 || condition != nil || seen.Status.Allocatable != nil || seen.Status.Flavors["m1"] != 7 {
-					t.Errorf("large on %d, small on %d, status %+v: nobody knows how much there is", placed(large), placed(small), seen.Status)
+					t.Errorf("large on %d clusters, small on %d, status %+v; want both placed, because the capacity is unknown", placed(large), placed(small), seen.Status)
 				}
 				return
 			}
 			if placed(large) != 0 || placed(small) != 0 {
-				t.Errorf("large on %d, small on %d clusters: nothing can run there", placed(large), placed(small))
+				t.Errorf("large on %d clusters, small on %d, want none: the cluster has no resources", placed(large), placed(small))
 			}
 			if s := seen.Status; s.Allocatable["cpu"] != "0" || s.Available["cpu"] != "0" || s.Available["memory"] != "0" || s.Flavors["m1"] != 0 {
-				t.Errorf("status %+v", s)
+				t.Errorf("status %+v, want no resources", s)
 			}
 			if condition == nil || condition.Status != api.ConditionTrue || condition.Reason != c.reason || !strings.Contains(condition.Message, c.words) {
 				t.Errorf("condition %+v, want %s with %q", condition, c.reason, c.words)
 			}
 			x := p.bindings.explain(p.bindings.workloads[api.KeyOf(large)], epoch)
 			if x == nil || len(x.Candidates) != 1 || !strings.Contains(x.Candidates[0].Reason, c.words) {
-				t.Errorf("explained as %+v", x)
+				t.Errorf("explanation %+v, want the reason of the condition", x)
 			}
 		})
 	}
@@ -113,7 +112,7 @@ func TestAZoneThatReturns(t *testing.T) {
 	paris := westWith("az1")
 	w.write(p, paris)
 	site := standingFor("site", "west", "az1")
-	site.Spec.Allocatable = api.Quantities{"nvidia.com/gpu": "4"} // which no zone reports
+	site.Spec.Allocatable = api.Quantities{"nvidia.com/gpu": "4"} // no zone reports it
 	w.write(p, site)
 	w.write(p, newPlacement("web", 1, func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "2", "nvidia.com/gpu": "1"} }))
 	step := func(what string, want int, available string, gone bool) {

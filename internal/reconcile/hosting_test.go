@@ -16,7 +16,7 @@ func wishing(name string, constraints ...string) *api.Cluster {
 	return c
 }
 
-// written are the names of what a pass wants to write, of one kind.
+// written returns the names of the objects of one kind that a pass writes.
 func written(writes []write, kind api.Kind) []string {
 	var names []string
 	for _, w := range writes {
@@ -50,48 +50,47 @@ func TestAClusterIsBoundOnceAndStays(t *testing.T) {
 	cloudOf := func() string { return guestOf[*api.Cluster](t, p.clouds, key).Status.Cloud }
 	writes := p.pass(epoch)
 	if got := written(writes, api.KindCluster); !slices.Equal(got, []string{"edge"}) || cloudOf() != "north" {
-		t.Fatalf("wrote %v, the cloud is %q", got, cloudOf())
+		t.Fatalf("wrote %v with cloud %q, want edge with north", got, cloudOf())
 	}
 	w.stored(p, writes)
 	if again := p.pass(epoch); len(again) > 0 {
-		t.Errorf("a second pass writes %v", written(again, api.KindCluster))
+		t.Errorf("the second pass writes %v, want nothing", written(again, api.KindCluster))
 	}
 
-	// Another figure, another cloud, a failing metric: it stays.
+	// After another value, another cloud or a failing metric, it stays.
 	w.write(p, metric("brown", 1))
 	w.write(p, metric("green", 0))
 	w.write(p, cloud("west", "", nil, api.MetricRef{Name: "brown"}))
 	if writes := p.pass(epoch.Add(time.Hour)); len(writes) > 0 || cloudOf() != "north" {
-		t.Errorf("moved to %q, wrote %d", cloudOf(), len(writes))
+		t.Errorf("cloud %q with %d writes, want north without any", cloudOf(), len(writes))
 	}
-	// A spec that the cloud still fits.
+	// A new spec that its cloud satisfies.
 	w.write(p, wishing("edge", "location is NO"))
 	w.stored(p, p.pass(epoch.Add(2*time.Hour)))
 	if cloudOf() != "north" {
-		t.Errorf("moved to %q though its cloud fits", cloudOf())
+		t.Errorf("moved to %q although its cloud fits", cloudOf())
 	}
-	// One that it does not fit.
+	// A new spec that its cloud does not satisfy.
 	w.write(p, wishing("edge", "location is IT"))
 	w.stored(p, p.pass(epoch.Add(3*time.Hour)))
 	if cloudOf() != "south" {
-		t.Errorf("stays on %q that does not fit", cloudOf())
+		t.Errorf("still on %q, which does not fit", cloudOf())
 	}
-	// The cloud goes, and one comes that fits.
+	// Its cloud is deleted, and one that fits is created.
 	w.remove(p, api.Key{Kind: api.KindCloud, Name: "south"})
 	w.stored(p, p.pass(epoch.Add(4*time.Hour)))
 	bound := api.FindCondition(guestOf[*api.Cluster](t, p.clouds, key).Status.Conditions, api.ConditionBound)
 	if cloudOf() != "" || bound == nil || !strings.Contains(bound.Message, "0 of 2 clouds fit") {
-		t.Errorf("cloud %q, condition %+v", cloudOf(), bound)
+		t.Errorf("cloud %q, condition %+v; want no cloud, because none fits", cloudOf(), bound)
 	}
 	w.write(p, cloud("rome", "", map[string]string{"location": "IT"}))
 	w.stored(p, p.pass(epoch.Add(5*time.Hour)))
 	if cloudOf() != "rome" {
-		t.Errorf("not bound when a cloud appeared: %q", cloudOf())
+		t.Errorf("cloud %q, want rome, which has just appeared", cloudOf())
 	}
 }
 
-// Clusters that ask for the same share what they see of the clouds, until a cloud
-// changes.
+// Clusters with the same requirements share their view of the clouds until a cloud changes.
 func TestEqualGuestsShareAView(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, cloud("south", "", map[string]string{"location": "IT"}))
@@ -100,14 +99,14 @@ func TestEqualGuestsShareAView(t *testing.T) {
 	}
 	w.write(p, wishing("other", "location is not IT"))
 	w.stored(p, p.pass(epoch))
-	// Each asks once more for clouds with a metric that fails.
+	// Each looks once more for clouds with a failing metric.
 	if n := len(p.clouds.views); n != 4 {
-		t.Errorf("21 clusters that ask for two things see the clouds in %d ways", n)
+		t.Errorf("%d views of the clouds for 21 clusters with two different specs, want 4", n)
 	}
 	w.write(p, cloud("north", "", map[string]string{"location": "NO"}))
 	w.stored(p, p.pass(epoch.Add(time.Minute)))
 	if host := p.clouds.guests[api.Key{Kind: api.KindCluster, Name: "other"}].host; host != "north" {
-		t.Errorf("the other is on %q", host)
+		t.Errorf("host of the other cluster is %q, want north", host)
 	}
 }
 
@@ -131,17 +130,16 @@ func TestAClusterThatExistsIsNotBound(t *testing.T) {
 	}
 }
 
-// TestWithoutCloudsNothingIsWritten: a fleet that has no clouds hears nothing of
-// them.
+// TestWithoutCloudsNothingIsWritten checks that a fleet without clouds has no trace of them.
 func TestWithoutCloudsNothingIsWritten(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, cluster("a", nil))
 	if writes := p.pass(epoch); len(writes) > 0 {
-		t.Errorf("wrote %v", written(writes, api.KindCluster))
+		t.Errorf("wrote %v, want nothing", written(writes, api.KindCluster))
 	}
 	w.write(p, wishing("b"))
 	if got := written(p.pass(epoch), api.KindCluster); !slices.Equal(got, []string{"b"}) {
-		t.Errorf("wrote %v, want what asks for a cloud to be told that there is none", got)
+		t.Errorf("wrote %v, want b, to say that it has no cloud", got)
 	}
 }
 
@@ -157,20 +155,20 @@ func TestInheritedLabelsFollowTheCloud(t *testing.T) {
 	}
 	w.stored(p, p.pass(epoch))
 	if !slices.Equal(chosen(), []string{"edge"}) {
-		t.Fatalf("placed on %v", chosen())
+		t.Fatalf("placed on %v, want edge", chosen())
 	}
 	seen, _ := p.snapshot(nil).observe(guest).(*api.Cluster)
 	if got := seen.Status.Labels; got["tier"] != "gold" || got["own"] != "yes" || got["location"] != "FR" {
-		t.Errorf("labels %v", got)
+		t.Errorf("labels %v, want those of the cloud and the cluster", got)
 	}
 	w.write(p, cloud("paris", "", map[string]string{"location": "FR"}))
 	w.stored(p, p.pass(epoch.Add(time.Hour)))
 	if len(chosen()) != 0 {
-		t.Errorf("placed on %v though the cloud is no longer gold", chosen())
+		t.Errorf("placed on %v although the cloud is no longer gold", chosen())
 	}
-	// The label of the cluster itself counts again.
+	// The cluster's own label counts again.
 	if seen, _ := p.snapshot(nil).observe(w.objects[api.KeyOf(guest)]).(*api.Cluster); seen.Status.Labels["tier"] != "edge" {
-		t.Errorf("labels %v", seen.Status.Labels)
+		t.Errorf("labels %v, want tier edge", seen.Status.Labels)
 	}
 }
 
@@ -192,14 +190,14 @@ func TestAZoneGivesItsAmounts(t *testing.T) {
 	}
 	w.stored(p, p.pass(epoch))
 	if chosen("small") != 1 || chosen("large") != 0 {
-		t.Fatalf("small on %d, large on %d clusters", chosen("small"), chosen("large"))
+		t.Fatalf("small on %d clusters, large on %d, want 1 and 0", chosen("small"), chosen("large"))
 	}
 	seen, _ := p.snapshot(nil).observe(site).(*api.Cluster)
 	if s := seen.Status; s.Allocatable["cpu"] != "8" || s.Available["cpu"] != "0" || s.State != api.StateOnline {
-		t.Errorf("status %+v", s)
+		t.Errorf("status %+v, want 8 CPUs, none of them available", s)
 	}
 
-	// A newer figure: the reservation ends, and there is room for both.
+	// A newer report: the reservation ends, and both fit.
 	later := *paris
 	now := epoch.Add(time.Minute)
 	later.Status.Regions = []api.CloudRegion{{Name: "west", Zones: []api.CloudZone{{
@@ -208,10 +206,10 @@ func TestAZoneGivesItsAmounts(t *testing.T) {
 	p.put(&later, w.specs[api.KeyOf(paris)])
 	w.stored(p, p.pass(now))
 	if chosen("large") != 1 {
-		t.Error("the newer figures are not seen")
+		t.Error("the new capacity is not used")
 	}
 
-	// The region is lost, and comes back.
+	// The region disappears and returns.
 	lost := later
 	lost.Status.Regions = slices.Clone(later.Status.Regions)
 	lost.Status.Regions[0].Failures, lost.Status.Regions[0].FailingSince, lost.Status.Regions[0].Message = api.MaxUnreachableFailures, &now, "no answer"
@@ -219,12 +217,12 @@ func TestAZoneGivesItsAmounts(t *testing.T) {
 	w.stored(p, p.pass(now))
 	seen, _ = p.snapshot(nil).observe(site).(*api.Cluster)
 	if chosen("small") != 0 || seen.Status.State != api.StateOffline || len(seen.Status.Taints) != 1 {
-		t.Errorf("on %d clusters, status %+v", chosen("small"), seen.Status)
+		t.Errorf("on %d clusters, status %+v; want none, and it offline", chosen("small"), seen.Status)
 	}
 	p.put(&later, w.specs[api.KeyOf(paris)])
 	w.stored(p, p.pass(now))
 	if chosen("small") != 1 {
-		t.Error("not back")
+		t.Error("the placement did not return to the cluster")
 	}
 }
 
@@ -243,23 +241,23 @@ func TestMagnumClusterShowsItsProject(t *testing.T) {
 	}
 	w.stored(p, p.pass(epoch))
 	if s := status(); s.Project != "red" || s.ProjectID != "4711" || s.TemplateID != "small" || s.Labels["tier"] != "gold" || s.Labels["app"] != "web" || s.DecisionRevision != 1 {
-		t.Fatalf("status %+v", s)
+		t.Fatalf("unexpected status %+v", s)
 	}
-	// The project's template changes: the decision does not, what it says does.
+	// The project's template changes. The decision stays, and its displayed details change.
 	changed := project("red", map[string]string{"tier": "gold"})
 	changed.Spec.ProjectID, changed.Spec.TemplateID = "4711", "large"
 	w.write(p, changed)
 	w.stored(p, p.pass(epoch.Add(time.Hour)))
 	if s := status(); s.TemplateID != "large" || s.DecisionRevision != 1 || !s.ScheduledAt.Equal(epoch) {
-		t.Errorf("status %+v", s)
+		t.Errorf("status %+v, want template large in the same decision", s)
 	}
-	// A better one comes: nothing moves until somebody asks.
+	// A better one is created: nothing moves until a user asks for it.
 	w.write(p, provider())
 	w.write(p, metric("green", 1))
 	w.write(p, project("best", map[string]string{"tier": "gold"}, api.MetricRef{Name: "green"}))
 	w.stored(p, p.pass(epoch.Add(2*time.Hour)))
 	if status().Project != "red" {
-		t.Errorf("moved to %q", status().Project)
+		t.Errorf("moved to %q, want red", status().Project)
 	}
 	asked, _ := w.objects[api.KeyOf(guest)].Copy().(*api.MagnumCluster)
 	asked.Metadata.RescheduleRequests++
@@ -268,19 +266,18 @@ func TestMagnumClusterShowsItsProject(t *testing.T) {
 	p.put(asked, w.revision)
 	w.stored(p, p.pass(epoch.Add(3*time.Hour)))
 	if s := status(); s.Project != "best" || s.DecisionRevision != 2 || s.ObservedRescheduleRequests != 1 {
-		t.Errorf("after a request for a fresh decision %+v", s)
+		t.Errorf("status %+v after a reschedule request, want project best", s)
 	}
 	if writes := p.pass(epoch.Add(4 * time.Hour)); len(writes) > 0 {
-		t.Error("the answered request is answered again")
+		t.Error("an answered reschedule request is answered again")
 	}
 	x := p.projects.explain(p.projects.guests[api.KeyOf(guest)], epoch)
 	if x.Kind != api.KindMagnumCluster || len(x.Candidates) != 3 || x.Candidates[0].Cluster != "best" || !x.Candidates[0].Selected {
-		t.Errorf("explained %+v", x)
+		t.Errorf("explanation %+v, want best selected out of three projects", x)
 	}
 }
 
-// TestPreviewOfAHost: what is previewed is what is decided once it is written, for
-// something new and for a new spec.
+// TestPreviewOfAHost checks that the preview equals the later decision, for a new object and for a new spec.
 func TestPreviewOfAHost(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, project("red", map[string]string{"tier": "gold"}))
@@ -320,7 +317,7 @@ func TestPreviewOfAHost(t *testing.T) {
 		d := p.known(k)
 		decided := d.result()
 		if decided == nil {
-			decided = d.stored() // there is nothing to say of it
+			decided = d.stored() // it is not decided
 		}
 		is, _ := whereIs(decided)
 		if was, _ := whereIs(seen); !was.same(is) {
@@ -351,11 +348,11 @@ func TestHostWithoutLostMetricsHoldsNoDecision(t *testing.T) {
 		return api.FindCondition(*api.ConditionsOf(p.snapshot(nil).withMoveHeld(guest)), api.ConditionMoveHeld)
 	}
 	if held() == nil {
-		t.Fatal("nothing holds it, so this tests nothing")
+		t.Fatal("the guest is not held, so the test checks nothing")
 	}
 	w.write(p, project("red", nil))
 	if c := held(); c != nil {
-		t.Errorf("it waits on: %s", c.Message)
+		t.Errorf("the guest still waits: %s", c.Message)
 	}
 }
 
@@ -375,7 +372,7 @@ func TestARestartKeepsBindings(t *testing.T) {
 		next.put(object, w.specs[key])
 	}
 	if writes := next.pass(epoch.Add(time.Hour)); len(writes) > 0 {
-		t.Errorf("wrote %d statuses", len(writes))
+		t.Errorf("%d statuses written, want none", len(writes))
 	}
 }
 
@@ -383,7 +380,7 @@ func TestARestartKeepsBindings(t *testing.T) {
 // that the guest has, also where a fresh look would choose another one or none.
 func TestAHostThatFitsNoMoreIsStillTheOneExplained(t *testing.T) {
 	for _, tt := range []struct{ name, other, summary string }{
-		{"another would be chosen", "NO", "north was chosen before and stays; at present 1 of 2 clouds fits: 1 does not match label constraint \"location is NO\""},
+		{"another one would be chosen", "NO", "north was chosen before and stays; at present 1 of 2 clouds fits: 1 does not match label constraint \"location is NO\""},
 		{"none would be chosen", "IT", "north was chosen before and stays; at present 0 of 2 clouds fit: 2 do not match label constraint \"location is NO\""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -396,7 +393,7 @@ func TestAHostThatFitsNoMoreIsStillTheOneExplained(t *testing.T) {
 			w.write(p, cloud("south", "", map[string]string{"location": tt.other}))
 			w.stored(p, p.pass(epoch))
 			if got := guestOf[*api.Cluster](t, p.clouds, api.KeyOf(guest)).Status.Cloud; got != "north" {
-				t.Fatalf("the cloud is %q", got)
+				t.Fatalf("cloud %q, want north", got)
 			}
 			x := p.clouds.explain(p.clouds.guests[api.KeyOf(guest)], epoch)
 			var selected []string
@@ -406,25 +403,25 @@ func TestAHostThatFitsNoMoreIsStillTheOneExplained(t *testing.T) {
 				}
 			}
 			if !slices.Equal(selected, []string{"north"}) || !x.Candidates[0].Selected || len(x.Candidates) != 2 {
-				t.Errorf("%v is selected of %v", selected, x.Candidates)
+				t.Errorf("selected %v, want north out of two; candidates %+v", selected, x.Candidates)
 			}
 			if x.Summary != tt.summary {
-				t.Errorf("the summary is %q", x.Summary)
+				t.Errorf("unexpected summary %q", x.Summary)
 			}
 		})
 	}
 }
 
-// TestUncheckedKubeconfig: a new cluster gets nothing before it has shown
-// that it is well; one that is older than the server's start keeps what it has.
+// TestUncheckedKubeconfig checks that a new cluster gets nothing before its first successful check, and that a cluster
+// older than the server's start keeps what it has.
 func TestUncheckedKubeconfig(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		created time.Time
 		want    []string
 	}{
-		{"new", epoch.Add(time.Second), nil},
-		{"from before", epoch.Add(-time.Second), []string{"edge"}},
+		{"newer", epoch.Add(time.Second), nil},
+		{"older", epoch.Add(-time.Second), []string{"edge"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w, p := newWorld(), newPlanner(discard())
@@ -437,7 +434,7 @@ func TestUncheckedKubeconfig(t *testing.T) {
 			w.write(p, web)
 			p.pass(epoch.Add(time.Minute))
 			if got := p.placer.placements[api.KeyOf(web)].status.Clusters; !slices.Equal(got, tt.want) {
-				t.Errorf("chosen are %v, want %v", got, tt.want)
+				t.Errorf("chosen %v, want %v", got, tt.want)
 			}
 		})
 	}
@@ -463,15 +460,15 @@ func TestNewMetricConstraintsAreAskedOfThePresentCloud(t *testing.T) {
 		w.write(p, c)
 		w.stored(p, p.pass(epoch))
 		if got := guestOf[*api.Cluster](t, p.clouds, api.KeyOf(c)).Status.Cloud; got != want {
-			t.Fatalf("the cloud is %q, want %q", got, want)
+			t.Fatalf("cloud %q, want %q", got, want)
 		}
 	}
 	step("north", guest(nil, "green > 0.5"))
 	w.write(p, metric("green", 0.1))
-	step("north", guest(map[string]string{"other": "label"}, "green > 0.5")) // the figure alone moves nothing
+	step("north", guest(map[string]string{"other": "label"}, "green > 0.5")) // the value alone moves nothing
 	step("south", guest(nil, "brown > 0.5"))
 
-	// What it asked for before it existed is not remembered: a restart would not know it.
+	// What it requested before it existed is not remembered, because a restart would not know it.
 	exists := guest(nil)
 	exists.Spec.CloudConstraints, exists.Spec.Kubernetes = nil, &api.KubernetesSpec{Kubeconfig: api.NewSecret(kubeconfigText)}
 	step("south", exists)
@@ -479,7 +476,7 @@ func TestNewMetricConstraintsAreAskedOfThePresentCloud(t *testing.T) {
 	step("", guest(nil, "brown > 0.5"))
 }
 
-// TestCloudIsNotChosenBeforeItsAmountsAreRead: the choice would stay.
+// TestCloudIsNotChosenBeforeItsAmountsAreRead: such a choice would be permanent.
 func TestCloudIsNotChosenBeforeItsAmountsAreRead(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, provider())
@@ -494,11 +491,11 @@ func TestCloudIsNotChosenBeforeItsAmountsAreRead(t *testing.T) {
 	w.stored(p, p.pass(epoch))
 	s := guestOf[*api.Cluster](t, p.clouds, api.KeyOf(c)).Status
 	if bound := api.FindCondition(s.Conditions, api.ConditionBound); s.Cloud != "" || bound == nil || bound.Message != `metric "green" has not been read yet` {
-		t.Fatalf("cloud %q, condition %+v", s.Cloud, bound)
+		t.Fatalf("cloud %q, condition %+v; want none until the metric has been read", s.Cloud, bound)
 	}
 	w.write(p, metric("green", 0.9))
 	w.stored(p, p.pass(epoch))
 	if s := guestOf[*api.Cluster](t, p.clouds, api.KeyOf(c)).Status; s.Cloud != "north" {
-		t.Errorf("cloud %q", s.Cloud)
+		t.Errorf("cloud %q, want north", s.Cloud)
 	}
 }

@@ -42,7 +42,7 @@ func (c *command) done() <-chan struct{} {
 }
 
 // errStoodDown ends a session in which this server led.
-var errStoodDown = errors.New("this server does not lead any more")
+var errStoodDown = errors.New("this server is no longer the leader")
 
 // Lead makes the reconciler write decisions from a revision on, which is the one at which this
 // server became the leader, and calls begin when everything up to it is known. It returns when ctx

@@ -20,31 +20,31 @@ func newMetrics() *metrics {
 	return &metrics{
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "scheduler_decisions_total",
-			Help: "Decisions written, by result: moved (other clusters, or other numbers of replicas), kept, unschedulable.",
+			Help: "Decisions written, by result: moved (other clusters or numbers of replicas), kept, unschedulable.",
 		}, []string{"result"}),
 		passing: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "scheduler_decision_pass_seconds", Help: "Time to make the stale decisions of one pass.", Buckets: buckets,
+			Name: "scheduler_decision_pass_seconds", Help: "Time to make the decisions of one pass.", Buckets: buckets,
 		}),
 		writing: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "scheduler_decision_write_seconds", Help: "Time to make the decisions of one pass durable and visible.", Buckets: buckets,
 		}),
 		queue: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "scheduler_decision_queue_depth", Help: "Decisions that are stale and not made and durable yet.",
+			Name: "scheduler_decision_queue_depth", Help: "Decisions that are due, and not yet made and durable.",
 		}),
 		placements: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "scheduler_placements", Help: "Placements that decisions are kept for.",
+			Name: "scheduler_placements", Help: "Placements that are decided.",
 		}),
 		workloads: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "scheduler_workloads", Help: "Workloads that bindings are kept for.",
+			Name: "scheduler_workloads", Help: "Workloads that are decided.",
 		}),
 		failed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "scheduler_decision_write_failures_total", Help: "Batches with decisions that could not be written at first.",
+			Name: "scheduler_decision_write_failures_total", Help: "Batches of decisions whose first write failed.",
 		}),
 		blocked: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "scheduler_decision_blocked", Help: "1 for an object whose decision can repeatedly not be written; of very many, some.",
+			Name: "scheduler_decision_blocked", Help: "1 for an object whose decision repeatedly cannot be written; if there are very many, only some are listed.",
 		}, []string{"kind", "namespace", "name"}),
 		faulted: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "scheduler_objects_faulted", Help: "Objects that are left out of decisions because working on them panics, by kind.",
+			Name: "scheduler_objects_faulted", Help: "Objects that are excluded from decisions because processing them panics, by kind.",
 		}, []string{"kind"}),
 	}
 }

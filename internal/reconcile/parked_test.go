@@ -17,8 +17,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// faulty starts a system whose planner calls probe with each object before it is
-// worked on.
+// faulty starts a system whose planner calls probe for each object before working on it.
 func faulty(t testing.TB, probe func(p *picture, key api.Key)) *system {
 	t.Helper()
 	y, faultless := start(t)
@@ -26,8 +25,7 @@ func faulty(t testing.TB, probe func(p *picture, key api.Key)) *system {
 	return y
 }
 
-// faulted is the message of the condition that an object has as readers see it, ""
-// where it has none.
+// faulted returns the message of an object's condition as readers see it, or "".
 func (y *system) faulted(key api.Key) string {
 	y.t.Helper()
 	entry := y.fleet.Snapshot().Get(key)
@@ -53,8 +51,7 @@ func (y *system) remove(key api.Key) {
 	y.settle(revision)
 }
 
-// fromNothing is where everything goes when a server without one object decides it
-// for the first time.
+// fromNothing returns the decisions that a server makes from scratch without one object.
 func (y *system) fromNothing(without api.Key) map[api.Key][]string {
 	p := newPlanner(discard())
 	for _, info := range api.Kinds {
@@ -97,7 +94,7 @@ func key(kind api.Kind, namespace, name string) api.Key {
 	return api.Key{Kind: kind, Namespace: namespace, Name: name}
 }
 
-// picky is a placement that asks for a label.
+// picky returns a placement that requires a label.
 func picky(name string) *api.Placement {
 	return newPlacement(name, 2, func(s *api.PlacementSpec) { s.LabelConstraints = []string{"zone is a"} })
 }
@@ -118,34 +115,33 @@ func everywhere(name, selects string) *api.PropagationPolicy {
 	}
 }
 
-// A panic costs the object that it is about its decision, and nobody else anything,
-// wherever it happens.
+// A panic about an object costs only that object its decision, wherever it occurs.
 func TestPanicAffectsOnlyOneObject(t *testing.T) {
 	has := func(p *picture, cluster string) bool { _, ok := p.fleet.Row(cluster); return ok }
 	for name, c := range map[string]struct {
 		poison api.Object
 		probe  func(p *picture, key api.Key) bool
 	}{
-		"a placement": {newPlacement("poison", 1), func(_ *picture, k api.Key) bool {
+		"placement": {newPlacement("poison", 1), func(_ *picture, k api.Key) bool {
 			return k == key(api.KindPlacement, "shop", "poison")
 		}},
-		"a placement, while it is decided": {newPlacement("poison", 1), func(p *picture, k api.Key) bool {
+		"placement, while it is decided": {newPlacement("poison", 1), func(p *picture, k api.Key) bool {
 			return k == key(api.KindPlacement, "shop", "poison") && has(p, "c1")
 		}},
-		"a workload": {plainWorkload("poison"), func(_ *picture, k api.Key) bool {
+		"workload": {plainWorkload("poison"), func(_ *picture, k api.Key) bool {
 			return k == key(api.KindWorkload, "shop", "poison")
 		}},
-		"a policy": {everywhere("poison", "elsewhere"), func(_ *picture, k api.Key) bool {
+		"policy": {everywhere("poison", "elsewhere"), func(_ *picture, k api.Key) bool {
 			return k == key(api.KindPropagationPolicy, "shop", "poison")
 		}},
 		"a metric": {metric("poison", 1), func(_ *picture, k api.Key) bool { return k.Kind == api.KindMetric && k.Name == "poison" }},
-		"a cluster that cannot be taken in": {cluster("poison", map[string]string{"zone": "a"}), func(_ *picture, k api.Key) bool {
+		"cluster that cannot be put into the fleet": {cluster("poison", map[string]string{"zone": "a"}), func(_ *picture, k api.Key) bool {
 			return k == key(api.KindCluster, "", "poison")
 		}},
-		"a cluster that a filter panics on": {cluster("poison", map[string]string{"zone": "a"}), func(p *picture, k api.Key) bool {
+		"cluster on which a filter panics": {cluster("poison", map[string]string{"zone": "a"}), func(p *picture, k api.Key) bool {
 			return isDecided(k.Kind) && has(p, "poison")
 		}},
-		"a cluster that a filter of some panics on": {cluster("poison", map[string]string{"zone": "a"}), func(p *picture, k api.Key) bool {
+		"cluster on which a filter of some objects panics": {cluster("poison", map[string]string{"zone": "a"}), func(p *picture, k api.Key) bool {
 			return strings.HasPrefix(k.Name, "picky") && has(p, "poison")
 		}},
 	} {
@@ -175,45 +171,45 @@ func TestPanicAffectsOnlyOneObject(t *testing.T) {
 			y.put(picky("picky2"))
 			poison := api.KeyOf(c.poison)
 			y.put(c.poison)
-			// What comes later is decided as ever.
+			// Later objects are decided as usual.
 			y.put(newPlacement("later", -1))
 			y.put(picky("picky3"))
 			y.put(plainWorkload("later"))
 			mu.Lock()
 			if hits == 0 {
-				t.Error("nothing panicked")
+				t.Error("no panic occurred")
 			}
 			mu.Unlock()
 			for other, want := range y.fromNothing(poison) {
 				if got := y.decided(other); !slices.Equal(got, want) {
-					t.Errorf("%s is on %v, without the poison it would be on %v", other, got, want)
+					t.Errorf("%s is on %v, want %v as without the poison", other, got, want)
 				}
 				if message := y.faulted(other); message != "" {
-					t.Errorf("%s: %s", other, message)
+					t.Errorf("%s has the fault %s", other, message)
 				}
 			}
 			if message := y.faulted(poison); !strings.Contains(message, "a fault of the server: poison of ") {
-				t.Errorf("the condition of the poison says %q", message)
+				t.Errorf("condition of the poison %q, want a fault of the server", message)
 			}
 			if n := countOf(y.reconciler.metrics.faulted); n != 1 {
-				t.Errorf("%d kinds of objects are left out", n)
+				t.Errorf("faults are counted for %d kinds, want 1", n)
 			}
 			if isDecided(poison.Kind) {
 				if x, err := y.reconciler.Explain(poison); err != nil || !strings.Contains(x.Summary, "fault of the server") {
-					t.Errorf("explained as %+v, %v", x, err)
+					t.Errorf("explanation %+v, %v, want a fault of the server", x, err)
 				}
 			}
 			if _, err := y.reconciler.Simulate(t.Context(), api.Simulation{}); err != nil {
 				t.Error(err)
 			}
-			// It is tried again when it changes, and not otherwise.
+			// It is tried again when it changes, and only then.
 			mu.Lock()
 			before := hits
 			mu.Unlock()
 			y.put(c.poison)
 			mu.Lock()
 			if hits == before {
-				t.Error("the changed poison was not tried again")
+				t.Error("the poison was not tried again after its change")
 			}
 			mu.Unlock()
 			if y.faulted(poison) == "" {
@@ -221,20 +217,19 @@ func TestPanicAffectsOnlyOneObject(t *testing.T) {
 			}
 			y.remove(poison)
 			if n := countOf(y.reconciler.metrics.faulted); n != 0 {
-				t.Errorf("%d kinds of objects are left out after the poison is gone", n)
+				t.Errorf("faults are counted for %d kinds after the poison was deleted, want none", n)
 			}
 			y.put(newPlacement("last", 1))
 			for other, want := range y.fromNothing(api.Key{}) {
 				if got := y.decided(other); !slices.Equal(got, want) {
-					t.Errorf("afterwards %s is on %v, not on %v", other, got, want)
+					t.Errorf("%s is on %v afterwards, want %v", other, got, want)
 				}
 			}
 		})
 	}
 }
 
-// What was left out takes part again once it no longer panics and something has
-// changed.
+// An excluded object is included again once it no longer panics and something has changed.
 func TestRecoveredObjectsAreIncludedAgain(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -249,7 +244,7 @@ func TestRecoveredObjectsAreIncludedAgain(t *testing.T) {
 	y.put(cluster("c1", nil))
 	y.put(newPlacement("poison", 1))
 	if y.faulted(key(api.KindPlacement, "shop", "poison")) == "" {
-		t.Fatal("it has no condition")
+		t.Fatal("the poison has no condition")
 	}
 	mu.Lock()
 	broken = false
@@ -261,8 +256,7 @@ func TestRecoveredObjectsAreIncludedAgain(t *testing.T) {
 	}
 }
 
-// Panics at random calls of a random history leave every decision as a look from
-// nothing at what there is gives it.
+// After random panics in a random history, every decision equals one made from scratch.
 func TestPanicsAtRandom(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -321,21 +315,21 @@ func TestPanicsAtRandom(t *testing.T) {
 					for entry := range y.fleet.Snapshot().All(api.KindPlacement, "") {
 						k := api.KeyOf(entry.Object)
 						if _, known := p.placer.placements[k]; known == y.reconciler.loop.lot.has(k) {
-							t.Errorf("step %d: %s is known: %v", step, k, known)
+							t.Errorf("step %d: %s is in the planner: %v, want the opposite", step, k, known)
 						}
 					}
-					if !heldBack(p) { // what rests on something that is left out waits for it
+					if !heldBack(p) { // decisions that depend on an excluded object wait for it
 						checked++
 						checkFresh(t, p)
 					}
 				})
 			}
 			if injected < 10 || checked < 10 {
-				t.Errorf("only %d panics happened, and %d looks from nothing", injected, checked)
+				t.Errorf("only %d panics and %d checks of fresh decisions", injected, checked)
 			}
-			// Who panicked too often by chance takes part again.
+			// Objects that were excluded by chance are included again.
 			last := 0.0
-			eventually.True(t, "nothing is left out", func() bool {
+			eventually.True(t, "no object is excluded", func() bool {
 				last++
 				y.put(metric("m", last))
 				return countOf(y.reconciler.metrics.faulted) == 0
@@ -345,7 +339,7 @@ func TestPanicsAtRandom(t *testing.T) {
 	}
 }
 
-// look has a look at the planner where that belongs, between two passes.
+// look calls a function with the planner between two passes.
 func (y *system) look(at func(p *planner)) {
 	y.t.Helper()
 	err := y.reconciler.tell(y.t.Context(), "look", func(p *planner, _ time.Time) error {
@@ -357,7 +351,7 @@ func (y *system) look(at func(p *planner)) {
 	}
 }
 
-// heldBack reports whether decisions wait for what is left out.
+// heldBack reports whether decisions wait for excluded objects.
 func heldBack(p *planner) bool {
 	return p.lost != nil && p.lost.waiting.Len() > 0
 }
@@ -373,8 +367,8 @@ func checkFresh(t *testing.T, p *planner) {
 	}
 }
 
-// A cluster that begins to panic has not gone: what is on it stays, what comes later
-// goes elsewhere, and once the panics end all is as ever.
+// A cluster that starts to panic is not deleted: its placements stay, later ones go elsewhere, and everything is back
+// to normal when the panics end.
 func TestDecisionsOnAPanickingClusterStay(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -394,7 +388,7 @@ func TestDecisionsOnAPanickingClusterStay(t *testing.T) {
 	y.put(newPlacement("elsewhere", 1, func(s *api.PlacementSpec) { s.LabelConstraints = []string{"zone is b"} }))
 	placedOn, boundTo := y.decided(key(api.KindPlacement, "shop", "before")), y.decided(key(api.KindWorkload, "shop", "before"))
 	if !slices.Contains(placedOn, "c1") || !slices.Contains(boundTo, "c1") {
-		t.Fatalf("nothing rests on the cluster: %v, %v", placedOn, boundTo)
+		t.Fatalf("nothing uses the cluster: placements %v, workloads %v", placedOn, boundTo)
 	}
 	mu.Lock()
 	broken = true
@@ -419,23 +413,23 @@ func TestDecisionsOnAPanickingClusterStay(t *testing.T) {
 	broken = false
 	mu.Unlock()
 	y.put(cluster("c1", map[string]string{"zone": "a", "new": "other"}))
-	eventually.True(t, "the later one has both clusters", func() bool {
+	eventually.True(t, "the later placement has both clusters", func() bool {
 		return slices.Equal(y.decided(key(api.KindPlacement, "shop", "after")), []string{"c1", "c2"})
 	})
 }
 
-// What is left out keeps the room that it has: nobody else gets it.
+// An excluded object keeps its reservations, so that nothing else uses its capacity.
 func TestExcludedObjectsKeepTheirReservations(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		held  api.Object
 		where func(y *system) []string
 	}{
-		"a placement": {
+		"placement": {
 			newPlacement("held", 1, func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "3"} }),
 			func(y *system) []string { return y.placement("held").Status.Clusters },
 		},
-		"a workload": {
+		"workload": {
 			func() api.Object {
 				w := plainWorkload("held")
 				w.Spec.ReplicaRequests, w.Spec.Replicas = api.Quantities{"cpu": "3"}, ptr(int64(1))
@@ -460,19 +454,19 @@ func TestExcludedObjectsKeepTheirReservations(t *testing.T) {
 			y.put(c.held)
 			had := c.where(y)
 			if len(had) != 1 {
-				t.Fatalf("it is on %v", had)
+				t.Fatalf("on %v, want one cluster", had)
 			}
 			broken.Store(true)
-			y.put(c.held) // another version, which panics
+			y.put(c.held) // a new version, which panics
 			if y.faulted(held) == "" {
-				t.Fatal("it has no condition")
+				t.Fatal("the held object has no condition")
 			}
 			asks := func(name string) []string {
 				y.put(newPlacement(name, 1, func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "2"} }))
 				return y.placement(name).Status.Clusters
 			}
 			if got := asks("other"); len(got) > 0 {
-				t.Errorf("another has its room on %v", got)
+				t.Errorf("another object took its room on %v", got)
 			}
 			result, err := y.reconciler.Simulate(t.Context(), api.Simulation{Objects: raw(
 				`{"kind":"placement","metadata":{"name":"imagined","namespace":"shop"},"spec":{"number_of_clusters":1,"resource_requests":{"cpu":"2"}}}`)})
@@ -480,15 +474,15 @@ func TestExcludedObjectsKeepTheirReservations(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, _ := result.Objects[0].(*api.Placement); len(got.Status.Clusters) > 0 {
-				t.Errorf("in a simulation another has its room on %v", got.Status.Clusters)
+				t.Errorf("in a simulation, another object took its room on %v", got.Status.Clusters)
 			}
 			y.remove(held)
-			eventually.True(t, "its room is free once it is gone", func() bool { return len(y.placement("other").Status.Clusters) == 1 })
+			eventually.True(t, "its room is free after its deletion", func() bool { return len(y.placement("other").Status.Clusters) == 1 })
 		})
 	}
 }
 
-// What readers see of an object that is left out is announced, and nothing else.
+// Changes in what readers see of an excluded object are announced, and nothing else.
 func TestExclusionIsAnnounced(t *testing.T) {
 	var poisonous atomic.Bool
 	poison := key(api.KindPlacement, "shop", "poison")
@@ -511,11 +505,11 @@ func TestExclusionIsAnnounced(t *testing.T) {
 	poisonous.Store(true)
 	y.put(newPlacement("poison", 1))
 	if keys := next(); !slices.Equal(keys, []api.Key{poison}) || y.faulted(poison) == "" {
-		t.Errorf("announced are %v; it says %q", keys, y.faulted(poison))
+		t.Errorf("keys %v announced, want the poison with a fault; it has %q", keys, y.faulted(poison))
 	}
 	poisonous.Store(false)
 	y.put(newPlacement("poison", 2))
 	if keys := next(); !slices.Equal(keys, []api.Key{poison}) || y.faulted(poison) != "" {
-		t.Errorf("announced are %v; it says %q", keys, y.faulted(poison))
+		t.Errorf("keys %v announced, want the poison without a fault; it has %q", keys, y.faulted(poison))
 	}
 }

@@ -21,15 +21,14 @@ func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func ptr[T any](v T) *T { return &v }
 
-// world makes objects the way a store would: every write of a spec has a new
-// revision and generation.
+// world creates objects the way a store would: every write of a spec has a new revision and generation.
 type world struct {
 	revision int64
 	objects  map[api.Key]api.Object
 	specs    map[api.Key]int64
-	history  []api.Object // all that was ever written
+	history  []api.Object // everything ever written
 	shown    *shown
-	second   *second // that follows; see checkSecond
+	second   *second // follows this planner; see checkSecond
 }
 
 func newWorld() *world {
@@ -49,7 +48,7 @@ func (w *world) write(p *planner, object api.Object) {
 	if was, ok := w.objects[key]; ok {
 		meta.UID, meta.Generation = was.Meta().UID, was.Meta().Generation+1
 	} else if _, again := w.specs[key]; again {
-		meta.UID += fmt.Sprint("-", w.revision) // another object of the same name
+		meta.UID += fmt.Sprint("-", w.revision) // another object with the same name
 	}
 	w.objects[key], w.specs[key] = object, w.revision
 	w.history = append(w.history, object)
@@ -99,15 +98,15 @@ func newPlacement(name string, wanted int64, change ...func(*api.PlacementSpec))
 	return p
 }
 
-// checkSettled demands that deciding every placement from scratch changes
-// nothing: the planner has missed no decision that a change made stale.
+// checkSettled checks that deciding every placement from scratch changes nothing, which means that no decision is
+// stale.
 func checkSettled(t interface{ Fatalf(string, ...any) }, p *planner, now time.Time) {
 	checkRecords(t, p)
 	for key, placed := range p.placer.placements {
 		view := placement.NewView(p.fleet, placed.query, p.others(), nil)
 		for row := range p.fleet.Slots() {
 			if view.Mask.Has(row) != placed.class.view.Mask.Has(row) {
-				t.Fatalf("%s: the mask of the class is wrong in row %d: %v", key, row, placed.class.view.Mask.Has(row))
+				t.Fatalf("%s: the mask of the class is stale in row %d: %v", key, row, placed.class.view.Mask.Has(row))
 			}
 		}
 		present := placed.present()
@@ -120,28 +119,27 @@ func checkSettled(t interface{ Fatalf(string, ...any) }, p *planner, now time.Ti
 			}
 			return placement.Explain(p.fleet, placed.query, nil, p.others(), present, now).Summary()
 		})
-		// The sentence about a placement that has too few clusters may lag where it
-		// names chosen clusters; the decision may not.
-		// Nor is a placement that counts what others decide re-made when they do.
+		// The message of a placement with too few clusters may be outdated in the clusters that it names; the decision
+		// may not. A placement that counts the decisions of others is not decided again when these change.
 		if !out.Same && !placed.query.Minds() {
-			t.Fatalf("%s is stale: has %v, a fresh look gives %v (%+v)", key, placed.status.Clusters, status.Clusters, changed)
+			t.Fatalf("%s is stale: has %v, a fresh decision is %v (%+v)", key, placed.status.Clusters, status.Clusters, changed)
 		}
 		if !out.Same {
 			continue
 		}
 		if s := placed.sentence; s != nil && s.version >= placed.class.seen && !s.query.Reads().Any(columns.Clock) {
 			if fits := placement.Sentence(p.fleet, s.query, p.others()); s.text != fits {
-				t.Fatalf("%s is told %q, a fresh look says %q", key, s.text, fits)
+				t.Fatalf("%s has the message %q, want %q", key, s.text, fits)
 			}
 		}
 		for i, group := range status.DecisionGroups {
 			if len(placed.status.DecisionGroups) != len(status.DecisionGroups) || !slices.Equal(placed.status.DecisionGroups[i].Clusters, group.Clusters) {
-				t.Fatalf("%s has the groups %v, a fresh look gives %v", key, placed.status.DecisionGroups, status.DecisionGroups)
+				t.Fatalf("%s has the groups %v, want %v as in a fresh decision", key, placed.status.DecisionGroups, status.DecisionGroups)
 			}
 		}
 		for _, c := range status.Conditions {
 			if old := api.FindCondition(placed.status.Conditions, c.Type); old == nil || old.Status != c.Status || old.Reason != c.Reason {
-				t.Fatalf("%s: condition %s is %+v, a fresh look gives %+v", key, c.Type, old, c)
+				t.Fatalf("%s: condition %s is %+v, want %+v as in a fresh decision", key, c.Type, old, c)
 			}
 		}
 		for name := range p.placer.occupants {
@@ -161,8 +159,8 @@ func contains(names []string, name string) bool {
 	return false
 }
 
-// TestPlannerDecisionsEqualFreshOnes drives a planner with random changes and, after each
-// pass, decides everything from scratch beside it.
+// TestPlannerDecisionsEqualFreshOnes drives a planner with random changes and, after each pass, compares with deciding
+// everything from scratch.
 func TestPlannerDecisionsEqualFreshOnes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, p := newWorld(), newPlanner(discard())
@@ -353,7 +351,7 @@ func TestSpreadAmongThoseThatDoNot(t *testing.T) {
 	}))
 	p.pass(epoch)
 	if placed := p.placer.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "spread"}]; len(placed.status.Clusters) != 0 {
-		t.Fatalf("it is on %v, and no cluster has a region", placed.status.Clusters)
+		t.Fatalf("clusters %v, want none: no cluster has a region", placed.status.Clusters)
 	}
 	located := cluster("c1", nil)
 	located.Spec.Region = "eu"
@@ -382,7 +380,7 @@ func TestPlannerLeavesTheRestUntouched(t *testing.T) {
 	if n := len(p.pass(epoch.Add(time.Hour))); n != 0 {
 		t.Fatalf("a pass without a change wrote %d placements", n)
 	}
-	w.write(p, metric("m5", 0.9)) // c5 is of group 1
+	w.write(p, metric("m5", 0.9)) // c5 is in group 1
 	writes := p.pass(epoch.Add(time.Hour))
 	if len(writes) != 1 || placedOf(writes[0]).query.Key.Name != "g1" || !writes[0].moved {
 		t.Fatalf("a better cluster in group 1 wrote %v", writes)
@@ -390,10 +388,10 @@ func TestPlannerLeavesTheRestUntouched(t *testing.T) {
 	if got := placedOf(writes[0]).status.Clusters; len(got) != 1 || got[0] != "c5" {
 		t.Fatalf("g1 went to %v, want c5", got)
 	}
-	w.write(p, metric("m6", 0.1)) // worse, and not chosen or barely: c6 is of group 2
+	w.write(p, metric("m6", 0.1)) // worse, and chosen by none or few: c6 is in group 2
 	for _, placed := range p.placer.placements {
 		if placed.query.Key.Name != "g2" && placed.stale {
-			t.Fatalf("%s was marked by a change of group 2", placed.query.Key)
+			t.Fatalf("%s became stale because of a change in group 2", placed.query.Key)
 		}
 	}
 }
@@ -410,23 +408,23 @@ func TestPlannerWakesAtTheInstant(t *testing.T) {
 	w.write(p, newPlacement("web", 1, func(s *api.PlacementSpec) { s.RescheduleAfter = "60s" }))
 	p.pass(epoch)
 	if at := p.nextAt(); !at.IsZero() {
-		t.Fatalf("nothing better exists, yet the planner wants to wake at %s", at)
+		t.Fatalf("nextAt() = %s, want none: nothing better exists", at)
 	}
 	w.write(p, metric("m2", 0.9))
 	if n := len(p.pass(epoch.Add(10 * time.Second))); n != 0 {
-		t.Fatalf("the decision is 10 s old and was written %d times", n)
+		t.Fatalf("the decision is 10 s old, but was written %d times", n)
 	}
 	if at, want := p.nextAt(), epoch.Add(60*time.Second); !at.Equal(want) {
-		t.Fatalf("wakes at %s, want %s", at, want)
+		t.Fatalf("nextAt() = %s, want %s", at, want)
 	}
 	writes := p.pass(epoch.Add(60 * time.Second))
 	if len(writes) != 1 || placedOf(writes[0]).status.Clusters[0] != "c2" {
-		t.Fatalf("at the instant: %v", writes)
+		t.Fatalf("writes when reschedule_after ends: %v, want a move to c2", writes)
 	}
 }
 
-// TestPlannerAgesMetrics: a metric whose provider went away stays in use until
-// max_age, and its cluster is left at that instant.
+// TestPlannerAgesMetrics checks that the last value of a metric whose provider is down is used until max_age, and that
+// its cluster is left at that time.
 func TestPlannerAgesMetrics(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, provider())
@@ -442,19 +440,19 @@ func TestPlannerAgesMetrics(t *testing.T) {
 	failing.Status.Conditions = []api.Condition{{Type: api.ConditionAvailable, Status: api.ConditionFalse, Reason: api.ReasonUnreachableMetricsProvider}}
 	w.write(p, failing)
 	if n := len(p.pass(epoch.Add(29 * time.Second))); n != 0 {
-		t.Fatalf("the last good value is 29 s old and the decision was written %d times", n)
+		t.Fatalf("the last good value is 29 s old, but the decision was written %d times", n)
 	}
 	if at, want := p.nextAt(), epoch.Add(30*time.Second); !at.Equal(want) {
-		t.Fatalf("wakes at %s, want %s", at, want)
+		t.Fatalf("nextAt() = %s, want %s", at, want)
 	}
 	writes := p.pass(epoch.Add(30 * time.Second))
 	if len(writes) != 1 || placedOf(writes[0]).status.Clusters[0] != "c2" {
-		t.Fatalf("at max_age: %v", writes)
+		t.Fatalf("writes at max_age: %v, want a move to c2", writes)
 	}
 }
 
-// TestPlannerSharesCapacity: placements that compete for the last free amount
-// take their turn by name, and what one frees goes to the next at once.
+// TestPlannerSharesCapacity checks that placements that compete for the last capacity are decided by name, and that
+// capacity that becomes free is used at once.
 func TestPlannerSharesCapacity(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	c := cluster("c1", nil)
@@ -468,7 +466,7 @@ func TestPlannerSharesCapacity(t *testing.T) {
 	a := p.placer.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "a"}]
 	b := p.placer.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "b"}]
 	if len(a.status.Clusters) != 1 || len(b.status.Clusters) != 0 {
-		t.Fatalf("a has %v, b has %v", a.status.Clusters, b.status.Clusters)
+		t.Fatalf("a is on %v, b is on %v, want only a placed", a.status.Clusters, b.status.Clusters)
 	}
 	scheduled := api.FindCondition(b.status.Conditions, api.ConditionScheduled)
 	if want := "0 of 1 cluster fit: 1 has less than 2 of cpu available"; scheduled.Message != want {
@@ -477,9 +475,9 @@ func TestPlannerSharesCapacity(t *testing.T) {
 	w.remove(p, a.query.Key)
 	writes := p.pass(epoch.Add(time.Second))
 	if len(writes) != 1 || len(b.status.Clusters) != 1 {
-		t.Fatalf("after a went, b has %v (%d writes)", b.status.Clusters, len(writes))
+		t.Fatalf("b is on %v after a was deleted, with %d writes, want one cluster and one write", b.status.Clusters, len(writes))
 	}
-	// A capacity report newer than the decision speaks for it.
+	// A capacity report that is newer than the decision includes it.
 	reported := *c
 	reported.Status.Allocated = api.Quantities{"cpu": "2"}
 	reported.Status.CapacityReportedAt = ptr(epoch.Add(2 * time.Second))
@@ -487,16 +485,15 @@ func TestPlannerSharesCapacity(t *testing.T) {
 	p.pass(epoch.Add(2 * time.Second))
 	row, _ := p.fleet.Row("c1")
 	if got := ledger.Available(p.fleet, p.reserved, row)["cpu"]; got != "1" {
-		t.Errorf("available is %s after the report, want 1", got)
+		t.Errorf("%s available after the report, want 1", got)
 	}
 	if len(b.status.Clusters) != 1 {
-		t.Errorf("the report made b lose its cluster")
+		t.Errorf("b lost its cluster because of the report")
 	}
 }
 
-// TestPlannerRemembersClustersThatRise: a cluster that rises without reaching the chosen
-// one concerns nobody at that time, but it is the next best when the chosen one
-// falls.
+// TestPlannerRemembersClustersThatRise covers a cluster that rises without reaching the chosen one. Nothing happens
+// then, but it is the next best when the chosen one falls.
 func TestPlannerRemembersClustersThatRise(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, provider())
@@ -508,12 +505,12 @@ func TestPlannerRemembersClustersThatRise(t *testing.T) {
 	p.pass(epoch)
 	w.write(p, metric("m3", 0.6))
 	if n := len(p.pass(epoch)); n != 0 {
-		t.Fatalf("c3 rose to 0.6 and %d decisions were written", n)
+		t.Fatalf("c3 rose only to 0.6, but %d decisions were written", n)
 	}
 	w.write(p, metric("m1", 0.4)) // above c2, below c3
 	writes := p.pass(epoch)
 	if len(writes) != 1 || placedOf(writes[0]).status.Clusters[0] != "c3" {
-		t.Fatalf("c1 fell below c3: %d writes", len(writes))
+		t.Fatalf("c1 fell below c3: %d writes, want a move to c3", len(writes))
 	}
 }
 
@@ -532,15 +529,15 @@ func TestPlannerIsNotSetBackByAnOlderStatus(t *testing.T) {
 	second := p.pass(epoch)
 	want := placedOf(second[0]).status.Conditions[0].Message
 	if want == older.Status.Conditions[0].Message {
-		t.Fatalf("the second decision says the same as the first: %q", want)
+		t.Fatalf("the second decision has the same message as the first: %q", want)
 	}
 	p.put(&older, first.specRevision)
 	if got := placedOf(first).status.Conditions[0].Message; got != want {
-		t.Errorf("the planner believes in %q, it has decided %q", got, want)
+		t.Errorf("message in the planner %q, want %q as decided", got, want)
 	}
 }
 
-// placedOf is the placement that a write is of.
+// placedOf returns the placement of a write.
 func placedOf(w write) *placementDecision {
 	placed, _ := w.decision.(*placementDecision)
 	return placed

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// system is a real store and fleet with a reconciler on top.
+// system is a real store and fleet with a reconciler.
 type system struct {
 	t          testing.TB
 	store      *store.Store
@@ -110,7 +110,7 @@ func start(t testing.TB) (*system, *faultyStore) {
 	return y, faulty
 }
 
-// put writes the user's part of an object and waits for what follows from it.
+// put writes the spec of an object and waits for the resulting decisions.
 func (y *system) put(object api.Object) *fleet.Entry {
 	y.t.Helper()
 	revision := y.write(object)
@@ -140,7 +140,7 @@ func (y *system) write(object api.Object) int64 {
 	return revision
 }
 
-// observe writes the value of a metric as a collector does.
+// observe writes the value of a metric, as a collector does.
 func (y *system) observe(name string, value float64) {
 	y.t.Helper()
 	key := api.Key{Kind: api.KindMetric, Name: name}
@@ -171,7 +171,7 @@ func (y *system) placement(name string) *api.Placement {
 	y.t.Helper()
 	entry := y.fleet.Snapshot().Get(api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: name})
 	if entry == nil {
-		y.t.Fatalf("placement %s is gone", name)
+		y.t.Fatalf("placement %s does not exist", name)
 	}
 	return entry.Object.(*api.Placement)
 }
@@ -196,11 +196,11 @@ func TestDecisionFollowsTheWrite(t *testing.T) {
 		t.Fatalf("clusters %v, want c1", got)
 	}
 	if p.Status.ObservedGeneration != p.Metadata.Generation || p.Status.DecisionRevision != 1 || p.Status.ScheduledAt == nil {
-		t.Errorf("status %+v", p.Status)
+		t.Errorf("status %+v, want the first decision, observed", p.Status)
 	}
 	y.observe("m2", 0.9)
 	if got := y.placement("web"); !slices.Equal(got.Status.Clusters, []string{"c2"}) || got.Status.DecisionRevision != 2 {
-		t.Errorf("after c2 rose: %+v", got.Status)
+		t.Errorf("status %+v after c2 rose, want the second decision, on c2", got.Status)
 	}
 }
 
@@ -211,9 +211,9 @@ func TestOnlyWhatAMetricConcernsIsWritten(t *testing.T) {
 	y.put(newPlacement("both", 2))
 	before := map[string]string{"web": y.placement("web").Metadata.ResourceVersion, "both": y.placement("both").Metadata.ResourceVersion}
 	calls := len(faulty.written())
-	y.observe("m1", 0.6) // better where web is already; both has both
+	y.observe("m1", 0.6) // better for web, which is there; both has both clusters
 	if n := len(faulty.written()); n != calls {
-		t.Errorf("a metric that moves no decision was followed by %v", faulty.written()[calls:])
+		t.Errorf("a change of a metric that moves nothing caused the writes %v", faulty.written()[calls:])
 	}
 	y.observe("m2", 0.95)
 	if got := y.placement("both").Metadata.ResourceVersion; got != before["both"] {
@@ -295,7 +295,7 @@ func TestRescheduleDropsTheStickiness(t *testing.T) {
 	y.put(sticky)
 	y.observe("m2", 0.9)
 	if got := y.placement("web").Status.Clusters; !slices.Equal(got, []string{"c1"}) {
-		t.Fatalf("clusters %v: stickiness 100 holds c1", got)
+		t.Fatalf("clusters %v, want c1: stickiness is 100", got)
 	}
 	again := *y.placement("web")
 	again.Metadata.RescheduleRequests++
@@ -310,7 +310,7 @@ func TestRescheduleDropsTheStickiness(t *testing.T) {
 	y.settle(revision)
 	got := y.placement("web").Status
 	if !slices.Equal(got.Clusters, []string{"c2"}) || got.ObservedRescheduleRequests != 1 {
-		t.Errorf("after the request: %+v", got)
+		t.Errorf("status %+v after the request, want c2", got)
 	}
 }
 
@@ -332,7 +332,7 @@ func TestADeletedPlacementLeavesNothing(t *testing.T) {
 		t.Errorf("%d clusters still have occupants", n)
 	}
 	if _, status, err := y.store.Read(t.Context(), key); err != nil || status != nil {
-		t.Errorf("status after the delete: %v, %v", status, err)
+		t.Errorf("status %v, error %v after the deletion, want neither", status, err)
 	}
 }
 
@@ -348,7 +348,7 @@ func TestObserveAndExplainAgree(t *testing.T) {
 		t.Errorf("summary %q, want %q", e.Summary, want)
 	}
 	if len(e.Candidates) != 2 || !e.Candidates[0].Selected || e.Candidates[0].Cluster != "c1" {
-		t.Fatalf("candidates %+v", e.Candidates)
+		t.Fatalf("candidates %+v, want c1 selected out of two", e.Candidates)
 	}
 	// c1 has 0.5 with weight 1, and stays: (0.5 + 0.1) / 1.1.
 	if got, want := *e.Candidates[0].Score, 0.6/1.1; got != want {
@@ -359,15 +359,15 @@ func TestObserveAndExplainAgree(t *testing.T) {
 		sum += part.Share
 	}
 	if diff := sum - *e.Candidates[0].Score; diff > 1e-12 || diff < -1e-12 {
-		t.Errorf("the shares add up to %v, the score is %v", sum, *e.Candidates[0].Score)
+		t.Errorf("shares add up to %v, want the score %v", sum, *e.Candidates[0].Score)
 	}
 	c := y.fleet.Snapshot().Get(api.Key{Kind: api.KindCluster, Name: "c1"}).Object.(*api.Cluster)
 	seen := y.reconciler.Observe(c).(*api.Cluster)
 	if seen.Status.State != api.StateOnline || len(seen.Status.Metrics) != 1 || *seen.Status.Metrics[0].Normalized != 0.5 {
-		t.Errorf("observed status %+v", seen.Status)
+		t.Errorf("observed status %+v, want it online, with one metric", seen.Status)
 	}
 	if len(c.Status.Metrics) != 0 {
-		t.Error("Observe changed the fleet's object")
+		t.Error("Observe modified the fleet's object")
 	}
 }
 
@@ -397,11 +397,11 @@ func TestADecisionForTenThousandClustersIsStored(t *testing.T) {
 	}
 	_, status, err := y.store.Read(t.Context(), api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "everywhere"})
 	if err != nil || len(status.Value) > 512<<10 {
-		t.Errorf("the stored status has %d bytes (%v)", len(status.Value), err)
+		t.Errorf("stored status of %d bytes, want at most 512 KiB (%v)", len(status.Value), err)
 	}
 }
 
-// refusingStore cannot hold the status of one placement.
+// refusingStore rejects the status of one placement.
 type refusingStore struct {
 	Store
 	name string
@@ -437,7 +437,7 @@ func TestStatusThatCannotBeStoredDelaysNoOther(t *testing.T) {
 	y.settle(last)
 	for _, name := range []string{"a", "b", "x", "y"} {
 		if got := y.placement(name).Status.Clusters; !slices.Equal(got, []string{"c1"}) {
-			t.Errorf("%s has %v, want c1", name, got)
+			t.Errorf("%s is on %v, want c1", name, got)
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// takenOver is a planner that takes over the decisions of another one, as they are
-// stored, at a moment that may be before them: its clock is another.
+// takenOver returns a planner that takes over the stored decisions of another one, at a time that may be before them,
+// because its clock is different.
 func (w *world) takenOver(t *testing.T, p *planner, now time.Time) *planner {
 	t.Helper()
 	next := newPlanner(discard())
@@ -20,12 +20,12 @@ func (w *world) takenOver(t *testing.T, p *planner, now time.Time) *planner {
 	}
 	for _, write := range next.pass(now) {
 		if write.moved {
-			t.Fatalf("%s moves because another server decides", write.key())
+			t.Fatalf("%s moves because the leader changed", write.key())
 		}
-		next.put(write.result(), w.specs[write.key()]) // as it is stored
+		next.put(write.result(), w.specs[write.key()]) // as stored
 	}
 	if writes := next.pass(now); len(writes) > 0 {
-		t.Fatalf("%d decisions are written again", len(writes))
+		t.Fatalf("%d decisions are written again, want none", len(writes))
 	}
 	return next
 }
@@ -47,11 +47,11 @@ func TestDecisionsDatedAhead(t *testing.T) {
 		w.write(next, metric("low", 0.9))
 		next.pass(epoch.Add(59 * time.Second))
 		if got := webOf(next).status.Clusters; got[0] != "c-high" {
-			t.Errorf("after 59 s on %v: it moves too early", got)
+			t.Errorf("on %v after 59 s, want c-high until reschedule_after", got)
 		}
 		next.pass(epoch.Add(time.Minute))
 		if got := webOf(next).status.Clusters; got[0] != "c-low" {
-			t.Errorf("after a minute on %v", got)
+			t.Errorf("on %v after a minute, want c-low", got)
 		}
 	})
 	t.Run("a capacity report ends reservations", func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestDecisionsDatedAhead(t *testing.T) {
 		next := w.takenOver(t, p, epoch)
 		for _, name := range []string{"c1", "c2"} {
 			if !next.reserved.Waiting(name) {
-				t.Errorf("nothing is reserved on %s", name)
+				t.Errorf("no reservation on %s", name)
 			}
 			reported := sized(name, "8")
 			reported.Status.CapacityReportedAt = ptr(epoch.Add(time.Minute))
@@ -79,11 +79,11 @@ func TestDecisionsDatedAhead(t *testing.T) {
 		next.pass(epoch.Add(time.Minute))
 		for _, name := range []string{"c1", "c2"} {
 			if next.reserved.Waiting(name) {
-				t.Errorf("the report of %s did not end what is reserved there", name)
+				t.Errorf("the report of %s did not end the reservation", name)
 			}
 		}
 	})
-	t.Run("replicas go back after the stabilization", func(t *testing.T) {
+	t.Run("replicas return after the stabilization window", func(t *testing.T) {
 		w, p := newWorld(), newPlanner(discard())
 		w.write(p, sized("c1", "1"))
 		w.write(p, sized("c2", "9"))
@@ -100,18 +100,18 @@ func TestDecisionsDatedAhead(t *testing.T) {
 		w.write(p, sized("c1", "9"))
 		p.pass(ahead)
 		if got := replicasOf(p, "web"); got["c2"] != 4 {
-			t.Fatalf("on %v", got)
+			t.Fatalf("replicas %v, want 4 on c2", got)
 		}
 		next := w.takenOver(t, p, epoch)
 		if at := next.nextAt(); !at.Equal(epoch.Add(10 * time.Minute)) {
-			t.Errorf("they go back at %v", at)
+			t.Errorf("nextAt() = %v, want the end of the stabilization window", at)
 		}
 		next.pass(epoch.Add(10 * time.Minute))
 		if got := replicasOf(next, "web"); got["c1"] != 4 {
-			t.Errorf("after the stabilization on %v", got)
+			t.Errorf("replicas %v after the stabilization window, want 4 on c1", got)
 		}
 	})
-	t.Run("an eviction ends with its grace period, or with a report on what replaces it", func(t *testing.T) {
+	t.Run("an eviction ends with its grace period, or with a health report on the replacement", func(t *testing.T) {
 		for _, healthy := range []bool{false, true} {
 			w, p := newWorld(), newPlanner(discard())
 			for _, name := range []string{"c1", "c2"} {
@@ -132,7 +132,7 @@ func TestDecisionsDatedAhead(t *testing.T) {
 			p.pass(ahead)
 			web := api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: "web"}
 			if n := len(p.bindings.workloads[web].status.Evictions); n != 1 {
-				t.Fatalf("it leaves %d clusters", n)
+				t.Fatalf("%d evictions, want 1", n)
 			}
 			next, end := w.takenOver(t, p, epoch), epoch.Add(10*time.Minute)
 			if healthy {
@@ -143,15 +143,15 @@ func TestDecisionsDatedAhead(t *testing.T) {
 			}
 			next.pass(end.Add(-time.Second))
 			if n := len(next.bindings.workloads[web].status.Evictions); n != 1 && !healthy {
-				t.Errorf("it has left c1 before the grace period is over")
+				t.Errorf("the eviction of c1 ended before its grace period")
 			}
 			next.pass(end)
 			if e := next.bindings.workloads[web].status.Evictions; len(e) != 0 {
-				t.Errorf("at %v it still leaves %+v", end.Sub(epoch), e)
+				t.Errorf("at %v: evictions %+v, want none", end.Sub(epoch), e)
 			}
 		}
 	})
-	t.Run("an unhealthy workload is tolerated no longer", func(t *testing.T) {
+	t.Run("toleration of an unhealthy workload ends", func(t *testing.T) {
 		w, p := newWorld(), newPlanner(discard())
 		for _, name := range []string{"c1", "c2"} {
 			w.write(p, sized(name, "9"))
@@ -173,7 +173,7 @@ func TestDecisionsDatedAhead(t *testing.T) {
 		next := w.takenOver(t, p, epoch)
 		next.pass(epoch.Add(5 * time.Minute))
 		if names := next.bindings.workloads[web].status.Names(); !slices.Equal(names, []string{"c2"}) {
-			t.Errorf("after five minutes on %v", names)
+			t.Errorf("on %v after five minutes, want c2", names)
 		}
 	})
 }

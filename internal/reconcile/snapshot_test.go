@@ -14,7 +14,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// reads are all that a reader can ask, by name; each says what it was told.
+// reads returns everything that a reader can request, by name.
 func (y *system) reads() map[string]func() (any, error) {
 	r := y.reconciler
 	explain := func(kind api.Kind, namespace, name string) func() (any, error) {
@@ -75,17 +75,17 @@ func (y *system) reads() map[string]func() (any, error) {
 	}
 }
 
-// checkRecords: readers are told of everything as the planner has it.
+// checkRecords checks that readers see everything as the planner has it.
 func checkRecords(t checker, p *planner) {
 	s, n := p.snapshot(nil), 0
 	found := func(key api.Key, status any) *record {
 		n++
 		d, ok := s.get(key)
 		if !ok {
-			t.Fatalf("%s is not recorded", key)
+			t.Fatalf("no record of %s", key)
 		}
 		if is := d.decided().StatusPart(); status != nil && !reflect.DeepEqual(is, status) {
-			t.Fatalf("%s is recorded with %+v, and is %+v", key, is, status)
+			t.Fatalf("record of %s has %+v, want %+v", key, is, status)
 		}
 		return &d
 	}
@@ -94,13 +94,13 @@ func checkRecords(t checker, p *planner) {
 	}
 	for key, w := range p.bindings.workloads {
 		if d := found(key, &w.status); d.binding.policy != w.policy || d.binding.reason != w.reason {
-			t.Fatalf("%s is recorded with %+v, and follows %v: %s", key, d.binding, w.policy, w.reason)
+			t.Fatalf("record of %s has %+v, want policy %v: %s", key, d.binding, w.policy, w.reason)
 		}
 	}
 	for _, h := range []*hosts{p.clouds, p.projects} {
 		for key, g := range h.guests {
 			if d := found(key, nil); d.guest.host != g.host || d.object != g.object {
-				t.Fatalf("%s is recorded on %q, and is on %q", key, d.guest.host, g.host)
+				t.Fatalf("record of %s has host %q, want %q", key, d.guest.host, g.host)
 			}
 		}
 	}
@@ -112,7 +112,7 @@ func checkRecords(t checker, p *planner) {
 		found(api.Key{Kind: api.KindCloud, Name: name}, nil)
 	}
 	if s.records.Len() != n {
-		t.Fatalf("%d objects are recorded, and there are %d", s.records.Len(), n)
+		t.Fatalf("%d records, want %d", s.records.Len(), n)
 	}
 	followers := 0
 	for key, w := range p.bindings.workloads {
@@ -121,21 +121,20 @@ func checkRecords(t checker, p *planner) {
 		}
 		followers++
 		if !s.followers.Has(follower{w.status.Policy, key}) {
-			t.Fatalf("%s is not recorded among those that follow %s", key, w.status.Policy)
+			t.Fatalf("%s is not recorded as a follower of %s", key, w.status.Policy)
 		}
 	}
 	if s.followers.Len() != followers {
-		t.Fatalf("%d followers are recorded, and there are %d", s.followers.Len(), followers)
+		t.Fatalf("%d followers recorded, want %d", s.followers.Len(), followers)
 	}
 }
 
-// Whoever reads while decisions are made is told of those before, whole, and does
-// not wait.
+// A reader during a pass sees the complete results of the previous pass, and does not wait.
 func TestReadsDoNotWaitForAPass(t *testing.T) {
 	t.Parallel()
 	var (
 		mu      sync.Mutex
-		at      api.Key // that the planner is held at
+		at      api.Key // at which the planner is stopped
 		reached = make(chan struct{})
 		release = make(chan struct{})
 	)
@@ -211,7 +210,7 @@ func TestReadsDoNotWaitForAPass(t *testing.T) {
 		during := told()
 		for name, was := range before {
 			if is := during[name]; is != was && name != "simulate" && name != "preview a policy" {
-				t.Errorf("%s while %s is worked on: %s, and before %s", name, k, is, was)
+				t.Errorf("%s during the processing of %s: %s, want %s as before", name, k, is, was)
 			}
 		}
 		close(release)
@@ -267,13 +266,13 @@ func TestReadsBesidePasses(t *testing.T) {
 		where := y.placement(name).Status.Clusters
 		for _, c := range x.Candidates {
 			if c.Selected != slices.Contains(where, c.Cluster) {
-				t.Errorf("%s is on %v, and explained: %+v", name, where, c)
+				t.Errorf("%s is on %v, but the explanation is %+v", name, where, c)
 			}
 		}
 		if i%2 == 0 {
 			y.remove(key(api.KindPlacement, "shop", name))
 			if _, err := y.reconciler.Explain(key(api.KindPlacement, "shop", name)); !errors.Is(err, ErrNotFound) {
-				t.Errorf("%s is gone, and explained: %v", name, err)
+				t.Errorf("explanation of the deleted %s: error %v, want ErrNotFound", name, err)
 			}
 		}
 		y.put(everywhere(fmt.Sprintf("other%d", i%3), "web"))

@@ -20,7 +20,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// restart replaces the reconciler of a system by one with other options.
+// restart replaces the reconciler of a system with one that has other options.
 func (y *system) restart(options Options) {
 	y.t.Helper()
 	y.stop()
@@ -39,13 +39,13 @@ func (y *system) restart(options Options) {
 	y.t.Cleanup(y.stop)
 }
 
-// poisonedStore writes statuses, except for that of one cluster.
+// poisonedStore rejects the status of one cluster.
 type poisonedStore struct {
 	Store
 
 	poison string
 	mu     sync.Mutex
-	err    error // nil once it is mended
+	err    error // nil after it is repaired
 	asked  map[string]int
 }
 
@@ -93,14 +93,14 @@ func (y *system) cloudOf(name string) string {
 	return entry.Object.(*api.Cluster).Status.Cloud
 }
 
-// guestCluster is a cluster that is created on a cloud.
+// guestCluster returns a cluster that is created on a cloud.
 func guestCluster(name string) *api.Cluster {
 	c := cluster(name, nil)
 	c.Spec.CloudConstraints = &api.CloudConstraints{}
 	return c
 }
 
-// countOf is how many series a metric has.
+// countOf returns the number of series of a metric.
 func countOf(c prometheus.Collector) int {
 	series := make(chan prometheus.Metric, 100)
 	c.Collect(series)
@@ -125,17 +125,17 @@ func TestAClusterThatCannotBeWrittenHoldsUpNoOther(t *testing.T) {
 				last = y.write(guestCluster(name))
 			}
 			last = max(last, y.write(newPlacement("web", 1)))
-			y.settle(last) // it answers, although the poison does not
+			y.settle(last) // returns although the poisoned object cannot be written
 			for _, name := range names {
 				if got := y.cloudOf(name); (got == "cloud") != (name != "poison") {
-					t.Errorf("%s is on %q", name, got)
+					t.Errorf("%s: unexpected cloud %q", name, got)
 				}
 			}
-			// What comes later is decided and answered as well.
+			// Later objects are decided and answered, too.
 			for i := range 20 {
 				y.put(newPlacement(fmt.Sprintf("later%d", i), 1))
 				if got := y.placement(fmt.Sprintf("later%d", i)).Status.Clusters; !slices.Equal(got, []string{"c1"}) {
-					t.Fatalf("placement later%d has %v", i, got)
+					t.Fatalf("placement later%d is on %v, want c1", i, got)
 				}
 			}
 			eventually.True(t, "two attempts, unless it changed", func() bool { return b.count("poison") >= 2 || errors.Is(failure, changed) })
@@ -146,25 +146,25 @@ func TestAClusterThatCannotBeWrittenHoldsUpNoOther(t *testing.T) {
 			}
 			for _, keys := range faulty.written() {
 				if len(keys) == 0 {
-					t.Error("a write of nothing")
+					t.Error("Derive without writes")
 				}
 			}
 			if errors.Is(failure, changed) {
-				return // whoever changed it is heard of
+				return // a change was reported
 			}
 			b.mend()
-			eventually.True(t, "the poison is bound once it can be", func() bool { return y.cloudOf("poison") == "cloud" })
+			eventually.True(t, "the poison is bound once its status can be written", func() bool { return y.cloudOf("poison") == "cloud" })
 			eventually.True(t, "nothing is blocked", func() bool { return countOf(y.reconciler.metrics.blocked) == 0 })
 		})
 	}
 }
 
-// decidable is a decision of a placement.
+// decidable returns a decision of a placement.
 func decidable(name string) *placementDecision {
 	return &placementDecision{query: &placement.Query{Key: api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: name}}, specRevision: 1}
 }
 
-// The rules of the back-off, by the clock.
+// The rules of the back-off, with a simulated clock.
 func TestUnwritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := newUnwritten()
@@ -173,48 +173,48 @@ func TestUnwritten(t *testing.T) {
 		u.add(write{decision: sound, specRevision: 1})
 		began := time.Now()
 		if due := u.due(began); len(due) != 2 || !u.waits() {
-			t.Fatalf("due %v", due)
+			t.Fatalf("due %v, want both", due)
 		}
 		u.done(sound)
 		attempts, held := 0, time.Duration(-1)
 		for time.Since(began) < time.Hour {
 			for _, w := range u.due(time.Now()) {
 				if !w.moved {
-					t.Fatal("it forgot that the decision moved")
+					t.Fatal("the write no longer says that the decision moved")
 				}
 				attempts++
 				u.failed(w.decision, errors.New("no"), time.Now())
-				u.add(write{decision: poison, specRevision: 1}) // decided again meanwhile
+				u.add(write{decision: poison, specRevision: 1}) // decided again in the meantime
 			}
 			if held < 0 && !u.waits() {
 				held = time.Since(began)
 			}
 			next := u.next(time.Now())
 			if !next.After(time.Now()) {
-				t.Fatal("it does not wait")
+				t.Fatal("the next attempt is not in the future")
 			}
 			faketime.Sleep(time.Until(next))
 		}
 		if held < 0 || held > 2*time.Second {
-			t.Errorf("those who wait were held up for %s", held)
+			t.Errorf("waiters were held up for %s, want at most 2s", held)
 		}
 		if attempts < 55 || attempts > 75 {
 			t.Errorf("%d attempts in an hour, want about one a minute", attempts)
 		}
 		if blocked := u.blocked(); len(blocked) != 1 {
-			t.Errorf("blocked: %v", blocked)
+			t.Errorf("blocked %v, want one", blocked)
 		}
-		// A new spec is tried at once, and so is what never failed.
+		// A new spec is written at once, and so is an object that has never failed.
 		poison.specRevision = 2
 		u.add(write{decision: poison, specRevision: 2})
 		if due := u.due(time.Now()); len(due) != 1 || !u.waits() {
-			t.Errorf("due after a change of the spec: %v", due)
+			t.Errorf("due %v after a change of the spec, want one", due)
 		}
-		// One that is gone is forgotten.
+		// A deleted object is forgotten.
 		u.failed(poison, errors.New("no"), time.Now())
 		poison.gone = true
 		if due := u.due(time.Now()); len(due) != 0 || u.waits() || u.len() != 0 || !u.next(time.Now()).IsZero() {
-			t.Errorf("after its end: due %v, %d unwritten", due, u.len())
+			t.Errorf("due %v, %d unwritten after the deletion, want none", due, u.len())
 		}
 	})
 }
@@ -229,13 +229,13 @@ func TestUnwrittenWhileTheStoreIsAway(t *testing.T) {
 		began := time.Now()
 		for time.Since(began) < 8*time.Second {
 			if !u.waits() {
-				t.Fatalf("settled after %s", time.Since(began))
+				t.Fatalf("settled after %s, want to wait while the store is down", time.Since(began))
 			}
 			for _, w := range u.due(time.Now()) {
 				u.failed(w.decision, fmt.Errorf("write: %w", store.ErrUnavailable), time.Now())
 			}
 			if pause := time.Until(u.next(time.Now())); pause > 2*time.Second {
-				t.Fatalf("the next attempt is in %s", pause)
+				t.Fatalf("next attempt in %s, want at most 2s", pause)
 			}
 			faketime.Sleep(time.Until(u.next(time.Now())))
 		}
@@ -243,13 +243,12 @@ func TestUnwrittenWhileTheStoreIsAway(t *testing.T) {
 		u.add(write{decision: placed, specRevision: 1})
 		u.failed(placed, errors.New("no"), time.Now())
 		if pause := time.Until(u.next(time.Now())); pause > writeAgain.First {
-			t.Errorf("a success is not remembered: the next attempt is in %s", pause)
+			t.Errorf("next attempt in %s, want the first delay of a new back-off", pause)
 		}
 	})
 }
 
-// Very many decisions are written some at a time, in rounds: one that is made again
-// while the others wait does not come before them.
+// Very many decisions are written in rounds. A decision that is made again does not overtake those that still wait.
 func TestUnwrittenInRounds(t *testing.T) {
 	u, now := newUnwritten(), time.Unix(1, 0)
 	const all = 2*maxWrites + 10
@@ -259,11 +258,11 @@ func TestUnwrittenInRounds(t *testing.T) {
 	var written []string
 	for u.len() > 1 {
 		if at := u.next(now); at != now {
-			t.Fatalf("with %d written the next are due at %v, and not now", len(written), at)
+			t.Fatalf("with %d written, the next are due at %v, want now", len(written), at)
 		}
 		due := u.due(now)
 		if len(due) == 0 || len(due) > maxWrites {
-			t.Fatalf("%d are written at a time", len(due))
+			t.Fatalf("%d writes due at a time", len(due))
 		}
 		for _, w := range due {
 			written = append(written, w.key().Name)
@@ -272,23 +271,23 @@ func TestUnwrittenInRounds(t *testing.T) {
 		u.add(write{decision: due[0].decision, specRevision: 1})
 	}
 	if round := slices.Compact(written[:all]); len(round) != all || !slices.IsSorted(round) {
-		t.Errorf("the first round is not all of them in the order of their keys")
+		t.Errorf("the first round does not contain every decision once, ordered by key")
 	}
 }
 
-// lookingStore is looked at the planner with before each write.
+// lookingStore calls a function with the planner before each write.
 type lookingStore struct {
 	Store
 	look func([]store.StatusWrite)
 }
 
 func (s *lookingStore) Derive(ctx context.Context, writes []store.StatusWrite) (int64, error) {
-	s.look(writes) // in the goroutine of the planner
+	s.look(writes) // in the planner's goroutine
 	return s.Store.Derive(ctx, writes)
 }
 
-// What was written is taken in before more is: until then each decision is in memory
-// as it was made, as it is stored, and as it was before.
+// Writes are taken in before more are sent. Until then, each decision is in memory three times: as decided, as stored,
+// and as it was before.
 func TestWritesAreAppliedBeforeFurtherWrites(t *testing.T) {
 	y, _ := start(t)
 	y.twoClusters()
@@ -317,7 +316,7 @@ func TestWritesAreAppliedBeforeFurtherWrites(t *testing.T) {
 	looking.look = func(writes []store.StatusWrite) {
 		for _, w := range before {
 			if y.reconciler.loop.planner.placer.placements[w.Key].object.Status.ObservedGeneration == 0 {
-				t.Errorf("before round %d the decision on %s is not taken in", rounds, w.Key)
+				t.Errorf("before round %d: the planner does not have the decision on %s yet", rounds, w.Key)
 				break
 			}
 		}
@@ -326,7 +325,7 @@ func TestWritesAreAppliedBeforeFurtherWrites(t *testing.T) {
 	}
 	y.restart(Options{Store: looking})
 	y.settle(revision)
-	if rounds < 3 || len(before) < len(writes) { // more where the store did not answer in time
-		t.Errorf("%d decisions are written in %d rounds", len(before), rounds)
+	if rounds < 3 || len(before) < len(writes) { // more if the store did not respond in time
+		t.Errorf("%d decisions written in %d rounds", len(before), rounds)
 	}
 }

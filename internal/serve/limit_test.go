@@ -22,7 +22,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
 
-// grace is shorter in tests: they flood a limit of a few connections.
+// grace is shorter in tests, because they flood a small limit.
 const grace = 10 * time.Millisecond
 
 // site is a server under a limit. /hold answers when release is closed, /take
@@ -74,7 +74,7 @@ func startOn(t *testing.T, limit *serve.Limit, name string, inner net.Listener) 
 	return s
 }
 
-// dial opens a connection from an address of this machine and writes to it.
+// dial connects from a local address and writes to the connection.
 func (s *site) dial(t *testing.T, from, text string) net.Conn {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: eventually.Limit}
@@ -91,7 +91,7 @@ func (s *site) dial(t *testing.T, from, text string) net.Conn {
 
 func get(path string) string { return "GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n" }
 
-// status is the first line of the answer.
+// status returns the first line of the response.
 func status(t *testing.T, c net.Conn) string {
 	t.Helper()
 	if err := c.SetReadDeadline(time.Now().Add(eventually.Limit)); err != nil {
@@ -99,12 +99,12 @@ func status(t *testing.T, c net.Conn) string {
 	}
 	line, err := bufio.NewReader(c).ReadString('\n')
 	if err != nil {
-		t.Fatalf("%q %v", line, err)
+		t.Fatalf("got %q, %v", line, err)
 	}
 	return strings.TrimSpace(line)
 }
 
-// isClosed waits until the other end has closed a connection.
+// isClosed waits until the other side has closed a connection.
 func isClosed(t *testing.T, c net.Conn) {
 	t.Helper()
 	if err := c.SetReadDeadline(time.Now().Add(eventually.Limit)); err != nil {
@@ -115,7 +115,7 @@ func isClosed(t *testing.T, c net.Conn) {
 	}
 }
 
-// metric is the sum of a metric over the labels given, name=value.
+// metric returns the sum of a metric over the series with the labels name=value.
 func metric(t *testing.T, limit *serve.Limit, name string, labels ...string) float64 {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -143,8 +143,7 @@ func metric(t *testing.T, limit *serve.Limit, name string, labels ...string) flo
 	return sum
 }
 
-// floods are what a client may open many connections for without asking anything
-// that takes long.
+// floods are ways to open many connections without sending a request that takes long.
 var floods = map[string]string{
 	"silent": "", "half a header": "GET / HTTP/1.1\r\nHost: ", "idle": get("/"),
 	"half a body": "POST /take HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf",
@@ -172,10 +171,10 @@ func TestConnectionFloodDoesNotBlockOthers(t *testing.T) {
 						continue
 					}
 					if _, err := io.WriteString(kept, get("/")); err != nil {
-						t.Fatalf("after %d connections, on an open one: %v", i, err)
+						t.Fatalf("after %d connections, on an existing one: %v", i, err)
 					}
 					if got := status(t, kept); got != "HTTP/1.1 200 OK" {
-						t.Fatalf("after %d connections, on an open one: %s", i, got)
+						t.Fatalf("after %d connections, on an existing one: %s", i, got)
 					}
 					fresh := s.dial(t, "127.0.0.1", get("/"))
 					if got := status(t, fresh); got != "HTTP/1.1 200 OK" {
@@ -184,13 +183,13 @@ func TestConnectionFloodDoesNotBlockOthers(t *testing.T) {
 					_ = fresh.Close()
 				}
 				if got := metric(t, limit, "scheduler_http_connections"); got > 16 {
-					t.Errorf("%v are open", got)
+					t.Errorf("%v connections open, want at most 16", got)
 				}
 				if got := metric(t, limit, "scheduler_http_connections_evicted_total"); got < 150 {
-					t.Errorf("%v were evicted", got)
+					t.Errorf("%v evicted, want at least 150", got)
 				}
 				if got := metric(t, limit, "scheduler_http_connections_rejected_total"); got != 0 {
-					t.Errorf("%v were refused", got)
+					t.Errorf("%v rejected, want none", got)
 				}
 			})
 		}
@@ -206,12 +205,12 @@ func TestConnectionsAboveTheLimitAreRefused(t *testing.T) {
 	}
 	eventually.True(t, "three requests", func() bool { return s.holding.Load() == 3 })
 	if got := status(t, s.dial(t, "127.0.0.1", "")); got != "HTTP/1.1 429 Too Many Requests" {
-		t.Errorf("the fourth of a client: %s", got)
+		t.Errorf("fourth connection of a client: got %s", got)
 	}
 	held = append(held, s.dial(t, "127.0.0.2", get("/hold")))
 	eventually.True(t, "four requests", func() bool { return s.holding.Load() == 4 })
 	if got := status(t, s.dial(t, "127.0.0.3", "")); got != "HTTP/1.1 429 Too Many Requests" {
-		t.Errorf("the fifth of all: %s", got)
+		t.Errorf("fifth connection in total: got %s", got)
 	}
 	for _, by := range []string{"client", "total"} {
 		if got := metric(t, limit, "scheduler_http_connections_rejected_total", "limit="+by); got != 1 {
@@ -219,14 +218,14 @@ func TestConnectionsAboveTheLimitAreRefused(t *testing.T) {
 		}
 	}
 	_ = held[0].Close()
-	eventually.True(t, "the place is free", func() bool { return metric(t, limit, "scheduler_http_connections") == 3 })
+	eventually.True(t, "a connection is free again", func() bool { return metric(t, limit, "scheduler_http_connections") == 3 })
 	if got := status(t, s.dial(t, "127.0.0.3", get("/"))); got != "HTTP/1.1 200 OK" {
-		t.Errorf("after one was closed: %s", got)
+		t.Errorf("after one was closed: got %s", got)
 	}
 	close(s.release)
 	for _, c := range held[1:] {
 		if got := status(t, c); got != "HTTP/1.1 200 OK" {
-			t.Errorf("one that was held: %s", got)
+			t.Errorf("connection in use: got %s", got)
 		}
 	}
 }
@@ -247,7 +246,7 @@ func TestARequestThatHasArrivedStays(t *testing.T) {
 			}
 		}
 	}
-	eventually.True(t, "the others have made room", func() bool { return metric(t, limit, "scheduler_http_connections_evicted_total") >= 36 })
+	eventually.True(t, "connections were closed to make room", func() bool { return metric(t, limit, "scheduler_http_connections_evicted_total") >= 36 })
 	close(s.release)
 	for _, c := range held {
 		if got := status(t, c); got != "HTTP/1.1 200 OK" {
@@ -259,19 +258,19 @@ func TestARequestThatHasArrivedStays(t *testing.T) {
 func TestEveryListenerHasAReservedShare(t *testing.T) {
 	limit := serve.NewLimit(serve.LimitOptions{Total: 8})
 	greedy, quiet := start(t, limit, "api"), start(t, limit, "webhook")
-	for i := range 6 { // all but the two that are reserved
+	for i := range 6 { // all but the two reserved ones
 		greedy.dial(t, fmt.Sprintf("127.0.0.%d", i+1), get("/hold"))
 	}
 	eventually.True(t, "six requests", func() bool { return greedy.holding.Load() == 6 })
 	if got := status(t, greedy.dial(t, "127.0.0.9", "")); got != "HTTP/1.1 429 Too Many Requests" {
-		t.Errorf("the seventh: %s", got)
+		t.Errorf("seventh connection: got %s", got)
 	}
 	for range 2 {
 		quiet.dial(t, "127.0.0.1", get("/hold"))
 	}
-	eventually.True(t, "two requests at the other one", func() bool { return quiet.holding.Load() == 2 })
+	eventually.True(t, "two requests to the other listener", func() bool { return quiet.holding.Load() == 2 })
 	if got := status(t, quiet.dial(t, "127.0.0.1", "")); got != "HTTP/1.1 429 Too Many Requests" {
-		t.Errorf("the third at the other one: %s", got)
+		t.Errorf("third connection to the other listener: got %s", got)
 	}
 }
 
@@ -289,14 +288,14 @@ func TestConnectionsWithoutARequestAreClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := status(t, used); got != "HTTP/1.1 200 OK" {
-		t.Errorf("one that has had a request: %s", got)
+		t.Errorf("connection that has had a request: got %s", got)
 	}
 	if got := metric(t, limit, "scheduler_http_connections_evicted_total", "limit=silent"); got != 2 {
-		t.Errorf("%v closed", got)
+		t.Errorf("%v silent connections closed, want 2", got)
 	}
 }
 
-// HTTP/2 is between two requests as soon as it is agreed on; that is no request.
+// An HTTP/2 connection counts as idle after the handshake; the handshake is not a request.
 func TestHTTP2ConnectionsWithoutARequestAreClosed(t *testing.T) {
 	example := httptest.NewTLSServer(http.NotFoundHandler()) // for its certificate
 	defer example.Close()
@@ -340,7 +339,7 @@ func TestHTTP2ConnectionsWithoutARequestAreClosed(t *testing.T) {
 		})
 	}
 	if got := metric(t, limit, "scheduler_http_connections_evicted_total", "limit=silent"); got != 2 {
-		t.Errorf("%v were closed", got)
+		t.Errorf("%v silent connections closed, want 2", got)
 	}
 
 	client := &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
@@ -357,14 +356,14 @@ func TestHTTP2ConnectionsWithoutARequestAreClosed(t *testing.T) {
 		}
 		defer response.Body.Close()
 		if text, err := io.ReadAll(response.Body); err != nil || string(text) != "HTTP/2.0" {
-			t.Fatalf("%q %v", text, err)
+			t.Fatalf("got %q, %v", text, err)
 		}
 		return reused
 	}
 	ask()
-	isClosed(t, connect("127.0.0.1")) // the time for a request has passed since
+	isClosed(t, connect("127.0.0.1")) // the time limit of a request has passed since
 	if !ask() {
-		t.Error("a connection that has had a request is closed, too")
+		t.Error("a connection that has had a request was closed, too")
 	}
 }
 
@@ -394,7 +393,7 @@ func TestTransientAcceptErrors(t *testing.T) {
 		t.Error(got)
 	}
 	if got := metric(t, limit, "scheduler_http_accept_failures_total"); got != 4 {
-		t.Errorf("%v failures were counted", got)
+		t.Errorf("%v failures counted, want 4", got)
 	}
 }
 
@@ -409,7 +408,7 @@ func TestAListenerThatLacksDescriptorsCanBeClosed(t *testing.T) {
 	limit.Watch(server)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(limit.Listen("api", f, false)) }()
-	eventually.True(t, "it fails", func() bool { return metric(t, limit, "scheduler_http_accept_failures_total") > 3 })
+	eventually.True(t, "Accept fails", func() bool { return metric(t, limit, "scheduler_http_accept_failures_total") > 3 })
 	if err := server.Shutdown(context.Background()); err != nil {
 		t.Error(err)
 	}
@@ -417,6 +416,6 @@ func TestAListenerThatLacksDescriptorsCanBeClosed(t *testing.T) {
 		t.Error(err)
 	}
 	if got := metric(t, limit, "scheduler_http_accept_failures_total"); got > 1000 {
-		t.Errorf("it failed %v times in a moment", got)
+		t.Errorf("%v failures, want a pause between them", got)
 	}
 }

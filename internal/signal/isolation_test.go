@@ -14,7 +14,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// providerAt is a provider of each type that is asked over the network.
+// providerAt returns a provider of each type that is read over the network.
 func providerAt(kind api.ProviderType, name, url string) *api.MetricsProvider {
 	p := &api.MetricsProvider{Metadata: api.Metadata{Name: name}, Spec: api.MetricsProviderSpec{Type: kind, Interval: "100ms", Timeout: "10m"}}
 	switch kind {
@@ -38,14 +38,14 @@ func TestBrokenProvidersDelayNoOther(t *testing.T) {
 	held := make(chan string, 1000)
 	release := make(chan struct{})
 	hold := func(name string, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not noticed
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the end of the connection is not noticed
 		held <- name
 		select {
 		case <-release:
 		case <-r.Context().Done():
 		}
 	}
-	var figure atomic.Value // what the good ones say
+	var figure atomic.Value // the value that healthy providers return
 	figure.Store("12.5")
 	begin := map[api.ProviderType]string{
 		api.ProviderPrometheus: `{`, api.ProviderInflux: `#`, api.ProviderKafka: `[`,
@@ -62,7 +62,7 @@ func TestBrokenProvidersDelayNoOther(t *testing.T) {
 		"endless": func(kind api.ProviderType, _ string, w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, begin[kind])
 			text := strings.Repeat(" ", 1<<16)
-			for range 1 << 9 { // twice the limit of an answer
+			for range 1 << 9 { // twice the size limit
 				if _, err := io.WriteString(w, text); err != nil {
 					return
 				}
@@ -85,7 +85,7 @@ func TestBrokenProvidersDelayNoOther(t *testing.T) {
 
 	s, codec := openStore(t)
 	b := start(t, s, codec)
-	// Written without waiting for the signals: that would be for the broken ones.
+	// Written without waiting for the signals, which would wait for the broken providers.
 	for _, kind := range kinds {
 		for _, how := range []string{"silent", "slow", "endless", "garbage", "good"} {
 			name := string(kind) + "-" + how
@@ -94,7 +94,7 @@ func TestBrokenProvidersDelayNoOther(t *testing.T) {
 		}
 	}
 	waiting := map[string]bool{}
-	for len(waiting) < 2*len(kinds) { // the silent and the slow ones hold the server
+	for len(waiting) < 2*len(kinds) { // the silent and the stalled ones hold their requests
 		waiting[<-held] = true
 	}
 	for _, want := range []float64{12.5, 13.5} {
@@ -110,13 +110,13 @@ func TestBrokenProvidersDelayNoOther(t *testing.T) {
 			name := string(kind) + "-" + how
 			entry := b.fleet.Snapshot().Get(api.Key{Kind: api.KindMetric, Name: name})
 			if c := api.FindCondition(entry.Object.(*api.Metric).Status.Conditions, api.ConditionAvailable); c != nil {
-				t.Errorf("%s is no longer held: %+v", name, c)
+				t.Errorf("%s was written: %+v", name, c)
 			}
 		}
 	}
 }
 
-// answerWell gives one value to whatever is asked.
+// answerWell returns the same value for every query.
 func answerWell(kind api.ProviderType, value any, w http.ResponseWriter, r *http.Request) {
 	switch kind {
 	case api.ProviderInflux:
@@ -131,7 +131,7 @@ func answerWell(kind api.ProviderType, value any, w http.ResponseWriter, r *http
 	_, _ = io.Copy(io.Discard, r.Body)
 }
 
-// until waits for what is stored, change by change.
+// until waits for a stored state, change by change.
 func (b *bench) until(differs func() string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)

@@ -79,7 +79,7 @@ func start(t testing.TB, s *store.Store, codec *store.Codec) *bench {
 	return b
 }
 
-// put writes the user-written part of an object and waits for the signals.
+// put writes the spec of an object and waits for the signals.
 func (b *bench) put(object api.Object) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), eventually.Limit)
@@ -87,7 +87,7 @@ func (b *bench) put(object api.Object) {
 	b.settle(ctx, b.write(ctx, object))
 }
 
-// write writes the user-written part of an object.
+// write writes the spec of an object.
 func (b *bench) write(ctx context.Context, object api.Object) (revision int64) {
 	b.t.Helper()
 	object.SetDefaults()
@@ -133,7 +133,7 @@ func (b *bench) remove(key api.Key) {
 	b.settle(ctx, revision)
 }
 
-// expect checks what is stored about a metric.
+// expect checks the stored value of a metric.
 func (b *bench) expect(name string, value any, reason string) {
 	b.t.Helper()
 	if message := b.differs(name, value, reason); message != "" {
@@ -222,12 +222,12 @@ func TestRestartWritesNothing(t *testing.T) {
 	}
 	b = start(t, s, codec)
 	b.expect("load", 25.0, api.ReasonAvailable)
-	// A change has everything of the provider read: one revision is the change,
-	// one the answer, and there is none for the restart.
+	// After a change, everything of the provider is read again: one revision for the change and one for the values, and
+	// none for a restart.
 	b.put(staticProvider(map[string]float64{"load": 30}))
 	b.expect("load", 30.0, api.ReasonAvailable)
 	if after, err := s.Revision(t.Context()); err != nil || after != before+2 {
-		t.Errorf("the revision went from %d to %d, %v; want two more", before, after, err)
+		t.Errorf("the revision went from %d to %d, %v; want two writes", before, after, err)
 	}
 }
 
@@ -250,7 +250,7 @@ func TestHeartbeatsOfManyAgents(t *testing.T) {
 				}
 				_, stored, err := s.Read(t.Context(), api.Key{Kind: api.KindCluster, Name: name})
 				if err != nil || stored == nil || stored.ModRevision < revision {
-					t.Errorf("%s: acknowledged with revision %d, the store has %+v, %v", name, revision, stored, err)
+					t.Errorf("%s: acknowledged with revision %d, but the store has %+v, %v", name, revision, stored, err)
 				}
 			}
 		})
@@ -261,8 +261,8 @@ func TestHeartbeatsOfManyAgents(t *testing.T) {
 	}
 }
 
-// TestHeartbeatRightAfterCreation: the cluster is in the store, and the agent
-// does not have to know that the monitor hears of it a moment later.
+// TestHeartbeatRightAfterCreation sends a heartbeat for a cluster that is in the store, but that the monitor does not
+// know yet.
 func TestHeartbeatRightAfterCreation(t *testing.T) {
 	s, codec := openStore(t)
 	b := start(t, s, codec)
@@ -307,7 +307,7 @@ func TestReadConstant(t *testing.T) {
 		t.Errorf("got %+v, %v", got, ok)
 	}
 	if _, ok = ReadConstant(&api.MetricsProvider{Spec: api.MetricsProviderSpec{Type: api.ProviderPrometheus}}, metricOf("m", "p", "up"), now); ok {
-		t.Error("Prometheus is not constant")
+		t.Error("ReadConstant() of Prometheus succeeded")
 	}
 }
 
@@ -316,18 +316,18 @@ func TestTranslate(t *testing.T) {
 	conflict := &store.ConflictError{Keys: []api.Key{key}}
 	var stale *status.StaleError
 	if err := translate(errors.Join(conflict, conflict)); !errors.As(err, &stale) || len(stale.Keys) != 2 {
-		t.Errorf("conflicts only: %v", err)
+		t.Errorf("translate(conflicts) = %v", err)
 	}
 	stale = nil
 	if err := translate(errors.Join(conflict, store.ErrUnavailable)); errors.As(err, &stale) || !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("conflict and more: %v", err)
+		t.Errorf("translate(conflict and another error) = %v", err)
 	}
 	uncertain := fmt.Errorf("%w: %w", store.ErrUncertain, context.Canceled)
 	if err := translate(uncertain); err.Error() != uncertain.Error() {
-		t.Errorf("no conflict: %v", err)
+		t.Errorf("translate(other error) = %v", err)
 	}
 	if err := translate(nil); err != nil {
-		t.Errorf("no error: %v", err)
+		t.Errorf("translate(nil) = %v", err)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// backup makes a store with some history and returns its backup.
+// backup creates a store with some history and returns its backup.
 func backup(t *testing.T) (archive []byte, revision int64) {
 	t.Helper()
 	s := open(t)
@@ -37,7 +37,7 @@ func backup(t *testing.T) (archive []byte, revision int64) {
 		t.Fatal(err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(s.options.DataDir, "backup-*")); len(left) > 0 {
-		t.Fatalf("left behind: %v", left)
+		t.Fatalf("files left: %v", left)
 	}
 	return out.Bytes(), revision
 }
@@ -64,22 +64,22 @@ func TestRestoredStoreGoesOn(t *testing.T) {
 		t.Fatalf("%d specs, %d statuses, %v", specs, derived, err)
 	}
 	if now < revision+revisionBump {
-		t.Fatalf("the revision is %d, it was %d: a client could take an old one for a new one", now, revision)
+		t.Fatalf("the revision is %d, previously %d: clients could confuse old revisions with new ones", now, revision)
 	}
 	if batch := next(t, s.Watch(ctx, revision)); !errors.Is(batch.Err, ErrCompacted) {
-		t.Fatalf("a watch from before the restore: %+v", batch)
+		t.Fatalf("watch from before the restore: got %+v, want ErrCompacted", batch)
 	}
 	spec, _, err := s.Read(ctx, placement(4))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Commit(ctx, Write{Key: placement(4), Value: []byte("new"), Expect: spec.ModRevision}); err != nil {
-		t.Fatalf("compare-and-set after the restore: %v", err)
+		t.Fatalf("compare-and-swap after the restore: %v", err)
 	}
 	if err := Restore(ctx, bytes.NewReader(archive), t.TempDir()); err != nil {
-		t.Fatalf("a backup restores more than once: %v", err)
+		t.Fatalf("second restore of a backup: %v", err)
 	}
-	// Its history is compacted past where it began, and it is backed up and restored again.
+	// Compact the history beyond its start, then back up and restore again.
 	if now, err = s.Commit(ctx, Write{Key: placement(5), Value: []byte("newer"), Expect: Any}); err != nil {
 		t.Fatal(err)
 	}
@@ -98,13 +98,13 @@ func TestRestoredStoreGoesOn(t *testing.T) {
 	}
 	restored := open(t, func(o *Options) { o.DataDir = again })
 	if spec, _, err := restored.Read(ctx, placement(5)); err != nil || spec.ModRevision != now {
-		t.Fatalf("restored again: %v, %v", spec, err)
+		t.Fatalf("restored twice: got %v, %v", spec, err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := Restore(ctx, bytes.NewReader(archive), dir); !errors.Is(err, errNotEmpty) {
-		t.Fatalf("over an existing store: %v", err)
+		t.Fatalf("restore over an existing store: error %v, want errNotEmpty", err)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestBackupDescribesItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	if meta.Format != 1 || meta.Revision != revision || meta.SizeBytes == 0 || meta.ClusterID == "" || meta.CreatedAt.IsZero() {
-		t.Fatalf("meta %+v, the last revision is %d", meta, revision)
+		t.Fatalf("meta %+v, want revision %d", meta, revision)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestDamagedBackupIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			if err := Restore(timeout(t), bytes.NewReader(content), dir); !errors.Is(err, errBadBackup) {
-				t.Fatalf("error %v", err)
+				t.Fatalf("error %v, want errBadBackup", err)
 			}
 			entries, err := os.ReadDir(dir)
 			if err != nil {
@@ -155,7 +155,7 @@ func TestDamagedBackupIsRefused(t *testing.T) {
 			}
 			for _, entry := range entries {
 				if entry.Name() != "LOCK" {
-					t.Errorf("left behind: %s", entry.Name())
+					t.Errorf("file left: %s", entry.Name())
 				}
 			}
 		})
@@ -188,12 +188,12 @@ func TestRestoreEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := Restore(ctx, bytes.NewReader(archive), t.TempDir()); !errors.Is(err, context.Canceled) {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v, want Canceled", err)
 	}
 }
 
-// A backup taken while writes go on holds everything acknowledged before it
-// began, and a whole number of transactions.
+// A backup taken during writes contains everything that was acknowledged before it started, and only whole
+// transactions.
 func TestBackupUnderWrites(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -248,7 +248,7 @@ func TestBackupUnderWrites(t *testing.T) {
 		}
 		var n int
 		if _, err := fmt.Sscan(string(a.Value), &n); err != nil || n < before[w] || string(a.Value) != string(b.Value) {
-			t.Fatalf("writer %d: %s and %s in the backup, %d acknowledged before", w, a.Value, b.Value, before[w])
+			t.Fatalf("writer %d: %s and %s in the backup, but %d was acknowledged before", w, a.Value, b.Value, before[w])
 		}
 	}
 }

@@ -41,7 +41,7 @@ func TestBatcherAnswersEachWriter(t *testing.T) {
 			if i%10 == 0 {
 				var conflict *ConflictError
 				if !errors.As(err, &conflict) || len(conflict.Keys) != 1 || conflict.Keys[0] != placement(i) {
-					t.Errorf("placement %d has changed: %v", i, err)
+					t.Errorf("placement %d, which has changed: error %v, want a conflict", i, err)
 				}
 				return
 			}
@@ -51,7 +51,7 @@ func TestBatcherAnswersEachWriter(t *testing.T) {
 			}
 			_, status, err := s.Read(ctx, placement(i))
 			if err != nil || status.ModRevision != revision || string(status.Value) != fmt.Sprint(i) {
-				t.Errorf("placement %d: %v, %v; answered %d", i, status, err, revision)
+				t.Errorf("placement %d: got %v, %v, want revision %d", i, status, err, revision)
 			}
 		})
 	}
@@ -72,7 +72,7 @@ func TestBatcherKeepsTheOrderOfOneObject(t *testing.T) {
 			o := <-sub.done
 			answers <- o.revision
 			if o.err != nil || o.conflict != nil {
-				t.Errorf("write %d: %+v", i, o)
+				t.Errorf("write %d: unexpected outcome %+v", i, o)
 			}
 		})
 	}
@@ -106,6 +106,6 @@ func TestBatcherThatStoppedRefuses(t *testing.T) {
 	}
 	_, err := b.Submit(t.Context(), StatusWrite{Key: placement(1), Value: []byte("v"), SpecRevision: 1})
 	if !errors.Is(err, ErrUnavailable) {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v, want ErrUnavailable", err)
 	}
 }

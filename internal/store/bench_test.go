@@ -11,8 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 )
 
-// measure runs fn as the measured part of a benchmark and reports the rate of
-// what it did and the processor time of each.
+// measure runs fn as the measured part of a benchmark, and reports the rate and the CPU time per operation.
 func measure(b *testing.B, what string, count func() int, fn func()) {
 	began := cputime.Used(b)
 	b.ResetTimer()
@@ -25,7 +24,7 @@ func measure(b *testing.B, what string, count func() int, fn func()) {
 
 func durable(o *Options) { o.NoFsync = false }
 
-// BenchmarkCommit64Writers is durable single writes of 1 KiB from 64 clients.
+// BenchmarkCommit64Writers measures durable single writes of 1 KiB from 64 clients.
 func BenchmarkCommit64Writers(b *testing.B) {
 	s := open(b, durable)
 	value := bytes.Repeat([]byte("v"), 1024)
@@ -46,7 +45,7 @@ func BenchmarkCommit64Writers(b *testing.B) {
 	})
 }
 
-// BenchmarkCommitSingle is one client that waits for each durable write.
+// BenchmarkCommitSingle measures one client that waits for each durable write.
 func BenchmarkCommitSingle(b *testing.B) {
 	s := open(b, durable)
 	value := bytes.Repeat([]byte("v"), 1024)
@@ -59,8 +58,8 @@ func BenchmarkCommitSingle(b *testing.B) {
 	})
 }
 
-// BenchmarkDeriveBatched is durable decisions of 300 bytes, each guarded by the
-// revision of its spec, 2,000 in a call.
+// BenchmarkDeriveBatched measures durable decisions of 300 bytes, each guarded by the revision of its spec, 2,000 in a
+// call.
 func BenchmarkDeriveBatched(b *testing.B) {
 	s := open(b, durable)
 	const batch = 2000
@@ -74,7 +73,7 @@ func BenchmarkDeriveBatched(b *testing.B) {
 	})
 }
 
-// BenchmarkBatcher is the same from 64 goroutines with one decision each.
+// BenchmarkBatcher measures the same from 64 goroutines with one decision each.
 func BenchmarkBatcher(b *testing.B) {
 	s := open(b, durable)
 	batcher := runBatcher(b, s)
@@ -97,7 +96,7 @@ func BenchmarkBatcher(b *testing.B) {
 	})
 }
 
-// BenchmarkRead is linearizable reads of both parts of an object.
+// BenchmarkRead measures linearizable reads of both parts of an object.
 func BenchmarkRead(b *testing.B) {
 	s := open(b)
 	writes := statuses(fill(b, s, 1000), "status")
@@ -112,7 +111,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen is from nothing to the first durable write.
+// BenchmarkOpen measures the time from an empty directory to the first durable write.
 func BenchmarkOpen(b *testing.B) {
 	for n := range b.N {
 		s, err := Open(context.Background(), Options{DataDir: fmt.Sprintf("%s/%d", b.TempDir(), n)})

@@ -18,17 +18,16 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/seeded"
 )
 
-// The tests that need a process to die run the test binary again with this
-// variable set: "<what to do> <data directory>".
+// Tests that kill a process run the test binary again with this variable: "<command> <data directory>".
 const childVariable = "SCHEDULER_STORE_TEST_CHILD"
 
-// childMain does what the variable says, and reports whether it was set.
+// childMain runs the command in the variable, and reports whether it was set.
 func childMain() bool {
 	task, dir, ok := strings.Cut(os.Getenv(childVariable), " ")
 	if !ok {
 		return false
 	}
-	// The watchdog stays out of the way: it is the death that is tested.
+	// Disable the watchdog, because the test is about the kill.
 	s, err := Open(context.Background(), Options{DataDir: dir, MinFreeBytes: -1, ResumeFreeBytes: -1})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -44,7 +43,7 @@ func childMain() bool {
 	return true
 }
 
-// childCheck exits with 3 unless placements 0 to 299 are all there.
+// childCheck exits with 3 unless placements 0 to 299 all exist.
 func childCheck(s *Store) {
 	n := 0
 	_, err := s.Load(context.Background(), func(Record) error { n++; return nil })
@@ -64,8 +63,8 @@ func childCommand(t *testing.T, task, dir string) *exec.Cmd {
 	return child
 }
 
-// childWrite writes from 16 goroutines until the process dies, and prints the
-// number of each object and its value once the write is acknowledged.
+// childWrite writes from 16 goroutines until the process is killed, and prints each object and its value when the write
+// is acknowledged.
 func childWrite(s *Store) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -87,8 +86,7 @@ func childWrite(s *Store) {
 	wg.Wait()
 }
 
-// acknowledged is the last acknowledged value of each object. It calls after with
-// the number of those acknowledged so far.
+// acknowledged returns the last acknowledged value of each object. It calls after with the number acknowledged so far.
 func acknowledged(t *testing.T, output io.Reader, acked map[int]int64, after func(count int)) int {
 	t.Helper()
 	count := 0
@@ -98,7 +96,7 @@ func acknowledged(t *testing.T, output io.Reader, acked map[int]int64, after fun
 		n, errN := strconv.Atoi(number)
 		v, errV := strconv.ParseInt(value, 10, 64)
 		if errN != nil || errV != nil {
-			// The line during which the process died.
+			// The line that was cut off by the kill.
 			continue
 		}
 		acked[n] = v
@@ -106,8 +104,7 @@ func acknowledged(t *testing.T, output io.Reader, acked map[int]int64, after fun
 	return count
 }
 
-// checkAcknowledged looks for every acknowledged value, or a later one whose
-// answer was lost.
+// checkAcknowledged checks that every acknowledged value exists, or a later one whose response was lost.
 func checkAcknowledged(t *testing.T, s *Store, acked map[int]int64) {
 	t.Helper()
 	found := map[api.Key]int64{}
@@ -124,10 +121,10 @@ func checkAcknowledged(t *testing.T, s *Store, acked map[int]int64) {
 	for number, value := range acked {
 		if found[placement(number)] < value {
 			lost++
-			t.Errorf("placement %d holds %d, %d was acknowledged", number, found[placement(number)], value)
+			t.Errorf("placement %d has %d, but %d was acknowledged", number, found[placement(number)], value)
 		}
 		if lost > 5 {
-			t.Fatal("and more")
+			t.Fatal("more writes were lost")
 		}
 	}
 }
@@ -148,12 +145,12 @@ func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
 		if err := child.Start(); err != nil {
 			t.Fatal(err)
 		}
-		// Any instant: 16 goroutines go on writing. The test waits for their writes rather than for a time, in which
-		// the child has perhaps not begun.
+		// Kill it at a random time while 16 goroutines write. The test waits for a number of writes, not for a time
+		// after which the child may not have started.
 		enough := 30 + random.IntN(500)
 		total += acknowledged(t, output, acked, func(count int) {
 			if count == enough {
-				_ = child.Process.Kill() // Wait tells whether it was
+				_ = child.Process.Kill() // Wait reports whether it was killed
 			}
 		})
 		var exit *exec.ExitError

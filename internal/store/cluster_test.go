@@ -14,7 +14,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
-// peers are the settings of servers whose members are one cluster.
+// peers returns the settings of servers whose members form one cluster.
 func peers(t *testing.T, n int) []Options {
 	t.Helper()
 	addresses := storetest.Addresses(t, n)
@@ -33,7 +33,7 @@ func peers(t *testing.T, n int) []Options {
 	return all
 }
 
-// openPeer opens the store of a server with its settings.
+// openPeer opens the store of one server.
 func openPeer(t *testing.T, o Options) *Store {
 	t.Helper()
 	return open(t, func(defaults *Options) {
@@ -45,13 +45,13 @@ func openPeer(t *testing.T, o Options) *Store {
 	})
 }
 
-// openPeers opens the stores of several at once.
+// openPeers opens the stores of several servers at once.
 func openPeers(t *testing.T, all []Options) []*Store {
 	t.Helper()
 	return storetest.AtOnce(t, all, func(o Options) *Store { return openPeer(t, o) })
 }
 
-// closeStore closes a store that the test goes on without.
+// closeStore closes a store before the end of the test.
 func closeStore(t *testing.T, s *Store) {
 	t.Helper()
 	if err := s.Close(); err != nil {
@@ -59,7 +59,7 @@ func closeStore(t *testing.T, s *Store) {
 	}
 }
 
-// TestMembersFoundACluster in which everything is as on an external one.
+// TestMembersFoundACluster checks that a cluster of embedded stores behaves like an external one.
 func TestMembersFoundACluster(t *testing.T) {
 	options := peers(t, 3)
 	stores := openPeers(t, options)
@@ -71,19 +71,19 @@ func TestMembersFoundACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := stores[0].Derive(ctx, statuses(revisions, "never")); !errors.Is(err, ErrFenced) {
-		t.Fatalf("one that does not lead decides: %v", err)
+		t.Fatalf("a member that is not the leader decides: %v", err)
 	}
 	if _, status, err := stores[2].Read(ctx, placement(0)); err != nil || string(status.Value) != "first" {
-		t.Fatalf("status %v, %v", status, err)
+		t.Fatalf("status %v, error %v, want first", status, err)
 	}
 	term.Resign()
 	if <-next == nil {
-		t.Fatal("the next one does not lead")
+		t.Fatal("the next member did not become the leader")
 	}
 	if ids := []string{stores[0].Info().ClusterID, stores[1].Info().ClusterID, stores[2].Info().ClusterID}; len(slices.Compact(ids)) != 1 {
 		t.Fatalf("clusters %v", ids)
 	}
-	// One after the other goes and comes back; two are enough all the time.
+	// Stop and restart one after the other; two suffice at all times.
 	for i, s := range stores {
 		closeStore(t, s)
 		written := keepWriting(t, stores[(i+1)%3], fmt.Sprintf("without %d", i))
@@ -94,11 +94,11 @@ func TestMembersFoundACluster(t *testing.T) {
 	}
 }
 
-// keepWriting writes an object until it is written, and returns its revision: while the
-// cluster elects a leader, writes are refused.
+// keepWriting repeats a write until it succeeds, and returns its revision: while the cluster elects a leader, writes
+// fail.
 func keepWriting(t *testing.T, s *Store, value string) (revision int64) {
 	t.Helper()
-	eventually.True(t, "it is written", func() bool {
+	eventually.True(t, "the write is made", func() bool {
 		var err error
 		revision, err = s.Commit(timeout(t), Write{Key: placement(0), Value: []byte(value), Expect: Any})
 		if err != nil && !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrUncertain) {
@@ -109,7 +109,7 @@ func keepWriting(t *testing.T, s *Store, value string) (revision int64) {
 	return revision
 }
 
-// refused opens the store of a server that must not join, and returns why.
+// refused opens the store of a server that must not join, and checks the error.
 func refused(t *testing.T, o Options, why error, words ...string) {
 	t.Helper()
 	o.MinFreeBytes = mebibyte
@@ -127,8 +127,8 @@ func refused(t *testing.T, o Options, why error, words ...string) {
 	}
 }
 
-// TestWithoutAQuorumWritesAreRefused within seconds, with the reason, and go on when the
-// others are back.
+// TestWithoutAQuorumWritesAreRefused checks that writes fail within seconds, with the reason, and succeed again when
+// the other members are back.
 func TestWithoutAQuorumWritesAreRefused(t *testing.T) {
 	options := peers(t, 3)
 	stores := openPeers(t, options)
@@ -136,54 +136,54 @@ func TestWithoutAQuorumWritesAreRefused(t *testing.T) {
 	closeStore(t, stores[1])
 	closeStore(t, stores[2])
 	var err error
-	eventually.True(t, "a write is refused", func() bool {
+	eventually.True(t, "writes are rejected", func() bool {
 		_, err = stores[0].Commit(timeout(t), Write{Key: placement(1), Value: []byte("x"), Expect: 0})
 		return errors.Is(err, ErrUnavailable) && strings.Contains(err.Error(), "more than half of all members are needed")
 	})
-	eventually.True(t, "it is known that writes fail", func() bool {
+	eventually.True(t, "Writable reports that writes fail", func() bool {
 		err := stores[0].Writable()
 		return err != nil && strings.Contains(err.Error(), "more than half of all members are needed")
 	})
 	if _, err := stores[0].Revision(timeout(t)); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("a linearizable read: %v", err)
+		t.Errorf("linearizable read without a majority: error %v, want ErrUnavailable", err)
 	}
 	stores[1] = openPeer(t, options[1])
 	keepWriting(t, stores[0], "after")
-	eventually.True(t, "writes work", func() bool { return stores[0].Writable() == nil })
+	eventually.True(t, "writes succeed", func() bool { return stores[0].Writable() == nil })
 	stores[2] = openPeer(t, options[2])
 }
 
-// TestForeignDataIsRefused: a data directory is a member of one cluster.
+// TestForeignDataIsRefused checks that a data directory can only be used in its own cluster.
 func TestForeignDataIsRefused(t *testing.T) {
 	ours, theirs := peers(t, 3), peers(t, 3)
 	stores, others := openPeers(t, ours), openPeers(t, theirs)
 	for _, s := range append(others, stores[2]) {
 		closeStore(t, s)
 	}
-	// A directory of another cluster.
+	// The data directory of another cluster.
 	foreign := ours[2]
 	foreign.DataDir = theirs[2].DataDir
 	refused(t, foreign, errForeign, foreign.DataDir, "belongs to the cluster")
-	// One of a server that was alone.
+	// The data directory of a single server.
 	alone := openAlone(t, t.TempDir())
 	fill(t, alone, 1)
 	closeStore(t, alone)
 	foreign.DataDir = alone.options.DataDir
 	refused(t, foreign, errForeign, foreign.DataDir, "belongs to the cluster")
-	// An empty one, where there was one with data.
+	// An empty directory in place of one with data.
 	foreign.DataDir = t.TempDir()
 	refused(t, foreign, errForeign, "has been a member of the cluster already", "members remove c")
-	// One that nobody has added.
+	// The directory of a server that was never added.
 	stranger := peers(t, 1)[0]
 	stranger.Cluster.Name, stranger.Cluster.Peers[0].Name = "d", "d"
 	stranger.Cluster.Peers = append(stranger.Cluster.Peers, ours[0].Cluster.Peers...)
 	stranger.Cluster.CertFile, stranger.Cluster.KeyFile, stranger.Cluster.CAFile = ours[0].Cluster.CertFile, ours[0].Cluster.KeyFile, ours[0].Cluster.CAFile
 	refused(t, stranger, errForeign, "members add d=")
-	// A member that goes on alone.
+	// A member that starts on its own.
 	single := ours[2]
 	single.Cluster = nil
 	refused(t, single, errForeign, "one of 3 members of a cluster", "--cluster-peers")
-	// The member itself is welcome.
+	// The member itself can still join.
 	openPeer(t, ours[2])
 	keepWriting(t, stores[0], "after")
 }
@@ -215,7 +215,7 @@ func TestOthersNeedACertificate(t *testing.T) {
 			opened <- err
 		}()
 	}
-	eventually.True(t, "it is said why they wait", func() bool {
+	eventually.True(t, "the reason for waiting is logged", func() bool {
 		found := false
 		said.Range(func(what, _ any) bool {
 			found = found || strings.Contains(what.(string), "certificate")
@@ -226,7 +226,7 @@ func TestOthersNeedACertificate(t *testing.T) {
 	cancel()
 	for range options {
 		if err := <-opened; !errors.Is(err, context.Canceled) {
-			t.Errorf("a member with a foreign certificate: %v", err)
+			t.Errorf("member with a foreign certificate: error %v, want Canceled", err)
 		}
 	}
 }
@@ -248,7 +248,7 @@ func TestAServerAloneBecomesThree(t *testing.T) {
 	one.DataDir, one.Cluster = dir, &own
 	a := openPeer(t, one)
 	if got := a.Info(); got.ClusterID != cluster || len(got.Members) != 1 || got.Members[0].URL != all[0].URL || !got.Members[0].Voter {
-		t.Fatalf("the store is %+v", got)
+		t.Fatalf("unexpected info %+v", got)
 	}
 	stop, written := make(chan struct{}), make(chan map[string]int64, 1)
 	go func() {
@@ -272,7 +272,7 @@ func TestAServerAloneBecomesThree(t *testing.T) {
 			t.Fatal(err)
 		}
 		if added.Voter || added.Joined || added.Name != name {
-			t.Errorf("added %+v", added)
+			t.Errorf("unexpected member %+v after AddMember", added)
 		}
 		o := certificates[i+1]
 		c := *o.Cluster
@@ -284,28 +284,28 @@ func TestAServerAloneBecomesThree(t *testing.T) {
 	acknowledged := <-written
 	for _, m := range stores[2].Members() {
 		if !m.Voter || !m.Joined {
-			t.Errorf("the member %+v has no vote", m)
+			t.Errorf("member %+v is not a voter", m)
 		}
 	}
-	closeStore(t, a) // what is there must be there without it
+	closeStore(t, a) // the remaining members must have all data
 	for name, revision := range acknowledged {
 		key := placement(0)
 		key.Name = name
 		if spec, _, err := stores[1].Read(timeout(t), key); err != nil || spec == nil || spec.ModRevision != revision {
-			t.Fatalf("%s was written at %d and is %v, %v", name, revision, spec, err)
+			t.Fatalf("%s was written at %d, but read as %v, %v", name, revision, spec, err)
 		}
 	}
 	if spec, _, err := stores[2].Read(timeout(t), placement(3)); err != nil || spec.ModRevision != first[3] {
-		t.Fatalf("what was there before is %v, %v", spec, err)
+		t.Fatalf("an earlier object was read as %v, %v", spec, err)
 	}
 	if len(acknowledged) == 0 {
-		t.Error("nothing was written meanwhile")
+		t.Error("no writes were acknowledged meanwhile")
 	}
 	stores[0] = openPeer(t, one)
 }
 
-// TestMembersAreReplaced: a dead one is removed, another one with an empty disk takes its
-// place, and the one that was removed does not come back.
+// TestMembersAreReplaced removes a dead member, adds one with an empty disk in its place, and checks that the removed
+// member cannot rejoin.
 func TestMembersAreReplaced(t *testing.T) {
 	options := peers(t, 3)
 	stores := openPeers(t, options)
@@ -319,13 +319,13 @@ func TestMembersAreReplaced(t *testing.T) {
 		{"d", "http://127.0.0.1:1", ErrMembership, "https addresses"}, {"d", "nothing", ErrMembership, "not of the form"},
 	} {
 		if _, err := stores[0].AddMember(timeout(t), c.name, c.url); !errors.Is(err, c.why) || !strings.Contains(err.Error(), c.word) {
-			t.Errorf("add %s=%s: %v", c.name, c.url, err)
+			t.Errorf("AddMember(%s, %s): error %v", c.name, c.url, err)
 		}
 	}
 	if err := stores[0].RemoveMember(timeout(t), "d"); !errors.Is(err, ErrNoMember) {
-		t.Errorf("remove one that there is not: %v", err)
+		t.Errorf("RemoveMember() of an unknown member: error %v, want ErrNoMember", err)
 	}
-	// c dies with its disk.
+	// c and its disk are lost.
 	closeStore(t, stores[2])
 	if err := stores[0].RemoveMember(timeout(t), "c"); err != nil {
 		t.Fatal(err)
@@ -339,9 +339,9 @@ func TestMembersAreReplaced(t *testing.T) {
 	}
 	stores[2] = openPeer(t, lost)
 	if spec, _, err := stores[2].Read(timeout(t), placement(0)); err != nil || string(spec.Value) != "before" {
-		t.Fatalf("the new one has %v, %v", spec, err)
+		t.Fatalf("the new member has %v, %v", spec, err)
 	}
-	// b is removed while it runs, and ends with a sentence.
+	// b is removed while it runs, and ends with a clear error.
 	closeStore(t, stores[1])
 	died := make(chan error, 1)
 	options[1].Fatal = func(err error) { died <- err }
@@ -350,16 +350,16 @@ func TestMembersAreReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-died; !errors.Is(err, errRemoved) || !strings.Contains(err.Error(), "b was removed from the cluster") {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("the removed member ended with %v", err)
 	}
 	closeStore(t, stores[1])
 	options[1].Fatal = nil
 	refused(t, options[1], errRemoved, "b was removed from the cluster")
-	// Two are left; without one of them there is no majority, so it cannot be removed.
+	// Two are left. Without one of them there is no majority, so that it cannot be removed.
 	closeStore(t, stores[2])
 	eventually.True(t, "there is no majority", func() bool { return stores[0].leaderless() != nil })
 	if err := stores[0].RemoveMember(timeout(t), "c"); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("the last one decides alone: %v", err)
+		t.Errorf("RemoveMember() without a majority: error %v, want ErrUnavailable", err)
 	}
 	stores[2] = openPeer(t, lost)
 	keepWriting(t, stores[0], "after")

@@ -106,14 +106,14 @@ func TestStatusSurvivesTheStore(t *testing.T) {
 		t.Fatalf("got %s, stored %s", show(got.Status), show(p.Status))
 	}
 	if shared.Status.Clusters[0] != "x" {
-		t.Fatal("decoding changed what a copy shares with the object")
+		t.Fatal("decoding modified a value that the object shares with its copy")
 	}
 }
 
 func TestSecretsAreSealedEverywhere(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, func(o *Options) { o.DataDir = dir })
-	goneBack(t, s) // what is compressed could hide a secret from the search
+	goneBack(t, s) // compression could hide a secret from the search
 	codec := testCodec(t, 1)
 	ctx := timeout(t)
 	for _, object := range secretObjects() {
@@ -125,7 +125,7 @@ func TestSecretsAreSealedEverywhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		if bytes.Contains(value, []byte("in-clear")) {
-			t.Errorf("%s holds a secret in clear: %s", api.KeyOf(object), value)
+			t.Errorf("the stored value of %s contains a secret in clear text: %s", api.KeyOf(object), value)
 		}
 	}
 	var archive bytes.Buffer
@@ -133,10 +133,10 @@ func TestSecretsAreSealedEverywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if bytes.Contains(archive.Bytes(), []byte("in-clear")) {
-		t.Error("the backup holds a secret in clear")
+		t.Error("the backup contains a secret in clear text")
 	}
 	if !bytes.Contains(archive.Bytes(), []byte("http://prometheus:9090")) {
-		t.Error("the backup does not hold the object at all")
+		t.Error("the backup does not contain the object")
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func TestSecretsAreSealedEverywhere(t *testing.T) {
 		files++
 		content, err := os.ReadFile(path)
 		if bytes.Contains(content, []byte("in-clear")) {
-			t.Errorf("%s holds a secret in clear", path)
+			t.Errorf("%s contains a secret in clear text", path)
 		}
 		return err
 	})
@@ -166,7 +166,7 @@ func TestWrongKeyIsReported(t *testing.T) {
 	}
 	_, err = testCodec(t, 2).DecodeSpec(object.ObjectKind(), value)
 	if !errors.Is(err, ErrWrongKey) || !strings.Contains(err.Error(), `spec.kubernetes.kubeconfig of cluster "c1"`) {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v, want ErrWrongKey with the field", err)
 	}
 }
 
@@ -191,7 +191,7 @@ func TestMovedOrChangedSecretIsRefused(t *testing.T) {
 		"from another object": func(d *specDocument) { d.Sealed[bearer] = seal(other).Sealed[bearer] },
 		"from another field":  func(d *specDocument) { d.Sealed[bearer], d.Sealed[header] = d.Sealed[header], d.Sealed[bearer] },
 		"whole object moved":  func(d *specDocument) { d.Metadata.Namespace = "elsewhere" },
-		"a changed character": func(d *specDocument) {
+		"changed character": func(d *specDocument) {
 			d.Sealed[bearer] = strings.ToUpper(d.Sealed[bearer][:30]) + d.Sealed[bearer][30:]
 		},
 		"cut short": func(d *specDocument) { d.Sealed[bearer] = d.Sealed[bearer][:20] },
@@ -202,7 +202,7 @@ func TestMovedOrChangedSecretIsRefused(t *testing.T) {
 			document := seal(provider)
 			change(&document)
 			if _, err := codec.DecodeSpec(api.KindMetricsProvider, []byte(show(document))); !errors.Is(err, ErrTampered) {
-				t.Fatalf("error %v", err)
+				t.Fatalf("error %v, want ErrTampered", err)
 			}
 		})
 	}
@@ -216,10 +216,10 @@ func TestDamagedValuesAreRefused(t *testing.T) {
 		}
 	}
 	if _, err := codec.DecodeSpec("nothing", []byte("{}")); !errors.Is(err, ErrDamaged) {
-		t.Errorf("unknown kind: %v", err)
+		t.Errorf("unknown kind: error %v, want ErrDamaged", err)
 	}
 	if err := codec.DecodeStatus(&api.Cluster{}, []byte(`{"state":1}`)); !errors.Is(err, ErrDamaged) {
-		t.Errorf("status: %v", err)
+		t.Errorf("invalid status: error %v, want ErrDamaged", err)
 	}
 }
 
@@ -235,17 +235,17 @@ func TestKeyFile(t *testing.T) {
 	}
 	again, err := readKeyFile(path)
 	if err != nil || !bytes.Equal(key, again) {
-		t.Fatalf("the second reading gives another key, %v", err)
+		t.Fatalf("the second read returned another key, %v", err)
 	}
 	other, err := readKeyFile(path + "2")
 	if err != nil || bytes.Equal(key, other) {
-		t.Fatalf("two files hold one key, %v", err)
+		t.Fatalf("two files contain the same key, %v", err)
 	}
 	if err := os.WriteFile(path, []byte("short"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := OpenCodec(path); err == nil || !strings.Contains(err.Error(), "must hold 64 hexadecimal digits") {
-		t.Fatalf("error %v", err)
+		t.Fatalf("unexpected error %v", err)
 	}
 }
 
@@ -265,11 +265,11 @@ func FuzzDecodeSpec(f *testing.F) {
 		object, err := codec.DecodeSpec(api.Kind(kind), value)
 		if err != nil {
 			if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrWrongKey) && !errors.Is(err, ErrTampered) {
-				t.Fatalf("an error without a kind: %v", err)
+				t.Fatalf("error %v, want ErrDamaged, ErrWrongKey or ErrTampered", err)
 			}
 			return
 		}
-		// What can be read can be written and read again, and means the same.
+		// What can be decoded can be encoded and decoded again, and stays the same.
 		again, err := codec.EncodeSpec(object)
 		if err != nil {
 			t.Fatalf("encode: %v", err)
@@ -279,7 +279,7 @@ func FuzzDecodeSpec(f *testing.F) {
 			t.Fatalf("decode %s: %v", again, err)
 		}
 		if !api.SameIntent(object, back) {
-			t.Fatalf("%s became %s", show(object.SpecPart()), show(back.SpecPart()))
+			t.Fatalf("%s became %s after a round trip", show(object.SpecPart()), show(back.SpecPart()))
 		}
 	})
 }
@@ -296,7 +296,7 @@ func FuzzDecodeStatus(f *testing.F) {
 		object := info.New()
 		if err := codec.DecodeStatus(object, value); err != nil {
 			if !errors.Is(err, ErrDamaged) {
-				t.Fatalf("an error without a kind: %v", err)
+				t.Fatalf("error %v, want ErrDamaged", err)
 			}
 			return
 		}
@@ -306,7 +306,7 @@ func FuzzDecodeStatus(f *testing.F) {
 		}
 		back := info.New()
 		if err := codec.DecodeStatus(back, again); err != nil || show(back.StatusPart()) != show(object.StatusPart()) {
-			t.Fatalf("%s came back as %s, %v", again, show(back.StatusPart()), err)
+			t.Fatalf("%s became %s after a round trip, %v", again, show(back.StatusPart()), err)
 		}
 	})
 }
@@ -316,13 +316,13 @@ func TestSealedTextOpensOnlyInItsPlace(t *testing.T) {
 	key := api.Key{Kind: "own", Name: "one"}
 	sealed := codec.Seal(key, "private_key", "hush-hush")
 	if strings.Contains(sealed, "hush") {
-		t.Fatalf("it can be read: %s", sealed)
+		t.Fatalf("the sealed text is readable: %s", sealed)
 	}
 	if text, err := codec.Unseal(key, "private_key", sealed); err != nil || text != "hush-hush" {
-		t.Errorf("%q, %v", text, err)
+		t.Errorf("Unseal() = %q, %v", text, err)
 	}
 	if _, err := codec.Unseal(key, "secret", sealed); !errors.Is(err, ErrTampered) {
-		t.Errorf("in another field: %v", err)
+		t.Errorf("Unseal() for another field: error %v, want ErrTampered", err)
 	}
 	if _, err := codec.Unseal(api.Key{Kind: "own", Name: "two"}, "private_key", sealed); !errors.Is(err, ErrTampered) {
 		t.Errorf("in another record: %v", err)

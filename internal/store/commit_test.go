@@ -23,15 +23,15 @@ func TestCompareAndSet(t *testing.T) {
 		actual  int64
 		message string
 	}{
-		{"create what is not there", Write{Key: placement(3), Value: []byte("v"), Expect: 0}, true, 0, ""},
-		{"create what is there", Write{Key: there, Value: []byte("v"), Expect: 0}, false, r, `conflict: placement "shop/p-00001" exists already, at revision ` + strconv.FormatInt(r, 10)},
+		{"create a missing object", Write{Key: placement(3), Value: []byte("v"), Expect: 0}, true, 0, ""},
+		{"create an existing object", Write{Key: there, Value: []byte("v"), Expect: 0}, false, r, `conflict: placement "shop/p-00001" exists already, at revision ` + strconv.FormatInt(r, 10)},
 		{"replace at another revision", Write{Key: there, Value: []byte("v"), Expect: r - 1}, false, r, `conflict: placement "shop/p-00001" is at revision ` + strconv.FormatInt(r, 10) + "; expected " + strconv.FormatInt(r-1, 10)},
-		{"replace what is not there", Write{Key: absent, Value: []byte("v"), Expect: 7}, false, 0, `conflict: placement "shop/p-00002" does not exist; expected revision 7`},
+		{"replace a missing object", Write{Key: absent, Value: []byte("v"), Expect: 7}, false, 0, `conflict: placement "shop/p-00002" does not exist; expected revision 7`},
 		{"delete at another revision", Write{Key: there, Expect: r + 1}, false, r, `conflict: placement "shop/p-00001" is at revision ` + strconv.FormatInt(r, 10) + "; expected " + strconv.FormatInt(r+1, 10)},
 		{"replace at its revision", Write{Key: there, Value: []byte("new"), Expect: r}, true, 0, ""},
-		{"replace whatever it is", Write{Key: there, Value: []byte("newer"), Expect: Any}, true, 0, ""},
-		{"delete whatever it is", Write{Key: there, Expect: Any}, true, 0, ""},
-		{"delete what is gone", Write{Key: there, Expect: Any}, true, 0, ""},
+		{"replace at any revision", Write{Key: there, Value: []byte("newer"), Expect: Any}, true, 0, ""},
+		{"delete at any revision", Write{Key: there, Expect: Any}, true, 0, ""},
+		{"delete a deleted object", Write{Key: there, Expect: Any}, true, 0, ""},
 		{"create after the delete", Write{Key: there, Value: []byte("again"), Expect: 0}, true, 0, ""},
 	}
 	for _, c := range cases {
@@ -45,7 +45,7 @@ func TestCompareAndSet(t *testing.T) {
 			}
 			var conflict *ConflictError
 			if !errors.As(err, &conflict) || len(conflict.Conflicts) != 1 || conflict.Conflicts[0].Actual != c.actual || conflict.Keys[0] != c.write.Key {
-				t.Fatalf("error %v", err)
+				t.Fatalf("unexpected error %v", err)
 			}
 			if err.Error() != c.message {
 				t.Fatalf("message %q, want %q", err, c.message)
@@ -65,10 +65,10 @@ func TestCommitIsAllOrNothing(t *testing.T) {
 		Write{Key: placement(3), Value: []byte("v"), Expect: 5})
 	var conflict *ConflictError
 	if !errors.As(err, &conflict) || len(conflict.Keys) != 2 || conflict.Keys[0] != placement(1) || conflict.Keys[1] != placement(3) {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v, want two conflicts", err)
 	}
 	if spec, _, err := s.Read(ctx, placement(2)); err != nil || spec != nil {
-		t.Fatalf("the part without a conflict was written: %v, %v", spec, err)
+		t.Fatalf("the write without a conflict was made: %v, %v", spec, err)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestCommitRefusesWhatItCannotHold(t *testing.T) {
 	for name, writes := range cases {
 		t.Run(name, func(t *testing.T) {
 			if _, err := s.Commit(timeout(t), writes...); !errors.Is(err, ErrInvalid) {
-				t.Fatalf("error %v", err)
+				t.Fatalf("error %v, want ErrInvalid", err)
 			}
 		})
 	}
@@ -129,7 +129,7 @@ func TestConcurrentWritersLoseNothing(t *testing.T) {
 	wg.Wait()
 	spec, _, err := s.Read(timeout(t), placement(0))
 	if err != nil || string(spec.Value) != strconv.Itoa(writers*rounds) {
-		t.Fatalf("counted %s, %v; want %d", spec.Value, err, writers*rounds)
+		t.Fatalf("counter %s, %v, want %d", spec.Value, err, writers*rounds)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestClosedStoreRefuses(t *testing.T) {
 	}
 	_, err := s.Commit(t.Context(), Write{Key: placement(1), Value: []byte("v"), Expect: Any})
 	if !errors.Is(err, ErrUnavailable) {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v, want ErrUnavailable", err)
 	}
 }
 
@@ -149,7 +149,7 @@ func TestEndedContextWritesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := s.Commit(ctx, Write{Key: placement(1), Value: []byte("v"), Expect: Any}); err == nil || errors.Is(err, ErrUncertain) {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v, want a failure that is not uncertain", err)
 	}
 	if spec, _, err := s.Read(timeout(t), placement(1)); err != nil || spec != nil {
 		t.Fatalf("read %v, %v", spec, err)
@@ -167,7 +167,7 @@ func TestDeletingAClusterDeletesWhatBelongsToIt(t *testing.T) {
 	cluster := api.Key{Kind: api.KindCluster, Name: "c1"}
 	put(t, s, cluster, "{}")
 	var gone []api.Key
-	for i := range 300 { // more than a transaction has operations
+	for i := range 300 { // more operations than a transaction allows
 		gone = append(gone, score("c1", "s"+strconv.Itoa(i)))
 		put(t, s, gone[i], "{}")
 	}
@@ -188,19 +188,19 @@ func TestDeletingAClusterDeletesWhatBelongsToIt(t *testing.T) {
 		}
 		for _, record := range batch.Records {
 			if record.Value != nil || record.ModRevision != revision {
-				t.Fatalf("unexpected %+v", record)
+				t.Fatalf("unexpected record %+v", record)
 			}
 			deleted[record.Key] = true
 		}
 	}
 	for _, key := range append(gone, cluster) {
 		if !deleted[key] {
-			t.Errorf("%s is still there", key)
+			t.Errorf("%s still exists", key)
 		}
 	}
 	for _, key := range neighbours {
 		if spec, _, err := s.Read(ctx, key); err != nil || spec == nil {
-			t.Errorf("%s went, too (%v)", key, err)
+			t.Errorf("%s was deleted, too (%v)", key, err)
 		}
 	}
 }
@@ -222,13 +222,13 @@ func TestACheckGuardsTheOtherWrites(t *testing.T) {
 		}
 	}
 	if spec, _, err := s.Read(ctx, write.Key); err != nil || spec != nil {
-		t.Errorf("it was written all the same (%v)", err)
+		t.Errorf("the write was made in spite of the conflict (%v)", err)
 	}
 	if _, err := s.Commit(ctx, write, Write{Key: cluster, Expect: r, CheckOnly: true}); err != nil {
 		t.Error(err)
 	}
 	if spec, _, err := s.Read(ctx, cluster); err != nil || spec == nil || spec.ModRevision != r {
-		t.Errorf("the check wrote the cluster: %+v (%v)", spec, err)
+		t.Errorf("the check wrote to the cluster: %+v (%v)", spec, err)
 	}
 	for name, wrong := range map[string]Write{
 		"any revision": {Key: cluster, Expect: Any, CheckOnly: true},

@@ -52,7 +52,7 @@ func TestChangedObjectsDoNotStopTheOthers(t *testing.T) {
 	revision, err := s.Derive(ctx, statuses(append(revisions, 99), "status"))
 	var conflict *ConflictError
 	if !errors.As(err, &conflict) {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v, want conflicts", err)
 	}
 	slices.SortFunc(conflict.Keys, api.Key.Compare)
 	if want := []api.Key{placement(changed), placement(deleted), placement(never)}; !slices.Equal(conflict.Keys, want) {
@@ -65,7 +65,7 @@ func TestChangedObjectsDoNotStopTheOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		if written := i != changed && i != deleted && i != never; (status != nil) != written {
-			t.Fatalf("placement %d: status %v", i, status)
+			t.Fatalf("placement %d: unexpected status %v", i, status)
 		}
 		if status != nil {
 			highest = max(highest, status.ModRevision)
@@ -97,7 +97,7 @@ func TestLargeStatusesAreSplit(t *testing.T) {
 	}
 	for revision, size := range written {
 		if size > maxDeriveBytes {
-			t.Errorf("revision %d has %d bytes", revision, size)
+			t.Errorf("the transaction of revision %d has %d bytes", revision, size)
 		}
 	}
 }
@@ -113,16 +113,16 @@ func TestDeriveRefusesWhatItCannotHold(t *testing.T) {
 	for name, writes := range cases {
 		t.Run(name, func(t *testing.T) {
 			if _, err := s.Derive(t.Context(), writes); !errors.Is(err, ErrInvalid) {
-				t.Fatalf("error %v", err)
+				t.Fatalf("error %v, want ErrInvalid", err)
 			}
 		})
 	}
 	if revision, err := s.Derive(t.Context(), nil); revision != 0 || err != nil {
-		t.Fatalf("nothing to write: %d, %v", revision, err)
+		t.Fatalf("Derive() without writes = %d, %v", revision, err)
 	}
 }
 
-// One status that is refused, by the store or already before, costs no other.
+// A status that is rejected, by the store or before, does not affect the others.
 func TestDeriveWritesTheOthers(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -138,7 +138,7 @@ func TestDeriveWritesTheOthers(t *testing.T) {
 		t.Fatalf("revision %d, error %v", revision, err)
 	}
 	if len(failed.Failed) != 2 || failed.Failed[placement(large)] == nil || failed.Failed[placement(unread)] == nil {
-		t.Errorf("%v is not stored, want placements %d and %d", err, large, unread)
+		t.Errorf("failures %v, want placements %d and %d", err, large, unread)
 	}
 	for i := range writes {
 		_, status, err := s.Read(ctx, placement(i))
@@ -146,7 +146,7 @@ func TestDeriveWritesTheOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		if refused := i == large || i == unread; (status == nil) != refused {
-			t.Errorf("placement %d: status %v", i, status)
+			t.Errorf("placement %d: unexpected status %v", i, status)
 		}
 	}
 }
@@ -165,11 +165,11 @@ func TestSecondEpochFencesTheFirst(t *testing.T) {
 	}
 	for range 2 {
 		if _, err := s.Derive(ctx, statuses(revisions, "after")); !errors.Is(err, ErrFenced) {
-			t.Fatalf("error %v", err)
+			t.Fatalf("error %v, want ErrFenced", err)
 		}
 	}
 	if _, status, err := s.Read(ctx, placement(0)); err != nil || string(status.Value) != "before" {
-		t.Fatalf("a fenced write arrived: %v, %v", status, err)
+		t.Fatalf("a fenced write was made: %v, %v", status, err)
 	}
 	put(t, s, placement(0), "users still write")
 }
@@ -185,7 +185,7 @@ func TestFenceWinsOverConflicts(t *testing.T) {
 	_, err := s.Derive(ctx, statuses(revisions, "after"))
 	var conflict *ConflictError
 	if !errors.Is(err, ErrFenced) || errors.As(err, &conflict) {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v, want ErrFenced", err)
 	}
 }
 
@@ -201,6 +201,6 @@ func TestNewerFormatIsRefused(t *testing.T) {
 	}
 	_, err := Open(t.Context(), Options{DataDir: dir, NoFsync: true, MinFreeBytes: 1})
 	if err == nil || err.Error() != "store: the data has format 4, this program knows formats up to 3: use a newer program" {
-		t.Fatalf("error %v", err)
+		t.Fatalf("unexpected error %v", err)
 	}
 }

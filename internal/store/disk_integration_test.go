@@ -20,7 +20,7 @@ import (
 
 func init() { fullDisks = true }
 
-// mountTmpfs makes a file system of a size in MiB. It needs root.
+// mountTmpfs mounts a file system with a size in MiB. It needs root.
 func mountTmpfs(t *testing.T, size string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -53,20 +53,20 @@ func TestWatchdogRefusesWritesBeforeTheDiskIsFull(t *testing.T) {
 	if !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "96 MiB are free") {
 		t.Fatalf("after %d writes: %v", written, err)
 	}
-	t.Logf("refused after %d writes of 256 KiB: %v", written, err)
+	t.Logf("rejected after %d writes of 256 KiB: %v", written, err)
 	if _, err := s.Derive(ctx, []StatusWrite{{Key: placement(0), Value: value, SpecRevision: 1}}); !errors.Is(err, ErrFull) {
 		t.Fatalf("derived write: %v", err)
 	}
 	spec, _, err := s.Read(ctx, placement(0))
 	if err != nil || !bytes.Equal(spec.Value, value) {
-		t.Fatalf("reads have to go on: %v", err)
+		t.Fatalf("reads must continue: %v", err)
 	}
 	var archive bytes.Buffer
 	if err := s.Backup(ctx, &archive); err != nil {
-		t.Fatalf("a backup has to be possible: %v", err)
+		t.Fatalf("a backup must be possible: %v", err)
 	}
-	// A restart on the full disk serves reads too. Stopping has freed the log
-	// segment that was prepared; something else takes its place.
+	// After a restart on the full disk, reads work, too. The shutdown has freed the prepared log segment, so that
+	// something else must take its place.
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestWatchdogRefusesWritesBeforeTheDiskIsFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Where the disk was too full already to prepare one, nothing has to.
+	// If the disk was already too full to prepare a segment, nothing must.
 	if err := os.WriteFile(filepath.Join(mount, "ballast"), make([]byte, max(free-90*mebibyte, 0)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -92,17 +92,17 @@ func TestWatchdogRefusesWritesBeforeTheDiskIsFull(t *testing.T) {
 	if err := syscall.Mount("tmpfs", mount, "tmpfs", syscall.MS_REMOUNT, "size=1000m"); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "there is room again", func() bool {
+	eventually.True(t, "there is free space again", func() bool {
 		_, err = s.Commit(ctx, Write{Key: placement(9999), Value: []byte("v"), Expect: 0})
 		return !errors.Is(err, ErrFull)
 	})
 	if err != nil {
-		t.Fatalf("with room again: %v", err)
+		t.Fatalf("with free space again: %v", err)
 	}
 }
 
-// Many large writes at once, none of which the free space of the disk shows as yet,
-// do not reach its end together: etcd would end the process.
+// Many large concurrent writes, none of which is visible in the free space yet, must not fill the disk together, which
+// would make etcd exit.
 func TestWriteBurstStopsBeforeTheDiskIsFull(t *testing.T) {
 	mount := mountTmpfs(t, "420")
 	s := open(t, func(o *Options) {
@@ -128,12 +128,11 @@ func TestWriteBurstStopsBeforeTheDiskIsFull(t *testing.T) {
 	writers.Wait()
 	var archive bytes.Buffer
 	if err := s.Backup(ctx, &archive); err != nil {
-		t.Fatalf("a backup has to be possible: %v", err)
+		t.Fatalf("a backup must be possible: %v", err)
 	}
 }
 
-// While the reserve is made, the free space falls before the reserve counts. No write
-// is refused for that.
+// While the reserve is allocated, free space decreases before the reserve counts. No write may fail because of that.
 func TestWritesSucceedWhileTheReserveIsAllocated(t *testing.T) {
 	d := newDiskWatch(Options{
 		DataDir: mountTmpfs(t, "300"), MinFreeBytes: 256 * mebibyte, ResumeFreeBytes: 272 * mebibyte,
@@ -155,7 +154,7 @@ func TestWritesSucceedWhileTheReserveIsAllocated(t *testing.T) {
 			running = false
 		default:
 			if !d.accept(0, true) {
-				t.Fatal("a write was refused")
+				t.Fatal("a write was rejected")
 			}
 			d.answer(0)
 		}
@@ -180,7 +179,7 @@ func TestWritesWaitForTheRoomOfWhatWasDeleted(t *testing.T) {
 	written := 0
 	for write(written) == nil {
 		if written++; written > 2000 {
-			t.Fatal("the disk does not get full")
+			t.Fatal("the disk does not become full")
 		}
 	}
 	// Others take the last room, and give it back once everything is deleted.
@@ -198,18 +197,18 @@ func TestWritesWaitForTheRoomOfWhatWasDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	var err error
-	eventually.True(t, "there is room again", func() bool {
+	eventually.True(t, "there is free space again", func() bool {
 		err = write(9999)
 		return !errors.Is(err, ErrFull)
 	})
 	if err != nil {
-		t.Fatalf("with room again: %v", err)
+		t.Fatalf("with free space again: %v", err)
 	}
 	segments := logSegments(t, s)
 	for n := range written / 2 {
 		err := write(n)
 		if errors.Is(err, ErrFull) && logSegments(t, s) > segments {
-			t.Logf("after %d writes another segment of the log took the room", n)
+			t.Logf("after %d writes, another segment of the log used the space", n)
 			break
 		}
 		if err != nil {
@@ -218,14 +217,14 @@ func TestWritesWaitForTheRoomOfWhatWasDeleted(t *testing.T) {
 	}
 }
 
-// The reserve is for deletions. Where others fill the disk and nothing is deleted, it
-// is not spent on making the database smaller.
+// The reserve is for deletions. If other processes fill the disk and nothing is deleted, it is not used for
+// defragmentation.
 func TestTheReserveIsKeptForDeletions(t *testing.T) {
 	mount := mountTmpfs(t, "360")
 	s := open(t, func(o *Options) {
 		o.DataDir, o.NoFsync = filepath.Join(mount, "data"), false
 		o.MinFreeBytes, o.ResumeFreeBytes = 96*mebibyte, 102*mebibyte
-		o.WatchdogInterval = time.Hour // the test looks itself
+		o.WatchdogInterval = time.Hour // the test calls the watchdog itself
 	})
 	ctx := timeout(t)
 	s.disk.fillReserve()
@@ -233,7 +232,7 @@ func TestTheReserveIsKeptForDeletions(t *testing.T) {
 		t.Fatal("there is no reserve")
 	}
 	value := bytes.Repeat([]byte("v"), 256<<10)
-	for n := range 100 { // the half of it is history
+	for n := range 100 { // half of it is history
 		if _, err := s.Commit(ctx, Write{Key: placement(n / 2), Value: value, Expect: Any}); err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +245,7 @@ func TestTheReserveIsKeptForDeletions(t *testing.T) {
 		t.Fatalf("the disk is not full: %v", err)
 	}
 	shrink := func() (err error) {
-		eventually.True(t, "there is something to give back", func() bool {
+		eventually.True(t, "there is space to release", func() bool {
 			var tried bool
 			tried, err = s.shrink()
 			return tried
@@ -257,14 +256,14 @@ func TestTheReserveIsKeptForDeletions(t *testing.T) {
 		t.Fatalf("nothing was deleted, and the reserve is %d MiB: %v", s.disk.reserve.held.Load()/mebibyte, err)
 	}
 	if _, err := s.Commit(ctx, Write{Key: placement(0), Expect: Any}); err != nil {
-		t.Fatalf("a deletion: %v", err)
+		t.Fatalf("deletion: %v", err)
 	}
 	if err := shrink(); err != nil {
-		t.Fatalf("with a deletion: %v", err)
+		t.Fatalf("shrink() after a deletion: %v", err)
 	}
 }
 
-// logSegments counts the files of the log of a store, each of which takes logSegment.
+// logSegments returns the number of files in the log of a store, each of size logSegment.
 func logSegments(t *testing.T, s *Store) int {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(memberDir(s.options.DataDir), "member", "wal", "*.wal"))
@@ -293,17 +292,17 @@ func TestFullDiskEndsTheProcessAndSaysWhy(t *testing.T) {
 		t.Fatalf("the child ended with %v, want exit code %d", err, exitCode)
 	}
 	if !strings.Contains(stderr.String(), "STORE FAILED: ") || !strings.Contains(stderr.String(), "no space left on device") {
-		t.Fatalf("the child said %q", stderr.String())
+		t.Fatalf("unexpected output of the child %q", stderr.String())
 	}
 	if total == 0 {
-		t.Fatal("nothing was written before")
+		t.Fatal("no writes were acknowledged before")
 	}
 	t.Logf("%d acknowledged; %s", total, strings.TrimSpace(stderr.String()))
 	if err := os.WriteFile(filepath.Join(dir, "ballast"), make([]byte, 200*mebibyte), 0o600); err == nil {
 		t.Fatal("the disk is not full")
 	}
 	if _, err := Open(t.Context(), Options{DataDir: dir, MinFreeBytes: 1}); !errors.Is(err, ErrFull) {
-		t.Fatalf("opening on the full disk: %v", err)
+		t.Fatalf("Open() on a full disk: error %v, want ErrFull", err)
 	}
 	_ = os.Remove(filepath.Join(dir, "ballast"))
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=500m"); err != nil {
@@ -316,6 +315,6 @@ func TestTooSmallADiskIsRefusedAtTheStart(t *testing.T) {
 	dir := mountTmpfs(t, "100")
 	_, err := Open(t.Context(), Options{DataDir: dir})
 	if !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "needs 145 MiB to start") {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v, want ErrFull", err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// raw is what etcd holds under a key.
+// raw returns what etcd stores under a key.
 func raw(t *testing.T, s *Store, key string) []byte {
 	t.Helper()
 	resp, err := s.client.Get(t.Context(), key)
@@ -26,7 +26,7 @@ func raw(t *testing.T, s *Store, key string) []byte {
 	return bytes.Clone(resp.Kvs[0].Value)
 }
 
-// damage overwrites what etcd holds under a key, past the store.
+// damage overwrites what etcd stores under a key, bypassing the store.
 func damage(t *testing.T, s *Store, key string, value []byte) {
 	t.Helper()
 	if _, err := s.client.Put(t.Context(), key, string(value)); err != nil {
@@ -34,21 +34,20 @@ func damage(t *testing.T, s *Store, key string, value []byte) {
 	}
 }
 
-// Whatever single bit of whatever value is flipped is found out by every way to
-// read it, and nothing else is.
+// Flipping any bit of a value is detected by every way to read it, and affects no other value.
 func TestFlippedBitIsFoundByEveryReader(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	ctx := timeout(t)
 	for n := range 3 {
-		// One part is too small to be compressed, the other one is not.
+		// One part is too small to be compressed, the other is not.
 		revision := put(t, s, placement(n), `{"a":1}`)
 		if _, err := s.Derive(ctx, []StatusWrite{{Key: placement(n), Value: fmt.Appendf(nil, `{"observed_generation":1,"clusters":["c%d"]}`, n), SpecRevision: revision}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if spec, status := raw(t, s, etcdKey(placement(1), Spec)), raw(t, s, etcdKey(placement(1), Status)); spec[0] != envelopeMark || status[0] != compressedMark {
-		t.Fatalf("stored are %q and %q", spec, status)
+		t.Fatalf("stored values %q and %q, want an envelope and a compressed one", spec, status)
 	}
 	for _, part := range []Part{Spec, Status} {
 		key := etcdKey(placement(1), part)
@@ -70,7 +69,7 @@ func TestFlippedBitIsFoundByEveryReader(t *testing.T) {
 				if r.Key == placement(1) && r.Part == part {
 					seen["load"] = r
 				} else if r.Damage != nil {
-					t.Errorf("%s of %s is called damaged: %v", r.Part, r.Key, r.Damage)
+					t.Errorf("%s of %s is reported as damaged: %v", r.Part, r.Key, r.Damage)
 				}
 				return nil
 			}); err != nil {
@@ -96,21 +95,20 @@ func TestFlippedBitIsFoundByEveryReader(t *testing.T) {
 		}
 		damage(t, s, key, intact)
 	}
-	// A whole value under another key is not that key's.
+	// A valid value under another key is invalid.
 	damage(t, s, etcdKey(placement(1), Spec), raw(t, s, etcdKey(placement(2), Spec)))
 	if spec, _, err := s.Read(ctx, placement(1)); err != nil || spec.Damage == nil {
-		t.Errorf("the value of another object is taken: %v, %v", spec, err)
+		t.Errorf("the value of another object was accepted: %v, %v", spec, err)
 	}
 	put(t, s, placement(2), "its own")
-	// Writing it again mends it.
+	// Writing it again repairs it.
 	put(t, s, placement(1), "new")
 	if spec, _, err := s.Read(ctx, placement(1)); err != nil || spec.Damage != nil || string(spec.Value) != "new" {
-		t.Errorf("after a write: %+v, %v", spec, err)
+		t.Errorf("after a write: got %+v, %v", spec, err)
 	}
 }
 
-// Every key of the store has an envelope, whoever writes it, but for the number
-// of the format.
+// Every key in the store has an envelope, except for the format version.
 func TestEveryKeyHasAnEnvelope(t *testing.T) {
 	t.Parallel()
 	s := open(t, func(o *Options) { o.MarkInterval = time.Nanosecond })
@@ -133,9 +131,9 @@ func TestEveryKeyHasAnEnvelope(t *testing.T) {
 		}
 	}
 	if len(keys) != 7 || !keys[markKey] || !keys[epochKey] || !keys[identityKey] {
-		t.Errorf("keys %v", keys)
+		t.Errorf("unexpected keys %v", keys)
 	}
-	// A write that goes past the envelope would not be seen above.
+	// A write that bypasses the envelope would not be detected above.
 	sources, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +145,7 @@ func TestEveryKeyHasAnEnvelope(t *testing.T) {
 		}
 		allowed := map[string]int{"envelope.go": 1, "format.go": 1, "leader.go": 1 /* lives with its server */}[path]
 		if n := strings.Count(string(text), "OpPut("); n != allowed && !strings.HasSuffix(path, "_test.go") {
-			t.Errorf("%s puts %d values without envelopes.put, %d are expected", path, n, allowed)
+			t.Errorf("%s puts %d values without envelopes.put, want %d", path, n, allowed)
 		}
 	}
 }
@@ -176,16 +174,16 @@ func TestStoreOfFormatOneIsBroughtToFormatTwo(t *testing.T) {
 			t.Fatal(err)
 		}
 		if objects != 6 {
-			t.Errorf("%d objects", objects)
+			t.Errorf("%d objects, want 6", objects)
 		}
 		if got := string(raw(t, s, formatKey)); got != "2" {
-			t.Errorf("format %q", got)
+			t.Errorf("format %q, want 2", got)
 		}
 		key := api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "p1"}
 		if round == 1 {
 			damage(t, s, etcdKey(key, Spec), []byte(`{"metadata":{"name":"p1"},"spec":{}}`))
 			if spec, _, err := s.Read(t.Context(), key); err != nil || spec.Damage == nil {
-				t.Errorf("a value without its envelope is taken: %v, %v", spec, err)
+				t.Errorf("a value without its envelope was accepted: %v, %v", spec, err)
 			}
 		}
 		if err := s.Close(); err != nil {
@@ -212,7 +210,7 @@ func TestDamagedIdentityIsDrawnAnew(t *testing.T) {
 	}
 	again := open(t, func(o *Options) { o.DataDir = dir })
 	if again.guard.identity == "" || again.guard.identity == before {
-		t.Errorf("identity %q, before %q", again.guard.identity, before)
+		t.Errorf("identity %q, previously %q", again.guard.identity, before)
 	}
 	again.probe()
 	if err := again.Writable(); err != nil {

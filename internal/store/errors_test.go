@@ -36,13 +36,13 @@ func TestEveryErrorOfEtcdHasAMeaning(t *testing.T) {
 			got := classify(fmt.Errorf("wrapped: %w", c.err), write)
 			for _, kind := range kinds {
 				if errors.Is(got, kind) != errors.Is(want, kind) {
-					t.Errorf("%v, write %v: %v, want %v", c.err, write, got, want)
+					t.Errorf("classify(%v, %v) = %v, want %v", c.err, write, got, want)
 				}
 			}
 		}
 	}
 	if classify(nil, true) != nil {
-		t.Error("no error became one")
+		t.Error("classify(nil, true) is not nil")
 	}
 }
 

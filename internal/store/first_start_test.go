@@ -22,9 +22,9 @@ func TestKillDuringFirstStart(t *testing.T) {
 		if err := child.Start(); err != nil {
 			t.Fatal(err)
 		}
-		// Spread over the whole of a start, which takes some 100 ms on a quiet machine.
+		// Spread over the duration of a start, which is about 100 ms on a quiet machine.
 		delay := time.Duration(round) * 12 * time.Millisecond
-		time.Sleep(delay) //nolint:forbidigo // the instant of the kill is what differs
+		time.Sleep(delay) //nolint:forbidigo // the time of the kill is what varies
 		_ = child.Process.Kill()
 		_ = child.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), startTime)
@@ -33,7 +33,7 @@ func TestKillDuringFirstStart(t *testing.T) {
 		output, err := again.CombinedOutput()
 		cancel()
 		if err != nil || errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			t.Errorf("killed after %s: the next start: %v: %.300s", delay, err, output)
+			t.Errorf("next start after a kill at %s: %v: %.300s", delay, err, output)
 		}
 	}
 }

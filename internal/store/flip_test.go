@@ -16,10 +16,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/seeded"
 )
 
-// flipsVariable asks for another number of flips than a short test has time for.
+// flipsVariable sets the number of flips, for longer tests.
 const flipsVariable = "SCHEDULER_STORE_TEST_FLIPS"
 
-// worn makes a data directory that has seen some use, and returns what it holds.
+// worn creates a data directory with some history, and returns its contents.
 func worn(t *testing.T) (dir string, want map[partKey][]byte) {
 	t.Helper()
 	dir, want = t.TempDir(), map[partKey][]byte{}
@@ -60,9 +60,8 @@ func worn(t *testing.T) (dir string, want map[partKey][]byte) {
 	return dir, want
 }
 
-// One bit, or one byte, anywhere in the database or the log: the store says so
-// instead of opening, or every object is as it was written or is called damaged.
-// None is missing, and none that was deleted is back.
+// Flip one bit or one byte anywhere in the database or the log. Either the store does not open, or every object is as
+// it was written or reported as damaged. None is missing, and no deleted one is back.
 func TestFlippedByteIsNeverServed(t *testing.T) {
 	t.Parallel()
 	flips := 40
@@ -84,7 +83,7 @@ func TestFlippedByteIsNeverServed(t *testing.T) {
 	}
 	outcomes := map[string]int{}
 	for n := range flips {
-		path := files[min(n%4, 1)^1] // three of four in the database
+		path := files[min(n%4, 1)^1] // three in four are in the database
 		content, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -104,15 +103,15 @@ func TestFlippedByteIsNeverServed(t *testing.T) {
 	}
 	t.Logf("%d flips: %v", flips, outcomes)
 	if flips >= 40 && len(outcomes) < 3 {
-		t.Errorf("only these outcomes: %v", outcomes)
+		t.Errorf("only the outcomes %v", outcomes)
 	}
 }
 
-// afterFlip opens a copy of a store with another content of one file. It says how
-// that ended; the error is what must never be.
+// afterFlip opens a copy of a store with changed content of one file. It returns the outcome, and an error if that
+// outcome is never allowed.
 func afterFlip(t *testing.T, from, name string, content []byte, want map[partKey][]byte) (outcome string, err error) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "flip-*") //nolint:usetesting // removed after each of very many
+	dir, err := os.MkdirTemp("", "flip-*") //nolint:usetesting // removed after each of many iterations
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +166,7 @@ func afterFlip(t *testing.T, from, name string, content []byte, want map[partKey
 	return "intact", nil
 }
 
-// What Check finds carries the name of the object.
+// The findings of Check name the object.
 func TestCheckNamesTheObject(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, func(o *Options) { o.DataDir = dir })
@@ -177,7 +176,7 @@ func TestCheckNamesTheObject(t *testing.T) {
 	bad[len(bad)-1] ^= 1
 	damage(t, s, etcdKey(placement(2), Spec), bad)
 	if _, err := Check(dir); err == nil {
-		t.Error("the directory of a running server is checked")
+		t.Error("Check() of a running server succeeded")
 	} else if locked := (&LockedError{}); !errors.As(err, &locked) || locked.Owner != os.Getpid() {
 		t.Error(err)
 	}

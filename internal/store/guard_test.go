@@ -17,14 +17,13 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-// restarting is an external etcd that stops and starts again at one address.
+// restarting is an external etcd that can be stopped and started again on the same address.
 type restarting struct {
 	*embed.Etcd
 	dir, address string
 }
 
-// startAt starts it with the data of a directory; the first time, its address is
-// chosen by the system.
+// startAt starts it on a data directory. The first time, the system chooses its address.
 func (r *restarting) startAt(t *testing.T, dir, address string) {
 	t.Helper()
 	cfg, err := memberConfig(Options{DataDir: dir, Logger: slog.New(slog.DiscardHandler)}, func(err error) { t.Error(err) })
@@ -40,7 +39,7 @@ func (r *restarting) startAt(t *testing.T, dir, address string) {
 	r.dir, r.address = dir, r.Clients[0].Addr().String()
 }
 
-// copyOf is a copy of a data directory that no etcd has open.
+// copyOf copies a data directory that is not in use.
 func copyOf(t *testing.T, dir string) string {
 	t.Helper()
 	to := t.TempDir()
@@ -50,21 +49,20 @@ func copyOf(t *testing.T, dir string) string {
 	return filepath.Join(to, "copy")
 }
 
-// A server notices that its store is another one, or an older copy, before it
-// acknowledges anything on it.
+// A server notices that its store has been replaced, or is an older copy, before it acknowledges a write to it.
 func TestReplacedStoreIsNoticed(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name string
-		// swap puts another store at the address of the stopped etcd.
+		// swap starts another store on the address of the stopped etcd.
 		swap func(t *testing.T, r *restarting, old string)
-		// probed says that no revision tells it, so that only the next probe does.
+		// probed says that the revision does not reveal it, so that only the next probe does.
 		probed bool
 	}{
-		{"an older copy", func(t *testing.T, r *restarting, old string) {
+		{"earlier copy", func(t *testing.T, r *restarting, old string) {
 			r.startAt(t, old, r.address)
 		}, false},
-		{"an older copy that was written to since", func(t *testing.T, r *restarting, old string) {
+		{"earlier copy with later writes", func(t *testing.T, r *restarting, old string) {
 			elsewhere := &restarting{}
 			elsewhere.startAt(t, old, "127.0.0.1:0")
 			client, err := clientv3.New(clientv3.Config{Endpoints: []string{elsewhere.address}})
@@ -80,7 +78,7 @@ func TestReplacedStoreIsNoticed(t *testing.T) {
 			elsewhere.Close()
 			r.startAt(t, old, r.address)
 		}, true},
-		{"an empty store", func(t *testing.T, r *restarting, _ string) {
+		{"empty store", func(t *testing.T, r *restarting, _ string) {
 			r.startAt(t, t.TempDir(), r.address)
 		}, false},
 	}
@@ -122,17 +120,16 @@ func TestReplacedStoreIsNoticed(t *testing.T) {
 				t.Error(err)
 			}
 			if err := s.Writable(); !errors.Is(err, errReplaced) {
-				t.Error("readiness:", err)
+				t.Error("Writable() on a replaced store:", err)
 			}
 			if _, _, err := s.Read(t.Context(), placement(1)); err == nil {
-				t.Error("it is still read")
+				t.Error("a read of a replaced store succeeded")
 			}
 		})
 	}
 }
 
-// A probe takes no revision: who waits for a change is not woken, and a store
-// that nobody writes to does not grow.
+// A probe does not increase the revision: watchers are not woken, and an idle store does not grow.
 func TestProbesTakeNoRevision(t *testing.T) {
 	s := open(t)
 	fill(t, s, 1)
@@ -144,14 +141,14 @@ func TestProbesTakeNoRevision(t *testing.T) {
 		s.probe()
 	}
 	if now, err := s.Revision(t.Context()); err != nil || now != before {
-		t.Errorf("revision %d, was %d, %v", now, before, err)
+		t.Errorf("revision %d, previously %d, %v", now, before, err)
 	}
 	if err := s.Writable(); err != nil {
 		t.Error(err)
 	}
 }
 
-// retried writes until it succeeds: etcd has just been started again.
+// retried repeats a write until it succeeds, because etcd has just been restarted.
 func retried(t *testing.T, s *Store, n int) {
 	t.Helper()
 	eventually.True(t, "a write", func() bool {
@@ -160,8 +157,8 @@ func retried(t *testing.T, s *Store, n int) {
 	})
 }
 
-// A data directory that is put back under a running server, or moved away, is
-// noticed: what is written from then on would go to files that nobody finds.
+// A server notices if its data directory is replaced or moved while it runs: later writes would go to files that are no
+// longer reachable.
 func TestReplacedDataDirectoryIsNoticed(t *testing.T) {
 	t.Parallel()
 	for name, replace := range map[string]func(dir, old string) error{
@@ -183,7 +180,7 @@ func TestReplacedDataDirectoryIsNoticed(t *testing.T) {
 				t.Error(err)
 			}
 			if _, err := s.Commit(t.Context(), Write{Key: placement(0), Value: []byte("{}"), Expect: Any}); !errors.Is(err, errReplaced) {
-				t.Error("a write:", err)
+				t.Error("write on a replaced store:", err)
 			}
 		})
 	}
@@ -199,9 +196,9 @@ func TestWritableTellsWhetherWritesWork(t *testing.T) {
 	r := &restarting{}
 	r.startAt(t, t.TempDir(), "127.0.0.1:0")
 	s := open(t, func(o *Options) { o.DataDir, o.Endpoints, o.RequestTimeout = "", []string{r.address}, time.Second })
-	eventually.True(t, "working writes", func() bool { return s.Writable() == nil })
+	eventually.True(t, "writes succeed", func() bool { return s.Writable() == nil })
 	r.Close()
-	eventually.True(t, "failing writes", func() bool { return s.Writable() != nil })
+	eventually.True(t, "writes fail", func() bool { return s.Writable() != nil })
 	if err := s.Writable(); !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrUncertain) && !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}

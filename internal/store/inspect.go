@@ -251,7 +251,7 @@ func (i *inspector) judge(file io.ReaderAt, size int64) {
 		case err == nil:
 			f.What = fmt.Sprintf("the %s of %s, written at revision %d: %v", part, object, s.kv.ModRevision, s.cause)
 		case strings.HasPrefix(key, systemPrefix):
-			f.What = fmt.Sprintf("%s, written at revision %d: %v; the server writes it anew", key, s.kv.ModRevision, s.cause)
+			f.What = fmt.Sprintf("%s, written at revision %d: %v; the server writes it again", key, s.kv.ModRevision, s.cause)
 		default:
 			f.Fatal = true
 			f.What = fmt.Sprintf("%q, written at revision %d, is not a key of this store", key, s.kv.ModRevision)

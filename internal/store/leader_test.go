@@ -17,7 +17,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 )
 
-// onCluster opens a server on a cluster.
+// onCluster opens a store on a cluster.
 func onCluster(t *testing.T, address, name string) *Store {
 	t.Helper()
 	return open(t, func(o *Options) {
@@ -25,7 +25,7 @@ func onCluster(t *testing.T, address, name string) *Store {
 	})
 }
 
-// campaign has a store wait in the line, and returns when it stands there.
+// campaign starts a store's candidacy, and returns when it is queued.
 func campaign(t *testing.T, s *Store, before int) <-chan *Term {
 	t.Helper()
 	terms := make(chan *Term, 1)
@@ -35,7 +35,7 @@ func campaign(t *testing.T, s *Store, before int) <-chan *Term {
 			terms <- term
 		}
 	}()
-	eventually.True(t, "it stands in the line", func() bool {
+	eventually.True(t, "the candidate is in the queue", func() bool {
 		list, err := s.Candidates(t.Context())
 		return err == nil && len(list) == before+1
 	})
@@ -56,12 +56,11 @@ func names(t *testing.T, s *Store) (names []string, leader string) {
 	return names, leader
 }
 
-// pair are two servers on a cluster with some objects: the first leads, the second is
-// next.
+// pair is two servers on a cluster with some objects. The first leads, the second is next.
 type pair struct {
 	first, second *Store
-	term          *Term        // of the first
-	terms         <-chan *Term // of the second
+	term          *Term        // of the first server
+	terms         <-chan *Term // of the second server
 	revisions     []int64      // of the objects
 }
 
@@ -75,8 +74,7 @@ func leaderAndNext(t *testing.T) pair {
 	return p
 }
 
-// TestNextCandidateLeads: a server that stops hands over at once, and decides
-// nothing from then on.
+// TestNextCandidateLeads checks that a server that stops hands over leadership at once, and decides nothing afterwards.
 func TestNextCandidateLeads(t *testing.T) {
 	address := cluster(t)
 	first, second, third := onCluster(t, address, "first"), onCluster(t, address, "second"), onCluster(t, address, "third")
@@ -86,30 +84,30 @@ func TestNextCandidateLeads(t *testing.T) {
 	terms := campaign(t, second, 1)
 	campaign(t, third, 2)
 	if list, leader := names(t, third); !slices.Equal(list, []string{"first", "second", "third"}) || leader != "first" {
-		t.Fatalf("the servers are %v, %s leads", list, leader)
+		t.Fatalf("candidates %v, leader %s", list, leader)
 	}
 	if _, err := first.Derive(ctx, statuses(revisions, "first")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := second.Derive(ctx, statuses(revisions, "early")); !errors.Is(err, ErrFenced) {
-		t.Fatalf("one that waits decides: %v", err)
+		t.Fatalf("a waiting candidate decides: %v", err)
 	}
 	term.Resign()
 	next := <-terms
 	if next == nil {
-		t.Fatal("the second one does not lead")
+		t.Fatal("the second candidate did not become the leader")
 	}
 	if _, err := first.Derive(ctx, statuses(revisions, "late")); !errors.Is(err, ErrFenced) {
-		t.Fatalf("one that resigned decides: %v", err)
+		t.Fatalf("a leader that resigned decides: %v", err)
 	}
 	if _, err := second.Derive(ctx, statuses(revisions, "second")); err != nil {
 		t.Fatal(err)
 	}
 	if list, leader := names(t, first); !slices.Equal(list, []string{"second", "third"}) || leader != "second" {
-		t.Fatalf("the servers are %v, %s leads", list, leader)
+		t.Fatalf("candidates %v, leader %s", list, leader)
 	}
 	if _, status, err := third.Read(ctx, placement(0)); err != nil || string(status.Value) != "second" {
-		t.Fatalf("status %v, %v", status, err)
+		t.Fatalf("status %v, error %v, want second", status, err)
 	}
 }
 
@@ -124,28 +122,28 @@ func TestALeaderThatIsNoLongerHeardOfIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	if <-terms == nil {
-		t.Fatal("the second one does not lead")
+		t.Fatal("the second candidate did not become the leader")
 	}
 	if _, err := second.Derive(ctx, statuses(revisions, "second")); err != nil {
 		t.Fatal(err)
 	}
-	// It may believe that it leads until its next keep-alive.
+	// It may consider itself the leader until its next keep-alive.
 	if _, err := first.Derive(ctx, statuses(revisions, "late")); !errors.Is(err, ErrFenced) {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v, want ErrFenced", err)
 	}
 	<-term.Context().Done()
 	if _, status, err := second.Read(ctx, placement(0)); err != nil || string(status.Value) != "second" {
-		t.Fatalf("status %v, %v", status, err)
+		t.Fatalf("status %v, error %v, want second", status, err)
 	}
-	// It waits in the line again, behind the other.
+	// It becomes a candidate again, behind the other.
 	campaign(t, first, 1)
 	if list, leader := names(t, first); !slices.Equal(list, []string{"second", "first"}) || leader != "second" {
-		t.Fatalf("the servers are %v, %s leads", list, leader)
+		t.Fatalf("candidates %v, leader %s", list, leader)
 	}
 }
 
-// TestExpiredLeaseDoesNotLead: etcd's election says that a server
-// leads whose own place in the line is gone.
+// TestExpiredLeaseDoesNotLead covers a server whose key in the election is gone, while etcd's election library reports
+// that it leads.
 func TestExpiredLeaseDoesNotLead(t *testing.T) {
 	t.Parallel()
 	p := leaderAndNext(t)
@@ -155,21 +153,21 @@ func TestExpiredLeaseDoesNotLead(t *testing.T) {
 	if _, err := first.client.Revoke(ctx, before); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "it waits again, with another lease", func() bool { return second.candidacy.Load().lease != before })
-	eventually.True(t, "it stands in the line", func() bool { list, _ := names(t, first); return len(list) == 2 })
+	eventually.True(t, "the candidate waits again with another lease", func() bool { return second.candidacy.Load().lease != before })
+	eventually.True(t, "the candidate is in the queue", func() bool { list, _ := names(t, first); return len(list) == 2 })
 	if _, err := second.Derive(ctx, statuses(revisions, "early")); !errors.Is(err, ErrFenced) {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v, want ErrFenced", err)
 	}
 	term.Resign()
 	if <-terms == nil {
-		t.Fatal("the second one does not lead")
+		t.Fatal("the second candidate did not become the leader")
 	}
 	if _, err := second.Derive(ctx, statuses(revisions, "second")); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestCanceledCandidateLeavesTheElection: nobody waits for a server that stopped waiting.
+// TestCanceledCandidateLeavesTheElection checks that a canceled candidate does not block the others.
 func TestCanceledCandidateLeavesTheElection(t *testing.T) {
 	address := cluster(t)
 	first, second, third := onCluster(t, address, "first"), onCluster(t, address, "second"), onCluster(t, address, "third")
@@ -180,22 +178,22 @@ func TestCanceledCandidateLeavesTheElection(t *testing.T) {
 		_, err := second.Campaign(ctx)
 		gaveUp <- err
 	}()
-	eventually.True(t, "it stands in the line", func() bool { list, _ := names(t, first); return len(list) == 2 })
+	eventually.True(t, "the candidate is in the queue", func() bool { list, _ := names(t, first); return len(list) == 2 })
 	terms := campaign(t, third, 2)
 	giveUp()
 	if err := <-gaveUp; !errors.Is(err, context.Canceled) {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v, want Canceled", err)
 	}
 	if list, _ := names(t, first); !slices.Equal(list, []string{"first", "third"}) {
-		t.Fatalf("the servers are %v", list)
+		t.Fatalf("candidates %v, want first and third", list)
 	}
 	term.Resign()
 	if <-terms == nil {
-		t.Fatal("the third one does not lead")
+		t.Fatal("the third candidate did not become the leader")
 	}
 }
 
-// TestTheEmbeddedMemberLeads until somebody else opens its store.
+// TestTheEmbeddedMemberLeads checks that a single server leads until another process opens its store.
 func TestTheEmbeddedMemberLeads(t *testing.T) {
 	s := open(t)
 	term := lead(t, s)
@@ -203,11 +201,11 @@ func TestTheEmbeddedMemberLeads(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.Derive(timeout(t), statuses(fill(t, s, 1), "late")); !errors.Is(err, ErrFenced) {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v, want ErrFenced", err)
 	}
 	<-term.Context().Done()
 	if _, err := s.Campaign(timeout(t)); !errors.Is(err, ErrFenced) {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v, want ErrFenced", err)
 	}
 }
 
@@ -227,7 +225,7 @@ func TestABackupWhileAServerLeadsIsSound(t *testing.T) {
 	}
 	report, err := Check(path)
 	if err != nil || len(report.Findings) > 0 {
-		t.Fatalf("findings %v, %v", report.Findings, err)
+		t.Fatalf("findings %v, error %v, want none", report.Findings, err)
 	}
 	dir := t.TempDir()
 	if err := Restore(timeout(t), &archive, dir); err != nil {
@@ -236,12 +234,12 @@ func TestABackupWhileAServerLeadsIsSound(t *testing.T) {
 	restored := open(t, func(o *Options) { o.DataDir = dir })
 	lead(t, restored)
 	if spec, _, err := restored.Read(timeout(t), placement(1)); err != nil || spec == nil {
-		t.Fatalf("%v, %v", spec, err)
+		t.Fatalf("read %v, %v", spec, err)
 	}
 }
 
-// TestCandidateStopsWithoutTheStore: etcd's election wants to leave the line first, and
-// waits for a store that does not answer as long as its client lives.
+// TestCandidateStopsWithoutTheStore: etcd's election library first resigns, and waits for a store that does not respond
+// as long as its client exists.
 func TestCandidateStopsWithoutTheStore(t *testing.T) {
 	t.Parallel()
 	for _, cut := range []func(*proxytest.Proxy){
@@ -259,7 +257,7 @@ func TestCandidateStopsWithoutTheStore(t *testing.T) {
 			_, err := second.Campaign(ctx)
 			gaveUp <- err
 		}()
-		eventually.True(t, "it stands in the line", func() bool {
+		eventually.True(t, "the candidate is in the queue", func() bool {
 			list, err := second.Candidates(t.Context())
 			return err == nil && len(list) == 2
 		})
@@ -268,19 +266,18 @@ func TestCandidateStopsWithoutTheStore(t *testing.T) {
 		select {
 		case err := <-gaveUp:
 			if !errors.Is(err, context.Canceled) {
-				t.Fatalf("error %v", err)
+				t.Fatalf("error %v, want Canceled", err)
 			}
 		case <-time.After(eventually.Limit):
-			t.Fatal("it waits for a store that does not answer")
+			t.Fatal("Campaign waits for a store that does not respond")
 		}
 	}
 }
 
-// lateKV has the next transaction arrive at etcd only when late is called, long after
-// its sender has given up.
+// lateKV delays the next transaction until late is called, long after the sender has given up.
 type lateKV struct {
 	clientv3.KV
-	late func() bool // nil = nothing is on its way
+	late func() bool // nil = nothing is delayed
 }
 
 type lateTxn struct {
@@ -313,43 +310,42 @@ func TestALateDecisionIsRefused(t *testing.T) {
 	revisions := fill(t, s, 3)
 	late, sound := interpose(t, s, func(kv clientv3.KV) *lateKV { return &lateKV{KV: kv} })
 	if _, err := s.Derive(ctx, statuses(revisions, "older")); !errors.Is(err, ErrUncertain) {
-		t.Fatalf("a write without an answer: %v", err)
+		t.Fatalf("write without an answer: error %v, want ErrUncertain", err)
 	}
 	sound()
 	if late.late == nil {
-		t.Fatal("nothing is on its way")
+		t.Fatal("no write is delayed")
 	}
 	if _, err := s.Derive(ctx, statuses(revisions, "newer")); err != nil {
 		t.Fatal(err)
 	}
 	if late.late() {
-		t.Error("a late decision undoes a newer one")
+		t.Error("a delayed decision overwrites a later one")
 	}
 	if _, err := s.Derive(ctx, statuses(revisions, "newest")); err != nil {
-		t.Errorf("after it, decisions are written no more: %v", err)
+		t.Errorf("decisions are no longer written afterwards: %v", err)
 	}
-	// The order itself may arrive late, after it was written again.
+	// The write of the sequence number may be late itself, after it was written again.
 	_, sound = interpose(t, s, func(clientv3.KV) *lateKV { return late })
 	if _, err := s.Derive(ctx, statuses(revisions, "lost")); !errors.Is(err, ErrUncertain) {
-		t.Fatalf("a write without an answer: %v", err)
+		t.Fatalf("write without an answer: error %v, want ErrUncertain", err)
 	}
 	if _, err := s.Derive(ctx, statuses(revisions, "lost, too")); !errors.Is(err, ErrUncertain) {
-		t.Fatalf("an order without an answer: %v", err)
+		t.Fatalf("write of the sequence number without an answer: error %v, want ErrUncertain", err)
 	}
 	sound()
 	if _, err := s.Derive(ctx, statuses(revisions, "done")); err != nil {
 		t.Fatal(err)
 	}
 	if !late.late() {
-		t.Error("the order is not written late")
+		t.Error("the sequence number was not written late")
 	}
 	if _, err := s.Derive(ctx, statuses(revisions, "done again")); err != nil {
-		t.Errorf("after an order that is late, decisions are written no more: %v", err)
+		t.Errorf("decisions are no longer written after a late sequence number: %v", err)
 	}
 }
 
-// TestTheLeaderCompacts: of several servers on a cluster, the one that leads drops old
-// history, and nobody else.
+// TestTheLeaderCompacts checks that, of several servers on a cluster, only the leader compacts the history.
 func TestTheLeaderCompacts(t *testing.T) {
 	address := cluster(t)
 	var stores []*Store
@@ -375,11 +371,11 @@ func TestTheLeaderCompacts(t *testing.T) {
 			for range 10 {
 				put(t, stores[n%2], placement(1), "v")
 			}
-			eventually.True(t, "the server that leads compacts", func() bool { return compactions(s) > before+n })
+			eventually.True(t, "the leader compacts", func() bool { return compactions(s) > before+n })
 		}
 		if i == 0 {
 			if n := compactions(stores[1]); n > 0 {
-				t.Errorf("the server that does not lead has compacted %d times", n)
+				t.Errorf("a server that is not the leader compacted %d times", n)
 			}
 		}
 		term.Resign()

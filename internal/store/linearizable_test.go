@@ -11,7 +11,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// request and answer are one operation on one object, as a client saw it.
+// request and answer are an operation on one object, as a client saw it.
 type request struct {
 	object int
 	write  bool
@@ -25,8 +25,7 @@ type answer struct {
 	conflict bool
 }
 
-// register is a compare-and-set register with revisions: a write must answer a
-// higher revision than the register has.
+// register is a compare-and-set register with revisions: a write must return a higher revision than the register has.
 var register = porcupine.Model{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		byObject := map[int][]porcupine.Operation{}

@@ -17,7 +17,7 @@ func TestLockedDirectoryNamesItsOwner(t *testing.T) {
 	_, err := Open(t.Context(), Options{DataDir: dir, MinFreeBytes: 1})
 	var locked *LockedError
 	if !errors.As(err, &locked) || locked.Owner != os.Getpid() || locked.Path != dir {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v, want the lock of this process", err)
 	}
 	if took := time.Since(began); took > 2*time.Second {
 		t.Fatalf("the answer took %s", took)
@@ -25,7 +25,7 @@ func TestLockedDirectoryNamesItsOwner(t *testing.T) {
 	if want := fmt.Sprintf("the data directory %s is in use by process %d: stop it, or use another directory", dir, os.Getpid()); err.Error() != want {
 		t.Fatalf("message %q, want %q", err, want)
 	}
-	// From another process it is the same.
+	// The same from another process.
 	child := childCommand(t, "open", dir)
 	output, err := child.CombinedOutput()
 	var exit *exec.ExitError
@@ -42,7 +42,7 @@ func TestRestoreRefusesADirectoryInUse(t *testing.T) {
 	s := open(t)
 	var locked *LockedError
 	if err := Restore(t.Context(), strings.NewReader(""), s.options.DataDir); !errors.As(err, &locked) {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v, want a lock", err)
 	}
 }
 

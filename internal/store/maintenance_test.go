@@ -28,17 +28,17 @@ func TestHistoryIsKeptByAgeAndNumber(t *testing.T) {
 	}
 	for minute := int64(1); minute < 10; minute++ {
 		if target := step(minute * 10); target > 0 {
-			t.Fatalf("minute %d: everything before %d goes, nothing is old enough", minute, target)
+			t.Fatalf("minute %d: compacted to %d, want nothing compacted yet", minute, target)
 		}
 	}
 	if target := step(100); target != 0 {
-		t.Fatalf("minute 10: %d; what was there at minute 0 may go", target)
+		t.Fatalf("minute 10: compacted to %d, want 0", target)
 	}
 	if target := step(110); target != 10 {
-		t.Fatalf("minute 11: %d; what was there at minute 1 may go", target)
+		t.Fatalf("minute 11: compacted to %d, want 10, that of minute 1", target)
 	}
 	if target := step(5000); target != 4000 {
-		t.Fatalf("after a burst: %d; the last 1000 revisions stay", target)
+		t.Fatalf("after a burst: compacted to %d, want the last 1000 revisions kept", target)
 	}
 	if len(history) > 11 {
 		t.Fatalf("%d moments are remembered", len(history))
@@ -52,7 +52,7 @@ func TestHistoryGoesByItself(t *testing.T) {
 	for range 20 {
 		put(t, s, placement(1), "v")
 	}
-	eventually.True(t, "the old revision is gone", func() bool {
+	eventually.True(t, "the old revision is compacted", func() bool {
 		_, _, _, _, err := s.Page(ctx, "placement", "", "", 1, old)
 		if err != nil && !errors.Is(err, ErrCompacted) {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func TestHistoryGoesByItself(t *testing.T) {
 	})
 }
 
-// noise cannot be compressed, nor told apart from data.
+// noise returns data that cannot be compressed.
 func noise(size int) []byte {
 	b := make([]byte, size)
 	for i := range b {
@@ -75,7 +75,7 @@ func TestQuotaRefusesGrowthAndHeals(t *testing.T) {
 	s := open(t, func(o *Options) {
 		o.QuotaBytes = 24 * mebibyte
 		o.WatchdogInterval = 20 * time.Millisecond
-		o.Patience = eventually.Limit // a busy machine is not what this is about
+		o.Patience = eventually.Limit // this test is not about a slow machine
 	})
 	ctx := timeout(t)
 	value := noise(256 << 10)
@@ -88,15 +88,15 @@ func TestQuotaRefusesGrowthAndHeals(t *testing.T) {
 		t.Fatalf("after %d writes: %v", n, err)
 	}
 	if spec, _, err := s.Read(ctx, placement(0)); err != nil || !bytes.Equal(spec.Value, value) {
-		t.Fatalf("reads have to go on: %v", err)
+		t.Fatalf("reads must continue: %v", err)
 	}
 	for i := range n {
 		if _, err := s.Commit(ctx, Write{Key: placement(i), Expect: Any}); err != nil {
-			t.Fatalf("deletes have to be possible: %v", err)
+			t.Fatalf("deletes must be possible: %v", err)
 		}
 	}
-	// Deleted and compacted, the space comes back without a restart.
-	eventually.True(t, "there is room again", func() bool {
+	// After deletion and compaction, the space is available again without a restart.
+	eventually.True(t, "there is free space again", func() bool {
 		_, err = s.Commit(ctx, Write{Key: placement(0), Value: value, Expect: Any})
 		return !errors.Is(err, ErrFull)
 	})
@@ -105,13 +105,12 @@ func TestQuotaRefusesGrowthAndHeals(t *testing.T) {
 	}
 }
 
-// Of many writes at the moment the quota runs out, those that were refused are
-// not there, and the others are.
+// If many writes run when the quota is exhausted, those that failed were not written, and the others were.
 func TestRefusedForTheQuotaIsNotWritten(t *testing.T) {
 	t.Parallel()
 	s := open(t, func(o *Options) {
 		o.QuotaBytes = 24 * mebibyte
-		o.WatchdogInterval, o.CompactInterval = time.Hour, time.Hour // nobody stops before, nobody heals
+		o.WatchdogInterval, o.CompactInterval = time.Hour, time.Hour // without watchdog and compaction
 	})
 	ctx := timeout(t)
 	const writers = 32
@@ -124,8 +123,8 @@ func TestRefusedForTheQuotaIsNotWritten(t *testing.T) {
 			for n := w; ; n += writers {
 				_, err := s.Commit(ctx, Write{Key: placement(n), Value: value, Expect: 0})
 				if errors.Is(err, ErrUnavailable) && ctx.Err() == nil {
-					n -= writers // the disk is slow, and this write was not tried
-					select {     // a spinning writer would slow the disk further
+					n -= writers // the disk was slow, and this write was not attempted
+					select {     // a busy loop would slow the disk further
 					case <-ctx.Done():
 					case <-time.After(10 * time.Millisecond):
 					}
@@ -148,7 +147,7 @@ func TestRefusedForTheQuotaIsNotWritten(t *testing.T) {
 	}
 	running.Wait()
 	if refused != writers {
-		t.Fatalf("%d of %d writers were refused", refused, writers)
+		t.Fatalf("%d of %d writers were rejected, want all", refused, writers)
 	}
 	_, err := s.Load(ctx, func(r Record) error {
 		n, err := strconv.Atoi(strings.TrimPrefix(r.Key.Name, "p-"))
@@ -156,13 +155,13 @@ func TestRefusedForTheQuotaIsNotWritten(t *testing.T) {
 			return err
 		}
 		if !written[n] {
-			t.Errorf("placement %d was refused and is there", n)
+			t.Errorf("placement %d was rejected, but exists", n)
 		}
 		delete(written, n)
 		return nil
 	})
 	if err != nil || len(written) > 0 {
-		t.Errorf("%v; not there: %v", err, written)
+		t.Errorf("error %v, missing: %v", err, written)
 	}
 }
 
@@ -171,18 +170,18 @@ func TestRaisedAlarmSurvivesARestartAndHeals(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, func(o *Options) {
 		o.DataDir, o.QuotaBytes = dir, 16*mebibyte
-		o.WatchdogInterval = time.Hour // nobody heals
+		o.WatchdogInterval = time.Hour // without watchdog
 	})
 	ctx := timeout(t)
 	r := put(t, s, placement(0), "spec")
 	value := noise(256 << 10)
 	var err error
 	for n := 0; err == nil && n < 1000; n++ {
-		// The same object again and again: history fills the quota.
+		// Write the same object again and again, so that history exhausts the quota.
 		_, err = s.Derive(ctx, []StatusWrite{{Key: placement(0), Value: value, SpecRevision: r}})
 	}
 	if !errors.Is(err, ErrFull) {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v, want ErrFull", err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -191,7 +190,7 @@ func TestRaisedAlarmSurvivesARestartAndHeals(t *testing.T) {
 		o.DataDir, o.QuotaBytes = dir, 16*mebibyte
 		o.WatchdogInterval = 20 * time.Millisecond
 	})
-	eventually.True(t, "there is room again", func() bool {
+	eventually.True(t, "there is free space again", func() bool {
 		_, err = s.Derive(ctx, []StatusWrite{{Key: placement(0), Value: []byte("v"), SpecRevision: r}})
 		return !errors.Is(err, ErrFull)
 	})
@@ -216,14 +215,14 @@ func TestFatalEntriesAreReportedOnce(t *testing.T) {
 		}()
 		<-done
 		if returned {
-			t.Fatal("etcd goes on after a fatal error")
+			t.Fatal("etcd continued after a fatal error")
 		}
 	}
 	if len(reasons) != 1 || reasons[0].Error() != "failed to commit tx: no space left on device" {
-		t.Fatalf("reasons %v", reasons)
+		t.Fatalf("unexpected reasons %v", reasons)
 	}
 	if text := logged.String(); !strings.Contains(text, `message="failed to commit tx"`) || !strings.Contains(text, "n=1") {
-		t.Fatalf("log %q", text)
+		t.Fatalf("unexpected log %q", text)
 	}
 }
 
@@ -232,7 +231,7 @@ func TestInfoAndMetrics(t *testing.T) {
 	revision := put(t, s, placement(1), "v")
 	info := s.Info()
 	if info.Mode != "embedded" || info.ClusterID == "" || info.Revision != revision || info.SizeBytes == 0 || info.InUseBytes == 0 || info.QuotaBytes < leastQuota || info.QuotaBytes > mostQuota {
-		t.Fatalf("info %+v", info)
+		t.Fatalf("unexpected info %+v", info)
 	}
 	registry := prometheus.NewRegistry()
 	for _, c := range s.Collectors() {
@@ -253,7 +252,7 @@ func TestInfoAndMetrics(t *testing.T) {
 		}
 	}
 	if values["scheduler_store_revision"] != float64(revision) || values["scheduler_store_refuses_writes"] != 0 {
-		t.Errorf("metrics %v", values)
+		t.Errorf("unexpected metrics %v", values)
 	}
 }
 
@@ -269,7 +268,7 @@ func TestDefragmentingGoesThroughTheServer(t *testing.T) {
 	}
 	alarms, err := s.client.AlarmList(t.Context())
 	if err != nil || len(alarms.Alarms) != 0 {
-		t.Fatalf("alarms %v, %v", alarms, err)
+		t.Fatalf("alarms %v, error %v, want none", alarms, err)
 	}
 }
 
@@ -277,7 +276,7 @@ func TestDefaultQuota(t *testing.T) {
 	const gibi = 1 << 30
 	for disk, want := range map[int64]int64{200 * mebibyte: 4 * gibi, 8 * gibi: 4 * gibi, 12 * gibi: 6 * gibi, 16 * gibi: 8 * gibi, 4096 * gibi: 8 * gibi} {
 		if got := quotaOf(disk); got != want {
-			t.Errorf("on a disk of %d MiB the quota is %d MiB, want %d", disk/mebibyte, got/mebibyte, want/mebibyte)
+			t.Errorf("quotaOf(%d MiB) = %d MiB, want %d MiB", disk/mebibyte, got/mebibyte, want/mebibyte)
 		}
 	}
 }

@@ -22,7 +22,7 @@ var (
 
 	// ErrMembership is returned for a membership change that is impossible or would put the cluster
 	// at risk.
-	ErrMembership = errors.New("the members of the cluster cannot be changed like this")
+	ErrMembership = errors.New("this change of the cluster's members is not possible")
 )
 
 // Members returns the embedded members of the cluster. It is empty for a single member and with an
@@ -138,7 +138,7 @@ func (s *Store) change(ctx context.Context, do func(context.Context) error) erro
 		case errors.Is(err, membership.ErrPeerURLexists), errors.Is(err, membership.ErrIDExists):
 			return fmt.Errorf("%w: there is one at this address already", ErrMembership)
 		case errors.Is(err, membership.ErrIDRemoved), errors.Is(err, membership.ErrIDNotFound):
-			return fmt.Errorf("%w: it was removed meanwhile", ErrNoMember)
+			return fmt.Errorf("%w: it has been removed", ErrNoMember)
 		}
 		return classify(err, true)
 	}

@@ -14,20 +14,20 @@ func newStoreMetrics() *storeMetrics {
 	return &storeMetrics{
 		txnSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "scheduler_store_transaction_seconds",
-			Help:    "Time until a write transaction was durable or refused.",
+			Help:    "Time until a write transaction was durable or rejected.",
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scheduler_store_transaction_failures_total",
-			Help: "Write transactions that ended in an error. A failed comparison is none.",
+			Help: "Write transactions that failed, not counting failed comparisons.",
 		}),
 		compactions: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scheduler_store_compactions_total",
-			Help: "Times old history was dropped.",
+			Help: "Compactions of the history.",
 		}),
 		watchRestarts: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scheduler_store_watch_restarts_total",
-			Help: "Times the watch broke and was taken up again.",
+			Help: "Times the watch broke and was resumed.",
 		}),
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// cell is what the model knows of one part.
+// cell is what the model knows about one part.
 type cell struct {
 	value    string
 	revision int64
@@ -24,7 +24,7 @@ type model struct {
 	s        *Store
 	ctx      context.Context
 	parts    map[partKey]cell
-	seen     map[partKey][]int64 // every revision a part ever had
+	seen     map[partKey][]int64 // all revisions that a part has had
 	revision int64
 }
 
@@ -34,7 +34,7 @@ var modelKeys = []api.Key{
 	{Kind: api.KindPlacementScore, Namespace: "a", Name: "s"}, {Kind: api.KindPlacementScore, Namespace: "ab", Name: "s"},
 }
 
-// expectation draws a revision to compare with: right, outdated or none.
+// expectation draws a revision to compare with: correct, outdated or none.
 func (m *model) expectation(t *rapid.T, part partKey) int64 {
 	choices := append([]int64{Any, 0, m.parts[part].revision}, m.seen[part]...)
 	return rapid.SampledFrom(choices).Draw(t, "expect")
@@ -60,7 +60,7 @@ func (m *model) commit(t *rapid.T) {
 		writes = append(writes, w)
 	}
 	if m.touchesDeleted(writes) {
-		return // etcd refuses to write what the same transaction deletes
+		return // etcd rejects writing and deleting a key in one transaction
 	}
 	var want []api.Key
 	for _, w := range writes {
@@ -72,7 +72,7 @@ func (m *model) commit(t *rapid.T) {
 	var conflict *ConflictError
 	if !slices.ContainsFunc(writes, func(w Write) bool { return !w.CheckOnly }) {
 		if !errors.Is(err, ErrInvalid) {
-			t.Fatalf("commit %+v writes nothing: %v", writes, err)
+			t.Fatalf("empty commit %+v: error %v, want ErrInvalid", writes, err)
 		}
 		return
 	}
@@ -108,8 +108,7 @@ func deletesCluster(w Write) bool {
 	return w.Key.Kind == api.KindCluster && w.Part == Spec && w.Value == nil && !w.CheckOnly
 }
 
-// touchesDeleted reports whether writes put an object of a cluster that they
-// delete.
+// touchesDeleted reports whether the writes put an object of a cluster that they delete.
 func (m *model) touchesDeleted(writes []Write) bool {
 	return slices.ContainsFunc(writes, deletesCluster) && slices.ContainsFunc(writes, func(w Write) bool {
 		return w.Key.Kind == api.KindPlacementScore && w.Value != nil
@@ -164,13 +163,13 @@ func (m *model) set(part partKey, value []byte, revision int64) {
 	m.seen[part] = append(m.seen[part], revision)
 }
 
-// check compares everything with the model, by each of the ways to read.
+// check compares everything with the model, through each way to read.
 func (m *model) check(t *rapid.T) {
 	count := 0
 	if _, err := m.s.Load(m.ctx, func(r Record) error {
 		count++
 		if want := m.parts[partKey{r.Key, r.Part}]; want.value != string(r.Value) || want.revision != r.ModRevision {
-			t.Fatalf("%s of %s is %q at %d, want %+v", r.Part, r.Key, r.Value, r.ModRevision, want)
+			t.Fatalf("%s of %s is %q at revision %d, want %+v", r.Part, r.Key, r.Value, r.ModRevision, want)
 		}
 		return nil
 	}); err != nil {

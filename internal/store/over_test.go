@@ -11,14 +11,14 @@ func TestAStatusIsWrittenOverTheOneItWasMadeFrom(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	ctx := timeout(t)
-	revisions := fill(t, s, 130) // more than one transaction holds
+	revisions := fill(t, s, 130) // more than fit in one transaction
 	none := int64(0)
 	first := statuses(revisions, "first")
 	for i := range first {
 		first[i].Over = &none
 	}
 	if _, err := s.Derive(ctx, first); err != nil {
-		t.Fatalf("none is there yet: %v", err)
+		t.Fatalf("first statuses: %v", err)
 	}
 	over := make([]int64, len(revisions))
 	for i := range revisions {
@@ -37,20 +37,20 @@ func TestAStatusIsWrittenOverTheOneItWasMadeFrom(t *testing.T) {
 	}
 	second[1].Over = &none
 	second[2].Over = nil
-	put(t, s, placement(3), "newer") // whatever the status, it was derived from another spec
+	put(t, s, placement(3), "newer") // derived from another spec, whatever the status
 	second[3].Over = &none
 	_, err := s.Derive(ctx, second)
 	var conflict *ConflictError
 	if !errors.As(err, &conflict) || len(conflict.Conflicts) != 3 {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v, want 3 conflicts", err)
 	}
 	status, spec := conflict.Of(Status), conflict.Of(Spec)
 	if len(spec.Keys) != 1 || spec.Keys[0] != placement(3) || len(status.Keys) != 2 {
-		t.Fatalf("conflicts %+v", conflict.Conflicts)
+		t.Fatalf("unexpected conflicts %+v", conflict.Conflicts)
 	}
 	for _, c := range status.Conflicts {
 		if want := map[int64]bool{over[0]: true, 0: true}; !want[c.Expected] || c.Actual <= c.Expected {
-			t.Errorf("%+v", c)
+			t.Errorf("got %+v", c)
 		}
 	}
 	for i := range revisions {

@@ -90,7 +90,7 @@ func (n *neighbours) await(ctx context.Context, o Options) (founding, error) {
 			return found, err
 		case !n.cluster.Join:
 			if count := len(n.cluster.Peers); count%2 == 0 {
-				o.Logger.Warn("the cluster has an even number of members: it goes on without no more of them than one with one less does", "members", count)
+				o.Logger.Warn("the cluster has an even number of members: it tolerates no more failures than with one member less", "members", count)
 			}
 			return founding{peerList(n.cluster.Peers), embed.ClusterStateFlagNew}, nil
 		}
@@ -132,7 +132,7 @@ func (n *neighbours) takePart(ctx context.Context, member *embed.Etcd, o Options
 	if err := tellAddress(ctx, member, o.Cluster.own().URL); err != nil {
 		return err
 	}
-	o.Doing("waiting to be a member of the cluster that votes: it has to catch up")
+	o.Doing("waiting to become a voting member of the cluster: it has to catch up")
 	return promote(ctx, member)
 }
 
@@ -184,7 +184,7 @@ func tellAddress(ctx context.Context, member *embed.Etcd, address string) error 
 func promote(ctx context.Context, member *embed.Etcd) error {
 	id := member.Server.MemberID()
 	for {
-		err := errors.New("the log does not say yet that it is a member")
+		err := errors.New("the log does not show yet that it is a member")
 		if m := member.Server.Cluster().Member(id); m != nil {
 			if !m.IsLearner {
 				return nil
@@ -193,7 +193,7 @@ func promote(ctx context.Context, member *embed.Etcd) error {
 				return nil
 			}
 		}
-		if err := again(ctx, fmt.Errorf("become a member that votes: %w", err)); err != nil {
+		if err := again(ctx, fmt.Errorf("become a voting member: %w", err)); err != nil {
 			return err
 		}
 	}
@@ -240,7 +240,7 @@ func logIdentity(dataDir string) (cluster, id types.ID, err error) {
 			}
 		}
 	}
-	return 0, 0, fmt.Errorf("%w: the log does not say whose it is", ErrDamaged)
+	return 0, 0, fmt.Errorf("%w: the log does not say which member it belongs to", ErrDamaged)
 }
 
 // notedMembers returns the cluster members recorded in the database of a data directory. Before its
@@ -281,7 +281,7 @@ func refuseAlone(dataDir string) error {
 	if err != nil || len(noted) < 2 {
 		return err
 	}
-	return fmt.Errorf("%w: the data directory %s is that of one of %d members of a cluster (%s): start it with --cluster-peers, and use --endpoint for commands; to go on with one server alone, restore a backup",
+	return fmt.Errorf("%w: the data directory %s is that of one of %d members of a cluster (%s): start it with --cluster-peers, and use --endpoint for commands; to continue with a single server, restore a backup",
 		errForeign, dataDir, len(noted), memberList(noted))
 }
 
@@ -296,7 +296,7 @@ func (s *Store) leaderless() error {
 
 // whyStopped says why the embedded member has stopped by itself.
 func whyStopped(ctx context.Context, member *embed.Etcd, o Options) error {
-	stopped := errors.New("the embedded etcd stopped by itself")
+	stopped := errors.New("the embedded etcd stopped on its own")
 	c, server := o.Cluster, member.Server
 	if c == nil {
 		return stopped

@@ -35,8 +35,7 @@ func TestPagesShowOneRevisionWhileWritesGoOn(t *testing.T) {
 	})
 	defer wg.Wait()
 	defer cancel()
-	// The first page fixes the revision; what it shows is checked against a
-	// reading of that revision in one piece.
+	// The first page fixes the revision. All pages together must equal one read at that revision.
 	var specs []Record
 	all := map[api.Key]Record{}
 	first, next, at := true, "", int64(0)
@@ -46,7 +45,7 @@ func TestPagesShowOneRevisionWhileWritesGoOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !first && revision != at {
-			t.Fatalf("a page shows revision %d, the first one showed %d", revision, at)
+			t.Fatalf("a page of revision %d, but the first one of %d", revision, at)
 		}
 		specs, next, at, first = append(specs, page...), more, revision, false
 		for key, status := range statuses {
@@ -55,16 +54,16 @@ func TestPagesShowOneRevisionWhileWritesGoOn(t *testing.T) {
 	}
 	whole, wholeStatuses, next, revision, err := s.Page(ctx, api.KindPlacement, "", "", 0, at)
 	if err != nil || next != "" || revision != at {
-		t.Fatalf("in one piece: %q, %d, %v", next, revision, err)
+		t.Fatalf("single page: %q, %d, %v", next, revision, err)
 	}
 	sameRecord := func(a, b Record) bool {
 		return a.Key == b.Key && a.ModRevision == b.ModRevision && string(a.Value) == string(b.Value)
 	}
 	if !slices.EqualFunc(specs, whole, sameRecord) {
-		t.Fatalf("%d objects in pages, %d in one piece", len(specs), len(whole))
+		t.Fatalf("%d objects in pages, but %d in a single page", len(specs), len(whole))
 	}
 	if len(all) != len(wholeStatuses) {
-		t.Fatalf("%d statuses in pages, %d in one piece", len(all), len(wholeStatuses))
+		t.Fatalf("%d statuses in pages, but %d in a single page", len(all), len(wholeStatuses))
 	}
 	if len(specs) < n/2 {
 		t.Fatalf("only %d objects", len(specs))
@@ -108,13 +107,13 @@ func TestPageOfOneNamespace(t *testing.T) {
 			}
 			for _, r := range got {
 				if r.Key.Kind != api.KindMetric || namespace != "" && r.Key.Namespace != namespace {
-					t.Fatalf("found %s", r.Key)
+					t.Fatalf("unexpected object %s", r.Key)
 				}
 			}
 		})
 	}
 	if _, _, _, _, err := s.Page(ctx, api.KindMetric, "b", "a/m0", 2, 0); !errors.Is(err, ErrInvalid) {
-		t.Fatalf("a page token of another namespace: %v", err)
+		t.Fatalf("page token of another namespace: error %v, want ErrInvalid", err)
 	}
 }
 
@@ -127,13 +126,13 @@ func TestCompactedRevisionIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, _, _, err := s.Page(ctx, api.KindPlacement, "", "", 10, old); !errors.Is(err, ErrCompacted) {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v, want ErrCompacted", err)
 	}
 	if _, _, _, _, err := s.Page(ctx, api.KindPlacement, "", "", 10, now+1000); !errors.Is(err, ErrCompacted) {
-		t.Fatalf("a revision that is not this store's: %v", err)
+		t.Fatalf("revision of another store: error %v, want ErrCompacted", err)
 	}
 	if err := s.Compact(ctx, old); err != nil {
-		t.Fatalf("compacting twice: %v", err)
+		t.Fatalf("second compaction: %v", err)
 	}
 }
 
@@ -172,7 +171,7 @@ func TestLoadShowsOneRevisionSpecsFirst(t *testing.T) {
 	}
 	stop := errors.New("enough")
 	if _, err := s.Load(ctx, func(Record) error { return stop }); !errors.Is(err, stop) {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v, want the one of the callback", err)
 	}
 }
 
@@ -184,13 +183,13 @@ func TestKeysSurviveTheLayout(t *testing.T) {
 		for _, part := range []Part{Spec, Status} {
 			got, gotPart, err := parseKey([]byte(etcdKey(key, part)))
 			if err != nil || got != key || gotPart != part {
-				t.Errorf("%s of %s came back as %s of %s, %v", part, key, gotPart, got, err)
+				t.Errorf("%s of %s became %s of %s after a round trip, %v", part, key, gotPart, got, err)
 			}
 		}
 	}
 	for _, text := range []string{"", "/v1/spec/", "/v1/spec/a/b", "/v1/spec/a/b/", "/v1/spec/a//c", "/v1/sys/epoch", "/v1/status/a/b/c/d"} {
 		if key, part, err := parseKey([]byte(text)); err == nil {
-			t.Errorf("%q was read as the %s of %s", text, part, key)
+			t.Errorf("parseKey(%q) = %s of %s, want an error", text, part, key)
 		}
 	}
 }

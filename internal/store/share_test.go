@@ -11,7 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// What two objects say alike takes memory once, and neither is told what the other says.
+// Equal parts of two objects are stored in memory once, and changing one object does not change the other.
 func TestDecodedObjectsShareWhatIsAlike(t *testing.T) {
 	codec, err := NewCodec(make([]byte, 32))
 	if err != nil {
@@ -43,7 +43,7 @@ func TestDecodedObjectsShareWhatIsAlike(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !reflect.DeepEqual(object, p) {
-			t.Fatalf("decoded as\n%+v, encoded was\n%+v", object, p)
+			t.Fatalf("decoded\n%+v, want\n%+v", object, p)
 		}
 		return object.(*api.Placement)
 	}
@@ -53,9 +53,9 @@ func TestDecodedObjectsShareWhatIsAlike(t *testing.T) {
 	for _, part := range []struct {
 		name string
 		of   func(*api.Placement) unsafe.Pointer
-		all  bool // shared with the other as well
+		all  bool // also shared with the other object
 	}{
-		{"an instant", func(p *api.Placement) unsafe.Pointer { return unsafe.Pointer(p.Metadata.CreatedAt) }, true},
+		{"time", func(p *api.Placement) unsafe.Pointer { return unsafe.Pointer(p.Metadata.CreatedAt) }, true},
 		{"labels", func(p *api.Placement) unsafe.Pointer { return reflect.ValueOf(p.Metadata.Labels).UnsafePointer() }, false},
 		{"requests", func(p *api.Placement) unsafe.Pointer { return reflect.ValueOf(p.Spec.ResourceRequests).UnsafePointer() }, true},
 		{"constraints", func(p *api.Placement) unsafe.Pointer { return unsafe.Pointer(&p.Spec.LabelConstraints[0]) }, true},
@@ -64,33 +64,32 @@ func TestDecodedObjectsShareWhatIsAlike(t *testing.T) {
 		{"conditions", func(p *api.Placement) unsafe.Pointer { return unsafe.Pointer(&p.Status.Conditions[0]) }, true},
 	} {
 		if part.of(x) != part.of(y) {
-			t.Errorf("%s are there twice", part.name)
+			t.Errorf("equal %s are not shared", part.name)
 		}
 		if (part.of(x) == part.of(other)) != part.all {
-			t.Errorf("%s are shared with one that has others, or are not where it has the same", part.name)
+			t.Errorf("different %s are shared, or equal ones are not", part.name)
 		}
 	}
 }
 
-// However much differs, what is known for sharing stays bounded, and what is long is
-// not known at all.
+// The memory of the sharing is bounded however much differs, and long values are never shared.
 func TestSharingIsBounded(t *testing.T) {
 	t.Parallel()
 	s := &shared[[]string]{known: map[string][]string{}}
 	for i := range 3 * maxShared {
 		text := `["` + strings.Repeat("x", i%900) + time.Duration(i).String() + `"]`
 		if list, err := s.decode([]byte(text)); err != nil || len(list) != 1 || `["`+list[0]+`"]` != text {
-			t.Fatalf("%s is decoded as %q, %v", text, list, err)
+			t.Fatalf("decode(%s) = %q, %v", text, list, err)
 		}
 		if len(s.known) > maxShared {
-			t.Fatalf("%d values are known", len(s.known))
+			t.Fatalf("%d values are stored", len(s.known))
 		}
 	}
 	clear(s.known)
 	if _, err := s.decode([]byte(`["` + strings.Repeat("x", maxSharedText) + `"]`)); err != nil || len(s.known) > 0 {
-		t.Errorf("of a long text %d are known, %v", len(s.known), err)
+		t.Errorf("%d values of a long text are stored, %v", len(s.known), err)
 	}
 	if _, err := s.decode([]byte(`[1]`)); err == nil || len(s.known) > 0 {
-		t.Errorf("of what cannot be decoded %d are known, %v", len(s.known), err)
+		t.Errorf("%d values of an invalid text are stored, %v", len(s.known), err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 )
 
-// behindProxy is a store whose external etcd is reached through a proxy.
+// behindProxy opens a store that reaches its external etcd through a proxy.
 func behindProxy(t *testing.T) (*Store, *proxytest.Proxy) {
 	t.Helper()
 	r := &restarting{}
@@ -33,9 +33,9 @@ func TestWritesAreRefusedWhileTheStoreDoesNotAnswer(t *testing.T) {
 	}{
 		{"stalled", func(p *proxytest.Proxy) { p.Stall(proxytest.ToServer, proxytest.ToClient) },
 			func(p *proxytest.Proxy) { p.Pass(proxytest.ToServer, proxytest.ToClient) }, ""},
-		{"no answers", func(p *proxytest.Proxy) { p.Stall(proxytest.ToClient) },
+		{"no responses", func(p *proxytest.Proxy) { p.Stall(proxytest.ToClient) },
 			func(p *proxytest.Proxy) { p.Pass(proxytest.ToClient) }, ""},
-		{"no questions", func(p *proxytest.Proxy) { p.Stall(proxytest.ToServer) },
+		{"no requests", func(p *proxytest.Proxy) { p.Stall(proxytest.ToServer) },
 			func(p *proxytest.Proxy) { p.Pass(proxytest.ToServer) }, ""},
 		{"down", func(p *proxytest.Proxy) { p.Down(t) }, func(p *proxytest.Proxy) { p.Up(t) }, "connection refused"},
 	}
@@ -46,34 +46,34 @@ func TestWritesAreRefusedWhileTheStoreDoesNotAnswer(t *testing.T) {
 			held := p.Held()
 			began := time.Now()
 			c.cut(p)
-			eventually.True(t, "trouble", func() bool { return s.Writable() != nil })
+			eventually.True(t, "writes fail", func() bool { return s.Writable() != nil })
 			t.Logf("noticed after %s: %v", time.Since(began), s.Writable())
 			if p.Held() == held && c.cause == "" {
-				t.Fatal("nothing was held back")
+				t.Fatal("the proxy held nothing")
 			}
 			var stalled *StalledError
 			if err := s.Writable(); !errors.As(err, &stalled) || stalled.For < s.options.Patience {
-				t.Errorf("Writable: %v", err)
+				t.Errorf("Writable() = %v", err)
 			}
-			eventually.True(t, "the cause", func() bool { return strings.Contains(fmt.Sprint(s.Writable()), c.cause) })
-			for range 100 { // waiting for each would take 1000 s
+			eventually.True(t, "the cause is reported", func() bool { return strings.Contains(fmt.Sprint(s.Writable()), c.cause) })
+			for range 100 { // if each waited, this would take 1000 s
 				_, err := s.Commit(t.Context(), Write{Key: placement(0), Value: []byte("{}"), Expect: Any})
 				if !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUncertain) {
-					t.Fatalf("a write: %v", err)
+					t.Fatalf("write: error %v, want ErrUnavailable", err)
 				}
 				if _, _, err := s.Read(t.Context(), placement(0)); !errors.Is(err, ErrUnavailable) {
-					t.Fatalf("a read past the picture: %v", err)
+					t.Fatalf("linearizable read: error %v, want ErrUnavailable", err)
 				}
 			}
 			c.end(p)
-			eventually.True(t, "working writes", func() bool { return s.Writable() == nil })
+			eventually.True(t, "writes succeed", func() bool { return s.Writable() == nil })
 			retried(t, s, 2)
 		})
 	}
 }
 
-// A writer that gives up says nothing about the store: a client that went away
-// must neither hide that writes fail nor make believe that they do.
+// A writer that gives up says nothing about the store. Its cancellation must neither hide that writes fail, nor suggest
+// that they do.
 func TestCanceledWritersDoNotAffectHealth(t *testing.T) {
 	s, p := behindProxy(t)
 	fill(t, s, 1)
@@ -85,15 +85,15 @@ func TestCanceledWritersDoNotAffectHealth(t *testing.T) {
 		}
 	}
 	p.Stall(proxytest.ToServer)
-	eventually.True(t, "trouble", func() bool { impatient(); return s.Writable() != nil })
+	eventually.True(t, "writes fail", func() bool { impatient(); return s.Writable() != nil })
 	for range 10 {
 		impatient()
 		if err := s.Writable(); err == nil {
-			t.Fatal("a writer that gave up made writes work")
+			t.Fatal("Writable() = nil after a writer gave up")
 		}
 	}
 	p.Pass(proxytest.ToServer)
-	eventually.True(t, "working writes", func() bool { return s.Writable() == nil })
+	eventually.True(t, "writes succeed", func() bool { return s.Writable() == nil })
 }
 
 // Age is bounded while the store answers, whether anybody writes or not, and
@@ -126,11 +126,11 @@ func TestAgeOfThePicture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "a picture that has caught up with it", func() bool { return look() < probeInterval && picture >= at })
+	eventually.True(t, "a snapshot that has caught up", func() bool { return look() < probeInterval && picture >= at })
 	p.Stall(proxytest.ToClient)
-	eventually.True(t, "an age that grows", func() bool { return look() > 3*probeInterval })
+	eventually.True(t, "the age increases", func() bool { return look() > 3*probeInterval })
 	before := look()
-	eventually.True(t, "an age that grows further", func() bool { return look() > before })
+	eventually.True(t, "the age increases further", func() bool { return look() > before })
 	p.Pass(proxytest.ToClient)
-	eventually.True(t, "a young picture", func() bool { return look() < probeInterval })
+	eventually.True(t, "a recent snapshot", func() bool { return look() < probeInterval })
 }

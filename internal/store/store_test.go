@@ -16,8 +16,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
-// fullDisks is whether tests of full disks are among these: they are about what etcd
-// allocates.
+// fullDisks says whether tests of full disks are included, which depend on what etcd allocates.
 var fullDisks bool
 
 func TestMain(m *testing.M) {
@@ -30,11 +29,10 @@ func TestMain(m *testing.M) {
 	storetest.VerifyMain(m)
 }
 
-// switchedKV is what the store has of etcd, and what a test puts in its place while the
-// store's own goroutines use it.
+// switchedKV is the store's connection to etcd. A test can replace it while the store's own goroutines use it.
 type switchedKV struct {
 	sound clientv3.KV
-	other atomic.Pointer[clientv3.KV] // nil = sound
+	other atomic.Pointer[clientv3.KV] // nil = the original
 }
 
 func (k *switchedKV) now() clientv3.KV {
@@ -70,8 +68,7 @@ func (k *switchedKV) Do(ctx context.Context, op clientv3.Op) (clientv3.OpRespons
 
 func (k *switchedKV) Txn(ctx context.Context) clientv3.Txn { return k.now().Txn(ctx) }
 
-// interpose puts something between a store and its etcd, until sound is called. It is made
-// over what is there.
+// interpose puts a layer between a store and its etcd until sound is called. between gets the original connection.
 func interpose[K clientv3.KV](t testing.TB, s *Store, between func(clientv3.KV) K) (kv K, sound func()) {
 	t.Helper()
 	switched, ok := s.client.KV.(*switchedKV)
@@ -84,7 +81,7 @@ func interpose[K clientv3.KV](t testing.TB, s *Store, between func(clientv3.KV) 
 	return kv, func() { switched.other.Store(nil) }
 }
 
-// open opens a store for a test in a directory of its own, without fsync.
+// open opens a store for a test in its own directory, without fsync.
 func open(t testing.TB, change ...func(*Options)) *Store {
 	t.Helper()
 	o := Options{
@@ -110,7 +107,7 @@ func open(t testing.TB, change ...func(*Options)) *Store {
 		}
 		if running && o.DataDir != "" && existingStore(o.DataDir) && !firstStartInterrupted(o.DataDir) {
 			if findings, _, err := inspectMember(memberDir(o.DataDir)); err != nil || slices.ContainsFunc(findings, func(f Finding) bool { return f.Fatal }) {
-				t.Errorf("the files of a sound store are called damaged: %v, %v", findings, err)
+				t.Errorf("the files of an intact store are reported as damaged: %v, %v", findings, err)
 			}
 		}
 	})
@@ -134,7 +131,7 @@ func timeout(t testing.TB) context.Context {
 	return ctx
 }
 
-// put writes the Spec part of an object, whatever it was.
+// put writes the Spec part of an object, whatever its revision.
 func put(t testing.TB, s *Store, key api.Key, value string) int64 {
 	t.Helper()
 	revision, err := s.Commit(timeout(t), Write{Key: key, Value: []byte(value), Expect: Any})
@@ -161,12 +158,12 @@ func TestObjectLivesInTwoParts(t *testing.T) {
 		t.Fatalf("read: %v, %v, %v", spec, status, err)
 	}
 	if string(spec.Value) != "spec" || spec.ModRevision != created || string(status.Value) != "status" || status.ModRevision != derived {
-		t.Fatalf("read %+v and %+v, wrote at %d and %d", spec, status, created, derived)
+		t.Fatalf("read %+v and %+v, want revisions %d and %d", spec, status, created, derived)
 	}
 	if _, err := s.Commit(ctx, Write{Key: key, Expect: created}); err != nil {
 		t.Fatal(err)
 	}
 	if spec, status, err = s.Read(ctx, key); err != nil || spec != nil || status != nil {
-		t.Fatalf("after the delete: %v, %v, %v; the status must go with the spec", spec, status, err)
+		t.Fatalf("after the delete: got %v, %v, %v, want the status deleted with the spec", spec, status, err)
 	}
 }

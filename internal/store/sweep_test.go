@@ -13,7 +13,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// write stores Spec parts under keys, a transaction for many.
+// write stores the Spec parts of keys, many in a transaction.
 func write(t testing.TB, s *Store, keys []api.Key) {
 	t.Helper()
 	for batch := range slices.Chunk(keys, 100) {
@@ -27,8 +27,8 @@ func write(t testing.TB, s *Store, keys []api.Key) {
 	}
 }
 
-// Whatever the names are and however small the pages, a list has every object
-// once and in order, and a page says that there is another one only if there is.
+// For any names and page sizes, a list contains every object exactly once and in order, and a page has a continuation
+// only if there is another one.
 func TestPagesHaveEveryObjectOnce(t *testing.T) {
 	s := open(t)
 	round := 0
@@ -64,7 +64,7 @@ func TestPagesHaveEveryObjectOnce(t *testing.T) {
 				break
 			}
 			if len(specs) != limit {
-				t.Fatalf("a page of %d objects is not the last one, its limit is %d", len(specs), limit)
+				t.Fatalf("page of %d objects with limit %d, but it is not the last one", len(specs), limit)
 			}
 			after, at = next, revision
 		}
@@ -74,7 +74,7 @@ func TestPagesHaveEveryObjectOnce(t *testing.T) {
 	})
 }
 
-// counting adds up what etcd has to count for its answers.
+// counting adds up the keys that etcd counts for its responses.
 type counting struct {
 	clientv3.KV
 	counted, asked atomic.Int64
@@ -89,9 +89,8 @@ func (c *counting) Get(ctx context.Context, key string, options ...clientv3.OpOp
 	return resp, err
 }
 
-// What loading and paging cost etcd grows with the number of objects, not with
-// its square: read in pages to the end of the range, 60,000 objects cost 210,000
-// in pages of 10,000, and 18 million in pages of 100.
+// The cost of loading and paging grows with the number of objects, not with its square. If each page were read to the
+// end of the range, 60,000 objects would cost 210,000 in pages of 10,000, and 18 million in pages of 100.
 func TestReadingCountsEveryKeyAFewTimes(t *testing.T) {
 	s := open(t)
 	const n = 60_000
@@ -105,9 +104,9 @@ func TestReadingCountsEveryKeyAFewTimes(t *testing.T) {
 	if _, err := s.Load(t.Context(), func(Record) error { loaded++; return nil }); err != nil || loaded != n {
 		t.Fatal(loaded, err)
 	}
-	t.Logf("loading: %d keys counted in %d questions", kv.counted.Load(), kv.asked.Load())
+	t.Logf("load: %d keys counted in %d requests", kv.counted.Load(), kv.asked.Load())
 	if kv.counted.Load() > 5*n || kv.asked.Load() > 500 {
-		t.Errorf("loading %d objects counts %d keys in %d questions", n, kv.counted.Load(), kv.asked.Load())
+		t.Errorf("loading %d objects counted %d keys in %d requests", n, kv.counted.Load(), kv.asked.Load())
 	}
 	kv.counted.Store(0)
 	kv.asked.Store(0)
@@ -123,8 +122,8 @@ func TestReadingCountsEveryKeyAFewTimes(t *testing.T) {
 		}
 		after, at = next, revision
 	}
-	t.Logf("listing: %d keys counted in %d questions", kv.counted.Load(), kv.asked.Load())
+	t.Logf("list: %d keys counted in %d requests", kv.counted.Load(), kv.asked.Load())
 	if listed != n || kv.counted.Load() > 20*n || kv.asked.Load() > 20*n/100 {
-		t.Errorf("listing %d of %d objects counts %d keys in %d questions", listed, n, kv.counted.Load(), kv.asked.Load())
+		t.Errorf("listing %d of %d objects counted %d keys in %d requests", listed, n, kv.counted.Load(), kv.asked.Load())
 	}
 }

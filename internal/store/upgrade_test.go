@@ -16,7 +16,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
-// restored makes a data directory from a backup in testdata.
+// restored creates a data directory from a backup in testdata.
 func restored(t *testing.T, archive string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -26,7 +26,7 @@ func restored(t *testing.T, archive string) (dir string) {
 	return dir
 }
 
-// values are all values of a store, none of them damaged.
+// values returns all values in a store, and fails if one is damaged.
 func values(t *testing.T, s *Store) map[partKey]string {
 	t.Helper()
 	all := map[partKey]string{}
@@ -42,10 +42,10 @@ func values(t *testing.T, s *Store) map[partKey]string {
 	return all
 }
 
-// likeAnObject is a value that is compressed where the format allows it.
+// likeAnObject is a value that is compressed if the format allows it.
 const likeAnObject = `{"metadata":{"name":"web","namespace":"shop","generation":1},"spec":{}}`
 
-// goneBack gives a new store the previous format, as if an older program had made it.
+// goneBack converts a new store to the previous format, as if an older program had created it.
 func goneBack(t *testing.T, s *Store) {
 	t.Helper()
 	ctx := timeout(t)
@@ -60,9 +60,9 @@ func goneBack(t *testing.T, s *Store) {
 	}
 }
 
-// A store of the program before this one stays as that program reads it, whatever is
-// written, until the upgrade is finished: either program may open it next. From then on
-// values are smaller, what was there is there, and damage is found as before.
+// A store of the previous format stays readable for the previous program, whatever is written, until the upgrade is
+// finished: either program may open it next. Afterwards, new values are smaller, existing ones are still readable, and
+// damage is detected as before.
 func TestOlderFormatIsWrittenUntilTheUpgradeIsFinished(t *testing.T) {
 	for _, tt := range []struct {
 		archive string
@@ -72,10 +72,10 @@ func TestOlderFormatIsWrittenUntilTheUpgradeIsFinished(t *testing.T) {
 			dir := restored(t, tt.archive)
 			on := func(o *Options) { o.DataDir, o.MarkInterval = dir, time.Nanosecond }
 			var before map[partKey]string
-			for range 2 { // each as one goes back and forth
+			for range 2 { // go back and forth
 				s := open(t, on)
 				if got := s.Info(); got.Format != 2 || got.NewestFormat != 3 || string(raw(t, s, formatKey)) != "2" {
-					t.Fatalf("it is written in format %+v", got)
+					t.Fatalf("unexpected format %+v", got)
 				}
 				put(t, s, placement(1), likeAnObject)
 				s.probe() // writes the mark
@@ -85,7 +85,7 @@ func TestOlderFormatIsWrittenUntilTheUpgradeIsFinished(t *testing.T) {
 				}
 				for _, kv := range resp.Kvs {
 					if kv.Value[0] == compressedMark || string(kv.Key) == sinceKey {
-						t.Errorf("a program of format 2 does not know %s: %q", kv.Key, kv.Value)
+						t.Errorf("format 2 does not have %s: %q", kv.Key, kv.Value)
 					}
 				}
 				if before = values(t, s); len(before) < tt.parts-2 {
@@ -102,37 +102,36 @@ func TestOlderFormatIsWrittenUntilTheUpgradeIsFinished(t *testing.T) {
 			}
 			put(t, s, placement(2), likeAnObject)
 			if value := raw(t, s, etcdKey(placement(2), Spec)); value[0] != compressedMark || len(value) >= len(likeAnObject) {
-				t.Errorf("stored is %q", value)
+				t.Errorf("stored value %q, want a compressed one", value)
 			}
 			before[partKey{placement(2), Spec}] = likeAnObject
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
 			if report, err := Check(dir); err != nil || len(report.Findings) > 0 {
-				t.Errorf("%v, %v", report.Findings, err)
+				t.Errorf("Check() = %v, %v", report.Findings, err)
 			}
 			s = open(t, on)
 			if got := s.Info(); got.Format != 3 || s.envelopes.since != since {
-				t.Errorf("it is written in format %d, with envelopes since %d, was %d", got.Format, s.envelopes.since, since)
+				t.Errorf("format %d, envelopes since %d, want since %d", got.Format, s.envelopes.since, since)
 			}
 			after := values(t, s)
 			for key, value := range before {
 				if after[key] != value {
-					t.Errorf("the %s of %s is %q, was %q", key.part, key.key, after[key], value)
+					t.Errorf("the %s of %s is %q, want %q", key.part, key.key, after[key], value)
 				}
 			}
-			// Of a value that got its envelope in the older format, the mark is missed.
+			// Checks of a value written in the older format detect that its mark is missing.
 			bad := raw(t, s, etcdKey(placement(1), Spec))
 			damage(t, s, etcdKey(placement(1), Spec), bad[envelopeHead:])
 			if spec, _, err := s.Read(t.Context(), placement(1)); err != nil || spec.Damage == nil {
-				t.Errorf("a value without its envelope is taken: %v, %v", spec, err)
+				t.Errorf("a value without its envelope was accepted: %v, %v", spec, err)
 			}
 		})
 	}
 }
 
-// olderServer stands in the line like a server of the program before this one, until
-// the function returned is called.
+// olderServer joins the election like a server of the previous version, until leave is called.
 func olderServer(t *testing.T, s *Store, name string) (leave func()) {
 	t.Helper()
 	key := candidatePrefix + name
@@ -163,42 +162,42 @@ func TestFormatWaitsForTheOldestServer(t *testing.T) {
 	}
 	leave := olderServer(t, p.first, "old")
 	if look() != 2 || window.began != 0 {
-		t.Fatalf("while there is an older server: format %d, window %+v", p.first.envelopes.written(), window)
+		t.Fatalf("with an older server: format %d, window %+v", p.first.envelopes.written(), window)
 	}
 	for _, s := range []*Store{p.first, p.second} {
 		var older *OlderServerError
 		if err := s.FinishUpgrade(timeout(t)); !errors.As(err, &older) || !strings.Contains(err.Error(), `the server "old" at https://old (version 1.0.0) reads formats of the store up to 2, not 3`) {
-			t.Fatalf("error %v", err)
+			t.Fatalf("unexpected error %v", err)
 		}
 	}
 	leave()
 	if look() != 2 || window.began == 0 {
-		t.Fatalf("in the window: format %d, window %+v", p.first.envelopes.written(), window)
+		t.Fatalf("during the window: format %d, window %+v", p.first.envelopes.written(), window)
 	}
-	// One that is there again begins the window anew.
+	// A server that returns restarts the window.
 	leave = olderServer(t, p.first, "again")
 	if look() != 2 || window.began != 0 {
-		t.Fatalf("one has gone back: format %d, window %+v", p.first.envelopes.written(), window)
+		t.Fatalf("after one server was downgraded: format %d, window %+v", p.first.envelopes.written(), window)
 	}
 	leave()
 	look()
-	p.first.options.UpgradeWindow = 0 // for ever
+	p.first.options.UpgradeWindow = 0 // never
 	if look() != 2 {
-		t.Fatal("without a window the format is raised by itself")
+		t.Fatal("the format was raised automatically without a window")
 	}
 	p.first.options.UpgradeWindow = time.Nanosecond
 	if look() != 3 {
-		t.Fatal("after the window the format is not raised")
+		t.Fatal("the format was not raised after the window")
 	}
 	if p.second.probe(); p.second.envelopes.written() != 3 {
 		t.Fatal("the other server writes the older format still")
 	}
 	if list, err := p.second.Candidates(timeout(t)); err != nil || len(list) != 2 || list[0].Format != 3 || list[1].Format != 3 {
-		t.Fatalf("servers %+v, %v", list, err)
+		t.Fatalf("candidates %+v, error %v", list, err)
 	}
 }
 
-// kvBefore does something before a transaction is made.
+// kvBefore calls a function before a transaction.
 type kvBefore struct {
 	clientv3.KV
 
@@ -226,7 +225,7 @@ func TestServerThatComesJustNowKeepsTheFormat(t *testing.T) {
 	err := p.second.FinishUpgrade(timeout(t))
 	var older *OlderServerError
 	if !errors.As(err, &older) || older.Server.Name != "late" || string(raw(t, p.second, formatKey)) != "2" {
-		t.Fatalf("error %v", err)
+		t.Fatalf("unexpected error %v", err)
 	}
 }
 
@@ -240,18 +239,18 @@ func TestServerThatComesTooLateEnds(t *testing.T) {
 	var w window
 	p.first.lookAtPrograms(&w)
 	if now := string(raw(t, p.first, identityKey)[envelopeHead:]); now != seen {
-		t.Fatal("the identity has changed without need")
+		t.Fatal("the identity changed without a reason")
 	}
 	olderServer(t, p.first, "late")
 	p.second.lookAtPrograms(&window{}) // does not lead
 	p.first.lookAtPrograms(&w)
 	now := string(raw(t, p.first, identityKey)[envelopeHead:])
 	if now == seen || identityIn([]byte(now)) != seen {
-		t.Fatalf("the identity was %q and is %q", seen, now)
+		t.Fatalf("the identity changed from %q to %q", seen, now)
 	}
 	p.first.lookAtPrograms(&w)
 	if again := string(raw(t, p.first, identityKey)[envelopeHead:]); again != now {
-		t.Error("it is made to end twice")
+		t.Error("the identity was changed twice")
 	}
 	for _, s := range []*Store{p.first, p.second} {
 		if s.probe(); s.Writable() != nil || s.guard.replaced.Load() {
@@ -269,12 +268,11 @@ func TestServerEndsWhenTheFormatIsBeyondIt(t *testing.T) {
 	}
 	s.probe()
 	if err := fatal.Load(); err == nil || !strings.Contains((*err).Error(), "use a newer program") {
-		t.Errorf("it goes on: %v", err)
+		t.Errorf("the server continues: %v", err)
 	}
 }
 
-// The record of when envelopes began is damaged: nothing else is lost, and the store
-// opens, with a finding.
+// If the record of when envelopes were introduced is damaged, nothing else is lost, and the store opens with a finding.
 func TestDamageWhileRunningAffectsNoOtherObject(t *testing.T) {
 	dir := restored(t, "format-1.tar.gz")
 	s := open(t, func(o *Options) { o.DataDir = dir })
@@ -290,31 +288,31 @@ func TestDamageWhileRunningAffectsNoOtherObject(t *testing.T) {
 	}
 	report, err := Check(dir)
 	if err != nil || len(report.Findings) != 1 || !strings.Contains(report.Findings[0].What, sinceKey) || report.Findings[0].Fatal {
-		t.Errorf("%+v, %v", report.Findings, err)
+		t.Errorf("unexpected report %+v, %v", report.Findings, err)
 	}
 	for range 2 {
 		s = open(t, func(o *Options) { o.DataDir, o.Logger = dir, nil })
 		if after := values(t, s); len(after) != len(before) {
-			t.Errorf("%d values, %d before", len(after), len(before))
+			t.Errorf("%d values, want %d", len(after), len(before))
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	// It was written anew.
+	// It was written again.
 	if report, err := Check(dir); err != nil || len(report.Findings) != 0 {
-		t.Errorf("%+v, %v", report.Findings, err)
+		t.Errorf("Check() = %+v, %v", report.Findings, err)
 	}
 }
 
-// A damaged value can never take more memory than the largest sound one.
+// A damaged value never takes more memory than the largest valid one.
 func TestDecompressionIsBounded(t *testing.T) {
 	large := compress(make([]byte, 0, maxPacked(make([]byte, maxCompressed))), make([]byte, maxCompressed))
 	if value, err := decompress(large); err != nil || len(value) != maxCompressed {
 		t.Fatalf("%d bytes, %v", len(value), err)
 	}
 	if compress(nil, make([]byte, maxCompressed+1)) != nil {
-		t.Error("a longer one is compressed")
+		t.Error("a value that is too long was compressed")
 	}
 	for name, packed := range map[string][]byte{
 		"a length of 4 GiB":            {1, 0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0},
@@ -345,18 +343,18 @@ func FuzzDecompress(f *testing.F) {
 	})
 }
 
-// A dictionary that stores were written with is never changed: their values would be
-// read as others. What would be better goes into a new one, with the next format.
+// The dictionary of a released format must never change, because existing values would be decoded differently. A better
+// one needs a new format.
 func TestDictionaryIsAsItWasReleased(t *testing.T) {
 	if got := checksum(dictionary1); got != 0x3dfdfb69 {
-		t.Errorf("dictionary 1 has the checksum %#x", got)
+		t.Errorf("dictionary 1 has the checksum %#x; a changed dictionary needs a new format", got)
 	}
 	if len(dictionaries) != 1 {
-		t.Error("a new dictionary is a new format: older programs do not know it")
+		t.Error("a new dictionary needs a new format: older servers do not have it")
 	}
 }
 
-// TestTypicalValuesBecomeSmall: what a placement and its decision take.
+// TestTypicalValuesBecomeSmall checks the sizes of a placement and its decision.
 func TestTypicalValuesBecomeSmall(t *testing.T) {
 	now := time.Date(2027, 3, 4, 5, 6, 7, 123456789, time.UTC)
 	p := &api.Placement{Metadata: api.Metadata{
@@ -380,9 +378,9 @@ func TestTypicalValuesBecomeSmall(t *testing.T) {
 	for what, value := range map[string][]byte{"spec": spec, "status": status} {
 		key := etcdKey(api.KeyOf(p), Spec)
 		if n := len(s.envelopes.put(key, value).ValueBytes()); n > len(value)*2/5 {
-			t.Errorf("of the %d bytes of the %s %d are stored:\n%s", len(value), what, n, value)
+			t.Errorf("%d bytes of the %s are stored as %d:\n%s", len(value), what, n, value)
 		} else {
-			t.Logf("of the %d bytes of the %s %d are stored", len(value), what, n)
+			t.Logf("%d bytes of the %s are stored as %d", len(value), what, n)
 		}
 	}
 }

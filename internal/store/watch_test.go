@@ -11,7 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// next takes a batch off a watch.
+// next receives a batch from a watch.
 func next(t testing.TB, watch <-chan Batch) Batch {
 	t.Helper()
 	select {
@@ -21,7 +21,7 @@ func next(t testing.TB, watch <-chan Batch) Batch {
 		}
 		return batch
 	case <-time.After(eventually.Limit):
-		t.Fatal("nothing arrives on the watch")
+		t.Fatal("no batch arrived on the watch")
 	}
 	return Batch{}
 }
@@ -59,7 +59,7 @@ func TestWatchDeliversWholeRevisionsInOrder(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	// A watch that starts late has to catch up, and sees the same.
+	// A watch that starts late catches up and sees the same events.
 	watches = append(watches, s.Watch(ctx, from+1))
 	for n, watch := range watches {
 		seen := map[int64]int{}
@@ -71,17 +71,17 @@ func TestWatchDeliversWholeRevisionsInOrder(t *testing.T) {
 			}
 			for _, r := range batch.Records {
 				if r.ModRevision < at || r.ModRevision > batch.Revision {
-					t.Fatalf("watch %d: revision %d in the batch of %d after %d", n, r.ModRevision, batch.Revision, at)
+					t.Fatalf("watch %d: revision %d in the batch of revision %d after %d", n, r.ModRevision, batch.Revision, at)
 				}
 				seen[r.ModRevision]++
 			}
 			if batch.Revision <= at {
-				t.Fatalf("watch %d: batch of %d after %d", n, batch.Revision, at)
+				t.Fatalf("watch %d: batch of revision %d after %d", n, batch.Revision, at)
 			}
 			at = batch.Revision
 			for revision, count := range seen {
 				if count != committed[revision] {
-					t.Fatalf("watch %d: %d records of revision %d arrived by the end of a batch, it has %d", n, count, revision, committed[revision])
+					t.Fatalf("watch %d: %d records of revision %d by the end of a batch, want %d", n, count, revision, committed[revision])
 				}
 			}
 		}
@@ -106,11 +106,11 @@ func TestWatchShowsDeletions(t *testing.T) {
 	watch := s.Watch(ctx, gone)
 	batch := next(t, watch)
 	if batch.Revision != gone || len(batch.Records) != 2 {
-		t.Fatalf("batch %+v", batch)
+		t.Fatalf("unexpected batch %+v", batch)
 	}
 	for _, record := range batch.Records {
 		if record.Key != placement(1) || record.Value != nil || record.ModRevision != gone {
-			t.Fatalf("record %+v", record)
+			t.Fatalf("unexpected record %+v", record)
 		}
 	}
 }
@@ -126,10 +126,10 @@ func TestWatchOfACompactedRevisionEnds(t *testing.T) {
 	}
 	watch := s.Watch(ctx, old)
 	if batch := next(t, watch); !errors.Is(batch.Err, ErrCompacted) {
-		t.Fatalf("batch %+v", batch)
+		t.Fatalf("batch %+v, want ErrCompacted", batch)
 	}
 	if _, ok := <-watch; ok {
-		t.Fatal("the watch goes on after its error")
+		t.Fatal("the watch continues after its error")
 	}
 }
 
@@ -140,7 +140,7 @@ func TestProgressOfAnIdleWatch(t *testing.T) {
 	from := put(t, s, placement(1), "v")
 	watch := s.Watch(ctx, from)
 	if batch := next(t, watch); batch.Revision != from {
-		t.Fatalf("batch %+v", batch)
+		t.Fatalf("unexpected batch %+v", batch)
 	}
 	// A revision in which no object changes.
 	resp, err := s.client.Put(ctx, systemPrefix+"other", "v")
@@ -182,6 +182,6 @@ func TestSystemRecordsAreWatchedToo(t *testing.T) {
 	key := api.Key{Kind: "token", Name: "abc"}
 	revision := put(t, s, key, "hash")
 	if batch := next(t, s.Watch(ctx, revision)); len(batch.Records) != 1 || batch.Records[0].Key != key {
-		t.Fatalf("batch %+v", batch)
+		t.Fatalf("unexpected batch %+v", batch)
 	}
 }

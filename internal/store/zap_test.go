@@ -10,7 +10,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 )
 
-// A start without problems warns of none: a warning in the log is worth a look.
+// A healthy start logs no warnings, so that every warning deserves attention.
 func TestHealthyStartLogsNoWarnings(t *testing.T) {
 	var logs logtest.Buffer
 	logger := slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -22,11 +22,11 @@ func TestHealthyStartLogsNoWarnings(t *testing.T) {
 		}
 	}
 	if got := logs.String(); got != "" {
-		t.Errorf("the log warns: %s", got)
+		t.Errorf("an unfounded warning was logged: %s", got)
 	}
 	newZapLogger(logger, func(error) {}).Warn("apply request took too long", zap.String("took", "3s"))
 	if got := logs.String(); got == "" {
-		t.Error("a warning with grounds is dropped, too")
+		t.Error("a justified warning was dropped, too")
 	}
 }
 
@@ -43,6 +43,6 @@ func TestAWarningThatIsFatal(t *testing.T) {
 	})
 	running.Wait()
 	if fatal == nil || returned {
-		t.Errorf("it returned: %v, and said %v", returned, fatal)
+		t.Errorf("returned: %v, reported %v", returned, fatal)
 	}
 }

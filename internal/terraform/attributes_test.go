@@ -14,9 +14,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/provider"
 )
 
-// ownDescriptions are the attributes whose descriptions are the provider's own, and
-// why. A path ends in one of them, or it starts with "resource " or "data " and is one
-// of them. All others are described by the API.
+// ownDescriptions lists the attributes with their own description in the provider, and why. A path ends with one of
+// them, or, if it starts with "resource " or "data ", equals one of them. All others use the API's description.
 var ownDescriptions = map[string]string{
 	".timeouts":                     "a block of Terraform",
 	".timeouts.create":              "a block of Terraform",
@@ -37,7 +36,7 @@ var ownDescriptions = map[string]string{
 	".openstack.password":           "the former name of a secret",
 	"application_credential_secret": "the former name of a secret",
 
-	// The identity of an object, which Terraform replaces it by.
+	// The identity of an object; changing it replaces the object.
 	".name":      "changing it makes a new object",
 	".namespace": "changing it makes a new object",
 	".cluster":   "changing it makes a new object",
@@ -55,7 +54,7 @@ var ownDescriptions = map[string]string{
 	"resource workload.on_demand":                  "a decision in state",
 	"resource workload.spot":                       "a decision in state",
 
-	// Questions and answers that only data sources have.
+	// Arguments and results that only data sources have.
 	".status":                                      "the status as a block",
 	"data cluster_distributions.workloads":         "the list itself",
 	"data clusters.clusters":                       "the list itself",
@@ -88,8 +87,7 @@ var ownDescriptions = map[string]string{
 	"data workload.summary":                        "taken out of the explanation",
 }
 
-// Every attribute has a description, and it is that of the API's field unless it is
-// listed as the provider's own.
+// Every attribute has a description, which is that of the API's field unless it is listed as the provider's own.
 func TestDescriptionsMatchTheAPI(t *testing.T) {
 	texts := apiTexts()
 	used := map[string]bool{}
@@ -102,7 +100,7 @@ func TestDescriptionsMatchTheAPI(t *testing.T) {
 			t.Errorf("%s has no description", at)
 		}
 		if !strings.HasSuffix(text, ".") {
-			t.Errorf("the description of %s is no sentence: %s", at, text)
+			t.Errorf("the description of %s is not a sentence: %s", at, text)
 		}
 		if slices.ContainsFunc(texts, func(api string) bool { return text == api || strings.HasPrefix(text, api+" ") }) {
 			return
@@ -129,12 +127,12 @@ func TestDescriptionsMatchTheAPI(t *testing.T) {
 	}
 	for own := range ownDescriptions {
 		if !used[own] {
-			t.Errorf("%s is listed as the provider's own, and is not", own)
+			t.Errorf("%s is listed as the provider's own, but is not used", own)
 		}
 	}
 }
 
-// apiTexts are the descriptions of all fields of the API.
+// apiTexts returns the descriptions of all fields of the API.
 func apiTexts() []string {
 	roots := []reflect.Type{
 		reflect.TypeFor[api.Metadata](), reflect.TypeFor[api.Explanation](), reflect.TypeFor[api.Preview](), reflect.TypeFor[api.ServerInfo](),
@@ -150,7 +148,7 @@ func apiTexts() []string {
 	return slices.DeleteFunc(texts, func(text string) bool { return text == "" })
 }
 
-// fieldsUnder are the fields of structures of the API, and of all that is in them.
+// fieldsUnder returns the fields of API types, including nested ones.
 func fieldsUnder(roots ...reflect.Type) []api.Field {
 	var all []api.Field
 	seen := map[reflect.Type]bool{}
@@ -174,7 +172,7 @@ func fieldsUnder(roots ...reflect.Type) []api.Field {
 	return all
 }
 
-// What Terraform adds to a field of the API is added to a field that there is.
+// Every field in ownTraits exists in the API.
 func TestTraitsNameFields(t *testing.T) {
 	var specs []reflect.Type
 	for _, info := range api.Kinds {
@@ -186,7 +184,7 @@ func TestTraitsNameFields(t *testing.T) {
 	}
 	for _, name := range terraform.OwnTraits() {
 		if !fields[name] {
-			t.Errorf("there are traits of %s, which is no field of a spec", name)
+			t.Errorf("traits for %s, which is not a field of a spec", name)
 		}
 	}
 }

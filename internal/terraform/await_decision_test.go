@@ -17,7 +17,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform/terraformtest"
 )
 
-// undecidedPlacement is what a server shows that has not decided yet.
+// undecidedPlacement is what a server returns before the decision.
 func undecidedPlacement() *api.Placement {
 	return &api.Placement{
 		Kind:     api.KindPlacement,
@@ -35,26 +35,26 @@ func TestAwaitDecision(t *testing.T) {
 		name       string
 		wait       doc // the attribute
 		created    bool
-		polls      int // until the decision; 0 = never comes
+		polls      int // until there is a decision; 0 = never
 		conditions []api.Condition
 		miss       *api.NearestMiss
 		severity   diag.Severity
-		want       string // in the diagnostic; "" = none
+		want       string // part of the diagnostic; "" = none
 	}{
-		{name: "decided after a while", polls: 3},
-		{name: "no time on create", created: true, severity: diag.SeverityWarning, want: "No decision after 1m0s (timeouts.create). Last condition: Scheduled is Unknown, Busy: Still thinking."},
-		{name: "no time on update", severity: diag.SeverityError, want: "timeouts.update"},
-		{name: "no time, asked to fail", created: true, wait: doc{"on_timeout": "error"}, severity: diag.SeverityError, want: "No decision"},
-		{name: "no time, asked to warn", wait: doc{"on_timeout": "warning"}, severity: diag.SeverityWarning, want: "No decision"},
-		{name: "not waited for", wait: doc{"for": "none"}},
+		{name: "decided after some polls", polls: 3},
+		{name: "timeout on create", created: true, severity: diag.SeverityWarning, want: "No decision after 1m0s (timeouts.create). Last condition: Scheduled is Unknown, Busy: Still thinking."},
+		{name: "timeout on update", severity: diag.SeverityError, want: "timeouts.update"},
+		{name: "timeout, configured to fail", created: true, wait: doc{"on_timeout": "error"}, severity: diag.SeverityError, want: "No decision"},
+		{name: "timeout, configured to warn", wait: doc{"on_timeout": "warning"}, severity: diag.SeverityWarning, want: "No decision"},
+		{name: "no wait", wait: doc{"for": "none"}},
 		{name: "nothing fits", polls: 1, severity: diag.SeverityError, want: "0 of 9 clusters fit.",
 			conditions: []api.Condition{{Type: api.ConditionScheduled, Status: api.ConditionFalse, Message: "nothing"}}},
 		{name: "too few fit", polls: 1, severity: diag.SeverityWarning, want: "0 of 9 clusters fit.",
 			conditions: []api.Condition{{Type: api.ConditionSatisfied, Status: api.ConditionFalse, Message: "1 of 2 clusters"}}},
-		{name: "one constraint keeps clusters out", polls: 1, severity: diag.SeverityWarning, want: `0 of 9 clusters fit. The nearest miss: without "tier is gold" 12 more clusters would fit.`,
+		{name: "one constraint excludes all clusters", polls: 1, severity: diag.SeverityWarning, want: `0 of 9 clusters fit. The nearest miss: without "tier is gold" 12 more clusters would fit.`,
 			conditions: []api.Condition{{Type: api.ConditionSatisfied, Status: api.ConditionFalse, Message: "1 of 2 clusters"}},
 			miss:       &api.NearestMiss{Filter: "labels", On: "tier is gold", Count: 12}},
-		{name: "a filter on nothing in particular keeps one out", polls: 1, severity: diag.SeverityError, want: `fit. The nearest miss: without the state filter 1 more cluster would fit.`,
+		{name: "a filter without a subject excludes all clusters", polls: 1, severity: diag.SeverityError, want: `fit. The nearest miss: without the state filter 1 more cluster would fit.`,
 			conditions: []api.Condition{{Type: api.ConditionScheduled, Status: api.ConditionFalse, Message: "nothing"}},
 			miss:       &api.NearestMiss{Filter: "state", Count: 1}},
 		{name: "misconfigured", polls: 1, severity: diag.SeverityWarning, want: "Metric heat does not exist.",
@@ -97,22 +97,22 @@ func TestAwaitDecision(t *testing.T) {
 				Object: undecidedPlacement(), Plan: terraformtest.ConfigValue(t, typ, document), Created: test.created, Limit: time.Minute,
 			})
 			if decided := object != nil; decided != (test.polls > 0) {
-				t.Errorf("decided is %v", decided)
+				t.Errorf("decided = %v", decided)
 			}
 			if test.want == "" {
 				if len(diags) > 0 {
-					t.Errorf("diagnostics are %v", diags)
+					t.Errorf("diagnostics %v, want none", diags)
 				}
 				return
 			}
 			if len(diags) != 1 || diags[0].Severity() != test.severity || !strings.Contains(diags[0].Detail(), test.want) {
-				t.Errorf("diagnostics are %v, expected %q", diags, test.want)
+				t.Errorf("diagnostics %v, want %q", diags, test.want)
 			}
 		})
 	}
 }
 
-// What keeps a workload from its clusters is said in a word, and in a sentence.
+// The reason why a workload has no clusters is given as a word and as a sentence.
 func TestAwaitBinding(t *testing.T) {
 	typ := schemaOf(t.Context(), objectResources(t)[api.KindWorkload]).Type().TerraformType(t.Context())
 	scheduled := func(reason string) api.Condition {
@@ -163,20 +163,19 @@ func TestAwaitBinding(t *testing.T) {
 			}
 			if test.summary == "" {
 				if len(diags) > 0 {
-					t.Errorf("diagnostics are %v", diags)
+					t.Errorf("diagnostics %v, want none", diags)
 				}
 				return
 			}
 			if len(diags) != 1 || diags[0].Severity() != test.severity || diags[0].Summary() != test.summary || !strings.Contains(diags[0].Detail(), test.want) {
-				t.Errorf("diagnostics are %v, expected %q: %q", diags, test.summary, test.want)
+				t.Errorf("diagnostics %v, want %q: %q", diags, test.summary, test.want)
 			}
 		})
 	}
 }
 
-// A cluster that says which clouds it may be on is waited for until one is chosen,
-// or none is found; a Magnum cluster always is. What was chosen before says nothing
-// about what is asked for now.
+// The provider waits for a cluster with cloud constraints until a cloud is chosen or none fits; for a Magnum cluster it
+// always waits. Earlier choices do not count for a new request.
 func TestAwaitCloudAndProject(t *testing.T) {
 	bound := func(status api.ConditionStatus, reason string) []api.Condition {
 		return []api.Condition{{Type: api.ConditionBound, Status: status, Reason: reason, Message: "0 of 3 fit"}}
@@ -196,19 +195,19 @@ func TestAwaitCloudAndProject(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		written  api.Object
-		then     []api.Object // what the server shows, one after the other
+		then     []api.Object // the server's successive responses
 		created  bool
 		severity diag.Severity
 		summary  string // "" = none
 		chosen   string
 	}{
-		{name: "a cluster without constraints is as the server answers", written: unconstrained},
+		{name: "cluster without constraints", written: unconstrained},
 		{
-			name: "a cloud is chosen after the cluster was seen", written: cluster(api.ClusterStatus{}),
+			name: "cloud chosen after the first read", written: cluster(api.ClusterStatus{}),
 			then: []api.Object{cluster(api.ClusterStatus{ObservedGeneration: 2}), cluster(api.ClusterStatus{ObservedGeneration: 2, Cloud: "de", Conditions: bound(api.ConditionTrue, api.ReasonBound)})},
 		},
 		{
-			name: "the cloud that was chosen for another generation", written: cluster(api.ClusterStatus{ObservedGeneration: 1, Cloud: "fr"}),
+			name: "cloud chosen for an earlier generation", written: cluster(api.ClusterStatus{ObservedGeneration: 1, Cloud: "fr"}),
 			then: []api.Object{cluster(api.ClusterStatus{ObservedGeneration: 2, Cloud: "de"})},
 		},
 		{
@@ -220,7 +219,7 @@ func TestAwaitCloudAndProject(t *testing.T) {
 			name: "no cloud on update", written: cluster(api.ClusterStatus{ObservedGeneration: 2, Conditions: bound(api.ConditionFalse, api.ReasonNoSuitableCloud)}),
 			severity: diag.SeverityError, summary: `No cloud for cluster "east"`, chosen: "clouds",
 		},
-		{name: "a project", written: magnum(api.MagnumClusterStatus{}), then: []api.Object{magnum(api.MagnumClusterStatus{ObservedGeneration: 2, Project: "p"})}},
+		{name: "project", written: magnum(api.MagnumClusterStatus{}), then: []api.Object{magnum(api.MagnumClusterStatus{ObservedGeneration: 2, Project: "p"})}},
 		{
 			name: "no project", written: magnum(api.MagnumClusterStatus{ObservedGeneration: 2, Conditions: bound(api.ConditionFalse, api.ReasonNoSuitableProject)}),
 			severity: diag.SeverityError, summary: `No project for magnum_cluster "shop/k"`, chosen: "projects",
@@ -235,7 +234,7 @@ func TestAwaitCloudAndProject(t *testing.T) {
 					return
 				}
 				if len(shown) == 0 {
-					t.Errorf("the server is asked for %s, and nothing is waited for", r.URL)
+					t.Errorf("unexpected request for %s", r.URL)
 					w.WriteHeader(http.StatusNotFound)
 					return
 				}
@@ -259,13 +258,13 @@ func TestAwaitCloudAndProject(t *testing.T) {
 			}
 			if test.summary == "" {
 				if len(diags) > 0 {
-					t.Errorf("diagnostics are %v", diags)
+					t.Errorf("diagnostics %v, want none", diags)
 				}
 				return
 			}
 			detail := fmt.Sprintf(`0 of 3 fit. The nearest miss: without "a is b" 2 more %s would fit.`, test.chosen)
 			if len(diags) != 1 || diags[0].Severity() != test.severity || diags[0].Summary() != test.summary || diags[0].Detail() != detail {
-				t.Errorf("diagnostics are %v, expected %q: %q", diags, test.summary, detail)
+				t.Errorf("diagnostics %v, want %q: %q", diags, test.summary, detail)
 			}
 		})
 	}

@@ -32,21 +32,21 @@ func TestAwaitSplit(t *testing.T) {
 		name     string
 		wait     string
 		created  bool
-		unsplit  bool              // no distribution is asked for
-		answers  [][]api.Condition // one after the other; then no answer any more
+		unsplit  bool              // no distribution is requested
+		answers  [][]api.Condition // successive responses, and none afterwards
 		polls    int
 		severity diag.Severity
-		want     string // in the diagnostic; "" = none
+		want     string // part of the diagnostic; "" = none
 	}{
-		{name: "split after a while", wait: terraform.WaitDistributed, answers: [][]api.Condition{nil, converging, converged}, polls: 3},
-		{name: "only the decision", wait: terraform.WaitDecided, answers: [][]api.Condition{converging}, polls: 1},
+		{name: "split after some polls", wait: terraform.WaitDistributed, answers: [][]api.Condition{nil, converging, converged}, polls: 3},
+		{name: "decision only", wait: terraform.WaitDecided, answers: [][]api.Condition{converging}, polls: 1},
 		{name: "nothing to split", wait: terraform.WaitDistributed, unsplit: true, answers: [][]api.Condition{nil}, polls: 1},
 		{name: "too few spot nodes", wait: terraform.WaitDistributed, answers: [][]api.Condition{observed(api.ConditionFalse, api.ReasonFallenBack)}, polls: 1},
 		{name: "no cluster", wait: terraform.WaitDistributed, created: true, polls: 1, severity: diag.SeverityWarning, want: "0 of 9 clusters fit.",
 			answers: [][]api.Condition{{{Type: api.ConditionScheduled, Status: api.ConditionFalse, Message: "nothing"}}}},
-		{name: "no time", wait: terraform.WaitDistributed, answers: [][]api.Condition{converging}, polls: 2, severity: diag.SeverityError,
-			want: "No split after 1m0s (timeouts.update). Last condition: Distributed is False, Converging: 1 on-demand and 2 spot of 2 and 1. The server goes on replacing pods"},
-		{name: "no time on create", wait: terraform.WaitDistributed, created: true, answers: [][]api.Condition{converging}, polls: 2, severity: diag.SeverityWarning, want: "timeouts.create"},
+		{name: "timeout", wait: terraform.WaitDistributed, answers: [][]api.Condition{converging}, polls: 2, severity: diag.SeverityError,
+			want: "No split after 1m0s (timeouts.update). Last condition: Distributed is False, Converging: 1 on-demand and 2 spot of 2 and 1. The server continues to replace pods"},
+		{name: "timeout on create", wait: terraform.WaitDistributed, created: true, answers: [][]api.Condition{converging}, polls: 2, severity: diag.SeverityWarning, want: "timeouts.create"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			written := &api.Workload{Kind: api.KindWorkload, Metadata: api.Metadata{Name: "web", Namespace: "shop", Generation: 2, ResourceVersion: "10"}}
@@ -88,9 +88,9 @@ func TestAwaitSplit(t *testing.T) {
 			}
 			switch {
 			case test.want == "" && len(diags) > 0:
-				t.Errorf("diagnostics are %v", diags)
+				t.Errorf("diagnostics %v, want none", diags)
 			case test.want != "" && (len(diags) != 1 || diags[0].Severity() != test.severity || !strings.Contains(diags[0].Detail(), test.want)):
-				t.Errorf("diagnostics are %v, expected %q", diags, test.want)
+				t.Errorf("diagnostics %v, want %q", diags, test.want)
 			}
 		})
 	}

@@ -26,7 +26,7 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	write := func(status int, v any) {
 		w.WriteHeader(status)
-		_ = json.NewEncoder(w).Encode(v) // the client's error says what is wrong
+		_ = json.NewEncoder(w).Encode(v) // an error shows in the client
 	}
 	item := func(n int) *api.Cluster {
 		return &api.Cluster{Kind: api.KindCluster, Metadata: api.Metadata{Name: fmt.Sprint("c", n)}}
@@ -90,7 +90,7 @@ func TestManyReadsAreOneList(t *testing.T) {
 	s, l := newShelf(t, 300)
 	readAll(t, l, 300)
 	if s.reads.Load() != readsBeforeList || s.lists.Load() != 1 {
-		t.Errorf("%d single reads and %d lists", s.reads.Load(), s.lists.Load())
+		t.Errorf("%d reads and %d lists", s.reads.Load(), s.lists.Load())
 	}
 }
 
@@ -110,12 +110,12 @@ func TestListIsReadAgain(t *testing.T) {
 	now = now.Add(snapshotAge + 1)
 	readAll(t, l, 100)
 	if s.lists.Load() != 2 || s.reads.Load() != readsBeforeList {
-		t.Errorf("%d lists and %d reads after the first grew old", s.lists.Load(), s.reads.Load())
+		t.Errorf("%d lists and %d reads after the first snapshot expired", s.lists.Load(), s.reads.Load())
 	}
 	l.forget() // as after a write
 	readAll(t, l, 100)
 	if s.lists.Load() != 3 {
-		t.Errorf("%d lists after a write", s.lists.Load())
+		t.Errorf("%d lists after a write, want 3", s.lists.Load())
 	}
 }
 
@@ -124,10 +124,10 @@ func TestAbsentFromTheListIsNotGone(t *testing.T) {
 	readAll(t, l, 50)
 	s.size.Store(51)
 	if _, err := l.get(t.Context(), api.Key{Kind: api.KindCluster, Name: "c50"}); err != nil {
-		t.Errorf("an object that is newer than the list: %v", err)
+		t.Errorf("object newer than the list: %v", err)
 	}
 	if _, err := l.get(t.Context(), api.Key{Kind: api.KindCluster, Name: "c99"}); !client.IsNotFound(err) {
-		t.Errorf("an object that does not exist: %v", err)
+		t.Errorf("missing object: error %v, want not found", err)
 	}
 }
 
@@ -136,11 +136,11 @@ func TestFailedListFallsBackToSingleReads(t *testing.T) {
 	s.broken.Store(true)
 	readAll(t, l, 50)
 	if s.reads.Load() != 50 {
-		t.Errorf("%d single reads, expected 50", s.reads.Load())
+		t.Errorf("%d reads, want 50", s.reads.Load())
 	}
 }
 
-// A list that is fetched late in a run lasts as long as the run did until then.
+// A list that is fetched late in a run is kept as long as the run has lasted until then.
 func TestListsLastAsLongAsTheRun(t *testing.T) {
 	s, l := newShelf(t, 100)
 	now := time.Now()
@@ -150,12 +150,11 @@ func TestListsLastAsLongAsTheRun(t *testing.T) {
 		now = now.Add(time.Second)
 	}
 	if got := s.lists.Load(); got != 5 { // at 0, 6, 13, 27 and 55 seconds
-		t.Errorf("%d lists in a minute, expected 5", got)
+		t.Errorf("%d lists in a minute, want 5", got)
 	}
 }
 
-// Objects are listed with those of their namespace, and all together only where many
-// namespaces are read.
+// Objects are listed by namespace, and all together only if many namespaces are read.
 func TestListsAreOfTheNamespacesInUse(t *testing.T) {
 	var lists []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -184,12 +183,12 @@ func TestListsAreOfTheNamespacesInUse(t *testing.T) {
 	}
 	read(2)
 	if got := strings.Join(lists, " "); got != "/v1/namespaces/n0 /v1/namespaces/n1" {
-		t.Errorf("the lists are of %s", got)
+		t.Errorf("unexpected lists %s", got)
 	}
 	lists = nil
 	l.forget()
 	read(50)
 	if got := strings.Join(lists, " "); got != "/v1" {
-		t.Errorf("the lists are of %s", got)
+		t.Errorf("unexpected lists %s", got)
 	}
 }

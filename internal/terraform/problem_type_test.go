@@ -10,7 +10,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 )
 
-// A refused preview is recognised by the type of the problem, whatever its words.
+// A rejected preview is recognized by the problem type, whatever the text.
 func TestRefusedPreviewsAreRecognisedByType(t *testing.T) {
 	opts := client.PutOptions{PreviewToken: "token"}
 	for _, info := range api.ProblemTypes {
@@ -18,10 +18,10 @@ func TestRefusedPreviewsAreRecognisedByType(t *testing.T) {
 		for _, words := range []string{"the preview does not exist", "la décision a changé", ""} {
 			err := fmt.Errorf("put: %w", &api.Problem{Type: info.Type, Status: info.Status, Title: info.Title, Detail: words})
 			if got := previewRefused(err, opts); got != want {
-				t.Errorf("%s, %q: refused %t", info.Type, words, got)
+				t.Errorf("%s, %q: previewRefused() = %t", info.Type, words, got)
 			}
 			if previewRefused(err, client.PutOptions{}) {
-				t.Errorf("%s: there was no token", info.Type)
+				t.Errorf("%s: previewRefused() = true without a token", info.Type)
 			}
 		}
 	}
@@ -40,7 +40,7 @@ func TestAdviceFollowsTheType(t *testing.T) {
 			want += collisionRemedy
 		}
 		if got := diags[0].Detail(); got != want {
-			t.Errorf("%s: %q, want %q", info.Type, got, want)
+			t.Errorf("%s: got %q, want %q", info.Type, got, want)
 		}
 	}
 }

@@ -12,9 +12,9 @@ import (
 func TestOneReadReportsTheLoss(t *testing.T) {
 	s, err := &Session{}, fmt.Errorf("read: %w", &client.LostError{Err: io.EOF})
 	if s.lostBefore(io.EOF) || s.lostBefore(err) {
-		t.Error("nobody has reported it")
+		t.Error("lostBefore() = true before the first report")
 	}
-	if !s.lostBefore(err) { // the first is on its way to report it
-		t.Error("it is reported twice")
+	if !s.lostBefore(err) { // the first is about to report it
+		t.Error("the lost server is reported twice")
 	}
 }

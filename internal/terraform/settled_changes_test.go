@@ -17,13 +17,13 @@ func TestChangesBesideADecision(t *testing.T) {
 		faketime.Sleep(time.Second)
 		start := time.Now()
 		if c.settled(t.Context(), c.mark()) || time.Since(start) != 0 {
-			t.Errorf("what was written before is waited for, %s", time.Since(start))
+			t.Errorf("waited %s for earlier writes", time.Since(start))
 		}
 		mark := c.mark()
 		moved := &Resource{session: session, Choice: &Choice{Moved: true}}
 		moved.changes()()
 		if c.settled(t.Context(), mark) {
-			t.Error("what goes by others moves them")
+			t.Error("changes by other clients count as settled")
 		}
 		first, second := c.begin(), func() {}
 		go func() {
@@ -35,12 +35,12 @@ func TestChangesBesideADecision(t *testing.T) {
 		}()
 		start = time.Now()
 		if !c.settled(t.Context(), mark) || time.Since(start) != 4*time.Second+pauseTime {
-			t.Errorf("two writes are waited for %s", time.Since(start))
+			t.Errorf("waited %s for two writes", time.Since(start))
 		}
 		endless := c.begin()
 		start = time.Now()
 		if !c.settled(t.Context(), mark) || time.Since(start) != longestSettling {
-			t.Errorf("a write without end is waited for %s", time.Since(start))
+			t.Errorf("waited %s for writes that never settle", time.Since(start))
 		}
 		endless()
 	})

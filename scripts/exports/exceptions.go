@@ -4,6 +4,7 @@ package main
 var testCode = []string{
 	"internal/certtest", "internal/conformance", "internal/cputime", "internal/engine/enginetest", "internal/eventually", "internal/faketime",
 	"internal/logtest", "internal/proxytest", "internal/store/storetest", "internal/terraform/terraformtest",
+	"internal/testkit/seeded",
 }
 
 // exceptions are exported although no production code outside of their package uses

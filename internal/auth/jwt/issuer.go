@@ -189,7 +189,7 @@ func (b *Binding) validate(at string, tenant []string, errs *api.FieldErrors) {
 	}
 	switch {
 	case len(specific) == 0:
-		errs.Add(at+".claims", "must restrict at least one claim: an issuer may sign tokens for anybody")
+		errs.Add(at+".claims", "must restrict at least one claim: an issuer may sign tokens for anyone")
 	case len(tenant) > 0 && !slices.ContainsFunc(tenant, func(claim string) bool { return specific[claim] }):
 		errs.Add(at+".claims", "must restrict one of %s: this issuer signs tokens for the public", strings.Join(tenant, ", "))
 	}

@@ -222,7 +222,7 @@ func parseReason(err error) string {
 	if errors.As(err, &algorithm) && algorithm.Got != "" {
 		return fmt.Sprintf("its signature algorithm %.20q is never accepted", string(algorithm.Got))
 	}
-	return "it is no signed token in compact form"
+	return "it is not a signed token in compact form"
 }
 
 func allAlgorithms() []jose.SignatureAlgorithm {
@@ -264,7 +264,7 @@ func (t *trusted) verify(ctx context.Context, text string, now time.Time) (prove
 		}
 	}
 	if by == nil {
-		return reject("its signature was made by none of the issuer's keys")
+		return reject("its signature does not match any of the issuer's keys")
 	}
 	switch err := claims.ValidateWithLeeway(josejwt.Expected{Issuer: t.issuer, AnyAudience: t.audiences, Time: now}, t.skew); {
 	case errors.Is(err, josejwt.ErrExpired):

@@ -31,7 +31,7 @@ const issuerURL = "https://issuer.example.com"
 
 var now = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
-// keyring has one key of each sort. Making RSA keys takes long, so they are made once.
+// keyring has one key of each type. Generating RSA keys is slow, so it is done once.
 var keyring = sync.OnceValue(func() (k struct {
 	rsa, other, short *rsa.PrivateKey
 	p256              *ecdsa.PrivateKey
@@ -52,7 +52,7 @@ func rsaKey(bits int) *rsa.PrivateKey {
 	return key
 }
 
-// changing are keys that a test replaces.
+// changing is a set of keys that a test can replace.
 type changing struct {
 	mu    sync.Mutex
 	set   jose.JSONWebKeySet
@@ -79,7 +79,7 @@ func public(id string, key crypto.PublicKey) jose.JSONWebKey {
 	return jose.JSONWebKey{KeyID: id, Key: key, Use: "sig"}
 }
 
-// sign makes a token, whatever its header and claims say.
+// sign makes a token with any header and claims.
 func sign(t *testing.T, header map[string]any, claims any, key crypto.Signer) string {
 	t.Helper()
 	payload, err := json.Marshal(claims)
@@ -108,7 +108,7 @@ func sign(t *testing.T, header map[string]any, claims any, key crypto.Signer) st
 	return text
 }
 
-// raw puts a token together by hand.
+// raw assembles a token from its parts.
 func raw(header, payload string, signature []byte) string {
 	e := base64.RawURLEncoding
 	return e.EncodeToString([]byte(header)) + "." + e.EncodeToString([]byte(payload)) + "." + e.EncodeToString(signature)
@@ -172,7 +172,7 @@ func TestVerify(t *testing.T) {
 		{"Ed25519", map[string]any{"alg": "EdDSA", "kid": "ed"}, nil, k.ed, editor},
 		{"no key ID", map[string]any{"alg": "RS256"}, nil, k.rsa, editor},
 		{"several audiences", map[string]any{"alg": "RS256", "kid": "rsa"}, map[string]any{"aud": []string{"vault", "scheduler"}}, k.rsa, editor},
-		{"the second binding", map[string]any{"alg": "RS256", "kid": "rsa"}, map[string]any{"sub": "repo:shop/web:pull_request"}, k.rsa, viewer},
+		{"second binding", map[string]any{"alg": "RS256", "kid": "rsa"}, map[string]any{"sub": "repo:shop/web:pull_request"}, k.rsa, viewer},
 		{"expired within the clock skew", map[string]any{"alg": "RS256", "kid": "rsa"}, map[string]any{"exp": now.Add(-20 * time.Second).Unix()}, k.rsa,
 			auth.Identity{TokenID: editor.TokenID, Role: auth.RoleEditor, Namespaces: []string{"shop"}, ExpiresAt: now.Add(10 * time.Second)}},
 		{"issued within the clock skew", map[string]any{"alg": "RS256", "kid": "rsa"}, map[string]any{"iat": now.Add(20 * time.Second).Unix(), "nbf": now.Add(20 * time.Second).Unix()}, k.rsa, editor},
@@ -217,40 +217,40 @@ func TestRejects(t *testing.T) {
 		text string
 		want string
 	}{
-		{"empty", "..", "no signed token"},
-		{"no base64", "a.b.!", "no signed token"},
+		{"empty", "..", "not a signed token"},
+		{"not base64", "a.b.!", "not a signed token"},
 		{"algorithm none", raw(`{"alg":"none"}`, payload(nil), nil), `"none" is never accepted`},
 		{"algorithm None", raw(`{"alg":"None"}`, payload(nil), nil), `"None" is never accepted`},
-		{"no algorithm", raw(`{"kid":"rsa"}`, payload(nil), []byte("x")), "no signed token"},
+		{"no algorithm", raw(`{"kid":"rsa"}`, payload(nil), []byte("x")), "not a signed token"},
 		{"public key as the secret of an HMAC", raw(`{"alg":"HS256","kid":"rsa"}`, payload(nil), mac(rsaPEM, `{"alg":"HS256","kid":"rsa"}`, payload(nil))), `"HS256" is never accepted`},
-		{"algorithm that is not configured", sign(t, map[string]any{"alg": "PS256", "kid": "rsa"}, claimsAnd(nil), k.rsa), `"PS256" is not among the accepted`},
-		{"key of another sort", sign(t, map[string]any{"alg": "ES256", "kid": "rsa"}, claimsAnd(nil), k.p256), "none of the issuer's keys"},
-		{"key of somebody else", sign(t, good, claimsAnd(nil), k.other), "none of the issuer's keys"},
-		{"unknown key ID", sign(t, map[string]any{"alg": "RS256", "kid": "gone"}, claimsAnd(nil), k.rsa), "none of the issuer's keys"},
-		{"key in the header", raw(`{"alg":"RS256","jwk":`+string(embedded)+`}`, payload(nil), signature(t, k.other, `{"alg":"RS256","jwk":`+string(embedded)+`}`, payload(nil))), "none of the issuer's keys"},
-		{"address of a key in the header", sign(t, map[string]any{"alg": "RS256", "jku": "http://127.0.0.1:1/keys"}, claimsAnd(nil), k.other), "none of the issuer's keys"},
-		{"critical header", raw(`{"alg":"RS256","kid":"rsa","crit":["x"],"x":1}`, payload(nil), signature(t, k.rsa, `{"alg":"RS256","kid":"rsa","crit":["x"],"x":1}`, payload(nil))), "none of the issuer's keys"},
-		{"short RSA key", sign(t, map[string]any{"alg": "RS256", "kid": "short"}, claimsAnd(nil), k.short), "none of the issuer's keys"},
-		{"key for encryption", sign(t, map[string]any{"alg": "RS256", "kid": "enc"}, claimsAnd(nil), k.other), "none of the issuer's keys"},
-		{"changed claims", tamper(sign(t, good, claimsAnd(nil), k.rsa), 1, payload(map[string]any{"repository": "shop/admin"})), "none of the issuer's keys"},
-		{"no signature", strings.TrimRight(sign(t, good, claimsAnd(nil), k.rsa), "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"), "none of the issuer's keys"},
+		{"algorithm not configured", sign(t, map[string]any{"alg": "PS256", "kid": "rsa"}, claimsAnd(nil), k.rsa), `"PS256" is not among the accepted`},
+		{"key of another type", sign(t, map[string]any{"alg": "ES256", "kid": "rsa"}, claimsAnd(nil), k.p256), "any of the issuer's keys"},
+		{"key of another issuer", sign(t, good, claimsAnd(nil), k.other), "any of the issuer's keys"},
+		{"unknown key ID", sign(t, map[string]any{"alg": "RS256", "kid": "gone"}, claimsAnd(nil), k.rsa), "any of the issuer's keys"},
+		{"key in the header", raw(`{"alg":"RS256","jwk":`+string(embedded)+`}`, payload(nil), signature(t, k.other, `{"alg":"RS256","jwk":`+string(embedded)+`}`, payload(nil))), "any of the issuer's keys"},
+		{"address of a key in the header", sign(t, map[string]any{"alg": "RS256", "jku": "http://127.0.0.1:1/keys"}, claimsAnd(nil), k.other), "any of the issuer's keys"},
+		{"critical header", raw(`{"alg":"RS256","kid":"rsa","crit":["x"],"x":1}`, payload(nil), signature(t, k.rsa, `{"alg":"RS256","kid":"rsa","crit":["x"],"x":1}`, payload(nil))), "any of the issuer's keys"},
+		{"short RSA key", sign(t, map[string]any{"alg": "RS256", "kid": "short"}, claimsAnd(nil), k.short), "any of the issuer's keys"},
+		{"key for encryption", sign(t, map[string]any{"alg": "RS256", "kid": "enc"}, claimsAnd(nil), k.other), "any of the issuer's keys"},
+		{"changed claims", tamper(sign(t, good, claimsAnd(nil), k.rsa), 1, payload(map[string]any{"repository": "shop/admin"})), "any of the issuer's keys"},
+		{"no signature", strings.TrimRight(sign(t, good, claimsAnd(nil), k.rsa), "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"), "any of the issuer's keys"},
 		{"another issuer", sign(t, good, claimsAnd(map[string]any{"iss": "https://evil.example.com"}), k.rsa), `"https://evil.example.com" is not trusted`},
 		{"issuer with a slash", sign(t, good, claimsAnd(map[string]any{"iss": issuerURL + "/"}), k.rsa), "is not trusted"},
 		{"no issuer", sign(t, good, claimsAnd(map[string]any{"iss": nil}), k.rsa), `"" is not trusted`},
 		{"issuer that is a list", sign(t, good, claimsAnd(map[string]any{"iss": []string{issuerURL}}), k.rsa), "not a JSON object"},
-		{"another audience", sign(t, good, claimsAnd(map[string]any{"aud": "vault"}), k.rsa), "its audience (aud) must be scheduler"},
+		{"other audience", sign(t, good, claimsAnd(map[string]any{"aud": "vault"}), k.rsa), "its audience (aud) must be scheduler"},
 		{"no audience", sign(t, good, claimsAnd(map[string]any{"aud": nil}), k.rsa), "its audience (aud) must be scheduler"},
 		{"part of the audience", sign(t, good, claimsAnd(map[string]any{"aud": "scheduler2"}), k.rsa), "its audience (aud) must be scheduler"},
 		{"expired", sign(t, good, claimsAnd(map[string]any{"exp": now.Add(-31 * time.Second).Unix()}), k.rsa), "it expired at 2026-11-23T11:59:29Z"},
-		{"without expiry", sign(t, good, claimsAnd(map[string]any{"exp": nil}), k.rsa), "exp is required"},
-		{"expiry that is null", raw(`{"alg":"RS256","kid":"rsa"}`, strings.Replace(payload(nil), fmt.Sprintf(`"exp":%d`, now.Add(10*time.Minute).Unix()), `"exp":null`, 1), signature(t, k.rsa, `{"alg":"RS256","kid":"rsa"}`, strings.Replace(payload(nil), fmt.Sprintf(`"exp":%d`, now.Add(10*time.Minute).Unix()), `"exp":null`, 1))), "exp is required"},
-		{"expiry that is a text", sign(t, good, claimsAnd(map[string]any{"exp": "never"}), k.rsa), "none of the issuer's keys"},
+		{"no expiry", sign(t, good, claimsAnd(map[string]any{"exp": nil}), k.rsa), "exp is required"},
+		{"null expiry", raw(`{"alg":"RS256","kid":"rsa"}`, strings.Replace(payload(nil), fmt.Sprintf(`"exp":%d`, now.Add(10*time.Minute).Unix()), `"exp":null`, 1), signature(t, k.rsa, `{"alg":"RS256","kid":"rsa"}`, strings.Replace(payload(nil), fmt.Sprintf(`"exp":%d`, now.Add(10*time.Minute).Unix()), `"exp":null`, 1))), "exp is required"},
+		{"text as the expiry", sign(t, good, claimsAnd(map[string]any{"exp": "never"}), k.rsa), "any of the issuer's keys"},
 		{"not yet valid", sign(t, good, claimsAnd(map[string]any{"nbf": now.Add(time.Minute).Unix()}), k.rsa), "not valid before 2026-11-23T12:01:00Z"},
 		{"issued in the future", sign(t, good, claimsAnd(map[string]any{"iat": now.Add(time.Hour).Unix()}), k.rsa), "issued in the future"},
-		{"claims that are no object", sign(t, good, []string{issuerURL}, k.rsa), "not a JSON object"},
+		{"claims that are not an object", sign(t, good, []string{issuerURL}, k.rsa), "not a JSON object"},
 		{"oversized", sign(t, good, claimsAnd(map[string]any{"padding": strings.Repeat("x", maxSize)}), k.rsa), "at most 16384 are accepted"},
-		{"two signatures", `{"payload":"e30","signatures":[.{"signature":""},.{}]}`, "no signed token"},
-		{"encrypted", "a.b.c.d.e", "no signed token"},
+		{"two signatures", `{"payload":"e30","signatures":[.{"signature":""},.{}]}`, "not a signed token"},
+		{"encrypted", "a.b.c.d.e", "not a signed token"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			keys := &changing{}
@@ -264,16 +264,16 @@ func TestRejects(t *testing.T) {
 				t.Errorf("got %v, %v; want a rejection that contains %q", who, err, test.want)
 			}
 			if err != nil && len(test.text) > 40 && strings.Contains(err.Error(), test.text[len(test.text)-20:]) {
-				t.Errorf("the error repeats the token: %v", err)
+				t.Errorf("the error contains the token: %v", err)
 			}
 			if who.Role != "" {
-				t.Errorf("a rejected token stands for %v", who)
+				t.Errorf("a rejected token has the identity %v", who)
 			}
 		})
 	}
 }
 
-// signature signs a header and a payload that no library would sign.
+// signature signs a header and payload that no library would sign.
 func signature(t *testing.T, key *rsa.PrivateKey, header, payload string) []byte {
 	t.Helper()
 	sum := sha256.Sum256([]byte(base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString([]byte(payload))))
@@ -284,7 +284,7 @@ func signature(t *testing.T, key *rsa.PrivateKey, header, payload string) []byte
 	return signature
 }
 
-// A token whose signature was checked once is not accepted any longer than its key.
+// A token whose signature has been verified is accepted no longer than its key.
 func TestRotatedKeys(t *testing.T) {
 	k := keyring()
 	keys := &changing{}
@@ -296,25 +296,25 @@ func TestRotatedKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := v.Verify(t.Context(), fresh); err == nil {
-		t.Fatal("a token is accepted before its key is known")
+		t.Fatal("a token was accepted before its key was known")
 	}
 	if keys.asked != 1 {
-		t.Errorf("newer keys were asked for %d times, want 1", keys.asked)
+		t.Errorf("%d requests for newer keys, want 1", keys.asked)
 	}
 	keys.replace(public("old", &k.rsa.PublicKey), public("new", &k.other.PublicKey))
 	for name, text := range map[string]string{"old": old, "new": fresh} {
 		if _, err := v.Verify(t.Context(), text); err != nil {
-			t.Errorf("%s, while both keys are there: %v", name, err)
+			t.Errorf("%s with both keys: %v", name, err)
 		}
 	}
 	keys.replace(public("new", &k.other.PublicKey))
 	if _, err := v.Verify(t.Context(), old); err == nil {
-		t.Error("a token whose key was withdrawn is accepted")
+		t.Error("a token of a withdrawn key was accepted")
 	}
 	// The same ID for another key.
 	keys.replace(public("old", &k.other.PublicKey))
 	if _, err := v.Verify(t.Context(), old); err == nil {
-		t.Error("a token whose key was replaced is accepted")
+		t.Error("a token of a replaced key was accepted")
 	}
 }
 
@@ -344,15 +344,15 @@ func TestRememberedTokenExpires(t *testing.T) {
 	}
 	clock = now.Add(11 * time.Minute)
 	if _, err := v.Verify(t.Context(), text); err == nil {
-		t.Error("an expired token is accepted because it was accepted before")
+		t.Error("an expired token was accepted because it was valid before")
 	}
-	// However many tokens there are, so many are remembered.
+	// The number of remembered tokens is limited.
 	clock = now
 	for n := range maxKnown + 10 {
 		v.remember(sha256.Sum256(fmt.Append(nil, n)), proven{who: auth.Identity{ExpiresAt: now.Add(time.Hour)}})
 	}
 	if len(v.known) > maxKnown {
-		t.Errorf("%d tokens are remembered, at most %d should be", len(v.known), maxKnown)
+		t.Errorf("%d tokens are remembered, want at most %d", len(v.known), maxKnown)
 	}
 }
 
@@ -389,16 +389,16 @@ func TestBindings(t *testing.T) {
 		{"star in the middle", map[string]string{"sub": "repo:shop/*:ref:refs/heads/main"}, true},
 		{"anchored at the start", map[string]string{"repository": "hop/web"}, false},
 		{"anchored at the end", map[string]string{"repository": "shop/we"}, false},
-		{"no regular expression", map[string]string{"repository": "shop.web"}, false},
+		{"not a regular expression", map[string]string{"repository": "shop.web"}, false},
 		{"case", map[string]string{"repository": "Shop/web"}, false},
 		{"all must match", map[string]string{"repository": "shop/web", "sub": "x"}, false},
 		{"absent claim", map[string]string{"repository": "shop/web", "environment": "*"}, false},
 		{"pointer", map[string]string{"/kubernetes.io/serviceaccount/name": "agent"}, true},
 		{"pointer to an object", map[string]string{"/kubernetes.io/serviceaccount": "agent*"}, false},
-		{"pointer to nothing", map[string]string{"/kubernetes.io/pod/name": "agent"}, false},
-		{"an element of a list", map[string]string{"groups": "ops"}, true},
-		{"no element of a list", map[string]string{"groups": "dev,ops"}, false},
-		{"a list in a list", map[string]string{"lists": "ops"}, false},
+		{"pointer to a missing claim", map[string]string{"/kubernetes.io/pod/name": "agent"}, false},
+		{"element of a list", map[string]string{"groups": "ops"}, true},
+		{"not an element of the list", map[string]string{"groups": "dev,ops"}, false},
+		{"list in a list", map[string]string{"lists": "ops"}, false},
 		{"boolean", map[string]string{"protected": "true"}, true},
 		{"large number", map[string]string{"id": "12345678901234567"}, true},
 		{"null", map[string]string{"repository": "shop/web", "none": "*"}, false},
@@ -424,21 +424,21 @@ func TestValidate(t *testing.T) {
 		change func(*Issuer)
 		want   map[string]string
 	}{
-		{"nothing", func(i *Issuer) { *i = Issuer{} }, map[string]string{
+		{"empty", func(i *Issuer) { *i = Issuer{} }, map[string]string{
 			"auth.jwt[0].name": "lowercase", "auth.jwt[0].issuer": "required", "auth.jwt[0].audiences": "at least one", "auth.jwt[0].bindings": "at least one",
 		}},
 		{"http", func(i *Issuer) { i.Issuer = "http://issuer.example.com" }, map[string]string{"auth.jwt[0].issuer": "https://"}},
-		{"no URL", func(i *Issuer) { i.Issuer = "issuer" }, map[string]string{"auth.jwt[0].issuer": "not a URL"}},
+		{"not a URL", func(i *Issuer) { i.Issuer = "issuer" }, map[string]string{"auth.jwt[0].issuer": "not a URL"}},
 		{"password", func(i *Issuer) { i.Issuer = "https://a:b@issuer.example.com" }, map[string]string{"auth.jwt[0].issuer": "password"}},
 		{"http keys", func(i *Issuer) { i.JWKSURL = "http://10.0.0.1/keys" }, map[string]string{"auth.jwt[0].jwks_url": "https://"}},
 		{"two sources", func(i *Issuer) { i.JWKSURL, i.PublicKeys = "https://a/keys", []string{"x"} }, map[string]string{"auth.jwt[0].jwks_url": "choose one"}},
-		{"no PEM", func(i *Issuer) { i.PublicKeys = []string{"x"} }, map[string]string{"auth.jwt[0].public_keys": "not PEM"}},
+		{"not PEM", func(i *Issuer) { i.PublicKeys = []string{"x"} }, map[string]string{"auth.jwt[0].public_keys": "not PEM"}},
 		{"short key", func(i *Issuer) { i.PublicKeys = []string{short} }, map[string]string{"auth.jwt[0].public_keys": "2048 bits"}},
 		{"empty audience", func(i *Issuer) { i.Audiences = []string{""} }, map[string]string{"auth.jwt[0].audiences": "none may be empty"}},
 		{"symmetric", func(i *Issuer) { i.Algorithms = []string{"HS256"} }, map[string]string{"auth.jwt[0].algorithms[0]": "is not one of"}},
 		{"none", func(i *Issuer) { i.Algorithms = []string{"none"} }, map[string]string{"auth.jwt[0].algorithms[0]": "is not one of"}},
 		{"skew", func(i *Issuer) { i.ClockSkew = "1h" }, map[string]string{"auth.jwt[0].clock_skew": "between 0s and 5m0s"}},
-		{"no duration", func(i *Issuer) { i.ClockSkew = "soon" }, map[string]string{"auth.jwt[0].clock_skew": "soon"}},
+		{"not a duration", func(i *Issuer) { i.ClockSkew = "soon" }, map[string]string{"auth.jwt[0].clock_skew": "soon"}},
 		{"binding of everybody", func(i *Issuer) { i.Bindings[0].Claims = nil }, map[string]string{"auth.jwt[0].bindings[0].claims": "restrict"}},
 		{"binding of everybody with stars", func(i *Issuer) { i.Bindings[0].Claims = map[string]string{"sub": "**", "ref": "*"} }, map[string]string{"auth.jwt[0].bindings[0].claims": "restrict"}},
 		{"empty pattern", func(i *Issuer) { i.Bindings[0].Claims["ref"] = "" }, map[string]string{"auth.jwt[0].bindings[0].claims": "empty"}},
@@ -486,9 +486,9 @@ func FuzzVerify(f *testing.F) {
 	f.Add(raw(`{"alg":"ES256","kid":"ec"}`, `{"iss":"`+issuerURL+`"}`, make([]byte, 64)))
 	f.Add(raw(`{"alg":"none"}`, `{}`, nil))
 	f.Fuzz(func(t *testing.T, text string) {
-		// Nobody but the holder of the key can make a token.
+		// Only the holder of the key can make a token.
 		if who, err := v.Verify(t.Context(), text); err == nil || who.Role != "" {
-			t.Fatalf("%q is accepted as %v", text, who)
+			t.Fatalf("%q was accepted as %v", text, who)
 		}
 	})
 }

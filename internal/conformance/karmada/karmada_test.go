@@ -14,8 +14,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
 )
 
-// TestValidate: the policies that Karmada refuses are refused, at the field that
-// is wrong.
+// TestValidate checks that the policies that Karmada rejects are rejected, with the same invalid field.
 func TestValidate(t *testing.T) {
 	for _, c := range casesOf(t, Validate) {
 		raw, err := c.Document()
@@ -39,7 +38,7 @@ func TestTablesAreAboutCases(t *testing.T) {
 	ids := map[string]string{}
 	for _, c := range casesOf(t, Kinds...) {
 		if ids[c.ID] != "" || c.Name == "" || c.Source == "" {
-			t.Errorf("%s: is there twice, or says too little about itself", c.ID)
+			t.Errorf("%s: occurs twice, or has no name or source", c.ID)
 		}
 		ids[c.ID] = c.Kind
 	}
@@ -55,8 +54,7 @@ func TestTablesAreAboutCases(t *testing.T) {
 	}
 }
 
-// TestCasesAreValid: every case can be translated, and what it is translated into
-// is accepted.
+// TestCasesAreValid checks that every case can be translated, and that the resulting objects are valid.
 func TestCasesAreValid(t *testing.T) {
 	for _, c := range casesOf(t, Kinds...) {
 		if c.Kind == Validate {
@@ -78,7 +76,7 @@ func TestCasesAreValid(t *testing.T) {
 			}
 			for _, name := range slices.Concat(s.Reschedule, slices.Collect(maps.Keys(s.Health)), slices.Collect(maps.Keys(s.Expect))) {
 				if p.workloads[name] == nil {
-					t.Errorf("%s, step %d: there is no workload %s", c.ID, i+1, name)
+					t.Errorf("%s, step %d: no workload %s", c.ID, i+1, name)
 				}
 			}
 			for name, want := range s.Expect {
@@ -89,11 +87,11 @@ func TestCasesAreValid(t *testing.T) {
 				}
 			}
 			if i > 0 && s.After <= script.steps[i-1].After {
-				t.Errorf("%s, step %d: is not after the one before", c.ID, i+1)
+				t.Errorf("%s, step %d: the time is not after the previous step", c.ID, i+1)
 			}
 		}
 		if !slices.ContainsFunc(script.steps, func(s step) bool { return len(s.Expect) > 0 }) {
-			t.Errorf("%s: expects nothing", c.ID)
+			t.Errorf("%s: no expectations", c.ID)
 		}
 	}
 }
@@ -115,13 +113,13 @@ func TestEveryCaseIsOfAKind(t *testing.T) {
 	}
 	for _, c := range all {
 		if !slices.Contains(Kinds, c.Kind) {
-			t.Errorf("nobody plays %s, of kind %q", c.ID, c.Kind)
+			t.Errorf("%s has the unknown kind %q", c.ID, c.Kind)
 		}
 	}
 }
 
-// TestEveryFieldIsRead: a case that differs in one thing, at any depth, is another
-// world, or something else is expected of it.
+// TestEveryFieldIsRead checks that changing any field of a case, at any depth, changes the translated input or the
+// expectation.
 func TestEveryFieldIsRead(t *testing.T) {
 	all, err := written()
 	if err != nil {
@@ -132,12 +130,11 @@ func TestEveryFieldIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, field := range unread {
-		t.Errorf("nobody reads %s", field)
+		t.Errorf("field %s is never read", field)
 	}
 }
 
-// meansTheSame reports whether a field may be another without anything of what is
-// laid before whoever decides, or expected of that, being another.
+// meansTheSame reports whether changing a field affects neither the input nor the expectation.
 func (c *Case) meansTheSame(path string) bool {
 	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	switch last := parts[len(parts)-1]; {
@@ -146,19 +143,18 @@ func (c *Case) meansTheSame(path string) bool {
 	case last == "contains" || parts[0] == "error_contains":
 		return true // Karmada's wording
 	case last == "timeout_seconds" && c.SuppressDeletion != nil && *c.SuppressDeletion:
-		return true // how long is nobody's question who waits for somebody's word
+		return true // durations do not matter if something else ends the wait
 	case last == "replicas" && parts[0] == "workload" && !c.Workload.IsWorkload:
-		return true // what is not replicated has none
+		return true // without replicas, there are none to divide
 	case parts[0] == "clusters" && last != "deleting":
-		// What is being deleted is gone here: deleting takes no time.
+		// A cluster that is being deleted is translated as deleted: here, deletion takes no time.
 		i, err := strconv.Atoi(parts[1])
 		return err == nil && c.Clusters[i].Deleting
 	}
 	return false
 }
 
-// content is all that is laid before whoever decides a case, in all its steps, and
-// all that is expected.
+// content returns the complete input and expectation of a case, for all steps.
 func (c *Case) content() (string, error) {
 	if c.Kind == Validate {
 		raw, err := c.Document()
@@ -178,7 +174,7 @@ func (c *Case) content() (string, error) {
 		}
 		laid = append(laid, p.now, s.Name)
 		for _, o := range p.objects() {
-			raw, err := json.Marshal(o) // now: a later step changes it
+			raw, err := json.Marshal(o) // marshal now, because a later step changes it
 			if err != nil {
 				return "", err
 			}

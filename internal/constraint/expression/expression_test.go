@@ -17,8 +17,8 @@ func mustCompile(t testing.TB, text string) *Expression {
 	return e
 }
 
-// TestOpenClusterManagement: what is true of which cluster is the same as in
-// Open Cluster Management, whose test or run each case is.
+// TestOpenClusterManagement checks that expressions match the same clusters as in Open Cluster Management. Each case
+// comes from its tests, or from a run of it.
 func TestOpenClusterManagement(t *testing.T) {
 	labels := func(name string, labels map[string]string) *testCluster {
 		return &testCluster{name: name, labels: labels}
@@ -35,24 +35,24 @@ func TestOpenClusterManagement(t *testing.T) {
 		clusters    []*testCluster
 		want        []string
 	}{
-		{"a claim", []string{`managedCluster.status.clusterClaims.exists(c, c.name == "cloud" && c.value == "Amazon")`},
+		{"claim", []string{`managedCluster.status.clusterClaims.exists(c, c.name == "cloud" && c.value == "Amazon")`},
 			[]*testCluster{{name: "cluster1", claims: map[string]string{"cloud": "Amazon"}}, {name: "cluster2", claims: map[string]string{"cloud": "Google"}}}, []string{"cluster1"}},
 		{"label and score", []string{`managedCluster.metadata.labels["env"] == "prod"`, `managedCluster.scores("test-addon").filter(s, s.name == 'test-score').all(e, e.value > 80)`},
 			[]*testCluster{scored("cluster1", "test-addon", "test-score", 90), scored("cluster2", "test-addon", "test-score", 70), labels("without scores", map[string]string{"env": "prod"})}, []string{"cluster1"}},
 		{"score", []string{`managedCluster.scores("demo").filter(s, s.name == 'demo').all(e, e.value > 80)`},
 			[]*testCluster{scored("c1", "demo", "demo", 70), scored("c2", "demo", "demo", 90), scored("c3", "other", "demo", 90)}, []string{"c2"}},
-		{"scores without the name that is asked for", []string{`managedCluster.scores("demo").filter(s, s.name == 'demo').all(e, e.value > 80)`},
+		{"scores without the requested name", []string{`managedCluster.scores("demo").filter(s, s.name == 'demo').all(e, e.value > 80)`},
 			[]*testCluster{scored("c1", "demo", "other", 70)}, []string{"c1"}},
-		{"another label", []string{`managedCluster.metadata.labels["env"] == "prod"`},
+		{"other label", []string{`managedCluster.metadata.labels["env"] == "prod"`},
 			[]*testCluster{labels("test", map[string]string{"cloud": "Amazon", "env": "dev"})}, nil},
 		{"both true", []string{`managedCluster.metadata.labels["env"] == "prod"`, `semver(managedCluster.metadata.labels["version"]).isLessThan(semver("1.31.0"))`},
 			[]*testCluster{labels("test", map[string]string{"env": "prod", "version": "1.30.0"})}, []string{"test"}},
 		{"one false", []string{`managedCluster.metadata.labels["env"] == "prod"`, `semver(managedCluster.metadata.labels["version"]).isGreaterThan(semver("1.31.0"))`},
 			[]*testCluster{labels("test", map[string]string{"env": "prod", "version": "1.30.0"})}, nil},
-		{"not a boolean, which only the evaluation tells", []string{`managedCluster.metadata.name`}, []*testCluster{labels("cluster1", nil)}, nil},
+		{"not a boolean when evaluated", []string{`managedCluster.metadata.name`}, []*testCluster{labels("cluster1", nil)}, nil},
 		{"semver", []string{`semver(managedCluster.metadata.labels["version"]).isGreaterThan(semver("1.30.0"))`},
 			[]*testCluster{labels("cluster1", map[string]string{"version": "1.31.2"}), labels("cluster2", map[string]string{"version": "1.29.9"})}, []string{"cluster1"}},
-		// Open Cluster Management documents this one, but does not compile it.
+		// Documented by Open Cluster Management, but does not compile there.
 		{"semver that normalizes", []string{`semver(managedCluster.status.version.kubernetes, true).isGreaterThan(semver("v1.30.0", true))`},
 			[]*testCluster{running("cluster1", "v1.31.2"), running("cluster2", "v1.29.9"), labels("unknown", nil)}, []string{"cluster1"}},
 	} {
@@ -70,8 +70,7 @@ func TestOpenClusterManagement(t *testing.T) {
 	}
 }
 
-// TestMatch: each expression is true of a cluster that has something of
-// everything.
+// TestMatch evaluates expressions that are true of a cluster in which every field is set.
 func TestMatch(t *testing.T) {
 	for _, text := range []string{
 		`true`,
@@ -120,7 +119,7 @@ func TestMatch(t *testing.T) {
 		t.Run(text, func(t *testing.T) {
 			e := mustCompile(t, text)
 			if why := e.Explain(full()); !e.Match(full()) || why != "" {
-				t.Errorf("Match = %t, Explain = %q, want it to be true", e.Match(full()), why)
+				t.Errorf("Match() = %t, Explain() = %q, want true", e.Match(full()), why)
 			}
 			if e.String() != text {
 				t.Errorf("String() = %q", e.String())
@@ -129,8 +128,8 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// TestExplain: an expression that is not true says why, and one that fails is
-// not an error of its own.
+// TestExplain checks that the explanation says why an expression is not true. An expression that fails at run time is
+// explained the same way.
 func TestExplain(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{`cluster.metadata.name == "other"`, `is false`},
@@ -163,7 +162,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestCompileErrors: an error says where, what and what would be right.
+// TestCompileErrors checks that an error gives the position, the problem and what would be right.
 func TestCompileErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name, text, want string
@@ -178,7 +177,7 @@ func TestCompileErrors(t *testing.T) {
 		{"wrong type", `cluster.metadata.name > 5`, `the CEL expression is not valid at line 1, column 23: ">" cannot be applied to (string, int): the types do not fit`},
 		{"wrong type of index", `cluster.metadata.labels[1] == "x"`, `the CEL expression is not valid at line 1, column 24: "[]" cannot be applied to (map(string, string), int): the types do not fit`},
 		{"not a boolean", `cluster.metadata.name`, `the CEL expression gives a string; it must give true or false, for example by comparing: ... == "value"`},
-		{"a pattern that is not one", `cluster.metadata.name.matches("(")`, ``},
+		{"invalid pattern", `cluster.metadata.name.matches("(")`, ``},
 		{"too long", `"` + strings.Repeat("a", maxText) + `" == ""`, `the CEL expression has 4104 bytes; at most 4096 are allowed`},
 		{"too many loops", `[1]` + strings.Repeat(`.map(x, [x])`, 17) + `.size() == 1`, `the CEL expression has 17 loops (all, exists, filter, map); at most 16 are allowed`},
 		{"too deep", strings.Repeat("(", 1000) + "true" + strings.Repeat(")", 1000), `the CEL expression is not valid: expression recursion limit exceeded: 50`},
@@ -187,7 +186,7 @@ func TestCompileErrors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Compile(tt.text)
 			if err == nil {
-				t.Fatal("no error")
+				t.Fatal("Compile() succeeded")
 			}
 			if tt.want != "" && err.Error() != tt.want {
 				t.Errorf("error:\n%s\nwant:\n%s", err, tt.want)
@@ -196,8 +195,7 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
-// TestBounds: an expression that would take a minute, or the server's memory,
-// ends and is not true.
+// TestBounds checks that an expression that would take a minute, or all memory, is stopped and does not match.
 func TestBounds(t *testing.T) {
 	doubling := func(start, step string, times int, end string) string {
 		return start + strings.Repeat(".map(x, "+step+")", times) + end
@@ -205,16 +203,16 @@ func TestBounds(t *testing.T) {
 	thousand := "lists.range(1000)"
 	for _, tt := range []struct{ name, text, want string }{
 		{"loops in loops", fmt.Sprintf("%[1]s.all(a, %[1]s.all(b, %[1]s.all(c, a + b + c >= 0)))", thousand), "takes too long: it costs more than 1000000"},
-		{"a text that doubles", doubling(`["xx"]`, `x + x + x`, 16, `.size() == 1`), tooLargeText},
-		{"a list that doubles", doubling(`[[1]]`, `x + x + x`, 16, `.size() == 1`), tooLargeText},
+		{"text that doubles", doubling(`["xx"]`, `x + x + x`, 16, `.size() == 1`), tooLargeText},
+		{"list that doubles", doubling(`[[1]]`, `x + x + x`, 16, `.size() == 1`), tooLargeText},
 		{"lists of the same list", doubling(`[[1]]`, `[x, x]`, 16, ` == []`), tooLargeText},
 		{"maps of the same map", doubling(`[{"a": {}}]`, `{"a": x, "b": x}`, 16, ` == []`), tooLargeText},
 		{"replacements", `"xxxxxxxxxx"` + strings.Repeat(`.replace("x", "xxxxxxxxxx")`, 20) + ` == ""`, tooLargeText},
 		{"joined", `lists.range(2000).map(i, "aaaaaaaaaa").join("bbbbbbbbbb") == ""`, tooLargeText},
 		{"joined list", `["x", "y"]` + strings.Repeat(`.map(s, ["`+strings.Repeat("a", 10)+`", s, s].join(s))`, 16) + `.size() == 1`, tooLargeText},
 		{"quotes of quotes", strings.Repeat("strings.quote(", 20) + `"\""` + strings.Repeat(")", 20) + ` == ""`, tooLargeText},
-		{"a range", `lists.range(1000000000).size() > 0`, ""},
-		{"a large exponent", `quantity("1e999999999").isInteger()`, ""},
+		{"range", `lists.range(1000000000).size() > 0`, ""},
+		{"large exponent", `quantity("1e999999999").isInteger()`, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e := mustCompile(t, tt.text)
@@ -239,21 +237,20 @@ func TestMemo(t *testing.T) {
 	}
 	for range 2 {
 		if _, err := Compile("memo"); err == nil {
-			t.Error("no error")
+			t.Error("Compile() succeeded")
 		}
 	}
-	// More texts than are kept push the first one out; it still compiles alike.
+	// When the cache is full, the oldest text is evicted; compiling it again gives the same result.
 	first := mustCompile(t, text)
 	for i := range maxCompiled {
 		mustCompile(t, fmt.Sprintf("%d == 1", i))
 	}
 	if again := mustCompile(t, text); again == first || !again.Match(&testCluster{name: "memo"}) {
-		t.Errorf("same expression: %t, match: %t", again == first, again.Match(&testCluster{name: "memo"}))
+		t.Errorf("same expression: %t, Match() = %t", again == first, again.Match(&testCluster{name: "memo"}))
 	}
 }
 
-// TestConcurrent: expressions are compiled and evaluated by many at once, each
-// with its own clusters.
+// TestConcurrent compiles and evaluates expressions from many goroutines, each with its own clusters.
 func TestConcurrent(t *testing.T) {
 	texts := []string{
 		`cluster.metadata.name == cluster.metadata.labels["me"]`,
@@ -282,9 +279,8 @@ func TestConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
-// TestCostOfPatterns: a pattern costs in proportion to its length and to that of
-// the text, as in CEL, and other functions in proportion to the constants that
-// they are given.
+// TestCostOfPatterns checks the estimated cost: a pattern costs in proportion to its length and to that of the text, as
+// in CEL. Other functions cost in proportion to their constant arguments.
 func TestCostOfPatterns(t *testing.T) {
 	long, many := strings.Repeat("a", 1000), strings.Repeat("(a|b|c)?", 100)
 	for _, text := range []string{
@@ -313,7 +309,7 @@ func TestCostOfPatterns(t *testing.T) {
 		`[1].all(p, "a".matches(dyn(p)))`: "fails at line 1, column 23 in matches(): no such overload",
 	} {
 		if why := mustCompile(t, text).Explain(full()); !strings.HasPrefix(why, want) {
-			t.Errorf("%s: %q, want %q", text, why, want)
+			t.Errorf("%s: got %q, want %q", text, why, want)
 		}
 	}
 }

@@ -277,7 +277,7 @@ func (e *bindingExplained) whyNotTried(group int) string {
 	case group < first && e.b.p.failBack:
 		return "cannot take the workload back now"
 	case group < first:
-		return "comes before the group that has the workload: it is asked after an explicit reschedule, or with fail_back"
+		return "comes before the group that has the workload: it is only tried after an explicit reschedule, or with fail_back"
 	case !e.out.Complete:
 		return "running replicas do not move on to it because there is no room for more"
 	}

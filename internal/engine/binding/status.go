@@ -161,7 +161,7 @@ func heldCondition(out Binding) api.Condition {
 	c := api.Condition{Type: api.ConditionFailoverHeld, Status: api.ConditionFalse, Reason: api.ReasonNotHeld}
 	if out.evictionsSuspended {
 		c.Status, c.Reason = api.ConditionTrue, api.ReasonManyClustersLost
-		c.Message = fmt.Sprintf("more than %d %% of the clusters are not online at once: replicas on those stay until fewer are, or the clusters are tainted or deleted", brakePercent)
+		c.Message = fmt.Sprintf("more than %d %% of the clusters are offline at the same time: their replicas stay until fewer are offline, or the clusters are tainted or deleted", brakePercent)
 	}
 	return c
 }
@@ -192,10 +192,10 @@ func pendingSentence(p *Propagation, out Binding, fits func(group int) string) s
 		if n > len(names) {
 			names = append(names, fmt.Sprintf("%d more", n-len(names)))
 		}
-		fmt.Fprintf(&b, "; it is leaving %s, and gets nothing there meanwhile", strings.Join(names, ", "))
+		fmt.Fprintf(&b, "; it is leaving %s, and gets nothing there until then", strings.Join(names, ", "))
 	}
 	if first := out.tried[0].group; first > 0 && !p.failBack {
-		b.WriteString("; the groups before are asked after an explicit reschedule, or with fail_back")
+		b.WriteString("; earlier groups are only tried after an explicit reschedule, or with fail_back")
 	}
 	return b.String()
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// claimant is a policy for Deployments; path has the namespace, if any.
+// claimant returns a policy for Deployments; path contains the namespace, if any.
 func claimant(path string, priority int64, selectors ...api.ResourceSelector) *api.PropagationPolicy {
 	key := policyKey(path)
 	p := &api.PropagationPolicy{
@@ -34,7 +34,7 @@ func preempting(p *api.PropagationPolicy) *api.PropagationPolicy {
 	return p
 }
 
-// deployment is a workload of the namespace shop, with labels key=value.
+// deployment returns a workload in the namespace shop with labels of the form key=value.
 func deployment(name string, labels ...string) *api.Workload {
 	w := &api.Workload{Metadata: api.Metadata{Namespace: "shop", Name: name}, Spec: api.WorkloadSpec{APIVersion: "apps/v1", Kind: "Deployment"}}
 	for _, l := range labels {
@@ -71,14 +71,14 @@ func TestWhichPolicyAWorkloadFollows(t *testing.T) {
 		want     string // "" = none
 		reason   string
 	}{
-		{"no policy at all", nil, "", "", `no policy selects apps/v1 Deployment shop/web`},
-		{"another kind", policies{claimant("shop/a", 0, api.ResourceSelector{APIVersion: "apps/v1", Kind: "StatefulSet"})}, "", "", `no policy selects apps/v1 Deployment shop/web`},
-		{"another version of the kind", policies{claimant("shop/a", 0, api.ResourceSelector{APIVersion: "apps/v2", Kind: "Deployment"})}, "", "", `no policy selects apps/v1 Deployment shop/web`},
-		{"another name", policies{claimant("shop/a", 0, named("api"))}, "", "", `no policy selects apps/v1 Deployment shop/web`},
-		{"another namespace", policies{claimant("bank/a", 0, anyDeployment)}, "", "", `no policy selects apps/v1 Deployment shop/web`},
+		{"no policies", nil, "", "", `no policy selects apps/v1 Deployment shop/web`},
+		{"other kind", policies{claimant("shop/a", 0, api.ResourceSelector{APIVersion: "apps/v1", Kind: "StatefulSet"})}, "", "", `no policy selects apps/v1 Deployment shop/web`},
+		{"other version of the kind", policies{claimant("shop/a", 0, api.ResourceSelector{APIVersion: "apps/v2", Kind: "Deployment"})}, "", "", `no policy selects apps/v1 Deployment shop/web`},
+		{"other name", policies{claimant("shop/a", 0, named("api"))}, "", "", `no policy selects apps/v1 Deployment shop/web`},
+		{"other namespace", policies{claimant("bank/a", 0, anyDeployment)}, "", "", `no policy selects apps/v1 Deployment shop/web`},
 		{"other labels", policies{claimant("shop/a", 0, labelled("app", "api"))}, "", "", `no policy selects apps/v1 Deployment shop/web`},
-		{"one", policies{claimant("shop/a", 0, anyDeployment)}, "", "shop/a", `policy "shop/a" is the only one that selects it`},
-		{"a name counts whatever the labels", policies{claimant("shop/a", 0, api.ResourceSelector{Name: "web", LabelSelector: labelled("app", "api").LabelSelector})}, "", "shop/a", `policy "shop/a" is the only one that selects it`},
+		{"one policy", policies{claimant("shop/a", 0, anyDeployment)}, "", "shop/a", `policy "shop/a" is the only one that selects it`},
+		{"a name matches whatever the labels", policies{claimant("shop/a", 0, api.ResourceSelector{Name: "web", LabelSelector: labelled("app", "api").LabelSelector})}, "", "shop/a", `policy "shop/a" is the only one that selects it`},
 		{"labels as expressions", policies{
 			claimant("shop/a", 0, expression("app", api.SelectorIn, "api", "batch")),
 			claimant("shop/b", 0, expression("app", api.SelectorNotIn, "web")),
@@ -89,30 +89,30 @@ func TestWhichPolicyAWorkloadFollows(t *testing.T) {
 
 		{"namespaced before global whatever the priority", policies{claimant("a", 100, named("web")), claimant("shop/z", -5, anyDeployment)}, "", "shop/z",
 			`of 2 policies that select it, "shop/z" is of its namespace: such policies come before global ones`},
-		{"a global one for all namespaces", policies{claimant("a", 0, anyDeployment)}, "", "a", `policy "a" is the only one that selects it`},
-		{"a global one for the namespace", policies{claimant("a", 0, inNamespace("shop"))}, "", "a", `policy "a" is the only one that selects it`},
-		{"a global one for another namespace", policies{claimant("a", 0, inNamespace("bank"))}, "", "", `no policy selects apps/v1 Deployment shop/web`},
-		{"a global one names a workload of a namespace", policies{claimant("a", 0, api.ResourceSelector{Namespace: "bank", Name: "web"}), claimant("b", 0, api.ResourceSelector{Namespace: "shop", Name: "web"})}, "", "b",
+		{"global policy for all namespaces", policies{claimant("a", 0, anyDeployment)}, "", "a", `policy "a" is the only one that selects it`},
+		{"global policy for the namespace", policies{claimant("a", 0, inNamespace("shop"))}, "", "a", `policy "a" is the only one that selects it`},
+		{"global policy for another namespace", policies{claimant("a", 0, inNamespace("bank"))}, "", "", `no policy selects apps/v1 Deployment shop/web`},
+		{"global policy that names a workload and its namespace", policies{claimant("a", 0, api.ResourceSelector{Namespace: "bank", Name: "web"}), claimant("b", 0, api.ResourceSelector{Namespace: "shop", Name: "web"})}, "", "b",
 			`policy "b" is the only one that selects it`},
-		{"the higher priority", policies{claimant("shop/a", 1, named("web")), claimant("shop/b", 10, anyDeployment), claimant("shop/c", 5, named("web"))}, "", "shop/b",
+		{"higher priority", policies{claimant("shop/a", 1, named("web")), claimant("shop/b", 10, anyDeployment), claimant("shop/c", 5, named("web"))}, "", "shop/b",
 			`of 3 policies that select it, "shop/b" has the highest priority, 10`},
-		{"of equal priorities a name before labels", policies{claimant("shop/a", 3, labelled("app", "web")), claimant("shop/z", 3, named("web"))}, "", "shop/z",
+		{"equal priority, name before labels", policies{claimant("shop/a", 3, labelled("app", "web")), claimant("shop/z", 3, named("web"))}, "", "shop/z",
 			`of 2 policies that select it, "shop/z" selects it most precisely of those with the highest priority, 3: by name`},
-		{"labels before the kind alone", policies{claimant("shop/a", 0, anyDeployment), claimant("shop/z", 0, labelled("app", "web"))}, "", "shop/z",
+		{"labels before kind", policies{claimant("shop/a", 0, anyDeployment), claimant("shop/z", 0, labelled("app", "web"))}, "", "shop/z",
 			`of 2 policies that select it, "shop/z" selects it most precisely of those with the highest priority, 0: by labels`},
 		{"the most precise selector of a policy counts", policies{claimant("shop/b", 0, labelled("app", "web")), claimant("shop/c", 0, anyDeployment, named("web"))}, "", "shop/c",
 			`of 2 policies that select it, "shop/c" selects it most precisely of those with the highest priority, 0: by name`},
-		{"of equals the first by name", policies{claimant("shop/b", 0, labelled("tier", "gold")), claimant("shop/a", 0, labelled("app", "web"))}, "", "shop/a",
+		{"equal policies, first by name", policies{claimant("shop/b", 0, labelled("tier", "gold")), claimant("shop/a", 0, labelled("app", "web"))}, "", "shop/a",
 			`of 2 policies that select it, "shop/a" is the first by name of those that have the highest priority, 0, and select it by labels`},
 
 		{"the claim stays against a higher priority", policies{claimant("shop/a", 1, anyDeployment), claimant("shop/b", 10, named("web"))}, "shop/a", "shop/a", `policy "shop/a" holds the claim`},
 		{"a global claim stays against a namespaced policy", policies{claimant("a", 0, anyDeployment), claimant("shop/b", 10, named("web"))}, "a", "a", `policy "a" holds the claim`},
-		{"the claim of a policy that is gone", policies{claimant("shop/a", 0, anyDeployment)}, "shop/old", "shop/a",
-			`policy "shop/old", which held the claim, is gone: policy "shop/a" is the only one that selects it`},
-		{"the claim of a policy that selects others now", policies{claimant("shop/a", 0, anyDeployment), claimant("shop/old", 9, named("api"))}, "shop/old", "shop/a",
+		{"claim of a deleted policy", policies{claimant("shop/a", 0, anyDeployment)}, "shop/old", "shop/a",
+			`policy "shop/old", which held the claim, was deleted: policy "shop/a" is the only one that selects it`},
+		{"claim of a policy that no longer selects the workload", policies{claimant("shop/a", 0, anyDeployment), claimant("shop/old", 9, named("api"))}, "shop/old", "shop/a",
 			`policy "shop/old", which held the claim, no longer selects it: policy "shop/a" is the only one that selects it`},
-		{"the claim of a policy that is gone, and no other", nil, "old", "", `policy "old", which held the claim, is gone: no policy selects apps/v1 Deployment shop/web`},
-		{"a claim of another namespace is void", policies{claimant("bank/a", 9, anyDeployment), claimant("b", 0, anyDeployment)}, "bank/a", "b",
+		{"claim of a deleted policy, no other policy", nil, "old", "", `policy "old", which held the claim, was deleted: no policy selects apps/v1 Deployment shop/web`},
+		{"claim of a policy in another namespace", policies{claimant("bank/a", 9, anyDeployment), claimant("b", 0, anyDeployment)}, "bank/a", "b",
 			`policy "bank/a", which held the claim, no longer selects it: policy "b" is the only one that selects it`},
 		{"preemption with a higher priority", policies{claimant("shop/low", 5, anyDeployment), preempting(claimant("shop/high", 10, named("web")))}, "shop/low", "shop/high",
 			`policy "shop/high" (priority 10) preempts "shop/low" (priority 5)`},
@@ -122,12 +122,12 @@ func TestWhichPolicyAWorkloadFollows(t *testing.T) {
 		{"a global policy never preempts a namespaced one", policies{claimant("shop/a", 0, anyDeployment), preempting(claimant("b", 99, named("web")))}, "shop/a", "shop/a", `policy "shop/a" holds the claim`},
 		{"a global policy preempts a global one", policies{claimant("a", 1, anyDeployment), preempting(claimant("b", 2, named("web")))}, "a", "b",
 			`policy "b" (priority 2) preempts "a" (priority 1)`},
-		{"of several that preempt the first in order", policies{
+		{"several preempting policies, first in order", policies{
 			claimant("a", 1, anyDeployment), preempting(claimant("b", 9, named("web"))),
 			preempting(claimant("shop/x", 2, named("web"))), preempting(claimant("shop/y", 7, named("web"))),
 		}, "a", "shop/y", `policy "shop/y" preempts "a": it is of the workload's namespace, and the other global`},
-		{"who does not select it does not preempt", policies{claimant("shop/a", 0, anyDeployment), preempting(claimant("shop/b", 9, named("api")))}, "shop/a", "shop/a", `policy "shop/a" holds the claim`},
-		{"preemption does not matter where nothing is claimed", policies{claimant("shop/a", 9, anyDeployment), preempting(claimant("shop/b", 5, named("web")))}, "", "shop/a",
+		{"a policy that does not select the workload does not preempt", policies{claimant("shop/a", 0, anyDeployment), preempting(claimant("shop/b", 9, named("api")))}, "shop/a", "shop/a", `policy "shop/a" holds the claim`},
+		{"preemption without a claim", policies{claimant("shop/a", 9, anyDeployment), preempting(claimant("shop/b", 5, named("web")))}, "", "shop/a",
 			`of 2 policies that select it, "shop/a" has the highest priority, 9`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -150,8 +150,8 @@ func pathOf(p *api.PropagationPolicy) string {
 	return api.KeyOf(p).Path()
 }
 
-// A policy that is deleted and made again has the claim as before: the path is
-// what counts, as it is for whoever wrote both.
+// If a policy is deleted and created again, it claims the same workloads as before, because policies are identified by
+// their path.
 func TestClaimOfAPolicyMadeAnew(t *testing.T) {
 	c := New()
 	old := claimant("shop/a", 0, anyDeployment)
@@ -168,8 +168,7 @@ func TestClaimOfAPolicyMadeAnew(t *testing.T) {
 	}
 }
 
-// A new version of a policy takes the place of the one before, whatever it
-// selected and however it was filed.
+// A new version of a policy replaces the previous one, whatever that one selected and however it was indexed.
 func TestPolicyChanges(t *testing.T) {
 	c := New()
 	for _, name := range []string{"api", "batch", "web"} {
@@ -182,7 +181,7 @@ func TestPolicyChanges(t *testing.T) {
 			names = append(names, key.Path())
 		}
 		if !slices.Equal(names, want) {
-			t.Errorf("%s concerns %v, want %v", name, names, want)
+			t.Errorf("%s affects %v, want %v", name, names, want)
 		}
 	}
 	step("a policy for one", c.PutPolicy(preempting(claimant("shop/a", 0, named("web")))), "shop/web")
@@ -192,7 +191,7 @@ func TestPolicyChanges(t *testing.T) {
 	step("deleted", c.RemovePolicy(policyKey("shop/a")), "shop/api", "shop/web")
 	step("deleted again", c.RemovePolicy(policyKey("shop/a")))
 	if policy, _ := c.Choose(deployment("web", "app=web"), ""); policy != nil || len(c.shelves) != 0 {
-		t.Errorf("the deleted policy still selects: %v, %d shelves", pathOf(policy), len(c.shelves))
+		t.Errorf("the deleted policy %v still selects workloads, with %d shelves", pathOf(policy), len(c.shelves))
 	}
 	c.PutWorkload(deployment("web", "app=api"))
 	step("after a change of labels", c.PutPolicy(claimant("shop/b", 0, labelled("app", "api"))), "shop/api", "shop/web")
@@ -205,7 +204,7 @@ func TestPolicyChanges(t *testing.T) {
 	}
 }
 
-// chooseNaively goes through all selectors of all policies.
+// chooseNaively evaluates all selectors of all policies.
 func chooseNaively(policies map[api.Key]*api.PropagationPolicy, w *api.Workload, held string) *api.PropagationPolicy {
 	type match struct {
 		policy    *api.PropagationPolicy
@@ -264,8 +263,8 @@ func chooseNaively(policies map[api.Key]*api.PropagationPolicy, w *api.Workload,
 	}).policy
 }
 
-// After any changes the choice is that of a look at all policies, and whoever's
-// choice has changed was told of.
+// After any sequence of changes, the choice equals that of the naive implementation, and every workload whose choice
+// has changed was reported.
 func TestChoiceEqualsNaive(t *testing.T) {
 	names := rapid.SampledFrom([]string{"a", "b", "c"})
 	namespaces := rapid.SampledFrom([]string{"shop", "bank"})
@@ -343,7 +342,7 @@ func TestChoiceEqualsNaive(t *testing.T) {
 				c.RemoveWorkload(key)
 			}
 			if !slices.IsSortedFunc(affected, api.Key.Compare) || len(slices.Compact(slices.Clone(affected))) != len(affected) {
-				t.Fatalf("the affected are not in order: %v", affected)
+				t.Fatalf("affected workloads %v, want them sorted and unique", affected)
 			}
 			for _, key := range slices.SortedFunc(maps.Keys(workloads), api.Key.Compare) {
 				w := workloads[key]
@@ -353,7 +352,7 @@ func TestChoiceEqualsNaive(t *testing.T) {
 					t.Fatalf("%s, held by %q: chose %q because %s, want %q", key, held[key], pathOf(got), reason, pathOf(want))
 				}
 				if _, in := slices.BinarySearchFunc(affected, key, api.Key.Compare); told && want != before[key] && !in {
-					t.Fatalf("%s follows %q after %q, and is not among the affected", key, pathOf(want), pathOf(before[key]))
+					t.Fatalf("%s follows %q instead of %q, but is not among the affected workloads", key, pathOf(want), pathOf(before[key]))
 				}
 				if rapid.Bool().Draw(t, "follows") {
 					held[key] = pathOf(got)
@@ -363,9 +362,8 @@ func TestChoiceEqualsNaive(t *testing.T) {
 	})
 }
 
-// BenchmarkClaims is 20,000 workloads of one namespace, each with a policy of its
-// own: all are put, and every workload's choice is made. Half a second would
-// already be far too much.
+// BenchmarkClaims adds 20,000 workloads in one namespace, each with its own policy, and makes every choice. Half a
+// second would be far too much.
 func BenchmarkClaims(b *testing.B) {
 	const n = 20_000
 	for _, bench := range []struct {
@@ -417,7 +415,7 @@ func BenchmarkClaims(b *testing.B) {
 	}
 }
 
-// What was frozen chooses as it did, whatever policies come and go afterwards.
+// A frozen index keeps its choices, whatever policies are added or removed later.
 func TestFrozenRulesDoNotChange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type frozen struct {
@@ -454,7 +452,7 @@ func TestFrozenRulesDoNotChange(t *testing.T) {
 			}
 			for _, f := range all {
 				if now := choices(f.rules); !slices.Equal(now, f.said) {
-					t.Fatalf("what was frozen chooses %q, and chose %q", now, f.said)
+					t.Fatalf("the frozen rules choose %q, want %q as before", now, f.said)
 				}
 			}
 		}

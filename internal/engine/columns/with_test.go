@@ -24,8 +24,7 @@ func chosen(t *testing.T, f *columns.Fleet, p *api.Placement, present placement.
 	return names
 }
 
-// A simulation may lay an object over the fleet that has the uid and generation
-// of the live one and says something else.
+// In a simulation, an object may have the UID and generation of the live object but different content.
 func TestSameGenerationOtherContent(t *testing.T) {
 	old := &api.Cluster{Metadata: api.Metadata{Name: "c1", UID: "u", Generation: 7, Labels: map[string]string{"zone": "a"}}}
 	f, _ := (&columns.Fleet{}).With(enginetest.Clusters(old), enginetest.Epoch)
@@ -59,9 +58,9 @@ func TestHeartbeatTouchesNoSet(t *testing.T) {
 		t.Errorf("delta %+v, want an empty one", delta)
 	}
 	if g.Cluster(0) != &alive {
-		t.Error("the fleet shows the old object")
+		t.Error("the fleet still has the old object")
 	}
-	g.Uncommitted() // so that there are columns
+	g.Uncommitted() // builds the columns
 	busy := alive
 	busy.Status.Allocated = api.Quantities{"cpu": "1"}
 	h, delta := g.With(enginetest.Clusters(&busy), enginetest.Epoch)
@@ -91,11 +90,11 @@ func TestReturnInTime(t *testing.T) {
 	p := enginetest.NewPlacement("web")
 	late, delta := f.With(columns.Changes{}, enginetest.Epoch.Add(30*time.Second))
 	if got := chosen(t, late, p, placement.Present{}); got != nil || !late.NextAt().IsZero() || !slices.Equal(delta.Rows, []int{0}) {
-		t.Errorf("chosen %q, next %v, delta %+v; want none of each but row 0", got, late.NextAt(), delta)
+		t.Errorf("chosen %q, NextAt %v, delta %+v; want none, none and row 0", got, late.NextAt(), delta)
 	}
 	back, _ := late.With(columns.Changes{}, enginetest.Epoch.Add(29*time.Second))
 	if got := chosen(t, back, p, placement.Present{}); len(got) != 1 || !back.NextAt().Equal(f.NextAt()) {
-		t.Errorf("chosen %q until %v: at an earlier moment the value is usable again", got, back.NextAt())
+		t.Errorf("chosen %q, NextAt %v, want one cluster: the value is usable again at an earlier time", got, back.NextAt())
 	}
 }
 
@@ -112,10 +111,10 @@ func TestArrivalOrder(t *testing.T) {
 		var delta columns.Delta
 		f, delta = f.With(c, enginetest.Epoch)
 		if got := chosen(t, f, p, placement.Present{}); (len(got) == 1) != fits {
-			t.Errorf("%+v: chosen %q, want one: %t", c, got, fits)
+			t.Errorf("%+v: chosen %q, want a choice: %t", c, got, fits)
 		}
 		if delta.Fleet.Any(columns.MetricNames) != names {
-			t.Errorf("%+v: MetricNames %t", c, delta.Fleet.Any(columns.MetricNames))
+			t.Errorf("%+v: delta with MetricNames %t, want the opposite", c, delta.Fleet.Any(columns.MetricNames))
 		}
 	}
 	metric := func(m *api.Metric) columns.Changes {
@@ -139,8 +138,7 @@ func TestArrivalOrder(t *testing.T) {
 	}
 }
 
-// Rows that fall free are used again, and sets turn from lists to bitmaps and
-// back as they grow and shrink.
+// Free rows are reused, and sets switch between lists and bitmaps as they grow and shrink.
 func TestSlotsAndSets(t *testing.T) {
 	named := func(i int, zone string) *api.Cluster {
 		return &api.Cluster{Metadata: api.Metadata{Name: fmt.Sprintf("c%04d", i), Labels: map[string]string{"zone": zone}}}
@@ -169,14 +167,14 @@ func TestSlotsAndSets(t *testing.T) {
 		f.Labels().Of("zone").Values[zone].Each(func(row int) {
 			count++
 			if f.Cluster(row) == nil || !f.Labels().Of("zone").Values[zone].Has(row) {
-				t.Fatalf("row %d is in the zone and not in use", row)
+				t.Fatalf("row %d is in the zone, but not in use", row)
 			}
 		})
 		if count != n {
 			t.Fatalf("%d rows, want %d", count, n)
 		}
 		if n > 600 && f.Labels().Of("zone").Values[zone].Dense() == nil || n < 5 && f.Labels().Of("zone").Values[zone].Dense() != nil {
-			t.Errorf("%d of %d rows are kept in the wrong form", n, f.Slots())
+			t.Errorf("the set of %d out of %d rows is stored in the wrong form", n, f.Slots())
 		}
 		p := enginetest.NewPlacement("web")
 		p.Spec.NumberOfClusters, p.Spec.LabelConstraints = nil, []string{"zone is " + zone}
@@ -185,7 +183,7 @@ func TestSlotsAndSets(t *testing.T) {
 		}
 	}
 	if f.Slots() != 1000 {
-		t.Errorf("%d slots, want 1000: free ones are used before new ones", f.Slots())
+		t.Errorf("%d slots, want 1000: free slots are reused first", f.Slots())
 	}
 }
 
@@ -217,8 +215,7 @@ func TestOneNameSeveralMetrics(t *testing.T) {
 	}
 }
 
-// A metric whose range moves along with its value has the same score, but
-// constraints compare the raw value.
+// If a metric's range changes together with its value, its score stays the same, but constraints compare the raw value.
 func TestRawValueAlone(t *testing.T) {
 	w := enginetest.NewWorld()
 	m := w.Gauge("load", 0, 10, 5)
@@ -286,8 +283,7 @@ func TestOlderFleetKeepsItsLength(t *testing.T) {
 	}
 }
 
-// Most labels are never asked for, and take no memory and no time: that each cluster
-// has one of its own costs nothing.
+// Most labels are never read and must cost neither memory nor time, even if each cluster has a label of its own.
 func TestSetsAreBuiltOnDemand(t *testing.T) {
 	w := enginetest.NewWorld()
 	for _, name := range []string{"c1", "c2"} {
@@ -296,16 +292,16 @@ func TestSetsAreBuiltOnDemand(t *testing.T) {
 	f := w.Fleet()
 	f.Labels().Of("zone")
 	if made := f.Labels().Made(); !slices.Equal(made, []string{"zone"}) {
-		t.Errorf("there are sets of %q, want those of zone only", made)
+		t.Errorf("sets for the labels %q, want zone only", made)
 	}
 	moved := *w.Clusters["c1"]
 	moved.Metadata.Labels = map[string]string{"zone": "b", "host": "other"}
 	f, _ = f.With(enginetest.Clusters(&moved), enginetest.Epoch)
 	if made := f.Labels().Made(); !slices.Equal(made, []string{"zone"}) {
-		t.Errorf("there are sets of %q after a change, want those of zone only", made)
+		t.Errorf("sets for the labels %q after a change, want zone only", made)
 	}
-	f.Labels().Of("none") // which no cluster has
+	f.Labels().Of("none") // no cluster has it
 	if made := f.Labels().Made(); !slices.Equal(made, []string{"host", "zone"}) {
-		t.Errorf("there are sets of %q, want all: else each look for a key that nobody has is one at every cluster", made)
+		t.Errorf("sets for the labels %q, want all: otherwise every lookup of an unused label scans all clusters", made)
 	}
 }

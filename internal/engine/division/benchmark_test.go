@@ -8,9 +8,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 )
 
-// feasible are the clusters that are left of n after the filters of the inputs
-// that Karmada was measured with: half of them are in the right environment, and
-// of these one in ten has a taint. A cluster has room by cpu, memory and pods.
+// feasible returns the clusters that remain of n after the filters in the inputs that Karmada was measured with: half
+// are in the right environment, and one in ten of these has a taint. Capacity is limited by CPU, memory and pods.
 func feasible(n int) []Candidate {
 	var candidates []Candidate
 	for i := range n {
@@ -30,7 +29,7 @@ func feasible(n int) []Candidate {
 	return candidates
 }
 
-// regionsOf puts n clusters into regions in turn.
+// regionsOf assigns n clusters to regions in turn.
 func regionsOf(n, regions int) *Groups {
 	g := &Groups{Of: make([]int32, n)}
 	for i := range regions {
@@ -42,9 +41,8 @@ func regionsOf(n, regions int) *Groups {
 	return g
 }
 
-// BenchmarkDivide is the part that dividing has in the cases A to H, for which
-// Karmada takes 125 to 149 ms of CPU time at 10,000 clusters, filters included.
-// The target of a whole decision is 200 µs, and that of this part 60 to 80 µs.
+// BenchmarkDivide measures division in the cases A to H, for which Karmada takes 125 to 149 ms of CPU time at 10,000
+// clusters, filters included. The target for a whole decision is 200 µs, of which division should take 60 to 80 µs.
 func BenchmarkDivide(b *testing.B) {
 	clusters := func(least, most int64) Constraint { return Constraint{By: "cluster", Min: least, Max: most} }
 	for _, n := range []int{100, 1_000, 10_000} {
@@ -63,7 +61,7 @@ func BenchmarkDivide(b *testing.B) {
 			{name: "F-aggregated", mode: Aggregate},
 			{name: "G-static", mode: Static},
 			{name: "H-scale-up", mode: Dynamic, constraints: []Constraint{clusters(2, 10)}, held: 8},
-			// Not measured with Karmada.
+			// Karmada was not measured with these.
 			{name: "aggregated-over-3", mode: Aggregate, constraints: []Constraint{clusters(3, Unlimited)}},
 			{name: "scale-up-regions", mode: Dynamic, constraints: []Constraint{regions, clusters(4, 10)}, held: 8},
 			{name: "static-at-least-2", mode: Static, least: 2},
@@ -91,8 +89,8 @@ func BenchmarkDivide(b *testing.B) {
 	}
 }
 
-// BenchmarkRegions is the search for regions. Karmada tries all combinations: it
-// takes 1.8, 7, 69, 274 and 1,040 ms of CPU time. Targets: 1 ms, better 50 µs.
+// BenchmarkRegions measures the search for regions. Karmada tries all combinations, which takes 1.8, 7, 69, 274 and
+// 1,040 ms of CPU time. Targets: 1 ms, better 50 µs.
 func BenchmarkRegions(b *testing.B) {
 	for _, bb := range []struct{ regions, clusters, least, most, leastClusters, mostClusters int64 }{
 		{10, 10, 3, 5, 5, 20},
@@ -122,8 +120,7 @@ func BenchmarkRegions(b *testing.B) {
 	}
 }
 
-// BenchmarkApportion is the method of Webster alone. Karmada takes 11 µs, 217 µs,
-// 2.9 ms and 220 ms of CPU time.
+// BenchmarkApportion measures Webster's method alone. Karmada takes 11 µs, 217 µs, 2.9 ms and 220 ms of CPU time.
 func BenchmarkApportion(b *testing.B) {
 	for _, bb := range []struct {
 		replicas int64
@@ -136,7 +133,7 @@ func BenchmarkApportion(b *testing.B) {
 					parties[i] = party{votes: int64(100 + i*7919%1000), upper: math.MaxInt64, rank: int32(i)}
 				}
 				if apportion(parties, bb.replicas, false) != 0 {
-					b.Fatal("replicas are left")
+					b.Fatal("apportion() left replicas over")
 				}
 			})
 		})
@@ -163,7 +160,7 @@ func BenchmarkHopeless(b *testing.B) {
 				var d Divider
 				cputime.Measure(b, func() {
 					if _, err := d.Divide(r, candidates); err == nil {
-						b.Fatal("there is room")
+						b.Fatal("Divide() succeeded, want an error about missing room")
 					}
 				})
 			})

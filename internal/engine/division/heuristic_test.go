@@ -62,8 +62,8 @@ func TestHardRequestsAreSeldomMissed(t *testing.T) {
 	}
 }
 
-// TestRareSolutionsAreFound: among many clusters a few are laid that hold several
-// constraints at once, and the constraints are what these need.
+// TestRareSolutionsAreFound hides a few clusters that satisfy several constraints at once among many clusters, and
+// requests the constraints that need exactly these few.
 func TestRareSolutionsAreFound(t *testing.T) {
 	var d Divider
 	draw := rapid.Custom(drawNeedle)
@@ -83,7 +83,7 @@ func TestRareSolutionsAreFound(t *testing.T) {
 	}
 }
 
-// drawNeedle draws a request that some of many candidates can take.
+// drawNeedle draws a request that few of many candidates can satisfy.
 func drawNeedle(t *rapid.T) *world {
 	n := rapid.IntRange(65, 200).Draw(t, "candidates")
 	w := &world{request: Request{Replicated: true, Mode: Dynamic}}
@@ -99,7 +99,7 @@ func drawNeedle(t *rapid.T) *world {
 		}
 		used := map[int32]bool{}
 		for row := range n {
-			// Most of the others are in the first groups, so that the needle is rare.
+			// Most other clusters are in the first groups, so that the solution is rare.
 			last := len(g.Names) - 1
 			if row >= len(needle) && rapid.IntRange(0, 9).Draw(t, "common") > 0 {
 				last /= 2

@@ -9,8 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// naive divides as the rules are written down, without constraints and lower
-// bounds: replica by replica, tier by tier.
+// naive follows the documented rules, without constraints and minimum replicas: replica by replica, tier by tier.
 func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
 	replicas := map[int32]int64{}
 	weighted := slices.ContainsFunc(candidates, func(c Candidate) bool { return r.Mode == Static && c.Weight > 0 })
@@ -75,7 +74,7 @@ func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
 		}
 		switch {
 		case held >= r.Replicas:
-			// Only the surplus goes, from the last tier first.
+			// Only the surplus is removed, from the last tier first.
 			here = min(here, left)
 			if r.Mode == Aggregate {
 				slices.SortStableFunc(of, func(a, b Candidate) int { return cmp.Compare(kept(b), kept(a)) })
@@ -122,7 +121,7 @@ func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
 				}
 				sum += min(room(c), r.Replicas)
 			}
-			// Of a new division those that run are part where they are as good.
+			// When everything is divided again, running clusters are preferred among equals.
 			slices.SortStableFunc(rest, func(a, b Candidate) int {
 				return cmp.Or(cmp.Compare(b.Assigned, a.Assigned), cmp.Compare(votes(b), votes(a)), cmp.Compare(a.Rank, b.Rank))
 			})
@@ -153,7 +152,7 @@ func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
 	return replicas, sum == r.Replicas
 }
 
-// TestDivideEqualsNaive compares with the naive formulation.
+// TestDivideEqualsNaive compares with the naive implementation.
 func TestDivideEqualsNaive(t *testing.T) {
 	var d Divider
 	rapid.Check(t, func(t *rapid.T) {
@@ -169,7 +168,7 @@ func TestDivideEqualsNaive(t *testing.T) {
 		want, ok := naive(r, w.candidates)
 		res, err := d.Divide(r, w.candidates)
 		if (err == nil) != ok {
-			t.Fatalf("%v\n%v%v", err, w, want)
+			t.Fatalf("Divide() error %v disagrees with the naive division\n%v%v", err, w, want)
 		}
 		if err != nil {
 			return
@@ -184,7 +183,7 @@ func TestDivideEqualsNaive(t *testing.T) {
 	})
 }
 
-// hold are the candidates after a division.
+// hold returns the candidates after a division.
 func hold(candidates []Candidate, shares []Share) []Candidate {
 	after := slices.Clone(candidates)
 	for i := range after {
@@ -226,14 +225,14 @@ func TestStaticScalesAsIfDividedAnew(t *testing.T) {
 			steady.Fresh = false
 			got, err := d.Divide(&steady, candidates)
 			if err != nil || !slices.Equal(got.Shares, anew.Shares) {
-				t.Fatalf("%v: got %+v, anew %+v", err, got.Shares, anew.Shares)
+				t.Fatalf("error %v, shares %+v, want %+v as in a fresh division", err, got.Shares, anew.Shares)
 			}
 			candidates = hold(candidates, got.Shares)
 		}
 	})
 }
 
-// TestDivideAgainChangesNothing: what was decided stays as long as nothing changes.
+// TestDivideAgainChangesNothing checks that a division stays the same while nothing else changes.
 func TestDivideAgainChangesNothing(t *testing.T) {
 	var d Divider
 	rapid.Check(t, func(t *rapid.T) {
@@ -246,13 +245,13 @@ func TestDivideAgainChangesNothing(t *testing.T) {
 		again.Fresh = false
 		second, err := d.Divide(&again, hold(w.candidates, first.Shares))
 		if err != nil || !slices.Equal(first.Shares, second.Shares) {
-			t.Fatalf("%v: %+v, before %+v\n%v", err, second.Shares, first.Shares, w)
+			t.Fatalf("repeated with error %v: %+v, want %+v\n%v", err, second.Shares, first.Shares, w)
 		}
 	})
 }
 
-// TestScaleDownTakesOnlyTheSurplus: nobody gets more when replicas go, unless they are
-// divided anew as static weights have it.
+// TestScaleDownTakesOnlyTheSurplus checks that no cluster gains replicas when a workload is scaled down, unless static
+// weights divide all replicas again.
 func TestScaleDownTakesOnlyTheSurplus(t *testing.T) {
 	var d Divider
 	rapid.Check(t, func(t *rapid.T) {
@@ -276,14 +275,14 @@ func TestScaleDownTakesOnlyTheSurplus(t *testing.T) {
 		for _, s := range res.Shares {
 			for _, c := range w.candidates {
 				if c.Row == s.Row && s.Replicas > c.Assigned {
-					t.Fatalf("%d gets more: %+v\n%v", c.Row, res.Shares, w)
+					t.Fatalf("cluster %d gains replicas in a scale-down: %+v\n%v", c.Row, res.Shares, w)
 				}
 			}
 		}
 	})
 }
 
-// TestErrorsStateTheShortage: each way to fail has its own error, with numbers.
+// TestErrorsStateTheShortage checks that each kind of failure has its own error, with numbers.
 func TestErrorsStateTheShortage(t *testing.T) {
 	regions := &Groups{Names: []string{"eu", "us"}, Of: []int32{0, 1, 1, -1}}
 	some := []Candidate{{Row: 0, Free: 3, Max: Unlimited}, {Row: 1, Rank: 1, Free: 4, Max: Unlimited}, {Row: 2, Rank: 2, Free: 5, Max: Unlimited}}
@@ -293,14 +292,14 @@ func TestErrorsStateTheShortage(t *testing.T) {
 		candidates []Candidate
 		want       string
 	}{
-		{"nobody", Request{Replicas: 1, Mode: Dynamic}, nil, "no cluster to choose from"},
-		{"nobody in a group", Request{Replicas: 1, Mode: Dynamic, Constraints: []Constraint{{By: "region", Min: 1, Max: 2, Groups: regions}}},
+		{"no candidates", Request{Replicas: 1, Mode: Dynamic}, nil, "no cluster to choose from"},
+		{"no candidate in a group", Request{Replicas: 1, Mode: Dynamic, Constraints: []Constraint{{By: "region", Min: 1, Max: 2, Groups: regions}}},
 			[]Candidate{{Row: 3, Free: 9, Max: Unlimited}}, "no cluster to choose from has a region"},
-		{"too little room", Request{Replicas: 13, Mode: Dynamic}, some, "has room for 12 of 13 replicas"},
-		{"too little room for all on one", Request{Replicas: 6}, some, "has room for 5 of 6 replicas"},
-		{"too little room on few", Request{Replicas: 10, Mode: Dynamic, Constraints: []Constraint{{By: "cluster", Min: 1, Max: 2}}}, some,
+		{"not enough room", Request{Replicas: 13, Mode: Dynamic}, some, "has room for 12 of 13 replicas"},
+		{"not enough room on one cluster for all replicas", Request{Replicas: 6}, some, "has room for 5 of 6 replicas"},
+		{"not enough room with the maximum of clusters", Request{Replicas: 10, Mode: Dynamic, Constraints: []Constraint{{By: "cluster", Min: 1, Max: 2}}}, some,
 			"has room for 9 of 10 replicas on as many clusters as max_groups of cluster allows"},
-		{"too little room in one region", Request{Replicas: 10, Mode: Dynamic, Constraints: []Constraint{{By: "region", Min: 1, Max: 1, Groups: regions}}}, some,
+		{"not enough room in one region", Request{Replicas: 10, Mode: Dynamic, Constraints: []Constraint{{By: "region", Min: 1, Max: 1, Groups: regions}}}, some,
 			"has room for 9 of 10 replicas on as many clusters as max_groups of region allows"},
 		{"too few regions", Request{Replicas: 3, Mode: Dynamic, Constraints: []Constraint{{By: "region", Min: 3, Max: 3, Groups: regions}}}, some,
 			"region: min_groups is 3, candidates are in 2"},
@@ -310,11 +309,11 @@ func TestErrorsStateTheShortage(t *testing.T) {
 			"1 replicas cannot be in the 2 groups that min_groups of region asks for"},
 		{"lower bounds", Request{Replicas: 1, Mode: Dynamic}, []Candidate{{Free: 9, Min: 2, Max: Unlimited}},
 			"1 replicas are fewer than the 2 that every cluster must have at least"},
-		{"bounds leave a gap", Request{Replicas: 7, Mode: Dynamic}, []Candidate{{Free: 9, Min: 5, Max: 6}, {Row: 1, Rank: 1, Free: 9, Min: 5, Max: 6}},
-			"no division of 7 replicas gives every cluster that is used what its limits ask for"},
-		{"regions and clusters do not go together", Request{Constraints: []Constraint{
+		{"gap between bounds", Request{Replicas: 7, Mode: Dynamic}, []Candidate{{Free: 9, Min: 5, Max: 6}, {Row: 1, Rank: 1, Free: 9, Min: 5, Max: 6}},
+			"no division of 7 replicas satisfies the limits of every cluster that is used"},
+		{"incompatible regions and clusters", Request{Constraints: []Constraint{
 			{By: "region", Min: 2, Max: 2, Groups: regions}, {By: "cluster", Min: 1, Max: 1}}}, some,
-			"no choice of the candidates holds all spread constraints at once"},
+			"no choice of the candidates satisfies all spread constraints at once"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var d Divider

@@ -16,14 +16,14 @@ type world struct {
 	candidates []Candidate
 }
 
-// shape bounds what is drawn.
+// shape limits what is drawn.
 type shape struct {
 	candidates  int
 	replicas    int64
-	constraints int // on groups, at most
+	constraints int // maximum number of constraints on groups
 	several     bool
 	minima      bool
-	few         bool // several constraints on groups, and few clusters may be used
+	few         bool // several constraints on groups, and only few clusters allowed
 }
 
 func drawGroups(t *rapid.T, n int, several bool) *Groups {
@@ -117,7 +117,7 @@ func upTo(n int) []int {
 	return all
 }
 
-// fits is how many replicas a candidate can have at most, by the rules.
+// fits returns the maximum number of replicas that the rules allow on a candidate.
 func (w *world) fits(c *Candidate) int64 {
 	r := &w.request
 	most := min(c.Max, r.Replicas)
@@ -134,7 +134,7 @@ func (w *world) fits(c *Candidate) int64 {
 	return most
 }
 
-// spreadHolds says whether all constraints hold for clusters, by rows.
+// spreadHolds returns an error if clusters, given by rows, violate a constraint.
 func (w *world) spreadHolds(rows []int32) error {
 	for _, c := range w.request.Constraints {
 		groups := map[int32]bool{}
@@ -157,7 +157,7 @@ func (w *world) spreadHolds(rows []int32) error {
 	return nil
 }
 
-// check says what is wrong with a result.
+// check returns an error if a result violates a rule.
 func (w *world) check(res Result) error {
 	r := &w.request
 	byRow := map[int32]*Candidate{}
@@ -170,7 +170,7 @@ func (w *world) check(res Result) error {
 	for _, s := range res.Shares {
 		c := byRow[s.Row]
 		if c == nil || c.Rank != s.Rank || s.Rank <= last {
-			return fmt.Errorf("share %+v is of nobody, or not in order", s)
+			return fmt.Errorf("share %+v is not for a candidate, or out of order", s)
 		}
 		last = s.Rank
 		sum += s.Replicas
@@ -197,8 +197,8 @@ func (w *world) check(res Result) error {
 	return w.spreadHolds(used)
 }
 
-// solvable says whether there is any solution, by trying all sets of clusters; with
-// keep one in which nobody has less than it holds.
+// solvable reports whether there is a solution, by trying all sets of clusters. With keep, no cluster may lose
+// replicas.
 func (w *world) solvable(keep bool) bool {
 	r := &w.request
 sets:
@@ -249,7 +249,7 @@ func (w *world) String() string {
 	return s
 }
 
-// TestDivideSatisfiesAllRules: whatever is asked, what comes out can be had.
+// TestDivideSatisfiesAllRules checks that every result satisfies the request and fits the candidates.
 func TestDivideSatisfiesAllRules(t *testing.T) {
 	var d Divider
 	rapid.Check(t, func(t *rapid.T) {
@@ -264,8 +264,8 @@ func TestDivideSatisfiesAllRules(t *testing.T) {
 	})
 }
 
-// TestDivideFindsEverySolution: without lower bounds of clusters an error means that
-// there is no solution.
+// TestDivideFindsEverySolution checks that, without minimum replicas per cluster, an error means that there is no
+// solution.
 func TestDivideFindsEverySolution(t *testing.T) {
 	var d Divider
 	rapid.Check(t, func(t *rapid.T) {
@@ -280,8 +280,8 @@ func TestDivideFindsEverySolution(t *testing.T) {
 	})
 }
 
-// TestScaleUpMovesNoReplica: where a solution moves nothing, nothing moves, unless
-// replicas are divided anew as static weights have it.
+// TestScaleUpMovesNoReplica checks that nothing moves if there is a solution that moves nothing, unless static weights
+// divide all replicas again.
 func TestScaleUpMovesNoReplica(t *testing.T) {
 	var d Divider
 	rapid.Check(t, func(t *rapid.T) {
@@ -300,14 +300,14 @@ func TestScaleUpMovesNoReplica(t *testing.T) {
 		for _, c := range w.candidates {
 			i := slices.IndexFunc(res.Shares, func(s Share) bool { return s.Row == c.Row })
 			if c.Assigned > 0 && (i < 0 || res.Shares[i].Replicas < c.Assigned) {
-				t.Fatalf("%d loses replicas\n%v%+v", c.Row, w, res.Shares)
+				t.Fatalf("cluster %d loses replicas\n%v%+v", c.Row, w, res.Shares)
 			}
 		}
 	})
 }
 
-// TestDivideIgnoresTheOrderOfCandidates: candidates are a set.
-// And what the divider was used for before does not matter.
+// TestDivideIgnoresTheOrderOfCandidates checks that the result depends neither on the order of the candidates nor on
+// what the divider was used for before.
 func TestDivideIgnoresTheOrderOfCandidates(t *testing.T) {
 	var d Divider
 	rapid.Check(t, func(t *rapid.T) {
@@ -320,8 +320,8 @@ func TestDivideIgnoresTheOrderOfCandidates(t *testing.T) {
 	})
 }
 
-// paths are all series of groups that the search for the best ones has to choose
-// from, in the order in which they are discovered.
+// paths returns all combinations of groups that the search for the best ones chooses from, in the order in which it
+// finds them.
 func paths(groups []group, least, most, target int64) []uint {
 	var all []uint
 	var walk func(set uint, from int, count, value int64)
@@ -341,7 +341,7 @@ func paths(groups []group, least, most, target int64) []uint {
 	return all
 }
 
-// TestPathSearchEqualsTryingAllPaths compares the search with its definition.
+// TestPathSearchEqualsTryingAllPaths compares the search with trying all combinations.
 func TestPathSearchEqualsTryingAllPaths(t *testing.T) {
 	var s pathSearch
 	rapid.Check(t, func(t *rapid.T) {
@@ -364,7 +364,7 @@ func TestPathSearchEqualsTryingAllPaths(t *testing.T) {
 		found := s.choose(groups, names, least, most, target) // sorts the groups
 		all := paths(groups, least, most, target)
 		if found != (len(all) > 0) {
-			t.Fatalf("found %v of %d paths", found, len(all))
+			t.Fatalf("found = %v, but there are %d paths", found, len(all))
 		}
 		if !found {
 			return
@@ -385,7 +385,7 @@ func TestPathSearchEqualsTryingAllPaths(t *testing.T) {
 				best = p
 			}
 		}
-		// The shortest part of it, from the largest weight on, that is a path.
+		// The shortest prefix of the combination, by descending weight, that is a valid one.
 		order := upTo(len(groups))
 		slices.SortFunc(order, func(i, j int) int {
 			return int(groups[j].weight-groups[i].weight)*100 + int(groups[i].id-groups[j].id)

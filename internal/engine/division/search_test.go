@@ -8,11 +8,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 )
 
-// TestSearchFindsTheOnlyChoice: cases in which choosing for one constraint after
-// the other goes wrong.
+// TestSearchFindsTheOnlyChoice covers cases in which satisfying one constraint after the other fails.
 func TestSearchFindsTheOnlyChoice(t *testing.T) {
-	// The first cluster shares its region with the second and its provider with the
-	// third, so that it takes part in no choice of two.
+	// The first cluster shares its region with the second and its provider with the third, so that no valid pair
+	// contains it.
 	regions := &Groups{Names: []string{"ra", "rb"}, Of: []int32{0, 0, 1}}
 	providers := &Groups{Names: []string{"p", "q"}, Of: []int32{0, 1, 0}}
 	region := Constraint{By: "region", Min: 2, Max: 2, Groups: regions}
@@ -30,21 +29,21 @@ func TestSearchFindsTheOnlyChoice(t *testing.T) {
 	}{
 		{"few clusters", Request{Replicas: 4, Mode: Dynamic, Constraints: []Constraint{region, provider, clusters}}, three,
 			"[{1 1 2} {2 2 2}]"},
-		{"few clusters with all replicas each", Request{Replicas: 4, Mode: Duplicate, Constraints: []Constraint{region, provider, clusters}}, three,
+		{"few clusters, duplicated", Request{Replicas: 4, Mode: Duplicate, Constraints: []Constraint{region, provider, clusters}}, three,
 			"[{1 1 4} {2 2 4}]"},
 		{"few replicas", Request{Replicas: 2, Mode: Dynamic, Constraints: []Constraint{region, provider}}, three,
 			"[{1 1 1} {2 2 1}]"},
 		{"one replica in two zones", Request{Replicas: 1, Mode: Dynamic, Constraints: []Constraint{{By: "zone", Min: 2, Max: 2, Groups: overlapping}}}, three,
 			"[{2 2 1}]"},
-		{"one new replica for the zone that is missing", Request{Replicas: 7, Mode: Dynamic, Constraints: []Constraint{{By: "zone", Min: 3, Max: 3,
+		{"one new replica for the missing zone", Request{Replicas: 7, Mode: Dynamic, Constraints: []Constraint{{By: "zone", Min: 3, Max: 3,
 			Groups: &Groups{Names: []string{"z1", "z2", "z3"}, Of: []int32{0, 1, 0, 2}, Several: map[int32][]int32{2: {0, 1}}}}}},
 			[]Candidate{
 				{Row: 0, Rank: 0, Present: true, Assigned: 3, Free: 4, Max: Unlimited}, {Row: 1, Rank: 1, Present: true, Assigned: 3, Free: 2, Max: Unlimited},
 				{Row: 2, Rank: 2, Free: 9, Max: Unlimited}, {Row: 3, Rank: 3, Free: 6, Max: Unlimited},
 			}, "[{0 0 3} {1 1 3} {3 3 1}]"},
-		{"a lower bound on one of two", Request{Replicas: 2, Mode: Dynamic, Constraints: []Constraint{{By: "cluster", Min: 2, Max: 4}}},
+		{"lower bound on one of two clusters", Request{Replicas: 2, Mode: Dynamic, Constraints: []Constraint{{By: "cluster", Min: 2, Max: 4}}},
 			[]Candidate{{Rank: 1, Free: 5, Max: Unlimited}, {Row: 1, Free: 3, Min: 2, Max: Unlimited}},
-			"[] no division of 2 replicas holds all spread constraints at once"},
+			"[] no division of 2 replicas satisfies all spread constraints at once"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var d Divider
@@ -68,7 +67,7 @@ func BenchmarkSearchInVain(b *testing.B) {
 	scattered := func(groups, seed int) *Groups {
 		g := regionsOf(n, groups)
 		for i := range g.Of {
-			g.Of[i] = int32((i*7919 + i*i%104729*seed) >> 3 % groups) // in no pattern
+			g.Of[i] = int32((i*7919 + i*i%104729*seed) >> 3 % groups) // without a pattern
 		}
 		return g
 	}
@@ -112,7 +111,7 @@ func BenchmarkSearchInVain(b *testing.B) {
 			var d Divider
 			cputime.Measure(b, func() {
 				if _, err := d.Divide(r, candidates); err == nil {
-					b.Fatal("there is a choice")
+					b.Fatal("Divide() succeeded, want an error")
 				}
 			})
 			b.ReportMetric(float64(d.searchSteps), "steps")

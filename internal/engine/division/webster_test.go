@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// naiveApportion gives one replica after the other, looking at all parties each time.
+// naiveApportion assigns one replica after the other, and compares all parties each time.
 func naiveApportion(parties []party, n int64, descending bool) int64 {
 	for ; n > 0; n-- {
 		best := -1
@@ -57,7 +57,7 @@ func TestApportionEqualsSeatBySeat(t *testing.T) {
 		slices.SortFunc(want, byRank)
 		slices.SortFunc(parties, byRank)
 		if left != wantLeft || !slices.Equal(parties, want) {
-			t.Fatalf("got %d left of\n%+v\nseat by replica %d of\n%+v", left, parties, wantLeft, want)
+			t.Fatalf("got %d left of\n%+v\nwant, replica by replica, %d left of\n%+v", left, parties, wantLeft, want)
 		}
 	})
 }
@@ -83,7 +83,7 @@ func TestApportionOfMany(t *testing.T) {
 			last := parties[i]
 			given += last.replicas - start[last.place]
 			if last.replicas > last.upper || last.replicas < start[last.place] {
-				t.Fatalf("%+v began with %d", last, start[last.place])
+				t.Fatalf("%+v is outside of its bounds, from %d", last, start[last.place])
 			}
 			if last.replicas == start[last.place] {
 				continue
@@ -91,7 +91,7 @@ func TestApportionOfMany(t *testing.T) {
 			last.replicas--
 			for j := range parties {
 				if next := &parties[j]; j != i && next.open() && next.precedes(&last, descending) {
-					t.Fatalf("%+v has a replica that is %+v's", parties[i], *next)
+					t.Fatalf("%+v has a replica that belongs to %+v", parties[i], *next)
 				}
 			}
 		}
@@ -100,7 +100,7 @@ func TestApportionOfMany(t *testing.T) {
 		}
 		for i := range parties {
 			if left > 0 && parties[i].open() {
-				t.Fatalf("%d replicas are left, and %+v has none of them", left, parties[i])
+				t.Fatalf("%d replicas are left although %+v can take one", left, parties[i])
 			}
 		}
 	})

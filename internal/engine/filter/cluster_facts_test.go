@@ -19,9 +19,8 @@ func withCEL(text string) *api.Placement {
 	return p
 }
 
-// TestPredicatesFollowObservations: whatever an expression can read of a cluster
-// counts as a fact about it when it changes, so that who is admitted is asked
-// again.
+// TestPredicatesFollowObservations checks that a change in anything that an expression can read about a cluster counts
+// as a changed fact, so that the filter is evaluated again.
 func TestPredicatesFollowObservations(t *testing.T) {
 	for _, tt := range []struct {
 		text   string
@@ -63,7 +62,7 @@ func TestPredicatesFollowObservations(t *testing.T) {
 			q := enginetest.Compile(t, placement.NewQuery, withCEL(tt.text))
 			view := placement.NewView(f, q, ledger.Others{}, nil)
 			if view.Mask.Has(0) {
-				t.Fatal("matches before the change")
+				t.Fatal("the cluster matches before the change")
 			}
 			after := *before
 			tt.change(&after)
@@ -73,12 +72,12 @@ func TestPredicatesFollowObservations(t *testing.T) {
 			}
 			view.Judge(f, q, ledger.Others{}, 0)
 			if !view.Mask.Has(0) || !placement.NewView(f, q, ledger.Others{}, nil).Mask.Has(0) {
-				t.Error("does not match after the change")
+				t.Error("the cluster does not match after the change")
 			}
 			beat := after
 			beat.Status.LastHeartbeatAt = new(enginetest.Epoch.Add(time.Second))
 			if _, delta := f.With(columns.Changes{Clusters: map[string]*api.Cluster{"c1": &beat}}, enginetest.Epoch); !delta.Empty() {
-				t.Errorf("a heartbeat that says nothing changed rows %v", delta.Rows)
+				t.Errorf("a heartbeat without news changed rows %v", delta.Rows)
 			}
 		})
 	}

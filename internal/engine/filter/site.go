@@ -101,10 +101,10 @@ type isSite struct{}
 func (isSite) key(k key.Writer)                                      { demandKey(k, "site") }
 func (isSite) reads() columns.Aspects                                { return columns.Place }
 func (isSite) on() string                                            { return "region" }
-func (isSite) blame(n int) string                                    { return Plural(n, "has", "have") + " no region, and so is no site" }
+func (isSite) blame(n int) string                                    { return Plural(n, "has", "have") + " no region, which a site needs" }
 func (isSite) narrow(*columns.Fleet, columns.Bitmap, columns.Bitmap) {}
 func (isSite) met(c *api.Cluster, _ bool) bool                       { return c.Spec.Region != "" }
-func (isSite) mismatch(*api.Cluster) string                          { return "has no region, and so is no site" }
+func (isSite) mismatch(*api.Cluster) string                          { return "has no region, which a site needs" }
 
 // siteID requires a site ID, or a site of a region if it is only the region part of an ID.
 type siteID string

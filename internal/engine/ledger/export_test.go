@@ -1,4 +1,4 @@
 package ledger
 
-// Len is how many holds there are.
+// Len returns the number of holds.
 func (r *Reservations) Len() int { return r.holds.Len() }

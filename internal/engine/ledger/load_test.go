@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLoad follows a count through clusters that come, go and change rows.
+// TestLoad checks a count while clusters are added, removed and change rows.
 func TestLoad(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := enginetest.NewWorld()
@@ -57,7 +57,7 @@ func TestLoad(t *testing.T) {
 				}
 				row, _ := f.Row(name)
 				if got := seen.At(row); got != want {
-					t.Fatalf("%s counts %d, want %d", name, got, want)
+					t.Fatalf("load of %s is %d, want %d", name, got, want)
 				}
 				high = max(high, want)
 				if low < 0 || want < low {

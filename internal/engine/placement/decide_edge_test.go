@@ -34,19 +34,19 @@ func TestAmountsAtTheEdge(t *testing.T) {
 		q := enginetest.Compile(t, NewQuery, p)
 		reserved := ledger.NewReservations()
 		if got := Admits(f, q, reserved, 0, false); got != tt.fits {
-			t.Errorf("%+v: fits %t", tt, got)
+			t.Errorf("%+v: Admits() = %t for a new placement", tt, got)
 		}
 		c.Status.CapacityReportedAt = new(enginetest.Epoch)
 		f, _ = (&columns.Fleet{}).With(enginetest.Clusters(c), enginetest.Epoch)
-		reserved.Hold(f, q.Key, q.Requests(), "c1", enginetest.Epoch.Add(-time.Minute)) // what is allocated has it in
+		reserved.Hold(f, q.Key, q.Requests(), "c1", enginetest.Epoch.Add(-time.Minute)) // the allocated amount includes it
 		if got := Admits(f, q, reserved, 0, true); got != tt.staysOn {
-			t.Errorf("%+v: stays %t", tt, got)
+			t.Errorf("%+v: Admits() = %t for a present cluster", tt, got)
 		}
 		c.Status.CapacityReportedAt = nil
 	}
 }
 
-// Weights and stickiness may be as large as floats are; scores stay numbers.
+// Weights and stickiness may be as large as a float allows; scores must remain numbers.
 func TestScoreOfHugeWeights(t *testing.T) {
 	w := enginetest.NewWorld()
 	w.Gauge("half", 0, 1, 0.5)
@@ -61,11 +61,11 @@ func TestScoreOfHugeWeights(t *testing.T) {
 	for _, c := range e.Render().Candidates {
 		for _, part := range c.Scores {
 			if math.IsNaN(part.Share) || math.IsInf(part.Share, 0) {
-				t.Errorf("%s: part %+v", c.Cluster, part)
+				t.Errorf("%s: share of %+v is not finite", c.Cluster, part)
 			}
 		}
 		if math.IsNaN(*c.Score) || math.IsInf(*c.Score, 0) {
-			t.Errorf("%s scores %v", c.Cluster, *c.Score)
+			t.Errorf("score of %s is %v, want a finite number", c.Cluster, *c.Score)
 		}
 	}
 	if got := e.Choices[0].Score; got != 0.75 {
@@ -98,10 +98,10 @@ func TestAllSeatsMove(t *testing.T) {
 		names, out := decide(t, w, p, on(w, time.Hour, "low3", "low5", "low7", "low9"))
 		slices.Sort(names)
 		if len(names) != 4 || !slices.Equal(names[:3], []string{"high0", "high1", "high2"}) || !slices.Contains([]string{"low3", "low5", "low7", "low9"}, names[3]) {
-			t.Errorf("of %d: chosen %q, want the three high ones and one that was there", n, names)
+			t.Errorf("%d candidates: chosen %q, want the three high ones and a present low one", n, names)
 		}
 		if !out.hasNext || !out.Full {
-			t.Errorf("of %d: %+v", n, out)
+			t.Errorf("%d candidates: outcome %+v, want it full, with a next cluster", n, out)
 		}
 	}
 }

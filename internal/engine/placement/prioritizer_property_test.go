@@ -16,8 +16,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// prioritized is a decision under strategy prioritizers: what the engine is
-// given, and the oracle.
+// prioritized is a decision under strategy prioritizers, with the engine's input and the oracle.
 type prioritized struct {
 	*enginetest.World
 	fleet     *columns.Fleet
@@ -53,7 +52,7 @@ func rollPrioritized(t *rapid.T) (enginetest.Dice, prioritized) {
 	return d, x
 }
 
-// load counts the decisions of the other placements, and a present one.
+// load counts the decisions of the other placements, and the present one.
 func (x prioritized) load(f *columns.Fleet, present Present) *ledger.Load {
 	load := ledger.NewLoad()
 	load.Sync(f, columns.Delta{Rows: liveRows(f)})
@@ -98,8 +97,8 @@ func TestPrioritizersAgreeWithOracle(t *testing.T) {
 	})
 }
 
-// TestPrioritizersExplainTheDecision: the explanation has the same decision, and
-// gives every cluster that fits the total of the oracle, in parts that add up.
+// TestPrioritizersExplainTheDecision checks that the explanation contains the same decision, and gives each cluster
+// that fits the oracle's total, in parts that add up.
 func TestPrioritizersExplainTheDecision(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		_, x := rollPrioritized(t)
@@ -108,7 +107,7 @@ func TestPrioritizersExplainTheDecision(t *testing.T) {
 		if outdone := out.kept == "" && x.oracle.outdone(x.placement, x.present); outdone != (explained.kept == keptByBalance) {
 			t.Fatalf("%s\nheld by %q, want by balance = %t", x, explained.kept, outdone)
 		} else if outdone {
-			explained.kept = "" // only the explanation says so
+			explained.kept = "" // only in explanations
 		}
 		if !reflect.DeepEqual(explained.Outcome, out) {
 			t.Fatalf("%s\nexplained %+v\ndecided   %+v", x, explained.Outcome, out)
@@ -137,10 +136,9 @@ func TestPrioritizersExplainTheDecision(t *testing.T) {
 	})
 }
 
-// TestPrioritizersConverge: as long as nothing changes, a decision stays. It may
-// move a few times before where it changes its own scores: by what it no longer
-// reserves, or by leaving a cluster that only it could have, which changes the
-// scale of resources.
+// TestPrioritizersConverge checks that a decision settles while nothing else changes. It may move a few times if the
+// decision changes its own scores: by what it no longer reserves, or by leaving a cluster that only it could keep,
+// which changes the scale of resources.
 func TestPrioritizersConverge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		_, x := rollPrioritized(t)
@@ -159,7 +157,7 @@ func TestPrioritizersConverge(t *testing.T) {
 			}
 			text += fmt.Sprintf("\ndecided %+v", answerOf(x.fleet, out))
 			if moves == most {
-				t.Fatalf("does not come to rest: %s", text)
+				t.Fatalf("the decision does not converge: %s", text)
 			}
 			x.present = Present{ScheduledAt: x.Now.Add(-24 * time.Hour), Answered: true}
 			for _, c := range out.Choices {
@@ -171,8 +169,8 @@ func TestPrioritizersConverge(t *testing.T) {
 	})
 }
 
-// TestPrioritizersOrderDoesNotMatter: neither the order in which clusters came,
-// nor that of the configurations, nor one of weight 0 changes a decision.
+// TestPrioritizersOrderDoesNotMatter checks that the order in which clusters were added, the order of the
+// configurations, and configurations of weight 0 do not affect the decision.
 func TestPrioritizersOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, x := rollPrioritized(t)
@@ -196,7 +194,7 @@ func TestPrioritizersOrderDoesNotMatter(t *testing.T) {
 		var builtins, rest []api.PrioritizerConfig
 		for _, c := range policy.Configurations {
 			if c.Type == api.PrioritizerBuiltin {
-				builtins = append(builtins, c) // the last one counts: their order has to stay
+				builtins = append(builtins, c) // the last one counts, so their order must not change
 			} else {
 				rest = append(rest, c)
 			}
@@ -217,8 +215,8 @@ func TestPrioritizersOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-// TestPrioritizersIgnoreWhatDoesNotFit: a cluster that no placement may use
-// changes nothing, whatever it reports.
+// TestPrioritizersIgnoreWhatDoesNotFit checks that a cluster that no placement may use affects nothing, whatever it
+// reports.
 func TestPrioritizersIgnoreWhatDoesNotFit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, x := rollPrioritized(t)
@@ -243,8 +241,7 @@ func TestPrioritizersIgnoreWhatDoesNotFit(t *testing.T) {
 	})
 }
 
-// TestRankingFollows: a ranking that followed changes orders clusters like one
-// that is made anew.
+// TestRankingFollows checks that an updated ranking orders clusters like a new one.
 func TestRankingFollows(t *testing.T) {
 	repaired := 0
 	defer func() {
@@ -258,7 +255,7 @@ func TestRankingFollows(t *testing.T) {
 		view := NewView(f, x.query, ledger.Others{}, nil)
 		for range 1 + d(4) {
 			changes, now := enginetest.RollChange(d, x.World, 14)
-			if d.Chance(2) { // nobody comes or goes
+			if d.Chance(2) { // no cluster is added or removed
 				maps.DeleteFunc(changes.Clusters, func(name string, c *api.Cluster) bool { return c == nil || x.Clusters[name] == nil })
 			}
 			x.Apply(changes, now)
@@ -277,7 +274,7 @@ func TestRankingFollows(t *testing.T) {
 				t.Fatalf("%s\nranked %v\nwant   %v", x, got, want)
 			}
 			if got, want := view.Ranking.Order, fresh.Ranking.Order; !slices.Equal(got, want) {
-				t.Fatalf("%s\nall are in the order %v\nwant %v", x, got, want)
+				t.Fatalf("%s\norder of all %v\nwant %v", x, got, want)
 			}
 			out := Decide(f, x.query, view, ledger.Others{}, x.present, now)
 			if want := Decide(f, x.query, fresh, ledger.Others{}, x.present, now); !reflect.DeepEqual(out, want) {
@@ -287,8 +284,7 @@ func TestRankingFollows(t *testing.T) {
 	})
 }
 
-// rankedNames are the candidates of a view in the order of its ranking, with
-// their scores.
+// rankedNames returns the candidates of a view in the order of its ranking, with their scores.
 func rankedNames(f *columns.Fleet, v *View) []seat {
 	var out []seat
 	for _, row := range v.Ranking.Order {
@@ -314,8 +310,7 @@ func TestBalanceHoldsNothingOfAll(t *testing.T) {
 	}
 }
 
-// rollSpread asks for a spread over the label zone or other topologies: a label, a
-// claim and a field of clusters.
+// rollSpread requests spreading over the label zone or another topology: a label, a claim or a field of clusters.
 func rollSpread(d enginetest.Dice, spec *api.PlacementSpec, label, claim, field string) {
 	for range 1 + d(2) {
 		c := api.SpreadConstraint{TopologyKey: "zone", WhenUnsatisfiable: enginetest.Pick(d, api.DoNotSchedule, api.ScheduleAnyway), MaxSkew: new(int64(1 + d(2)))}
@@ -333,8 +328,8 @@ func rollSpread(d enginetest.Dice, spec *api.PlacementSpec, label, claim, field 
 	}
 }
 
-// TestSpreadAgreesWithOracle: a decision that is made anew follows its spread
-// constraints like the naive choice, which gets stuck earlier at most.
+// TestSpreadAgreesWithOracle checks that a new decision follows its spread constraints like the naive choice, except
+// that the naive one may get stuck earlier.
 func TestSpreadAgreesWithOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, x := rollPrioritized(t)
@@ -377,7 +372,7 @@ func TestSpreadNeedsTheBestOfCells(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, x := rollPrioritized(t)
 		spec := &x.placement.Spec
-		spec.Predicates, spec.LabelConstraints = nil, nil // mostly many
+		spec.Predicates, spec.LabelConstraints = nil, nil // usually many
 		if spec.NumberOfClusters = new(int64(1 + d(6))); d.Chance(8) {
 			spec.NumberOfClusters = new(int64(1 + d(60)))
 		}
@@ -421,12 +416,12 @@ func TestSpreadNeedsTheBestOfCells(t *testing.T) {
 				return chosen
 			}
 			if got, want := choose(some), choose(all); !slices.Equal(got, want) {
-				t.Fatalf("%s\n%+v\nof %d of %d clusters %v are chosen, of all %v", x, spec.SpreadConstraints, len(some), len(all), got, want)
+				t.Fatalf("%s\n%+v\nfrom %d of %d clusters: chosen %v, from all: %v", x, spec.SpreadConstraints, len(some), len(all), got, want)
 			}
 		}
 	})
 	if spared == 0 {
-		t.Fatal("no cluster was ever spared")
+		t.Fatal("no cluster was ever left out")
 	}
-	t.Logf("clusters were spared %d times", spared)
+	t.Logf("clusters were left out %d times", spared)
 }

@@ -55,8 +55,8 @@ func TestNegativeSteadyIsNoSteady(t *testing.T) {
 	})
 }
 
-// TestNegativeSteadyWithBalance: the present cluster is the best by what all
-// count, and another only by its own score.
+// TestNegativeSteadyWithBalance covers a present cluster that is the best by total, while another is the best by its
+// own score.
 func TestNegativeSteadyWithBalance(t *testing.T) {
 	w := rated(map[string]int64{"a": 50, "b": 60})
 	p := byScore("web", 1, api.ModeAdditive, api.PrioritizerConfig{Name: api.PrioritizerSteady, Weight: new(int64(-10))})
@@ -68,10 +68,10 @@ func TestNegativeSteadyWithBalance(t *testing.T) {
 	q := enginetest.Compile(t, NewQuery, p)
 	view := NewView(f, q, ledger.Others{Load: load}, nil)
 	if out := Decide(f, q, view, ledger.Others{Load: load}, present, f.Now()); !out.Same {
-		t.Errorf("moved: %+v", answerOf(f, out))
+		t.Errorf("outcome %+v, want it unchanged", answerOf(f, out))
 	}
 	present.Answered = false
 	if out := Decide(f, q, view, ledger.Others{Load: load}, present, f.Now()); out.Same {
-		t.Errorf("a changed spec stays: %+v", answerOf(f, out))
+		t.Errorf("outcome %+v, want a move after a change of the spec", answerOf(f, out))
 	}
 }

@@ -226,7 +226,7 @@ func (h *handler) deleteWorkload(ctx context.Context, namespace, waitText string
 	}
 	w := find(who)
 	if w == nil {
-		return nil, problem.New(api.ProblemNotFound, "there is nothing of this name or id")
+		return nil, problem.New(api.ProblemNotFound, "there is no object with this name or ID")
 	}
 	return h.removed(ctx, api.KeyOf(w), w.Metadata.UID, wait)
 }

@@ -57,7 +57,7 @@ func (p *Problem) WithHeader(name, value string) *Problem {
 
 // Damaged returns the problem for an object that is damaged in the store.
 func Damaged(key api.Key) *Problem {
-	return New(api.ProblemDamaged, "%s is damaged in the store: write it again with PUT or delete it, or restore a backup; until then decisions that rest on it stay as they are", key)
+	return New(api.ProblemDamaged, "%s is damaged in the store: write it again with PUT or delete it, or restore a backup; until then decisions that depend on it stay as they are", key)
 }
 
 // Challenge requests a token. It tells clients that their token is the problem, even if the status
@@ -156,18 +156,18 @@ func Of(err error) *Problem {
 	case errors.Is(err, store.ErrCompacted):
 		return New(api.ProblemRevisionGone, "the revision is no longer kept: start again without continue or resource_version")
 	case errors.Is(err, store.ErrDamaged):
-		return New(api.ProblemDamaged, "what the request is about is damaged in the store; the server's log names it")
+		return New(api.ProblemDamaged, "an object that the request needs is damaged in the store; the server's log names it")
 	case errors.Is(err, store.ErrFull):
-		return New(api.ProblemStoreFull, "the store is full: nothing was written; reads and deletions go on")
+		return New(api.ProblemStoreFull, "the store is full: nothing was written; reads and deletions still work")
 	case errors.Is(err, store.ErrInvalid):
 		return New(api.ProblemTooLarge, "the object is larger than the store can hold")
 	case errors.Is(err, store.ErrUncertain):
 		return New(api.ProblemUnconfirmed, "the store did not confirm the write, and it may have happened: read the object, then repeat the request").
 			WithHeader("Retry-After", "1")
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrFenced):
-		return Unavailable("the store does not answer at present: repeat the request")
+		return Unavailable("the store does not respond at present: repeat the request")
 	case errors.Is(err, context.Canceled):
-		return New(api.ProblemClientClosed, "the client went away")
+		return New(api.ProblemClientClosed, "the client disconnected")
 	case errors.Is(err, context.DeadlineExceeded):
 		return Unavailable("the request took too long: nothing was changed")
 	}

@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// cluster is a cluster that counts what is asked of it.
+// cluster is a cluster that counts requests.
 type cluster struct {
 	*fake.Clientset
 	mu    sync.Mutex
@@ -49,7 +49,7 @@ func newCluster(objects ...kruntime.Object) *cluster {
 	return c
 }
 
-// lists are those since the last call, sorted.
+// lists returns the list requests since the last call, sorted.
 func (c *cluster) lists() string {
 	synctest.Wait()
 	c.mu.Lock()
@@ -73,7 +73,7 @@ func podNamed(name, node string) *corev1.Pod {
 	}
 }
 
-// picture is what one who follows in detail knows.
+// picture is what a follower of details has received.
 type picture struct {
 	mu    sync.Mutex
 	known map[string]bool
@@ -135,14 +135,14 @@ func TestOneWatchForAll(t *testing.T) {
 				}
 			})
 			if n != placed || f.Nodes.Len() != 1 {
-				t.Errorf("%s: %d pods take up room, want %d; %d nodes", what, n, placed, f.Nodes.Len())
+				t.Errorf("%s: %d placed pods, want %d; %d nodes", what, n, placed, f.Nodes.Len())
 			}
 		}
 		var mu sync.Mutex
 		told := 0
 		leave := f.Follow(Follower{Probes: true, Changed: func() { mu.Lock(); defer mu.Unlock(); told++ }})
 		if got := c.lists(); got != "" {
-			t.Errorf("before the first probe: lists of %s", got)
+			t.Errorf("lists of %s before the first probe, want none", got)
 		}
 		f.Gate.Set(nil)
 		want("the first", "nodes, pods in part", 1)
@@ -152,7 +152,7 @@ func TestOneWatchForAll(t *testing.T) {
 		leaveDetails := f.Follow(Follower{Details: p.details()})
 		want("one that needs details", "nodes, pods", 1)
 		if p.String() != "n1 placed100 waiting0" {
-			t.Errorf("it knows %s", &p)
+			t.Errorf("unexpected state %s", &p)
 		}
 		mu.Lock()
 		told = 0
@@ -163,7 +163,7 @@ func TestOneWatchForAll(t *testing.T) {
 		want("a pod that waits", "", 1)
 		mu.Lock()
 		if told != 0 {
-			t.Error("one that takes up no room is told to who wants sums")
+			t.Error("a pod that uses no resources was announced for sums")
 		}
 		mu.Unlock()
 		if _, err := c.CoreV1().Pods("shop").Create(t.Context(), podNamed("new", "n1"), metav1.CreateOptions{}); err != nil {
@@ -172,7 +172,7 @@ func TestOneWatchForAll(t *testing.T) {
 		want("a pod that runs", "", 2)
 		mu.Lock()
 		if told == 0 {
-			t.Error("a pod that takes up room is not told")
+			t.Error("a pod that uses resources was not announced")
 		}
 		mu.Unlock()
 		if err := c.CoreV1().Pods("shop").Delete(t.Context(), "placed", metav1.DeleteOptions{}); err != nil {
@@ -180,13 +180,13 @@ func TestOneWatchForAll(t *testing.T) {
 		}
 		want("one that is gone", "", 1)
 		if p.String() != "another0 n1 new100 waiting0" {
-			t.Errorf("it knows %s", &p)
+			t.Errorf("unexpected state %s", &p)
 		}
 		calls := p.calls
 		leaveDetails()
 		want("without details", "nodes, pods in part", 1)
 		if p.calls != calls {
-			t.Error("one that has left is told something")
+			t.Error("a follower that has left was called")
 		}
 		leave()
 		leaveSecond()
@@ -195,56 +195,56 @@ func TestOneWatchForAll(t *testing.T) {
 		}
 		faketime.Sleep(time.Hour)
 		if got := c.lists(); got != "" || f.Nodes.Len() > 0 || f.Pods.Len() > 0 {
-			t.Errorf("nobody follows it: lists of %q, %d nodes, %d pods", got, f.Nodes.Len(), f.Pods.Len())
+			t.Errorf("without followers: lists of %q, %d nodes, %d pods", got, f.Nodes.Len(), f.Pods.Len())
 		}
-		// Back again it knows everything anew, whoever was there before.
+		// A follower that returns receives everything again.
 		p = picture{}
 		leave = f.Follow(Follower{Details: p.details()})
 		want("again", "nodes, pods", 2)
 		if p.String() != "another0 late100 n1 new100 waiting0" {
-			t.Errorf("again, it knows %s", &p)
+			t.Errorf("unexpected state %s", &p)
 		}
 		leave()
 	})
 }
 
-// TestProbesSayWhy: while the gate is shut, what shut it is why nothing is heard.
+// TestProbesSayWhy checks that, while the gate is closed, followers get the reason why it is closed.
 func TestProbesSayWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(nodeNamed("n1"))
 		f := New("eu", c.CoreV1(), nil)
 		leaveProbes := f.Follow(Follower{Probes: true})
 		f.Gate.Set(errors.New("no answer"))
-		leave := f.Follow(Follower{}) // presumes nothing about what was probed
+		leave := f.Follow(Follower{}) // assumes nothing about probes
 		faketime.Sleep(time.Minute)
 		if got := c.lists(); got != "" {
-			t.Errorf("it is asked for %s", got)
+			t.Errorf("unexpected requests for %s", got)
 		}
 		if err := f.Pods.Failure(f.Gate); err == nil || err.Error() != "no answer" {
-			t.Errorf("why: %v", err)
+			t.Errorf("Failure() = %v, want no answer", err)
 		}
 		f.Gate.Set(nil)
 		synctest.Wait()
 		if err := f.Pods.Failure(f.Gate); err != nil {
-			t.Errorf("when it answers: %v", err)
+			t.Errorf("Failure() = %v once the server responds", err)
 		}
-		// A watch that is open survives a probe that fails.
+		// An open watch survives a failing probe.
 		f.Gate.Set(errors.New("no answer"))
 		synctest.Wait()
 		if err := f.Pods.Failure(f.Gate); err != nil {
-			t.Errorf("while it is watched: %v", err)
+			t.Errorf("Failure() = %v during the watch", err)
 		}
-		// Nobody probes it any more: it is asked all the same.
+		// Without probes, the cluster is still watched.
 		leaveProbes()
 		if !f.Gate.IsOpen() {
-			t.Error("the gate stays shut for good")
+			t.Error("the gate does not open again")
 		}
 		leave()
 	})
 }
 
-// TestDetailsChange: whoever takes the place of another at any moment is told of
-// everything, and nobody after leaving.
+// TestDetailsChange checks that a follower that replaces another at any time receives everything, and nothing after it
+// has left.
 func TestDetailsChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(nodeNamed("n1"), podNamed("p", "n1"))
@@ -258,14 +258,14 @@ func TestDetailsChange(t *testing.T) {
 			leave := f.Follow(Follower{Details: p.details()})
 			synctest.Wait()
 			if p.String() != "n1 p100" || gone.calls != calls {
-				t.Fatalf("it knows %q; %d calls after leaving", &p, gone.calls-calls)
+				t.Fatalf("state %q, %d calls after leaving", &p, gone.calls-calls)
 			}
 			leave()
 		}
 	})
 }
 
-// BenchmarkMemory measures what a pod takes where only sums are wanted.
+// BenchmarkMemory measures the memory of a pod if only sums are needed.
 func BenchmarkMemory(b *testing.B) {
 	const n = 10_000
 	for b.Loop() {

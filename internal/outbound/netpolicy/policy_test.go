@@ -40,7 +40,7 @@ func TestNever(t *testing.T) {
 				}
 			}
 			if err := p.CheckHost(address); err == nil {
-				t.Errorf("%s is let pass where it stands in a URL", address)
+				t.Errorf("CheckHost(%s) succeeded", address)
 			}
 		}
 	}
@@ -54,7 +54,7 @@ func TestNeverCannotBeAllowed(t *testing.T) {
 			t.Errorf("%s: got %v", entry, err)
 		}
 		if _, err := New(Options{Deny: []string{entry}}); err != nil {
-			t.Errorf("%s cannot be denied: %v", entry, err)
+			t.Errorf("New() rejects the denied entry %s: %v", entry, err)
 		}
 	}
 }
@@ -63,40 +63,40 @@ func TestCheck(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		options Options
-		host    string // = the address where it is empty
+		host    string // the address, if empty
 		address string
 		want    string // part of the error; empty = allowed
 	}{
 		{"public", Options{}, "", "198.51.100.7", ""},
 		{"private", Options{}, "", "10.1.2.3", ""},
 		{"unique local", Options{}, "", "fd12::1", ""},
-		{"loopback, listening in public", Options{}, "", "127.0.0.1", "while the server itself listens on loopback alone, or where --outbound-allow lists it"},
+		{"loopback, server on a public address", Options{}, "", "127.0.0.1", "while the server itself listens on loopback alone, or where --outbound-allow lists it"},
 		{"loopback by name", Options{}, "localhost", "127.0.0.1", "localhost (127.0.0.1): it is a loopback address"},
 		{"loopback of IPv6", Options{}, "", "::1", "loopback"},
 		{"loopback in another form", Options{}, "", "::ffff:127.0.0.1", "loopback"},
-		{"loopback behind NAT64", Options{}, "", "64:ff9b::127.0.0.1", "loopback"},
-		{"all of loopback", Options{}, "", "127.255.1.2", "loopback"},
-		{"loopback, listening there", Options{Loopback: true}, "", "127.0.0.1", ""},
-		{"loopback of IPv6, listening there", Options{Loopback: true}, "", "::1", ""},
-		{"loopback opened", Options{Allow: []string{"127.0.0.0/8"}}, "", "127.0.0.1", ""},
-		{"one loopback address opened", Options{Allow: []string{"127.0.0.1"}}, "localhost", "127.0.0.1", ""},
-		{"another loopback address", Options{Allow: []string{"127.0.0.1"}}, "", "127.0.0.2", "loopback"},
-		{"everything does not mean loopback", Options{Allow: []string{"0.0.0.0/0", "::/0"}}, "", "127.0.0.1", "loopback"},
-		{"a name does not mean loopback", Options{Allow: []string{"*.example.com"}}, "a.example.com", "127.0.0.1", "loopback"},
-		{"only what is listed", Options{Allow: []string{"10.0.0.0/8"}}, "", "192.0.2.1", "--outbound-allow does not list it"},
-		{"only what is listed, loopback", Options{Loopback: true, Allow: []string{"10.0.0.0/8"}}, "", "127.0.0.1", "--outbound-allow does not list it"},
+		{"loopback through NAT64", Options{}, "", "64:ff9b::127.0.0.1", "loopback"},
+		{"any loopback address", Options{}, "", "127.255.1.2", "loopback"},
+		{"loopback, server on loopback", Options{Loopback: true}, "", "127.0.0.1", ""},
+		{"loopback of IPv6, server on loopback", Options{Loopback: true}, "", "::1", ""},
+		{"loopback allowed", Options{Allow: []string{"127.0.0.0/8"}}, "", "127.0.0.1", ""},
+		{"one loopback address allowed", Options{Allow: []string{"127.0.0.1"}}, "localhost", "127.0.0.1", ""},
+		{"other loopback address", Options{Allow: []string{"127.0.0.1"}}, "", "127.0.0.2", "loopback"},
+		{"allowing everything excludes loopback", Options{Allow: []string{"0.0.0.0/0", "::/0"}}, "", "127.0.0.1", "loopback"},
+		{"an allowed name excludes loopback", Options{Allow: []string{"*.example.com"}}, "a.example.com", "127.0.0.1", "loopback"},
+		{"not in the allowed list", Options{Allow: []string{"10.0.0.0/8"}}, "", "192.0.2.1", "--outbound-allow does not list it"},
+		{"not in the allowed list, loopback", Options{Loopback: true, Allow: []string{"10.0.0.0/8"}}, "", "127.0.0.1", "--outbound-allow does not list it"},
 		{"listed range", Options{Allow: []string{"10.0.0.0/8"}}, "prometheus", "10.1.2.3", ""},
 		{"listed name", Options{Allow: []string{"Prometheus.Example.com."}}, "prometheus.example.COM", "10.1.2.3", ""},
 		{"listed suffix", Options{Allow: []string{"*.example.com"}}, "a.b.example.com.", "10.1.2.3", ""},
-		{"the suffix itself", Options{Allow: []string{"*.example.com"}}, "example.com", "10.1.2.3", "does not list it"},
-		{"no label of the suffix", Options{Allow: []string{"*.example.com"}}, "badexample.com", "10.1.2.3", "does not list it"},
+		{"suffix itself", Options{Allow: []string{"*.example.com"}}, "example.com", "10.1.2.3", "does not list it"},
+		{"not below the suffix", Options{Allow: []string{"*.example.com"}}, "badexample.com", "10.1.2.3", "does not list it"},
 		{"denied range", Options{Deny: []string{"10.0.0.0/8"}}, "prometheus", "10.1.2.3", "prometheus (10.1.2.3): --outbound-deny lists 10.0.0.0/8"},
-		{"denied in another form", Options{Deny: []string{"10.0.0.0/8"}}, "", "64:ff9b::10.1.2.3", "--outbound-deny lists 10.0.0.0/8"},
+		{"denied, other form", Options{Deny: []string{"10.0.0.0/8"}}, "", "64:ff9b::10.1.2.3", "--outbound-deny lists 10.0.0.0/8"},
 		{"denied name", Options{Deny: []string{"*.corp"}}, "a.corp", "198.51.100.7", "--outbound-deny lists *.corp"},
-		{"deny goes first", Options{Allow: []string{"10.0.0.0/8"}, Deny: []string{"10.1.0.0/16"}}, "", "10.1.2.3", "--outbound-deny lists 10.1.0.0/16"},
-		{"deny goes before names", Options{Allow: []string{"a.corp"}, Deny: []string{"10.1.0.0/16"}}, "a.corp", "10.1.2.3", "--outbound-deny"},
+		{"deny takes precedence", Options{Allow: []string{"10.0.0.0/8"}, Deny: []string{"10.1.0.0/16"}}, "", "10.1.2.3", "--outbound-deny lists 10.1.0.0/16"},
+		{"deny takes precedence over allowed names", Options{Allow: []string{"a.corp"}, Deny: []string{"10.1.0.0/16"}}, "a.corp", "10.1.2.3", "--outbound-deny"},
 		{"denied loopback", Options{Loopback: true, Deny: []string{"127.0.0.0/8"}}, "", "127.0.0.1", "--outbound-deny lists 127.0.0.0/8"},
-		{"range with other bits", Options{Deny: []string{"10.1.2.3/8"}}, "", "10.200.0.1", "--outbound-deny lists 10.0.0.0/8"},
+		{"range with host bits", Options{Deny: []string{"10.1.2.3/8"}}, "", "10.200.0.1", "--outbound-deny lists 10.0.0.0/8"},
 		{"range of mapped addresses", Options{Deny: []string{"::ffff:10.0.0.0/104"}}, "", "10.200.0.1", "--outbound-deny lists 10.0.0.0/8"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestCheck(t *testing.T) {
 			err := mustNew(t, c.options).Check(host, netip.MustParseAddr(c.address))
 			switch {
 			case c.want == "" && err != nil:
-				t.Errorf("refused: %v", err)
+				t.Errorf("rejected: %v", err)
 			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 				t.Errorf("got %v, want %q", err, c.want)
 			}
@@ -115,7 +115,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckUnresolved: what only a proxy can look up counts by its name.
+// TestCheckUnresolved checks that a name that only a proxy can resolve is judged by the name.
 func TestCheckUnresolved(t *testing.T) {
 	for _, c := range []struct {
 		options Options
@@ -151,8 +151,8 @@ func TestCheckHost(t *testing.T) {
 	p := mustNew(t, Options{Deny: []string{"*.corp", "10.0.0.0/8"}})
 	for host, want := range map[string]string{
 		"prometheus": "", "a.example.com": "", "a.example.com.": "", "198.51.100.7": "", "[2001:db8::1]": "", "2001:db8::1": "", "3com.com": "", "a.1b": "", "bad.cafe": "",
-		"": `must not connect to "": it is neither a name nor an address`, "127.1": "neither a name", "0x7f.1": "neither a name", "0x7F.0x1": "neither a name",
-		"2130706433": "neither a name", "127.0.0.1.": "neither a name", "010.0.0.1": "neither a name", "1.2.3.4.5": "neither a name", ".": "neither a name", "a.0x": "neither a name",
+		"": `must not connect to "": it is neither a valid name nor an address`, "127.1": "neither a valid name", "0x7f.1": "neither a valid name", "0x7F.0x1": "neither a valid name",
+		"2130706433": "neither a valid name", "127.0.0.1.": "neither a valid name", "010.0.0.1": "neither a valid name", "1.2.3.4.5": "neither a valid name", ".": "neither a valid name", "a.0x": "neither a valid name",
 		"a.corp": "--outbound-deny lists *.corp", "10.1.2.3": "--outbound-deny lists 10.0.0.0/8", "[::ffff:10.1.2.3]": "--outbound-deny lists 10.0.0.0/8",
 	} {
 		if err := p.CheckHost(host); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
@@ -169,7 +169,7 @@ func TestGuide(t *testing.T) {
 	}
 	for _, c := range never {
 		if !strings.Contains(string(guide), "`"+show(c.prefix)+"`") {
-			t.Errorf("%s is not in the guide", show(c.prefix))
+			t.Errorf("the guide does not contain %s", show(c.prefix))
 		}
 	}
 }

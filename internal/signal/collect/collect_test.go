@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// backend is what a scripted provider answers, by provider name.
+// backend scripts the responses of a provider, by provider name.
 type backend struct {
 	mu     sync.Mutex
 	values map[string]float64
@@ -40,7 +40,7 @@ func (b *backend) set(change func()) {
 	change()
 }
 
-// seen is how often the provider was read, and what it was asked last.
+// seen returns how often the provider was read, and the queries of the last reading.
 func (b *backend) seen() (reads int, asked []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -61,7 +61,7 @@ func (b *backend) Read(ctx context.Context, queries []string) (map[string]source
 	b.mu.Unlock()
 	if hangs {
 		<-ctx.Done()
-		return nil, source.Unreachable("no answer in time")
+		return nil, source.Unreachable("no response in time")
 	}
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (b *backend) Read(ctx context.Context, queries []string) (map[string]source
 
 func (b *backend) Close() {}
 
-// world is a collector with a store that the test can look into, and break.
+// world is a collector with a store that the test can inspect and break.
 type world struct {
 	*Collector
 	t        *testing.T
@@ -103,7 +103,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// restart is the same store with a new collector, that has loaded everything.
+// restart starts a new collector on the same store, with everything loaded.
 func (w *world) restart() *world {
 	n := newWorld(w.t)
 	n.backends, n.revision, n.metrics, n.provider, n.specs = w.backends, w.revision, w.metrics, w.provider, w.specs
@@ -239,7 +239,7 @@ func (w *world) count() int {
 	return w.writes
 }
 
-// expect checks value (nil = none) and reason ("Available" when it is).
+// expect checks value (nil = none) and reason ("Available" if there is a value).
 func (w *world) expect(name string, value any, reason string) {
 	w.t.Helper()
 	s := w.status(name)
@@ -302,7 +302,7 @@ func TestStaticSettlesAtOnce(t *testing.T) {
 		before := w.count()
 		faketime.Sleep(time.Hour)
 		if n := w.count() - before; n != 0 {
-			t.Errorf("%d writes in an hour without change", n)
+			t.Errorf("%d writes in an hour without a change", n)
 		}
 	})
 }
@@ -329,29 +329,29 @@ func TestValuesFollowWithinAnInterval(t *testing.T) {
 		w.expect("a", 1.0, api.ReasonAvailable)
 		first := *w.status("a").ObservedAt
 
-		// Unchanged values write nothing, however often they are read.
+		// Unchanged values cause no writes, however often they are read.
 		before := w.count()
 		reads, _ := b.seen()
 		faketime.Sleep(time.Minute)
 		if n := w.count() - before; n != 0 {
-			t.Errorf("%d writes without change", n)
+			t.Errorf("%d writes without a change", n)
 		}
 		after, asked := b.seen()
 		if n := after - reads; n < 6 || n > 7 {
 			t.Errorf("%d readings in 6 intervals", n)
 		}
 		if len(asked) != 2 {
-			t.Errorf("asked %q: three metrics with two queries must ask two", asked)
+			t.Errorf("queries %q, want two for three metrics", asked)
 		}
-		// A changed value writes one status.
+		// A changed value causes one write.
 		b.set(func() { b.values["q"] = 7 })
 		faketime.Sleep(10 * time.Second)
 		w.expect("a", 7.0, api.ReasonAvailable)
 		if n := w.count() - before; n != 1 {
-			t.Errorf("%d writes for one changed value", n)
+			t.Errorf("%d writes for one changed value, want 1", n)
 		}
 		if !w.status("a").ObservedAt.After(first) {
-			t.Error("observed_at did not follow the changed value")
+			t.Error("observed_at did not change with the value")
 		}
 	})
 }
@@ -371,38 +371,38 @@ func TestFailureKeepsTheLastValueAndItsTime(t *testing.T) {
 		w.expect("a", 1.0, api.ReasonUnreachableMetricsProvider)
 		s := w.status("a")
 		if age := down.Sub(*s.ObservedAt); age < 0 || age > 10*time.Second {
-			t.Errorf("observed_at is %s before the failure: it must be the last good reading, not the last change", age)
+			t.Errorf("observed_at is %s before the failure, want the last successful reading", age)
 		}
 		if c := api.FindCondition(s.Conditions, api.ConditionAvailable); c.Message != `metrics_provider "prom": connection refused` || c.LastTransitionAt.Before(down) {
-			t.Errorf("condition %+v", c)
+			t.Errorf("unexpected condition %+v", c)
 		}
 		if c := w.providerCondition("prom"); c == nil || c.Status != api.ConditionFalse || c.Message != "connection refused" {
-			t.Errorf("provider: %+v", c)
+			t.Errorf("unexpected condition %+v of the provider", c)
 		}
-		// One write for the metric and one for the provider in all that time.
+		// Only one write for the metric and one for the provider in all that time.
 		before := w.count()
 		faketime.Sleep(time.Hour)
 		if n := w.count() - before; n != 0 {
-			t.Errorf("%d writes without change", n)
+			t.Errorf("%d writes without a change", n)
 		}
 		b.set(func() { b.err = nil })
 		faketime.Sleep(10 * time.Second)
 		w.expect("a", 1.0, api.ReasonAvailable)
 		if n := w.count() - before; n != 2 {
-			t.Errorf("recovery took %d writes, want 2", n)
+			t.Errorf("%d writes for the recovery, want 2", n)
 		}
-		// A provider that answers without the metric is well; the metric is not.
+		// If a provider responds without the metric, the provider is healthy and the metric is not.
 		b.set(func() { b.values = nil })
 		faketime.Sleep(10 * time.Second)
 		w.expect("a", 1.0, api.ReasonInvalidMetric)
 		if c := w.providerCondition("prom"); c.Status != api.ConditionTrue {
-			t.Errorf("provider: %+v", c)
+			t.Errorf("unexpected condition %+v of the provider", c)
 		}
 	})
 }
 
-// TestSecretsThatAProviderRepeats: a server that says which credentials it does not
-// accept must not have them shown to everybody who may read the metric.
+// TestSecretsThatAProviderRepeats checks that a provider's error message that repeats the credentials is not shown to
+// users who may only read the metric.
 func TestSecretsThatAProviderRepeats(t *testing.T) {
 	for name, c := range map[string]struct {
 		secret, says, want string
@@ -426,7 +426,7 @@ func TestSecretsThatAProviderRepeats(t *testing.T) {
 				w.settle(w.put(metricOf("a", "prom", "q")))
 				faketime.Sleep(time.Hour)
 				if got := w.providerCondition("prom").Message; got != c.want {
-					t.Errorf("the provider's message is %q, want %q", got, c.want)
+					t.Errorf("message of the provider %q, want %q", got, c.want)
 				}
 				if got := api.FindCondition(w.status("a").Conditions, api.ConditionAvailable); got.Message != `metrics_provider "prom": `+c.want || got.Reason != api.ReasonUnreachableMetricsProvider {
 					t.Errorf("the metric has %+v, want %q", got, c.want)
@@ -448,7 +448,7 @@ func TestHangingProviderDelaysNoOther(t *testing.T) {
 		w.settle(w.put(liveProvider("good")))
 		w.settle(w.put(metricOf("a", "good", "q")))
 		if took := time.Since(began); took > 1*time.Second {
-			t.Errorf("the good provider took %s", took)
+			t.Errorf("the working provider took %s", took)
 		}
 		for i := range 10 {
 			good.set(func() { good.values["q"] = float64(i) })
@@ -456,7 +456,7 @@ func TestHangingProviderDelaysNoOther(t *testing.T) {
 			w.expect("a", float64(i), api.ReasonAvailable)
 		}
 		w.expect("x", nil, api.ReasonUnreachableMetricsProvider)
-		// Repaired: the reading under way, which hangs, is not waited for.
+		// After the provider is fixed, the hanging reading is abandoned.
 		w.backends["bad2"] = &backend{values: map[string]float64{"q": 3}}
 		p := liveProvider("bad")
 		p.Spec.Prometheus = &api.PrometheusSpec{URL: "bad2"}
@@ -481,7 +481,7 @@ func TestAnotherQueryDropsTheValue(t *testing.T) {
 		*narrow.Spec.Max = 1.5
 		w.settle(w.put(narrow))
 		if n := w.status("a").Normalized; n == nil || *n != 0.5 {
-			t.Errorf("normalized is %v after the range changed, want 0.5", n)
+			t.Errorf("normalized = %v after the range changed, want 0.5", n)
 		}
 		w.settle(w.put(metricOf("a", "prom", "absent")))
 		w.expect("a", nil, api.ReasonInvalidMetric)
@@ -520,11 +520,10 @@ func TestRestartWritesNothingAndAgesNothing(t *testing.T) {
 		faketime.Sleep(time.Minute)
 		stop()
 		if w.count() != 0 {
-			t.Errorf("%d writes after a restart without change", w.count())
+			t.Errorf("%d writes after a restart without a change", w.count())
 		}
 
-		// The provider goes down together with the server: the value counts as
-		// good until the restart.
+		// The provider stops together with the server: the value counted as current until the restart.
 		b.set(func() { b.err = source.Unreachable("connection refused") })
 		up := time.Now()
 		w = w.restart()
@@ -583,7 +582,7 @@ func TestOneStatusThatCannotBeStored(t *testing.T) {
 		before := w.count()
 		faketime.Sleep(10 * time.Minute)
 		if n := w.count(); n != before {
-			t.Errorf("%d writes where nothing changed", n-before)
+			t.Errorf("%d writes without a change", n-before)
 		}
 		w.mu.Lock()
 		tried := w.poison["bad"]
@@ -613,7 +612,7 @@ func TestWriteRefusedByANewerRevision(t *testing.T) {
 		defer w.run()()
 		synctest.Wait()
 		if w.status("load").Value != nil {
-			t.Fatal("a status was written on an older revision")
+			t.Fatal("a status was written based on an outdated revision")
 		}
 		w.Put(m, 99, 99, 99)
 		synctest.Wait()
@@ -633,7 +632,7 @@ func TestLoopsEndWithTheirProviders(t *testing.T) {
 		registry := prometheus.NewPedanticRegistry()
 		registry.MustRegister(w.Collectors()...)
 		if n := series(t, registry); n != 40 {
-			t.Errorf("%d series; want an age and a failure for each provider", n)
+			t.Errorf("%d series, want an age and a failure count for each provider", n)
 		}
 		for i := range 20 {
 			w.remove(providerKey(fmt.Sprint("p", i)))
@@ -641,10 +640,10 @@ func TestLoopsEndWithTheirProviders(t *testing.T) {
 		}
 		synctest.Wait()
 		if len(w.loops) != 0 || len(w.Collector.metrics) != 0 {
-			t.Errorf("%d loops and %d metrics are left", len(w.loops), len(w.Collector.metrics))
+			t.Errorf("%d loops and %d metrics left, want none", len(w.loops), len(w.Collector.metrics))
 		}
 		if n := series(t, registry); n != 0 {
-			t.Errorf("%d series are left", n)
+			t.Errorf("%d series left, want none", n)
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 )
 
-// toCreate is a cluster that asks for a cloud to be created on.
+// toCreate returns a cluster for which a cloud is to be chosen.
 func toCreate(name string) *api.Cluster {
 	c := named(name)
 	c.Spec.CloudConstraints = &api.CloudConstraints{}
@@ -29,18 +29,18 @@ func TestAwaitedCluster(t *testing.T) {
 		"amounts":       {func(w *world, c *api.Cluster) { c.Spec.Allocatable = api.Quantities{"cpu": "1"}; w.put(c) }, ""},
 		"a zone":        {func(w *world, c *api.Cluster) { c.Spec.OpenStack = &api.ClusterOpenStack{Cloud: "c"}; w.put(c) }, ""},
 		"asked no more": {func(w *world, c *api.Cluster) { c.Spec.CloudConstraints = nil; w.put(c) }, ""},
-		"pushed amounts": {func(w *world, c *api.Cluster) {
+		"capacity pushed": {func(w *world, c *api.Cluster) {
 			if _, err := w.Report(w.t.Context(), c.Metadata.Name, Amounts{Allocatable: api.Quantities{"cpu": "1"}}); err != nil {
 				t.Fatal(err)
 			}
 		}, ""},
 		"a kubeconfig alone": {func(w *world, c *api.Cluster) { c.Spec.Kubernetes = withKubeconfig("a", "k").Spec.Kubernetes; w.put(c) }, api.StatePending},
-		"an observation": {func(w *world, c *api.Cluster) {
+		"observed": {func(w *world, c *api.Cluster) {
 			c.Spec.Kubernetes = withKubeconfig("a", "k").Spec.Kubernetes
 			w.put(c)
 			w.Observed("a", api.NewSecret("k"), Observation{Answer: AnswerReady, Message: "well", Condition: seen})
 		}, api.StateOnline},
-		"observed, and the kubeconfig taken away": {func(w *world, c *api.Cluster) {
+		"observed, then kubeconfig removed": {func(w *world, c *api.Cluster) {
 			with := *c
 			with.Spec.Kubernetes = withKubeconfig("a", "k").Spec.Kubernetes
 			w.put(&with)
@@ -58,7 +58,7 @@ func TestAwaitedCluster(t *testing.T) {
 				w.expect("a", api.StatePending)
 				ready := api.FindCondition(w.status("a").Conditions, api.ConditionReady)
 				if ready == nil || ready.Status != api.ConditionUnknown || ready.Reason != reasonNotCreated {
-					t.Errorf("condition %+v", ready)
+					t.Errorf("unexpected condition %+v", ready)
 				}
 				c.shows(w, toCreate("a"))
 				synctest.Wait()
@@ -70,10 +70,10 @@ func TestAwaitedCluster(t *testing.T) {
 				again.expect("a", c.want)
 				if c.want != api.StatePending {
 					w := again
-					w.put(toCreate("a")) // as it was declared first
+					w.put(toCreate("a")) // as first declared
 					synctest.Wait()
 					if got := w.status("a").State; got == api.StatePending {
-						t.Error("it is pending again")
+						t.Error("the cluster is pending again")
 					}
 				}
 			})

@@ -173,7 +173,7 @@ func (c *cluster) watch(next check, now time.Time) {
 	case awaited:
 		// A cluster that once existed still exists, even if nothing monitors it anymore.
 		if c.health.state != "" && c.health.state != api.StatePending {
-			c.become(health{state: api.StateOnline}, reasonNotChecked, "nothing checks whether it is online any more", now)
+			c.become(health{state: api.StateOnline}, reasonNotChecked, "its health is no longer checked", now)
 		}
 	case unwatched:
 		c.health = health{}
@@ -198,12 +198,12 @@ func (c *cluster) begin(first bool, now time.Time) {
 	case c.check.mode == awaited:
 		if first && c.object.Status.ObservedGeneration == 0 && (c.object.Metadata.Generation <= 1 || !c.early) {
 			c.become(health{state: api.StatePending}, reasonNotCreated,
-				"it is still to be created: nothing shows yet that it exists, as a kubeconfig, a health check, a heartbeat or amounts would", now)
+				"it has yet to be created: no kubeconfig, health check, heartbeat or amounts show that it exists", now)
 		}
 	case c.object.Metadata.Generation <= 1 && (!c.early || c.check.mode != observed):
-		c.become(health{state: api.StatePending}, reasonNotChecked, "the health check has not spoken yet", now)
+		c.become(health{state: api.StatePending}, reasonNotChecked, "the health check has no result yet", now)
 	default:
-		c.become(health{state: api.StateOnline}, reasonNotChecked, "the health check has not spoken yet", now)
+		c.become(health{state: api.StateOnline}, reasonNotChecked, "the health check has no result yet", now)
 	}
 }
 

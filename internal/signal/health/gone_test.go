@@ -11,7 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 )
 
-// expectGone checks what a cluster has no more.
+// expectGone checks which resources a cluster has lost.
 func (w *world) expectGone(name string, allocatable api.Quantities, reason string, gone ...string) {
 	w.t.Helper()
 	synctest.Wait()
@@ -19,7 +19,7 @@ func (w *world) expectGone(name string, allocatable api.Quantities, reason strin
 	condition := api.FindCondition(s.Conditions, api.ConditionResourcesGone)
 	if !maps.Equal(s.Allocatable, allocatable) || !slices.Equal(s.GoneResources, gone) || (condition == nil) != (reason == "") ||
 		condition != nil && condition.Reason != reason {
-		w.t.Errorf("allocatable %v without %v, condition %+v; want %v without %v, reason %q", s.Allocatable, s.GoneResources, condition, allocatable, gone, reason)
+		w.t.Errorf("allocatable %v, gone %v, condition %+v; want %v, %v, reason %q", s.Allocatable, s.GoneResources, condition, allocatable, gone, reason)
 	}
 }
 
@@ -35,9 +35,9 @@ func TestHeartbeatsLeaveOut(t *testing.T) {
 		w.beat("edge", api.Heartbeat{Allocatable: api.Quantities{"cpu": "8"}, Allocated: api.Quantities{"cpu": "1"}})
 		w.expectGone("edge", api.Quantities{"cpu": "8", "gpu": "0"}, api.ReasonNotReported, "gpu")
 		if got := w.status("edge").Allocated["gpu"]; got != "0" {
-			t.Errorf("%q of it are in use", got)
+			t.Errorf("allocated gpu %q, want 0", got)
 		}
-		w.beat("edge", api.Heartbeat{}) // says nothing of amounts
+		w.beat("edge", api.Heartbeat{}) // reports no amounts
 		w.expectGone("edge", api.Quantities{"cpu": "8", "gpu": "0"}, api.ReasonNotReported, "gpu")
 
 		again := w.restart()
@@ -53,7 +53,7 @@ func TestHeartbeatsLeaveOut(t *testing.T) {
 	})
 }
 
-// TestWatchedClusterLosesNodes: the last node with a GPU, then the last of all.
+// TestWatchedClusterLosesNodes covers the last node with a GPU, and the last node of all.
 func TestWatchedClusterLosesNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newSite())
@@ -75,7 +75,7 @@ func TestWatchedClusterLosesNodes(t *testing.T) {
 		observe(1, api.Quantities{"cpu": "4", "gpu": "1", "pods": "110"})
 		w.expectGone("a", api.Quantities{"cpu": "4", "gpu": "1", "pods": "110"}, "")
 		observe(0, api.Quantities{"cpu": "0", "gpu": "0", "pods": "0"})
-		w.put(named("a")) // without the kubeconfig nobody knows
+		w.put(named("a")) // unknown without the kubeconfig
 		w.expectGone("a", nil, "")
 	})
 }

@@ -29,17 +29,17 @@ func TestAHeartbeatThatConfirmsIsNotWritten(t *testing.T) {
 			faketime.Sleep(15 * time.Second)
 			for _, beat := range []api.Heartbeat{report(), {}} {
 				if revision := w.beat("edge", beat); revision != 0 {
-					t.Fatalf("a heartbeat that says nothing new has revision %d", revision)
+					t.Fatalf("revision %d for a heartbeat without news, want 0", revision)
 				}
 			}
 			if s := w.shown("edge"); s.State != api.StateOnline || !s.LastHeartbeatAt.Equal(time.Now()) || !s.CapacityReportedAt.Equal(time.Now()) {
-				t.Fatalf("shown are %s, %s and %s", s.State, s.LastHeartbeatAt, s.CapacityReportedAt)
+				t.Fatalf("state %s, heartbeat %s, report %s; want online, now, now", s.State, s.LastHeartbeatAt, s.CapacityReportedAt)
 			}
 		}
 		if w.count() != writes || !w.status("edge").LastHeartbeatAt.Equal(*stored.LastHeartbeatAt) {
-			t.Fatalf("%d writes", w.count()-writes)
+			t.Fatalf("%d writes for a heartbeat without news", w.count()-writes)
 		}
-		// What says something new is written, and with it when.
+		// A heartbeat that reports a change is written, with its time.
 		inUse := api.Heartbeat{Allocated: api.Quantities{"cpu": "2"}}
 		for _, news := range []struct {
 			name     string
@@ -47,9 +47,9 @@ func TestAHeartbeatThatConfirmsIsNotWritten(t *testing.T) {
 			beat     api.Heartbeat
 			reported bool
 		}{
-			{"more is in use", false, inUse, true},
-			{"a decision was made since the last report", true, inUse, true},
-			{"less is allocatable", false, api.Heartbeat{Allocatable: api.Quantities{"cpu": "6"}}, false},
+			{"more allocated", false, inUse, true},
+			{"decision since the last report", true, inUse, true},
+			{"less allocatable", false, api.Heartbeat{Allocatable: api.Quantities{"cpu": "6"}}, false},
 		} {
 			faketime.Sleep(10 * time.Second)
 			writes, reserved = w.count(), news.reserved
@@ -66,7 +66,7 @@ func TestAHeartbeatThatConfirmsIsNotWritten(t *testing.T) {
 		last := time.Now()
 		faketime.Sleep(31 * time.Second)
 		if s := w.status("edge"); s.State != api.StateOffline || !s.LastHeartbeatAt.Equal(last) {
-			t.Errorf("stored are %s and %s, want offline and %s", s.State, s.LastHeartbeatAt, last)
+			t.Errorf("stored state %s and heartbeat %s, want offline and %s", s.State, s.LastHeartbeatAt, last)
 		}
 	})
 }

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// site is what answers the probes, by host.
+// site responds to the probes, by host.
 type site struct {
 	mu      sync.Mutex
 	answers map[string]int // status; 0 = refuses the connection, -1 = hangs
@@ -55,7 +55,7 @@ func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: code, Status: fmt.Sprint(code, " x"), Header: http.Header{}, Body: io.NopCloser(strings.NewReader("body")), Request: r}, nil
 }
 
-// seen is how often a host was probed, and how many probes there were at a time.
+// seen returns how often a host was probed, and the maximum number of concurrent probes.
 func (s *site) seen(host string) (probes, most int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *site) set(host string, code int) {
 	s.answers[host] = code
 }
 
-// world is a monitor with a store that the test can look into, and break.
+// world is a monitor with a store that the test can inspect and break.
 type world struct {
 	*Monitor
 	t       *testing.T
@@ -104,7 +104,7 @@ func (w *world) run() (stop func()) {
 	}
 }
 
-// restart is the same store with a new monitor, that has loaded everything.
+// restart starts a new monitor on the same store, with everything loaded.
 func (w *world) restart() *world {
 	n := newWorld(w.t, w.site)
 	n.revision, n.clusters, n.specs = w.revision, w.clusters, w.specs
@@ -169,7 +169,7 @@ func (w *world) status(name string) api.ClusterStatus {
 	return w.clusters[name].Status
 }
 
-// shown is the status as readers see it.
+// shown returns the status as readers see it.
 func (w *world) shown(name string) api.ClusterStatus {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -186,15 +186,15 @@ func (w *world) expect(name string, state api.ClusterState) {
 	w.t.Helper()
 	s := w.status(name)
 	if s.State != state {
-		w.t.Errorf("%s is %q, want %q", name, s.State, state)
+		w.t.Errorf("%s: state %q, want %q", name, s.State, state)
 	}
 	ready := api.FindCondition(s.Conditions, api.ConditionReady)
 	if state == "" {
 		if ready != nil {
-			w.t.Errorf("%s has a condition %+v without a state", name, ready)
+			w.t.Errorf("%s: condition %+v without a state", name, ready)
 		}
 	} else if ready == nil || (ready.Status == api.ConditionTrue) != (state == api.StateOnline) || ready.Reason == "" || ready.Message == "" {
-		w.t.Errorf("%s is %q with condition %+v", name, state, ready)
+		w.t.Errorf("%s: state %q with condition %+v", name, state, ready)
 	}
 }
 
@@ -229,19 +229,19 @@ func TestProbe(t *testing.T) {
 		w.settle(w.put(probedCluster("down")))
 		w.expect("down", api.StatePending)
 		if took := time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)); took != 0 {
-			t.Errorf("took %s", took)
+			t.Errorf("took %s, want no wait", took)
 		}
 		faketime.Sleep(21 * time.Second)
 		w.expect("sick", api.StateUnhealthy)
 		w.expect("down", api.StateOffline)
 		if c := api.FindCondition(w.status("sick").Conditions, api.ConditionReady); !strings.Contains(c.Message, "503 Service Unavailable") {
-			t.Errorf("message %q", c.Message)
+			t.Errorf("unexpected message %q", c.Message)
 		}
-		// An hour without change writes nothing.
+		// An hour without changes causes no writes.
 		before := w.count()
 		faketime.Sleep(time.Hour)
 		if n := w.count() - before; n != 0 {
-			t.Errorf("%d writes without change", n)
+			t.Errorf("%d writes without a change", n)
 		}
 		if n, _ := s.seen("good"); n < 360 || n > 410 {
 			t.Errorf("%d probes in an hour at an interval of 10s", n)
@@ -252,12 +252,12 @@ func TestProbe(t *testing.T) {
 		w.nextProbe("down")
 		w.expect("down", api.StateOnline)
 		if n := w.count() - before; n != 2 {
-			t.Errorf("%d writes for two changes", n)
+			t.Errorf("%d writes for two changes, want 2", n)
 		}
 	})
 }
 
-// nextProbe waits until a host has been probed once more; the moment is random.
+// nextProbe waits for the next probe of a host, whose time is random.
 func (w *world) nextProbe(host string) {
 	w.t.Helper()
 	before, _ := w.site.seen(host)
@@ -278,10 +278,10 @@ func TestUnwatchedClusterHasNoStatus(t *testing.T) {
 		w.settle(w.put(named("plain")))
 		faketime.Sleep(time.Hour)
 		if w.count() != 0 {
-			t.Errorf("%d writes", w.count())
+			t.Errorf("%d writes, want none", w.count())
 		}
-		// With a health block, and without one again. What runs there is not moved
-		// before the check has failed as often as it must.
+		// Add a health block, and remove it again. What runs there is not moved before the check has failed as often as
+		// the threshold.
 		w.settle(w.put(probedCluster("plain")))
 		w.expect("plain", api.StateOnline)
 		faketime.Sleep(time.Minute)
@@ -301,9 +301,9 @@ func TestHangingProbesDelayNoOther(t *testing.T) {
 			s.set(name, -1)
 			w.put(probedCluster(name))
 		}
-		// The first probes share the places of the sound clusters ...
+		// The first probes share the slots of the healthy clusters ...
 		faketime.Sleep(5 * time.Minute)
-		// ... but after that they have their own.
+		// ... but later ones have their own.
 		for i := range 50 {
 			name := fmt.Sprint("good-", i)
 			s.set(name, 200)
@@ -315,7 +315,7 @@ func TestHangingProbesDelayNoOther(t *testing.T) {
 			}
 		}
 		if _, most := s.seen(""); most > 16 {
-			t.Errorf("%d probes at a time, the limit is 2 x 8", most)
+			t.Errorf("%d concurrent probes, want at most 2 x 8", most)
 		}
 		stop()
 	})
@@ -359,7 +359,7 @@ func TestHeartbeatOfAClusterWithoutHealthBlock(t *testing.T) {
 		faketime.Sleep(89 * time.Second)
 		w.expect("edge", api.StateOnline)
 		stop()
-		// The restart gives a full grace period, whatever went before.
+		// A restart grants a full grace period, whatever happened before.
 		faketime.Sleep(time.Hour)
 		w = w.restart()
 		defer w.run()()
@@ -388,7 +388,7 @@ func TestHeartbeatReport(t *testing.T) {
 			t.Errorf("reported at %s, heartbeat at %s", s.CapacityReportedAt, s.LastHeartbeatAt)
 		}
 		if revision != 0 || w.count() != writes {
-			t.Errorf("revision %d, %d writes for nothing new", revision, w.count()-writes)
+			t.Errorf("revision %d and %d writes without news", revision, w.count()-writes)
 		}
 		if _, err := w.Heartbeat(t.Context(), "nobody", api.Heartbeat{}); !errors.Is(err, ErrNotFound) {
 			t.Errorf("got %v, want ErrNotFound", err)
@@ -417,12 +417,12 @@ func TestHeartbeatIsDurableOrAnError(t *testing.T) {
 		w.broken = errors.New("store is not available")
 		w.mu.Unlock()
 		if _, err := w.Heartbeat(t.Context(), "edge", api.Heartbeat{}); err == nil {
-			t.Error("a heartbeat that is not stored was acknowledged")
+			t.Error("a heartbeat that was not stored was acknowledged")
 		}
 		w.mu.Lock()
 		w.broken = nil
 		w.mu.Unlock()
-		// Many at once: each is in the store when it returns.
+		// Many at once: each is in the store when the call returns.
 		w.delay = 10 * time.Millisecond
 		var group sync.WaitGroup
 		for range 20 {
@@ -430,10 +430,10 @@ func TestHeartbeatIsDurableOrAnError(t *testing.T) {
 				at := time.Now()
 				revision, err := w.Heartbeat(t.Context(), "edge", api.Heartbeat{})
 				if err != nil || revision == 0 {
-					t.Errorf("revision %d, %v", revision, err)
+					t.Errorf("revision %d, error %v", revision, err)
 				}
 				if w.status("edge").LastHeartbeatAt.Before(at) {
-					t.Error("acknowledged before it was stored")
+					t.Error("the heartbeat was acknowledged before it was stored")
 				}
 			})
 		}
@@ -448,7 +448,7 @@ func TestHeartbeatDuringAChange(t *testing.T) {
 		c := named("edge")
 		w.settle(w.put(c))
 		w.mu.Lock()
-		w.specs["edge"] = 50 // committed, and not seen yet
+		w.specs["edge"] = 50 // committed, but not seen yet
 		w.mu.Unlock()
 		go func() {
 			faketime.Sleep(20 * time.Millisecond)
@@ -474,18 +474,17 @@ func TestRestartKeepsStates(t *testing.T) {
 		w = w.restart()
 		defer w.run()()
 		faketime.Sleep(14 * time.Second)
-		w.expect("good", api.StateOnline) // two failures, the threshold is three
+		w.expect("good", api.StateOnline) // two failures; the threshold is three
 		w.expect("down", api.StateOffline)
 		if w.count() != 0 {
-			t.Errorf("%d writes", w.count())
+			t.Errorf("%d writes, want none", w.count())
 		}
 		faketime.Sleep(16 * time.Second)
 		w.expect("good", api.StateOffline)
 	})
 }
 
-// TestStoppedProcess: deadlines that pass while the process does not run say
-// nothing about the clusters.
+// TestStoppedProcess checks that deadlines that pass while the process is stopped have no effect on the clusters.
 func TestStoppedProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newSite())
@@ -519,7 +518,7 @@ func TestCapacityReportBySpec(t *testing.T) {
 		w.settle(w.put(c))
 		first := w.status("a").CapacityReportedAt
 		if first == nil || !first.Equal(*c.Metadata.ModifiedAt) {
-			t.Fatalf("reported at %v, modified at %s", first, c.Metadata.ModifiedAt)
+			t.Fatalf("reported at %v, want the modification at %s", first, c.Metadata.ModifiedAt)
 		}
 		w.expect("a", "")
 		faketime.Sleep(time.Minute)
@@ -528,25 +527,25 @@ func TestCapacityReportBySpec(t *testing.T) {
 		labelled.Metadata.Labels = map[string]string{"x": "y"}
 		w.settle(w.put(labelled))
 		if got := w.status("a"); !got.CapacityReportedAt.Equal(*first) || got.ObservedGeneration != 2 {
-			t.Errorf("another label: %+v", got)
+			t.Errorf("status %+v after a change of a label, want the report unchanged", got)
 		}
 		changed := named("a")
 		changed.Spec.Allocated = api.Quantities{"cpu": "2"}
 		w.settle(w.put(changed))
 		second := w.status("a").CapacityReportedAt
 		if !second.Equal(*changed.Metadata.ModifiedAt) {
-			t.Errorf("reported at %s, modified at %s", second, changed.Metadata.ModifiedAt)
+			t.Errorf("reported at %s, want the modification at %s", second, changed.Metadata.ModifiedAt)
 		}
 		stop()
-		// A restart reports nothing again.
+		// A restart does not count as a report.
 		w = w.restart()
 		stop = w.run()
 		faketime.Sleep(time.Minute)
 		if w.count() != 0 {
-			t.Errorf("%d writes after a restart", w.count())
+			t.Errorf("%d writes after a restart, want none", w.count())
 		}
 		stop()
-		// A change that the stopped server has not answered is a report.
+		// A change that the stopped server has not handled counts as a report.
 		faketime.Sleep(time.Minute)
 		missed := named("a")
 		missed.Spec.Allocated = api.Quantities{"cpu": "3"}
@@ -555,13 +554,12 @@ func TestCapacityReportBySpec(t *testing.T) {
 		defer w.run()()
 		w.settle(revision)
 		if got := w.status("a").CapacityReportedAt; !got.Equal(*missed.Metadata.ModifiedAt) {
-			t.Errorf("reported at %s, modified at %s", got, missed.Metadata.ModifiedAt)
+			t.Errorf("reported at %s, want the modification at %s", got, missed.Metadata.ModifiedAt)
 		}
 	})
 }
 
-// Of an amount in use that is declared after a heartbeat gave another, the
-// newer one counts, and only one of them.
+// If allocated amounts are declared after a heartbeat reported others, the newer ones count, never both.
 func TestDeclaredReportReplacesTheHeartbeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newSite())
@@ -578,7 +576,7 @@ func TestDeclaredReportReplacesTheHeartbeats(t *testing.T) {
 		faketime.Sleep(time.Minute)
 		w.beat("edge", api.Heartbeat{Allocated: api.Quantities{"cpu": "2"}})
 		if s := w.status("edge"); s.Allocated["cpu"] != "2" {
-			t.Errorf("allocated %v after another heartbeat", s.Allocated)
+			t.Errorf("allocated %v after the next heartbeat", s.Allocated)
 		}
 	})
 }
@@ -608,20 +606,20 @@ func TestChangedURLIsProbedAtOnce(t *testing.T) {
 		w := newWorld(t, s)
 		defer w.run()()
 		w.put(probedCluster("hangs"))
-		faketime.Sleep(time.Second) // the first probe is under way
+		faketime.Sleep(time.Second) // the first probe is running
 		c := probedCluster("hangs")
 		c.Spec.Health.URL = "http://good/"
 		began := time.Now()
 		w.settle(w.put(c))
 		w.expect("hangs", api.StateOnline)
 		if took := time.Since(began); took != 0 {
-			t.Errorf("took %s", took)
+			t.Errorf("took %s, want no wait", took)
 		}
 	})
 }
 
-// TestChangeWhileAProbeHangs: a change that does not concern the check is
-// answered without waiting for the probe under way.
+// TestChangeWhileAProbeHangs checks that Settle does not wait for a running probe after a change that does not affect
+// the check.
 func TestChangeWhileAProbeHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite()

@@ -9,7 +9,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 )
 
-// TestJudge: one ill node of many never takes a cluster out; more than half do.
+// TestJudge checks that one unhealthy node of many never takes a cluster offline, and that more than half do.
 func TestJudge(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -17,18 +17,18 @@ func TestJudge(t *testing.T) {
 		nodes  *NodeFacts
 		want   outcome
 	}{
-		{"ready, nodes not known", AnswerReady, nil, success},
+		{"ready, nodes unknown", AnswerReady, nil, success},
 		{"no nodes", AnswerReady, &NodeFacts{}, success},
-		{"all well", AnswerReady, &NodeFacts{Total: 3, Ready: 3}, success},
-		{"one of 1000 is not ready", AnswerReady, &NodeFacts{Total: 1000, Ready: 999, NotReady: 1}, success},
-		{"half are not ready", AnswerReady, &NodeFacts{Total: 4, Ready: 2, NotReady: 2}, success},
-		{"more than half", AnswerReady, &NodeFacts{Total: 4, Ready: 1, NotReady: 3}, notReady},
-		{"the only one", AnswerReady, &NodeFacts{Total: 1, NotReady: 1}, notReady},
-		{"half are under pressure", AnswerReady, &NodeFacts{Total: 2, Ready: 1, Pressure: 1}, success},
-		{"more than half are under pressure", AnswerReady, &NodeFacts{Total: 3, Ready: 1, Pressure: 2}, pressed},
-		{"both", AnswerReady, &NodeFacts{Total: 1, NotReady: 1, Pressure: 1}, pressed},
-		{"one and the other", AnswerReady, &NodeFacts{Total: 4, NotReady: 2, Pressure: 2}, success},
-		{"the API server is not ready", AnswerNotReady, &NodeFacts{Total: 3, Ready: 3}, refused},
+		{"all nodes ready", AnswerReady, &NodeFacts{Total: 3, Ready: 3}, success},
+		{"one of 1000 nodes not ready", AnswerReady, &NodeFacts{Total: 1000, Ready: 999, NotReady: 1}, success},
+		{"half of the nodes not ready", AnswerReady, &NodeFacts{Total: 4, Ready: 2, NotReady: 2}, success},
+		{"more than half of the nodes not ready", AnswerReady, &NodeFacts{Total: 4, Ready: 1, NotReady: 3}, notReady},
+		{"the only node not ready", AnswerReady, &NodeFacts{Total: 1, NotReady: 1}, notReady},
+		{"half of the nodes under pressure", AnswerReady, &NodeFacts{Total: 2, Ready: 1, Pressure: 1}, success},
+		{"more than half of the nodes under pressure", AnswerReady, &NodeFacts{Total: 3, Ready: 1, Pressure: 2}, pressed},
+		{"the only node not ready and under pressure", AnswerReady, &NodeFacts{Total: 1, NotReady: 1, Pressure: 1}, pressed},
+		{"half not ready, half under pressure", AnswerReady, &NodeFacts{Total: 4, NotReady: 2, Pressure: 2}, success},
+		{"API server not ready", AnswerNotReady, &NodeFacts{Total: 3, Ready: 3}, refused},
 		{"no answer", AnswerNone, &NodeFacts{Total: 3, Ready: 3}, unreachable},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestKubeconfigFromBefore(t *testing.T) {
 	})
 }
 
-// TestObservationOfAnotherKubeconfig: what comes late says nothing.
+// TestObservationOfAnotherKubeconfig checks that a late observation is ignored.
 func TestObservationOfAnotherKubeconfig(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newSite())
@@ -90,7 +90,7 @@ func TestObservationOfAnotherKubeconfig(t *testing.T) {
 		w.Observed("b", api.NewSecret("two"), Observation{Answer: AnswerReady, Message: "unknown", Condition: seen})
 		synctest.Wait()
 		if w.count() != 0 {
-			t.Errorf("%d writes", w.count())
+			t.Errorf("%d writes, want none", w.count())
 		}
 		w.Observed("a", api.NewSecret("two"), Observation{Answer: AnswerReady, Message: "in time", Condition: seen})
 		w.settle(revision)
@@ -98,8 +98,8 @@ func TestObservationOfAnotherKubeconfig(t *testing.T) {
 	})
 }
 
-// TestCapacityReportFromPods: a report ends the reservations of older decisions,
-// so it is one only if pods or what they take up are different.
+// TestCapacityReportFromPods checks that an observation only counts as a capacity report, which ends the reservations
+// of older decisions, if the pods or their requests have changed.
 func TestCapacityReportFromPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newSite())
@@ -117,22 +117,22 @@ func TestCapacityReportFromPods(t *testing.T) {
 		w.put(withKubeconfig("a", "k"))
 		first := observe("1", 1)
 		if again := observe("1", 1); !again.Equal(first) {
-			t.Errorf("reported at %s without a change, before at %s", again, first)
+			t.Errorf("reported at %s without a change, previously at %s", again, first)
 		}
 		moved := observe("1", 2)
 		if !moved.After(first) {
-			t.Error("other pods are no report")
+			t.Error("a change of the pods does not count as a report")
 		}
 		if more := observe("2", 3); !more.After(moved) {
-			t.Error("more in use is no report")
+			t.Error("higher usage does not count as a report")
 		}
-		// What is not known leaves what was.
+		// An unknown amount keeps the previous one.
 		w.Observed("a", api.NewSecret("k"), Observation{Answer: AnswerReady, Message: "well", Condition: seen})
 		synctest.Wait()
 		if got := w.status("a").Allocated["cpu"]; got != "2" {
-			t.Errorf("allocated %q", got)
+			t.Errorf("allocated cpu %q, want 2", got)
 		}
-		// After a restart the same pods are no report.
+		// After a restart, the same pods are not a report.
 		stop := w.restart()
 		defer stop.run()()
 		before := *stop.status("a").CapacityReportedAt
@@ -141,7 +141,7 @@ func TestCapacityReportFromPods(t *testing.T) {
 		})
 		synctest.Wait()
 		if got := *stop.status("a").CapacityReportedAt; !got.Equal(before) {
-			t.Errorf("reported at %s after a restart, before at %s", got, before)
+			t.Errorf("reported at %s after a restart, previously at %s", got, before)
 		}
 	})
 }

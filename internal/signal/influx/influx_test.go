@@ -69,11 +69,11 @@ func table(kind, value, field, measurement string, tags ...string) string {
 		kind, types.String(), groups.String(), strings.Repeat(",", len(tags)/2), names.String(), value, field, measurement, values.String())
 }
 
-// fluxServer answers queries by the measurements in them.
+// fluxServer responds to queries by the measurements in them.
 type fluxServer struct {
 	tables  map[string]string // by measurement
-	refused map[string]string // measurements that spoil the query, with the body of a 500
-	large   map[string]bool   // measurements whose answer is too large
+	refused map[string]string // measurements that make the query fail, with the body of the 500 response
+	large   map[string]bool   // measurements whose response is too large
 
 	mu       sync.Mutex
 	requests []string
@@ -123,7 +123,7 @@ func (f *fluxServer) take() []string {
 	return taken
 }
 
-// TestOneRequestForAllQueries: and each gets the series that it means.
+// TestOneRequestForAllQueries also checks that each query gets its own series.
 func TestOneRequestForAllQueries(t *testing.T) {
 	f := &fluxServer{tables: map[string]string{
 		"heat": table("double", "3", "value", "heat", "zone", "c") + table("double", "1", "value", "heat", "zone", "a") +
@@ -139,9 +139,9 @@ func TestOneRequestForAllQueries(t *testing.T) {
 	}}
 	want := map[string]any{
 		"heat": 2.0, `heat{zone="a"}`: 1.0, `heat{zone="c"}`: 3.0, `heat.value{building="7"}`: 2.0, `heat{zone="d"}`: `tag zone="d"`,
-		"fields": 1.0, "fields.b": 2.0, "fields.c": `field "c"; a measurement with a dot in its name stands in quotes: "fields.c"`,
+		"fields": 1.0, "fields.b": 2.0, "fields.c": `field "c"; a measurement with a dot in its name must be in quotes: "fields.c"`,
 		"nan": math.NaN(), "inf": math.Inf(1), "default": 6.0, "null": "null.value is null", "text": "text.value is a text", "truth": "is the boolean true",
-		"time": "a type that is no number", "absent": `no value in the last hour in bucket "krake/autogen": measurement "absent"`,
+		"time": "a type that is not a number", "absent": `no value in the last hour in bucket "krake/autogen": measurement "absent"`,
 		"{}": "a measurement is missing",
 	}
 	src := openAt(t, provider(serve(t, f.ServeHTTP).URL))
@@ -176,7 +176,7 @@ func check(t *testing.T, err error, reason, want string) {
 		t.Errorf("got %#v, want %s with %q", err, reason, want)
 	}
 	if err != nil && strings.Contains(err.Error(), "hush") {
-		t.Errorf("the token is in %q", err)
+		t.Errorf("the error contains the token: %q", err)
 	}
 }
 
@@ -215,8 +215,8 @@ func TestBadQueriesAreFoundAndKeptApart(t *testing.T) {
 				}
 			}
 		}
-		// The batch, and each of the two that failed by itself with the question
-		// whether others would, too.
+		// The batch, and two requests for each of the two bad queries: one on its own, and one to find out if others
+		// fail, too.
 		if sent := f.take(); round == 1 && len(sent) != 5 {
 			t.Errorf("the second reading took %d requests, want 5", len(sent))
 		}
@@ -230,14 +230,14 @@ func TestBadQueriesAreFoundAndKeptApart(t *testing.T) {
 	f.refused, f.large = nil, nil
 	f.take()
 	if readings, err := src.Read(t.Context(), queries); err != nil || readings["m13"].Value != 13 || readings["m40"].Value != 40 {
-		t.Errorf("what is right again is not read: %+v, %+v, %v", readings["m13"], readings["m40"], err)
+		t.Errorf("repaired queries: got %+v, %+v, %v", readings["m13"], readings["m40"], err)
 	}
 	if sent := f.take(); len(sent) != 1 {
-		t.Errorf("%d requests once all is right again, want 1", len(sent))
+		t.Errorf("%d requests once all queries are valid again, want 1", len(sent))
 	}
 }
 
-// TestProviderFailures: what is wrong with all queries is said of the provider.
+// TestProviderFailures checks that an error that affects all queries is returned for the provider.
 func TestProviderFailures(t *testing.T) {
 	answer := func(status int, kind, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -256,33 +256,33 @@ func TestProviderFailures(t *testing.T) {
 		handler http.HandlerFunc
 		want    string
 	}{
-		{"401 of 1.8", answer(401, asJSON, `{"error":"authorization failed"}`), "status 401: are token, org and bucket right?: authorization failed"},
-		{"401 of 2.x", answer(401, asJSON, `{"code":"unauthorized","message":"unauthorized access"}`), "right?: unauthorized access"},
+		{"401 of InfluxDB 1.8", answer(401, asJSON, `{"error":"authorization failed"}`), "status 401: are token, org and bucket right?: authorization failed"},
+		{"401 of InfluxDB 2.x", answer(401, asJSON, `{"code":"unauthorized","message":"unauthorized access"}`), "right?: unauthorized access"},
 		{"403", answer(403, asJSON, `{"code":"forbidden","message":"insufficient permissions"}`), "right?: insufficient permissions"},
-		{"unknown bucket of 1.8", answer(500, asJSON, `{"error":"failed to initialize execute state: no database"}`), "no database"},
-		{"unknown bucket of 2.x", answer(404, asJSON, `{"code":"not found","message":"could not find bucket \"krake/autogen\""}`), `could not find bucket "krake/autogen"`},
+		{"unknown bucket in InfluxDB 1.8", answer(500, asJSON, `{"error":"failed to initialize execute state: no database"}`), "no database"},
+		{"unknown bucket in InfluxDB 2.x", answer(404, asJSON, `{"code":"not found","message":"could not find bucket \"krake/autogen\""}`), `could not find bucket "krake/autogen"`},
 		{"syntax error", answer(400, asJSON, `{"code":"invalid","message":"compilation failed: error @1:1"}`), "compilation failed"},
-		{"error with a status of its own", answer(502, asJSON, `{"StatusCode":200,"message":"x"}`), "status 502"},
-		{"404 of something else", answer(404, "text/html", `<html>`), "status 404: does the url point at InfluxDB?"},
+		{"error with a status in its body", answer(502, asJSON, `{"StatusCode":200,"message":"x"}`), "status 502"},
+		{"404 of another server", answer(404, "text/html", `<html>`), "status 404: does the url point at InfluxDB?"},
 		{"503", answer(503, asJSON, `{"code":"unavailable","message":"busy"}`), "status 503: busy"},
 		{"page", answer(200, "text/html", "<html>\n<body>\n"), "does the url point at InfluxDB?"},
 		{"JSON", answer(200, asJSON, `{"results":[]}`), "does the url point at InfluxDB?"},
 		{"rows without annotations", answer(200, asCSV, ",a,b\r\n,1,2\r\n"), "does the url point at InfluxDB?"},
 		{"rows shorter than their header", answer(200, asCSV, "#datatype,string,long\r\n,result,table\r\n,x\r\n"), "does the url point at InfluxDB?"},
-		{"types of no kind", answer(200, asCSV, "#datatype,string,thing\r\n,result,table\r\n,x,y\r\n"), "does the url point at InfluxDB?"},
-		{"no number in a column of numbers", answer(200, asCSV, table("double", "abc", "value", "a")), "does the url point at InfluxDB?"},
+		{"unknown types", answer(200, asCSV, "#datatype,string,thing\r\n,result,table\r\n,x,y\r\n"), "does the url point at InfluxDB?"},
+		{"text in a numeric column", answer(200, asCSV, table("double", "abc", "value", "a")), "does the url point at InfluxDB?"},
 		{"open quote", answer(200, asCSV, "#datatype,\"string\r\n"), "does the url point at InfluxDB?"},
 		{"error in the answer", answer(200, asCSV, "#datatype,string,string\r\n#group,true,true\r\n#default,,\r\n,error,reference\r\n,Failed to read,897\r\n"), "cannot evaluate the query: Failed to read,897"},
 		{"redirect loop", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.String(), http.StatusTemporaryRedirect)
 		}, "redirected more than 3 times"},
 		{"cuts the connection", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
-		{"hangs", func(_ http.ResponseWriter, r *http.Request) { hang(r) }, "no answer within 10s"},
+		{"hangs", func(_ http.ResponseWriter, r *http.Request) { hang(r) }, "no response within 10s"},
 		{"hangs in the body", func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, "#datatype,string,long\r\n,result,table\r\n,x")
 			_ = http.NewResponseController(w).Flush()
 			hang(r)
-		}, "no answer within 10s"},
+		}, "no response within 10s"},
 		{"breaks off in the body", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			_, _ = io.WriteString(w, table("double", "1", "value", "a"))
@@ -308,7 +308,7 @@ func TestProviderFailures(t *testing.T) {
 	}
 }
 
-// TestEndlessAnswer ends at the limit on bytes, packed or not.
+// TestEndlessAnswer checks that reading stops at the size limit, with and without compression.
 func TestEndlessAnswer(t *testing.T) {
 	for _, packed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("packed %v", packed), func(t *testing.T) {
@@ -335,8 +335,7 @@ func TestEndlessAnswer(t *testing.T) {
 	}
 }
 
-// TestInfluxQL: a server of 1.x without Flux is asked in InfluxQL, and says all
-// in one answer.
+// TestInfluxQL checks that a 1.x server without Flux is queried in InfluxQL, with one request for all queries.
 func TestInfluxQL(t *testing.T) {
 	var broken atomic.Bool
 	src := openAt(t, provider(serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -396,11 +395,11 @@ func TestInfluxQL(t *testing.T) {
 	_, err := src.Read(t.Context(), []string{"heat"})
 	check(t, err, api.ReasonUnreachableMetricsProvider, "does the url point at InfluxDB?")
 	if src.usesQL {
-		t.Error("after a failure it does not ask for Flux again")
+		t.Error("Flux is not tried again after a failure")
 	}
 }
 
-// TestQueries: the text of queries, and that nothing ends a literal early.
+// TestQueries checks the text of queries, and that no input can terminate a literal.
 func TestQueries(t *testing.T) {
 	for _, c := range []struct{ name, flux, influxQL string }{
 		{"m", `r._measurement == "m"`, `SELECT last(*) FROM "m" WHERE time > now() - 1h GROUP BY *`},
@@ -427,8 +426,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// TestConnection: certificate, headers and token reach the server, and nothing goes
-// to where it redirects to.
+// TestConnection checks that certificate, headers and token reach the server, and that redirects are not followed.
 func TestConnection(t *testing.T) {
 	var seen http.Header
 	var elsewhere atomic.Int64
@@ -444,7 +442,7 @@ func TestConnection(t *testing.T) {
 			return
 		}
 		if r.URL.String() != "/sub/api/v2/query?org=acme" {
-			t.Errorf("asked for %s", r.URL)
+			t.Errorf("unexpected request %s", r.URL)
 		}
 		_, _ = io.WriteString(w, table("double", "1", "value", "a"))
 	}))
@@ -469,6 +467,6 @@ func TestConnection(t *testing.T) {
 	}
 	p.Spec.CACert = ""
 	if _, err := openAt(t, p).Read(t.Context(), []string{"a"}); err == nil || !strings.Contains(err.Error(), "certificate") {
-		t.Errorf("a certificate that nobody vouches for: %v", err)
+		t.Errorf("untrusted certificate: %v", err)
 	}
 }

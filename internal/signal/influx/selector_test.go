@@ -23,19 +23,19 @@ func TestSelectors(t *testing.T) {
 		{"", selector{}, "measurement is missing"},
 		{".value", selector{}, "measurement is missing"},
 		{"heat.", selector{}, "field is missing"},
-		{"a.b.c", selector{}, `".c" is too much`},
+		{"a.b.c", selector{}, `".c" is unexpected`},
 		{`heat{}`, selector{}, "tag is missing"},
-		{`heat{a}`, selector{}, `after the tag "a" its value must follow`},
-		{`heat{a=b}`, selector{}, `after the tag "a" its value must follow`},
+		{`heat{a}`, selector{}, `the tag "a" must be followed by its value`},
+		{`heat{a=b}`, selector{}, `the tag "a" must be followed by its value`},
 		{`heat{a="b"`, selector{}, "comma or the closing brace"},
 		{`heat{a="b}`, selector{}, "not closed"},
 		{`heat{a="b",}`, selector{}, "tag is missing"},
-		{`heat{a="b"}x`, selector{}, `"x" is too much`},
+		{`heat{a="b"}x`, selector{}, `"x" is unexpected`},
 		{`heat{a=""}`, selector{}, "value of tag a is empty"},
 		{`heat{a="1",a="2"}`, selector{}, "selected twice"},
 		{`heat{_field="1"}`, selector{}, "uses that name itself"},
-		{`heat{a="\n"}`, selector{}, "after a backslash"},
-		{`he"at`, selector{}, "too much"},
+		{`heat{a="\n"}`, selector{}, "a backslash in"},
+		{`he"at`, selector{}, "unexpected"},
 		{`"heat`, selector{}, "not closed"},
 		{`""`, selector{}, "measurement is empty"},
 		{"a\nb", selector{}, "control characters"},
@@ -52,7 +52,7 @@ func TestSelectors(t *testing.T) {
 	}
 }
 
-// FuzzSelector: what is read and written again means the same.
+// FuzzSelector checks that a selector that is parsed and formatted again has the same meaning.
 func FuzzSelector(f *testing.F) {
 	for _, seed := range []string{"heat", "heat.value", `heat{a="b", c="d"}`, `"a.b"."c d"{"x=y"="\"\\"}`, `a b . c`, `"`} {
 		f.Add(seed)
@@ -66,7 +66,7 @@ func FuzzSelector(f *testing.F) {
 		second, err := parse(first.String())
 		second.dotted = false
 		if err != nil || !reflect.DeepEqual(first, second) {
-			t.Errorf("%q is %+v, written %s, read again %+v, %v", text, first, first, second, err)
+			t.Errorf("%q was read as %+v, formatted as %s, and read as %+v, %v", text, first, first, second, err)
 		}
 	})
 }
@@ -77,18 +77,18 @@ func TestLiteralsHoldTheirText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.RuneFrom([]rune("'\"\\${}x ä\n\t\x01;"), unicode.Letter)).Draw(t, "text")
 		if got, ok := readFlux(fluxString(text)); !ok || got != text {
-			t.Errorf("Flux: %q is written as %s, read as %q", text, fluxString(text), got)
+			t.Errorf("Flux: %q was formatted as %s, and read as %q", text, fluxString(text), got)
 		}
 		if got, ok := readInfluxQL(influxQLName(text), '"'); !ok || got != text {
-			t.Errorf("InfluxQL: the name %q is written as %s, read as %q", text, influxQLName(text), got)
+			t.Errorf("InfluxQL: name %q was formatted as %s, and read as %q", text, influxQLName(text), got)
 		}
 		if got, ok := readInfluxQL(influxQLString(text), '\''); !ok || got != text {
-			t.Errorf("InfluxQL: the string %q is written as %s, read as %q", text, influxQLString(text), got)
+			t.Errorf("InfluxQL: string %q was formatted as %s, and read as %q", text, influxQLString(text), got)
 		}
 	})
 }
 
-// readFlux reads a string literal as the specification of Flux describes it.
+// readFlux parses a string literal as the specification of Flux describes it.
 func readFlux(literal string) (string, bool) {
 	if len(literal) < 2 || literal[0] != '"' || literal[len(literal)-1] != '"' {
 		return "", false
@@ -115,7 +115,7 @@ func readFlux(literal string) (string, bool) {
 	return b.String(), true
 }
 
-// readInfluxQL reads a quoted name or string as the scanner of InfluxQL does.
+// readInfluxQL parses a quoted name or string as InfluxQL's scanner does.
 func readInfluxQL(literal string, quote byte) (string, bool) {
 	if len(literal) < 2 || literal[0] != quote || literal[len(literal)-1] != quote {
 		return "", false

@@ -18,8 +18,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
-// handled answers without a network: time passes as the bubble of the test has it.
-// A request whose body holds one of the slow words is never answered.
+// handled responds without a network, so that time is simulated. A request whose body contains one of the slow words
+// gets no response.
 type handled struct {
 	handler http.Handler
 	slow    []string

@@ -33,7 +33,7 @@ type issuer struct {
 	keys      any
 	discovery func(base string) any
 	broken    bool
-	token     string // that it demands
+	token     string // the token that it requires
 	requests  []string
 }
 
@@ -129,7 +129,7 @@ func has(id string) func(jose.JSONWebKeySet) bool {
 	return func(set jose.JSONWebKeySet) bool { return len(set.Key(id)) > 0 }
 }
 
-// ids asks for a key, and returns the IDs of those that are there.
+// ids requests a key, and returns the IDs of all known keys.
 func ids(t *testing.T, keys *Keys, wanted string) string {
 	t.Helper()
 	set, err := keys.Keys(t.Context(), has(wanted))
@@ -156,7 +156,7 @@ func TestRotation(t *testing.T) {
 	if n := i.asked(); n != 2 {
 		t.Errorf("%d requests for 101 tokens of one key, want 2", n)
 	}
-	// A key that nobody has seen is looked for, but not for each token that names one.
+	// An unknown key is fetched, but not for every token that names one.
 	i.set(func() { i.keys = keySet(t, "a", "b") })
 	clock.pass(retryAfter)
 	if got := ids(t, keys, "b"); got != "a b" {
@@ -169,11 +169,11 @@ func TestRotation(t *testing.T) {
 	if n := i.asked() - before; n > 2 {
 		t.Errorf("%d requests for 100 tokens with an unknown key, want at most 2", n)
 	}
-	// A key that the issuer withdraws goes, without anybody asking for another one.
+	// A key that the issuer withdraws is removed, even if no unknown key is requested.
 	i.set(func() { i.keys = keySet(t, "b") })
 	clock.pass(refreshAfter)
 	ids(t, keys, "a")
-	eventually.True(t, "the withdrawn key is gone", func() bool { return ids(t, keys, "b") == "b" })
+	eventually.True(t, "the withdrawn key is removed", func() bool { return ids(t, keys, "b") == "b" })
 }
 
 func TestIssuerDown(t *testing.T) {
@@ -182,31 +182,31 @@ func TestIssuerDown(t *testing.T) {
 	i.broken = true
 	keys, clock := newKeys(t, jwt.Issuer{Name: "ci", Issuer: i.URL})
 	if got := ids(t, keys, "a"); !strings.Contains(got, "/.well-known/openid-configuration answers with status 502") {
-		t.Errorf("never read: got %q", got)
+		t.Errorf("before the first success: got %q", got)
 	}
 	i.set(func() { i.broken = false })
 	if got := ids(t, keys, "a"); !strings.Contains(got, "502") {
-		t.Errorf("a moment later the issuer is asked again at once: %q", got)
+		t.Errorf("shortly afterwards: got %q, want no new request", got)
 	}
 	clock.pass(retryAfter)
 	if got := ids(t, keys, "a"); got != "a" {
-		t.Errorf("after it is back: got %q", got)
+		t.Errorf("after the recovery: got %q", got)
 	}
 	i.Close()
 	clock.pass(usableFor - time.Second)
 	if got := ids(t, keys, "a"); got != "a" {
-		t.Errorf("while it is down: got %q", got)
+		t.Errorf("during an outage: got %q", got)
 	}
-	// What was begun for that answer is over.
+	// The fetch that was started for that response has ended.
 	_, _, _ = keys.flight.Do("", func() (any, error) { return nil, nil })
 	clock.pass(time.Minute)
 	if got := ids(t, keys, "a"); !strings.Contains(got, "connection refused") {
-		t.Errorf("down for a day: got %q", got)
+		t.Errorf("after an outage of a day: got %q", got)
 	}
 }
 
-// An issuer that does not answer delays nobody whose key is known, and the others no longer
-// than their own patience.
+// An issuer that does not respond does not delay tokens with known keys, and delays others no longer than their own
+// timeout.
 func TestIssuerHangs(t *testing.T) {
 	release := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
@@ -219,7 +219,7 @@ func TestIssuerHangs(t *testing.T) {
 	}()
 	cancel()
 	if err := <-answered; err == nil {
-		t.Error("keys of an issuer that does not answer")
+		t.Error("got the keys of an issuer that does not respond")
 	}
 	close(release)
 	server.Close()
@@ -238,15 +238,15 @@ func TestDocuments(t *testing.T) {
 		keys      any
 		want      string
 	}{
-		{"sound", nil, sound, "a"},
+		{"valid", nil, sound, "a"},
 		{"another issuer", func(base string) any { return map[string]string{"issuer": base + "/", "jwks_uri": base + "/keys"} }, sound, "is that of issuer"},
 		{"keys over http", func(base string) any { return map[string]string{"issuer": base, "jwks_uri": "http://192.0.2.1/keys"} }, sound, "must begin with https://"},
-		{"no address of keys", func(base string) any { return map[string]string{"issuer": base} }, sound, "is not a URL"},
-		{"no JSON", nil, "<html>", "/keys does not answer with the JSON"},
+		{"no jwks_uri", func(base string) any { return map[string]string{"issuer": base} }, sound, "is not a URL"},
+		{"not JSON", nil, "<html>", "/keys does not return the expected JSON"},
 		{"no keys", nil, jose.JSONWebKeySet{}, "no public key that can be used"},
 		{"private key", nil, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{KeyID: "p", Key: private}}}, "no public key that can be used"},
 		{"symmetric key", nil, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{KeyID: "s", Key: []byte("secret")}}}, "no public key that can be used"},
-		{"one of them symmetric", nil, jose.JSONWebKeySet{Keys: append([]jose.JSONWebKey{{KeyID: "s", Key: []byte("secret")}}, sound.Keys...)}, "a"},
+		{"a symmetric and a public key", nil, jose.JSONWebKeySet{Keys: append([]jose.JSONWebKey{{KeyID: "s", Key: []byte("secret")}}, sound.Keys...)}, "a"},
 		{"too large", nil, strings.Repeat(" ", maxDocument+1) + "{}", "too large"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -280,11 +280,11 @@ func TestCertificateAndToken(t *testing.T) {
 		want   string
 	}{
 		{"discovery", jwt.Issuer{Issuer: i.URL, CAFile: ca, TokenFile: token}, "a"},
-		{"address of the keys", jwt.Issuer{Issuer: "https://kubernetes.default.svc", JWKSURL: i.URL + "/keys", CAFile: ca, TokenFile: token}, "a"},
-		{"without the authority", jwt.Issuer{Issuer: i.URL, TokenFile: token}, "certificate"},
+		{"given jwks_uri", jwt.Issuer{Issuer: "https://kubernetes.default.svc", JWKSURL: i.URL + "/keys", CAFile: ca, TokenFile: token}, "a"},
+		{"without the CA", jwt.Issuer{Issuer: i.URL, TokenFile: token}, "certificate"},
 		{"without the token", jwt.Issuer{Issuer: i.URL, CAFile: ca}, "status 401"},
-		{"no such file", jwt.Issuer{Issuer: i.URL, CAFile: ca, TokenFile: token + "x"}, "no such file"},
-		{"no certificate", jwt.Issuer{Issuer: i.URL, CAFile: token}, "no PEM certificate"},
+		{"missing file", jwt.Issuer{Issuer: i.URL, CAFile: ca, TokenFile: token + "x"}, "no such file"},
+		{"no certificate in the file", jwt.Issuer{Issuer: i.URL, CAFile: token}, "no PEM certificate"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			keys, _ := newKeys(t, test.issuer)
@@ -312,6 +312,6 @@ func TestTokenStaysWithTheIssuer(t *testing.T) {
 	}
 	keys, _ := newKeys(t, jwt.Issuer{Issuer: i.URL, TokenFile: token})
 	if ids(t, keys, "a") != "a" || got != "" {
-		t.Errorf("another host got the token: %q", got)
+		t.Errorf("another host received the token: %q", got)
 	}
 }

@@ -15,8 +15,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
-// FuzzAnswer: whatever comes back, every metric gets a value or an error with a
-// reason, and nothing panics.
+// FuzzAnswer checks that, for any response, every metric gets a value or an error with a reason, without a panic.
 func FuzzAnswer(f *testing.F) {
 	for _, body := range []string{
 		"[{\"header\":{\"schema\":\"`V` DOUBLE\"}},\n{\"row\":{\"columns\":[1,\"a\"]}}]", `[{"row":{"columns":["2"],"tombstone":true}}]`,
@@ -32,7 +31,7 @@ func FuzzAnswer(f *testing.F) {
 			return // not an HTTP status
 		}
 		src, err := open(provider("http://ksql.test"), netpolicy.OnLoopback(), roundTrip(func(r *http.Request) (*http.Response, error) {
-			if r.Body != nil { // the question whether it is there has none
+			if r.Body != nil { // the request for /info has no body
 				_ = r.Body.Close()
 			}
 			recorder := httptest.NewRecorder()
@@ -48,11 +47,11 @@ func FuzzAnswer(f *testing.F) {
 			for _, metric := range metrics {
 				got, ok := readings[metric]
 				if !ok {
-					t.Fatalf("no answer for %q", metric)
+					t.Fatalf("no reading for %q", metric)
 				}
 				var e *source.Error
 				if got.Err != nil && (!errors.As(got.Err, &e) || e.Message == "" || !slices.Contains([]string{api.ReasonInvalidMetric, api.ReasonUnreachableMetricsProvider}, e.Reason)) {
-					t.Fatalf("%q got %#v", metric, got.Err)
+					t.Fatalf("%q: got %#v", metric, got.Err)
 				}
 			}
 		}
@@ -65,13 +64,13 @@ func TestLiteralsHoldTheirText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.StringOf(rapid.RuneFrom([]rune("'\"`\\;$ ax\n"))).Draw(t, "value")
 		if got, ok := unquote(text(value), '\''); !ok || got != value {
-			t.Errorf("%q is written as %s", value, text(value))
+			t.Errorf("text(%q) = %s", value, text(value))
 		}
 		written := identifier(value)
 		got, ok := unquote(written, '`')
-		// Names that are plain, or quoted already, are not written anew.
+		// Names that are plain or already quoted are not changed.
 		if written != value && (!ok || got != value) || written == value && !ok && !plainName.MatchString(value) {
-			t.Errorf("%q is written as %s", value, written)
+			t.Errorf("name(%q) = %s", value, written)
 		}
 	})
 }

@@ -26,14 +26,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// standIn answers like a ksqlDB that has a table METRICS with the columns NAME
-// and VALUE: see the REST API's documentation for /query, /query-stream, /info
-// and errors.
+// standIn responds like a ksqlDB that has a table METRICS with the columns NAME and VALUE, as in the REST API's
+// documentation for /query, /query-stream, /info and errors.
 type standIn struct {
-	rows     [][2]string // name, value as JSON
-	noIn     bool        // an older one: WHERE takes only one key
-	noQuery  bool        // a newer one: only /query-stream
-	asJSON   bool        // /query-stream answers with one array
+	rows     [][2]string // name, and value as JSON
+	noIn     bool        // an older server: WHERE accepts only one key
+	noQuery  bool        // a newer server: only /query-stream
+	asJSON   bool        // /query-stream responds with one array
 	mu       sync.Mutex
 	requests []string // path and statement
 }
@@ -142,7 +141,7 @@ func serve(t *testing.T, handler http.Handler) *httptest.Server {
 	return s
 }
 
-// TestEveryKindOfServer reads the same table from servers of every age.
+// TestEveryKindOfServer reads the same table from servers of all versions.
 func TestEveryKindOfServer(t *testing.T) {
 	rows := [][2]string{
 		{"one", "2.5"}, {"integer", "3"}, {"text", `"4.25"`}, {"spaced", `" 7 "`}, {"twice", "1"}, {"twice", "2"}, {"negative", "-7e3"},
@@ -163,7 +162,7 @@ func TestEveryKindOfServer(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		server        *standIn
-		first, second int // requests of the first reading and of the second
+		first, second int // number of requests of the first and of the second reading
 	}{
 		{"with IN", &standIn{rows: rows}, 1, 1},
 		{"without IN", &standIn{rows: rows, noIn: true}, 1 + len(want), len(want)},
@@ -197,7 +196,7 @@ func TestEveryKindOfServer(t *testing.T) {
 				}
 			}
 			if _, err := src.Read(t.Context(), nil); err != nil {
-				t.Errorf("nothing to read: %v", err)
+				t.Errorf("no queries: %v", err)
 			}
 		})
 	}
@@ -250,7 +249,7 @@ func TestManyMetricsKeepToTheLimits(t *testing.T) {
 	}
 }
 
-// TestAnswers: one metric, and what a server may say to it.
+// TestAnswers covers the responses that a server may give to a query for one metric.
 func TestAnswers(t *testing.T) {
 	invalid, unreachable := api.ReasonInvalidMetric, api.ReasonUnreachableMetricsProvider
 	for _, c := range []struct {
@@ -266,27 +265,27 @@ func TestAnswers(t *testing.T) {
 		{"deleted, then written", 200, `[{"header":{}},{"row":{"columns":[null],"tombstone":true}},{"row":{"columns":[2]}}]`, 2.0, ""},
 		{"deleted", 200, `[{"header":{}},{"row":{"columns":[null],"tombstone":true}}]`, "no row", invalid},
 		{"error after the row", 200, `[{"header":{}},{"row":{"columns":[1]}},{"errorMessage":{"error_code":50000,"message":"boom"}}]`, 1.0, ""},
-		{"broken off after the row", 200, `[{"header":{}},{"row":{"columns":[1]}},`, 1.0, ""},
+		{"connection cut after the row", 200, `[{"header":{}},{"row":{"columns":[1]}},`, 1.0, ""},
 		{"header only", 200, `[{"header":{}}]`, "no row", invalid},
 		{"empty array", 200, `[]`, "no row", invalid},
 		{"row without columns", 200, `[{"row":{}}]`, "no row", invalid},
 		{"error in the stream", 200, `[{"header":{}},{"errorMessage":{"@type":"generic_error","error_code":50000,"message":"boom in transient_METRICS_42"}}]`, "status 500: boom in transient", unreachable},
-		{"statement error in the stream", 200, `[{"errorMessage":{"error_code":40001,"message":"bad"}}]`, "refuses the query: bad", invalid},
+		{"statement error in the stream", 200, `[{"errorMessage":{"error_code":40001,"message":"bad"}}]`, "rejects the query: bad", invalid},
 		{"delimited error", 200, `{"@type":"generic_error","error_code":50000,"message":"boom"}` + "\n", "status 500: boom", unreachable},
-		{"broken off before the row", 200, `[{"header":{}},`, "unexpected EOF", unreachable},
-		{"empty body", 200, ``, "not one of a ksqlDB", unreachable},
-		{"page", 200, `<html>`, "not one of a ksqlDB", unreachable},
-		{"another API", 200, `{"status":"success"}`, "not one of a ksqlDB", unreachable},
-		{"numbers", 200, `[1,2]`, "not one of a ksqlDB", unreachable},
-		{"rows of another shape", 200, `[{"row":[1]}]`, "not one of a ksqlDB", unreachable},
-		{"unknown table", 400, `{"@type":"statement_error","error_code":40001,"message":"line 1:15: METRICS does not exist.","statementText":"SELECT","entities":[]}`, "refuses the query: line 1:15: METRICS does not exist.", invalid},
-		{"bad request", 400, `{"@type":"generic_error","error_code":40000,"message":"no"}`, "refuses the query: no", invalid},
+		{"connection cut before the row", 200, `[{"header":{}},`, "unexpected EOF", unreachable},
+		{"empty body", 200, ``, "not from a ksqlDB", unreachable},
+		{"page", 200, `<html>`, "not from a ksqlDB", unreachable},
+		{"another API", 200, `{"status":"success"}`, "not from a ksqlDB", unreachable},
+		{"numbers", 200, `[1,2]`, "not from a ksqlDB", unreachable},
+		{"rows of another shape", 200, `[{"row":[1]}]`, "not from a ksqlDB", unreachable},
+		{"unknown table", 400, `{"@type":"statement_error","error_code":40001,"message":"line 1:15: METRICS does not exist.","statementText":"SELECT","entities":[]}`, "rejects the query: line 1:15: METRICS does not exist.", invalid},
+		{"bad request", 400, `{"@type":"generic_error","error_code":40000,"message":"no"}`, "rejects the query: no", invalid},
 		{"bad request of a proxy", 400, `no`, "status 400", unreachable},
 		{"unauthorized", 401, `{"@type":"generic_error","error_code":40100,"message":"Unauthorized"}`, "status 401: are the credentials in headers or bearer_token right?: Unauthorized", unreachable},
 		{"forbidden", 403, `{"@type":"generic_error","error_code":40300,"message":"You are forbidden"}`, "status 403", unreachable},
 		{"not found", 404, `<html>`, "does the url point at the REST API of ksqlDB?", unreachable},
 		{"HTTP/2 only", 400, `{"@type":"generic_error","error_code":40004,"message":"This endpoint is only available when using HTTP2"}`, "only available when using HTTP2", unreachable},
-		{"says where queries go", 400, `{"@type":"generic_error","error_code":40000,"message":"Use /query-stream"}`, "Use /query-stream", unreachable},
+		{"redirect to the right endpoint", 400, `{"@type":"generic_error","error_code":40000,"message":"Use /query-stream"}`, "Use /query-stream", unreachable},
 		{"internal", 500, `{"@type":"generic_error","error_code":50000,"message":"Internal\nat org.x"}`, "status 500: Internal", unreachable},
 		{"starting", 503, `{"@type":"generic_error","error_code":50300,"message":"KSQL is not yet ready to serve requests."}`, "not yet ready", unreachable},
 	} {
@@ -308,16 +307,16 @@ func TestAnswers(t *testing.T) {
 				t.Fatalf("got %+v, want %s with %q", got, c.reason, c.want)
 			}
 			if (err != nil) != (c.reason == unreachable) {
-				t.Errorf("of the provider it says %v", err)
+				t.Errorf("error of the provider %v", err)
 			}
 			if strings.Contains(e.Error(), "METRICS_42") || strings.Contains(e.Error(), "org.x") {
-				t.Errorf("the message would change, or tells too much: %s", e.Error())
+				t.Errorf("the message is not constant, or reveals too much: %s", e.Error())
 			}
 		})
 	}
 }
 
-// TestEndlessAnswers: what was found before the time was up counts.
+// TestEndlessAnswers checks that values that arrived before the timeout count.
 func TestEndlessAnswers(t *testing.T) {
 	hang := func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).Flush()
@@ -337,15 +336,15 @@ func TestEndlessAnswers(t *testing.T) {
 		{"push query without a row", func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, `[{"header":{}},`)
 			hang(w, r)
-		}, 0, "no answer within 20s"},
-		{"no answer at all", func(w http.ResponseWriter, r *http.Request) { hang(w, r) }, 0, "no answer within 20s"},
-		{"rows without end", func(w http.ResponseWriter, r *http.Request) {
+		}, 0, "no response within 20s"},
+		{"no answer", func(w http.ResponseWriter, r *http.Request) { hang(w, r) }, 0, "no response within 20s"},
+		{"endless rows", func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, `[{"row":{"columns":[6,"m"]}}`)
 			for r.Context().Err() == nil {
 				_, _ = io.WriteString(w, strings.Repeat(`,{"row":{"columns":[7,"m"]}}`, 1000))
 			}
 		}, 6, ""},
-		{"one element without end", func(w http.ResponseWriter, r *http.Request) {
+		{"endless element", func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, `[{"row":{"columns":["`)
 			for r.Context().Err() == nil {
 				_, _ = io.WriteString(w, strings.Repeat(`x`, 1<<16))
@@ -376,8 +375,8 @@ func TestEndlessAnswers(t *testing.T) {
 	}
 }
 
-// TestStatements: names that are not plain are quoted; those that the user has
-// quoted stay so.
+// TestStatements checks that names that are not plain are quoted, and that names that the user has quoted are not
+// changed.
 func TestStatements(t *testing.T) {
 	for _, c := range []struct{ table, key, column, metric, want string }{
 		{"my_table", "k", "v", "m", "SELECT v FROM my_table WHERE k = 'm';"},
@@ -393,8 +392,7 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// TestConnection: certificate, headers and token reach the server, and nobody
-// else.
+// TestConnection checks that certificate, headers and token reach the server, and no other host.
 func TestConnection(t *testing.T) {
 	var seen http.Header
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -412,6 +410,6 @@ func TestConnection(t *testing.T) {
 	}
 	p.Spec.CACert = ""
 	if _, err := openAt(t, p).Read(t.Context(), []string{"m"}); err == nil || !strings.Contains(err.Error(), "certificate") {
-		t.Errorf("a certificate that nobody vouches for: %v", err)
+		t.Errorf("untrusted certificate: %v", err)
 	}
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
-// handled answers without a network: time passes as the bubble of the test has it.
+// handled responds without a network, so that time is simulated.
 type handled struct {
 	*standIn
-	slow bool // statements about 'bad' are never answered
+	slow bool // statements about 'bad' get no response
 }
 
 // RoundTrip implements http.RoundTripper.

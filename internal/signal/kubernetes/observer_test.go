@@ -25,8 +25,8 @@ func asJSON(t *testing.T, v any) string {
 	return string(data)
 }
 
-// TestObserve: everything that a cluster has stands in its status when the write
-// of it is answered, follows it, and is written only when it changes.
+// TestObserve checks that the status of a cluster is complete when the write of the cluster returns, that it follows
+// changes, and that it is written only when something changes.
 func TestObserve(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		s := w.server("eu")
@@ -49,11 +49,11 @@ func TestObserve(t *testing.T) {
 			"generation":  {fmt.Sprint(got.ObservedGeneration), "1"},
 		} {
 			if pair[0] != pair[1] {
-				t.Errorf("%s: %s, want %s", what, pair[0], pair[1])
+				t.Errorf("%s: got %s, want %s", what, pair[0], pair[1])
 			}
 		}
 		if at := got.CapacityReportedAt; at == nil || at.Before(began) {
-			t.Errorf("capacity reported at %v", at)
+			t.Errorf("capacity reported at %v, want a time after the start", at)
 		}
 		w.steady(10 * time.Minute)
 
@@ -72,23 +72,23 @@ func TestObserve(t *testing.T) {
 			"types":       {asJSON(t, got.APIResources), `["apps/v1/Deployment","example.com/v1/Thing","v1/Node","v1/Pod"]`},
 		} {
 			if pair[0] != pair[1] {
-				t.Errorf("afterwards, %s: %s, want %s", what, pair[0], pair[1])
+				t.Errorf("%s: got %s, want %s", what, pair[0], pair[1])
 			}
 		}
 		w.steady(10 * time.Minute)
 
-		// A restart finds what is stored to be so.
+		// After a restart, the stored status is still correct.
 		w.stop()
 		before := w.status("eu")
 		w.start()
 		w.steady(time.Minute)
 		if after := w.status("eu"); asJSON(t, before) != asJSON(t, after) {
-			t.Errorf("after a restart %s, before %s", asJSON(t, after), asJSON(t, before))
+			t.Errorf("status %s after a restart, want %s", asJSON(t, after), asJSON(t, before))
 		}
 	})
 }
 
-// TestChurn: a burst of pods is a few writes, the last of which has them all.
+// TestChurn checks that a burst of pods causes few writes, and that the last one includes all of them.
 func TestChurn(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		s := w.server("eu")
@@ -102,26 +102,24 @@ func TestChurn(t *testing.T) {
 		}
 		faketime.Sleep(time.Second)
 		if got := asJSON(t, w.status("eu").Allocated); got != `{"cpu":"10","memory":"0","pods":"1000"}` {
-			t.Errorf("allocated %s", got)
+			t.Errorf("unexpected allocated amounts %s", got)
 		}
 		if writes := w.count() - before; writes > 7 {
 			t.Errorf("%d writes for %d pods within 5 s", writes, pods)
 		}
-		// One pod in the place of another leaves the sums as they are, and shows a
-		// later decision all the same.
+		// Replacing one pod by another keeps the sums, but is still a capacity report, which includes later decisions.
 		reported := *w.status("eu").CapacityReportedAt
 		faketime.Sleep(time.Minute)
 		s.remove(running("p1", "n1", "cpu", "10m"))
 		s.put(running("new", "n1", "cpu", "10m"))
 		faketime.Sleep(2 * time.Second)
 		if at := *w.status("eu").CapacityReportedAt; at.Sub(reported) < time.Minute {
-			t.Errorf("capacity reported at %s, before at %s", at, reported)
+			t.Errorf("capacity reported at %s, previously at %s", at, reported)
 		}
 	})
 }
 
-// TestFailures: what goes wrong is said in words that stay the same, and never
-// with the credentials in them.
+// TestFailures checks that error messages are stable, and never contain the credentials.
 func TestFailures(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -130,19 +128,19 @@ func TestFailures(t *testing.T) {
 		reason  string
 		message string
 	}{
-		{"refused", func(s *apiServer) { s.refuse(true) }, api.StateOffline, api.ReasonUnreachable, "the API server cannot be reached: dial: connection refused"},
-		{"hangs", func(s *apiServer) { s.do(func() { s.hangAll = true }) }, api.StateOffline, api.ReasonUnreachable, "the API server cannot be reached: no answer in time"},
-		{"readyz hangs", func(s *apiServer) { s.do(func() { s.readyz = -1 }) }, api.StateOffline, api.ReasonUnreachable, "the API server cannot be reached: no answer in time"},
-		{"a proxy without a server", func(s *apiServer) { s.do(func() { s.readyz = 503 }) }, api.StateOffline, api.ReasonUnreachable, "the API server cannot be reached (503)"},
-		{"credentials", func(s *apiServer) { s.do(func() { s.token = "another" }) }, api.StateOffline, api.ReasonUnauthorized, "the API server does not accept the credentials (401)"},
+		{"connection refused", func(s *apiServer) { s.refuse(true) }, api.StateOffline, api.ReasonUnreachable, "the API server cannot be reached: dial: connection refused"},
+		{"hangs", func(s *apiServer) { s.do(func() { s.hangAll = true }) }, api.StateOffline, api.ReasonUnreachable, "the API server cannot be reached: no response in time"},
+		{"readyz hangs", func(s *apiServer) { s.do(func() { s.readyz = -1 }) }, api.StateOffline, api.ReasonUnreachable, "the API server cannot be reached: no response in time"},
+		{"proxy without a server", func(s *apiServer) { s.do(func() { s.readyz = 503 }) }, api.StateOffline, api.ReasonUnreachable, "the API server cannot be reached (503)"},
+		{"wrong credentials", func(s *apiServer) { s.do(func() { s.token = "another" }) }, api.StateOffline, api.ReasonUnauthorized, "the API server does not accept the credentials (401)"},
 		{"not ready", func(s *apiServer) { s.do(func() { s.readyz = 500 }) }, api.StateUnhealthy, "", "the API server says that it is not ready (500)"},
 		{"redirects", func(s *apiServer) { s.do(func() { s.redirect = "http://elsewhere" }) }, api.StateUnhealthy, "", "the API server says that it is not ready (302)"},
-		{"readyz is forbidden", func(s *apiServer) { s.do(func() { s.readyz = 403 }) }, api.StateOnline, "", ""},
-		{"pods are forbidden", func(s *apiServer) { s.do(func() { s.collections[podsPath].status = 403 }) }, api.StateOnline, api.ReasonForbidden, "pods: the credentials may not list and watch them (403)"},
+		{"readyz forbidden", func(s *apiServer) { s.do(func() { s.readyz = 403 }) }, api.StateOnline, "", ""},
+		{"pods forbidden", func(s *apiServer) { s.do(func() { s.collections[podsPath].status = 403 }) }, api.StateOnline, api.ReasonForbidden, "pods: the credentials may not list and watch them (403)"},
 		{"nodes fail", func(s *apiServer) { s.do(func() { s.collections[nodesPath].status = 500 }) }, api.StateOnline, api.ReasonIncomplete, "nodes: the API server returned 500"},
-		{"nodes hang", func(s *apiServer) { s.do(func() { s.collections[nodesPath].hang = true }) }, api.StateOnline, api.ReasonIncomplete, "nodes: no answer in time"},
-		{"definitions are forbidden", func(s *apiServer) { s.do(func() { s.collections[definitionsPath].status = 403 }) }, api.StateOnline, api.ReasonForbidden, "custom resource definitions: the credentials may not list and watch them (403)"},
-		{"services are forbidden", func(s *apiServer) { s.do(func() { s.collections[servicesPath].status = 403 }) }, api.StateOnline, "", ""},
+		{"nodes hang", func(s *apiServer) { s.do(func() { s.collections[nodesPath].hang = true }) }, api.StateOnline, api.ReasonIncomplete, "nodes: no response in time"},
+		{"definitions forbidden", func(s *apiServer) { s.do(func() { s.collections[definitionsPath].status = 403 }) }, api.StateOnline, api.ReasonForbidden, "custom resource definitions: the credentials may not list and watch them (403)"},
+		{"services forbidden", func(s *apiServer) { s.do(func() { s.collections[servicesPath].status = 403 }) }, api.StateOnline, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
@@ -156,7 +154,7 @@ func TestFailures(t *testing.T) {
 				s.cutWatches()
 				faketime.Sleep(2 * time.Minute)
 				if c.reason == "" {
-					// What a redirect leads to, and readyz, leave the watches alone.
+					// Redirects and readyz do not affect the watches.
 					if c.name != "redirects" {
 						w.expect("eu", c.state, api.ConditionTrue, api.ReasonObserved)
 					}
@@ -167,21 +165,21 @@ func TestFailures(t *testing.T) {
 				if text := asJSON(t, got.Conditions); !strings.Contains(text, c.message) || strings.Contains(text, "hush") {
 					t.Errorf("conditions %s, want %q in them", text, c.message)
 				}
-				// What was known stays known.
+				// Known facts stay known.
 				if asJSON(t, got.Allocatable) != asJSON(t, before.Allocatable) || asJSON(t, got.CustomResources) != asJSON(t, before.CustomResources) {
-					t.Errorf("the facts are gone: %s", asJSON(t, got))
+					t.Errorf("the last facts were lost: %s", asJSON(t, got))
 				}
 				w.steady(10 * time.Minute)
 				if n := elsewhere.asked("/readyz"); n > 0 {
-					t.Errorf("the credentials went elsewhere %d times", n)
+					t.Errorf("the credentials were sent to another host %d times", n)
 				}
 			})
 		})
 	}
 }
 
-// TestFirstObservationFails: a write is answered when that is clear, and what
-// hangs is not waited for long.
+// TestFirstObservationFails checks that a write returns when the failure is clear, and does not wait long for a server
+// that hangs.
 func TestFirstObservationFails(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -190,15 +188,15 @@ func TestFirstObservationFails(t *testing.T) {
 		state  api.ClusterState
 		reason string
 	}{
-		{"well", func(*apiServer) {}, 0, api.StateOnline, api.ReasonObserved},
+		{"all well", func(*apiServer) {}, 0, api.StateOnline, api.ReasonObserved},
 		{"hangs", func(s *apiServer) { s.hangAll = true }, 10 * time.Second, api.StatePending, api.ReasonUnreachable},
 		{"pods hang", func(s *apiServer) { s.collections[podsPath].hang = true }, firstWithin, api.StateOnline, api.ReasonIncomplete},
-		{"all but readyz is forbidden", func(s *apiServer) {
+		{"everything but readyz forbidden", func(s *apiServer) {
 			for _, c := range s.collections {
 				c.status = http.StatusForbidden
 			}
 		}, 0, api.StateOnline, api.ReasonForbidden},
-		{"credentials", func(s *apiServer) { s.token = "another" }, 0, api.StatePending, api.ReasonUnauthorized},
+		{"wrong credentials", func(s *apiServer) { s.token = "another" }, 0, api.StatePending, api.ReasonUnauthorized},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
@@ -212,7 +210,7 @@ func TestFirstObservationFails(t *testing.T) {
 					status = api.ConditionTrue
 				}
 				w.expect("eu", c.state, status, c.reason)
-				// It becomes well by itself.
+				// It recovers without a write.
 				s.do(func() {
 					s.hangAll, s.token = false, ""
 					for _, c := range s.collections {
@@ -226,8 +224,7 @@ func TestFirstObservationFails(t *testing.T) {
 	}
 }
 
-// TestUnusableKubeconfig: one that was stored before it was checked is refused
-// here as well.
+// TestUnusableKubeconfig checks that a kubeconfig that was stored before it was checked is rejected here, too.
 func TestUnusableKubeconfig(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.put(on("eu", "eu"))
@@ -247,8 +244,8 @@ func TestUnusableKubeconfig(t *testing.T) {
 	})
 }
 
-// TestRotation: other credentials take over without a gap in the state, and the
-// connections of the old ones end.
+// TestRotation checks that new credentials take over without a gap in the state, and that the connections of the old
+// ones are closed.
 func TestRotation(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		s := w.server("eu")
@@ -256,12 +253,12 @@ func TestRotation(t *testing.T) {
 		w.put(on("eu", "eu"))
 		next := on("eu", "eu")
 		next.Spec.Kubernetes.Kubeconfig = kubeconfigOf("eu", "fresh")
-		s.do(func() { s.token = "fresh" }) // the old one is not accepted any more
+		s.do(func() { s.token = "fresh" }) // the old token is no longer accepted
 		s.put(machine("n2"))
 		w.put(next)
 		w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
 		if got := w.status("eu").Nodes.Total; got != 2 {
-			t.Errorf("%d nodes when the write was answered", got)
+			t.Errorf("%d nodes when the write was answered, want 2", got)
 		}
 		s.mu.Lock()
 		old := s.tokens["hush-hush"]
@@ -276,15 +273,15 @@ func TestRotation(t *testing.T) {
 			t.Errorf("%d requests with the old credentials", again-old)
 		}
 		if got := w.history("eu"); got != "online" {
-			t.Errorf("states %s", got)
+			t.Errorf("states %s, want online", got)
 		}
 		s.mu.Lock()
 		if len(s.open) != 1 {
-			t.Errorf("%d connections are open", len(s.open))
+			t.Errorf("%d open connections, want 1", len(s.open))
 		}
 		s.mu.Unlock()
 		if got := w.status("eu").Nodes.Total; got != 3 {
-			t.Errorf("%d nodes", got)
+			t.Errorf("%d nodes, want 3", got)
 		}
 	})
 }
@@ -302,13 +299,13 @@ func TestOtherThresholds(t *testing.T) {
 		w.put(with("5m", 3))
 		asked := s.asked("/readyz")
 		if took := w.put(with("5m", 1)); took > 0 {
-			t.Errorf("another threshold took %s", took)
+			t.Errorf("a change of the threshold took %s", took)
 		}
 		if s.asked("/readyz") != asked {
-			t.Error("another threshold had the API server asked again")
+			t.Error("a change of the threshold caused a request")
 		}
 		if took := w.put(with("10s", 1)); took > 0 {
-			t.Errorf("another interval took %s", took)
+			t.Errorf("a change of the interval took %s", took)
 		}
 		s.refuse(true)
 		faketime.Sleep(11 * time.Second)
@@ -327,14 +324,14 @@ func TestKubeconfigTakenBack(t *testing.T) {
 		got := w.status("eu")
 		got.CapacityReportedAt, got.ObservedGeneration = nil, 0
 		if text := asJSON(t, got); text != "{}" {
-			t.Errorf("what is left of it: %s", text)
+			t.Errorf("status %s, want an empty one", text)
 		}
 		asked := s.asked("/readyz")
 		w.steady(10 * time.Minute)
 		if s.asked("/readyz") != asked {
-			t.Error("the API server is still asked")
+			t.Error("requests continue after the kubeconfig was removed")
 		}
-		// Back again, as if for the first time; then the cluster goes.
+		// When it is added again, it is observed as if for the first time. Then the cluster is deleted.
 		w.put(on("eu", "eu"))
 		w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
 		w.observer.Remove("eu")
@@ -342,12 +339,12 @@ func TestKubeconfigTakenBack(t *testing.T) {
 		asked = s.asked("/readyz")
 		faketime.Sleep(10 * time.Minute)
 		if s.asked("/readyz") != asked {
-			t.Error("the API server of a removed cluster is still asked")
+			t.Error("requests continue after the cluster was deleted")
 		}
 	})
 }
 
-// TestHealthURLDecides: with a probe the observation gives facts only.
+// TestHealthURLDecides checks that, with a probe, observations provide only facts, not the state.
 func TestHealthURLDecides(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		s := w.server("eu")
@@ -357,7 +354,7 @@ func TestHealthURLDecides(t *testing.T) {
 		w.put(c)
 		w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
 		if got := asJSON(t, w.status("eu").Nodes); got != `{"total":1,"ready":0}` {
-			t.Errorf("nodes %s", got)
+			t.Errorf("unexpected nodes %s", got)
 		}
 		w.mu.Lock()
 		w.probe = http.StatusInternalServerError
@@ -366,17 +363,17 @@ func TestHealthURLDecides(t *testing.T) {
 		faketime.Sleep(time.Minute)
 		w.expect("eu", api.StateUnhealthy, api.ConditionTrue, api.ReasonObserved)
 		if got := asJSON(t, w.status("eu").Nodes); got != `{"total":2,"ready":2}` {
-			t.Errorf("nodes %s", got)
+			t.Errorf("unexpected nodes %s", got)
 		}
-		// Without the address the nodes decide.
+		// Without the URL, the nodes decide.
 		w.put(on("eu", "eu"))
 		faketime.Sleep(time.Minute)
 		w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
 	})
 }
 
-// TestManyHangingClusters: those that accept lists and never answer do not take
-// the places of others.
+// TestManyHangingClusters checks that API servers that accept requests and never respond do not use up the slots of
+// others.
 func TestManyHangingClusters(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		for i := range 3 * feed.ListsAtOnce {
@@ -392,14 +389,14 @@ func TestManyHangingClusters(t *testing.T) {
 		}
 		s := w.server("good")
 		s.put(machine("n1"))
-		if took := w.put(on("good", "good")); took > 2*time.Second { // one of them for the courtesy of waiting for others
-			t.Errorf("the write of a cluster that answers took %s", took)
+		if took := w.put(on("good", "good")); took > 2*time.Second { // includes one second of waiting for others
+			t.Errorf("a write of a cluster that responds took %s", took)
 		}
 		w.expect("good", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
 	})
 }
 
-// TestListsAtOnce: however many clusters there are, few lists are read at a time.
+// TestListsAtOnce checks that only few lists are read at once, for any number of clusters.
 func TestListsAtOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		s := w.server("eu")
@@ -416,18 +413,18 @@ func TestListsAtOnce(t *testing.T) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.most > feed.ListsAtOnce || s.most < 2 {
-			t.Errorf("%d lists at a time, want at most %d", s.most, feed.ListsAtOnce)
+			t.Errorf("%d concurrent lists, want at most %d", s.most, feed.ListsAtOnce)
 		}
 	})
 }
 
-// TestStates plays what may happen to the nodes of a cluster.
+// TestStates covers what can happen to the nodes of a cluster.
 func TestStates(t *testing.T) {
 	notReady := says(corev1.NodeReady, corev1.ConditionUnknown)
 	disk := says(corev1.NodeDiskPressure, corev1.ConditionTrue)
 	inWorld(t, func(t *testing.T, w *world) {
 		s := w.server("eu")
-		w.put(on("eu", "eu")) // no nodes: it may add them
+		w.put(on("eu", "eu")) // no nodes: an autoscaler may add some
 		w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
 		for i := range 5 {
 			s.put(machine(fmt.Sprint("n", i)))
@@ -436,11 +433,11 @@ func TestStates(t *testing.T) {
 		faketime.Sleep(time.Minute)
 		w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
 		if got := asJSON(t, w.status("eu").Nodes); got != `{"total":5,"ready":3,"pressure":1}` {
-			t.Errorf("nodes %s", got)
+			t.Errorf("unexpected nodes %s", got)
 		}
 		s.put(machine("n1", notReady), machine("n2", notReady))
 		faketime.Sleep(5 * time.Second)
-		w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved) // not often enough yet
+		w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved) // fewer failures than the threshold
 		faketime.Sleep(time.Minute)
 		w.expect("eu", api.StateNotReady, api.ConditionTrue, api.ReasonObserved)
 		s.put(machine("n0", disk), machine("n1", disk), machine("n2", disk))
@@ -457,7 +454,7 @@ func TestStates(t *testing.T) {
 		w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
 		synctest.Wait()
 		if got := w.history("eu"); got != "online notready unhealthy online offline connecting online" {
-			t.Errorf("states %s", got)
+			t.Errorf("unexpected states %s", got)
 		}
 	})
 }

@@ -27,7 +27,7 @@ func sidecar(requests ...string) corev1.Container {
 	return c
 }
 
-// TestPodRequests: a pod takes up what the scheduler of Kubernetes reserves for it.
+// TestPodRequests checks that a pod uses what the Kubernetes scheduler reserves for it.
 func TestPodRequests(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -35,16 +35,16 @@ func TestPodRequests(t *testing.T) {
 		want   string // "" = takes up nothing
 	}{
 		{"one container", func(*corev1.Pod) {}, `{"cpu":"1","memory":"1Gi","pods":"1"}`},
-		{"two", func(p *corev1.Pod) { p.Spec.Containers = append(p.Spec.Containers, container("cpu", "250m")) }, `{"cpu":"1250m","memory":"1Gi","pods":"1"}`},
-		{"a larger init container", func(p *corev1.Pod) {
+		{"two containers", func(p *corev1.Pod) { p.Spec.Containers = append(p.Spec.Containers, container("cpu", "250m")) }, `{"cpu":"1250m","memory":"1Gi","pods":"1"}`},
+		{"larger init container", func(p *corev1.Pod) {
 			p.Spec.InitContainers = []corev1.Container{container("cpu", "3"), container("memory", "512Mi")}
 		}, `{"cpu":"3","memory":"1Gi","pods":"1"}`},
-		{"a sidecar counts beside", func(p *corev1.Pod) {
+		{"sidecar", func(p *corev1.Pod) {
 			p.Spec.InitContainers = []corev1.Container{sidecar("cpu", "500m"), container("cpu", "1")}
 		}, `{"cpu":"1500m","memory":"1Gi","pods":"1"}`},
 		{"overhead", func(p *corev1.Pod) { p.Spec.Overhead = list("cpu", "100m") }, `{"cpu":"1100m","memory":"1Gi","pods":"1"}`},
-		{"of the whole pod", func(p *corev1.Pod) { p.Spec.Resources = &corev1.ResourceRequirements{Requests: list("cpu", "2")} }, `{"cpu":"2","memory":"1Gi","pods":"1"}`},
-		{"others", func(p *corev1.Pod) {
+		{"requests of the whole pod", func(p *corev1.Pod) { p.Spec.Resources = &corev1.ResourceRequirements{Requests: list("cpu", "2")} }, `{"cpu":"2","memory":"1Gi","pods":"1"}`},
+		{"other resources", func(p *corev1.Pod) {
 			p.Spec.Containers[0] = container("nvidia.com/gpu", "2", "ephemeral-storage", "10Gi")
 		}, `{"cpu":"0","ephemeral-storage":"10Gi","memory":"0","nvidia.com/gpu":"2","pods":"1"}`},
 		{"no requests", func(p *corev1.Pod) { p.Spec.Containers[0] = container() }, `{"cpu":"0","memory":"0","pods":"1"}`},
@@ -58,17 +58,16 @@ func TestPodRequests(t *testing.T) {
 			c.change(p)
 			got, ok := feed.PodOf(p)
 			if ok != (c.want != "") {
-				t.Fatalf("counted: %t", ok)
+				t.Fatalf("counted = %t, want the opposite", ok)
 			}
 			if text := asJSON(t, allocated(map[feed.UID]feed.Pod{{}: got}, nil)); ok && text != c.want {
-				t.Errorf("%s, want %s", text, c.want)
+				t.Errorf("got %s, want %s", text, c.want)
 			}
 		})
 	}
 }
 
-// TestSums: whatever nodes and pods there are, what is counted of them is what a
-// plain sum of quantities gives.
+// TestSums compares the sums over any nodes and pods with adding up quantities.
 func TestSums(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes, pods := map[feed.UID]feed.Node{}, map[feed.UID]feed.Pod{}
@@ -111,7 +110,7 @@ func TestSums(t *testing.T) {
 					text = "0"
 				}
 				if have := resource.MustParse(text); have.Cmp(q) != 0 {
-					t.Fatalf("%s of %s is %s, want %s", what, name, text, q.String())
+					t.Fatalf("%s: %s is %s, want %s", what, name, text, q.String())
 				}
 			}
 		}
@@ -138,11 +137,12 @@ func TestNodesThatTakeNothing(t *testing.T) {
 		"one":      {map[feed.UID]feed.Node{{1}: gpu}, api.Quantities{"cpu": "4", "memory": "1", "pods": "110", "gpu": "2"}},
 	} {
 		if got := nodeFacts(c.nodes).Allocatable; !maps.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}
 	}
 }
 
+// TestTopology checks that the region is that of the most nodes, and does not depend on their order.
 func TestTopology(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -153,7 +153,7 @@ func TestTopology(t *testing.T) {
 		{"one", "eu/a eu/b eu/a", "eu a b"},
 		{"most nodes", "eu/a us/b us/c", "us a b c"},
 		{"equal numbers", "us/a eu/b", "eu a b"},
-		{"without a zone", "eu/ eu/", "eu"},
+		{"nodes without a zone", "eu/ eu/", "eu"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			nodes := map[feed.UID]feed.Node{}
@@ -164,19 +164,19 @@ func TestTopology(t *testing.T) {
 			}
 			f := nodeFacts(nodes)
 			if got := strings.TrimSpace(strings.Join(slices.Concat([]string{f.Region}, f.Zones), " ")); got != c.want {
-				t.Errorf("%q, want %q", got, c.want)
+				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
 	}
 }
 
-// TestHugeAmounts: a node that says nonsense does not turn sums around.
+// TestHugeAmounts checks that absurd amounts on one node do not make sums overflow.
 func TestHugeAmounts(t *testing.T) {
 	n := machine("n")
 	n.Status.Capacity = list("memory", fmt.Sprint(math.MaxInt64), "cpu", "-4")
 	reduced, _ := feed.NodeOf(n)
 	f := nodeFacts(map[feed.UID]feed.Node{{1}: reduced, {2}: reduced})
 	if got := asJSON(t, f.Capacity); got != `{"cpu":"0","memory":"9223372036854775807"}` {
-		t.Errorf("capacity %s", got)
+		t.Errorf("unexpected capacity %s", got)
 	}
 }

@@ -10,32 +10,32 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 )
 
-// pods is how many pods the status says there are.
+// pods returns the number of pods in the status.
 func (w *world) pods(name string) string { return string(w.status(name).Allocated["pods"]) }
 
-// TestWatchesResume: what happens to a watch loses nothing, and a new list is read
-// only where the watch cannot go on.
+// TestWatchesResume checks that nothing is lost when a watch fails, and that a new list is read only if the watch
+// cannot resume.
 func TestWatchesResume(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		broken func(s *apiServer)
-		lists  int // more than the first
+		lists  int // in addition to the first
 	}{
-		{"cut off", func(s *apiServer) { s.cutWatches() }, 0},
-		{"refused for a moment", func(s *apiServer) { s.refuse(true) }, 0},
-		{"the history is gone", func(s *apiServer) {
+		{"watch cut off", func(s *apiServer) { s.cutWatches() }, 0},
+		{"connections refused for a moment", func(s *apiServer) { s.refuse(true) }, 0},
+		{"history compacted", func(s *apiServer) {
 			s.refuse(true)
 			s.put(running("p9", "n1"))
 			s.remove(running("p9", "n1"))
 			s.compact()
 		}, 1},
-		{"the history is gone, a bookmark is newer", func(s *apiServer) {
+		{"history compacted, with a newer bookmark", func(s *apiServer) {
 			s.bookmark(podsPath)
 			faketime.Sleep(time.Second)
 			s.compact()
 			s.cutWatches()
 		}, 0},
-		{"answered with an error", func(s *apiServer) {
+		{"error response", func(s *apiServer) {
 			s.do(func() { s.collections[podsPath].status = 500 })
 			s.cutWatches()
 			faketime.Sleep(5 * time.Second)
@@ -67,8 +67,8 @@ func TestWatchesResume(t *testing.T) {
 	}
 }
 
-// TestWatchesEnd: they end by themselves every few minutes, and go on without a
-// list and without a write.
+// TestWatchesEnd checks that a watch that ends, as they do every few minutes, resumes without a list and without a
+// write.
 func TestWatchesEnd(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		s := w.server("eu")
@@ -87,7 +87,7 @@ func TestWatchesEnd(t *testing.T) {
 	})
 }
 
-// TestPages: a large list comes in pages, also when it must be begun again.
+// TestPages checks that a large list is read in pages, also if it must be restarted.
 func TestPages(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		s := w.server("eu")
@@ -104,7 +104,7 @@ func TestPages(t *testing.T) {
 		}
 		lists, _, largest := s.counted(podsPath)
 		if largest > feed.PageSize || lists != 2+4 {
-			t.Errorf("%d pages, the largest of %d objects", lists, largest)
+			t.Errorf("%d pages, the largest with %d objects", lists, largest)
 		}
 	})
 }
@@ -120,23 +120,22 @@ func TestTypesInPart(t *testing.T) {
 				w.put(on("eu", "eu"))
 				const all = `["apps/v1/Deployment","metrics.k8s.io/v1/PodMetrics","v1/Node","v1/Pod"]`
 				if got := asJSON(t, w.status("eu").APIResources); got != all {
-					t.Errorf("types %s", got)
+					t.Errorf("unexpected types %s", got)
 				}
 				s.do(func() { s.stale = []string{"metrics.k8s.io/v1"} })
 				w.steady(time.Hour)
-				// It is taken away.
+				// The API server is removed.
 				s.do(func() { s.stale = nil; delete(s.types, "metrics.k8s.io/v1") })
 				faketime.Sleep(typesEvery + time.Minute)
 				if got := asJSON(t, w.status("eu").APIResources); got != `["apps/v1/Deployment","v1/Node","v1/Pod"]` {
-					t.Errorf("types %s", got)
+					t.Errorf("unexpected types %s", got)
 				}
 			})
 		})
 	}
 }
 
-// TestManyDefinitions: a burst of definitions does not have the types read for
-// each of them.
+// TestManyDefinitions checks that a burst of definitions does not read the types for each of them.
 func TestManyDefinitions(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		s := w.server("eu")
@@ -151,7 +150,7 @@ func TestManyDefinitions(t *testing.T) {
 			t.Errorf("the types were read %d times within 30 s", reads)
 		}
 		if got := len(w.status("eu").CustomResources); got != 300 {
-			t.Errorf("%d definitions", got)
+			t.Errorf("%d definitions, want 300", got)
 		}
 	})
 }

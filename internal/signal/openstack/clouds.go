@@ -30,7 +30,7 @@ var (
 	ErrNotFound = errors.New("there is no such cloud")
 	// ErrCollected says that the server itself collects from the cloud, so that reports are
 	// rejected.
-	ErrCollected = errors.New("the server collects the figures of the cloud itself, because it has its credentials")
+	ErrCollected = errors.New("the server collects the capacity of the cloud itself, because it has the credentials")
 	// ErrNoCredentials says that a cloud cannot be queried.
 	ErrNoCredentials = errors.New("the cloud has no credentials")
 )
@@ -44,9 +44,9 @@ type SequenceError struct {
 // Error implements error.
 func (e *SequenceError) Error() string {
 	if e.Expected == 0 {
-		return "nothing is known that the report could follow on: send a full one"
+		return "there is no previous report: send a full one"
 	}
-	return fmt.Sprintf("the report does not follow the last one: send number %d or a full report", e.Expected)
+	return fmt.Sprintf("the report is out of sequence: send number %d or a full report", e.Expected)
 }
 
 // Options of Clouds.

@@ -18,7 +18,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 )
 
-// world is a Clouds with a store that the test can look into, and break.
+// world is a Clouds with a store that the test can inspect and break.
 type world struct {
 	*Clouds
 	t       *testing.T
@@ -57,7 +57,7 @@ func (w *world) run() (stop func()) {
 	}
 }
 
-// restart is the same store with a new Clouds, that has loaded everything.
+// restart starts a new Clouds on the same store, with everything loaded.
 func (w *world) restart() *world {
 	n := newWorld(w.t, w.stack)
 	n.revision, n.clouds, n.specs = w.revision, w.clouds, w.specs
@@ -90,7 +90,7 @@ func (w *world) breakStore(err error) {
 	w.broken = err
 }
 
-// put stores a cloud as a user would.
+// put stores a cloud, as a user would.
 func (w *world) put(name string, spec *api.OpenStackSpec) int64 {
 	w.mu.Lock()
 	w.revision++
@@ -108,7 +108,7 @@ func (w *world) put(name string, spec *api.OpenStackSpec) int64 {
 	return revision
 }
 
-// remove deletes a cloud as a user would.
+// remove deletes a cloud, as a user would.
 func (w *world) remove(name string) int64 {
 	w.mu.Lock()
 	w.revision++
@@ -143,7 +143,7 @@ func (w *world) count() int {
 	return w.writes
 }
 
-// collected is the condition in one line.
+// collected formats the condition in one line.
 func (w *world) collected(name string) string {
 	c := api.FindCondition(w.status(name).Conditions, api.ConditionCollected)
 	if c == nil {
@@ -161,14 +161,14 @@ func (w *world) expectCollected(name, want string) {
 
 const (
 	isCurrent   = "True Collected: the capacity of every region is current"
-	isRefused   = `False Unauthorized: logging in at http://127.0.0.1:5000/v3: the user "admin" of the domain "Default" is refused: correct openstack.password, or the names of the user and of the project`
-	isFailing   = "False RegionFailed: listing the aggregates: the answer is 500 Internal Server Error"
+	isRefused   = `False Unauthorized: logging in at http://127.0.0.1:5000/v3: the user "admin" of the domain "Default" is rejected: correct openstack.password, or the names of the user and of the project`
+	isFailing   = "False RegionFailed: listing the aggregates: the response is 500 Internal Server Error"
 	isAwaiting  = "Unknown AwaitingCollector: the cloud has no credentials, and no collector has pushed its capacity"
 	aggregates  = "/v2.1/os-aggregates"
 	hypervisors = "/v2.1/os-hypervisors/detail"
 )
 
-// TestPutSettles: a write of a cloud is answered when its figures are there.
+// TestPutSettles checks that the write of a cloud returns when its amounts have been collected.
 func TestPutSettles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newRecorded(t)).start()
@@ -179,14 +179,14 @@ func TestPutSettles(t *testing.T) {
 		if s.ObservedGeneration != 1 || s.Regions[0].ObservedAt == nil || s.Regions[0].Zones[0].ObservedAt == nil {
 			t.Errorf("got %+v", s)
 		}
-		// Figures that stay are not written again.
+		// Unchanged amounts are not written again.
 		writes := w.count()
 		faketime.Sleep(time.Hour)
 		if w.count() != writes {
-			t.Errorf("%d writes in an hour without news", w.count()-writes)
+			t.Errorf("%d writes in an hour without a change", w.count()-writes)
 		}
 		if n := w.stack.requests(hypervisors); n < 60 || n > 70 {
-			t.Errorf("collected %d times in an hour, want every 54 to 60 seconds", n)
+			t.Errorf("%d collections in an hour, want one every 54 to 60 seconds", n)
 		}
 	})
 }
@@ -205,7 +205,7 @@ func TestOtherPartsChange(t *testing.T) {
 		}
 		faketime.Sleep(10 * time.Minute)
 		if n := w.stack.requests(hypervisors); n < 10 || n > 13 {
-			t.Errorf("collected %d times in ten minutes", n)
+			t.Errorf("%d collections in ten minutes, want 10 to 13", n)
 		}
 	})
 }
@@ -231,8 +231,8 @@ func TestChangeShows(t *testing.T) {
 	})
 }
 
-// TestFailures: failures are counted, the figures stay, and a success ends it.
-// While nothing changes nothing is written.
+// TestFailures checks that failures are counted, that the amounts stay, and that a success ends it. Nothing is written
+// while nothing changes.
 func TestFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newRecorded(t)).start()
@@ -244,12 +244,12 @@ func TestFailures(t *testing.T) {
 			synctest.Wait()
 			r := w.status("paris").Regions[0]
 			if i <= 4 && (r.Failures < i || r.Unreachable() != (r.Failures >= 5)) || r.FailingSince == nil || r.Message == "" || len(r.Zones) != 2 {
-				t.Errorf("after %d minutes: %+v", i, r)
+				t.Errorf("after %d minutes: unexpected region %+v", i, r)
 			}
 		}
 		w.expectCollected("paris", isFailing)
 		if !w.status("paris").Regions[0].Unreachable() {
-			t.Error("not unreachable after 7 failures")
+			t.Error("the region is not unreachable after 7 failures")
 		}
 		writes := w.count()
 		faketime.Sleep(time.Hour)
@@ -263,7 +263,7 @@ func TestFailures(t *testing.T) {
 		w.expectCollected("paris", isCurrent)
 		after := w.status("paris").Regions[0]
 		if after.Failures != 0 || after.FailingSince != nil || after.Message != "" || after.Reason != "" || !after.ObservedAt.Equal(*before.Regions[0].ObservedAt) {
-			t.Errorf("after the recovery: %+v", after)
+			t.Errorf("after the recovery: unexpected region %+v", after)
 		}
 	})
 }
@@ -275,8 +275,8 @@ func TestOtherRegions(t *testing.T) {
 		answer func(*http.Request) (int, []byte)
 		want   string
 	}{
-		"fails": {says(500, ""), `False RegionFailed: region "RegionTwo": listing the aggregates: the answer is 500 Internal Server Error`},
-		"hangs": {hangs, `False RegionFailed: region "RegionTwo": listing the aggregates: no answer in time`},
+		"fails": {says(500, ""), `False RegionFailed: region "RegionTwo": listing the aggregates: the response is 500 Internal Server Error`},
+		"hangs": {hangs, `False RegionFailed: region "RegionTwo": listing the aggregates: no response in time`},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			stack := newRecorded(t)
@@ -291,7 +291,7 @@ func TestOtherRegions(t *testing.T) {
 			begun := stack.requests(hypervisors)
 			faketime.Sleep(10 * time.Minute)
 			if n := stack.requests(hypervisors) - begun; n < 19 {
-				t.Errorf("%d collections of two regions in ten minutes", n)
+				t.Errorf("%d collections of two regions in ten minutes, want at least 19", n)
 			}
 			stack.reply("regiontwo"+aggregates, nil)
 			faketime.Sleep(time.Minute + 10*time.Second)
@@ -301,8 +301,8 @@ func TestOtherRegions(t *testing.T) {
 	}
 }
 
-// TestWrongPassword: the condition says what to correct, and correcting it is
-// enough. A region that the spec names has its failures counted.
+// TestWrongPassword checks that the condition says what to correct, and that correcting it suffices. Failures of a
+// region that the spec names are counted.
 func TestWrongPassword(t *testing.T) {
 	for name, regions := range map[string][]string{"any region": nil, "one region": {"RegionOne"}} {
 		inBubble(t, name, func(t *testing.T) {
@@ -318,7 +318,7 @@ func TestWrongPassword(t *testing.T) {
 			right.Regions = regions
 			w.settle(w.put("paris", right))
 			w.expectCollected("paris", isCurrent)
-			// Changed on the other side, the token may hold on for a while.
+			// After the password has been changed in OpenStack, the token may remain valid for a while.
 			w.stack.setPassword("another")
 			w.stack.expire()
 			faketime.Sleep(time.Minute)
@@ -334,7 +334,7 @@ func TestWrongPassword(t *testing.T) {
 	}
 }
 
-// TestSlowCloud: one that does not answer holds up its own write only.
+// TestSlowCloud checks that a cloud that does not respond only delays its own write.
 func TestSlowCloud(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stack := newRecorded(t)
@@ -344,17 +344,17 @@ func TestSlowCloud(t *testing.T) {
 		begun := time.Now()
 		w.settle(w.put("other", &api.OpenStackSpec{AuthURL: keystoneURL}))
 		if d := time.Since(begun); d > 2*time.Second {
-			t.Errorf("the write of another cloud took %s", d)
+			t.Errorf("a write of another cloud took %s", d)
 		}
 		w.settle(slow)
 		if d := time.Since(begun); d > 11*time.Second {
 			t.Errorf("the write took %s, want the 10s of the time limit", d)
 		}
-		w.expectCollected("slow", "False RegionFailed: logging in at http://127.0.0.1:5000/v3: no answer in time")
+		w.expectCollected("slow", "False RegionFailed: logging in at http://127.0.0.1:5000/v3: no response in time")
 	})
 }
 
-// TestHangingClouds: however many hang, one that answers is collected in time.
+// TestHangingClouds checks that a healthy cloud is collected in time, however many others hang.
 func TestHangingClouds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stack := newRecorded(t)
@@ -377,12 +377,12 @@ func TestHangingClouds(t *testing.T) {
 		before := stack.requests("regiontwo" + aggregates)
 		faketime.Sleep(10 * time.Minute)
 		if n := stack.requests("regiontwo"+aggregates) - before; n < 9 {
-			t.Errorf("collected %d times in ten minutes, want every minute", n)
+			t.Errorf("%d collections in ten minutes, want one a minute", n)
 		}
 	})
 }
 
-// TestRegionsFollow: regions that the spec or the catalog no longer has are gone.
+// TestRegionsFollow checks that regions disappear that are no longer in the spec or the catalog.
 func TestRegionsFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stack := newRecorded(t)
@@ -411,7 +411,7 @@ func TestRegionsFollow(t *testing.T) {
 	})
 }
 
-// TestRestart: what is stored holds, and the collections are spread.
+// TestRestart checks that the stored amounts stay valid, and that collections are spread over time.
 func TestRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newRecorded(t))
@@ -427,15 +427,15 @@ func TestRestart(t *testing.T) {
 		at := n.stack.requests(hypervisors)
 		faketime.Sleep(startWithin + time.Second)
 		if got := n.stack.requests(hypervisors) - at; got < 15 {
-			t.Errorf("%d of 20 clouds were not collected at once but within %s", got, startWithin)
+			t.Errorf("%d of 20 clouds were collected later than at once, but within %s", got, startWithin)
 		}
 		if n.writes != 0 || writes == 0 {
-			t.Errorf("%d writes after a restart without news", n.writes)
+			t.Errorf("%d writes after a restart without a change", n.writes)
 		}
 	})
 }
 
-// TestStoreBreaks: what could not be stored is stored later.
+// TestStoreBreaks checks that amounts that could not be stored are stored later.
 func TestStoreBreaks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newRecorded(t)).start()
@@ -450,7 +450,7 @@ func TestStoreBreaks(t *testing.T) {
 	})
 }
 
-// TestRemove: a cloud that is gone is not asked any more, and nobody waits for it.
+// TestRemove checks that a deleted cloud is no longer collected, and that no write waits for it.
 func TestRemove(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newRecorded(t)).start()
@@ -462,7 +462,7 @@ func TestRemove(t *testing.T) {
 		asked := w.stack.requests(hypervisors)
 		faketime.Sleep(time.Hour)
 		if n := w.stack.requests(hypervisors); n != asked {
-			t.Errorf("asked %d times after it was removed", n-asked)
+			t.Errorf("%d requests after the cloud was deleted", n-asked)
 		}
 		if _, _, err := w.Report(t.Context(), "paris", api.CloudReport{Collector: "c", Sequence: 1, Full: true}); !errors.Is(err, ErrNotFound) {
 			t.Errorf("got %v, want ErrNotFound", err)
@@ -470,8 +470,8 @@ func TestRemove(t *testing.T) {
 	})
 }
 
-// TestReport: reports are taken in by number; one that does not follow is refused
-// with what is expected, and one that comes twice counts once.
+// TestReport checks the sequence numbers of reports: a report out of sequence is rejected with the expected number, and
+// a repeated one counts once.
 func TestReport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newRecorded(t)).start()
@@ -487,7 +487,7 @@ func TestReport(t *testing.T) {
 			t.Helper()
 			revision, changed, err := w.Report(t.Context(), "paris", report)
 			if err == nil && changed && (revision == 0 || w.revision != revision) {
-				t.Errorf("the revision is %d, stored is %d", revision, w.revision)
+				t.Errorf("revision %d, but the stored one is %d", revision, w.revision)
 			}
 			return changed, err
 		}
@@ -517,47 +517,46 @@ func TestReport(t *testing.T) {
 		refused(api.CloudReport{Collector: "c", Sequence: 5, Regions: regions(zone("a", "7"))}, 4)
 		refused(api.CloudReport{Collector: "c", Sequence: 2, Regions: regions(zone("a", "7"))}, 4)
 		refused(api.CloudReport{Collector: "other", Sequence: 4, Regions: regions(zone("a", "7"))}, 0)
-		// An error is told wherever its number is, but bridges no gap: what was in the
-		// reports between is not known, and must not be taken for known.
-		accepted(api.CloudReport{Collector: "c", Sequence: 7, Error: "no answer in time"}, true)
-		w.expectCollected("paris", "False RegionFailed: no answer in time")
+		// An error is accepted with any number, but does not close a gap: the missing reports are still unknown.
+		accepted(api.CloudReport{Collector: "c", Sequence: 7, Error: "no response in time"}, true)
+		w.expectCollected("paris", "False RegionFailed: no response in time")
 		refused(api.CloudReport{Collector: "c", Sequence: 8, Regions: regions(zone("a", "7"))}, 4)
-		accepted(api.CloudReport{Collector: "other", Sequence: 1, Error: "no answer in time"}, true)
+		accepted(api.CloudReport{Collector: "other", Sequence: 1, Error: "no response in time"}, true)
 		refused(api.CloudReport{Collector: "other", Sequence: 2, Regions: regions(zone("a", "7"))}, 0)
-		accepted(api.CloudReport{Collector: "c", Sequence: 4, Regions: []api.CloudRegionReport{{Name: "RegionOne", Error: "no answer in time"}}}, true)
-		w.expectCollected("paris", "False RegionFailed: no answer in time")
+		accepted(api.CloudReport{Collector: "c", Sequence: 4, Regions: []api.CloudRegionReport{{Name: "RegionOne", Error: "no response in time"}}}, true)
+		w.expectCollected("paris", "False RegionFailed: no response in time")
 		accepted(api.CloudReport{Collector: "c", Sequence: 5, Regions: []api.CloudRegionReport{{Name: "RegionOne"}}}, true)
 		w.expectCollected("paris", isCurrent)
 		accepted(api.CloudReport{Collector: "c", Sequence: 6, Regions: []api.CloudRegionReport{{Name: "RegionOne", RemovedZones: []string{"b"}}}}, true)
 		if s := w.status("paris").Regions[0]; len(s.Zones) != 1 || s.Zones[0].Allocatable["cpu"] != "6" {
 			t.Errorf("got %+v", s)
 		}
-		// A full report of another collector takes over, wherever its numbers are.
+		// A full report from another collector takes over, with any number.
 		accepted(api.CloudReport{Collector: "other", Sequence: 9, Full: true, Regions: []api.CloudRegionReport{{Name: "RegionTwo", Zones: []api.CloudZone{zone("a", "4")}}}}, true)
 		if s := w.status("paris"); len(s.Regions) != 1 || s.Regions[0].Name != "RegionTwo" || *s.Collector != (api.CollectorStatus{Name: "other", Sequence: 9}) {
 			t.Errorf("got %+v", s)
 		}
-		// A server that was restarted knows the number.
+		// After a restart, the server still knows the number.
 		n := w.restart().start()
 		if _, changed, err := n.Report(t.Context(), "paris", api.CloudReport{Collector: "other", Sequence: 10, Regions: []api.CloudRegionReport{{Name: "RegionTwo", Zones: []api.CloudZone{zone("a", "5")}}}}); err != nil || !changed {
-			t.Errorf("after a restart: %t, %v", changed, err)
+			t.Errorf("after a restart: changed %t, %v", changed, err)
 		}
-		// With credentials the server asks for itself.
+		// With credentials, the server collects on its own.
 		n.settle(n.put("paris", access()))
 		n.expectCollected("paris", isCurrent)
 		if _, _, err := n.Report(t.Context(), "paris", api.CloudReport{Collector: "other", Sequence: 11}); !errors.Is(err, ErrCollected) || n.status("paris").Collector != nil {
 			t.Errorf("got %v, collector %+v", err, n.status("paris").Collector)
 		}
-		// Without them it waits again, and keeps what it knows.
+		// Without them it waits for reports again, and keeps what it knows.
 		n.settle(n.put("paris", &api.OpenStackSpec{AuthURL: keystoneURL}))
 		n.expectCollected("paris", isAwaiting)
 		if len(n.status("paris").Regions[0].Zones) != 2 {
-			t.Error("the figures are gone with the credentials")
+			t.Error("the capacity was lost with the credentials")
 		}
 	})
 }
 
-// TestReportNotStored: a report whose write failed is stored when it comes again.
+// TestReportNotStored checks that a report whose write failed is stored when it is repeated.
 func TestReportNotStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newRecorded(t)).start()
@@ -565,11 +564,11 @@ func TestReportNotStored(t *testing.T) {
 		report := api.CloudReport{Collector: "c", Sequence: 1, Full: true, Regions: []api.CloudRegionReport{{Name: "RegionOne", Zones: []api.CloudZone{{Name: "a"}}}}}
 		w.breakStore(errors.New("the store is full"))
 		if _, _, err := w.Report(t.Context(), "paris", report); err == nil {
-			t.Error("a report was taken in that could not be stored")
+			t.Error("a report that could not be stored was accepted")
 		}
 		w.breakStore(nil)
 		if _, changed, err := w.Report(t.Context(), "paris", report); err != nil || !changed {
-			t.Errorf("again: %t, %v", changed, err)
+			t.Errorf("retry: changed %t, %v", changed, err)
 		}
 		w.expectCollected("paris", isCurrent)
 	})
@@ -589,13 +588,13 @@ func TestRegionThatWasNotCollectedYet(t *testing.T) {
 		s := w.status("paris")
 		one, two := s.Region("RegionOne"), s.Region("RegionTwo")
 		if one == nil || !one.Observed() || one.Pending() || two == nil || two.Observed() || !two.Pending() {
-			t.Fatalf("regions %+v", s.Regions)
+			t.Fatalf("unexpected regions %+v", s.Regions)
 		}
 		w.expectCollected("paris", `Unknown Pending: region "RegionTwo": not collected yet`)
 		w.settle(answered)
 		s = w.status("paris")
 		if two := s.Region("RegionTwo"); two.Observed() || two.Pending() || two.Failures != 1 {
-			t.Errorf("after it did not answer: %+v", two)
+			t.Errorf("after a failure: unexpected region %+v", two)
 		}
 	})
 }

@@ -79,13 +79,13 @@ func TestLiveRefused(t *testing.T) {
 		"no credentials": {cloud: "rome", is: ErrNoCredentials, want: `cloud "rome": the cloud has no credentials`},
 		"wrong password": {
 			cloud: "paris", set: func(o *recorded) { o.setPassword("another") },
-			want: `logging in at http://127.0.0.1:5000/v3: the user "admin" of the domain "Default" is refused: correct openstack.password, or the names of the user and of the project`,
+			want: `logging in at http://127.0.0.1:5000/v3: the user "admin" of the domain "Default" is rejected: correct openstack.password, or the names of the user and of the project`,
 		},
-		"Magnum refuses": {
+		"Magnum forbids access": {
 			cloud: "paris", set: func(o *recorded) { o.reply("/v1/clusters/detail", says(500, "")) },
-			want: "listing the Magnum clusters: the answer is 500 Internal Server Error",
+			want: "listing the Magnum clusters: the response is 500 Internal Server Error",
 		},
-		"hangs": {cloud: "paris", set: func(o *recorded) { o.reply("/v1/clustertemplates", hangs) }, want: "listing the cluster templates: no answer in time"},
+		"hangs": {cloud: "paris", set: func(o *recorded) { o.reply("/v1/clustertemplates", hangs) }, want: "listing the cluster templates: no response in time"},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			stack := newRecorded(t)
@@ -98,16 +98,16 @@ func TestLiveRefused(t *testing.T) {
 				t.Fatalf("got  %v\nwant %s", err, c.want)
 			}
 			if _, failure := errors.AsType[*Failure](err); c.is != nil && !errors.Is(err, c.is) || failure != (c.is == nil) {
-				t.Errorf("%v is of the wrong kind", err)
+				t.Errorf("error %v of the wrong kind", err)
 			}
 			if d := time.Since(begun); d > maxLive {
-				t.Errorf("it took %s", d)
+				t.Errorf("took %s, want at most maxLive", d)
 			}
 		})
 	}
 }
 
-// TestLiveRotates: the credentials are those of the present spec.
+// TestLiveRotates checks that the credentials of the present spec are used.
 func TestLiveRotates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stack := newRecorded(t)
@@ -122,7 +122,7 @@ func TestLiveRotates(t *testing.T) {
 	})
 }
 
-// TestLiveWithoutMagnum: projects are listed all the same.
+// TestLiveWithoutMagnum checks that projects are listed nevertheless.
 func TestLiveWithoutMagnum(t *testing.T) {
 	stack := newRecorded(t)
 	stack.reply("/v3/projects", func(r *http.Request) (int, []byte) {

@@ -17,18 +17,17 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
-// receiver takes pushes in as a server does, and may be out of reach.
+// receiver accepts pushes as a server does, and can be made unreachable.
 type receiver struct {
 	*world
 	mu     sync.Mutex
 	pushed []api.CloudReport
 	asked  int
-	// refresh is the time between two pushes of everything; years, where a test is of
-	// something else.
+	// refresh is the time between two full pushes. It is years, unless a test sets it.
 	refresh time.Duration
-	limit   int // of a report, in bytes; 0 = none
+	limit   int // size limit of a report in bytes; 0 = none
 	down    bool
-	mute    bool // takes reports in, and the answer gets lost
+	mute    bool // accepts reports, but the response is lost
 }
 
 var errDown = errors.New("connection refused")
@@ -39,7 +38,7 @@ func (r *receiver) send(ctx context.Context, report api.CloudReport) error {
 	switch asks := len(report.Regions) == 0 && report.Error == "" && !report.Full; {
 	case down:
 	case asks:
-		r.asked++ // whether the figures are here
+		r.asked++ // the request for the expected sequence
 	default:
 		r.pushed = append(r.pushed, report)
 	}
@@ -69,7 +68,7 @@ func (r *receiver) set(down, mute bool) {
 	r.down, r.mute = down, mute
 }
 
-// since returns the reports that came after the first n.
+// since returns the reports after the first n.
 func (r *receiver) since(n int) []api.CloudReport {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,7 +97,7 @@ func (r *receiver) collect(t *testing.T, name string, stack *recorded, spec *api
 	}
 }
 
-// zonesIn lists what a report has figures of.
+// zonesIn lists the zones in a report.
 func zonesIn(report api.CloudReport) string {
 	var out []string
 	for _, r := range report.Regions {
@@ -109,14 +108,14 @@ func zonesIn(report api.CloudReport) string {
 	return strings.Join(out, " ")
 }
 
-// moreUsed is the recorded OpenStack with so many processors more in use in az-b.
+// moreUsed returns the recorded OpenStack with n more CPUs in use in az-b.
 func moreUsed(t *testing.T, stack *recorded, n int) {
 	c := loadCapture(t, "nova-hypervisors-detail-2.87")
 	stack.reply(hypervisors, says(200, strings.Replace(string(c.Body), `"vcpus_used": 16`, fmt.Sprintf(`"vcpus_used": %d`, 16+n), 1)))
 }
 
-// TestPush: the first report is full; after that only what changed is sent, and
-// nothing when nothing did.
+// TestPush checks that the first report is full, that later ones only contain changes, and that nothing is sent without
+// changes.
 func TestPush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, stack := newReceiver(t), newRecorded(t)
@@ -125,7 +124,7 @@ func TestPush(t *testing.T) {
 		faketime.Sleep(time.Hour)
 		first := r.since(0)
 		if len(first) != 1 || !first[0].Full || first[0].Sequence != 1 || zonesIn(first[0]) != "RegionOne/az-a RegionOne/az-b RegionTwo/az-a RegionTwo/az-b" {
-			t.Fatalf("pushed in an hour without news: %d reports, %s", len(first), zonesIn(first[0]))
+			t.Fatalf("%d reports in an hour without a change, want a full one: %s", len(first), zonesIn(first[0]))
 		}
 		r.expectCollected("paris", isCurrent)
 		s := r.status("paris")
@@ -137,7 +136,7 @@ func TestPush(t *testing.T) {
 		synctest.Wait()
 		second := r.since(1)
 		if len(second) != 1 || second[0].Full || second[0].Sequence != 2 || zonesIn(second[0]) != "RegionTwo/az-a" {
-			t.Fatalf("pushed after a change of one zone: %+v", second)
+			t.Fatalf("unexpected reports after a change of one zone: %+v", second)
 		}
 		wire, err := json.Marshal(second[0])
 		if err != nil {
@@ -145,12 +144,12 @@ func TestPush(t *testing.T) {
 		}
 		for _, other := range []string{"az-b", "RegionOne", "flavors", "volume_types", "observed_at"} {
 			if strings.Contains(string(wire), other) {
-				t.Errorf("%s is pushed although it did not change: %s", other, wire)
+				t.Errorf("%s was pushed although it did not change: %s", other, wire)
 			}
 		}
 		s = r.status("paris")
 		if got := s.Region("RegionTwo").Zone("az-a").Available["cpu"]; got != "495" {
-			t.Errorf("available cpu: %s, want 495", got)
+			t.Errorf("available cpu %s, want 495", got)
 		}
 	})
 }
@@ -171,16 +170,16 @@ func TestPushRegionGoes(t *testing.T) {
 		faketime.Sleep(time.Minute)
 		synctest.Wait()
 		if s := r.status("paris"); len(s.Regions) != 1 || s.Regions[0].Name != "RegionOne" {
-			t.Errorf("the server has %d regions", len(s.Regions))
+			t.Errorf("the server has %d regions, want RegionOne", len(s.Regions))
 		}
 		if reports := r.since(0); len(reports) != 3 || !reports[1].Full || reports[2].Full {
-			t.Errorf("%d reports, want a full one when the region went, and one of what changed", len(reports))
+			t.Errorf("%d reports, want a full one after the region was removed, and one with changes", len(reports))
 		}
 	})
 }
 
-// TestPushOutage: what changes while the server is out of reach, or does not say
-// that it has a report, arrives in full afterwards.
+// TestPushOutage checks that everything that changes while the server is unreachable, or does not confirm reports,
+// arrives afterwards.
 func TestPushOutage(t *testing.T) {
 	for name, mute := range map[string]bool{"down": false, "answers get lost": true} {
 		inBubble(t, name, func(t *testing.T) {
@@ -198,10 +197,10 @@ func TestPushOutage(t *testing.T) {
 			synctest.Wait()
 			s := r.status("paris")
 			if got := s.Region("RegionOne").Zone("az-b").Available["cpu"]; got != "488" {
-				t.Errorf("available cpu: %s, want 488", got)
+				t.Errorf("available cpu %s, want 488", got)
 			}
 			if after := r.since(n); len(after) != 1 || !after[0].Full {
-				t.Errorf("after the outage %d reports were pushed: %+v", len(after), after)
+				t.Errorf("%d reports after the outage, want a full one: %+v", len(after), after)
 			}
 		})
 	}
@@ -213,7 +212,7 @@ func TestPushServerForgot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, stack := newReceiver(t), newRecorded(t)
 		defer r.collect(t, "c", stack, access())()
-		faketime.Sleep(5*time.Minute + 30*time.Second) // between two looks
+		faketime.Sleep(5*time.Minute + 30*time.Second) // between two checks
 		synctest.Wait()
 		if _, _, err := r.Report(t.Context(), "paris", api.CloudReport{Collector: "intruder", Sequence: 7, Full: true}); err != nil {
 			t.Fatal(err)
@@ -223,18 +222,18 @@ func TestPushServerForgot(t *testing.T) {
 		faketime.Sleep(time.Minute)
 		synctest.Wait()
 		after := r.since(n)
-		// Whether it asks first or has news first is a matter of a moment.
+		// Either the check or a change may come first.
 		if len(after) > 2 || !slices.ContainsFunc(after, func(r api.CloudReport) bool { return r.Full }) {
-			t.Errorf("pushed %d reports, none of them full or too many", len(after))
+			t.Errorf("%d reports, want at most two, one of them full", len(after))
 		}
 		s := r.status("paris")
 		if got := s.Region("RegionOne").Zone("az-b").Available["cpu"]; got != "492" || s.Collector.Name != "c" {
-			t.Errorf("available cpu: %s, collector %+v", got, s.Collector)
+			t.Errorf("available cpu %s, collector %+v", got, s.Collector)
 		}
 	})
 }
 
-// TestPushFailures: what cannot be collected is counted at the server as here.
+// TestPushFailures checks that failed collections are counted on the server, too.
 func TestPushFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, stack := newReceiver(t), newRecorded(t)
@@ -245,7 +244,7 @@ func TestPushFailures(t *testing.T) {
 		synctest.Wait()
 		r.expectCollected("paris", isFailing)
 		if got := r.status("paris").Regions[0]; got.Failures < 2 || got.Failures > 3 || len(got.Zones) != 2 {
-			t.Errorf("after two minutes: %+v", got)
+			t.Errorf("after two minutes: unexpected region %+v", got)
 		}
 		r.set(true, false)
 		faketime.Sleep(10 * time.Minute)
@@ -253,33 +252,32 @@ func TestPushFailures(t *testing.T) {
 		faketime.Sleep(2 * time.Minute)
 		synctest.Wait()
 		if got := r.status("paris").Regions[0]; !got.Unreachable() || len(got.Zones) != 2 {
-			t.Errorf("after twelve minutes: %+v", got)
+			t.Errorf("after twelve minutes: unexpected region %+v", got)
 		}
 		n := len(r.since(0))
 		faketime.Sleep(time.Hour)
 		if more := r.since(n); len(more) != 0 {
-			t.Errorf("%d reports in an hour of the same failure", len(more))
+			t.Errorf("%d reports in an hour of the same failure, want none", len(more))
 		}
 		stop()
-		// Another start knows nothing of the figures, and what it does not know does
-		// not make them go.
+		// After a restart, a collector knows no amounts. Those it does not know must not be removed.
 		defer r.collect(t, "d", stack, access())()
 		faketime.Sleep(2 * time.Minute)
 		synctest.Wait()
 		if got := r.status("paris").Regions[0]; len(got.Zones) != 2 || got.Failures == 0 {
-			t.Errorf("after another start: %+v", got)
+			t.Errorf("after a restart: unexpected region %+v", got)
 		}
 		stack.reply(aggregates, says(200, `{"aggregates":[]}`))
 		faketime.Sleep(2 * time.Minute)
 		synctest.Wait()
 		r.expectCollected("paris", isCurrent)
 		if got := r.status("paris").Regions[0]; len(got.Zones) != 1 || got.Zones[0].Name != defaultZone {
-			t.Errorf("after the recovery: %+v", got)
+			t.Errorf("after the recovery: unexpected region %+v", got)
 		}
 	})
 }
 
-// TestPushWrongPassword: a collector that is not let in says so.
+// TestPushWrongPassword checks the error if the collector's login is rejected.
 func TestPushWrongPassword(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, stack := newReceiver(t), newRecorded(t)
@@ -306,11 +304,11 @@ func TestPushWrongPassword(t *testing.T) {
 // all figures within an interval.
 func TestPushAfterTheServerLostTheFigures(t *testing.T) {
 	for name, lose := range map[string]func(r *receiver){
-		"deleted and created again": func(r *receiver) {
+		"deleted and created again at once": func(r *receiver) {
 			r.remove("paris")
 			r.settle(r.put("paris", &api.OpenStackSpec{AuthURL: keystoneURL}))
 		},
-		"deleted, and created later": func(r *receiver) {
+		"deleted, and created again later": func(r *receiver) {
 			r.remove("paris")
 			faketime.Sleep(20 * time.Minute)
 			r.settle(r.put("paris", &api.OpenStackSpec{AuthURL: keystoneURL}))
@@ -323,7 +321,7 @@ func TestPushAfterTheServerLostTheFigures(t *testing.T) {
 			n, writes := len(r.since(0)), r.count()
 			faketime.Sleep(5 * time.Minute)
 			if got := r.count(); got != writes {
-				t.Errorf("asking whether the figures are there wrote %d times", got-writes)
+				t.Errorf("%d writes by requests for the state, want none", got-writes)
 			}
 			lose(r)
 			faketime.Sleep(2 * time.Minute)
@@ -342,7 +340,7 @@ func TestPushAfterTheServerLostTheFigures(t *testing.T) {
 	}
 }
 
-// TestPushEverythingAtIntervals, whatever the server says.
+// TestPushEverythingAtIntervals does not depend on the server's responses.
 func TestPushEverythingAtIntervals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, stack := newReceiver(t), newRecorded(t)
@@ -352,7 +350,7 @@ func TestPushEverythingAtIntervals(t *testing.T) {
 		synctest.Wait()
 		reports := r.since(0)
 		if len(reports) < 6 || len(reports) > 7 {
-			t.Errorf("%d reports in an hour", len(reports))
+			t.Errorf("%d reports in an hour, want 6 or 7", len(reports))
 		}
 		for _, report := range reports {
 			if !report.Full || len(report.Regions) != 1 {
@@ -362,7 +360,7 @@ func TestPushEverythingAtIntervals(t *testing.T) {
 	})
 }
 
-// TestPushKeepsToTheLimitOfTheServer, whatever that is.
+// TestPushKeepsToTheLimitOfTheServer works for any limit.
 func TestPushKeepsToTheLimitOfTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, stack := newReceiver(t), newRecorded(t)

@@ -16,8 +16,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
-// figuresOf is a zone in one line for each resource: capacity, allocatable,
-// allocated, available.
+// figuresOf formats the amounts of a zone, one line for each resource: capacity, allocatable, allocated, available.
 func figuresOf(zone *api.CloudZone) map[string]string {
 	out := map[string]string{"hosts": fmt.Sprint(zone.Hosts)}
 	for name := range zone.Capacity {
@@ -39,8 +38,8 @@ func expectZones(t *testing.T, got *api.CloudRegion, want map[string]map[string]
 	}
 }
 
-// The figures of the recorded OpenStack: 4 hosts in two zones, allocation ratios 4
-// and 1, 512 MiB reserved on each host, 241 addresses of which 6 are in use.
+// The amounts of the recorded OpenStack: 4 hosts in two zones, allocation ratios 4 and 1, 512 MiB reserved on each
+// host, and 241 addresses, of which 6 are in use.
 func recordedZones() map[string]map[string]string {
 	shared := func(figures map[string]string) map[string]string {
 		maps.Copy(figures, map[string]string{
@@ -77,7 +76,7 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// TestCollectVersions: what Nova's API no longer says comes from Placement.
+// TestCollectVersions checks that amounts that newer versions of Nova's API omit are read from Placement.
 func TestCollectVersions(t *testing.T) {
 	for name, set := range map[string]func(*recorded){
 		"a server that knows 2.53 at most":       func(o *recorded) { o.maximum = "2.60" },
@@ -101,12 +100,12 @@ func TestCollectWithoutAmounts(t *testing.T) {
 	o.newest = true
 	o.reply("/resource_providers", says(200, `{"resource_providers":[]}`))
 	_, err := collectOnce(t, o, access())
-	if want := `neither the compute service nor Placement says what the host "cmp-`; err == nil || !strings.Contains(err.Error(), want) {
+	if want := `neither the compute service nor Placement reports the resources of the host "cmp-`; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
-// TestCollectHosts: a host that is down or disabled counts for nothing.
+// TestCollectHosts checks that hosts that are down or disabled do not count.
 func TestCollectHosts(t *testing.T) {
 	for name, c := range map[string]struct{ answer, zone, hosts, cpu, memory string }{
 		"dead":     {"nova-hypervisors-detail-2.87-dead-compute", "az-b", "1", "96 384 16 368", "524288Mi 523776Mi 65536Mi 458240Mi"},
@@ -151,7 +150,7 @@ func TestCollectPages(t *testing.T) {
 	}
 }
 
-// TestCollectOtherPages: other services name the next page elsewhere.
+// TestCollectOtherPages covers services that name the next page differently.
 func TestCollectOtherPages(t *testing.T) {
 	o := newRecorded(t)
 	paged := func(path, name string, next func(address string) string) {
@@ -196,9 +195,8 @@ func TestCollectOtherPages(t *testing.T) {
 	}
 }
 
-// TestCollectFailures: every way in which an OpenStack refuses or misbehaves has a
-// message that is the same each time and says what to do where something can be
-// done. None has the password in it.
+// TestCollectFailures checks that every error of an OpenStack has a stable message that says what to do, if something
+// can be done. None contains the password.
 func TestCollectFailures(t *testing.T) {
 	endless := func(r *http.Request) (int, []byte) {
 		return 200, []byte(`{"hypervisors":[{"id":"` + r.URL.Query().Get("marker") + `"}],"hypervisors_links":[{"rel":"next","href":"http://127.0.0.1:8774/v2.1/os-hypervisors/detail?marker=x` + r.URL.Query().Get("marker") + `"}]}`)
@@ -218,37 +216,37 @@ func TestCollectFailures(t *testing.T) {
 	}{
 		"wrong password": {
 			access: func(s *api.OpenStackSpec) { s.Password = api.NewSecret("wrong") }, reason: api.ReasonUnauthorized,
-			want: `logging in at http://127.0.0.1:5000/v3: the user "admin" of the domain "Default" is refused: correct openstack.password, or the names of the user and of the project`,
+			want: `logging in at http://127.0.0.1:5000/v3: the user "admin" of the domain "Default" is rejected: correct openstack.password, or the names of the user and of the project`,
 		},
 		"wrong application credential": {
 			access: func(s *api.OpenStackSpec) {
 				*s = api.OpenStackSpec{AuthURL: s.AuthURL, ApplicationCredentialID: "abc", ApplicationCredentialSecret: api.NewSecret("wrong"), Timeout: s.Timeout}
 			}, reason: api.ReasonUnauthorized,
-			want: `logging in at http://127.0.0.1:5000/v3: the application credential "abc" is refused: correct openstack.application_credential_id or application_credential_secret`,
+			want: `logging in at http://127.0.0.1:5000/v3: the application credential "abc" is rejected: correct openstack.application_credential_id or application_credential_secret`,
 		},
 		"member": {
 			set: forbidden("error-403-member-hypervisors"), reason: api.ReasonUnauthorized,
-			want: `listing the hypervisors: the user "admin" of the domain "Default" may not do that: give the user the role admin in the project, or name another user in openstack`,
+			want: `listing the hypervisors: the user "admin" of the domain "Default" is not allowed to do that: give the user the role admin in the project, or use another user in openstack`,
 		},
 		"member of the pools": {
 			set: func(o *recorded) {
 				o.answer("/v3/acc4504980c04948b4bb3a5c5bdffc48/scheduler-stats/get_pools", "error-403-member-pools")
 			},
 			reason: api.ReasonUnauthorized,
-			want:   `listing the storage pools: the user "admin" of the domain "Default" may not do that: give the user the role admin in the project, or name another user in openstack`,
+			want:   `listing the storage pools: the user "admin" of the domain "Default" is not allowed to do that: give the user the role admin in the project, or use another user in openstack`,
 		},
 		"server error": {
 			set:  forbidden("error-500-hypervisors-detail-2.88-dead-compute"),
-			want: "listing the hypervisors: the answer is 500 Internal Server Error",
+			want: "listing the hypervisors: the response is 500 Internal Server Error",
 		},
-		"takes no version":         {set: forbidden("error-406-microversion-2.999"), want: "listing the hypervisors: the answer is 406 Not Acceptable"},
-		"garbage":                  {set: hypervisors(says(200, "<html>hello</html>")), want: "listing the hypervisors: the answer is not what an OpenStack sends"},
-		"half an answer":           {set: hypervisors(says(200, `{"hypervisors":[{"id":"1"`)), want: "listing the hypervisors: the answer is not what an OpenStack sends"},
-		"other answer":             {set: hypervisors(says(200, `{"servers":[]}`)), want: `listing the hypervisors: the answer has no "hypervisors"`},
-		"wrong type":               {set: hypervisors(says(200, `{"hypervisors":{"a":1}}`)), want: "listing the hypervisors: the answer is not what an OpenStack sends"},
-		"endless pages":            {set: hypervisors(endless), want: "listing the hypervisors: the answer has no end"},
-		"endless answer":           {set: hypervisors(says(200, `{"hypervisors":[`+strings.Repeat(" ", maxAnswer))), want: "listing the hypervisors: the answer is too large"},
-		"hangs":                    {set: hypervisors(hangs), access: func(s *api.OpenStackSpec) { s.Timeout = "20ms" }, want: "listing the hypervisors: no answer in time"},
+		"takes no version":         {set: forbidden("error-406-microversion-2.999"), want: "listing the hypervisors: the response is 406 Not Acceptable"},
+		"garbage":                  {set: hypervisors(says(200, "<html>hello</html>")), want: "listing the hypervisors: the response is not from an OpenStack service"},
+		"half an answer":           {set: hypervisors(says(200, `{"hypervisors":[{"id":"1"`)), want: "listing the hypervisors: the response is not from an OpenStack service"},
+		"other answer":             {set: hypervisors(says(200, `{"servers":[]}`)), want: `listing the hypervisors: the response has no "hypervisors"`},
+		"wrong type":               {set: hypervisors(says(200, `{"hypervisors":{"a":1}}`)), want: "listing the hypervisors: the response is not from an OpenStack service"},
+		"endless pages":            {set: hypervisors(endless), want: "listing the hypervisors: the list never ends"},
+		"endless answer":           {set: hypervisors(says(200, `{"hypervisors":[`+strings.Repeat(" ", maxAnswer))), want: "listing the hypervisors: the response is too large"},
+		"hangs":                    {set: hypervisors(hangs), access: func(s *api.OpenStackSpec) { s.Timeout = "20ms" }, want: "listing the hypervisors: no response in time"},
 		"next page elsewhere":      {set: hypervisors(says(200, `{"hypervisors":[{"id":"1"}],"hypervisors_links":[{"rel":"next","href":"http://evil/"}]}`)), want: "listing the hypervisors: the response refers to a host that is not in the catalog"},
 		"region that is not there": {region: "Nowhere", want: `the identity service lists no public compute service in the region "Nowhere"; it lists one in RegionOne`},
 	} {
@@ -271,14 +269,14 @@ func TestCollectFailures(t *testing.T) {
 			}
 			for _, secret := range []string{"right", "wrong"} {
 				if strings.Contains(err.Error(), secret) {
-					t.Errorf("the message has the secret in it: %s", err)
+					t.Errorf("the message contains the secret: %s", err)
 				}
 			}
 		})
 	}
 }
 
-// failureOnce collects within the time that the access gives.
+// failureOnce collects within the configured timeout.
 func failureOnce(t *testing.T, o http.RoundTripper, spec *api.OpenStackSpec, name string) error {
 	t.Helper()
 	s, err := login(t.Context(), spec, netpolicy.OnLoopback(), o)
@@ -310,28 +308,27 @@ func TestCollectAsksLittle(t *testing.T) {
 	want := map[string]int{"/v2.1/os-hypervisors/detail": 3, "/v2.1/os-aggregates": 3, "/resource_providers": 3, inventories: 1, "/v2.1/flavors/detail": 1, "/v3/auth/tokens": 1}
 	for _, path := range slices.Sorted(maps.Keys(want)) {
 		if got := o.requests(path); got != want[path] {
-			t.Errorf("%s: asked %d times, want %d", path, got, want[path])
+			t.Errorf("%s: %d requests, want %d", path, got, want[path])
 		}
 	}
-	// Flavors and volume types are read again now and then.
+	// Flavors and volume types are read again from time to time.
 	for range sizesEvery {
 		if _, err := r.collect(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if n := o.requests("/v2.1/flavors/detail"); n != 2 {
-		t.Errorf("in %d collections the flavors were asked for %d times, want 2", 3+sizesEvery, n)
+		t.Errorf("%[2]d requests for flavors in %[1]d collections, want 2", 3+sizesEvery, n)
 	}
-	// A provider that changed has another generation.
+	// A changed resource provider has a new generation.
 	c := loadCapture(t, "placement-resource-providers")
 	o.reply("/resource_providers", says(200, strings.Replace(string(c.Body), `"generation": 5`, `"generation": 6`, 1)))
 	if _, err := r.collect(t.Context()); err != nil || o.requests(inventories) != 2 {
-		t.Errorf("%v; asked %d times for a provider that changed", err, o.requests(inventories))
+		t.Errorf("error %v, %d requests for a provider that changed, want 2", err, o.requests(inventories))
 	}
 }
 
-// TestCollectAfterAnUpgrade: what was known of a host without what is in use there
-// is asked for again when that is needed.
+// TestCollectAfterAnUpgrade checks that usage that was not needed before an upgrade is requested when it is needed.
 func TestCollectAfterAnUpgrade(t *testing.T) {
 	o := newRecorded(t)
 	s, err := login(t.Context(), access(), netpolicy.OnLoopback(), o)
@@ -350,7 +347,7 @@ func TestCollectAfterAnUpgrade(t *testing.T) {
 	}
 }
 
-// TestDedicatedProcessors: hosts may have shared ones, dedicated ones, or both.
+// TestDedicatedProcessors covers hosts with shared CPUs, dedicated ones, or both.
 func TestDedicatedProcessors(t *testing.T) {
 	const host = "/resource_providers/d4688938-eb0c-44c0-98af-7407c346e43c/"
 	for name, set := range map[string]func(*recorded){
@@ -366,8 +363,8 @@ func TestDedicatedProcessors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The other host of the zone has 64 with the ratio 4, and 5 of them in use;
-			// this one uses 6, and Nova counts the 2 that are reserved besides.
+			// The other host of the zone has 64 with ratio 4, of which 5 are in use. This one uses 6, and Nova also
+			// counts the 2 that are reserved.
 			if cpu := figuresOf(got.Zone("az-a"))["cpu"]; cpu != "128 408 11 397" {
 				t.Errorf("got %s", cpu)
 			}
@@ -375,8 +372,7 @@ func TestDedicatedProcessors(t *testing.T) {
 	}
 }
 
-// TestFloatingIPs: addresses of IPv6 and of networks that are not external are no
-// floating IPs.
+// TestFloatingIPs checks that IPv6 addresses and those of internal networks are not floating IPs.
 func TestFloatingIPs(t *testing.T) {
 	o := newRecorded(t)
 	o.reply("/v2.0/network-ip-availabilities", says(200, `{"network_ip_availabilities":[
@@ -391,7 +387,7 @@ func TestFloatingIPs(t *testing.T) {
 	}
 	o.reply("/v2.0/network-ip-availabilities", says(404, `{}`))
 	if got, err = collectOnce(t, o, access()); err != nil || figuresOf(got.Zone("az-b"))["floating_ips"] != "" {
-		t.Errorf("without the extension: %v, %v", got, err)
+		t.Errorf("without the extension: got %v, %v", got, err)
 	}
 }
 
@@ -414,7 +410,7 @@ func TestFewServices(t *testing.T) {
 		}
 		expectZones(t, got, want)
 	}
-	// Without Placement nothing is known of ratios, nor of what is reserved.
+	// Without Placement, ratios and reserved amounts are unknown.
 	o := newRecorded(t)
 	o.without = "placement"
 	got, err := collectOnce(t, o, access())
@@ -422,20 +418,20 @@ func TestFewServices(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f := figuresOf(got.Zone("az-a")); f["cpu"] != "128 128 13 115" || f["memory"] != "524288Mi 524288Mi 27648Mi 496640Mi" {
-		t.Errorf("without Placement: %v", f)
+		t.Errorf("without Placement: got %v", f)
 	}
 }
 
-// TestEmptyPage is the last one, whatever it says of another.
+// TestEmptyPage checks that an empty page is the last one, even if it links to another.
 func TestEmptyPage(t *testing.T) {
 	o := newRecorded(t)
 	o.reply("/v2.1/os-aggregates", says(200, `{"aggregates":[],"aggregates_links":[{"rel":"next","href":"http://127.0.0.1:8774/v2.1/os-aggregates?marker=1"}]}`))
 	if _, err := collectOnce(t, o, access()); err != nil || o.requests("/v2.1/os-aggregates") != 1 {
-		t.Errorf("%v; %d requests, want 1", err, o.requests("/v2.1/os-aggregates"))
+		t.Errorf("error %v, %d requests, want 1", err, o.requests("/v2.1/os-aggregates"))
 	}
 }
 
-// TestTokenRunsOut: the collection goes on with another token.
+// TestTokenRunsOut checks that the collection continues with a new token.
 func TestTokenRunsOut(t *testing.T) {
 	o := newRecorded(t)
 	s, err := login(t.Context(), access(), netpolicy.OnLoopback(), o)

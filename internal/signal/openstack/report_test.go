@@ -13,7 +13,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// drawZones draws the zones of a region, in the order of their names.
+// drawZones draws the zones of a region, sorted by name.
 func drawZones(t *rapid.T) []api.CloudZone {
 	figures := rapid.MapOfN(rapid.SampledFrom([]string{"cpu", "memory", "storage/ssd"}), rapid.SampledFrom([]api.Quantity{"0", "1", "2Gi"}), 0, 3)
 	zones := map[string]api.CloudZone{}
@@ -36,7 +36,7 @@ func drawRegion(t *rapid.T, name string) api.CloudRegion {
 	}
 }
 
-// bare is a region without what depends on when it was looked at.
+// bare formats a region without what depends on the time of collection.
 func bare(r api.CloudRegion) string {
 	r.ObservedAt, r.FailingSince = nil, nil
 	zones := slices.Clone(r.Zones)
@@ -47,8 +47,7 @@ func bare(r api.CloudRegion) string {
 	return fmt.Sprintf("%+v %+v", r, zones)
 }
 
-// withGone is zones as they are known after others: what a zone had and has no more
-// is 0, and named.
+// withGone returns zones after a report on others: resources that a zone no longer has are 0, and listed as gone.
 func withGone(from *api.CloudRegion, zones []api.CloudZone) []api.CloudZone {
 	out := slices.Clone(zones)
 	for i := range out {
@@ -92,13 +91,13 @@ func TestDifferenceLeadsThere(t *testing.T) {
 			}
 			if report == nil {
 				if bare(*from) != bare(to) {
-					t.Fatalf("nothing to report between\n%s\nand\n%s", bare(*from), bare(to))
+					t.Fatalf("no report for the change from\n%s\nto\n%s", bare(*from), bare(to))
 				}
 				continue
 			}
 			for _, zone := range report.Zones {
 				if old := from.Zone(zone.Name); old != nil && sameFigures(*old, zone) {
-					t.Fatalf("zone %s is reported and the same", zone.Name)
+					t.Fatalf("zone %s is reported although it has not changed", zone.Name)
 				}
 			}
 			next := apply(s, api.CloudReport{Regions: []api.CloudRegionReport{*report}}, now)
@@ -109,12 +108,12 @@ func TestDifferenceLeadsThere(t *testing.T) {
 				zone := &next.Region("r").Zones[i]
 				moved := zone.ObservedAt.Equal(now)
 				if old := from.Zone(zone.Name); moved != (to.Failures == 0 && (old == nil || !sameFigures(*old, *zone))) {
-					t.Fatalf("zone %s was observed at %s, and now is %s", zone.Name, zone.ObservedAt, now)
+					t.Fatalf("zone %s was observed at %s, now is %s", zone.Name, zone.ObservedAt, now)
 				}
 			}
 			again := apply(next, api.CloudReport{Regions: []api.CloudRegionReport{*report}}, now.Add(time.Second))
 			if !reflect.DeepEqual(next, again) {
-				t.Fatalf("taken in twice it differs:\n%+v\n%+v", next, again)
+				t.Fatalf("the same report again changes\n%+v\nto\n%+v", next, again)
 			}
 			s = next
 		}
@@ -133,7 +132,7 @@ func TestApplyLeavesItsInputAlone(t *testing.T) {
 		apply(s, draw("r"), epoch.Add(time.Hour))
 		apply(s, api.CloudReport{Error: "x"}, epoch.Add(time.Hour))
 		if after := fmt.Sprintf("%+v", s); after != before {
-			t.Fatalf("was\n%s\nis\n%s", before, after)
+			t.Fatalf("the status was modified from\n%s\nto\n%s", before, after)
 		}
 	})
 }
@@ -161,8 +160,8 @@ func TestCollectedCondition(t *testing.T) {
 	}
 }
 
-// TestMissingZoneAmounts: of a resource that a zone had and that is missing in the
-// next report of it there is 0, in a full report, too, until it is reported again.
+// TestMissingZoneAmounts checks that a resource that is missing in a zone's next report, even a full one, is 0 until it
+// is reported again.
 func TestMissingZoneAmounts(t *testing.T) {
 	s := api.CloudStatus{}
 	for i, c := range []struct {
@@ -180,7 +179,7 @@ func TestMissingZoneAmounts(t *testing.T) {
 		got := s.Region("r").Zone("z")
 		for what, amounts := range map[string]api.Quantities{"capacity": got.Capacity, "allocatable": got.Allocatable, "available": got.Available} {
 			if text := fmt.Sprint(amounts, " ", got.GoneResources); text != c.want {
-				t.Errorf("report %d: %s %s, want %s", i, what, text, c.want)
+				t.Errorf("report %d: %s: got %s, want %s", i, what, text, c.want)
 			}
 		}
 	}

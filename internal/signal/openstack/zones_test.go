@@ -11,8 +11,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// TestZoneOfHost: several aggregates may make up a zone, a host in several counts
-// once, and an aggregate without a zone changes nothing.
+// TestZoneOfHost checks that a zone may consist of several aggregates, that a host in several of them counts once, and
+// that aggregates without a zone have no effect.
 func TestZoneOfHost(t *testing.T) {
 	host := func(id, name string) hypervisor {
 		return hypervisor{id: id, host: name, up: true, cpu: amount{4, 4, 1}, memory: amount{10, 10, 1}}
@@ -24,7 +24,7 @@ func TestZoneOfHost(t *testing.T) {
 	want := map[string]map[string]string{
 		"z":    {"hosts": "2", "cpu": "8 8 2 6", "memory": "20Mi 20Mi 2Mi 18Mi"},
 		"nova": {"hosts": "1", "cpu": "4 4 1 3", "memory": "10Mi 10Mi 1Mi 9Mi"},
-		// Nova does not let d be in two zones; e1 runs two compute nodes.
+		// Nova does not allow d in two zones. e1 runs two compute nodes.
 		"y": {"hosts": "2", "cpu": "12 12 3 9", "memory": "30Mi 30Mi 3Mi 27Mi"},
 	}
 	expectZones(t, &api.CloudRegion{Zones: got}, want)
@@ -47,8 +47,8 @@ func TestFullHostCountsAgainstTheOthers(t *testing.T) {
 	expectZones(t, &api.CloudRegion{Zones: got}, map[string]map[string]string{"nova": {"hosts": "2", "cpu": "12 12 10 2", "memory": "20Mi 20Mi 10Mi 10Mi"}})
 }
 
-// TestZonesAddUp: whatever the aggregates are and in whatever order the answers
-// come, the zones have together what the hosts have that are up.
+// TestZonesAddUp checks that, for any aggregates and any order of responses, the zones together have the resources of
+// all hosts that are up.
 func TestZonesAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hosts := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 0, 10).Draw(t, "hosts")
@@ -81,18 +81,18 @@ func TestZonesAddUp(t *testing.T) {
 			sumMemory = sumMemory.plus(read(t, &zones[i], "memory", 1<<20))
 		}
 		if sum != cpu || sumMemory != memory {
-			t.Fatalf("the zones have %+v and %+v, the hosts %+v and %+v", sum, sumMemory, cpu, memory)
+			t.Fatalf("the zones have %+v and %+v in total, the hosts %+v and %+v", sum, sumMemory, cpu, memory)
 		}
 		r := rand.New(rand.NewPCG(1, uint64(len(hosts))))
 		r.Shuffle(len(hypervisors), func(i, j int) { hypervisors[i], hypervisors[j] = hypervisors[j], hypervisors[i] })
 		r.Shuffle(len(aggregates), func(i, j int) { aggregates[i], aggregates[j] = aggregates[j], aggregates[i] })
 		if again := compute(hypervisors, aggregates); !reflect.DeepEqual(zones, again) {
-			t.Fatalf("in another order:\n%+v\n%+v", again, zones)
+			t.Fatalf("with the hosts in another order:\n%+v\nwant\n%+v", again, zones)
 		}
 	})
 }
 
-// read is an amount of a zone; what is available follows from it.
+// read returns an amount of a zone. What is available follows from it.
 func read(t *rapid.T, zone *api.CloudZone, resource string, unit int64) amount {
 	value := func(q api.Quantity) int64 {
 		milli, err := q.Milli()

@@ -27,9 +27,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fake is a query API that knows some expressions. It takes a batch apart by
-// the text of expression(), and refuses it when one of its queries is bad, as
-// Prometheus does.
+// fake is a query API that knows some expressions. It splits a batch by the text of expression(), and fails the batch
+// if one of its queries is bad, as Prometheus does.
 type fake struct {
 	mu       sync.Mutex
 	requests []string
@@ -37,7 +36,7 @@ type fake struct {
 	scalars  map[string]string
 	bad      map[string]string // query -> message, HTTP 400
 	unable   map[string]string // query -> message, HTTP 422
-	raw      map[string]string // query -> answer
+	raw      map[string]string // query -> response
 }
 
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -182,7 +181,7 @@ func TestBatchesKeepToTheirLimits(t *testing.T) {
 			}
 			for _, term := range batch {
 				if term.number != next {
-					t.Fatalf("query %d comes where %d should", term.number, next)
+					t.Fatalf("query %d is at position %d", term.number, next)
 				}
 				next++
 			}
@@ -231,10 +230,10 @@ func TestAnswers(t *testing.T) {
 		{"up{", 0, "unexpected end of input"},
 		{"a / b", 0, "many-to-many"},
 		{"x[5m]", 0, "range of values"},
-		{`"text"`, 0, "text"},
+		{`"text"`, 0, "a string"},
 	} {
 		t.Run(c.query, func(t *testing.T) {
-			// Twice: what the first reading learns must not change the answer.
+			// Read twice: what is learned from the first reading must not change the result.
 			src := f.open(t)
 			for range 2 {
 				readings, err := src.Read(t.Context(), []string{c.query, "one"})
@@ -242,7 +241,7 @@ func TestAnswers(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got := readings["one"]; got.Err != nil || got.Value != 2.5 {
-					t.Errorf("the query beside it got %+v", got)
+					t.Errorf("the other query: got %+v", got)
 				}
 				got := readings[c.query]
 				if c.err == "" {
@@ -314,7 +313,7 @@ func TestQueryCannotAnswerForAnother(t *testing.T) {
 	}
 	for _, request := range f.requests {
 		if strings.Contains(request, hostile) && request != hostile {
-			t.Errorf("the hostile query was put into a batch: %s", request)
+			t.Errorf("the hostile query is part of a batch: %s", request)
 		}
 	}
 }
@@ -349,26 +348,26 @@ func TestProviderFailures(t *testing.T) {
 		{"503", status(503), "server error: 503"},
 		{"401", status(401), "client error: 401"},
 		{"404", status(404), "client error: 404"},
-		{"403 also with GET", status(403), "client error: 403"},
-		{"400 that is not from Prometheus", status(400), "client error"},
+		{"403, also for GET", status(403), "client error: 403"},
+		{"400 of another server", status(400), "client error"},
 		{"not JSON", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, "does the url point at Prometheus"},
 		{"empty body", func(http.ResponseWriter, *http.Request) {}, "does the url point at Prometheus"},
 		{"another API", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"status":"success"}`) }, "does the url point at Prometheus"},
-		{"an API that says error with 200", func(w http.ResponseWriter, _ *http.Request) {
+		{"error with status 200", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"status":"error","errorType":"internal","error":"boom"}`)
 		}, "Prometheus"},
-		{"a scalar for a batch", func(w http.ResponseWriter, _ *http.Request) {
+		{"scalar as the result of a batch", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"status":"success","data":{"resultType":"scalar","result":[1,"2"]}}`)
-		}, "not the kind of result"},
+		}, "not a result of the query API"},
 		{"redirect loop", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
 		}, "redirected more than 3 times"},
-		{"hangs", func(_ http.ResponseWriter, r *http.Request) { hang(r) }, "no answer within 20s"},
+		{"hangs", func(_ http.ResponseWriter, r *http.Request) { hang(r) }, "no response within 20s"},
 		{"hangs in the body", func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, `{"status":`)
 			w.(http.Flusher).Flush()
 			hang(r)
-		}, "no answer within 20s"},
+		}, "no response within 20s"},
 		{"cuts the connection", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -382,7 +381,7 @@ func TestProviderFailures(t *testing.T) {
 				}
 				readings, err := src.Read(ctx, queries)
 				cancel()
-				if queries == nil && c.name == "a scalar for a batch" {
+				if queries == nil && c.name == "scalar as the result of a batch" {
 					continue
 				}
 				check(t, err, c.want)
@@ -418,8 +417,8 @@ func TestUnknownHostIsNamed(t *testing.T) {
 	check(t, err, `"prometheus.invalid"`)
 }
 
-// TestAnswersAboveTheLimit: the body limit counts what comes out of gzip, and
-// one expression with an enormous answer does not take the others with it.
+// TestAnswersAboveTheLimit checks that the size limit applies after decompression, and that one expression with a huge
+// response does not affect the others.
 func TestAnswersAboveTheLimit(t *testing.T) {
 	for _, zipped := range []bool{false, true} {
 		t.Run(fmt.Sprintf("gzip=%v", zipped), func(t *testing.T) {
@@ -479,10 +478,10 @@ func TestHeadersGoToTheOriginOnly(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	if atOrigin[0].Get("Authorization") != "Bearer hush" || atOrigin[0].Get("X-Scope-Orgid") != "tenant" {
-		t.Errorf("the origin got %v", atOrigin[0])
+		t.Errorf("headers at the origin: %v", atOrigin[0])
 	}
 	if atTarget != 0 {
-		t.Errorf("another host was asked %d times", atTarget)
+		t.Errorf("%d requests to another host", atTarget)
 	}
 }
 
@@ -521,7 +520,7 @@ func TestUnusedQueriesAreDropped(t *testing.T) {
 	}
 	src.known.Forget([]string{"q7", "other"})
 	if now := time.Now(); !src.known.Recall("q7", now).scalar || src.known.Recall("q8", now).scalar {
-		t.Error("what is asked is forgotten, or what is not is remembered")
+		t.Error("a query in use was forgotten, or another one was not")
 	}
 }
 

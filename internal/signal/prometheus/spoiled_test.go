@@ -84,14 +84,13 @@ func TestScalarThatIsNoNumber(t *testing.T) {
 	}
 }
 
-// slowly answers with a fake server, but never a request that is slow.
+// slowly responds with a fake server, but never to a slow request.
 type slowly struct {
 	*fake
 	slow func(expression string) bool
 }
 
-// RoundTrip implements http.RoundTripper, without a network: time passes as the
-// bubble of the test has it.
+// RoundTrip implements http.RoundTripper without a network, so that time is simulated.
 func (s slowly) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -112,7 +111,7 @@ func (s slowly) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// readWithin reads with the timeout that the provider has.
+// readWithin reads with the provider's timeout.
 func readWithin(t *testing.T, src source.Source, queries []string) map[string]source.Reading {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -169,7 +168,7 @@ func TestSlowExpressionStandsAlone(t *testing.T) {
 							continue
 						}
 						var e *source.Error
-						if !errors.As(got.Err, &e) || e.Reason != api.ReasonUnreachableMetricsProvider || !strings.Contains(e.Error(), "though the provider answers others") {
+						if !errors.As(got.Err, &e) || e.Reason != api.ReasonUnreachableMetricsProvider || !strings.Contains(e.Error(), "although the provider responds to others") {
 							t.Fatalf("round %d: %s: got %#v", round, query, got.Err)
 						}
 					}
@@ -207,7 +206,7 @@ func TestSlowExpressionThatGetsQuick(t *testing.T) {
 	})
 }
 
-// TestPrometheusThatHangs is unreachable within the time, with few requests.
+// TestPrometheusThatHangs checks that it is reported as unreachable in time, after few requests.
 func TestPrometheusThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
@@ -230,16 +229,16 @@ func TestPrometheusThatHangs(t *testing.T) {
 			began := time.Now()
 			readings, err := src.Read(ctx, queries)
 			cancel()
-			check(t, err, "no answer within 20s")
+			check(t, err, "no response within 20s")
 			for _, query := range queries {
-				check(t, readings[query].Err, "no answer within 20s")
+				check(t, readings[query].Err, "no response within 20s")
 			}
 			if took := time.Since(began); took > 20*time.Second {
 				t.Errorf("took %s", took)
 			}
 		}
 		if asked > 150 {
-			t.Errorf("%d requests to a server that hangs", asked)
+			t.Errorf("%d requests to a server that does not respond", asked)
 		}
 	})
 }

@@ -46,7 +46,7 @@ func shake(t *testing.T, a *Authority, bundle []byte, host string, version uint1
 	go func() {
 		defer close(done)
 		if conn, err := listener.Accept(); err == nil {
-			_, _ = io.Copy(io.Discard, conn) // shakes hands and waits for the end
+			_, _ = io.Copy(io.Discard, conn) // completes the handshake, and waits for the end
 			_ = conn.Close()
 		}
 	}()
@@ -81,7 +81,7 @@ func TestClustersTrustTheWebhook(t *testing.T) {
 	}
 	other, _ := opened(t, &memory{}).Bundle()
 	if err := shake(t, a, other, "127.0.0.1", tls.VersionTLS13); err == nil {
-		t.Error("a cluster with the bundle of another server trusts this one")
+		t.Error("a client with the bundle of another server trusts this one")
 	}
 }
 
@@ -90,14 +90,14 @@ func TestRestartChangesNothing(t *testing.T) {
 	first := opened(t, s)
 	again := opened(t, s)
 	if bundleOf(first) != bundleOf(again) {
-		t.Error("the authority is another one after a restart")
+		t.Error("the authority changed after a restart")
 	}
 	secret := first.Secret("uid-1")
 	if again.Secret("uid-1") != secret {
-		t.Error("the secret of a cluster is another one after a restart")
+		t.Error("the secret of a cluster changed after a restart")
 	}
 	if _, err := hex.DecodeString(secret); err != nil || len(secret) != 32 {
-		t.Errorf("the secret has %d characters, %v; want 32 hexadecimal digits", len(secret), err)
+		t.Errorf("secret with %d characters, %v; want 32 hexadecimal digits", len(secret), err)
 	}
 	if first.Secret("uid-2") == secret {
 		t.Error("two clusters have the same secret")
@@ -121,10 +121,10 @@ func TestSecretsAreUnknownBeforeOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a.Secret("uid-1") == b.Secret("uid-1") {
-		t.Error("whoever knows the program knows the secret")
+		t.Error("the secret does not depend on the authority")
 	}
 	if _, err := a.TLSConfig().GetCertificate(&tls.ClientHelloInfo{}); err == nil {
-		t.Error("a certificate is served before there is one")
+		t.Error("a certificate is served before one was issued")
 	}
 }
 
@@ -134,10 +134,10 @@ func TestOtherHostsGetAnotherCertificateAtOnce(t *testing.T) {
 	after := opened(t, s, "10.1.2.3")
 	bundle, _ := before.Bundle()
 	if err := shake(t, after, bundle, "10.1.2.3", tls.VersionTLS13); err != nil {
-		t.Errorf("the new address: %v", err)
+		t.Errorf("new address: %v", err)
 	}
 	if err := shake(t, after, bundle, "old.example.com", tls.VersionTLS13); err == nil {
-		t.Error("the certificate is still for the old name")
+		t.Error("the certificate is still valid for the old name")
 	}
 }
 
@@ -155,7 +155,7 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		o := good
 		change(&o)
 		if _, err := New(o); err == nil {
-			t.Errorf("%s is accepted", name)
+			t.Errorf("New() accepts %s", name)
 		}
 	}
 }
@@ -179,7 +179,7 @@ func TestServersThatStartTogetherAgree(t *testing.T) {
 	group.Wait()
 	for _, a := range authorities {
 		if bundleOf(a) != bundleOf(authorities[0]) || a.Secret("uid") != authorities[0].Secret("uid") {
-			t.Fatal("two servers on one store have different authorities")
+			t.Fatal("two servers with one store have different authorities or secrets")
 		}
 	}
 	if s.commits != 1 {
@@ -198,7 +198,7 @@ func TestPrivateKeysAreSealed(t *testing.T) {
 		"private key": base64.StdEncoding.EncodeToString(der), "secret": hex.EncodeToString(a.ring.secret), "PEM": "PRIVATE KEY---",
 	} {
 		if strings.Contains(string(s.value), text) {
-			t.Errorf("the stored record shows the %s", name)
+			t.Errorf("the stored record contains the %s", name)
 		}
 	}
 }
@@ -234,14 +234,14 @@ func TestAuthorityComesBackFromABackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	if bytes.Contains(archive.Bytes(), bytes.TrimSpace(key)) {
-		t.Error("the backup holds the sealing key")
+		t.Error("the backup contains the sealing key")
 	}
 	if err := store.Restore(t.Context(), &archive, filepath.Join(dir, "new")); err != nil {
 		t.Fatal(err)
 	}
 	_, after := start(filepath.Join(dir, "new"))
 	if bundleOf(before) != bundleOf(after) || before.Secret("uid") != after.Secret("uid") {
-		t.Error("the restored store has another authority")
+		t.Error("the restored store has a different authority or secret")
 	}
 }
 
@@ -257,17 +257,17 @@ func TestRemainingTimeIsMeasured(t *testing.T) {
 	seconds := func() float64 {
 		families, err := registry.Gather()
 		if err != nil || len(families) != 1 {
-			t.Fatalf("%v, %v", families, err)
+			t.Fatalf("got %v, %v", families, err)
 		}
 		return families[0].GetMetric()[0].GetGauge().GetValue()
 	}
 	if got := seconds(); got != 0 {
-		t.Errorf("%v seconds before there is a certificate", got)
+		t.Errorf("%v seconds before the first certificate, want 0", got)
 	}
 	if err := a.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := seconds(); got < (servingLife-day).Seconds() || got > servingLife.Seconds() {
-		t.Errorf("%v seconds are left of a new certificate", got)
+		t.Errorf("%v seconds left of a new certificate", got)
 	}
 }

@@ -12,12 +12,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// history are the bundles that clusters could fetch, and until when.
+// history records the bundles that clusters could fetch, and how long each was served.
 type history struct {
 	pools map[string]*x509.CertPool
 	until map[string]time.Time
-	// verified is until when a certificate passes that did: until the end of what
-	// is first to end in its chain.
+	// verified maps a verified certificate to the time until which it is valid: the earliest expiry in its chain.
 	verified map[[2]string]time.Time // by certificate and bundle
 }
 
@@ -25,8 +24,8 @@ func newHistory() *history {
 	return &history{map[string]*x509.CertPool{}, map[string]time.Time{}, map[[2]string]time.Time{}}
 }
 
-// note sees what a server would give to a cluster now; last is what it gave when
-// it was asked the time before, and may have given until just now.
+// note records what a server would return to a cluster now. last is what it returned the last time, and may have
+// returned until just now.
 func (h *history) note(t *testing.T, a *Authority, last string, now time.Time) (bundle string) {
 	t.Helper()
 	bundle = bundleOf(a)
@@ -40,8 +39,7 @@ func (h *history) note(t *testing.T, a *Authority, last string, now time.Time) (
 	return bundle
 }
 
-// trusted checks what a server serves against every bundle that a cluster may
-// have fetched in the time before.
+// trusted checks the served certificate against every bundle that a cluster may have fetched recently.
 func (h *history) trusted(t *testing.T, a *Authority, now time.Time, before time.Duration) {
 	t.Helper()
 	pair, err := a.TLSConfig().GetCertificate(nil)
@@ -58,7 +56,7 @@ func (h *history) trusted(t *testing.T, a *Authority, now time.Time, before time
 		}
 		chains, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: h.pools[bundle], CurrentTime: now, DNSName: "127.0.0.1"})
 		if err != nil {
-			t.Fatalf("at %s a cluster with the bundle of %s does not trust the webhook: %v", now, until, err)
+			t.Fatalf("at %s a client with the bundle until %s does not trust the webhook: %v", now, until, err)
 		}
 		ends := pair.Leaf.NotAfter
 		for _, c := range chains[0] {
@@ -70,8 +68,8 @@ func (h *history) trusted(t *testing.T, a *Authority, now time.Time, before time
 	}
 }
 
-// Whatever of two servers a cluster calls, and whichever it last fetched the
-// bundle from, up to 22 hours before: it trusts what it meets.
+// Of two servers, a cluster may call either, and may have fetched the bundle from either up to 22 hours ago. It must
+// trust the certificate that it sees.
 func TestServedCertificateIsAlwaysTrusted(t *testing.T) {
 	const years, step, before = 15, 11 * time.Hour, 22 * time.Hour
 	synctest.Test(t, func(t *testing.T) {
@@ -123,14 +121,14 @@ func TestServedCertificateIsAlwaysTrusted(t *testing.T) {
 		}
 		stops[0]()
 		stops[1]()
-		// 15 years are two authorities and the third; 60 days a certificate.
+		// In 15 years there are two authorities and the third; a certificate lasts 60 days.
 		if len(authorities) != 3 || most != 2 {
-			t.Errorf("%d authorities, %d at a time; want 3 and 2", len(authorities), most)
+			t.Errorf("%d authorities, %d at a time, want 3 and 2", len(authorities), most)
 		}
 		if n := len(served); n < 2*years*6 || n > 2*years*8 {
-			t.Errorf("%d certificates", n)
+			t.Errorf("%d certificates, want 6 to 8 a year", n)
 		}
-		if s.commits != 5 { // made, and twice one more and one less
+		if s.commits != 5 { // created, then an authority added and removed twice
 			t.Errorf("%d writes, want 5", s.commits)
 		}
 	})
@@ -146,16 +144,16 @@ func TestBundleSaysWhenItChanges(t *testing.T) {
 		begin := time.Now()
 		<-changed
 		if age := time.Since(begin); age < authorityLife*2/3-day || age > authorityLife*2/3+day {
-			t.Errorf("the second authority is announced after %s", age)
+			t.Errorf("the second authority was announced after %s", age)
 		}
 		after, changed := a.Bundle()
 		if len(after) <= len(before) {
-			t.Error("the new bundle lacks the old authority")
+			t.Error("the new bundle does not contain the old authority")
 		}
 		announced := time.Now()
 		<-changed
 		if age := time.Since(announced); age < announcement+servingLife {
-			t.Errorf("the old authority is gone after %s", age)
+			t.Errorf("the old authority was removed after %s", age)
 		}
 		cancel()
 		synctest.Wait()
@@ -215,7 +213,7 @@ func TestUncertainWriteIsReadBack(t *testing.T) {
 	s := &memory{lose: store.ErrUncertain}
 	a := opened(t, s)
 	if s.commits != 1 || bundleOf(a) != bundleOf(opened(t, s)) {
-		t.Errorf("after a write whose outcome was unknown there are %d writes", s.commits)
+		t.Errorf("%d writes after one with an unknown outcome, or a different bundle", s.commits)
 	}
 }
 
@@ -226,14 +224,14 @@ func TestRefusingStoreIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := a.Open(t.Context()); err == nil {
-		t.Fatal("it opened")
+		t.Fatal("Open() succeeded")
 	}
 	if bundle, _ := a.Bundle(); len(bundle) > 0 {
-		t.Error("clusters would trust an authority that is not stored")
+		t.Error("the bundle contains an authority that is not stored")
 	}
 }
 
-// Other servers that are always faster do not keep one busy for ever.
+// Conflicts with other servers that are always faster do not go on forever.
 func TestEndlessConflictsEnd(t *testing.T) {
 	s := &hidden{memory{value: []byte("{}"), revision: 1}}
 	a, err := New(Options{Store: s, Sealer: newSealer(t, 1), Hosts: []string{"127.0.0.1"}})
@@ -241,7 +239,7 @@ func TestEndlessConflictsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := a.Open(t.Context()); err == nil {
-		t.Error("it opened although it never wrote")
+		t.Error("Open() succeeded without a write")
 	}
 }
 
@@ -255,7 +253,7 @@ func TestDeletedRecordIsWrittenAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		if again := opened(t, s); bundleOf(again) != bundle || again.Secret("uid") != secret {
-			t.Error("another authority took the place of the one that clusters trust")
+			t.Error("the authority that clusters trust was replaced")
 		}
 	})
 }

@@ -13,14 +13,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// memory is a store of one record.
+// memory is a store with one record.
 type memory struct {
 	mu       sync.Mutex
 	value    []byte
 	revision int64
 	commits  int
-	// fail is returned by both methods; lose is returned by the next Commit
-	// although that writes.
+	// Both methods return fail. The next Commit returns lose although it writes.
 	fail, lose error
 }
 
@@ -71,7 +70,7 @@ func newSealer(t testing.TB, first byte) Sealer {
 	return codec
 }
 
-// opened is an authority of a store.
+// opened returns an authority on a store.
 func opened(t testing.TB, s Store, hosts ...string) *Authority {
 	t.Helper()
 	if len(hosts) == 0 {
@@ -87,7 +86,7 @@ func opened(t testing.TB, s Store, hosts ...string) *Authority {
 	return a
 }
 
-// hidden is a store whose record cannot be seen, so that no write succeeds.
+// hidden is a store whose record cannot be read, so that no write succeeds.
 type hidden struct{ memory }
 
 func (h *hidden) Read(context.Context, api.Key) (spec, status *store.Record, err error) {

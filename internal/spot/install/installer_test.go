@@ -30,13 +30,13 @@ func TestInstallsAndTries(t *testing.T) {
 		for _, h := range w.mutatingNow().Webhooks {
 			urls[h.Name] = *h.ClientConfig.URL
 			if string(h.ClientConfig.CABundle) != "first" {
-				t.Errorf("%s trusts %q", h.Name, h.ClientConfig.CABundle)
+				t.Errorf("%s has the CA bundle %q", h.Name, h.ClientConfig.CABundle)
 			}
 		}
 		for _, h := range w.validatingNow().Webhooks {
 			urls[h.Name] = *h.ClientConfig.URL
 			if *h.FailurePolicy != admissionv1.Ignore {
-				t.Errorf("%s stops the cluster when this server is away", h.Name)
+				t.Errorf("%s blocks the cluster while this server is away", h.Name)
 			}
 		}
 		for name, path := range map[string]string{
@@ -53,10 +53,10 @@ func TestInstallsAndTries(t *testing.T) {
 			t.Errorf("%d probes in ten minutes, want one a minute", n)
 		}
 		if n := w.count("get mutating"); n < 40 || n > 50 {
-			t.Errorf("%d looks in ten minutes, want one each 15 seconds", n)
+			t.Errorf("%d reads in ten minutes, want one every 15 seconds", n)
 		}
 		if w.count("create mutating") != 1 || w.count("create validating") != 1 || w.count("update") != 0 {
-			t.Error("something was written although nothing changed")
+			t.Error("writes without a change")
 		}
 		if n := strings.Count(w.log.String(), "\n"); n != 1 {
 			t.Errorf("%d lines in the log, want 1:\n%s", n, &w.log)
@@ -69,14 +69,14 @@ func TestNamespacesOfTheSystemAreLeftOut(t *testing.T) {
 	want := []string{"kube-node-lease", "kube-public", "kube-system", "scheduler-system"}
 	pods := w.mutating(nil).Webhooks[0]
 	if got := pods.NamespaceSelector.MatchExpressions[0]; !slices.Equal(got.Values, want) || got.Operator != metav1.LabelSelectorOpNotIn {
-		t.Errorf("pods: %v", got)
+		t.Errorf("unexpected namespace selector for pods: %v", got)
 	}
 	if *pods.FailurePolicy != admissionv1.Ignore {
-		t.Error("no pod is created when this server is away")
+		t.Error("no pods can be created while this server is away")
 	}
 	for _, h := range w.validating(nil).Webhooks {
 		if got := h.NamespaceSelector.MatchExpressions[0]; !slices.Equal(got.Values, want) {
-			t.Errorf("%s: %v", h.Name, got)
+			t.Errorf("%s: got %v", h.Name, got)
 		}
 	}
 }
@@ -109,13 +109,13 @@ func TestDriftIsRepaired(t *testing.T) {
 				pass(15 * time.Second)
 				now := w.mutatingNow()
 				if !reflect.DeepEqual(now.Webhooks, good.Webhooks) || now.Annotations["admissions.enforcer/disabled"] != "true" {
-					t.Error("it was not repaired")
+					t.Error("the configuration was not restored")
 				}
 				if now.Labels["theirs"] != "kept" {
-					t.Error("what others wrote beside it was lost")
+					t.Error("a label of somebody else was lost")
 				}
 				if !strings.Contains(w.log.String(), "restoring it") {
-					t.Errorf("the log does not say so:\n%s", &w.log)
+					t.Errorf("the log does not mention the repair:\n%s", &w.log)
 				}
 				w.wantState(reasonInstalled)
 			})
@@ -131,14 +131,14 @@ func TestDriftIsRepaired(t *testing.T) {
 			}
 			pass(15 * time.Second)
 			if len(w.validatingNow().Webhooks) != 2 {
-				t.Error("it was not repaired")
+				t.Error("the configuration was not restored")
 			}
 		})
 	})
 }
 
-// TestConflictingOwner: a cluster that is registered twice is said to be, and
-// works again when the other one is gone.
+// TestConflictingOwner checks that a cluster that is registered twice is reported, and works again when the other
+// registration is removed.
 func TestConflictingOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -165,7 +165,7 @@ func TestConflictingOwner(t *testing.T) {
 		}
 		w.wantState(reasonContested)
 		if now := strings.Count(w.log.String(), "put back"); now != said {
-			t.Errorf("it says so %d times more", now-said)
+			t.Errorf("the log mentions the repair %d times more", now-said)
 		}
 		pass(2*mostContested + time.Minute)
 		w.wantState(reasonInstalled)
@@ -190,10 +190,10 @@ func TestRemovalLeavesThoseOfOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := configurations.Get(t.Context(), configurationName, metav1.GetOptions{}); err != nil {
-			t.Errorf("that of the other one: %v", err)
+			t.Errorf("configuration of the other server: %v", err)
 		}
 		if _, err := w.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), configurationName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			t.Errorf("its own: %v", err)
+			t.Errorf("own configuration: %v", err)
 		}
 	})
 }
@@ -210,13 +210,12 @@ func TestForeignLabelsDoNotTriggerUpdates(t *testing.T) {
 		updates := w.count("update")
 		pass(time.Minute)
 		if w.count("update") != updates {
-			t.Error("a label of somebody else was taken for a change of ours")
+			t.Error("a label of somebody else caused a write")
 		}
 	})
 }
 
-// Older clusters drop fields and some providers add selectors: there is no use in
-// writing again and again.
+// Older clusters drop fields, and some providers add selectors. Writing again and again would not help.
 func TestMutatedWritesAreNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -246,11 +245,11 @@ func TestNewBundleIsInstalledAtOnce(t *testing.T) {
 		synctest.Wait()
 		for _, h := range w.mutatingNow().Webhooks {
 			if string(h.ClientConfig.CABundle) != "first and second" {
-				t.Errorf("%s trusts %q", h.Name, h.ClientConfig.CABundle)
+				t.Errorf("%s has the CA bundle %q", h.Name, h.ClientConfig.CABundle)
 			}
 		}
 		if strings.Contains(w.log.String(), "put back") {
-			t.Errorf("a change of ours is blamed on others:\n%s", &w.log)
+			t.Errorf("the log blames others for an own change:\n%s", &w.log)
 		}
 	})
 }
@@ -262,12 +261,12 @@ func TestNothingIsInstalledWithoutAnAuthority(t *testing.T) {
 		w.start()
 		w.wantState(reasonInstalling, "authority")
 		if w.count("create") > 0 {
-			t.Error("it would trust every certificate there is")
+			t.Error("a configuration without a CA bundle was created")
 		}
 	})
 }
 
-// denied is the answer of the authorizer.
+// denied returns the authorizer's error.
 func denied(verb, group, resource string) error {
 	return apierrors.NewForbidden(schema.GroupResource{Group: group, Resource: resource}, "x",
 		fmt.Errorf("User %q cannot %s resource %q in API group %q at the cluster scope", "u", verb, resource, group))
@@ -299,20 +298,20 @@ func TestEveryFailureIsAStateThatPasses(t *testing.T) {
 		reason string
 		says   []string
 	}{
-		{"may not read", on("get mutating", denied("get", registration, "mutatingwebhookconfigurations")), nil,
+		{"not allowed to read", on("get mutating", denied("get", registration, "mutatingwebhookconfigurations")), nil,
 			reasonForbidden, []string{`verb "get"`, "mutatingwebhookconfigurations", registration}},
-		{"may not create", on("create validating", denied("create", registration, "validatingwebhookconfigurations")), nil,
+		{"not allowed to create", on("create validating", denied("create", registration, "validatingwebhookconfigurations")), nil,
 			reasonForbidden, []string{`verb "create"`, "validatingwebhookconfigurations"}},
-		{"may do nothing", func(verb, resource string) error { return denied(verb, registration, resource) }, nil,
+		{"not allowed to do anything", func(verb, resource string) error { return denied(verb, registration, resource) }, nil,
 			reasonForbidden, []string{"mutatingwebhookconfigurations", "; ", "validatingwebhookconfigurations"}},
-		{"may not try", on("create configmaps", denied("create", "", "configmaps")), nil,
+		{"not allowed to create the probe", on("create configmaps", denied("create", "", "configmaps")), nil,
 			reasonForbidden, []string{`verb "create"`, "configmaps in namespace default"}},
 		{"unknown credentials", on("get", apierrors.NewUnauthorized("no")), nil, reasonUnauthorized, []string{"401"}},
-		{"policy refuses the configuration", on("create mutating", apierrors.NewForbidden(schema.GroupResource{Resource: "mutatingwebhookconfigurations"}, "x", errors.New(`admission webhook "guard" denied the request: no webhooks`))), nil,
+		{"a policy rejects the configuration", on("create mutating", apierrors.NewForbidden(schema.GroupResource{Resource: "mutatingwebhookconfigurations"}, "x", errors.New(`admission webhook "guard" denied the request: no webhooks`))), nil,
 			reasonRejected, []string{"no webhooks"}},
-		{"policy shows the address", on("create mutating", apierrors.NewBadRequest("url "+testBase+"/pods is bad")), nil,
+		{"a policy reveals the address", on("create mutating", apierrors.NewBadRequest("url "+testBase+"/pods is bad")), nil,
 			reasonRejected, []string{"is bad"}},
-		{"quota refuses the probe", on("create configmaps", apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, probeName, errors.New("exceeded quota: small"))), nil,
+		{"a quota rejects the probe", on("create configmaps", apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, probeName, errors.New("exceeded quota: small"))), nil,
 			reasonProbeRejected, []string{"exceeded quota: small"}},
 		{"probe exists", on("create configmaps", apierrors.NewAlreadyExists(schema.GroupResource{Resource: "configmaps"}, probeName)), nil,
 			reasonProbeRejected, []string{"delete it"}},
@@ -320,15 +319,15 @@ func TestEveryFailureIsAStateThatPasses(t *testing.T) {
 			reasonNotReached, []string{"https://scheduler.example.com:8443: dial tcp 10.0.0.9:8443: connect: connection refused"}},
 		{"webhook is not trusted", on("create configmaps", call("tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time 2026-01-01T00:00:00Z is after 2025-01-01T00:00:00Z")), nil,
 			reasonNotReached, []string{"x509", "the current time is after 2025"}},
-		{"connection breaks", on("create configmaps", call("read tcp 10.0.0.2:40312->10.0.0.9:8443: read: connection reset by peer")), nil,
+		{"connection reset", on("create configmaps", call("read tcp 10.0.0.2:40312->10.0.0.9:8443: read: connection reset by peer")), nil,
 			reasonNotReached, []string{"read tcp 10.0.0.9:8443: read"}},
 		{"endless message", on("create configmaps", call(strings.Repeat("é", 5000))), nil, reasonNotReached, []string{"éé"}},
 		{"another server answers", nil, func(string) string { return "other" }, reasonNotReached, []string{"another server"}},
 		{"not called", nil, func(string) string { return "" }, reasonNotReached, []string{"did not call the webhook at https://scheduler.example.com:8443"}},
-		{"API server is away", on("get", refused), nil, reasonUnreachable, []string{"refused"}},
-		{"API server is overloaded", on("create configmaps", apierrors.NewTooManyRequests("later", 1)), nil, reasonUnreachable, []string{"429"}},
-		{"API server is broken", on("get", internal("etcd is away")), nil, reasonUnreachable, []string{"500"}},
-		{"written at the same time", on("create mutating", apierrors.NewAlreadyExists(schema.GroupResource{Resource: "x"}, "x")), nil, reasonInstalling, []string{"same time"}},
+		{"API server unreachable", on("get", refused), nil, reasonUnreachable, []string{"refused"}},
+		{"API server overloaded", on("create configmaps", apierrors.NewTooManyRequests("later", 1)), nil, reasonUnreachable, []string{"429"}},
+		{"API server fails", on("get", internal("etcd is away")), nil, reasonUnreachable, []string{"500"}},
+		{"concurrent write", on("create mutating", apierrors.NewAlreadyExists(schema.GroupResource{Resource: "x"}, "x")), nil, reasonInstalling, []string{"same time"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -342,7 +341,7 @@ func TestEveryFailureIsAStateThatPasses(t *testing.T) {
 					t.Errorf("the message has %d characters", n)
 				}
 				if n := strings.Count(w.log.String(), "\n"); n > 2 {
-					t.Errorf("%d lines in the log for one change:\n%s", n, &w.log)
+					t.Errorf("%d log lines for one change:\n%s", n, &w.log)
 				}
 				w.do(func() { w.fail, w.answer = nil, nil })
 				pass(31 * time.Second)
@@ -394,12 +393,12 @@ func TestOneFailureSaysLittle(t *testing.T) {
 		pass(5 * time.Minute)
 		select {
 		case <-changed:
-			t.Errorf("the state changed for one failure: %+v", w.State())
+			t.Errorf("the state changed because of one failure: %+v", w.State())
 		default:
 		}
 		w.do(func() { remaining = 2 })
 		<-changed
-		synctest.Wait() // it is logged after that
+		synctest.Wait() // logged after this
 		w.wantState(reasonUnreachable)
 		changed = w.Changed()
 		<-changed
@@ -417,10 +416,10 @@ func TestRemove(t *testing.T) {
 			w.fail = on("delete mutating", denied("delete", "admissionregistration.k8s.io", "mutatingwebhookconfigurations"))
 		})
 		if err := w.Remove(t.Context()); err == nil || !strings.Contains(err.Error(), `verb "delete"`) {
-			t.Errorf("%v does not say what is missing", err)
+			t.Errorf("error %v does not name the missing permission", err)
 		}
 		w.do(func() { w.fail = nil })
-		for range 2 { // the second time there is nothing to remove
+		for range 2 { // the second time, there is nothing to remove
 			if err := w.Remove(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -428,7 +427,7 @@ func TestRemove(t *testing.T) {
 		w.wantState(reasonRemoved)
 		list, err := w.client.AdmissionregistrationV1().MutatingWebhookConfigurations().List(t.Context(), metav1.ListOptions{})
 		if err != nil || len(list.Items) > 0 {
-			t.Errorf("%d are left, %v", len(list.Items), err)
+			t.Errorf("%d configurations left, want none; %v", len(list.Items), err)
 		}
 		w.pass(t.Context(), w.bundle)
 		w.wantState(reasonInstalled)
@@ -443,12 +442,12 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 	} {
 		_, err := New(Options{Client: fake.NewClientset(), BaseURL: address, Bundle: bundle})
 		if err == nil {
-			t.Errorf("%s is accepted", address)
+			t.Errorf("New() accepts %s", address)
 		} else if strings.Contains(err.Error(), testSecret) {
-			t.Errorf("the secret is shown: %v", err)
+			t.Errorf("the error contains the secret: %v", err)
 		}
 	}
 	if _, err := New(Options{BaseURL: testBase}); err == nil {
-		t.Error("an installer without a client is made")
+		t.Error("New() without a client succeeded")
 	}
 }

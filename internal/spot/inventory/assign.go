@@ -186,7 +186,7 @@ func (i *Inventory) get(ctx context.Context, key Key) (*workload, error) {
 		}
 		return i.statefulSetOf(o), nil
 	}
-	return nil, fmt.Errorf("%s is no kind of workload", key.Kind)
+	return nil, fmt.Errorf("%s is not a kind of workload", key.Kind)
 }
 
 // podTemplateHash is the label that the pods of one ReplicaSet share.

@@ -18,8 +18,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
 )
 
-// TestOwners: V067, V068 and V073 of the cases: a pod is split by the workload that it
-// belongs to, which is asked for where the watch has not shown it yet.
+// TestOwners runs the cases V067, V068 and V073: a pod is split by the workload that owns it, which is fetched if the
+// watch has not delivered it yet.
 func TestOwners(t *testing.T) {
 	d := deployment("web", 2, labelsFor("all-in-on-demand"))
 	rs := revisionOf(d, "abc", 1)
@@ -43,18 +43,18 @@ func TestOwners(t *testing.T) {
 		want     split.NodeType
 		gets     int
 	}{
-		{name: "both known", heard: []object{d, rs}, creation: fromReplicaSet, want: split.OnDemand},
-		{name: "neither known yet", put: []object{d, rs}, creation: fromReplicaSet, want: split.OnDemand, gets: 2},
-		{name: "the replica set known", put: []object{d}, heard: []object{rs}, creation: fromReplicaSet, want: split.OnDemand, gets: 1},
-		{name: "the deployment known", put: []object{rs}, heard: []object{d}, creation: fromReplicaSet, want: split.OnDemand, gets: 1},
-		{name: "a stateful set known", heard: []object{set}, creation: fromSet, want: split.OnDemand},
-		{name: "a stateful set not known yet", put: []object{set}, creation: fromSet, want: split.OnDemand, gets: 1},
-		{name: "an older one of that name known", put: []object{d}, heard: []object{again, rs}, creation: fromReplicaSet, want: split.OnDemand, gets: 1},
-		{name: "another of that name there", put: []object{again}, heard: []object{rs}, creation: fromReplicaSet, gets: 1},
-		{name: "nowhere", creation: fromReplicaSet, gets: 1},
-		{name: "a stateful set nowhere", creation: fromSet, gets: 1},
-		{name: "a replica set of nobody", heard: []object{orphan, d}, creation: fromReplicaSet},
-		{name: "a job", heard: []object{d, rs}, creation: job},
+		{name: "both cached", heard: []object{d, rs}, creation: fromReplicaSet, want: split.OnDemand},
+		{name: "neither cached", put: []object{d, rs}, creation: fromReplicaSet, want: split.OnDemand, gets: 2},
+		{name: "replica set cached", put: []object{d}, heard: []object{rs}, creation: fromReplicaSet, want: split.OnDemand, gets: 1},
+		{name: "deployment cached", put: []object{rs}, heard: []object{d}, creation: fromReplicaSet, want: split.OnDemand, gets: 1},
+		{name: "stateful set cached", heard: []object{set}, creation: fromSet, want: split.OnDemand},
+		{name: "stateful set not cached", put: []object{set}, creation: fromSet, want: split.OnDemand, gets: 1},
+		{name: "earlier deployment of the same name cached", put: []object{d}, heard: []object{again, rs}, creation: fromReplicaSet, want: split.OnDemand, gets: 1},
+		{name: "other deployment of the same name", put: []object{again}, heard: []object{rs}, creation: fromReplicaSet, gets: 1},
+		{name: "no owner found", creation: fromReplicaSet, gets: 1},
+		{name: "no stateful set found", creation: fromSet, gets: 1},
+		{name: "replica set without an owner", heard: []object{orphan, d}, creation: fromReplicaSet},
+		{name: "job", heard: []object{d, rs}, creation: job},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -65,13 +65,13 @@ func TestOwners(t *testing.T) {
 				t.Errorf("it is for %q, want %q", got, test.want)
 			}
 			if n := w.requests("get replicasets") + w.requests("get deployments") + w.requests("get statefulsets"); n != test.gets {
-				t.Errorf("it asks %d times, want %d", n, test.gets)
+				t.Errorf("%d requests, want %d", n, test.gets)
 			}
 		})
 	}
 }
 
-// TestBurst: many pods are admitted before any of them shows.
+// TestBurst admits many pods before the watch delivers any of them.
 func TestBurst(t *testing.T) {
 	for _, known := range []bool{true, false} {
 		w := newWorld(plainLabel)
@@ -92,69 +92,70 @@ func TestBurst(t *testing.T) {
 			sum = sum.Plus(nodeType)
 		}
 		if want := (split.Split{OnDemand: 37, Spot: 63}); sum != want {
-			t.Errorf("known %t: %+v, want %+v", known, sum, want)
+			t.Errorf("cached %t: got %+v, want %+v", known, sum, want)
 		}
 	}
 }
 
-// TestReservations: the place of an admitted pod is kept until it shows, and no longer.
+// TestReservations checks that the place of an admitted pod is reserved until the watch delivers the pod, and no
+// longer.
 func TestReservations(t *testing.T) {
-	t.Run("a pod that shows is counted once", func(t *testing.T) {
+	t.Run("an existing pod is counted once", func(t *testing.T) {
 		w := newWorld(plainLabel)
 		_, rs := w.web(4, "2")
 		for n := range 2 {
 			c := w.creation(rs)
 			nodeType := w.assign(c)
 			if nodeType != split.OnDemand {
-				t.Fatalf("pod %d is for %q", n, nodeType)
+				t.Fatalf("pod %d is for %q, want on-demand", n, nodeType)
 			}
 			w.have(podFor(c, nodeType))
 		}
 		if len(w.reservations) != 0 {
-			t.Errorf("%d places are kept for pods that are there", len(w.reservations))
+			t.Errorf("%d reservations for existing pods", len(w.reservations))
 		}
 		if got := w.assigned(rs, 2); got != (split.Split{Spot: 2}) {
-			t.Errorf("the others get %+v", got)
+			t.Errorf("the other pods get %+v", got)
 		}
 	})
-	t.Run("one that was refused after it was admitted is forgotten", func(t *testing.T) {
+	t.Run("a pod that was rejected after its admission is forgotten", func(t *testing.T) {
 		w := newWorld(plainLabel)
 		_, rs := w.web(2, "1")
 		if got := w.assign(w.creation(rs)); got != split.OnDemand {
-			t.Fatalf("it is for %q", got)
+			t.Fatalf("the pod is for %q, want on-demand", got)
 		}
 		w.now = w.now.Add(reservedFor)
 		if got := w.assigned(rs, 2); got != (split.Split{OnDemand: 1, Spot: 1}) {
 			t.Errorf("after %s the pods get %+v", reservedFor, got)
 		}
 	})
-	t.Run("and sooner where a live list does not have it", func(t *testing.T) {
+	t.Run("forgotten earlier if a live list does not contain it", func(t *testing.T) {
 		w := newWorld(plainLabel)
 		_, rs := w.web(2, "1")
-		w.assigned(rs, 2) // both are refused
+		w.assigned(rs, 2) // both are rejected
 		w.now = w.now.Add(createdWithin)
 		if got := w.assigned(rs, 1); got != (split.Split{OnDemand: 1}) {
 			t.Errorf("after %s the next pod gets %+v", createdWithin, got)
 		}
 		if w.requests("list pods") != 1 {
-			t.Error("the cluster was not asked")
+			t.Error("no live list was requested")
 		}
 	})
-	t.Run("a dry run keeps none", func(t *testing.T) {
+	t.Run("a dry run reserves nothing", func(t *testing.T) {
 		w := newWorld(plainLabel)
 		_, rs := w.web(2, "1")
 		for range 3 {
 			c := w.creation(rs)
 			c.DryRun = true
 			if got := w.assign(c); got != split.OnDemand {
-				t.Errorf("it is for %q", got)
+				t.Errorf("the pod is for %q, want on-demand", got)
 			}
 		}
 		if len(w.reservations) != 0 {
-			t.Errorf("it keeps %v", w.reservations)
+			t.Errorf("reservations %v, want none", w.reservations)
 		}
 	})
-	t.Run("those of a controller go with it", func(t *testing.T) {
+	t.Run("reservations of a deleted controller are removed", func(t *testing.T) {
 		w := newWorld(plainLabel)
 		d, rs := w.web(2, "1")
 		set := statefulSet("db", 2, labelsFor(""))
@@ -165,12 +166,12 @@ func TestReservations(t *testing.T) {
 		w.hearGone(d)
 		w.hearGone(set)
 		if len(w.reservations) != 0 {
-			t.Errorf("it keeps %v", w.reservations)
+			t.Errorf("reservations %v, want none", w.reservations)
 		}
 	})
 }
 
-// TestStatefulSet: a pod that comes again under its name gets what the others leave.
+// TestStatefulSet checks that a pod that is recreated under its name gets the type that the others leave.
 func TestStatefulSet(t *testing.T) {
 	set := statefulSet("db", 5, labelsFor("majority-in-on-demand"))
 	types := []split.NodeType{split.OnDemand, split.Spot, split.OnDemand, split.Spot, split.OnDemand}
@@ -182,21 +183,21 @@ func TestStatefulSet(t *testing.T) {
 		}
 		return w
 	}
-	t.Run("any number of attempts", func(t *testing.T) {
+	t.Run("repeated attempts", func(t *testing.T) {
 		for n, want := range types {
 			w := begin()
-			w.hearGone(podFor(w.creation(set, n), want)) // of another uid: nothing happens
+			w.hearGone(podFor(w.creation(set, n), want)) // another UID: nothing changes
 			for attempt := range 5 {
 				if got := w.assign(w.creation(set, n)); got != want {
-					t.Fatalf("attempt %d at db-%d is for %q, want %q", attempt, n, got, want)
+					t.Fatalf("attempt %d at db-%d: got %q, want %q", attempt, n, got, want)
 				}
 			}
 			if kept := w.reservations[set.UID]; len(kept) != 1 {
-				t.Errorf("%d places are kept for one name", len(kept))
+				t.Errorf("%d reservations for one name, want 1", len(kept))
 			}
 		}
 	})
-	t.Run("all of them at once, while the old ones still show", func(t *testing.T) {
+	t.Run("all at once, while the old pods still exist", func(t *testing.T) {
 		w := begin()
 		var sum split.Split
 		for n := range types {
@@ -206,23 +207,23 @@ func TestStatefulSet(t *testing.T) {
 			t.Errorf("they get %+v, want %+v", sum, want)
 		}
 	})
-	t.Run("a larger one that is not heard of yet", func(t *testing.T) {
+	t.Run("stateful set that has grown, not yet cached", func(t *testing.T) {
 		w := begin()
 		larger := statefulSet("db", 7, labelsFor("majority-in-on-demand"))
 		w.put(larger)
 		if got := w.assign(w.creation(set, 5)); got != split.OnDemand {
-			t.Errorf("db-5 of 7 is for %q", got)
+			t.Errorf("db-5 of 7: got %q, want on-demand", got)
 		}
 		if got := w.assign(w.creation(set, 6)); got != split.Spot {
-			t.Errorf("db-6 of 7 is for %q", got)
+			t.Errorf("db-6 of 7: got %q, want spot", got)
 		}
 	})
 }
 
-// TestPendingWatchEventsAreAwaited: what the watch has not told yet is asked for before a pod gets a type for
-// which there is no place.
+// TestPendingWatchEventsAreAwaited checks that, before a pod gets a type for which there is no place, the watch's
+// pending events are fetched.
 func TestPendingWatchEventsAreAwaited(t *testing.T) {
-	t.Run("a pod is gone", func(t *testing.T) {
+	t.Run("pod deleted", func(t *testing.T) {
 		for _, gone := range []split.NodeType{split.OnDemand, split.Spot} {
 			w := newWorld(plainLabel)
 			_, rs := w.web(4, "2")
@@ -233,57 +234,57 @@ func TestPendingWatchEventsAreAwaited(t *testing.T) {
 				w.take(pods[3])
 			}
 			if got := w.assign(w.creation(rs)); got != gone {
-				t.Errorf("the one in the place of one for %s is for %q", gone, got)
+				t.Errorf("the replacement of a pod for %s is for %q", gone, got)
 			}
 		}
 	})
-	t.Run("a pod is going", func(t *testing.T) {
+	t.Run("pod terminating", func(t *testing.T) {
 		w := newWorld(plainLabel)
 		_, rs := w.web(4, "2")
 		pods := w.grow(rs, 2, 2)
 		pods[1].DeletionTimestamp = new(metav1.NewTime(start))
 		w.put(pods[1])
 		if got := w.assign(w.creation(rs)); got != split.OnDemand {
-			t.Errorf("it is for %q", got)
+			t.Errorf("the pod is for %q, want on-demand", got)
 		}
 	})
-	t.Run("it has grown", func(t *testing.T) {
+	t.Run("scaled up", func(t *testing.T) {
 		w := newWorld(plainLabel)
 		_, rs := w.web(2, "majority-in-on-demand") // 2 and 0
 		w.grow(rs, 2, 0)
 		w.put(deployment("web", 5, labelsFor("majority-in-on-demand"))) // 3 and 2
 		if got := w.assigned(rs, 3); got != (split.Split{OnDemand: 1, Spot: 2}) {
-			t.Errorf("the new ones get %+v", got)
+			t.Errorf("the new pods get %+v", got)
 		}
 	})
-	t.Run("the cluster does not answer", func(t *testing.T) {
+	t.Run("the cluster does not respond", func(t *testing.T) {
 		w := newWorld(plainLabel)
 		_, rs := w.web(4, "2")
 		w.grow(rs, 2, 2)
 		w.refuses["list pods"], w.refuses["get deployments"] = errors.New("no"), errors.New("no")
 		if got := w.assign(w.creation(rs)); got != split.Spot {
-			t.Errorf("it is for %q", got)
+			t.Errorf("the pod is for %q, want spot", got)
 		}
 	})
-	t.Run("a pod comes after the list was made", func(t *testing.T) {
+	t.Run("pod created after the list", func(t *testing.T) {
 		w := newWorld(plainLabel)
 		_, rs := w.web(4, "2")
 		pods := w.grow(rs, 2, 2)
 		for _, p := range pods {
-			w.take(p) // all are gone, and none is heard of
+			w.take(p) // all are deleted, but the watch has not delivered it
 		}
 		w.during = func() {
 			w.during = nil
-			// Another one of the same ReplicaSet is admitted, made, and shows.
+			// Another pod of the same ReplicaSet is admitted, created and delivered.
 			c := w.creation(rs)
 			nodeType := w.assign(c)
 			w.have(podFor(c, nodeType))
 		}
 		if got := w.assigned(rs, 3); got != (split.Split{OnDemand: 1, Spot: 2}) {
-			t.Errorf("besides one for on-demand nodes there come %+v", got)
+			t.Errorf("the other pods get %+v", got)
 		}
 	})
-	t.Run("a pod that is in the list comes to be known meanwhile", func(t *testing.T) {
+	t.Run("pod in the list, cached meanwhile", func(t *testing.T) {
 		w := newWorld(plainLabel)
 		_, rs := w.web(4, "2")
 		for _, p := range w.grow(rs, 2, 2) {
@@ -294,13 +295,13 @@ func TestPendingWatchEventsAreAwaited(t *testing.T) {
 		w.put(made)
 		w.during = func() { w.during = nil; w.hear(made) }
 		if got := w.assigned(rs, 3); got != (split.Split{OnDemand: 1, Spot: 2}) {
-			t.Errorf("besides one for on-demand nodes there come %+v", got)
+			t.Errorf("the other pods get %+v", got)
 		}
 	})
 }
 
-// TestRollout: the pods of each ReplicaSet are split for themselves, so that the new
-// ones are right when the old ones are gone.
+// TestRollout checks that the pods of each ReplicaSet are split separately, so that the new ones are right when the old
+// ones are gone.
 func TestRollout(t *testing.T) {
 	w := newWorld(plainLabel)
 	d, old := w.web(5, "3")
@@ -308,21 +309,21 @@ func TestRollout(t *testing.T) {
 	next := revisionOf(d, "def", 2)
 	w.have(next)
 	if got := w.assigned(next, 5); got != (split.Split{OnDemand: 3, Spot: 2}) {
-		t.Errorf("the new ones get %+v", got)
+		t.Errorf("the new pods get %+v", got)
 	}
 }
 
-// TestPinned: a pod that can only go to one type of nodes counts as one for it.
+// TestPinned checks that a pod that can only run on one node type counts as one of it.
 func TestPinned(t *testing.T) {
 	w := newWorld(plainLabel)
 	_, rs := w.web(3, "1")
 	pinned := w.creation(rs)
 	pinned.Pinned = func(spot.Label) split.NodeType { return split.Spot }
 	if got := w.assign(pinned); got != split.Spot {
-		t.Errorf("it is for %q", got)
+		t.Errorf("the pod is for %q, want spot", got)
 	}
 	if got := w.assigned(rs, 2); got != (split.Split{OnDemand: 1, Spot: 1}) {
-		t.Errorf("the others get %+v", got)
+		t.Errorf("the other pods get %+v", got)
 	}
 }
 
@@ -338,7 +339,7 @@ func TestWhoDecides(t *testing.T) {
 	tests := []struct {
 		name    string
 		exclude []string
-		// namespace are the labels of the namespace; again takes them off.
+		// namespace is the labels of the namespace; again removes them.
 		namespace map[string]string
 		again     bool
 		labels    map[string]string
@@ -351,24 +352,24 @@ func TestWhoDecides(t *testing.T) {
 	}{
 		{name: "nobody asks"},
 		{name: "labels", labels: labelsFor("all-in-on-demand"), want: split.OnDemand, source: api.DistributionOfLabels},
-		{name: "labels, the default of a deployment", labels: labelsFor(""), want: split.Spot, source: api.DistributionOfLabels},
-		{name: "a mode without the switch", labels: map[string]string{"vacant.io/optimize-scheduling-mode": "all-in-spot"}},
-		{name: "the server", asked: api.ModeAllInOnDemand, want: split.OnDemand, source: api.DistributionOfWorkload},
-		{name: "the server, against labels", asked: api.ModeAllInOnDemand, labels: labelsFor("all-in-spot"), want: split.OnDemand, source: api.DistributionOfWorkload},
-		{name: "the server, against wrong labels", asked: api.ModeAllInOnDemand, labels: wrong, want: split.OnDemand, source: api.DistributionOfWorkload, invalid: true},
-		{name: "wrong labels", labels: wrong, invalid: true},
-		{name: "switched off by label", labels: off},
-		{name: "switched off by label, against the server", labels: off, asked: api.ModeAllInOnDemand},
-		{name: "a selector that names the label", labels: labelsFor(""), alter: selects},
-		{name: "a selector that names the label, against the server", asked: api.ModeAllInSpot, alter: selects},
-		{name: "pods labelled to be left alone", labels: labelsFor(""), alter: optsOut},
-		{name: "pods labelled to be left alone, against the server", asked: api.ModeAllInSpot, alter: optsOut},
-		{name: "a namespace that is excluded", labels: labelsFor(""), exclude: []string{shop}},
-		{name: "a namespace that is excluded, against the server", asked: api.ModeAllInSpot, exclude: []string{shop}},
-		{name: "a namespace that is labelled", labels: labelsFor(""), namespace: off},
-		{name: "a namespace that is labelled, against the server", asked: api.ModeAllInSpot, namespace: off},
-		{name: "a namespace that is not labelled any more", labels: labelsFor(""), namespace: off, again: true, want: split.Spot, source: api.DistributionOfLabels},
-		{name: "everything off", labels: labelsFor(""), asked: api.ModeAllInSpot, off: true},
+		{name: "labels, default of a Deployment", labels: labelsFor(""), want: split.Spot, source: api.DistributionOfLabels},
+		{name: "mode without the switch", labels: map[string]string{"vacant.io/optimize-scheduling-mode": "all-in-spot"}},
+		{name: "workload", asked: api.ModeAllInOnDemand, want: split.OnDemand, source: api.DistributionOfWorkload},
+		{name: "workload and labels", asked: api.ModeAllInOnDemand, labels: labelsFor("all-in-spot"), want: split.OnDemand, source: api.DistributionOfWorkload},
+		{name: "workload and invalid labels", asked: api.ModeAllInOnDemand, labels: wrong, want: split.OnDemand, source: api.DistributionOfWorkload, invalid: true},
+		{name: "invalid labels", labels: wrong, invalid: true},
+		{name: "disabled by a label", labels: off},
+		{name: "disabled by a label, with a workload", labels: off, asked: api.ModeAllInOnDemand},
+		{name: "selector with the label", labels: labelsFor(""), alter: selects},
+		{name: "selector with the label, with a workload", asked: api.ModeAllInSpot, alter: selects},
+		{name: "pods opt out", labels: labelsFor(""), alter: optsOut},
+		{name: "pods opt out, with a workload", asked: api.ModeAllInSpot, alter: optsOut},
+		{name: "excluded namespace", labels: labelsFor(""), exclude: []string{shop}},
+		{name: "excluded namespace, with a workload", asked: api.ModeAllInSpot, exclude: []string{shop}},
+		{name: "namespace opts out", labels: labelsFor(""), namespace: off},
+		{name: "namespace opts out, with a workload", asked: api.ModeAllInSpot, namespace: off},
+		{name: "namespace no longer opts out", labels: labelsFor(""), namespace: off, again: true, want: split.Spot, source: api.DistributionOfLabels},
+		{name: "everything disabled", labels: labelsFor(""), asked: api.ModeAllInSpot, off: true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -388,7 +389,7 @@ func TestWhoDecides(t *testing.T) {
 			if before := w.changed[webKey]; test.again {
 				namespace.Labels = nil
 				if w.hear(namespace); w.changed[webKey] == before {
-					t.Error("it does not tell that the workload is not left out any more")
+					t.Error("no change is announced when the namespace opts in")
 				}
 			}
 			if got := w.assign(w.creation(rs)); got != test.want {
@@ -396,13 +397,13 @@ func TestWhoDecides(t *testing.T) {
 			}
 			v, ok := w.View(webKey, false)
 			if !ok || v.Managed != (test.want != split.Unset) || v.Source != test.source || (v.Invalid != "") != test.invalid {
-				t.Errorf("it shows managed %t by %q, invalid %q", v.Managed, v.Source, v.Invalid)
+				t.Errorf("View(): managed %t by %q, invalid %q", v.Managed, v.Source, v.Invalid)
 			}
 		})
 	}
 }
 
-// TestAskReportsChanges: only workloads of which something else is asked are looked at.
+// TestAskReportsChanges checks that only workloads whose settings change are evaluated.
 func TestAskReportsChanges(t *testing.T) {
 	w := newWorld(plainLabel)
 	one, two := Key{kindDeployment, shop, "one"}, Key{kindDeployment, shop, "two"}
@@ -421,11 +422,11 @@ func TestAskReportsChanges(t *testing.T) {
 	} {
 		w.Ask(step.asked)
 		if w.changed[one] != step.one || w.changed[two] != step.two {
-			t.Errorf("it tells of one %d times, of two %d times, want %d and %d", w.changed[one], w.changed[two], step.one, step.two)
+			t.Errorf("%d changes of one, %d of two, want %d and %d", w.changed[one], w.changed[two], step.one, step.two)
 		}
 	}
 	if w.IsAsked(two) {
-		t.Error("two is still asked for")
+		t.Error("IsAsked(two) = true")
 	}
 }
 
@@ -442,9 +443,9 @@ func TestCost(t *testing.T) {
 		owner   object
 		first   *int32
 	}{
-		{"a deployment", []object{plain}, revisionOf(plain, "abc", 1), new(int32(100))},
-		{"a deployment with costs of its own", []object{own}, revisionOf(own, "abc", 1), nil},
-		{"a stateful set", nil, set, nil},
+		{"deployment", []object{plain}, revisionOf(plain, "abc", 1), new(int32(100))},
+		{"deployment with costs of its own", []object{own}, revisionOf(own, "abc", 1), nil},
+		{"stateful set", nil, set, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(plainLabel)
@@ -458,14 +459,14 @@ func TestCost(t *testing.T) {
 			for n, want := range []*int32{test.first, nil} {
 				a := w.Assign(context.Background(), creation(n))
 				if (a.Cost == nil) != (want == nil) || want != nil && *a.Cost != *want {
-					t.Errorf("pod %d, for %s, costs %v, want %v", n, a.Type, a.Cost, want)
+					t.Errorf("pod %d, for %s: cost %v, want %v", n, a.Type, a.Cost, want)
 				}
 			}
 		})
 	}
 }
 
-// TestAssignIsBoundedByTheRequest: no answer of the cluster is waited for longer than the request.
+// TestAssignIsBoundedByTheRequest checks that waiting for the cluster's response ends with the request.
 func TestAssignIsBoundedByTheRequest(t *testing.T) {
 	w := newWorld(plainLabel)
 	d := deployment("web", 2, labelsFor(""))
@@ -475,10 +476,10 @@ func TestAssignIsBoundedByTheRequest(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
 	defer cancel()
 	if got := w.Assign(ctx, w.creation(rs)); got.Type != split.Unset || got.Label.Key != plainLabel {
-		t.Errorf("it gets %+v", got)
+		t.Errorf("got %+v, want no node type", got)
 	}
 	if _, kept := w.reservations[types.UID("rs-web-abc")]; kept {
-		t.Error("a place is kept for a pod that nobody knows")
+		t.Error("a reservation for an unknown pod")
 	}
 }
 
@@ -503,9 +504,9 @@ func TestOneAsksForAll(t *testing.T) {
 		t.Errorf("the new pods are %+v, want 3 and 5", sum)
 	}
 	if n := w.requests("get deployments"); n != 1 {
-		t.Errorf("the cluster was asked %d times", n)
+		t.Errorf("%d requests, want 1", n)
 	}
 	if n := w.requests("list pods"); n != 0 {
-		t.Errorf("pods were listed %d times", n)
+		t.Errorf("%d lists of pods, want none", n)
 	}
 }

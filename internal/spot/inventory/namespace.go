@@ -52,7 +52,7 @@ func (i *Inventory) excluded(namespace string) string {
 		return "namespace " + namespace + " is excluded"
 	}
 	if _, out := i.leftOut[namespace]; out {
-		return "namespace " + namespace + " is labelled to be left alone"
+		return "namespace " + namespace + " has a label that disables the split"
 	}
 	return ""
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
-// nodeOf is one that takes pods, of a type, "" for none.
+// nodeOf returns a schedulable node of a type, or of none if it is "".
 func nodeOf(name, nodeType string) *corev1.Node {
 	n := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("node-" + name), Labels: map[string]string{}, CreationTimestamp: metav1.NewTime(start)},
@@ -47,8 +47,8 @@ func condition(kind corev1.NodeConditionType, status corev1.ConditionStatus, sin
 	}
 }
 
-// TestNodes: which nodes take pods, which have announced their end, by whom and for
-// when, and which of these still take pods, so that they have to be fenced.
+// TestNodes checks which nodes accept pods, and which have announced their end, through what and for when. Those of
+// these that still accept pods must be fenced.
 func TestNodes(t *testing.T) {
 	noSchedule, noExecute, prefer := corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute, corev1.TaintEffectPreferNoSchedule
 	cordon := func(n *corev1.Node) { n.Spec.Unschedulable = true }
@@ -66,14 +66,14 @@ func TestNodes(t *testing.T) {
 		{name: "plain", usable: true},
 		{name: "just created", alter: []func(*corev1.Node){created}, usable: true},
 		{name: "not ready", alter: []func(*corev1.Node){condition(corev1.NodeReady, corev1.ConditionFalse, start)}},
-		{name: "not heard of", alter: []func(*corev1.Node){condition(corev1.NodeReady, corev1.ConditionUnknown, start)}},
+		{name: "no heartbeat", alter: []func(*corev1.Node){condition(corev1.NodeReady, corev1.ConditionUnknown, start)}},
 		{name: "cordoned", alter: []func(*corev1.Node){cordon}},
-		{name: "kept for others", alter: []func(*corev1.Node){taint("team", "a", noSchedule)}},
-		{name: "others go", alter: []func(*corev1.Node){taint("team", "a", noExecute)}},
-		{name: "others rather not", alter: []func(*corev1.Node){taint("team", "a", prefer)}, usable: true},
-		{name: "kept for pods for spot nodes", alter: []func(*corev1.Node){taint(plainLabel, "spot", noSchedule)}, usable: true},
-		{name: "ours", alter: []func(*corev1.Node){taint(spot.TaintInterruption, "1767225720", noSchedule)}, by: spot.TaintInterruption, ends: time.Unix(1767225720, 0)},
-		{name: "ours, without a moment", alter: []func(*corev1.Node){taint(spot.TaintInterruption, "soon", noSchedule)}, by: spot.TaintInterruption, ends: inTwo},
+		{name: "taint that excludes pods", alter: []func(*corev1.Node){taint("team", "a", noSchedule)}},
+		{name: "taint that evicts pods", alter: []func(*corev1.Node){taint("team", "a", noExecute)}},
+		{name: "taint that is only a preference", alter: []func(*corev1.Node){taint("team", "a", prefer)}, usable: true},
+		{name: "taint that spot pods tolerate", alter: []func(*corev1.Node){taint(plainLabel, "spot", noSchedule)}, usable: true},
+		{name: "own taint", alter: []func(*corev1.Node){taint(spot.TaintInterruption, "1767225720", noSchedule)}, by: spot.TaintInterruption, ends: time.Unix(1767225720, 0)},
+		{name: "own taint without a time", alter: []func(*corev1.Node){taint(spot.TaintInterruption, "soon", noSchedule)}, by: spot.TaintInterruption, ends: inTwo},
 		{name: "AWS", alter: []func(*corev1.Node){taint("aws-node-termination-handler/spot-itn", "x", noSchedule)}, by: "aws-node-termination-handler/spot-itn", ends: inTwo},
 		{name: "AWS, as a preference", alter: []func(*corev1.Node){taint("aws-node-termination-handler/spot-itn", "x", prefer)}, by: "aws-node-termination-handler/spot-itn", ends: inTwo, unfenced: true},
 		{name: "AWS, cordoned", alter: []func(*corev1.Node){taint("aws-node-termination-handler/spot-itn", "x", prefer), cordon}, by: "aws-node-termination-handler/spot-itn", ends: inTwo},
@@ -82,8 +82,8 @@ func TestNodes(t *testing.T) {
 		{name: "GKE", alter: []func(*corev1.Node){taint("cloud.google.com/impending-node-termination", "", noSchedule)}, by: "cloud.google.com/impending-node-termination", ends: inTwo},
 		{name: "cluster autoscaler", alter: []func(*corev1.Node){taint("ToBeDeletedByClusterAutoscaler", "1767225600", noSchedule)}, by: "ToBeDeletedByClusterAutoscaler", ends: inTwo},
 		{name: "AKS", alter: []func(*corev1.Node){condition("PreemptScheduled", corev1.ConditionTrue, start)}, by: "PreemptScheduled", ends: inTwo, unfenced: true},
-		{name: "AKS, not now", alter: []func(*corev1.Node){condition("PreemptScheduled", corev1.ConditionFalse, start)}, usable: true},
-		{name: "AKS, fenced", alter: []func(*corev1.Node){condition("PreemptScheduled", corev1.ConditionTrue, start), taint(spot.TaintInterruption, "1767225720", noSchedule)}, by: spot.TaintInterruption, ends: inTwo},
+		{name: "AKS, condition false", alter: []func(*corev1.Node){condition("PreemptScheduled", corev1.ConditionFalse, start)}, usable: true},
+		{name: "AKS, with own taint", alter: []func(*corev1.Node){condition("PreemptScheduled", corev1.ConditionTrue, start), taint(spot.TaintInterruption, "1767225720", noSchedule)}, by: spot.TaintInterruption, ends: inTwo},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -95,23 +95,23 @@ func TestNodes(t *testing.T) {
 			w.hear(n)
 			usable, ending := w.Nodes()
 			if want := (split.Split{}); test.usable && usable.Spot != 1 || !test.usable && usable != want {
-				t.Errorf("%+v take pods", usable)
+				t.Errorf("usable nodes %+v", usable)
 			}
 			by, ends, ok := w.Node("n")
 			if !ok || by != test.by || !ends.Equal(test.ends) || (ending == 1) != (test.by != "") {
-				t.Errorf("it ends by %q at %s, %d do; want by %q at %s", by, ends, ending, test.by, test.ends)
+				t.Errorf("ends by %q at %s, %d ending; want by %q at %s", by, ends, ending, test.by, test.ends)
 			}
 			if _, unfenced := w.Unfenced()["n"]; unfenced != test.unfenced || unfenced != (len(w.ends) > 0) {
-				t.Errorf("to be fenced: %t, told %v", unfenced, w.ends)
+				t.Errorf("unfenced = %t, ends %v", unfenced, w.ends)
 			}
 		})
 	}
 	if _, _, ok := newWorld(plainLabel).Node("n"); ok {
-		t.Error("it knows a node that there is not")
+		t.Error("Node() found an unknown node")
 	}
 }
 
-// TestNodeTypes: each provider says in its own way which nodes are spot.
+// TestNodeTypes covers how each provider marks spot nodes.
 func TestNodeTypes(t *testing.T) {
 	for _, test := range []struct {
 		key    string
@@ -139,8 +139,7 @@ func TestNodeTypes(t *testing.T) {
 	}
 }
 
-// TestHeartbeats: a node that says every few seconds that it is well has nobody look at
-// its pods.
+// TestHeartbeats checks that a node's periodic status updates do not cause its pods to be evaluated.
 func TestHeartbeats(t *testing.T) {
 	for _, ends := range []bool{false, true} {
 		w := newWorld(plainLabel)
@@ -163,16 +162,16 @@ func TestHeartbeats(t *testing.T) {
 			w.have(n)
 		}
 		if w.changed[webKey] != changed || len(w.ends) != told {
-			t.Errorf("ends %t: it tells %d times of the workload", ends, w.changed[webKey]-changed)
+			t.Errorf("ends %t: %d changes of the workload", ends, w.changed[webKey]-changed)
 		}
 		if _, now, _ := w.Node("n"); !now.Equal(at) {
-			t.Errorf("its end moved from %s to %s", at, now)
+			t.Errorf("the end moved from %s to %s", at, now)
 		}
 	}
 }
 
-// TestNodeEndWakesWorkloads: workloads are looked at when a node of theirs announces its end, calls
-// it off, or is gone.
+// TestNodeEndWakesWorkloads checks that workloads are evaluated when one of their nodes announces its end, cancels it,
+// or is deleted.
 func TestNodeEndWakesWorkloads(t *testing.T) {
 	w := newWorld(plainLabel)
 	_, rs := w.web(1, "")
@@ -189,24 +188,24 @@ func TestNodeEndWakesWorkloads(t *testing.T) {
 		do   func()
 		ends bool
 	}{
-		{"it comes", func() { w.have(n) }, false},
-		{"it ends", func() { condition("PreemptScheduled", corev1.ConditionTrue, start)(n); w.have(n) }, true},
-		{"it does not", func() { condition("PreemptScheduled", corev1.ConditionFalse, start)(n); w.have(n) }, false},
-		{"it ends all the same", func() { condition("PreemptScheduled", corev1.ConditionTrue, start)(n); w.have(n) }, true},
-		{"it is gone", func() { w.hearGone(n) }, false},
+		{"created", func() { w.have(n) }, false},
+		{"ending", func() { condition("PreemptScheduled", corev1.ConditionTrue, start)(n); w.have(n) }, true},
+		{"no longer ending", func() { condition("PreemptScheduled", corev1.ConditionFalse, start)(n); w.have(n) }, false},
+		{"ending again", func() { condition("PreemptScheduled", corev1.ConditionTrue, start)(n); w.have(n) }, true},
+		{"deleted", func() { w.hearGone(n) }, false},
 	} {
 		before := w.changed[webKey]
 		step.do()
 		if w.changed[webKey] == before {
-			t.Errorf("%s: nobody is told", step.name)
+			t.Errorf("%s: no change was announced", step.name)
 		}
 		if ends().IsZero() == step.ends {
-			t.Errorf("%s: the end is %s", step.name, ends())
+			t.Errorf("%s: got the end %s", step.name, ends())
 		}
 	}
 }
 
-// fallen is a pod for spot nodes that runs on an on-demand one.
+// fallen returns a pod for spot nodes that runs on an on-demand node.
 func (w *world) fallen(created time.Time) *corev1.Pod {
 	_, rs := w.web(1, "")
 	w.have(nodeOf("base", "on-demand"))
@@ -228,24 +227,24 @@ func TestMayReturn(t *testing.T) {
 		may   bool
 		at    time.Time
 	}{
-		{name: "no spot node", now: 3 * time.Hour},
-		{name: "one came, just now", nodes: func(w *world) { w.spotNode("s", 10*time.Minute) }, now: 11 * time.Minute, at: at(15 * time.Minute)},
-		{name: "one came a while ago", nodes: func(w *world) { w.spotNode("s", 10*time.Minute) }, now: 15 * time.Minute, may: true},
-		{name: "it was there when the pod was created", nodes: func(w *world) { w.spotNode("s", -time.Minute) }, now: 15 * time.Minute, at: at(2 * time.Hour)},
-		{name: "and the pod has stayed for long", nodes: func(w *world) { w.spotNode("s", -time.Minute) }, now: 2 * time.Hour, may: true},
-		{name: "there is no room", nodes: func(w *world) { w.spotNode("s", 10*time.Minute); w.fill("s", "700m") }, now: 15 * time.Minute},
-		{name: "there is just room", nodes: func(w *world) { w.spotNode("s", 10*time.Minute); w.fill("s", "600m") }, now: 15 * time.Minute, may: true},
-		{name: "there is room on another", nodes: func(w *world) {
+		{name: "no spot nodes", now: 3 * time.Hour},
+		{name: "node just created", nodes: func(w *world) { w.spotNode("s", 10*time.Minute) }, now: 11 * time.Minute, at: at(15 * time.Minute)},
+		{name: "node created a while ago", nodes: func(w *world) { w.spotNode("s", 10*time.Minute) }, now: 15 * time.Minute, may: true},
+		{name: "node older than the pod", nodes: func(w *world) { w.spotNode("s", -time.Minute) }, now: 15 * time.Minute, at: at(2 * time.Hour)},
+		{name: "node older than the pod, long ago", nodes: func(w *world) { w.spotNode("s", -time.Minute) }, now: 2 * time.Hour, may: true},
+		{name: "no room", nodes: func(w *world) { w.spotNode("s", 10*time.Minute); w.fill("s", "700m") }, now: 15 * time.Minute},
+		{name: "just enough room", nodes: func(w *world) { w.spotNode("s", 10*time.Minute); w.fill("s", "600m") }, now: 15 * time.Minute, may: true},
+		{name: "room on another node", nodes: func(w *world) {
 			w.spotNode("s", 10*time.Minute)
 			w.fill("s", "700m")
 			w.spotNode("t", 9*time.Minute)
 		}, now: 15 * time.Minute, may: true},
-		{name: "one that takes no pods", nodes: func(w *world) {
+		{name: "node that takes no pods", nodes: func(w *world) {
 			n := w.spotNode("s", 10*time.Minute)
 			n.Spec.Unschedulable = true
 			w.have(n)
 		}, now: 3 * time.Hour},
-		{name: "one that takes pods again", nodes: func(w *world) {
+		{name: "node that takes pods again", nodes: func(w *world) {
 			n := w.spotNode("s", -time.Hour)
 			n.Spec.Unschedulable = true
 			w.have(n)
@@ -253,8 +252,8 @@ func TestMayReturn(t *testing.T) {
 			n.Spec.Unschedulable = false
 			w.have(n)
 		}, now: 21 * time.Minute, at: at(25 * time.Minute)},
-		{name: "one that is gone", nodes: func(w *world) { w.hearGone(w.spotNode("s", 10*time.Minute)) }, now: 15 * time.Minute},
-		{name: "one that is gone, after one that was there", nodes: func(w *world) {
+		{name: "node deleted", nodes: func(w *world) { w.hearGone(w.spotNode("s", 10*time.Minute)) }, now: 15 * time.Minute},
+		{name: "node deleted, with another that is older than the pod", nodes: func(w *world) {
 			w.spotNode("old", -time.Hour)
 			w.hearGone(w.spotNode("s", 10*time.Minute))
 		}, now: 15 * time.Minute, at: at(2 * time.Hour)},
@@ -269,16 +268,16 @@ func TestMayReturn(t *testing.T) {
 			w.now = at(test.now)
 			may, when := w.MayReturn(string(p.UID))
 			if may != test.may || !when.Equal(test.at) {
-				t.Errorf("may %t at %s, want %t at %s", may, when, test.may, test.at)
+				t.Errorf("MayReturn() = %t at %s, want %t at %s", may, when, test.may, test.at)
 			}
 		})
 	}
 	if may, _ := newWorld(plainLabel).MayReturn("nobody"); may {
-		t.Error("a pod that there is not may return")
+		t.Error("MayReturn() of an unknown pod = true")
 	}
 }
 
-// spotNode is one that came some time after the start.
+// spotNode returns a node that was added some time after the start.
 func (w *world) spotNode(name string, came time.Duration) *corev1.Node {
 	n := nodeOf(name, "spot")
 	n.CreationTimestamp = metav1.NewTime(start.Add(came))
@@ -287,7 +286,7 @@ func (w *world) spotNode(name string, came time.Duration) *corev1.Node {
 	return n
 }
 
-// fill puts a pod of nobody's on a node.
+// fill puts an unrelated pod on a node.
 func (w *world) fill(name, cpu string) {
 	w.have(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: "filler-" + name, UID: types.UID("filler-" + name)},
@@ -297,20 +296,20 @@ func (w *world) fill(name, cpu string) {
 	})
 }
 
-// TestSpotNodeWakesFallenBackWorkloads: a workload with a pod that fell back is looked at when a spot node
-// comes.
+// TestSpotNodeWakesFallenBackWorkloads checks that a workload with a pod that fell back is evaluated when a spot node
+// is added.
 func TestSpotNodeWakesFallenBackWorkloads(t *testing.T) {
 	w := newWorld(plainLabel)
 	w.fallen(start)
 	before := w.changed[webKey]
 	w.spotNode("s", time.Minute)
 	if w.changed[webKey] == before {
-		t.Error("nobody is told")
+		t.Error("no change was announced")
 	}
 }
 
-// TestMarkIsRemovedFromSurvivingNodes: only our own mark is taken off a node that is still there after its
-// end; and only where nobody else says that it ends, who would have it put back.
+// TestMarkIsRemovedFromSurvivingNodes checks that our own mark is removed from a node that still exists after its
+// announced end, and only if nothing else announces its end, which would put the mark back.
 func TestMarkIsRemovedFromSurvivingNodes(t *testing.T) {
 	ours := taint(spot.TaintInterruption, "1767225720", corev1.TaintEffectNoSchedule) // two minutes after the start
 	for _, test := range []struct {
@@ -319,12 +318,12 @@ func TestMarkIsRemovedFromSurvivingNodes(t *testing.T) {
 		after time.Duration
 		want  bool
 	}{
-		{"not over", []func(*corev1.Node){ours}, 11 * time.Minute, false},
-		{"over", []func(*corev1.Node){ours}, 13 * time.Minute, true},
-		{"not ours", []func(*corev1.Node){taint("karpenter.sh/disrupted", "", corev1.TaintEffectNoSchedule)}, time.Hour, false},
-		{"a condition says the same", []func(*corev1.Node){ours, condition("PreemptScheduled", corev1.ConditionTrue, start)}, time.Hour, false},
-		{"a condition said the same", []func(*corev1.Node){ours, condition("PreemptScheduled", corev1.ConditionFalse, start)}, time.Hour, true},
-		{"another taint says the same", []func(*corev1.Node){ours, taint("karpenter.sh/disrupted", "", corev1.TaintEffectNoSchedule)}, time.Hour, false},
+		{"before the end", []func(*corev1.Node){ours}, 11 * time.Minute, false},
+		{"after the end", []func(*corev1.Node){ours}, 13 * time.Minute, true},
+		{"taint of others", []func(*corev1.Node){taint("karpenter.sh/disrupted", "", corev1.TaintEffectNoSchedule)}, time.Hour, false},
+		{"condition with the same meaning", []func(*corev1.Node){ours, condition("PreemptScheduled", corev1.ConditionTrue, start)}, time.Hour, false},
+		{"condition that was true before", []func(*corev1.Node){ours, condition("PreemptScheduled", corev1.ConditionFalse, start)}, time.Hour, true},
+		{"other taint with the same meaning", []func(*corev1.Node){ours, taint("karpenter.sh/disrupted", "", corev1.TaintEffectNoSchedule)}, time.Hour, false},
 	} {
 		w := newWorld(plainLabel)
 		n := nodeOf("n", "spot")
@@ -339,8 +338,8 @@ func TestMarkIsRemovedFromSurvivingNodes(t *testing.T) {
 	}
 }
 
-// TestSecondAnnouncement: who says later that a node ends, and does not say since when,
-// says so from then on, whatever was announced before.
+// TestSecondAnnouncement checks that a later announcement without a time counts from when it was made, whatever was
+// announced before.
 func TestSecondAnnouncement(t *testing.T) {
 	w := newWorld(plainLabel)
 	n := nodeOf("n", "spot")
@@ -351,12 +350,12 @@ func TestSecondAnnouncement(t *testing.T) {
 	w.have(n)
 	w.now = start.Add(11 * time.Minute)
 	condition(corev1.NodeDiskPressure, corev1.ConditionTrue, w.now)(n)
-	w.have(n) // the moment stays
+	w.have(n) // the time stays
 	if by, ends, _ := w.Node("n"); by != "karpenter.sh/disrupted" || !ends.Equal(start.Add(12*time.Minute)) {
-		t.Errorf("by %s at %s", by, ends)
+		t.Errorf("ends by %s at %s", by, ends)
 	}
 	w.hearGone(n)
 	if len(w.tainted) != 0 {
-		t.Errorf("what is known of its taints stays: %v", w.tainted)
+		t.Errorf("the taints of a deleted node are still stored: %v", w.tainted)
 	}
 }

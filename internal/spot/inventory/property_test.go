@@ -17,14 +17,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
 )
 
-// admitted is a pod that was given its type and is not made yet.
+// admitted is a pod whose type has been assigned and that has not been created yet.
 type admitted struct {
 	creation webhook.Creation
 	kind     split.NodeType
 }
 
-// controller plays the controller of a Deployment's one ReplicaSet, or of a StatefulSet
-// that makes its pods in parallel, and a watch that tells of everything late.
+// controller simulates the controller of a Deployment with one ReplicaSet, or of a StatefulSet with parallel pod
+// management, and a watch that delivers everything late.
 type controller struct {
 	*rapid.T
 	*world
@@ -35,8 +35,8 @@ type controller struct {
 	replicas   int32
 	pods       map[string]*corev1.Pod
 	pending    []admitted
-	late       map[string][]func() // what each table has not been told of yet
-	heard      map[string]bool     // pods, by uid
+	late       map[string][]func() // events not yet delivered to each table
+	heard      map[string]bool     // delivered pods, by UID
 	depth      int
 }
 
@@ -69,7 +69,7 @@ func newController(t *rapid.T, kind string) *controller {
 	return c
 }
 
-// meanwhile has a few things happen while an answer is on its way.
+// meanwhile lets a few things happen while a response is on its way.
 func (c *controller) meanwhile() {
 	for range rapid.IntRange(0, 3).Draw(c.T, "meanwhile") {
 		c.step()
@@ -84,7 +84,7 @@ func (c *controller) target() split.Target {
 	return split.Targets(kind, int64(c.replicas), c.spec)
 }
 
-// step is one thing that happens, if it can.
+// step does one thing, if possible.
 func (c *controller) step() {
 	switch rapid.IntRange(0, 9).Draw(c.T, "step") {
 	case 0:
@@ -124,7 +124,7 @@ func (c *controller) grow() {
 	c.later("deployments", func() { c.hear(now) })
 }
 
-// some is one of the pods, nil where none matches.
+// some returns one of the pods that match, or nil.
 func (c *controller) some(match func(*corev1.Pod) bool) *corev1.Pod {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(c.pods)) {
@@ -140,9 +140,8 @@ func (c *controller) some(match func(*corev1.Pod) bool) *corev1.Pod {
 
 func going(p *corev1.Pod) bool { return p.DeletionTimestamp != nil }
 
-// end has a pod begin to go. It has been heard of: one that comes and goes within
-// moments cannot be told from one that is still to come. And none goes between a list
-// and its arrival, which nobody can know of either.
+// end starts the deletion of a delivered pod: a pod that is created and deleted within moments cannot be distinguished
+// from one that is still to come. It deletes none between a list and its arrival, which cannot be known either.
 func (c *controller) end() {
 	if c.depth > 0 {
 		return
@@ -162,7 +161,7 @@ func (c *controller) show(p *corev1.Pod) {
 	c.later("pods", func() { c.hear(p); c.heard[string(p.UID)] = true })
 }
 
-// remove has one that was going be gone.
+// remove completes the deletion of a pod.
 func (c *controller) remove() {
 	if p := c.some(going); p != nil {
 		delete(c.pods, p.Name)
@@ -171,10 +170,10 @@ func (c *controller) remove() {
 	}
 }
 
-// admit has the controller begin to make a pod that lacks.
+// admit starts to create a missing pod.
 func (c *controller) admit() {
 	if c.set == nil {
-		n := len(c.pending) + c.depth // a creation is under way at every depth
+		n := len(c.pending) + c.depth // a creation is in progress at every depth
 		for _, p := range c.pods {
 			if !going(p) {
 				n++
@@ -197,7 +196,7 @@ func (c *controller) admit() {
 	}
 }
 
-// make has a pod that was admitted come to be.
+// make creates a pod that was admitted.
 func (c *controller) make() {
 	if len(c.pending) == 0 {
 		return
@@ -207,7 +206,7 @@ func (c *controller) make() {
 	c.pending = slices.Delete(c.pending, i, i+1)
 	c.show(podFor(a.creation, a.kind))
 	if live := c.live(); live.OnDemand > c.target().OnDemand {
-		c.Fatalf("there are %+v, and there should be %+v", live, c.target().Split)
+		c.Fatalf("live split %+v, want at most %+v", live, c.target().Split)
 	}
 }
 
@@ -220,7 +219,7 @@ func (c *controller) live() (s split.Split) {
 	return s
 }
 
-// tell has one of the tables hear of the next thing.
+// tell delivers the next event to one of the tables.
 func (c *controller) tell() {
 	tables := slices.Sorted(maps.Keys(c.late))
 	if len(tables) == 0 {
@@ -234,7 +233,7 @@ func (c *controller) tell() {
 	next()
 }
 
-// rest has everything happen that the controller is after, and then be heard of.
+// rest completes all work of the controller, and delivers all events.
 func (c *controller) rest() {
 	c.during = nil
 	for slices.ContainsFunc(slices.Collect(maps.Values(c.pods)), going) {
@@ -251,7 +250,7 @@ func (c *controller) rest() {
 		c.tell()
 	}
 	if len(c.reservations) != 0 {
-		c.Fatalf("places are kept for pods that are there: %v", c.reservations)
+		c.Fatalf("reservations for existing pods: %v", c.reservations)
 	}
 	key := webKey
 	if c.set != nil {
@@ -285,7 +284,7 @@ func TestAnyOrder(t *testing.T) {
 	}
 }
 
-// TestDeletedObjectsAreForgotten: of what is gone nothing is kept.
+// TestDeletedObjectsAreForgotten checks that nothing of deleted objects stays in memory.
 func TestDeletedObjectsAreForgotten(t *testing.T) {
 	w := newWorld(plainLabel)
 	for n := range 200 {

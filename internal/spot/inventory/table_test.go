@@ -41,7 +41,7 @@ func TestFollows(t *testing.T) {
 	}
 }
 
-// running is an inventory of a cluster, which runs until stop is called.
+// running starts the inventory of a cluster, which runs until stop is called.
 func running(t *testing.T, clients kubernetes.Interface) (i *Inventory, stop func()) {
 	i = New(Options{
 		Client: clients, Feed: feed.New("eu", clients.CoreV1(), nil), Label: spot.LabelOf(plainLabel),
@@ -78,16 +78,16 @@ func followCluster(t *testing.T, verb, resource string) {
 	defer stop()
 	synctest.Wait()
 	if err := i.Failures()[resource]; !errors.Is(err, refusal) || len(i.Failures()) != 1 {
-		t.Errorf("it says %v", i.Failures())
+		t.Errorf("unexpected failures %v", i.Failures())
 	}
 	select {
 	case <-i.Synced():
 		if verb == "list" {
-			t.Error("everything is said to be listed")
+			t.Error("synced although a list fails")
 		}
 	default:
 		if verb == "watch" {
-			t.Error("everything was listed, and it is not said")
+			t.Error("not synced although everything was listed")
 		}
 	}
 	mu.Lock()
@@ -96,14 +96,14 @@ func followCluster(t *testing.T, verb, resource string) {
 	faketime.Sleep(10 * time.Second)
 	synctest.Wait()
 	if len(i.Failures()) != 0 {
-		t.Errorf("after it works again: %v", i.Failures())
+		t.Errorf("failures %v after the recovery", i.Failures())
 	}
 	select {
 	case <-i.Synced():
 	default:
-		t.Error("it is not listed after it works again")
+		t.Error("not synced after the recovery")
 	}
-	// What the watch tells counts.
+	// Events of the watch count.
 	if _, err := clients.AppsV1().Deployments(shop).Create(t.Context(), deployment("api", 3, labelsFor("1")), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -112,10 +112,10 @@ func followCluster(t *testing.T, verb, resource string) {
 	}
 	synctest.Wait()
 	if v, ok := i.View(Key{kindDeployment, shop, "api"}, false); !ok || v.Target.Split != (split.Split{OnDemand: 1, Spot: 2}) {
-		t.Errorf("of a deployment that came it shows %+v", v)
+		t.Errorf("view of a new deployment: %+v", v)
 	}
 	if _, ok := i.View(webKey, false); ok {
-		t.Error("one that is gone is still shown")
+		t.Error("a deleted deployment is still shown")
 	}
 }
 
@@ -151,7 +151,7 @@ func TestListedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		shows.wantView(t, webKey, split.Split{OnDemand: 1, Spot: 2}) // not heard of
+		shows.wantView(t, webKey, split.Split{OnDemand: 1, Spot: 2}) // not delivered
 		lose("pods")
 		shows.wantView(t, webKey, split.Split{OnDemand: 1, Spot: 1})
 		if err := clients.AppsV1().Deployments(shop).Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
@@ -164,7 +164,7 @@ func TestListedAgain(t *testing.T) {
 	})
 }
 
-// TestView: what goes on with a workload keeps its pods from being replaced.
+// TestView checks the changes of a workload during which its pods are not replaced.
 func TestView(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -172,13 +172,13 @@ func TestView(t *testing.T) {
 		old   int
 		want  bool // settled
 	}{
-		{name: "nothing", want: true},
+		{name: "settled", want: true},
 		{name: "paused", alter: func(d *appsv1.Deployment) { d.Spec.Paused = true }},
-		{name: "its controller is behind", alter: func(d *appsv1.Deployment) { d.Generation = 2 }},
-		{name: "a rollout", old: 1},
-		{name: "a rollout that has not begun", alter: func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 2 }},
-		{name: "a change of size", alter: func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(4)); d.Status.UpdatedReplicas = 4 }},
-		{name: "not all available", alter: func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 2 }},
+		{name: "controller behind", alter: func(d *appsv1.Deployment) { d.Generation = 2 }},
+		{name: "rollout", old: 1},
+		{name: "rollout not begun", alter: func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 2 }},
+		{name: "scaled", alter: func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(4)); d.Status.UpdatedReplicas = 4 }},
+		{name: "not all pods available", alter: func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 2 }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(plainLabel)
@@ -192,39 +192,39 @@ func TestView(t *testing.T) {
 			}
 			v, ok := w.View(webKey, false)
 			if !ok || (v.Unsettled == "") != test.want || len(v.Pods) != 3 {
-				t.Errorf("it shows %d pods, and %q", len(v.Pods), v.Unsettled)
+				t.Errorf("View(): %d pods, unsettled %q", len(v.Pods), v.Unsettled)
 			}
 		})
 	}
 	w := newWorld(plainLabel)
 	w.have(deployment("web", 1, labelsFor("")))
 	if v, ok := w.View(webKey, false); !ok || v.Unsettled == "" {
-		t.Errorf("without a replica set: %+v", v)
+		t.Errorf("without a replica set: got %+v", v)
 	}
 	_, rs := w.web(2, "1")
 	w.grow(rs, 1, 1)
 	if c := w.creation(rs); w.assign(c) == split.Unset {
-		t.Fatal("it is for nothing")
+		t.Fatal("no node type was assigned")
 	}
 	if v, _ := w.View(webKey, false); v.Unsettled == "" || !v.Until.Equal(start.Add(reservedFor)) {
-		t.Errorf("while a place is kept: %q until %s", v.Unsettled, v.Until)
+		t.Errorf("with a reservation: unsettled %q until %s", v.Unsettled, v.Until)
 	}
 	going := deployment("web", 2, labelsFor("1"))
 	going.DeletionTimestamp = new(metav1.NewTime(start))
 	w.have(going)
 	if _, ok := w.View(webKey, false); ok {
-		t.Error("a deployment that is going is shown")
+		t.Error("a terminating deployment is shown")
 	}
 }
 
-// TestRevisions: pods of a StatefulSet that have an older revision are not touched, and
-// a strategy that keeps them is named.
+// TestRevisions checks that pods of a StatefulSet with an older revision are not touched, and that the message names a
+// strategy that keeps them.
 func TestRevisions(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		s    appsv1.StatefulSetUpdateStrategy
 	}{
-		{"rolling", appsv1.StatefulSetUpdateStrategy{}},
+		{"rolling update", appsv1.StatefulSetUpdateStrategy{}},
 		{"on delete", appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}},
 		{"partition", appsv1.StatefulSetUpdateStrategy{RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(1))}}},
 	} {
@@ -239,13 +239,13 @@ func TestRevisions(t *testing.T) {
 		}
 		v, _ := w.View(Key{kindStatefulSet, shop, "db"}, false)
 		if len(v.Pods) != 1 || v.Pods[0].Ordinal != 1 || v.Unsettled == "" {
-			t.Errorf("%s: it shows %+v and %q", test.name, v.Pods, v.Unsettled)
+			t.Errorf("%s: got pods %+v, unsettled %q", test.name, v.Pods, v.Unsettled)
 		}
 	}
 }
 
-// TestKeys: what may have to be done is looked for in workloads that are split, asked
-// for, wrong, or have pods that were split.
+// TestKeys checks which workloads are evaluated: those that are split, requested, or invalid, or have pods that were
+// split.
 func TestKeys(t *testing.T) {
 	w := newWorld(plainLabel)
 	w.have(deployment("plain", 1, nil), deployment("off", 1, map[string]string{"vacant.io/optimize-scheduling": "false"}))
@@ -263,11 +263,11 @@ func TestKeys(t *testing.T) {
 		t.Errorf("got %v, want %s", got, want)
 	}
 	if !w.Labelled() {
-		t.Error("there is a pod that was split")
+		t.Error("Labelled() = true without labelled pods")
 	}
 }
 
-// manyPods has an inventory know of a Deployment with n pods, as large as pods are.
+// manyPods gives an inventory a Deployment with n pods of realistic size.
 func manyPods(n int) (w *world, rs *appsv1.ReplicaSet) {
 	w = newWorld(plainLabel)
 	_, rs = w.web(int32(n)+1, "majority-in-on-demand")
@@ -288,7 +288,7 @@ func manyPods(n int) (w *world, rs *appsv1.ReplicaSet) {
 	return w, rs
 }
 
-// BenchmarkMemory measures what a pod takes in the inventory.
+// BenchmarkMemory measures the memory of a pod in the inventory.
 func BenchmarkMemory(b *testing.B) {
 	const n = 10_000
 	for b.Loop() {
@@ -303,7 +303,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// BenchmarkAssign measures a decision where the ReplicaSet has 10,000 pods.
+// BenchmarkAssign measures a decision for a ReplicaSet with 10,000 pods.
 func BenchmarkAssign(b *testing.B) {
 	w, rs := manyPods(10_000)
 	c := w.creation(rs)
@@ -311,12 +311,12 @@ func BenchmarkAssign(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if w.Assign(b.Context(), c).Type != split.OnDemand {
-			b.Fatal("it is not for on-demand nodes")
+			b.Fatal("the pod is not for on-demand nodes")
 		}
 	}
 }
 
-// BenchmarkAssignSmall measures one where the cluster has 10,000 pods of others.
+// BenchmarkAssignSmall measures a decision for a small ReplicaSet in a cluster with 10,000 other pods.
 func BenchmarkAssignSmall(b *testing.B) {
 	w, _ := manyPods(10_000)
 	d := deployment("small", 10, labelsFor("5"))
@@ -328,7 +328,7 @@ func BenchmarkAssignSmall(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if w.Assign(b.Context(), c).Type != split.OnDemand {
-			b.Fatal("it is not for on-demand nodes")
+			b.Fatal("the pod is not for on-demand nodes")
 		}
 	}
 }
@@ -345,11 +345,11 @@ func TestAPanicEndsTheInventoryOnly(t *testing.T) {
 		})
 		err := i.Run(t.Context())
 		if p, ok := errors.AsType[*fault.Panic](err); !ok || !strings.Contains(p.Error(), "over a workload") {
-			t.Errorf("it ended with %v", err)
+			t.Errorf("Run() ended with %v", err)
 		}
 		select {
 		case <-i.Synced():
-			t.Error("it is said to know everything")
+			t.Error("synced in spite of a fault")
 		default:
 		}
 		if _, err := clients.CoreV1().Nodes().Create(t.Context(), nodeOf("n2", "spot"), metav1.CreateOptions{}); err != nil {
@@ -358,7 +358,7 @@ func TestAPanicEndsTheInventoryOnly(t *testing.T) {
 		faketime.Sleep(10 * time.Second)
 		synctest.Wait()
 		if n := shared.Nodes.Len(); n != 2 {
-			t.Errorf("%d nodes are known to others", n)
+			t.Errorf("the shared cache has %d nodes, want 2", n)
 		}
 	})
 }

@@ -241,11 +241,11 @@ func (i *Inventory) rule(w *workload) (d api.DistributionSpec, source api.Distri
 func (i *Inventory) barred(w *workload) string {
 	switch on := w.settings.Enabled; {
 	case i.Off:
-		return "spot is switched off for the cluster"
+		return "spot is disabled for the cluster"
 	case w.circular:
-		return "its selector names " + spot.LabelAffinity + ", by which pods are split: they cannot be"
+		return "its selector uses " + spot.LabelAffinity + ", so its pods cannot be split"
 	case on != nil && !*on, w.optedOut:
-		return "its labels say that it is to be left alone"
+		return "its labels disable the split"
 	}
 	return i.excluded(w.key.Namespace)
 }

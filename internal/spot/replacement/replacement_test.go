@@ -31,33 +31,33 @@ func bubble(t *testing.T, name string, f func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }
 
-// TestOneAtATime: the next pod of a workload is taken only when the one before is gone
-// and there is another, that is well.
+// TestOneAtATime checks that the next pod of a workload is evicted only when the previous one is gone and its
+// replacement is ready.
 func TestOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, append(nodes(), deployment("web", "all-in-on-demand", 0, 3)...)...)
 		w.run()
 		if got := w.evictions(); got != "web-2" {
-			t.Fatalf("evicted: %s", got)
+			t.Fatalf("evicted %s, want web-2", got)
 		}
-		// The watch has not shown yet that it goes, and something else happens.
+		// The watch has not delivered the deletion yet, and something else happens.
 		w.Changed(keyOf("web"))
 		pass(time.Minute)
 		if got := w.evictions(); got != "web-2" {
-			t.Errorf("while one goes, evicted: %s", got)
+			t.Errorf("evicted %s while web-2 is terminating, want no other", got)
 		}
 		w.wantState(keyOf("web"), api.DistributionWaiting, "web-2 is terminating")
 		w.remove("web-2")
 		pass(time.Minute)
 		if got := w.evictions(); got != "web-2" {
-			t.Errorf("while one lacks, evicted: %s", got)
+			t.Errorf("evicted %s while a pod is missing, want no other", got)
 		}
 		fresh := pod("web", 3, split.OnDemand)
 		fresh.Status.Conditions[0].Status = corev1.ConditionFalse
 		w.add(fresh)
 		pass(time.Minute)
 		if got := w.evictions(); got != "web-2" {
-			t.Errorf("while the new one is not ready, evicted: %s", got)
+			t.Errorf("evicted %s while the new pod is not ready, want no other", got)
 		}
 		w.wantState(keyOf("web"), api.DistributionWaiting, "web-3 is not ready")
 		fresh = fresh.DeepCopy()
@@ -65,7 +65,7 @@ func TestOneAtATime(t *testing.T) {
 		w.update("pods", fresh)
 		pass(time.Second)
 		if got := w.evictions(); got != "web-2 web-1" {
-			t.Errorf("when all are well, evicted: %s", got)
+			t.Errorf("evicted %s when all pods are ready, want web-2 web-1", got)
 		}
 		w.remove("web-1")
 		w.add(pod("web", 4, split.OnDemand))
@@ -76,30 +76,30 @@ func TestOneAtATime(t *testing.T) {
 		w.wantState(keyOf("web"), api.DistributionConverged, "")
 		r, n := w.last(keyOf("web"))
 		if r.Distribution.Replaced != 3 || r.Distribution.OnDemand != 3 || w.reasons[split.ReasonMismatch] != 3 {
-			t.Errorf("it says %+v, counted %v", r.Distribution, w.reasons)
+			t.Errorf("report %+v, counted %v", r.Distribution, w.reasons)
 		}
 		pass(10 * time.Minute)
 		if _, later := w.last(keyOf("web")); later != n {
-			t.Errorf("it tells %d times that nothing is new", later-n)
+			t.Errorf("%d reports without a change", later-n)
 		}
 	})
 }
 
-// TestAnswers: what an eviction may come to.
+// TestAnswers covers the responses to an eviction.
 func TestAnswers(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		err   error
-		again bool // it is asked for again, when the pod is still there
+		again bool // it is requested again while the pod still exists
 		state api.DistributionState
 		says  string
 	}{
 		{"done", nil, false, api.DistributionWaiting, "web-1 is terminating"},
-		{"gone already", apierrors.NewNotFound(podsResource, "web-1"), false, api.DistributionWaiting, "web-1 is terminating"},
-		{"another of that name", apierrors.NewConflict(podsResource, "web-1", errors.New("uid")), false, api.DistributionWaiting, "web-1 is terminating"},
-		{"a disruption budget", apierrors.NewTooManyRequests("no", 0), true, api.DistributionWaiting, "a disruption budget does not let pod web-1 go now"},
-		{"not allowed", apierrors.NewForbidden(podsResource, "web-1", errors.New("rbac")), true, api.DistributionWaiting, "grant create on pods/eviction"},
-		{"refused", apierrors.NewBadRequest("no"), true, api.DistributionWaiting, "evict pod web-1: no"},
+		{"pod already deleted", apierrors.NewNotFound(podsResource, "web-1"), false, api.DistributionWaiting, "web-1 is terminating"},
+		{"other pod of the same name", apierrors.NewConflict(podsResource, "web-1", errors.New("uid")), false, api.DistributionWaiting, "web-1 is terminating"},
+		{"disruption budget", apierrors.NewTooManyRequests("no", 0), true, api.DistributionWaiting, "a disruption budget does not allow evicting pod web-1 now"},
+		{"forbidden", apierrors.NewForbidden(podsResource, "web-1", errors.New("rbac")), true, api.DistributionWaiting, "grant create on pods/eviction"},
+		{"rejected", apierrors.NewBadRequest("no"), true, api.DistributionWaiting, "evict pod web-1: no"},
 	} {
 		bubble(t, test.name, func(t *testing.T) {
 			w := newWorld(t, append(nodes(), deployment("web", "all-in-on-demand", 0, 2)...)...)
@@ -111,7 +111,7 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("evicted %d times", n)
 			}
 			if strings.Contains(w.evictions(), "web-0") {
-				t.Error("another pod is evicted")
+				t.Error("the other pod was evicted")
 			}
 		})
 	}
@@ -121,22 +121,22 @@ func TestAnswers(t *testing.T) {
 		w.answer = func(string) (bool, error) { return false, context.DeadlineExceeded }
 		w.run()
 		if got := w.evictions(); got != "web-1" {
-			t.Fatalf("evicted: %s", got)
+			t.Fatalf("evicted %s, want web-1", got)
 		}
-		// Before the watch shows that it goes, somebody wants it the other way round.
+		// Before the watch delivers the deletion, the settings are reversed.
 		d, ok := objects[0].DeepCopyObject().(*appsv1.Deployment)
 		if !ok {
-			t.Fatal("not a deployment")
+			t.Fatal("the object is not a deployment")
 		}
 		d.Labels = labelsFor("all-in-spot")
 		w.update("deployments", d)
 		pass(2 * time.Second)
 		if got := w.evictions(); got != "web-1" {
-			t.Errorf("while a pod may be going, evicted: %s", got)
+			t.Errorf("evicted %s while the outcome is unknown, want no other", got)
 		}
 		pass(time.Minute)
 		if got := w.evictions(); !strings.HasPrefix(got, "web-1 web-0") {
-			t.Errorf("when it has not gone after all, evicted: %s", got)
+			t.Errorf("evicted %s once the pod turned out to be still there", got)
 		}
 	})
 	bubble(t, "no evictions in the cluster", func(t *testing.T) {
@@ -146,12 +146,12 @@ func TestAnswers(t *testing.T) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if !slices.Equal(w.deleted, []string{"web-1/uid-web-1"}) {
-			t.Errorf("deleted: %v", w.deleted)
+			t.Errorf("deleted %v, want web-1", w.deleted)
 		}
 	})
 }
 
-// comeBack has each pod that is evicted come back as what it was.
+// comeBack recreates each evicted pod with the same node type.
 func (w *world) comeBack(name string) {
 	n := 100
 	w.answer = func(evicted string) (bool, error) {
@@ -161,8 +161,8 @@ func (w *world) comeBack(name string) {
 	}
 }
 
-// TestUselessReplacementsBackOff: pods that come back as what they were are replaced ever more rarely; a
-// new target is tried at once.
+// TestUselessReplacementsBackOff checks that pods that are recreated with the same node type are replaced at increasing
+// intervals, and that a new target is tried at once.
 func TestUselessReplacementsBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		objects := deployment("web", "all-in-on-demand", 0, 3)
@@ -172,7 +172,7 @@ func TestUselessReplacementsBackOff(t *testing.T) {
 		count := func() int { return len(strings.Fields(w.evictions())) }
 		pass(time.Second)
 		if count() != 1 {
-			t.Fatalf("%d evictions at once", count())
+			t.Fatalf("%d evictions at once, want 1", count())
 		}
 		w.wantState(keyOf("web"), api.DistributionBlocked, "1 replaced pods came back with the same type")
 		for _, step := range []struct {
@@ -186,12 +186,12 @@ func TestUselessReplacementsBackOff(t *testing.T) {
 		}
 		pass(24 * time.Hour)
 		if n := count(); n < 25 || n > 35 {
-			t.Errorf("%d evictions after a day, want about one in an hour", n)
+			t.Errorf("%d evictions after a day, want about one an hour", n)
 		}
 		before := count()
 		d, ok := objects[0].DeepCopyObject().(*appsv1.Deployment)
 		if !ok {
-			t.Fatal("not a deployment")
+			t.Fatal("the object is not a deployment")
 		}
 		d.Labels = labelsFor("majority-in-on-demand")
 		w.update("deployments", d)
@@ -211,7 +211,7 @@ func TestHold(t *testing.T) {
 		w.run()
 		pass(time.Minute)
 		if got := w.evictions(); got != "" {
-			t.Errorf("evicted: %s", got)
+			t.Errorf("evicted %s, want none", got)
 		}
 		w.wantState(keyOf("web"), api.DistributionBlocked, "the webhook is not reached")
 		w.mu.Lock()
@@ -220,13 +220,13 @@ func TestHold(t *testing.T) {
 		w.LookAtAll()
 		synctest.Wait()
 		if got := w.evictions(); got != "web-1" {
-			t.Errorf("evicted: %s", got)
+			t.Errorf("evicted %s, want web-1", got)
 		}
 	})
 }
 
-// TestManyWorkloads: no more than some pods of a cluster go at a time, however many
-// workloads are off; the others follow.
+// TestManyWorkloads checks that only some pods of a cluster are evicted at once, however many workloads are off target,
+// and that the others follow.
 func TestManyWorkloads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		objects := nodes()
@@ -238,7 +238,7 @@ func TestManyWorkloads(t *testing.T) {
 		pass(10 * time.Second)
 		evicted := strings.Fields(w.evictions())
 		if len(evicted) != maxGoing {
-			t.Fatalf("%d pods go at a time", len(evicted))
+			t.Fatalf("%d pods terminating at a time, want maxGoing", len(evicted))
 		}
 		for _, name := range evicted[:15] {
 			deployment := strings.TrimSuffix(name, "-0")
@@ -247,12 +247,12 @@ func TestManyWorkloads(t *testing.T) {
 		}
 		pass(10 * time.Second)
 		if got := len(strings.Fields(w.evictions())); got != maxGoing+15 {
-			t.Errorf("%d pods went in all, want %d", got, maxGoing+15)
+			t.Errorf("%d evictions in total, want %d", got, maxGoing+15)
 		}
 	})
 }
 
-// TestDeletedWorkloadsAreForgotten: of workloads that are gone nothing is kept.
+// TestDeletedWorkloadsAreForgotten checks that nothing of deleted workloads stays in memory.
 func TestDeletedWorkloadsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nodes()...)
@@ -272,19 +272,19 @@ func TestDeletedWorkloadsAreForgotten(t *testing.T) {
 			pass(time.Second)
 		}
 		if got := len(strings.Fields(w.evictions())); got != rounds*each {
-			t.Errorf("%d evictions", got)
+			t.Errorf("%d evictions, want rounds*each", got)
 		}
 		pass(2 * time.Minute)
 		w.Replacement.mu.Lock()
 		defer w.Replacement.mu.Unlock()
 		if a, b, c, d := len(w.going), len(w.tries), len(w.done), len(w.Replacement.told); a+b+c+d > 0 {
-			t.Errorf("%d going, %d tries, %d done and %d told are left", a, b, c, d)
+			t.Errorf("%d going, %d tries, %d done and %d told left, want none", a, b, c, d)
 		}
 		if w.queue.Len() != 0 {
-			t.Errorf("%d are to be looked at", w.queue.Len())
+			t.Errorf("%d in the queue, want none", w.queue.Len())
 		}
 		if r, _ := w.last(keyOf("web7-7")); !r.Gone {
-			t.Errorf("it was last told %+v", r)
+			t.Errorf("last report %+v, want it gone", r)
 		}
 	})
 }
@@ -301,12 +301,12 @@ func TestAbsent(t *testing.T) {
 		w.add(deployment("web", "", 0, 1)...)
 		pass(time.Second)
 		if r, _ := w.last(keyOf("web")); r.Source != api.DistributionOfWorkload || r.Distribution.State != api.DistributionConverged {
-			t.Errorf("it says %+v", r)
+			t.Errorf("report %+v, want it converged for the workload", r)
 		}
 		w.inventory.Ask(nil)
 		pass(time.Second)
 		if r, _ := w.last(keyOf("web")); r.Gone || r.Source == api.DistributionOfWorkload {
-			t.Errorf("it says %+v", r)
+			t.Errorf("report %+v, want it for the labels", r)
 		}
 	})
 }
@@ -329,31 +329,31 @@ func TestCosts(t *testing.T) {
 		w := newWorld(t, append(nodes(), objects...)...)
 		w.run()
 		if got := costs(w); got != "web-0=100 web-1=100 web-2=" {
-			t.Errorf("with the split: %s", got)
+			t.Errorf("costs %s with the split", got)
 		}
 		d, ok := objects[0].DeepCopyObject().(*appsv1.Deployment)
 		if !ok {
-			t.Fatal("not a deployment")
+			t.Fatal("the object is not a deployment")
 		}
 		d.Labels = labelsFor("all-in-spot")
 		w.update("deployments", d)
 		pass(time.Second)
 		if got := costs(w); got != "web-0=-100 web-1=-100 web-2=" && got != "web-0=-100 web-1=100 web-2=" {
-			t.Errorf("with too many for on-demand nodes: %s", got)
+			t.Errorf("costs %s with too many pods on on-demand nodes", got)
 		}
 		d = d.DeepCopy()
 		d.Labels = labelsFor("majority-in-on-demand")
 		w.update("deployments", d)
 		pass(time.Second)
 		if got := costs(w); !strings.HasPrefix(got, "web-0=100") {
-			t.Errorf("with the split again: %s", got)
+			t.Errorf("costs %s with the split again", got)
 		}
 	})
 	bubble(t, "of their own", func(t *testing.T) {
 		objects := deployment("web", "majority-in-on-demand", 2, 1)
 		d, ok := objects[0].(*appsv1.Deployment)
 		if !ok {
-			t.Fatal("not a deployment")
+			t.Fatal("the object is not a deployment")
 		}
 		d.Spec.Template.Annotations = map[string]string{split.AnnotationDeletionCost: "7"}
 		for _, o := range objects[2:] {
@@ -364,7 +364,7 @@ func TestCosts(t *testing.T) {
 		w := newWorld(t, append(nodes(), objects...)...)
 		w.run()
 		if got := costs(w); got != "web-0=7 web-1=7 web-2=7" {
-			t.Errorf("costs: %s", got)
+			t.Errorf("costs %s, want the own ones", got)
 		}
 	})
 	bubble(t, "not allowed", func(t *testing.T) {
@@ -381,32 +381,32 @@ func TestCosts(t *testing.T) {
 	})
 }
 
-// TestNodeEnds: pods leave a node that ends one after the other, and shortly before the
-// end without waiting for each other. New ones are kept off it.
+// TestNodeEnds checks that pods leave a node that is about to terminate one after the other, and shortly before the end
+// without waiting for each other. New pods are kept off it.
 func TestNodeEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, append(nodes(), deployment("web", "all-in-spot", 0, 3)...)...)
 		w.run()
 		pass(time.Second)
 		if got := w.evictions(); got != "" {
-			t.Fatalf("evicted: %s", got)
+			t.Fatalf("evicted %s, want none", got)
 		}
 		end := time.Now().Add(2 * time.Minute)
 		w.must(w.Interrupt(t.Context(), "spot", end))
 		pass(time.Second)
 		if got := w.evictions(); got != "web-2" {
-			t.Errorf("evicted: %s", got)
+			t.Errorf("evicted %s, want web-2", got)
 		}
-		pass(60 * time.Second) // it does not go
+		pass(60 * time.Second) // it is not deleted
 		if got := w.evictions(); got != "web-2" {
-			t.Errorf("while there is time, evicted: %s", got)
+			t.Errorf("evicted %s while there is time, want web-2", got)
 		}
 		pass(20 * time.Second)
 		if got := w.evictions(); !strings.Contains(got, "web-1") {
-			t.Errorf("shortly before the end, evicted: %s", got)
+			t.Errorf("evicted %s shortly before the end, want web-1, too", got)
 		}
 		if w.reasons[split.ReasonNodeEnds] < 2 {
-			t.Errorf("counted: %v", w.reasons)
+			t.Errorf("unexpected counts %v", w.reasons)
 		}
 	})
 }
@@ -421,14 +421,14 @@ func (w *world) taints() string {
 	return strings.Join(out, " ")
 }
 
-// TestFence: nodes that end take no new pods, until that is called off, or they are
-// still there long after.
+// TestFence checks that nodes that are about to terminate accept no new pods until that is canceled, or until they
+// still exist long afterwards.
 func TestFence(t *testing.T) {
 	bubble(t, "by hand", func(t *testing.T) {
 		w := newWorld(t, nodes()...)
 		w.run()
 		end := time.Now().Add(time.Hour)
-		for _, node := range []string{"spot", "spot"} { // twice is as once
+		for _, node := range []string{"spot", "spot"} { // repeating it changes nothing
 			w.must(w.Interrupt(t.Context(), node, end))
 		}
 		if got, want := w.taints(), fmt.Sprintf("%s=%d:NoSchedule", spot.TaintInterruption, end.Unix()); got != want {
@@ -436,16 +436,16 @@ func TestFence(t *testing.T) {
 		}
 		w.must(w.Interrupt(t.Context(), "spot", end.Add(time.Minute)))
 		if got, want := w.taints(), fmt.Sprintf("%s=%d:NoSchedule", spot.TaintInterruption, end.Add(time.Minute).Unix()); got != want {
-			t.Errorf("after another moment, taints: %s, want %s", got, want)
+			t.Errorf("taints %s after a new deadline, want %s", got, want)
 		}
 		w.must(w.Withdraw(t.Context(), "spot"))
 		w.must(w.Withdraw(t.Context(), "spot"))
 		if got := w.taints(); got != "" {
-			t.Errorf("after it was called off, taints: %s", got)
+			t.Errorf("taints %s after the withdrawal, want none", got)
 		}
 		for _, err := range []error{w.Interrupt(t.Context(), "no", end), w.Withdraw(t.Context(), "no")} {
 			if !errors.Is(err, spot.ErrNoNode) {
-				t.Errorf("a node that there is not: %v", err)
+				t.Errorf("unknown node: error %v, want ErrNoNode", err)
 			}
 		}
 	})
@@ -455,18 +455,18 @@ func TestFence(t *testing.T) {
 		w.must(w.Interrupt(t.Context(), "spot", time.Now().Add(time.Minute)))
 		pass(10 * time.Minute)
 		if w.taints() == "" {
-			t.Error("the mark is gone too early")
+			t.Error("the taint was removed too early")
 		}
 		pass(2 * time.Minute)
 		if got := w.taints(); got != "" {
-			t.Errorf("a node that lives on has %s", got)
+			t.Errorf("taints %s of a node that outlived its deadline, want none", got)
 		}
 	})
 	bubble(t, "its provider goes on saying that it ends", func(t *testing.T) {
 		list := nodes()
 		n, ok := list[1].(*corev1.Node)
 		if !ok {
-			t.Fatal("not a node")
+			t.Fatal("the object is not a node")
 		}
 		w := newWorld(t, list...)
 		w.run()
@@ -475,7 +475,7 @@ func TestFence(t *testing.T) {
 		w.update("nodes", n)
 		pass(time.Second)
 		if !strings.HasPrefix(w.taints(), spot.TaintInterruption) {
-			t.Errorf("taints: %s", w.taints())
+			t.Errorf("taints %s, want the own one first", w.taints())
 		}
 		pass(time.Hour)
 		updates := 0
@@ -485,7 +485,7 @@ func TestFence(t *testing.T) {
 			}
 		}
 		if updates != 1 {
-			t.Errorf("the node was written %d times", updates)
+			t.Errorf("the node was written %d times, want once", updates)
 		}
 	})
 }

@@ -28,17 +28,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// cluster is an API server that has nothing but empty webhook configurations, and refuses
-// to have them changed.
+// cluster is an API server that only has empty webhook configurations, and rejects changes to them.
 type cluster struct {
 	*httptest.Server
 	mu      sync.Mutex
 	removed int
 	written int
 	refuses bool
-	failing int           // removals that fail yet
-	hold    chan struct{} // holds removals up until it is closed
-	event   chan struct{} // after each request
+	failing int           // number of removals that will still fail
+	hold    chan struct{} // delays removals until it is closed
+	event   chan struct{} // receives after each request
 }
 
 func startCluster(t *testing.T) *cluster {
@@ -129,7 +128,7 @@ type authority struct{}
 func (authority) Bundle() ([]byte, <-chan struct{}) { return []byte("bundle"), nil }
 func (authority) Secret(uid string) string          { return "secret-" + uid }
 
-// statuses are what is observed of clusters.
+// statuses records what is observed of clusters.
 type statuses struct {
 	mu   sync.Mutex
 	last map[string]api.Condition
@@ -141,7 +140,7 @@ func (s *statuses) ObservedSpot(cluster, _ string, _ *api.SpotStatus, condition 
 	s.last[cluster] = condition
 }
 
-// bench is a runner that is told by the test what there is.
+// bench is a runner that gets its input from the test.
 type bench struct {
 	t *testing.T
 	*Runner
@@ -166,7 +165,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// eventually waits for what other goroutines bring about.
+// eventually waits for the work of other goroutines.
 func (b *bench) eventually(what string, ok func() bool) {
 	b.t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
@@ -176,7 +175,7 @@ func (b *bench) eventually(what string, ok func() bool) {
 		select {
 		case <-tick.C:
 		case <-timeout:
-			b.t.Fatalf("it never comes to this: %s", what)
+			b.t.Fatalf("timeout: %s", what)
 		}
 	}
 }
@@ -191,8 +190,8 @@ func (b *bench) enable(c *cluster, uid, token string, alter ...func(*target)) {
 
 func (b *bench) synced() bool { _, err := b.connected("a"); return err == nil }
 
-// TestInstalledAndRemoved: what was installed in a cluster is removed when nothing is to
-// be split there any more, and only then.
+// TestInstalledAndRemoved checks that the installation in a cluster is removed when spot is disabled there, and only
+// then.
 func TestInstalledAndRemoved(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -200,13 +199,13 @@ func TestInstalledAndRemoved(t *testing.T) {
 		removed bool
 		splits  bool
 	}{
-		{"the same again", func(b *bench, c *cluster) { b.enable(c, "1", "one") }, false, true},
-		{"the kubeconfig is rotated", func(b *bench, c *cluster) { b.enable(c, "1", "two") }, false, true},
+		{"no change", func(b *bench, c *cluster) { b.enable(c, "1", "one") }, false, true},
+		{"kubeconfig rotated", func(b *bench, c *cluster) { b.enable(c, "1", "two") }, false, true},
 		{"another node type key", func(b *bench, c *cluster) { b.enable(c, "1", "one", func(t *target) { t.label = "k" }) }, false, true},
 		{"recreate", func(b *bench, c *cluster) { b.enable(c, "1", "one", func(t *target) { t.recreate = true }) }, false, true},
-		{"switched off", func(b *bench, c *cluster) { b.enable(c, "1", "one", func(t *target) { t.enabled = false }) }, true, false},
+		{"disabled", func(b *bench, c *cluster) { b.enable(c, "1", "one", func(t *target) { t.enabled = false }) }, true, false},
 		{"deleted", func(b *bench, _ *cluster) { b.putTarget("a", target{}) }, true, false},
-		{"another one of the name", func(b *bench, c *cluster) { b.enable(c, "2", "one") }, true, true},
+		{"other cluster of the same name", func(b *bench, c *cluster) { b.enable(c, "2", "one") }, true, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c, b := startCluster(t), newBench(t)
@@ -225,10 +224,10 @@ func TestInstalledAndRemoved(t *testing.T) {
 				})
 			}
 			if removed, _ := c.counts(); (removed > 0) != test.removed {
-				t.Errorf("%d configurations are removed", removed)
+				t.Errorf("%d configurations removed", removed)
 			}
 			if _, ok := b.Cluster("a"); ok != test.splits || (len(b.gone) == 0) != test.splits {
-				t.Errorf("the webhook serves it: %t; it was told of %v", ok, b.gone)
+				t.Errorf("served by the webhook: %t; removed from it: %v", ok, b.gone)
 			}
 			if test.splits {
 				b.eventually("it is connected again", b.synced)
@@ -256,7 +255,7 @@ func TestDeletedAndBack(t *testing.T) {
 	again := b.agent("a")
 	again.mu.Lock()
 	if again.inventory != nil {
-		t.Error("it has begun before the old one has ended")
+		t.Error("the new agent started before the old one ended")
 	}
 	again.mu.Unlock()
 	_, before := c.counts()
@@ -265,7 +264,7 @@ func TestDeletedAndBack(t *testing.T) {
 	select {
 	case <-old.done:
 	default:
-		t.Error("it is connected before the old one has ended")
+		t.Error("the new agent connected before the old one ended")
 	}
 	b.eventually("it is installed again", func() bool { _, written := c.counts(); return written > before })
 }
@@ -302,12 +301,12 @@ func TestQuestions(t *testing.T) {
 	})
 	check("refused", spot.ErrNotConnected)
 	if a, ok := b.Cluster("a"); !ok || a.Secret() != "secret-1" {
-		t.Errorf("its agent is %v", a)
+		t.Errorf("unexpected agent %v", a)
 	} else {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if got := a.Assign(ctx, webhook.Creation{}); got.Type != split.Unset {
-			t.Errorf("before anything is known, a pod is for %s", got.Type)
+			t.Errorf("a pod is for %s before anything is known", got.Type)
 		}
 	}
 	c.mu.Lock()
@@ -324,8 +323,8 @@ func TestQuestions(t *testing.T) {
 	check("a wrong kubeconfig", spot.ErrNotConnected)
 }
 
-// TestAdmitOnly: a server that does not lead knows what there is in a cluster, for the pods
-// that it admits, and changes and tells nothing.
+// TestAdmitOnly checks that a server that is not the leader follows clusters, for the pods that it admits, but changes
+// and reports nothing.
 func TestAdmitOnly(t *testing.T) {
 	c, b := startCluster(t), newBench(t)
 	b.AdmitOnly, b.Clusters, b.Workloads = true, nil, nil
@@ -342,15 +341,15 @@ func TestAdmitOnly(t *testing.T) {
 	b.eventually("it is connected", b.synced)
 	admits, ok := b.Cluster("a")
 	if !ok || admits.Secret() != "secret-1" {
-		t.Fatalf("it does not admit pods: %v", ok)
+		t.Fatalf("the cluster does not admit pods: %v", ok)
 	}
 	b.putWorkload(workload("web", custom("1"), on("a", 2, 1), on("b", 2, 1)))
 	b.deliver()
 	put(false)
 	if _, ok := b.Cluster("a"); ok || b.agent("a") != nil {
-		t.Error("it admits pods of a cluster that has spot switched off")
+		t.Error("pods of a cluster with spot disabled are admitted")
 	}
-	b.enable(c, "2", "no") // and one that it cannot connect to
+	b.enable(c, "2", "no") // and a cluster that it cannot connect to
 	b.putTarget("a", target{uid: "3", kubeconfig: api.NewSecret("{"), enabled: true})
 	b.eventually("it says so to nobody", func() bool {
 		a := b.agent("a")
@@ -359,21 +358,21 @@ func TestAdmitOnly(t *testing.T) {
 		return a.invalid != nil
 	})
 	if removed, written := c.counts(); removed+written > 0 {
-		t.Errorf("it removes %d configurations and writes %d", removed, written)
+		t.Errorf("%d configurations removed and %d written, want none", removed, written)
 	}
 	if list := b.reports.take(); len(list) > 0 || len(b.statuses.last) > 0 {
-		t.Errorf("it tells %+v and %+v", list, b.statuses.last)
+		t.Errorf("reports %+v and statuses %+v, want none", list, b.statuses.last)
 	}
 }
 
-// TestWorkloadsThatAreNotSplitAreReported: of workloads in clusters in which nothing is split that is said.
+// TestWorkloadsThatAreNotSplitAreReported checks the report on workloads in clusters where spot is disabled.
 func TestWorkloadsThatAreNotSplitAreReported(t *testing.T) {
 	b := newBench(t)
 	b.putWorkload(workload("web", custom("1"), on("a", 2, 1)))
 	b.deliver()
 	list := b.reports.take()
 	if len(list) != 1 || list[0].Distribution.State != api.DistributionUnmanaged || list[0].Distribution.Cluster != "a" {
-		t.Errorf("told %+v", list)
+		t.Errorf("unexpected reports %+v", list)
 	}
 }
 
@@ -393,7 +392,7 @@ func TestAbsentIsReported(t *testing.T) {
 		return len(list) == 1 && list[0].Distribution.State == api.DistributionAbsent
 	})
 	if list, err := b.Distributions("a"); err != nil || len(list) != 1 || list[0].Cluster != "a" || list[0].Name != "web" {
-		t.Errorf("it lists %+v, %v", list, err)
+		t.Errorf("Distributions() = %+v, %v", list, err)
 	}
 	b.wishes.remove(api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: "web"})
 	b.deliver()
@@ -404,7 +403,7 @@ func TestAbsentIsReported(t *testing.T) {
 // keep what was installed for good.
 func TestRemovedAtLast(t *testing.T) {
 	c, b := startCluster(t), newBench(t)
-	c.failing = 3 // both configurations, and one of them again
+	c.failing = 3 // both configurations, and a retry for one of them
 	b.enable(c, "1", "one", func(t *target) { t.enabled = false })
 	b.eventually("the removal has come to an end", func() bool {
 		select {
@@ -415,12 +414,12 @@ func TestRemovedAtLast(t *testing.T) {
 		}
 	})
 	if removed, _ := c.counts(); removed != 6 {
-		t.Errorf("%d removals, want 6: two that fail, two of which one does, and two", removed)
+		t.Errorf("%d removals, want 6: two that fail, two of which one fails, and two", removed)
 	}
 }
 
-// TestWorkloadThatReturnsIsReported: a workload that comes back to a cluster is reported on
-// although there is nothing new about it.
+// TestWorkloadThatReturnsIsReported checks that a workload that returns to a cluster is reported, even if nothing about
+// it is new.
 func TestWorkloadThatReturnsIsReported(t *testing.T) {
 	c, b := startCluster(t), newBench(t)
 	b.enable(c, "1", "one")
@@ -431,11 +430,11 @@ func TestWorkloadThatReturnsIsReported(t *testing.T) {
 	b.deliver()
 	key := inventory.Key{Kind: api.KindDeployment, Namespace: "shop", Name: "web"}
 	b.eventually("it is reported on", func() bool { return a.reported()[key].Distribution.State != "" })
-	b.reports.put(workload("web", custom("1"))) // it has left
+	b.reports.put(workload("web", custom("1"))) // it no longer runs there
 	b.reports.take()
 	b.reports.put(web)
 	a.ask(map[inventory.Key]inventory.Asked{key: {Distribution: *custom("1")}})
 	if list := b.reports.take(); len(list) != 1 || list[0].Distribution.State != api.DistributionAbsent {
-		t.Errorf("on their way: %+v", list)
+		t.Errorf("unexpected reports %+v", list)
 	}
 }

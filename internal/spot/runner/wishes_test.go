@@ -14,8 +14,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile"
 )
 
-// workload is a Deployment that asks for a split, with its clusters: name, replicas,
-// and replicas on on-demand nodes.
+// workload returns a Deployment that requests a split, with its clusters: name, replicas, and replicas on on-demand
+// nodes.
 func workload(name string, d *api.DistributionSpec, clusters ...api.WorkloadCluster) *api.Workload {
 	w := &api.Workload{Metadata: api.Metadata{Namespace: "shop", Name: name}}
 	w.Spec.APIVersion, w.Spec.Kind, w.Spec.Distribution = "apps/v1", api.KindDeployment, d
@@ -40,7 +40,7 @@ func (w *wishes) show(cluster string) string {
 	return strings.Join(out, ", ")
 }
 
-// TestRequestsPerCluster: what a workload asks for in each cluster that it runs on.
+// TestRequestsPerCluster checks what a workload requests in each of its clusters.
 func TestRequestsPerCluster(t *testing.T) {
 	job := workload("web", custom("1"), on("a", 1, 1))
 	job.Spec.Kind = "Job"
@@ -52,14 +52,14 @@ func TestRequestsPerCluster(t *testing.T) {
 		workload *api.Workload
 		a, b     string
 	}{
-		{"a count is divided", workload("web", custom("3"), on("a", 4, 2), on("b", 2, 1)), "web custom 2", "web custom 1"},
-		{"a count that takes all of a cluster", workload("web", custom("5"), on("a", 2, 2), on("b", 5, 3)), "web custom 5", "web custom 3"},
-		{"a percentage is not", workload("web", custom("30%"), on("a", 4, 2), on("b", 2, 1)), "web custom 30%", "web custom 30%"},
-		{"a mode", workload("web", &api.DistributionSpec{Mode: api.ModeAllInSpot}, on("a", 4, 0)), "web all_in_spot ", ""},
-		{"nothing is decided yet", undecided, "web custom 3", ""},
-		{"a cluster that it is leaving", leaving, "web custom 30%", ""},
+		{"count is divided", workload("web", custom("3"), on("a", 4, 2), on("b", 2, 1)), "web custom 2", "web custom 1"},
+		{"count larger than a cluster", workload("web", custom("5"), on("a", 2, 2), on("b", 5, 3)), "web custom 5", "web custom 3"},
+		{"percentage is not divided", workload("web", custom("30%"), on("a", 4, 2), on("b", 2, 1)), "web custom 30%", "web custom 30%"},
+		{"mode", workload("web", &api.DistributionSpec{Mode: api.ModeAllInSpot}, on("a", 4, 0)), "web all_in_spot ", ""},
+		{"undecided", undecided, "web custom 3", ""},
+		{"cluster with an eviction", leaving, "web custom 30%", ""},
 		{"no distribution", workload("web", nil, on("a", 4, 0)), "", ""},
-		{"another kind", job, "", ""},
+		{"other kind", job, "", ""},
 	} {
 		w := newWishes()
 		w.put(test.workload)
@@ -69,35 +69,35 @@ func TestRequestsPerCluster(t *testing.T) {
 		w.remove(api.KeyOf(test.workload))
 		w.changed()
 		if len(w.clusters)+len(w.names)+len(w.touched)+len(w.own) != 0 {
-			t.Errorf("%s: of what was removed there is left %+v", test.name, w)
+			t.Errorf("%s: %+v left after the removal", test.name, w)
 		}
 	}
 }
 
-// TestOnlyChangedRequestsAreSent: only clusters for which something else is asked are told, and what
-// was given away does not change any more.
+// TestOnlyChangedRequestsAreSent checks that only clusters with changed requests are notified, and that requests are
+// not modified once sent.
 func TestOnlyChangedRequestsAreSent(t *testing.T) {
 	w := newWishes()
 	w.put(workload("web", custom("1"), on("a", 2, 1)))
 	given := w.of("a")
 	w.put(workload("api", custom("1"), on("a", 2, 1), on("b", 2, 1)))
 	if len(given) != 1 {
-		t.Errorf("what was given away has become %v", given)
+		t.Errorf("the returned map was modified: %v", given)
 	}
 	changed := w.changed()
 	slices.Sort(changed)
 	if fmt.Sprint(changed) != "[a b]" || len(w.of("a")) != 2 {
-		t.Errorf("changed: %v, in a %v", changed, w.of("a"))
+		t.Errorf("changed %v, in a %v", changed, w.of("a"))
 	}
 	w.put(workload("web", custom("1"), on("a", 2, 1)))
 	if changed := w.changed(); len(changed) != 0 {
-		t.Errorf("the same again changes %v", changed)
+		t.Errorf("changed %v without a change", changed)
 	}
 	w.put(workload("web", custom("1"), on("b", 2, 1)))
 	changed = w.changed()
 	slices.Sort(changed)
 	if fmt.Sprint(changed) != "[a b]" || w.show("a") != "api custom 1" || w.show("b") != "api custom 1, web custom 1" {
-		t.Errorf("changed: %v, a %q, b %q", changed, w.show("a"), w.show("b"))
+		t.Errorf("changed %v, a %q, b %q", changed, w.show("a"), w.show("b"))
 	}
 }
 
@@ -110,17 +110,17 @@ func TestLeavingWorkloadKeepsItsShare(t *testing.T) {
 	left.Status.Evictions = []api.Eviction{{Cluster: "a", Replicas: 4}}
 	w.put(left)
 	if a, b := w.show("a"), w.show("b"); a != "web custom 2" || b != "web custom 3" {
-		t.Errorf("a %q and b %q", a, b)
+		t.Errorf("got a %q and b %q", a, b)
 	}
 	moded := workload("web", &api.DistributionSpec{Mode: api.ModeAllInSpot}, on("b", 6, 0))
 	moded.Status.Evictions = left.Status.Evictions
 	w.put(moded)
 	if a := w.show("a"); a != "web all_in_spot " {
-		t.Errorf("with another mode: a %q", a)
+		t.Errorf("got a %q after a change of the mode", a)
 	}
 }
 
-// sink is what reports go to.
+// sink receives the reports.
 type sink struct {
 	told [][]reconcile.DistributionReport
 	err  error
@@ -131,7 +131,7 @@ func (s *sink) ReportDistributions(_ context.Context, reports []reconcile.Distri
 	return s.err
 }
 
-// TestReports: what is observed is told until the status says it, and nothing else.
+// TestReports checks that an observation is reported until the status contains it, and nothing else is.
 func TestReports(t *testing.T) {
 	key := api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: "web"}
 	converged := api.ClusterDistribution{Cluster: "a", State: api.DistributionConverged}
@@ -146,24 +146,24 @@ func TestReports(t *testing.T) {
 		do   func(r *reports)
 		want []api.DistributionState
 	}{
-		{"of a workload that is not known", func(r *reports) { r.tell(key, converged) }, nil},
+		{"unknown workload", func(r *reports) { r.tell(key, converged) }, nil},
 		{"new", func(r *reports) { r.put(stored()); r.tell(key, converged) }, []api.DistributionState{converged.State}},
-		{"before the workload is known to run there", func(r *reports) { r.tell(key, converged); r.put(stored()) }, []api.DistributionState{converged.State}},
-		{"the same as is stored", func(r *reports) { r.put(stored(converged)); r.tell(key, converged) }, nil},
+		{"reported before the workload is known to run there", func(r *reports) { r.tell(key, converged); r.put(stored()) }, []api.DistributionState{converged.State}},
+		{"same as stored", func(r *reports) { r.put(stored(converged)); r.tell(key, converged) }, nil},
 		{"stored meanwhile", func(r *reports) { r.put(stored()); r.tell(key, converged); r.put(stored(converged)) }, nil},
 		{"lost", func(r *reports) { r.put(stored(converged)); r.tell(key, converged); r.put(stored()) }, []api.DistributionState{converged.State}},
-		{"overtaken", func(r *reports) { r.put(stored()); r.tell(key, converged); r.tell(key, waiting) }, []api.DistributionState{waiting.State}},
-		{"forgotten before it was told", func(r *reports) { r.put(stored()); r.tell(key, converged); r.forget(key, "a") }, nil},
-		{"the workload is gone before it was told", func(r *reports) { r.put(stored()); r.tell(key, converged); r.remove(key) }, nil},
-		{"no split is asked for any more", func(r *reports) { r.put(stored()); r.tell(key, converged); r.put(workload("web", nil, on("a", 2, 1))) }, nil},
-		{"the workload has left", func(r *reports) { r.put(stored()); r.tell(key, converged); r.put(workload("web", custom("1"))) }, nil},
+		{"superseded", func(r *reports) { r.put(stored()); r.tell(key, converged); r.tell(key, waiting) }, []api.DistributionState{waiting.State}},
+		{"forgotten before the report", func(r *reports) { r.put(stored()); r.tell(key, converged); r.forget(key, "a") }, nil},
+		{"workload deleted before the report", func(r *reports) { r.put(stored()); r.tell(key, converged); r.remove(key) }, nil},
+		{"no longer split", func(r *reports) { r.put(stored()); r.tell(key, converged); r.put(workload("web", nil, on("a", 2, 1))) }, nil},
+		{"no longer on the cluster", func(r *reports) { r.put(stored()); r.tell(key, converged); r.put(workload("web", custom("1"))) }, nil},
 	} {
 		r := newReports(&sink{}, slog.New(slog.DiscardHandler))
 		test.do(r)
 		var got []api.DistributionState
 		for _, report := range r.take() {
 			if report.Key != key || report.Distribution.Cluster != "a" {
-				t.Errorf("%s: told %+v", test.name, report)
+				t.Errorf("%s: unexpected report %+v", test.name, report)
 			}
 			got = append(got, report.Distribution.State)
 		}
@@ -171,12 +171,12 @@ func TestReports(t *testing.T) {
 			t.Errorf("%s: told %v, want %v", test.name, got, test.want)
 		}
 		if again := r.take(); len(again) != 0 {
-			t.Errorf("%s: told again: %v", test.name, again)
+			t.Errorf("%s: reported again: %v", test.name, again)
 		}
 		r.remove(key)
 		r.forget(key, "a")
 		if n := len(r.observed) + len(r.stored) + len(r.runs) + len(r.due); n != 0 {
-			t.Errorf("%s: %d are left of what is gone", test.name, n)
+			t.Errorf("%s: %d entries left after the deletion", test.name, n)
 		}
 	}
 	r := newReports(&sink{err: errors.New("no")}, slog.New(slog.DiscardHandler))
@@ -185,14 +185,14 @@ func TestReports(t *testing.T) {
 	long.Message = strings.Repeat("ü", maxMessage)
 	r.tell(key, long)
 	if got := r.take()[0].Distribution.Message; len(got) > maxMessage || !strings.HasPrefix(long.Message, got) {
-		t.Errorf("the message has %d bytes", len(got))
+		t.Errorf("message of %d bytes", len(got))
 	}
 	if r.checkAll(); len(r.take()) != 1 {
-		t.Error("what could not be stored is not told again")
+		t.Error("a report that could not be stored is not repeated")
 	}
 }
 
-// TestTargets: which changes of a cluster have it treated in another way.
+// TestTargets checks which changes of a cluster restart the work on it.
 func TestTargets(t *testing.T) {
 	cluster := func(alter func(c *api.Cluster)) target {
 		c := &api.Cluster{Metadata: api.Metadata{Name: "a", UID: "1"}}
@@ -208,18 +208,18 @@ func TestTargets(t *testing.T) {
 		another bool
 		nothing bool
 	}{
-		{name: "a label", alter: func(c *api.Cluster) { c.Metadata.Labels = map[string]string{"a": "b"} }},
-		{name: "a rotated kubeconfig", alter: func(c *api.Cluster) { c.Spec.Kubernetes.Kubeconfig = api.NewSecret("two") }, another: true},
-		{name: "another node type key", alter: func(c *api.Cluster) { c.Spec.Spot.NodeTypeKey = "l" }, another: true},
-		{name: "switched off", alter: func(c *api.Cluster) { c.Spec.Spot.Enabled = false }, another: true},
+		{name: "label", alter: func(c *api.Cluster) { c.Metadata.Labels = map[string]string{"a": "b"} }},
+		{name: "rotated kubeconfig", alter: func(c *api.Cluster) { c.Spec.Kubernetes.Kubeconfig = api.NewSecret("two") }, another: true},
+		{name: "other node type key", alter: func(c *api.Cluster) { c.Spec.Spot.NodeTypeKey = "l" }, another: true},
+		{name: "disabled", alter: func(c *api.Cluster) { c.Spec.Spot.Enabled = false }, another: true},
 		{name: "recreate", alter: func(c *api.Cluster) { c.Spec.Spot.OnDisable = api.OnDisableRecreate }, another: true},
-		{name: "another cluster of the name", alter: func(c *api.Cluster) { c.Metadata.UID = "2" }, another: true},
+		{name: "other cluster of the same name", alter: func(c *api.Cluster) { c.Metadata.UID = "2" }, another: true},
 		{name: "no block", alter: func(c *api.Cluster) { c.Spec.Spot = nil }, another: true, nothing: true},
 		{name: "no kubeconfig", alter: func(c *api.Cluster) { c.Spec.Kubernetes = nil }, another: true, nothing: true},
 	} {
 		got := cluster(test.alter)
 		if (got != base) != test.another || (got == target{}) != test.nothing {
-			t.Errorf("%s: %+v", test.name, got)
+			t.Errorf("%s: got %+v", test.name, got)
 		}
 	}
 }

@@ -25,8 +25,8 @@ var (
 	nameRule = rule("metadata.name", "In", "n1")
 )
 
-// TestOnDemandIsRequiredInEveryTerm holds for each way in which a pod may say what it
-// needs itself. Terms are alternatives: the rule has to be part of all of them.
+// TestOnDemandIsRequiredInEveryTerm covers all forms of a pod's own affinity. Terms are alternatives, so that the rule
+// must be added to all of them.
 func TestOnDemandIsRequiredInEveryTerm(t *testing.T) {
 	byName := corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{nameRule}}
 	byNameToo := byName
@@ -43,7 +43,7 @@ func TestOnDemandIsRequiredInEveryTerm(t *testing.T) {
 		{"one term", requiring(term(zone)), requiring(term(zone, ours))},
 		{"two terms", requiring(term(zone), term(arch)), requiring(term(zone, ours), term(arch, ours))},
 		{"a term about fields", requiring(byName), requiring(byNameToo)},
-		{"an empty term takes no node, and stays empty", requiring(term(), term(zone)), requiring(term(), term(zone, ours))},
+		{"an empty term matches no node, and stays empty", requiring(term(), term(zone)), requiring(term(), term(zone, ours))},
 		{"only empty terms", requiring(term(), term()), requiring(term(), term())},
 		{"no terms", requiring(), requiring()},
 	} {
@@ -56,14 +56,14 @@ func TestOnDemandIsRequiredInEveryTerm(t *testing.T) {
 				t.Errorf("labels %v, annotations %v", got.Labels, got.Annotations)
 			}
 			if len(got.Spec.Tolerations) > 0 {
-				t.Errorf("it tolerates %v", got.Spec.Tolerations)
+				t.Errorf("unexpected tolerations %v", got.Spec.Tolerations)
 			}
 		})
 	}
 }
 
-// TestPinned shows which pods settle their type of nodes themselves. They are counted
-// as that, and get no affinity, which could only contradict.
+// TestPinned checks which pods choose their node type themselves. They count as this type and get no affinity, which
+// could only contradict theirs.
 func TestPinned(t *testing.T) {
 	key := api.DefaultNodeTypeKey
 	gke, aks := "cloud.google.com/gke-spot", "kubernetes.azure.com/scalesetpriority"
@@ -80,11 +80,11 @@ func TestPinned(t *testing.T) {
 		want    split.NodeType
 		touched bool
 	}{
-		{"nothing said", key, corev1.PodSpec{}, split.Unset, true},
-		{"another label", key, selecting("disk", "ssd"), split.Unset, true},
+		{"no constraints", key, corev1.PodSpec{}, split.Unset, true},
+		{"other label", key, selecting("disk", "ssd"), split.Unset, true},
 		{"selects spot", key, selecting(key, "spot"), split.Spot, false},
 		{"selects on-demand", key, selecting(key, "on-demand"), split.OnDemand, false},
-		{"selects what no node is", key, selecting(key, "other"), split.Unset, false},
+		{"selects an unknown value", key, selecting(key, "other"), split.Unset, false},
 		{"needs spot", key, needing(term(rule(key, "In", "spot"))), split.Spot, false},
 		{"needs spot in one of two terms", key, needing(term(rule(key, "In", "spot")), term(zone)), split.Unset, true},
 		{"needs spot in both terms", key, needing(term(rule(key, "In", "spot"), arch), term(zone, rule(key, "NotIn", "on-demand"))), split.Spot, false},
@@ -92,13 +92,13 @@ func TestPinned(t *testing.T) {
 		{"needs one type each", key, needing(term(rule(key, "In", "spot")), term(rule(key, "In", "on-demand"))), split.Unset, true},
 		{"not on spot", key, needing(term(rule(key, "NotIn", "spot"))), split.OnDemand, false},
 		{"needs the label", key, needing(term(rule(key, "Exists"))), split.Unset, true},
-		{"needs its absence", key, needing(term(rule(key, "DoesNotExist"))), split.Unset, false},
+		{"needs the absence of the label", key, needing(term(rule(key, "DoesNotExist"))), split.Unset, false},
 		{"selector and term contradict", key, corev1.PodSpec{NodeSelector: map[string]string{key: "spot"}, Affinity: requiring(term(rule(key, "In", "on-demand")))}, split.Unset, false},
 		{"an empty term adds nothing", key, needing(term(), term(rule(key, "In", "spot"))), split.Spot, false},
-		{"numbers, of which the label has none", key, needing(term(rule(key, "Gt", "3"))), split.Unset, false},
+		{"numeric operator", key, needing(term(rule(key, "Gt", "3"))), split.Unset, false},
 		{"GKE: selects spot", gke, selecting(gke, "true"), split.Spot, false},
-		{"GKE: needs the label, which only spot nodes have", gke, needing(term(rule(gke, "Exists"))), split.Spot, false},
-		{"GKE: needs its absence", gke, needing(term(rule(gke, "DoesNotExist"))), split.OnDemand, false},
+		{"GKE: needs the label", gke, needing(term(rule(gke, "Exists"))), split.Spot, false},
+		{"GKE: needs the absence of the label", gke, needing(term(rule(gke, "DoesNotExist"))), split.OnDemand, false},
 		{"GKE: not on spot", gke, needing(term(rule(gke, "NotIn", "true"))), split.OnDemand, false},
 		{"AKS: selects regular", aks, selecting(aks, "regular"), split.OnDemand, false},
 		{"AKS: needs either", aks, needing(term(rule(aks, "In", "regular", "spot"))), split.Unset, true},
@@ -117,17 +117,17 @@ func TestPinned(t *testing.T) {
 					t.Errorf("pinned to %q, want %q", pinned, test.want)
 				}
 				if untouched := reflect.DeepEqual(got.Spec, test.spec); untouched == test.touched {
-					t.Errorf("as %s: the spec is %+v", assigned, got.Spec)
+					t.Errorf("as %s: unexpected spec %+v", assigned, got.Spec)
 				}
 				if got.Labels[spot.LabelAffinity] != string(assigned) {
-					t.Errorf("labels %v", got.Labels)
+					t.Errorf("unexpected labels %v", got.Labels)
 				}
 			}
 		})
 	}
 }
 
-// TestManyAffinityValues admits a pod that was made to take long.
+// TestManyAffinityValues admits a pod that is designed to be slow.
 func TestManyAffinityValues(t *testing.T) {
 	const gke = "cloud.google.com/gke-spot"
 	terms := make([]corev1.NodeSelectorTerm, 5000)
@@ -137,7 +137,7 @@ func TestManyAffinityValues(t *testing.T) {
 	cluster := always(Assignment{Type: split.OnDemand, Label: spot.LabelOf(gke)})
 	got := admit(t, serverOf(t, cluster), podOf(func(p *corev1.Pod) { p.Spec.Affinity = requiring(terms...) }))
 	if !sameJSON(t, got.Spec.Affinity, requiring(terms...)) {
-		t.Error("the terms of a pod that fits no node were changed")
+		t.Error("the terms of a pod that fits no node were modified")
 	}
 }
 
@@ -150,13 +150,13 @@ func TestSpotNodesAreTolerated(t *testing.T) {
 		covers bool
 	}{
 		{"none", nil, false},
-		{"another key", []corev1.Toleration{{Key: "gpu", Operator: "Exists"}}, false},
-		{"another value", []corev1.Toleration{{Key: key, Value: "on-demand"}}, false},
-		{"another effect", []corev1.Toleration{{Key: key, Value: "spot", Effect: "NoExecute"}}, false},
-		{"the same", []corev1.Toleration{added}, true},
-		{"for every effect", []corev1.Toleration{{Key: key, Value: "spot"}}, true},
-		{"for every value", []corev1.Toleration{{Key: "gpu"}, {Key: key, Operator: "Exists", Effect: "NoSchedule"}}, true},
-		{"for every taint", []corev1.Toleration{{Operator: "Exists"}}, true},
+		{"other key", []corev1.Toleration{{Key: "gpu", Operator: "Exists"}}, false},
+		{"other value", []corev1.Toleration{{Key: key, Value: "on-demand"}}, false},
+		{"other effect", []corev1.Toleration{{Key: key, Value: "spot", Effect: "NoExecute"}}, false},
+		{"same toleration", []corev1.Toleration{added}, true},
+		{"all effects", []corev1.Toleration{{Key: key, Value: "spot"}}, true},
+		{"all values", []corev1.Toleration{{Key: "gpu"}, {Key: key, Operator: "Exists", Effect: "NoSchedule"}}, true},
+		{"all taints", []corev1.Toleration{{Operator: "Exists"}}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			want := test.have
@@ -171,7 +171,7 @@ func TestSpotNodesAreTolerated(t *testing.T) {
 	}
 }
 
-// TestLabelsAndAnnotationsOfPods shows what becomes of the labels and annotations that a pod brings.
+// TestLabelsAndAnnotationsOfPods checks which labels and annotations of a new pod are kept.
 func TestLabelsAndAnnotationsOfPods(t *testing.T) {
 	cost := split.AnnotationDeletionCost
 	for _, test := range []struct {
@@ -202,7 +202,7 @@ func TestLabelsAndAnnotationsOfPods(t *testing.T) {
 			cluster := always(Assignment{Type: split.Spot, Label: defaultLabel, Cost: test.cost})
 			got := admit(t, serverOf(t, cluster), podOf(func(p *corev1.Pod) { p.Labels, p.Annotations = test.labels, test.annotations }))
 			if !reflect.DeepEqual(got.Labels, test.wantLabels) || !reflect.DeepEqual(got.Annotations, test.wantAnnotat) {
-				t.Errorf("labels %v, annotations %v; want %v, %v", got.Labels, got.Annotations, test.wantLabels, test.wantAnnotat)
+				t.Errorf("labels %v, annotations %v, want %v, %v", got.Labels, got.Annotations, test.wantLabels, test.wantAnnotat)
 			}
 		})
 	}
@@ -231,7 +231,7 @@ func TestLeftAlone(t *testing.T) {
 			cluster := toOnDemand()
 			response := ask(t, serverOf(t, cluster), "pods", review)
 			if !response.Allowed || response.Patch != nil || len(response.Warnings) > 0 || len(cluster.asked) > 0 {
-				t.Errorf("%+v, asked about %v", response, cluster.asked)
+				t.Errorf("response %+v, requests about %v", response, cluster.asked)
 			}
 		})
 	}
@@ -247,7 +247,7 @@ func TestAssignRequest(t *testing.T) {
 	review := reviewOf(t, admissionv1.Create, stateful, nil)
 	review.Request.DryRun = new(true)
 	if response := ask(t, s, "pods", review); response.Patch == nil {
-		t.Errorf("a dry run differs: %+v", response)
+		t.Errorf("the answer to a dry run is different: %+v", response)
 	}
 	ask(t, s, "pods", reviewOf(t, admissionv1.Create, podOf(nil), nil))
 	for i := range cluster.asked {
@@ -262,8 +262,7 @@ func TestAssignRequest(t *testing.T) {
 	}
 }
 
-// TestSlowAssignment shows that a pod is created as it is, and in time, while nobody
-// can say what it is for.
+// TestSlowAssignment checks that a pod is admitted unchanged, and in time, if there is no assignment in time.
 func TestSlowAssignment(t *testing.T) {
 	for query, want := range map[string]time.Duration{
 		"": 2 * time.Second, "?timeout=3s": 2 * time.Second, "?timeout=30s": 2 * time.Second,
@@ -279,7 +278,7 @@ func TestSlowAssignment(t *testing.T) {
 				started := time.Now()
 				response := ask(t, serverOf(t, cluster), "pods"+query, reviewOf(t, admissionv1.Create, podOf(nil), nil))
 				if !response.Allowed || response.Patch != nil {
-					t.Errorf("%+v", response)
+					t.Errorf("got %+v", response)
 				}
 				if took := time.Since(started); took != want {
 					t.Errorf("it took %v, want %v", took, want)
@@ -289,8 +288,7 @@ func TestSlowAssignment(t *testing.T) {
 	}
 }
 
-// TestUnreadablePods are created: the worst that happens is that one is replaced
-// later.
+// TestUnreadablePods checks that invalid pods are admitted: at worst, one is replaced later.
 func TestUnreadablePods(t *testing.T) {
 	good, err := json.Marshal(podOf(nil))
 	if err != nil {
@@ -306,7 +304,7 @@ func TestUnreadablePods(t *testing.T) {
 			body := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"kind":{"version":"v1","kind":"Pod"},"operation":"CREATE","object":` + object + `,"uid":"u"}}`
 			response := answerIn(t, post(serverOf(t, toSpot()), "pods", body), "u")
 			if !response.Allowed || response.Patch != nil || (len(response.Warnings) == 0) != (name == "none") {
-				t.Errorf("%+v", response)
+				t.Errorf("got %+v", response)
 			}
 		})
 	}

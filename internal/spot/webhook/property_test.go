@@ -13,7 +13,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
-// nodeTypeKeys are keys of each sort, with the values that nodes may have there.
+// nodeTypeKeys are keys of each form, with the values that nodes may have.
 var nodeTypeKeys = map[string][]string{
 	api.DefaultNodeTypeKey:                  {"on-demand", "spot", "other"},
 	"karpenter.sh/capacity-type":            {"on-demand", "reserved", "spot", "other"},
@@ -117,12 +117,12 @@ func TestNodesOfAPod(t *testing.T) {
 				t.Fatalf("runs on %s with %v: %t, want %t\nuser %+v\ngot  %+v", node.Name, node.Labels, after, want, user.Spec, got.Spec)
 			}
 			if before && is != split.Unset && (pinned != split.Unset && is != pinned || !onDemand && !spots) {
-				t.Fatalf("runs on a node of type %s, and is said to be pinned to %q", is, pinned)
+				t.Fatalf("runs on a node of type %s, but is reported as pinned to %q", is, pinned)
 			}
 		}
 		if !onDemand || !spots {
 			if !sameJSON(t, got.Spec, user.Spec) {
-				t.Fatalf("a settled pod was changed: %+v", got.Spec)
+				t.Fatalf("a settled pod was modified: %+v", got.Spec)
 			}
 		}
 	})

@@ -80,7 +80,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, cluster, path str
 	}
 	weight, places := max(size, weightOfRequest), s.placesOf(cluster)
 	if places.Acquire(ctx, weight) != nil {
-		return refuse(w, resultBusy, http.StatusServiceUnavailable, "there are too many requests of this cluster")
+		return refuse(w, resultBusy, http.StatusServiceUnavailable, "there are too many requests from this cluster")
 	}
 	defer places.Release(weight)
 

@@ -26,7 +26,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
 
-// running is a server that listens, and a client that trusts it.
+// running starts a server that listens, and a client that trusts it.
 func running(t *testing.T, cluster Cluster, logger *slog.Logger, adjust ...func(*Options)) (address string, client *http.Client, stop func() error) {
 	t.Helper()
 	certificate := certtest.SelfSigned(t, certtest.Loopback("webhook"))
@@ -52,7 +52,7 @@ func running(t *testing.T, cluster Cluster, logger *slog.Logger, adjust ...func(
 	t.Cleanup(transport.CloseIdleConnections)
 	t.Cleanup(cancel)
 	return "https://" + listener.Addr().String(), &http.Client{Transport: transport}, func() error {
-		transport.CloseIdleConnections() // HTTP/2 gives others a second
+		transport.CloseIdleConnections() // HTTP/2 gives other requests a second
 		cancel()
 		return <-ended
 	}
@@ -77,8 +77,7 @@ func send(t *testing.T, client *http.Client, method, url, media string, body []b
 	return response.StatusCode, string(text)
 }
 
-// TestOverTLS asks as API servers do. Whoever does not know the secret cannot even
-// tell whether there is such a cluster.
+// TestOverTLS sends requests as API servers do. Without the secret, a client cannot tell whether the cluster exists.
 func TestOverTLS(t *testing.T) {
 	var logged bytes.Buffer
 	address, client, stop := running(t, toSpot(), slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug})))
@@ -91,15 +90,15 @@ func TestOverTLS(t *testing.T) {
 		name, method, path, media string
 		want                      int
 	}{
-		{"right", "POST", "/clusters/a/" + testSecret + "/pods?timeout=3s", asJSON, 200},
+		{"valid", "POST", "/clusters/a/" + testSecret + "/pods?timeout=3s", asJSON, 200},
 		{"with a character set", "POST", "/clusters/a/" + testSecret + "/pods", asJSON + "; charset=utf-8", 200},
-		{"another secret", "POST", "/clusters/a/other/pods", asJSON, 404},
-		{"the start of the secret", "POST", "/clusters/a/s3c/pods", asJSON, 404},
-		{"another cluster", "POST", "/clusters/b/" + testSecret + "/pods", asJSON, 404},
-		{"another path", "POST", "/clusters/a/" + testSecret + "/nodes", asJSON, 404},
+		{"wrong secret", "POST", "/clusters/a/other/pods", asJSON, 404},
+		{"prefix of the secret", "POST", "/clusters/a/s3c/pods", asJSON, 404},
+		{"other cluster", "POST", "/clusters/b/" + testSecret + "/pods", asJSON, 404},
+		{"other path", "POST", "/clusters/a/" + testSecret + "/nodes", asJSON, 404},
 		{"no path", "POST", "/", asJSON, 404},
-		{"read", "GET", "/clusters/a/" + testSecret + "/pods", asJSON, 405},
-		{"no JSON", "POST", "/clusters/a/" + testSecret + "/pods", "text/plain", 415},
+		{"GET", "GET", "/clusters/a/" + testSecret + "/pods", asJSON, 405},
+		{"not JSON", "POST", "/clusters/a/" + testSecret + "/pods", "text/plain", 415},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			code, text := send(t, client, test.method, address+test.path, test.media, body)
@@ -107,7 +106,7 @@ func TestOverTLS(t *testing.T) {
 				t.Errorf("status %d, want %d: %s", code, test.want, text)
 			}
 			if code == 404 && text != "404 page not found\n" {
-				t.Errorf("it says more than that there is nothing: %q", text)
+				t.Errorf("the answer reveals more than a missing page: %q", text)
 			}
 		})
 	}
@@ -115,7 +114,7 @@ func TestOverTLS(t *testing.T) {
 		t.Error(err)
 	}
 	if strings.Contains(logged.String(), testSecret) {
-		t.Errorf("the secret is logged: %s", &logged)
+		t.Errorf("the secret was logged: %s", &logged)
 	}
 }
 
@@ -128,7 +127,7 @@ func TestEmptySecretRefusesRequests(t *testing.T) {
 	r := httptest.NewRequest(http.MethodPost, "/clusters/a/%20/pods", strings.NewReader("{}"))
 	r.SetPathValue("secret", "")
 	if knows(nobody{}, "") {
-		t.Error("a cluster without a secret is open to everybody")
+		t.Error("a cluster without a secret accepts requests")
 	}
 	w := httptest.NewRecorder()
 	serverOf(t, nobody{}).handler.ServeHTTP(w, r)
@@ -165,7 +164,7 @@ func TestGracefulEnd(t *testing.T) {
 	}
 }
 
-// TestSilentConnectionsDoNotBlockOthers opens more connections than are taken.
+// TestSilentConnectionsDoNotBlockOthers opens more connections than are allowed.
 func TestSilentConnectionsDoNotBlockOthers(t *testing.T) {
 	limit := serve.NewLimit(serve.LimitOptions{PerClient: 4, RequestWithin: time.Hour})
 	address, client, stop := running(t, toSpot(), nil, func(o *Options) { o.Connections = limit })
@@ -179,12 +178,12 @@ func TestSilentConnectionsDoNotBlockOthers(t *testing.T) {
 		silent = append(silent, conn)
 	}
 	if code, text := send(t, client, http.MethodPost, address+"/nothing", "application/json", nil); code != http.StatusNotFound {
-		t.Errorf("status %d: %s", code, text)
+		t.Errorf("got %d %s, want 404", code, text)
 	}
 	for _, conn := range silent[:30] {
 		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 		if _, err := conn.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Fatal("more connections of one client are open than are taken")
+			t.Fatal("more connections of one client are open than allowed")
 		}
 	}
 	for _, conn := range silent {
@@ -202,15 +201,15 @@ func TestSilentConnectionsDoNotBlockOthers(t *testing.T) {
 	for _, family := range families {
 		if family.GetName() == "scheduler_http_connections_evicted_total" {
 			if m := family.GetMetric()[0]; len(family.GetMetric()) != 1 || m.GetCounter().GetValue() < 30 {
-				t.Errorf("not to make room for others: %s", family)
+				t.Errorf("not closed to make room for others: %s", family)
 			}
 			return
 		}
 	}
-	t.Error("none was closed to make room")
+	t.Error("no connection was closed to make room")
 }
 
-// TestListenerThatFails ends Run with the reason.
+// TestListenerThatFails checks that Run returns the listener's error.
 func TestListenerThatFails(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -238,12 +237,12 @@ func TestOptionsAreRequired(t *testing.T) {
 		"no clusters": {Listener: nowhere{}, TLS: &tls.Config{MinVersion: tls.VersionTLS12}},
 	} {
 		if _, err := New(o); err == nil {
-			t.Errorf("%s: no error", name)
+			t.Errorf("%s: New() succeeded", name)
 		}
 	}
 }
 
-// TestBodies that are no request, or whose answer would have nobody to go to.
+// TestBodies covers bodies that are not requests, or whose response could not be matched to a request.
 func TestBodies(t *testing.T) {
 	review := func(request string) string {
 		return `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":` + request + `}`
@@ -254,14 +253,14 @@ func TestBodies(t *testing.T) {
 		uid        types.UID
 	}{
 		{"empty", "", 400, ""},
-		{"no JSON", "<xml/>", 400, ""},
+		{"not JSON", "<xml/>", 400, ""},
 		{"no request", review("null"), 400, ""},
 		{"no uid", review(`{"operation":"CREATE"}`), 400, ""},
 		{"a uid of 300 characters", review(`{"uid":"` + strings.Repeat("u", 300) + `"}`), 400, ""},
 		{"cut off", review(`{"uid":"u"}`)[:60], 400, ""},
-		{"a request that says nothing", review(`{"uid":"u"}`), 200, "u"},
-		{"a name that is a number, before the uid", review(`{"name":7,"uid":"u"}`), 200, "u"},
-		{"another version", strings.Replace(review(`{"uid":"u"}`), "/v1", "/v1beta1", 1), 200, "u"},
+		{"empty request", review(`{"uid":"u"}`), 200, "u"},
+		{"numeric name before the uid", review(`{"name":7,"uid":"u"}`), 200, "u"},
+		{"other version", strings.Replace(review(`{"uid":"u"}`), "/v1", "/v1beta1", 1), 200, "u"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, path := range []string{"pods", "pod-labels", "workloads", "probe"} {
@@ -273,15 +272,15 @@ func TestBodies(t *testing.T) {
 					continue
 				}
 				response := answerIn(t, w, test.uid)
-				if understood := test.name == "a request that says nothing"; !response.Allowed || understood != (len(response.Warnings) == 0) {
-					t.Errorf("%s: %+v", path, response)
+				if understood := test.name == "empty request"; !response.Allowed || understood != (len(response.Warnings) == 0) {
+					t.Errorf("%s: got %+v", path, response)
 				}
 			}
 		})
 	}
 }
 
-// zeros is a body without end.
+// zeros is an endless body.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {
@@ -289,7 +288,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestLimits shows that no cluster can take all of the memory.
+// TestLimits checks that no cluster can use up the memory.
 func TestLimits(t *testing.T) {
 	s := serverOf(t, toSpot())
 	do := func(ctx context.Context, length int64, body io.Reader) int {
@@ -301,10 +300,10 @@ func TestLimits(t *testing.T) {
 		return w.Code
 	}
 	if code := do(t.Context(), maxBody+1, zeros{}); code != http.StatusRequestEntityTooLarge {
-		t.Errorf("a body that says it is too large: status %d", code)
+		t.Errorf("body with a length that is too large: got %d, want 413", code)
 	}
 	if code := do(t.Context(), -1, zeros{}); code != http.StatusRequestEntityTooLarge {
-		t.Errorf("a body without end: status %d", code)
+		t.Errorf("endless body: got %d, want 413", code)
 	}
 	if err := s.placesOf("a").Acquire(t.Context(), maxOfCluster); err != nil {
 		t.Fatal(err)
@@ -312,16 +311,16 @@ func TestLimits(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if code := do(gone, 2, strings.NewReader("{}")); code != http.StatusServiceUnavailable {
-		t.Errorf("no place: status %d", code)
+		t.Errorf("no capacity: got %d, want 503", code)
 	}
 	s.placesOf("a").Release(maxOfCluster)
 	if code := do(t.Context(), 2, strings.NewReader("{}")); code != http.StatusBadRequest {
-		t.Errorf("a place again: status %d", code)
+		t.Errorf("capacity again: got %d, want 400", code)
 	}
 }
 
-// TestMetrics counts what became of requests. Names that are made up by strangers do
-// not become metrics, and those of clusters that are gone go.
+// TestMetrics checks the counts of requests by result. Names invented by strangers do not become labels, and those of
+// removed clusters disappear.
 func TestMetrics(t *testing.T) {
 	s := serverOf(t, toSpot())
 	ask(t, s, "pods", reviewOf(t, admissionv1.Create, podOf(nil), nil))
@@ -341,11 +340,11 @@ func TestMetrics(t *testing.T) {
 	}
 	s.Forget("a")
 	if got := gathered(t, s); len(got) != 1 {
-		t.Errorf("left are %v", got)
+		t.Errorf("metrics left: %v", got)
 	}
 }
 
-// gathered are the counts of all metrics of a server.
+// gathered returns all metrics of a server.
 func gathered(t *testing.T, s *Server) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -367,7 +366,7 @@ func gathered(t *testing.T, s *Server) map[string]float64 {
 	return out
 }
 
-// TestFaultyCluster lets no pod wait for an answer that does not come.
+// TestFaultyCluster checks that a pod does not wait for an assignment that never comes.
 func TestFaultyCluster(t *testing.T) {
 	s := serverOf(t, &fakeCluster{assign: func(context.Context, Creation) Assignment {
 		var none map[string]*Assignment
@@ -378,9 +377,9 @@ func TestFaultyCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w := post(s, "pods", string(body)); w.Code != http.StatusInternalServerError {
-		t.Errorf("status %d: %s", w.Code, w.Body)
+		t.Errorf("got %d %s, want 500", w.Code, w.Body)
 	}
 	if got := gathered(t, s); got["requests_total cluster=a path=pods result=failed"] != 1 {
-		t.Errorf("counted are %v", got)
+		t.Errorf("unexpected counts %v", got)
 	}
 }

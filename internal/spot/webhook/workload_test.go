@@ -15,7 +15,7 @@ const (
 	nameOnDemand = nameMode + "-custom-on-demand"
 )
 
-// deployment is a Deployment of some replicas with labels, given as pairs.
+// deployment returns a Deployment with replicas, and labels given as pairs.
 func deployment(replicas int32, labels ...string) *appsv1.Deployment {
 	d := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{
 		Replicas: new(replicas),
@@ -28,7 +28,7 @@ func deployment(replicas int32, labels ...string) *appsv1.Deployment {
 	return d
 }
 
-// TestWrongSettings are refused, all at once, with what would be right.
+// TestWrongSettings checks that all invalid settings are rejected together, with what would be valid.
 func TestWrongSettings(t *testing.T) {
 	d := deployment(3, nameEnabled, "yes", nameMode, "all-in-space", "vacant.io/optimize-scheduling-mod", "custom")
 	d.Annotations = map[string]string{nameOnDemand: "101%"}
@@ -41,7 +41,7 @@ func TestWrongSettings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			response := ask(t, serverOf(t, toSpot()), "workloads", review)
 			if response.Allowed || response.Result == nil || response.Result.Code != 422 || response.Result.Reason != metav1.StatusReasonInvalid {
-				t.Fatalf("%+v", response)
+				t.Fatalf("got %+v", response)
 			}
 			for _, part := range []string{
 				"metadata.labels[" + nameEnabled + "]", `"yes"`, `"true" or "false"`,
@@ -50,11 +50,11 @@ func TestWrongSettings(t *testing.T) {
 				"metadata.labels[vacant.io/optimize-scheduling-mod]", "is not known",
 			} {
 				if !strings.Contains(response.Result.Message, part) {
-					t.Errorf("nothing of %s in: %s", part, response.Result.Message)
+					t.Errorf("%s is missing in: %s", part, response.Result.Message)
 				}
 			}
 			if details := response.Result.Details; details == nil || len(details.Causes) != 4 || details.Causes[0].Field != "metadata.labels["+nameEnabled+"]" {
-				t.Errorf("details %+v", details)
+				t.Errorf("unexpected details %+v", details)
 			}
 		})
 	}
@@ -87,13 +87,13 @@ func TestWorkloadsThatPass(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if response := ask(t, serverOf(t, toSpot()), "workloads", review); !response.Allowed || response.Patch != nil || len(response.Warnings) > 0 {
-				t.Errorf("%+v", response)
+				t.Errorf("got %+v", response)
 			}
 		})
 	}
 }
 
-// TestWarnings are about what is valid and yet hardly meant.
+// TestWarnings covers settings that are valid but probably not intended.
 func TestWarnings(t *testing.T) {
 	clamped := deployment(2, nameEnabled, "true", nameMode, "custom", nameOnDemand, "3")
 	ignored := deployment(2, nameEnabled, "true", nameMode, "all-in-spot", nameOnDemand, "1")
@@ -110,17 +110,17 @@ func TestWarnings(t *testing.T) {
 	}{
 		{"more than the replicas", reviewOf(t, admissionv1.Create, clamped, nil), `= "3" is more than the 2 replicas`},
 		{"more than the replicas, scaled", reviewOf(t, admissionv1.Update, clamped, deployment(3, nameEnabled, "true", nameMode, "custom", nameOnDemand, "3")), "more than the 2"},
-		{"as before", reviewOf(t, admissionv1.Update, clamped, clamped), ""},
-		{"a count for another mode", reviewOf(t, admissionv1.Create, ignored, nil), "is ignored: it needs the label " + nameMode + " = custom"},
-		{"not switched on", reviewOf(t, admissionv1.Create, deployment(2, nameMode, "all-in-spot"), nil), "no effect by themselves"},
-		{"an annotation instead of a label", reviewOf(t, admissionv1.Create, annotated, nil), "make it a label"},
+		{"unchanged", reviewOf(t, admissionv1.Update, clamped, clamped), ""},
+		{"count with another mode", reviewOf(t, admissionv1.Create, ignored, nil), "is ignored: it needs the label " + nameMode + " = custom"},
+		{"not enabled", reviewOf(t, admissionv1.Create, deployment(2, nameMode, "all-in-spot"), nil), "no effect on their own"},
+		{"annotation instead of a label", reviewOf(t, admissionv1.Create, annotated, nil), "make it a label"},
 		{"in the template", reviewOf(t, admissionv1.Create, template, nil), "they belong to the Deployment itself"},
-		{"selected by what pods are for", reviewOf(t, admissionv1.Create, selecting, nil), "spec.selector names the label vacant.io/affinity"},
+		{"selected by the affinity label", reviewOf(t, admissionv1.Create, selecting, nil), "spec.selector names the label vacant.io/affinity"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			response := ask(t, serverOf(t, toSpot()), "workloads", test.review)
 			if !response.Allowed {
-				t.Fatalf("refused: %+v", response.Result)
+				t.Fatalf("rejected: %+v", response.Result)
 			}
 			if test.want == "" && len(response.Warnings) == 0 {
 				return
@@ -132,10 +132,10 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestWarningsAreShort enough for the API server, and not cut inside of a character.
+// TestWarningsAreShort checks that warnings are short enough for the API server, and not cut inside a character.
 func TestWarningsAreShort(t *testing.T) {
 	got := shorten([]string{strings.Repeat("é", 200), "x", "x", "x", "x", "x", "x", "x", "more"})
 	if len(got) != maxWarnings || len(got[0]) > maxWarning || strings.ContainsRune(got[0], '�') || !strings.HasSuffix(got[0], "é…") || got[1] != "x" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q", got)
 	}
 }
