@@ -32,7 +32,7 @@ func countOf(t *testing.T, c prometheus.Collector) float64 {
 	return sum
 }
 
-func TestAPanicBecomesAnError(t *testing.T) {
+func TestPanicBecomesAnError(t *testing.T) {
 	var log bytes.Buffer
 	r := New(slog.New(slog.NewTextHandler(&log, nil)))
 	err := r.Component("decisions").Do("placement web", func() error { panic("one\x1b[31m\ntwo" + strings.Repeat("é", 500)) })

@@ -45,17 +45,17 @@ func Describe(err error) string {
 	case errors.As(err, &refusal):
 		return refusal.Error()
 	case errors.Is(err, context.DeadlineExceeded):
-		return "no answer in time"
+		return "no response in time"
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return fmt.Sprintf("no such host: %q", dns.Name)
 	case errors.As(err, &dns):
-		return fmt.Sprintf("the host %q cannot be looked up", dns.Name)
+		return fmt.Sprintf("the host %q cannot be resolved", dns.Name)
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return "the certificate has expired or is not yet valid"
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return "no answer in time"
+		return "no response in time"
 	case errors.As(err, &header), strings.Contains(err.Error(), "malformed HTTP"):
-		return "the answer is not HTTP"
+		return "the response is not HTTP"
 	case strings.Contains(err.Error(), "failed to parse Location header"):
 		return "redirected to something that is not an address"
 	case errors.As(err, &authority):
@@ -83,5 +83,5 @@ func Describe(err error) string {
 			return known
 		}
 	}
-	return ""
+	return "the connection or the response broke off"
 }

@@ -430,7 +430,7 @@ func (c *Index) sets(r *rule) []subjectSet {
 // the policy that has claimed it, or "".
 func (c *Rules) Choose(w *api.Workload, held string) (policy *api.PropagationPolicy, reason string) {
 	if w.Spec.Allocation != nil {
-		return nil, "spec.allocation places it: it follows no policy"
+		return nil, "it is placed by spec.allocation, not by a policy"
 	}
 	s := subjectOf(w)
 	var gone string
@@ -445,7 +445,7 @@ func (c *Rules) Choose(w *api.Workload, held string) (policy *api.PropagationPol
 		}
 		gone = fmt.Sprintf("policy %q, which held the claim, no longer selects it: ", held)
 		if _, ok := c.rules[policyKey(held)]; !ok {
-			gone = fmt.Sprintf("policy %q, which held the claim, is gone: ", held)
+			gone = fmt.Sprintf("policy %q, which held the claim, was deleted: ", held)
 		}
 	}
 	var space [8]*rule
