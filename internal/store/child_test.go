@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
 // The tests that need a process to die run the test binary again with this
@@ -29,7 +30,7 @@ func childMain() bool {
 		return false
 	}
 	// The watchdog stays out of the way: it is the death that is tested.
-	s, err := Open(context.Background(), Options{DataDir: dir, MinFreeBytes: -1, ResumeFreeBytes: -1})
+	s, err := Open(context.Background(), Options{DataDir: dir, MinFreeBytes: -1, ResumeFreeBytes: -1, RequestTimeout: storetest.Patience, Patience: storetest.Patience})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
