@@ -77,7 +77,7 @@ func (w *world) good() (stop func()) {
 // TestFaultCorruptRequests sends invalid requests while others write.
 func TestFaultCorruptRequests(t *testing.T) {
 	f := begin(t, 18)
-	w := newWorld(t, f, embedded(dataDir(t), "--log-level", "error")...)
+	w := newWorld(t, f, undisturbed(dataDir(t), "--log-level", "error")...)
 	w.startWriting()
 	send := func(method, path, body string) {
 		t.Helper()
@@ -138,7 +138,7 @@ func TestFaultCorruptRequests(t *testing.T) {
 func TestFaultHugeAndSlowBodies(t *testing.T) {
 	t.Parallel() // it mostly waits
 	f := begin(t, 19)
-	w := newWorld(t, f, embedded(dataDir(t), "--log-level", "error")...)
+	w := newWorld(t, f, undisturbed(dataDir(t), "--log-level", "error")...)
 	w.startWriting()
 	stop := w.good()
 	head := "PUT /v1/clusters/x HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -208,7 +208,7 @@ func TestFaultHugeAndSlowBodies(t *testing.T) {
 // TestFaultSlowClients has many clients that send a header byte by byte, send nothing, or do not read.
 func TestFaultSlowClients(t *testing.T) {
 	f := begin(t, 20)
-	w := newWorld(t, f, embedded(dataDir(t), "--log-level", "error")...)
+	w := newWorld(t, f, undisturbed(dataDir(t), "--log-level", "error")...)
 	w.startWriting()
 	stop := w.good()
 	var clients sync.WaitGroup
@@ -261,7 +261,7 @@ func TestFaultSlowClients(t *testing.T) {
 // at once.
 func TestFaultIdleWatchers(t *testing.T) {
 	f := begin(t, 21)
-	w := newWorld(t, f, embedded(dataDir(t), "--log-level", "error", "--max-connections", "12000")...)
+	w := newWorld(t, f, undisturbed(dataDir(t), "--log-level", "error", "--max-connections", "12000")...)
 	if err := extra(w, "watched"); err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +314,7 @@ func TestFaultIdleWatchers(t *testing.T) {
 // open 1024 files.
 func TestFaultConnectionFlood(t *testing.T) {
 	f := begin(t, 22)
-	w := &world{t: t, fault: f, binary: serverBinary, args: embedded(dataDir(t), "--log-level", "error"), ledger: newLedger(), seen: newHistory(), random: seeded.Rand(t)}
+	w := &world{t: t, fault: f, binary: serverBinary, args: undisturbed(dataDir(t), "--log-level", "error"), ledger: newLedger(), seen: newHistory(), random: seeded.Rand(t)}
 	t.Cleanup(w.stopWriting)
 	p := launch(t, []string{"sh", "-c", `ulimit -n 1024; exec "$0" "$@"`}, w.binary, w.args...)
 	w.follow(p.awaitReady())
@@ -358,7 +358,7 @@ func TestFaultTokenBruteForce(t *testing.T) {
 		t.Fatalf("%v %d %s", err, code, out)
 	}
 	token := strings.TrimSpace(out)
-	p := launch(t, nil, serverBinary, embedded(dir, "--log-level", "error")...).awaitReady()
+	p := launch(t, nil, serverBinary, undisturbed(dir, "--log-level", "error")...).awaitReady()
 	transport := func(source int) *http.Client {
 		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, 0, byte(source))}}
 		return &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 16}}
@@ -439,7 +439,7 @@ func TestFaultTokenBruteForce(t *testing.T) {
 	if out, code, err := command("token", "revoke", "--data-dir", dir, token); err != nil || code != 0 {
 		t.Fatalf("%v %d %s", err, code, out)
 	}
-	newWorld(t, f, embedded(dir)...).judge()
+	newWorld(t, f, undisturbed(dir)...).judge()
 }
 
 // certificate writes a certificate for 127.0.0.1, which is valid for a given time, and its key.
@@ -462,7 +462,7 @@ func TestFaultTLS(t *testing.T) {
 	dir, files := dataDir(t), t.TempDir()
 	now := time.Now()
 	certFile, keyFile := certificate(t, files, 1, now.Add(-time.Hour), now.Add(1000*time.Hour))
-	p := launch(t, nil, serverBinary, embedded(dir, "--tls-cert-file", certFile, "--tls-key-file", keyFile)...).awaitReady()
+	p := launch(t, nil, serverBinary, undisturbed(dir, "--tls-cert-file", certFile, "--tls-key-file", keyFile)...).awaitReady()
 	shake := func(config *tls.Config) (*tls.Conn, error) {
 		config.InsecureSkipVerify = true
 		return tls.DialWithDialer(&net.Dialer{Timeout: 10 * time.Second}, "tcp", p.address(), config)
@@ -493,7 +493,7 @@ func TestFaultTLS(t *testing.T) {
 		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // nothing shows that a broken file has been read
 	}
 	expiredCert, expiredKey := certificate(t, t.TempDir(), 3, now.Add(-2*time.Hour), now.Add(-time.Hour))
-	expired := launch(t, nil, serverBinary, embedded(dataDir(t), "--tls-cert-file", expiredCert, "--tls-key-file", expiredKey)...).awaitReady()
+	expired := launch(t, nil, serverBinary, undisturbed(dataDir(t), "--tls-cert-file", expiredCert, "--tls-key-file", expiredKey)...).awaitReady()
 	f.happened()
 	eventually.True(t, "the log mentions the expired certificate", func() bool { return expired.stderr.Contains("expired") })
 	expired.kill()
@@ -527,7 +527,7 @@ func TestFaultTLS(t *testing.T) {
 		t.Errorf("a well-behaved client is not served: %v", err)
 	}
 	p.stop()
-	newWorld(t, f, embedded(dir)...).judge()
+	newWorld(t, f, undisturbed(dir)...).judge()
 }
 
 // resetRapidly opens and resets HTTP/2 streams until the server ends the connection.
@@ -573,7 +573,7 @@ func resetRapidly(t testing.TB, shake func(*tls.Config) (*tls.Conn, error), f *f
 func TestFaultChurn(t *testing.T) {
 	t.Parallel() // it mostly waits
 	f := begin(t, 25)
-	w := &world{t: t, fault: f, binary: serverBinary, args: embedded(dataDir(t), "--log-level", "error"), ledger: newLedger(), seen: newHistory(), random: seeded.Rand(t)}
+	w := &world{t: t, fault: f, binary: serverBinary, args: undisturbed(dataDir(t), "--log-level", "error"), ledger: newLedger(), seen: newHistory(), random: seeded.Rand(t)}
 	t.Cleanup(w.stopWriting)
 	p := launch(t, []string{"env", "GOMEMLIMIT=48MiB"}, w.binary, w.args...)
 	w.follow(p.awaitReady())

@@ -219,7 +219,7 @@ func (w *world) follows(group int, f *prometheus, turn int) {
 func TestFaultMetricsProvider(t *testing.T) {
 	t.Parallel() // it mostly waits
 	f := begin(t, 15)
-	w := newWorld(t, f, embedded(dataDir(t))...)
+	w := newWorld(t, f, undisturbed(dataDir(t))...)
 	bad, sound := startPrometheus(t), startPrometheus(t)
 	const badGroup, soundGroup = groups, groups + 1
 	w.rated(badGroup, clustersPerGroup, bad, 2)
@@ -257,7 +257,7 @@ func (w *world) judgeQuicklyAfter() {
 func TestFaultMetricStorm(t *testing.T) {
 	t.Parallel() // it mostly waits
 	f := begin(t, 16)
-	w := newWorld(t, f, embedded(dataDir(t), "--log-level", "error")...)
+	w := newWorld(t, f, undisturbed(dataDir(t), "--log-level", "error")...)
 	source := startPrometheus(t)
 	const group = groups
 	w.rated(group, rounds(200, 10_000), source, 40)
@@ -312,7 +312,7 @@ func (w *world) judgeNothing() {
 // TestFaultMassLoss takes a third of the clusters offline at once, and brings them back.
 func TestFaultMassLoss(t *testing.T) {
 	f := begin(t, 17)
-	w := newWorld(t, f, embedded(dataDir(t))...)
+	w := newWorld(t, f, undisturbed(dataDir(t))...)
 	number := rounds(20, 500)
 	const first = 20 // after the groups of the world
 	values := map[string]float64{}

@@ -91,7 +91,7 @@ func (f *terraform) run(args ...string) (output string, code int) {
 func TestFaultTerraform(t *testing.T) {
 	t.Parallel() // it mostly waits
 	f := begin(t, 30)
-	w := newWorld(t, f, embedded(dataDir(t))...)
+	w := newWorld(t, f, undisturbed(dataDir(t))...)
 	x := startProxy(t, w.p().address())
 	tf := newTerraform(t, x.address())
 	generation := 0

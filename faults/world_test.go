@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -98,6 +99,12 @@ func embedded(dir string, args ...string) []string {
 	return append([]string{"--data-dir", dir}, args...)
 }
 
+// undisturbed is embedded for tests whose fault is not one of the store: it may then be as slow as a
+// busy machine makes it.
+func undisturbed(dir string, args ...string) []string {
+	return embedded(dir, append([]string{"--store-timeout", eventually.Limit.String(), "--store-patience", eventually.Limit.String()}, args...)...)
+}
+
 func dataDir(t testing.TB) string { return filepath.Join(t.TempDir(), "data") }
 
 func (w *world) p() *process { return w.server.Load() }
@@ -153,7 +160,11 @@ func (w *world) fill() {
 	}
 	for writer := range writers {
 		for n := range perWriter {
-			_ = w.write(w.random, w.client(writer), writer, n, time.Now().Add(eventually.Limit)) // counted below
+			// Other failures are counted below.
+			eventually.True(w.t, "a first write is answered", func() bool {
+				err := w.write(w.random, w.client(writer), writer, n, time.Now().Add(eventually.Limit))
+				return client.StatusOf(err) != http.StatusServiceUnavailable
+			})
 		}
 	}
 	if missing := writers*perWriter - len(w.ledger.acknowledged()); missing > 0 {
@@ -236,7 +247,12 @@ func workload(name string, replicas, number int64) *api.Workload {
 
 func (w *world) mustPut(object api.Object) api.Object {
 	w.t.Helper()
-	stored, err := put(w.p(), object)
+	var stored api.Object
+	var err error
+	eventually.True(w.t, "a write is answered", func() bool {
+		stored, err = put(w.p(), object)
+		return client.StatusOf(err) != http.StatusServiceUnavailable // which a busy machine may cause
+	})
 	if err != nil {
 		w.t.Fatalf("put %s: %v", api.KeyOf(object), err)
 	}

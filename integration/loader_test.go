@@ -10,6 +10,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
 // loader writes objects directly into the data directory of a stopped server.
@@ -23,7 +24,7 @@ type loader struct {
 
 func newLoader(t testing.TB, dir string) *loader {
 	t.Helper()
-	opened, err := store.Open(context.Background(), store.Options{DataDir: dir, NoFsync: true})
+	opened, err := store.Open(context.Background(), store.Options{DataDir: dir, NoFsync: true, RequestTimeout: storetest.Patience, Patience: storetest.Patience})
 	if err != nil {
 		t.Fatal(err)
 	}

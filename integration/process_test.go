@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
 // serverBinary is the released server: SCHEDULER_TEST_SERVER can name one that make has built.
@@ -72,6 +74,8 @@ func startCommand(t testing.TB, command ...string) *process {
 	p := &process{t: t, stderr: &logtest.Buffer{}, exited: make(chan struct{})}
 	p.cmd = exec.Command(command[0], command[1:]...)
 	p.cmd.Stderr = p.stderr
+	// Variables, because a test whose store does not respond sets flags, which take precedence.
+	p.cmd.Env = append(os.Environ(), "SCHEDULER_STORE_TIMEOUT="+storetest.Patience.String(), "SCHEDULER_STORE_PATIENCE="+storetest.Patience.String())
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -125,10 +129,16 @@ func (p *process) stop() {
 	}
 }
 
+// put writes an object, and repeats the write when the server asks for it: on a busy machine its store may be slow.
 func put[T api.Object](p *process, object T) T {
 	p.t.Helper()
 	object.SetDefaults()
-	stored, err := p.client.Put(context.Background(), object, client.PutOptions{})
+	var stored api.Object
+	var err error
+	eventually.True(p.t, "a write is answered", func() bool {
+		stored, err = p.client.Put(context.Background(), object, client.PutOptions{})
+		return client.StatusOf(err) != http.StatusServiceUnavailable
+	})
 	if err != nil {
 		p.t.Fatalf("put %s: %v", api.KeyOf(object), err)
 	}

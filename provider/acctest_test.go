@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -88,6 +89,7 @@ var readyLine = regexp.MustCompile(`https?://[^\s"]+`)
 func startServer(t *testing.T) string {
 	t.Helper()
 	server := exec.Command(builtServer(t), "serve", "--data-dir", t.TempDir(), "--listen", "127.0.0.1:0")
+	server.Env = append(os.Environ(), "SCHEDULER_STORE_TIMEOUT="+eventually.Limit.String(), "SCHEDULER_STORE_PATIENCE="+eventually.Limit.String())
 	var log strings.Builder
 	server.Stderr = &log
 	stdout, err := server.StdoutPipe()
@@ -162,11 +164,17 @@ func (f *fleet) config(blocks ...string) string {
 
 func (f *fleet) ctx() context.Context { return f.t.Context() }
 
-// put writes an object outside of Terraform.
+// put writes an object outside of Terraform, and repeats the write when the server asks for it: on a busy machine its
+// store may be slow.
 func (f *fleet) put(object api.Object) {
 	f.t.Helper()
 	object.SetDefaults()
-	if _, err := f.client.Put(f.ctx(), object, client.PutOptions{}); err != nil {
+	var err error
+	eventually.True(f.t, "a write is answered", func() bool {
+		_, err = f.client.Put(f.ctx(), object, client.PutOptions{})
+		return client.StatusOf(err) != http.StatusServiceUnavailable
+	})
+	if err != nil {
 		f.t.Fatal(err)
 	}
 }

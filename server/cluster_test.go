@@ -29,6 +29,7 @@ func clusterConfigs(t *testing.T, n int) []config {
 	for i := range all {
 		c := testConfig(t.TempDir())
 		c.Name, c.KeyFile, c.Lease = fmt.Sprint("server-", i), keyFile, 3*time.Second
+		c.StoreTimeout, c.StorePatience = 10*time.Second, 3*time.Second // a write is lost together with the leader of the stores
 		c.ClusterCertFile, c.ClusterKeyFile, c.ClusterCAFile = certificate.CertFile, certificate.KeyFile, certificate.CAFile
 		for j, address := range addresses {
 			c.ClusterPeers = append(c.ClusterPeers, fmt.Sprintf("server-%d=https://%s", j, address))

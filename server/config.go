@@ -41,6 +41,7 @@ type config struct {
 	MinFreeSpace     byteSize
 	KeepHistory      time.Duration
 	StoreTimeout     time.Duration
+	StorePatience    time.Duration
 
 	Listen       string
 	TLSCertFile  string
@@ -99,6 +100,7 @@ func (c *config) define(flags *pflag.FlagSet) {
 	flags.Var(&c.MinFreeSpace, "min-free-space", "free space on the disk below which the embedded store refuses writes")
 	flags.DurationVar(&c.KeepHistory, "keep-history", 10*time.Minute, "how long old revisions are kept for clients that page through lists or resume watches")
 	flags.DurationVar(&c.StoreTimeout, "store-timeout", 10*time.Second, "time limit for one request to the store")
+	flags.DurationVar(&c.StorePatience, "store-patience", 3*time.Second, "how long writes to the store may fail or take before the server is not ready and rejects further writes at once")
 
 	flags.StringVar(&c.Listen, "listen", "127.0.0.1:8665", "address to listen on; port 0 selects a free port")
 	flags.StringVar(&c.TLSCertFile, "tls-cert-file", "", "PEM certificate of the server; reloaded when it changes")
@@ -188,7 +190,7 @@ func (c *config) check() error {
 	for _, length := range []struct {
 		name string
 		d    time.Duration
-	}{{"keep-history", c.KeepHistory}, {"store-timeout", c.StoreTimeout}, {"drain-time", c.DrainTime}, {"spot-return-after", c.SpotReturnAfter}} {
+	}{{"keep-history", c.KeepHistory}, {"store-timeout", c.StoreTimeout}, {"store-patience", c.StorePatience}, {"drain-time", c.DrainTime}, {"spot-return-after", c.SpotReturnAfter}} {
 		if length.d <= 0 {
 			wrong("%s: %s must be above 0", length.name, length.d)
 		}

@@ -62,7 +62,7 @@ func TestEverySettingHasThreeSpellings(t *testing.T) {
 		"data-dir": "d", "cluster-peers": "a=https://a:1,b=https://b:2", "cluster-listen": "127.0.0.1:3", "cluster-join": "true",
 		"cluster-ca-file": "ca", "cluster-cert-file": "c", "cluster-key-file": "k", "etcd-endpoints": "http://a:1,http://b:2", "etcd-ca-file": "ca", "etcd-cert-file": "c", "etcd-key-file": "k",
 		"etcd-username": "u", "name": "one", "advertise-url": "https://one.example.com:8665", "peer-ca-file": "pca", "lease": "20s", "upgrade-window": "1h0m0s", "etcd-password-file": "p", "key-file": "seal", "quota": "8Gi", "min-free-space": "1Gi", "keep-history": "20m0s",
-		"store-timeout": "3s", "listen": "127.0.0.1:1", "tls-cert-file": "cert", "tls-key-file": "key", "client-ca-file": "cca", "insecure": "true",
+		"store-timeout": "3s", "store-patience": "4s", "listen": "127.0.0.1:1", "tls-cert-file": "cert", "tls-key-file": "key", "client-ca-file": "cca", "insecure": "true",
 		"max-body": "2Mi", "max-simulation": "3Mi", "max-connections": "7", "max-connections-per-ip": "8", "login-failures-per-second": "0.5",
 		"login-failure-burst": "9", "drain-time": "1m0s", "log-level": "debug", "log-format": "json", "debug-listen": "127.0.0.1:2",
 		"webhook-listen": "0.0.0.0:8443", "webhook-url": "https://scheduler.example.com:8443", "webhook-exclude-namespaces": "a", "spot-return-after": "1m0s",
@@ -161,6 +161,7 @@ func TestConfigurationIsStrict(t *testing.T) {
 		{name: "short lease", args: []string{"--lease=1s"}, want: "lease: 1s must be at least 2s"},
 		{name: "invalid advertised URL", args: []string{"--advertise-url=one:8665"}, want: `advertise-url: "one:8665" is not an address of the form https://host:port`},
 		{name: "no drain time", args: []string{"--drain-time=0s"}, want: "drain-time: 0s must be above 0"},
+		{name: "no patience", args: []string{"--store-patience=0s"}, want: "store-patience: 0s must be above 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := loaded(t, append(slices.Clone(c.args), "--data-dir=x"), c.env, c.file)

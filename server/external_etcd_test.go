@@ -32,7 +32,7 @@ func TestReadinessTellsWhetherWritesWork(t *testing.T) {
 	endpoint, stopEtcd := storetest.Etcd(t)
 	c := testConfig("")
 	c.EtcdEndpoints, c.KeyFile = []string{endpoint}, filepath.Join(t.TempDir(), "seal.key")
-	c.StoreTimeout = time.Second
+	c.StoreTimeout, c.StorePatience = time.Second, 3*time.Second
 	s := start(t, c)
 	put(s, staticProvider("rates", map[string]float64{"berlin": 10}))
 	get := func(path string) (int, string) {

@@ -49,6 +49,7 @@ func testConfig(dataDir string) config {
 	c.define(pflag.NewFlagSet("serve", pflag.ContinueOnError))
 	c.DataDir, c.Listen, c.LogLevel = dataDir, "127.0.0.1:0", "debug"
 	c.DrainTime = 5 * time.Second
+	c.StoreTimeout, c.StorePatience = storetest.Patience, storetest.Patience
 	return c
 }
 

@@ -67,6 +67,7 @@ func behindProxy(t *testing.T) (*runningServer, *proxytest.Proxy) {
 	p := proxytest.Start(t, externalEtcd(t))
 	c := testConfig("")
 	c.EtcdEndpoints, c.KeyFile, c.Lease = []string{p.Address()}, filepath.Join(t.TempDir(), "seal.key"), 3*time.Second
+	c.StoreTimeout, c.StorePatience = 10*time.Second, 3*time.Second
 	return start(t, c), p
 }
 

@@ -30,7 +30,7 @@ type bench struct {
 
 func start(t testing.TB, change ...func(*Options)) *bench {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{DataDir: t.TempDir(), NoFsync: true, MinFreeBytes: 1})
+	s, err := store.Open(t.Context(), store.Options{DataDir: t.TempDir(), NoFsync: true, MinFreeBytes: 1, RequestTimeout: storetest.Patience, Patience: storetest.Patience})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,13 +19,13 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/announce"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
 // testServer is a server on a real store and fleet. Decisions and signals are scripted by the test.
@@ -55,8 +55,7 @@ func startServerOn(t testing.TB, storeOptions store.Options, adjust ...func(*Opt
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	storeOptions.MinFreeBytes = 1 << 20
-	// On a busy machine, a slow store must not count as failed.
-	storeOptions.RequestTimeout, storeOptions.Patience = eventually.Limit, eventually.Limit
+	storeOptions.RequestTimeout, storeOptions.Patience = storetest.Patience, storetest.Patience
 	storeOptions.Fatal = func(err error) { t.Errorf("store failed: %v", err) }
 	opened, err := store.Open(ctx, storeOptions)
 	if err != nil {

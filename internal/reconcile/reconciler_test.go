@@ -73,7 +73,7 @@ func (s *faultyStore) written() [][]api.Key {
 
 func start(t testing.TB) (*system, *faultyStore) {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{DataDir: t.TempDir(), NoFsync: true, MinFreeBytes: 1})
+	s, err := store.Open(t.Context(), store.Options{DataDir: t.TempDir(), NoFsync: true, MinFreeBytes: 1, RequestTimeout: storetest.Patience, Patience: storetest.Patience})
 	if err != nil {
 		t.Fatal(err)
 	}

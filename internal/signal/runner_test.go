@@ -38,7 +38,7 @@ type bench struct {
 
 func openStore(t testing.TB) (*store.Store, *store.Codec) {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{DataDir: t.TempDir(), NoFsync: true, MinFreeBytes: 1})
+	s, err := store.Open(t.Context(), store.Options{DataDir: t.TempDir(), NoFsync: true, MinFreeBytes: 1, RequestTimeout: storetest.Patience, Patience: storetest.Patience})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/seeded"
 )
 
@@ -28,7 +29,7 @@ func childMain() bool {
 		return false
 	}
 	// Disable the watchdog, because the test is about the kill.
-	s, err := Open(context.Background(), Options{DataDir: dir, MinFreeBytes: -1, ResumeFreeBytes: -1})
+	s, err := Open(context.Background(), Options{DataDir: dir, MinFreeBytes: -1, ResumeFreeBytes: -1, RequestTimeout: storetest.Patience, Patience: storetest.Patience})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

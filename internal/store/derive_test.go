@@ -10,6 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
 // fill creates placements 0 to n-1 and returns the revision of each.
@@ -199,7 +200,7 @@ func TestNewerFormatIsRefused(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Open(t.Context(), Options{DataDir: dir, NoFsync: true, MinFreeBytes: 1})
+	_, err := Open(t.Context(), Options{DataDir: dir, NoFsync: true, MinFreeBytes: 1, RequestTimeout: storetest.Patience, Patience: storetest.Patience})
 	if err == nil || err.Error() != "store: the data has format 4, this program knows formats up to 3: use a newer program" {
 		t.Fatalf("unexpected error %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
 // raw returns what etcd stores under a key.
@@ -157,7 +158,7 @@ func TestStoreOfFormatOneIsBroughtToFormatTwo(t *testing.T) {
 	t.Parallel()
 	dir := restored(t, "format-1.tar.gz")
 	for round := range 2 {
-		s, err := Open(t.Context(), Options{DataDir: dir, NoFsync: true, MinFreeBytes: 1})
+		s, err := Open(t.Context(), Options{DataDir: dir, NoFsync: true, MinFreeBytes: 1, RequestTimeout: storetest.Patience, Patience: storetest.Patience})
 		if err != nil {
 			t.Fatal(err)
 		}

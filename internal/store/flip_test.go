@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/seeded"
 )
 
@@ -126,7 +127,7 @@ func afterFlip(t *testing.T, from, name string, content []byte, want map[partKey
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	s, err := Open(ctx, Options{
-		DataDir: dir, NoFsync: true, MinFreeBytes: 1, MarkInterval: time.Hour,
+		DataDir: dir, NoFsync: true, MinFreeBytes: 1, MarkInterval: time.Hour, RequestTimeout: storetest.Patience, Patience: storetest.Patience,
 		Fatal: func(err error) { t.Errorf("the member died: %v", err) },
 	})
 	if err != nil {

@@ -195,7 +195,10 @@ func TestWritableTellsWhetherWritesWork(t *testing.T) {
 	t.Parallel()
 	r := &restarting{}
 	r.startAt(t, t.TempDir(), "127.0.0.1:0")
-	s := open(t, func(o *Options) { o.DataDir, o.Endpoints, o.RequestTimeout = "", []string{r.address}, time.Second })
+	s := open(t, func(o *Options) {
+		o.DataDir, o.Endpoints = "", []string{r.address}
+		o.RequestTimeout, o.Patience = time.Second, 3*time.Second
+	})
 	eventually.True(t, "writes succeed", func() bool { return s.Writable() == nil })
 	r.Close()
 	eventually.True(t, "writes fail", func() bool { return s.Writable() != nil })

@@ -75,7 +75,6 @@ func TestQuotaRefusesGrowthAndHeals(t *testing.T) {
 	s := open(t, func(o *Options) {
 		o.QuotaBytes = 24 * mebibyte
 		o.WatchdogInterval = 20 * time.Millisecond
-		o.Patience = eventually.Limit // this test is not about a slow machine
 	})
 	ctx := timeout(t)
 	value := noise(256 << 10)

@@ -19,7 +19,10 @@ func behindProxy(t *testing.T) (*Store, *proxytest.Proxy) {
 	r.startAt(t, t.TempDir(), "127.0.0.1:0")
 	t.Cleanup(r.Close)
 	p := proxytest.Start(t, r.address)
-	s := open(t, func(o *Options) { o.DataDir, o.Endpoints = "", []string{p.Address()} })
+	s := open(t, func(o *Options) {
+		o.DataDir, o.Endpoints = "", []string{p.Address()}
+		o.RequestTimeout, o.Patience = 10*time.Second, 3*time.Second
+	})
 	return s, p
 }
 

@@ -85,13 +85,15 @@ func interpose[K clientv3.KV](t testing.TB, s *Store, between func(clientv3.KV) 
 func open(t testing.TB, change ...func(*Options)) *Store {
 	t.Helper()
 	o := Options{
-		DataDir:      t.TempDir(),
-		NoFsync:      true,
-		MinFreeBytes: mebibyte,
-		MarkInterval: time.Hour, // tests count revisions
-		Logger:       slog.New(slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelError})),
-		Fatal:        func(err error) { t.Errorf("the embedded member died: %v", err) },
-		interpose:    func(kv clientv3.KV) clientv3.KV { return &switchedKV{sound: kv} },
+		DataDir:        t.TempDir(),
+		NoFsync:        true,
+		MinFreeBytes:   mebibyte,
+		MarkInterval:   time.Hour, // tests count revisions
+		RequestTimeout: storetest.Patience,
+		Patience:       storetest.Patience,
+		Logger:         slog.New(slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelError})),
+		Fatal:          func(err error) { t.Errorf("the embedded member died: %v", err) },
+		interpose:      func(kv clientv3.KV) clientv3.KV { return &switchedKV{sound: kv} },
 	}
 	for _, f := range change {
 		f(&o)

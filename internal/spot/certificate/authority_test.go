@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
 func bundleOf(a *Authority) string {
@@ -210,7 +211,7 @@ func TestAuthorityComesBackFromABackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	start := func(dataDir string) (*store.Store, *Authority) {
-		s, err := store.Open(t.Context(), store.Options{DataDir: dataDir, NoFsync: true, MinFreeBytes: 1 << 20, Fatal: func(err error) { t.Error(err) }})
+		s, err := store.Open(t.Context(), store.Options{DataDir: dataDir, NoFsync: true, MinFreeBytes: 1 << 20, RequestTimeout: storetest.Patience, Patience: storetest.Patience, Fatal: func(err error) { t.Error(err) }})
 		if err != nil {
 			t.Fatal(err)
 		}

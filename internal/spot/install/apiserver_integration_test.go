@@ -164,7 +164,7 @@ func (h *hook) listen(t *testing.T, config *tls.Config) {
 func newAuthority(t *testing.T) *certificate.Authority {
 	t.Helper()
 	dir := t.TempDir()
-	s, err := store.Open(t.Context(), store.Options{DataDir: filepath.Join(dir, "data"), NoFsync: true, MinFreeBytes: 1 << 20})
+	s, err := store.Open(t.Context(), store.Options{DataDir: filepath.Join(dir, "data"), NoFsync: true, MinFreeBytes: 1 << 20, RequestTimeout: storetest.Patience, Patience: storetest.Patience})
 	if err != nil {
 		t.Fatal(err)
 	}
