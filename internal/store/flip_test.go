@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // flipsVariable asks for another number of flips than a short test has time for.
@@ -126,7 +127,7 @@ func afterFlip(t *testing.T, from, name string, content []byte, want map[partKey
 	if err != nil {
 		return "", fmt.Errorf("check: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), eventually.Limit)
 	defer cancel()
 	s, err := Open(ctx, Options{
 		DataDir: dir, NoFsync: true, MinFreeBytes: 1, MarkInterval: time.Hour,

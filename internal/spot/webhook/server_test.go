@@ -23,6 +23,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/certtest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
 
@@ -182,7 +183,7 @@ func TestSilentConnectionsDoNotBlockOthers(t *testing.T) {
 		t.Errorf("status %d: %s", code, text)
 	}
 	for _, conn := range silent[:30] {
-		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+		_ = conn.SetReadDeadline(time.Now().Add(eventually.Limit))
 		if _, err := conn.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Fatal("more connections of one client are open than are taken")
 		}
