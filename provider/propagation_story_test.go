@@ -77,7 +77,7 @@ func TestAccStoryPrimaryBackup(t *testing.T) {
 	ledger := api.Key{Kind: api.KindWorkload, Namespace: "bank", Name: "ledger"}
 	variables := func(maintenance bool) config.Variables {
 		return config.Variables{
-			"heartbeat_interval": config.StringVariable("1s"), "grace_period": config.StringVariable("1h"),
+			"heartbeat_interval": config.StringVariable("5s"), "grace_period": config.StringVariable("1h"),
 			"stabilization": config.StringVariable("2s"), "maintenance": config.BoolVariable(maintenance),
 		}
 	}

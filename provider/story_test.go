@@ -228,7 +228,7 @@ func TestAccStoryDisasterRecovery(t *testing.T) {
 	agents := f.agents("primary", "backup")
 	ledger := api.Key{Kind: api.KindPlacement, Namespace: "bank", Name: "ledger"}
 	variables := func(maintenance bool) config.Variables {
-		return config.Variables{"heartbeat_interval": config.StringVariable("1s"), "maintenance": config.BoolVariable(maintenance)}
+		return config.Variables{"heartbeat_interval": config.StringVariable("5s"), "maintenance": config.BoolVariable(maintenance)}
 	}
 	runs := func(cluster string) map[string]knownvalue.Check {
 		return map[string]knownvalue.Check{"runs_on": names(cluster)}

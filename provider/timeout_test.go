@@ -56,7 +56,7 @@ func TestAccTimeouts(t *testing.T) {
 				Config: f.config(`
 					resource "scheduler_cluster" "east" {
 					  name     = "east"
-					  timeouts = { create = "20s", read = "20s", update = "20s", delete = "20s" }
+					  timeouts = { create = "180s", read = "180s", update = "180s", delete = "180s" }
 					}`),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 			},
@@ -91,7 +91,7 @@ func TestAccCreateWithoutAnswer(t *testing.T) {
 				provider "scheduler" { endpoint = %q }
 				resource "scheduler_cluster" "east" {
 				  name     = "east"
-				  timeouts = { create = "500ms" }
+				  timeouts = { create = "5s" }
 				}`, silencer.URL),
 			ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 		}},

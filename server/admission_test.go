@@ -13,13 +13,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 )
@@ -96,7 +94,7 @@ func (k *tinyKubernetes) secret() string {
 func TestEveryServerSplitsPods(t *testing.T) {
 	k := newTinyKubernetes(t) // ends after the servers
 	c := testConfig("")
-	c.EtcdEndpoints, c.KeyFile, c.Lease = []string{externalEtcd(t)}, filepath.Join(t.TempDir(), "seal.key"), 3*time.Second
+	c.EtcdEndpoints, c.KeyFile, c.Lease = []string{externalEtcd(t)}, filepath.Join(t.TempDir(), "seal.key"), lease
 	var servers []*runningServer
 	var webhooks []string
 	for i := range 2 {
@@ -108,9 +106,7 @@ func TestEveryServerSplitsPods(t *testing.T) {
 "clusters":[{"name":"x","cluster":{"server":%q}}],"users":[{"name":"x","user":{"token":"t"}}],"contexts":[{"name":"x","context":{"cluster":"x","user":"x"}}]}`, k.URL))}
 	berlin.Spec.Spot = &api.SpotSpec{Enabled: true}
 	berlin.SetDefaults()
-	if _, err := servers[1].client.Put(t.Context(), berlin, client.PutOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	put(servers[1], berlin)
 	eventually.True(t, "the webhook is installed", func() bool { return k.secret() != "" })
 
 	caller := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}

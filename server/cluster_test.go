@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
@@ -28,8 +27,7 @@ func clusterConfigs(t *testing.T, n int) []config {
 	all := make([]config, n)
 	for i := range all {
 		c := testConfig(t.TempDir())
-		c.Name, c.KeyFile, c.Lease = fmt.Sprint("server-", i), keyFile, 3*time.Second
-		c.StoreTimeout, c.StorePatience = 10*time.Second, 3*time.Second // a write is lost together with the leader of the stores
+		c.Name, c.KeyFile, c.Lease = fmt.Sprint("server-", i), keyFile, lease
 		c.ClusterCertFile, c.ClusterKeyFile, c.ClusterCAFile = certificate.CertFile, certificate.KeyFile, certificate.CAFile
 		for j, address := range addresses {
 			c.ClusterPeers = append(c.ClusterPeers, fmt.Sprintf("server-%d=https://%s", j, address))

@@ -97,7 +97,7 @@ func TestExternalEtcdHoldsEverything(t *testing.T) {
 // over when it stops.
 func TestTwoServersShareAStore(t *testing.T) {
 	c := testConfig("")
-	c.EtcdEndpoints, c.KeyFile, c.Lease = []string{externalEtcd(t)}, filepath.Join(t.TempDir(), "seal.key"), 5*time.Second
+	c.EtcdEndpoints, c.KeyFile, c.Lease = []string{externalEtcd(t)}, filepath.Join(t.TempDir(), "seal.key"), lease
 	c.Name = "first"
 	first := start(t, c)
 	c.Name = "second"

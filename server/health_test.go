@@ -22,7 +22,7 @@ func placedAt(s *runningServer, want ...string) {
 func TestPlacementFollowsHeartbeats(t *testing.T) {
 	s := start(t, testConfig(t.TempDir()))
 	beating := cluster("berlin")
-	beating.Spec.Health = &api.HealthSpec{Interval: "1500ms", FailureThreshold: 1, SuccessThreshold: 1}
+	beating.Spec.Health = &api.HealthSpec{Interval: "1h", FailureThreshold: 1, SuccessThreshold: 1}
 	if c := put(s, beating); c.Status.State != api.StatePending {
 		t.Fatalf("state %q before the first heartbeat, want pending", c.Status.State)
 	}
@@ -38,6 +38,9 @@ func TestPlacementFollowsHeartbeats(t *testing.T) {
 		t.Fatalf("clusters %v after the heartbeat, want berlin", web.Status.Clusters)
 	}
 	put(s, cluster("paris"))
+	missing := cluster("berlin")
+	missing.Spec.Health = &api.HealthSpec{Interval: "1500ms", FailureThreshold: 1, SuccessThreshold: 1}
+	put(s, missing)
 	placedAt(s, "paris") // after missed heartbeats
 	if state := get[*api.Cluster](s, api.Key{Kind: api.KindCluster, Name: "berlin"}).Status.State; state != api.StateOffline {
 		t.Fatalf("state %q, want offline", state)

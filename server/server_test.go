@@ -94,7 +94,7 @@ func start(t testing.TB, c config, options ...func(*client.Options)) *runningSer
 	if s.url, found = strings.CutPrefix(strings.TrimSpace(line), "scheduler-server ready at "); !found {
 		t.Fatalf("the ready line is %q", line)
 	}
-	clientOptions := client.Options{Endpoint: s.url, MaxRetries: -1}
+	clientOptions := client.Options{Endpoint: s.url, MaxRetries: -1, RequestTimeout: eventually.Limit}
 	for _, option := range options {
 		option(&clientOptions)
 	}
@@ -110,10 +110,9 @@ func put[T api.Object](s *runningServer, object T) T {
 	s.t.Helper()
 	object.SetDefaults()
 	var stored api.Object
-	var err error
-	eventually.True(s.t, "a write is answered", func() bool {
+	err := s.repeated(func() (err error) {
 		stored, err = s.client.Put(context.Background(), object, client.PutOptions{})
-		return client.StatusOf(err) != http.StatusServiceUnavailable
+		return err
 	})
 	if err != nil {
 		s.t.Fatalf("put %s: %v", api.KeyOf(object), err)
@@ -121,9 +120,23 @@ func put[T api.Object](s *runningServer, object T) T {
 	return stored.(T)
 }
 
+// repeated makes a call again while the server asks for it.
+func (s *runningServer) repeated(call func() error) (err error) {
+	s.t.Helper()
+	eventually.True(s.t, "a call is answered", func() bool {
+		err = call()
+		return client.StatusOf(err) != http.StatusServiceUnavailable
+	})
+	return err
+}
+
 func get[T api.Object](s *runningServer, key api.Key) T {
 	s.t.Helper()
-	object, err := s.client.Get(context.Background(), key)
+	var object api.Object
+	err := s.repeated(func() (err error) {
+		object, err = s.client.Get(context.Background(), key)
+		return err
+	})
 	if err != nil {
 		s.t.Fatalf("get %s: %v", key, err)
 	}

@@ -22,16 +22,25 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
+// lease is one that a busy machine renews in time.
+const lease = time.Minute
+
 // several starts servers on one etcd. The first of them leads.
 func several(t testing.TB, n int) (servers []*runningServer, etcd *clientv3.Client) {
 	t.Helper()
+	return severalFor(t, n, lease)
+}
+
+// severalFor is several with another lease.
+func severalFor(t testing.TB, n int, lease time.Duration) (servers []*runningServer, etcd *clientv3.Client) {
+	t.Helper()
 	c := testConfig("")
-	c.EtcdEndpoints, c.KeyFile, c.Lease = []string{externalEtcd(t)}, filepath.Join(t.TempDir(), "seal.key"), 3*time.Second
+	c.EtcdEndpoints, c.KeyFile, c.Lease = []string{externalEtcd(t)}, filepath.Join(t.TempDir(), "seal.key"), lease
 	for i := range n {
 		c.Name = fmt.Sprint("server-", i)
 		servers = append(servers, start(t, c))
 	}
-	etcd, err := clientv3.New(clientv3.Config{Endpoints: c.EtcdEndpoints, DialTimeout: 5 * time.Second})
+	etcd, err := clientv3.New(clientv3.Config{Endpoints: c.EtcdEndpoints, DialTimeout: eventually.Limit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +87,11 @@ func TestEveryServerShowsWhatWasWrittenThroughAnother(t *testing.T) {
 			for n := range 10 {
 				p := placement("shop", fmt.Sprintf("p-%d-%d", i, n))
 				p.SetDefaults()
-				stored, err := s.client.Put(t.Context(), p, client.PutOptions{})
+				var stored, object api.Object
+				err := s.repeated(func() (err error) {
+					stored, err = s.client.Put(t.Context(), p, client.PutOptions{})
+					return err
+				})
 				if err != nil {
 					t.Error(err)
 					return
@@ -86,7 +99,10 @@ func TestEveryServerShowsWhatWasWrittenThroughAnother(t *testing.T) {
 				if got, ok := stored.(*api.Placement); !ok || len(got.Status.Clusters) != 1 {
 					t.Errorf("%s was answered before its decision", api.KeyOf(stored))
 				}
-				object, err := servers[(i+1)%3].client.Get(t.Context(), api.KeyOf(p))
+				err = s.repeated(func() (err error) {
+					object, err = servers[(i+1)%3].client.Get(t.Context(), api.KeyOf(p))
+					return err
+				})
 				if err != nil {
 					t.Error(err)
 				} else if got, ok := object.(*api.Placement); !ok || len(got.Status.Clusters) != 1 {
@@ -98,17 +114,27 @@ func TestEveryServerShowsWhatWasWrittenThroughAnother(t *testing.T) {
 	writers.Wait()
 }
 
+// heartbeat sends a heartbeat, and repeats it when the server asks for it.
+func (s *runningServer) heartbeat(cluster string, beat api.Heartbeat) (got *api.Cluster, err error) {
+	s.t.Helper()
+	err = s.repeated(func() (err error) {
+		got, err = s.client.Heartbeat(s.t.Context(), cluster, beat)
+		return err
+	})
+	return got, err
+}
+
 // TestReportsReachTheServerThatLeads through whichever one they come.
 func TestReportsReachTheServerThatLeads(t *testing.T) {
 	servers, _ := several(t, 2)
 	fillFleet(servers[0], 90, 10)
 	for _, s := range servers {
-		got, err := s.client.Heartbeat(t.Context(), "berlin", api.Heartbeat{Capacity: api.Quantities{"cpu": "8"}})
+		got, err := s.heartbeat("berlin", api.Heartbeat{Capacity: api.Quantities{"cpu": "8"}})
 		if err != nil || got.Status.LastHeartbeatAt == nil {
 			t.Fatalf("Heartbeat() = %+v, %v", got, err)
 		}
 	}
-	_, err := servers[1].client.Heartbeat(t.Context(), "nowhere", api.Heartbeat{})
+	_, err := servers[1].heartbeat("nowhere", api.Heartbeat{})
 	if p, ok := errors.AsType[*api.Problem](err); !ok || p.Status != http.StatusNotFound {
 		t.Fatalf("Heartbeat() of an unknown cluster: error %v", err)
 	}
@@ -118,7 +144,7 @@ func TestReportsReachTheServerThatLeads(t *testing.T) {
 func TestServersThatDemandCertificatesReachEachOther(t *testing.T) {
 	t.Parallel()
 	c := testConfig("")
-	c.EtcdEndpoints, c.KeyFile, c.Lease = []string{externalEtcd(t)}, filepath.Join(t.TempDir(), "seal.key"), 3*time.Second
+	c.EtcdEndpoints, c.KeyFile, c.Lease = []string{externalEtcd(t)}, filepath.Join(t.TempDir(), "seal.key"), lease
 	c.TLSCertFile, c.TLSKeyFile = selfSigned(t)
 	c.ClientCAFile, c.PeerCAFile = c.TLSCertFile, c.TLSCertFile
 	known := func(o *client.Options) {
@@ -129,8 +155,8 @@ func TestServersThatDemandCertificatesReachEachOther(t *testing.T) {
 	if web := fillFleet(other, 90, 10); !slices.Equal(web.Status.Clusters, []string{"berlin"}) {
 		t.Fatalf("clusters %v, want berlin", web.Status.Clusters)
 	}
-	if got, err := other.client.Heartbeat(t.Context(), "berlin", api.Heartbeat{}); err != nil || got.Status.LastHeartbeatAt == nil {
-		t.Fatalf("Heartbeat() = %+v, %v", got, err)
+	if got, err := other.heartbeat("berlin", api.Heartbeat{}); err != nil || got.Status.LastHeartbeatAt == nil {
+		t.Fatalf("a heartbeat: %+v, %v", got, err)
 	}
 }
 
@@ -181,7 +207,7 @@ func TestAgentsMayTalkToAnyServer(t *testing.T) {
 	report := api.Heartbeat{Capacity: api.Quantities{"cpu": "8"}, Allocated: api.Quantities{"cpu": "1"}}
 	beat := func(s *runningServer) *api.Cluster {
 		t.Helper()
-		got, err := s.client.Heartbeat(t.Context(), key.Name, report)
+		got, err := s.heartbeat(key.Name, report)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +248,7 @@ func TestAgentsMayTalkToAnyServer(t *testing.T) {
 		t.Errorf("unexpected status %+v in the answer to a report", got.Status)
 	}
 	last = *beat(followers[1]).Status.LastHeartbeatAt
-	_, err := followers[1].client.Heartbeat(t.Context(), "nowhere", api.Heartbeat{})
+	_, err := followers[1].heartbeat("nowhere", api.Heartbeat{})
 	if p, ok := errors.AsType[*api.Problem](err); !ok || p.Status != http.StatusNotFound {
 		t.Errorf("Heartbeat() of an unknown cluster: error %v", err)
 	}
@@ -263,7 +289,11 @@ func TestAPreviewIsKeptByAnyServer(t *testing.T) {
 	for i, maker := range []*runningServer{servers[1], servers[0]} {
 		p := placement("shop", fmt.Sprint("new-", i))
 		p.SetDefaults()
-		preview, err := maker.client.Preview(t.Context(), p)
+		var preview *api.Preview
+		err := maker.repeated(func() (err error) {
+			preview, err = maker.client.Preview(t.Context(), p)
+			return err
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -274,7 +304,11 @@ func TestAPreviewIsKeptByAnyServer(t *testing.T) {
 			}
 			other.leads()
 		}
-		stored, err := other.client.Put(t.Context(), p, client.PutOptions{PreviewToken: preview.ID})
+		var stored api.Object
+		err = other.repeated(func() (err error) {
+			stored, err = other.client.Put(t.Context(), p, client.PutOptions{PreviewToken: preview.ID})
+			return err
+		})
 		if err != nil {
 			t.Fatalf("commit at the other server: %v", err)
 		}
@@ -288,7 +322,7 @@ func TestAPreviewIsKeptByAnyServer(t *testing.T) {
 // its turn. No decision moves.
 func TestAServerThatLosesItsLeaseFollows(t *testing.T) {
 	t.Parallel()
-	servers, etcd := several(t, 2)
+	servers, etcd := severalFor(t, 2, 9*time.Second) // a third of it passes until a server notices
 	fillFleet(servers[0], 90, 10)
 	before := toJSON(t, servers[0].objects())
 	for turn := range 3 {
@@ -319,7 +353,7 @@ func TestAServerThatLosesItsLeaseFollows(t *testing.T) {
 // one writes. Where no other server is there and no secret either, any key will do.
 func TestAServerWithAnotherKeyIsRefused(t *testing.T) {
 	c := testConfig("")
-	c.EtcdEndpoints, c.KeyFile, c.Lease, c.Name = []string{externalEtcd(t)}, filepath.Join(t.TempDir(), "seal.key"), 3*time.Second, "first"
+	c.EtcdEndpoints, c.KeyFile, c.Lease, c.Name = []string{externalEtcd(t)}, filepath.Join(t.TempDir(), "seal.key"), lease, "first"
 	first := start(t, c)
 	other := c
 	other.KeyFile, other.Name = filepath.Join(t.TempDir(), "seal.key"), "second"

@@ -19,10 +19,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"go.uber.org/goleak"
 )
 
@@ -43,6 +45,23 @@ func serve(t *testing.T, handler http.HandlerFunc, change ...func(*client.Option
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close(); server.Close() })
+	return c
+}
+
+// serveInBubble is serve over connections in memory: in a bubble of testing/synctest, time passes while client and
+// server wait.
+func serveInBubble(t *testing.T, handler http.HandlerFunc, change ...func(*client.Options)) *client.Client {
+	t.Helper()
+	opts := client.Options{Endpoint: "http://scheduler.test", MaxRetries: 2}
+	for _, f := range change {
+		f(&opts)
+	}
+	c, err := client.New(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.Through(c, faketime.Serve(t, handler))
+	t.Cleanup(c.Close)
 	return c
 }
 
@@ -281,15 +300,17 @@ func TestRetriesRunOut(t *testing.T) {
 }
 
 func TestContextEndsRetries(t *testing.T) {
-	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Retry-After", "600")
-		w.WriteHeader(http.StatusServiceUnavailable)
+	synctest.Test(t, func(t *testing.T) {
+		c := serveInBubble(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "600")
+			w.WriteHeader(http.StatusServiceUnavailable)
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if _, err := c.Get(ctx, eastKey); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error is %v", err)
+		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if _, err := c.Get(ctx, eastKey); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("error %v, want DeadlineExceeded", err)
-	}
 }
 
 func TestUnreachable(t *testing.T) {

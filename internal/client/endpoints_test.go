@@ -12,10 +12,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 )
 
 // store is shared by several servers. It holds one cluster and counts the writes.
@@ -125,6 +128,38 @@ func TestNextServer(t *testing.T) {
 	present := func(s *store) { s.cluster, s.version = east(), 7; s.cluster.Metadata.ResourceVersion = "7" }
 	changed := east()
 	changed.Spec.Zones = []string{"a"}
+	check := func(t *testing.T, s *store, endpoints []string, do func(*client.Client) error, writes int, deleted bool, through http.RoundTripper) {
+		t.Helper()
+		var attempts []client.Attempt
+		c, err := client.New(client.Options{
+			Endpoints: endpoints, MaxRetries: -1, GiveUp: true,
+			RequestTimeout: eventually.Limit,
+			Observe:        func(_ context.Context, a client.Attempt) { attempts = append(attempts, a) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if through != nil {
+			client.Through(c, through)
+		}
+		if err := do(c); err != nil {
+			t.Fatal(err)
+		}
+		if n := s.written(); n != writes {
+			t.Errorf("%d writes, want %d", n, writes)
+		}
+		if !deleted && c.Endpoint() != endpoints[1] {
+			t.Errorf("the client still uses %s", c.Endpoint())
+		}
+		used := len(attempts)
+		_ = get(c) // finds nothing after a deletion
+		for _, a := range attempts[used:] {
+			if a.Endpoint != endpoints[1] {
+				t.Errorf("the next request went to %s", a.Endpoint)
+			}
+		}
+	}
 	for _, operation := range []struct {
 		name   string
 		before func(*store)
@@ -151,37 +186,17 @@ func TestNextServer(t *testing.T) {
 				if way.handle != nil {
 					broken = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { way.handle(w, r, s) })
 				}
-				timeout := time.Minute
-				if way.name == "is never done" {
-					timeout = 5 * time.Second
+				if way.name != "is never done" {
+					check(t, s, []string{endpointOf(t, broken), endpointOf(t, s)}, operation.do, operation.writes, operation.name == "delete", nil)
+					return
 				}
-				var attempts []client.Attempt
-				endpoints := []string{endpointOf(t, broken), endpointOf(t, s)}
-				c, err := client.New(client.Options{
-					Endpoints: endpoints, MaxRetries: -1, GiveUp: true,
-					RequestTimeout: timeout,
-					Observe:        func(_ context.Context, a client.Attempt) { attempts = append(attempts, a) },
+				// The attempt at the first one ends when its time is over, and the next one has as much time again.
+				synctest.Test(t, func(t *testing.T) {
+					both := http.NewServeMux()
+					both.Handle("first.test/", broken)
+					both.Handle("second.test/", s)
+					check(t, s, []string{"http://first.test", "http://second.test"}, operation.do, operation.writes, operation.name == "delete", faketime.Serve(t, both))
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer c.Close()
-				if err := operation.do(c); err != nil {
-					t.Fatal(err)
-				}
-				if n := s.written(); n != operation.writes {
-					t.Errorf("%d writes, want %d", n, operation.writes)
-				}
-				if operation.name != "delete" && c.Endpoint() != endpoints[1] {
-					t.Errorf("the client still uses %s", c.Endpoint())
-				}
-				used := len(attempts)
-				_ = get(c) // the object no longer exists after a deletion
-				for _, a := range attempts[used:] {
-					if a.Endpoint != endpoints[1] {
-						t.Errorf("the next request went to %s", a.Endpoint)
-					}
-				}
 			})
 		}
 	}
@@ -192,15 +207,18 @@ func TestNoSecondReschedule(t *testing.T) {
 	for _, way := range gone {
 		t.Run(way.name, func(t *testing.T) {
 			s := &store{}
+			within, pass := faketime.Deadline(t)
+			ctx, cancel := context.WithTimeout(within, eventually.Limit)
+			defer cancel()
+			done := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				s.ServeHTTP(w, r)
+				if way.name == "is never done" { // and the caller waits no longer
+					pass()
+				}
+			})
 			var broken http.Handler
 			if way.handle != nil {
-				broken = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { way.handle(w, r, s) })
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-			defer cancel()
-			if way.name == "never answers" {
-				ctx, cancel = context.WithTimeout(t.Context(), 200*time.Millisecond)
-				defer cancel()
+				broken = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { way.handle(w, r, done) })
 			}
 			c, err := client.New(client.Options{Endpoints: []string{endpointOf(t, broken), endpointOf(t, s)}, MaxRetries: 1})
 			if err != nil {
@@ -247,14 +265,13 @@ func TestAllServersGone(t *testing.T) {
 // A caller that gives up before an attempt ends is not held by a server that says
 // nothing: its next call goes to another one.
 func TestImpatientCallerLeavesASilentServer(t *testing.T) {
-	silent := endpointOf(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	ctx, pass := faketime.Deadline(t)
+	silent := endpointOf(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { pass(); <-r.Context().Done() }))
 	c, err := client.New(client.Options{Endpoints: []string{silent, endpointOf(t, &store{cluster: east()})}, RequestTimeout: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
 	if _, err := c.Get(ctx, api.KeyOf(east())); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("server that does not respond: %v", err)
 	}

@@ -23,6 +23,11 @@ func Events(r io.Reader) iter.Seq2[api.Event, error] {
 	}
 }
 
+// Through sends all requests of a client through a transport.
+func Through(c *Client, next http.RoundTripper) {
+	c.retrying.HTTPClient.Transport = attemptTransport{next, c.endpoints, c.opts.Observe}
+}
+
 // Pause returns how long a client with this many servers waits after an attempt.
 func Pause(servers, attempt int, answer *http.Response) time.Duration {
 	return (&endpoints{bases: make([]*url.URL, servers)}).backoff(firstRetryDelay, maxRetryDelay, attempt, answer)

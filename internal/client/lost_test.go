@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -136,15 +137,17 @@ func TestBrokenRequestIsNotALoss(t *testing.T) {
 
 // The client tries only once to connect to a server that accepts connections and never responds.
 func TestSilentServer(t *testing.T) {
-	var connections atomic.Int64
-	c := serve(t, func(_ http.ResponseWriter, r *http.Request) {
-		connections.Add(1)
-		<-r.Context().Done()
-	}, givingUp, func(o *client.Options) { o.RequestTimeout = 50 * time.Millisecond })
-	var unreachable *client.UnreachableError
-	if err := c.Connect(t.Context()); !errors.As(err, &unreachable) || connections.Load() != 1 {
-		t.Errorf("Connect() = %v after %d requests", err, connections.Load())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var connections atomic.Int64
+		c := serveInBubble(t, func(_ http.ResponseWriter, r *http.Request) {
+			connections.Add(1)
+			<-r.Context().Done()
+		}, givingUp, func(o *client.Options) { o.RequestTimeout = 50 * time.Millisecond })
+		var unreachable *client.UnreachableError
+		if err := c.Connect(t.Context()); !errors.As(err, &unreachable) || connections.Load() != 1 {
+			t.Errorf("connecting gives %v after %d requests", err, connections.Load())
+		}
+	})
 }
 
 func TestInvalidPort(t *testing.T) {

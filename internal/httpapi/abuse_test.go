@@ -153,7 +153,7 @@ func TestTenThousandBadRequests(t *testing.T) {
 		}
 		defer conn.Close()
 		sending.Go(func() {
-			_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+			_ = conn.SetReadDeadline(time.Now().Add(eventually.Limit))
 			if _, err := io.Copy(io.Discard, conn); err != nil && strings.Contains(err.Error(), "timeout") {
 				t.Error("a connection without a complete header stays open")
 			}

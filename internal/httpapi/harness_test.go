@@ -85,7 +85,7 @@ func startServerOn(t testing.TB, storeOptions store.Options, adjust ...func(*Opt
 	registry := prometheus.NewRegistry()
 	options := Options{
 		Store: s.hooked, Fleet: pictures, Codec: codec, Decisions: s.decisions, Signals: s.signals, Network: netpolicy.OnLoopback(),
-		Listener: listener, Logger: logger, Version: "1.2.3", Gatherer: registry, DrainTime: 5 * time.Second,
+		Listener: listener, Logger: logger, Version: "1.2.3", Gatherer: registry, DrainTime: eventually.Limit,
 	}
 	for _, f := range adjust {
 		f(&options)
@@ -152,6 +152,14 @@ func (s *testServer) do(method, path, body string, header ...string) answer {
 		s.t.Fatalf("%s %s: %v", method, path, err)
 	}
 	return a
+}
+
+// polls is how many readers wait for a change of an object.
+func (s *testServer) polls(key api.Key) int {
+	l := s.watches.events
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.polls[key])
 }
 
 func (s *testServer) try(ctx context.Context, method, path, body string, header ...string) (answer, error) {

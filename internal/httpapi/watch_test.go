@@ -14,6 +14,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
@@ -312,7 +313,7 @@ func TestOnlyTheLastEventOfAPieceCarriesItsRevision(t *testing.T) {
 
 func TestShutdownWakesAllWaiters(t *testing.T) {
 	s := startServer(t)
-	path := "/v1/namespaces/shop/placements/web"
+	path, placementKey := "/v1/namespaces/shop/placements/web", api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}
 	version := decodeAs[api.Placement](t, s.mustPut(path, `{"spec":{}}`)).Metadata.ResourceVersion
 	waiting := make(chan struct{}, 1)
 	s.decisions.mu.Lock()
@@ -333,7 +334,7 @@ func TestShutdownWakesAllWaiters(t *testing.T) {
 		}()
 	}
 	<-waiting
-	time.Sleep(50 * time.Millisecond) //nolint:forbidigo // nothing shows that the request has arrived
+	eventually.True(t, "the poll has arrived", func() bool { return s.polls(placementKey) == 1 })
 	started := time.Now()
 	if err := s.stopRun(); err != nil {
 		t.Errorf("run: %v", err)

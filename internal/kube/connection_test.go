@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
@@ -106,7 +107,7 @@ func TestOneConnectionForAll(t *testing.T) {
 		if err == nil {
 			t.Error("the watch ended without an error")
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(eventually.Limit):
 		t.Fatal("a watch goes on after Close")
 	}
 	_ = watch.Body.Close()

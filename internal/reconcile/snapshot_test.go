@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // reads returns everything that a reader can request, by name.
@@ -187,7 +188,7 @@ func TestReadsDoNotWaitForAPass(t *testing.T) {
 					t.Fatal(err)
 				}
 				all[name] = string(text)
-			case <-time.After(60 * time.Second):
+			case <-time.After(eventually.Limit):
 				t.Errorf("%s: has no answer before the pass ends", name)
 			}
 		}

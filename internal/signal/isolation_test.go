@@ -9,9 +9,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // providerAt returns a provider of each type that is read over the network.
@@ -134,7 +134,7 @@ func answerWell(kind api.ProviderType, value any, w http.ResponseWriter, r *http
 // until waits for a stored state, change by change.
 func (b *bench) until(differs func() string) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(b.t.Context(), eventually.Limit)
 	defer cancel()
 	for {
 		revision := b.fleet.Snapshot().Revision()

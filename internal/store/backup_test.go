@@ -268,7 +268,7 @@ func TestABackupEndsWithTheMember(t *testing.T) {
 		if err == nil || err.Error() != "back up: no space left on device" {
 			t.Fatalf("the backup ended with %v", err)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(eventually.Limit):
 		t.Fatal("the backup of a dead member does not end")
 	}
 }

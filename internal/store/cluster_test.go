@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
@@ -25,7 +25,7 @@ func peers(t *testing.T, n int) []Options {
 	}
 	all := make([]Options, n)
 	for i := range all {
-		all[i] = Options{DataDir: t.TempDir(), NoFsync: true, LeaseTTL: 2 * time.Second, Cluster: &Cluster{
+		all[i] = Options{DataDir: t.TempDir(), NoFsync: true, LeaseTTL: lease, Cluster: &Cluster{
 			Name: list[i].Name, Peers: slices.Clone(list), CertFile: certificate.CertFile, KeyFile: certificate.KeyFile, CAFile: certificate.CAFile,
 		}}
 		all[i].Candidate = func() Candidate { return Candidate{Name: list[i].Name} }
@@ -67,14 +67,18 @@ func TestMembersFoundACluster(t *testing.T) {
 	revisions := fill(t, stores[0], 10)
 	term := lead(t, stores[1])
 	next := campaign(t, stores[2], 1)
-	if _, err := stores[1].Derive(ctx, statuses(revisions, "first")); err != nil {
-		t.Fatal(err)
-	}
+	eventually.True(t, "the one that leads decides", func() bool {
+		_, err := stores[1].Derive(ctx, statuses(revisions, "first"))
+		if err != nil && !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrUncertain) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
 	if _, err := stores[0].Derive(ctx, statuses(revisions, "never")); !errors.Is(err, ErrFenced) {
 		t.Fatalf("a member that is not the leader decides: %v", err)
 	}
-	if _, status, err := stores[2].Read(ctx, placement(0)); err != nil || string(status.Value) != "first" {
-		t.Fatalf("status %v, error %v, want first", status, err)
+	if _, status := keepReading(t, stores[2], placement(0)); string(status.Value) != "first" {
+		t.Fatalf("status %v", status)
 	}
 	term.Resign()
 	if <-next == nil {
@@ -88,8 +92,8 @@ func TestMembersFoundACluster(t *testing.T) {
 		closeStore(t, s)
 		written := keepWriting(t, stores[(i+1)%3], fmt.Sprintf("without %d", i))
 		stores[i] = openPeer(t, options[i])
-		if spec, _, err := stores[i].Read(ctx, placement(0)); err != nil || spec.ModRevision != written {
-			t.Fatalf("read %v, %v; want revision %d", spec, err, written)
+		if spec, _ := keepReading(t, stores[i], placement(0)); spec.ModRevision != written {
+			t.Fatalf("read %v; want revision %d", spec, written)
 		}
 	}
 }
@@ -109,7 +113,21 @@ func keepWriting(t *testing.T, s *Store, value string) (revision int64) {
 	return revision
 }
 
-// refused opens the store of a server that must not join, and checks the error.
+// keepReading reads an object until it is read: while the cluster elects a leader, reads are refused.
+func keepReading(t *testing.T, s *Store, key api.Key) (spec, status *Record) {
+	t.Helper()
+	eventually.True(t, "it is read", func() bool {
+		var err error
+		spec, status, err = s.Read(timeout(t), key)
+		if err != nil && !errors.Is(err, ErrUnavailable) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+	return spec, status
+}
+
+// refused opens the store of a server that must not join, and returns why.
 func refused(t *testing.T, o Options, why error, words ...string) {
 	t.Helper()
 	o.MinFreeBytes = mebibyte
@@ -291,12 +309,12 @@ func TestAServerAloneBecomesThree(t *testing.T) {
 	for name, revision := range acknowledged {
 		key := placement(0)
 		key.Name = name
-		if spec, _, err := stores[1].Read(timeout(t), key); err != nil || spec == nil || spec.ModRevision != revision {
-			t.Fatalf("%s was written at %d, but read as %v, %v", name, revision, spec, err)
+		if spec, _ := keepReading(t, stores[1], key); spec == nil || spec.ModRevision != revision {
+			t.Fatalf("%s was written at %d and is %v", name, revision, spec)
 		}
 	}
-	if spec, _, err := stores[2].Read(timeout(t), placement(3)); err != nil || spec.ModRevision != first[3] {
-		t.Fatalf("an earlier object was read as %v, %v", spec, err)
+	if spec, _ := keepReading(t, stores[2], placement(3)); spec.ModRevision != first[3] {
+		t.Fatalf("what was there before is %v", spec)
 	}
 	if len(acknowledged) == 0 {
 		t.Error("no writes were acknowledged meanwhile")
@@ -338,8 +356,8 @@ func TestMembersAreReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	stores[2] = openPeer(t, lost)
-	if spec, _, err := stores[2].Read(timeout(t), placement(0)); err != nil || string(spec.Value) != "before" {
-		t.Fatalf("the new member has %v, %v", spec, err)
+	if spec, _ := keepReading(t, stores[2], placement(0)); string(spec.Value) != "before" {
+		t.Fatalf("the new one has %v", spec)
 	}
 	// b is removed while it runs, and ends with a clear error.
 	closeStore(t, stores[1])

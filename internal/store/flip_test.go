@@ -13,8 +13,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
-	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/seeded"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // flipsVariable sets the number of flips, for longer tests.
@@ -124,7 +123,7 @@ func afterFlip(t *testing.T, from, name string, content []byte, want map[partKey
 	if err != nil {
 		return "", fmt.Errorf("check: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), eventually.Limit)
 	defer cancel()
 	s, err := Open(ctx, Options{
 		DataDir: dir, NoFsync: true, MinFreeBytes: 1, MarkInterval: time.Hour, RequestTimeout: storetest.Patience, Patience: storetest.Patience,

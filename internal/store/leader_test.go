@@ -17,11 +17,21 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 )
 
-// onCluster opens a store on a cluster.
+// Leases of servers. A busy machine renews neither too late. Where a test revokes a lease, it is brief: its owner
+// notices that within a third of it.
+const lease, briefLease = time.Minute, 9 * time.Second
+
+// onCluster opens a server on a cluster.
 func onCluster(t *testing.T, address, name string) *Store {
 	t.Helper()
+	return onClusterFor(t, address, name, lease)
+}
+
+// onClusterFor is onCluster with another lease.
+func onClusterFor(t *testing.T, address, name string, lease time.Duration) *Store {
+	t.Helper()
 	return open(t, func(o *Options) {
-		o.DataDir, o.Endpoints, o.LeaseTTL, o.Candidate = "", []string{address}, 2*time.Second, func() Candidate { return Candidate{Name: name, URL: "https://" + name} }
+		o.DataDir, o.Endpoints, o.LeaseTTL, o.Candidate = "", []string{address}, lease, func() Candidate { return Candidate{Name: name, URL: "https://" + name} }
 	})
 }
 
@@ -66,8 +76,14 @@ type pair struct {
 
 func leaderAndNext(t *testing.T) pair {
 	t.Helper()
+	return leaderAndNextFor(t, lease, lease)
+}
+
+// leaderAndNextFor is leaderAndNext with other leases.
+func leaderAndNextFor(t *testing.T, first, second time.Duration) pair {
+	t.Helper()
 	address := cluster(t)
-	p := pair{first: onCluster(t, address, "first"), second: onCluster(t, address, "second")}
+	p := pair{first: onClusterFor(t, address, "first", first), second: onClusterFor(t, address, "second", second)}
 	p.revisions = fill(t, p.first, 3)
 	p.term = lead(t, p.first)
 	p.terms = campaign(t, p.second, 1)
@@ -114,7 +130,7 @@ func TestNextCandidateLeads(t *testing.T) {
 // TestALeaderThatIsNoLongerHeardOfIsReplaced: its lease ends, it knows, and what it
 // writes all the same is refused by its fence.
 func TestALeaderThatIsNoLongerHeardOfIsReplaced(t *testing.T) {
-	p := leaderAndNext(t)
+	p := leaderAndNextFor(t, briefLease, lease)
 	first, second, term, terms, revisions := p.first, p.second, p.term, p.terms, p.revisions
 	ctx := timeout(t)
 	// What the end of a lease does, without the wait.
@@ -146,7 +162,7 @@ func TestALeaderThatIsNoLongerHeardOfIsReplaced(t *testing.T) {
 // that it leads.
 func TestExpiredLeaseDoesNotLead(t *testing.T) {
 	t.Parallel()
-	p := leaderAndNext(t)
+	p := leaderAndNextFor(t, lease, briefLease)
 	first, second, term, terms, revisions := p.first, p.second, p.term, p.terms, p.revisions
 	ctx := timeout(t)
 	before := second.candidacy.Load().lease
@@ -352,7 +368,7 @@ func TestTheLeaderCompacts(t *testing.T) {
 	var terms []<-chan *Term
 	for i := range 2 {
 		stores = append(stores, open(t, func(o *Options) {
-			o.DataDir, o.Endpoints, o.LeaseTTL = "", []string{address}, 2*time.Second
+			o.DataDir, o.Endpoints, o.LeaseTTL = "", []string{address}, lease
 			o.KeepRevisions, o.CompactInterval = 5, 10*time.Millisecond
 		}))
 		terms = append(terms, campaign(t, stores[i], i))

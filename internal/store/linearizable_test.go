@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // request and answer are an operation on one object, as a client saw it.
@@ -102,7 +104,7 @@ func TestCommitAndReadAreLinearizable(t *testing.T) {
 	if len(history) != clients*operations {
 		t.Fatalf("%d operations", len(history))
 	}
-	if result := porcupine.CheckOperationsTimeout(register, history, 20*time.Second); result != porcupine.Ok {
+	if result := porcupine.CheckOperationsTimeout(register, history, eventually.Limit); result != porcupine.Ok {
 		t.Fatalf("the history is not linearizable: %v", result)
 	}
 }

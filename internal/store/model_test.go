@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // cell is what the model knows about one part.
@@ -196,7 +196,7 @@ func TestStoreBehavesLikeAMap(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	rapid.Check(t, func(t *rapid.T) {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), eventually.Limit)
 		defer cancel()
 		for _, key := range modelKeys {
 			if _, err := s.Commit(ctx, Write{Key: key, Expect: Any}); err != nil {

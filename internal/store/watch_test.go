@@ -28,8 +28,7 @@ func next(t testing.TB, watch <-chan Batch) Batch {
 
 func TestWatchDeliversWholeRevisionsInOrder(t *testing.T) {
 	s := open(t)
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
-	defer cancel()
+	ctx := timeout(t)
 	from, err := s.Revision(ctx)
 	if err != nil {
 		t.Fatal(err)

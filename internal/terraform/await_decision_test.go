@@ -13,6 +13,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform/terraformtest"
 )
@@ -62,6 +64,7 @@ func TestAwaitDecision(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			polls := 0
+			within, pass := faketime.Deadline(t)
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
 				if strings.HasSuffix(r.URL.Path, "/explanation") {
@@ -72,7 +75,8 @@ func TestAwaitDecision(t *testing.T) {
 				if polls++; polls == test.polls {
 					placement.Status = api.PlacementStatus{ObservedGeneration: 2, Conditions: test.conditions, Clusters: []string{"east"}}
 				} else if test.polls == 0 {
-					<-r.Context().Done() // until the client's time is over
+					pass()
+					<-r.Context().Done()
 					return
 				}
 				_ = json.NewEncoder(w).Encode(placement)
@@ -83,11 +87,7 @@ func TestAwaitDecision(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			limit := 5 * time.Second
-			if test.polls == 0 {
-				limit = 50 * time.Millisecond
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			ctx, cancel := context.WithTimeout(within, eventually.Limit)
 			defer cancel()
 			document := doc{"name": "web", "namespace": "shop"}
 			if test.wait != nil {

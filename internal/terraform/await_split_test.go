@@ -13,6 +13,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform/terraformtest"
 )
@@ -54,6 +56,7 @@ func TestAwaitSplit(t *testing.T) {
 				written.Spec.Distribution = &api.DistributionSpec{}
 			}
 			var polls atomic.Int64
+			within, pass := faketime.Deadline(t)
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
 				if strings.HasSuffix(r.URL.Path, "/explanation") {
@@ -62,7 +65,8 @@ func TestAwaitSplit(t *testing.T) {
 				}
 				poll := int(polls.Add(1))
 				if poll > len(test.answers) {
-					<-r.Context().Done() // until the client's time is over
+					pass()
+					<-r.Context().Done()
 					return
 				}
 				answer := *written
@@ -75,11 +79,7 @@ func TestAwaitSplit(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			limit := 5 * time.Second
-			if test.polls > len(test.answers) {
-				limit = 300 * time.Millisecond
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			ctx, cancel := context.WithTimeout(within, eventually.Limit)
 			defer cancel()
 			plan := terraformtest.ConfigValue(t, typ, doc{"name": "web", "namespace": "shop", "wait": doc{"for": test.wait}})
 			object, diags := resourceOf(t, api.KindWorkload).Await(ctx, terraform.NewSession(c, "test", "", false), terraform.DecisionWait{Object: written, Plan: plan, Created: test.created, Limit: time.Minute})

@@ -6,9 +6,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
@@ -17,6 +17,7 @@ func TestAnswersOfRealServers(t *testing.T) {
 	m := New(Options{Network: netpolicy.OnLoopback()})
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
+	hanging, pass := faketime.Deadline(t)
 	for _, c := range []struct {
 		name    string
 		handler http.HandlerFunc
@@ -40,18 +41,17 @@ func TestAnswersOfRealServers(t *testing.T) {
 				}
 			}
 		}, success, "succeeded"},
-		{"hangs", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, unreachable, "no response in time"},
+		{"hangs", func(_ http.ResponseWriter, r *http.Request) { pass(); <-r.Context().Done() }, unreachable, "no response in time"},
 		{"cuts the connection", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, unreachable, "EOF"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := httptest.NewServer(c.handler)
 			defer s.Close()
-			limit := eventually.Limit
-			if c.name == "hangs" {
-				limit = 300 * time.Millisecond
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			ctx, cancel := context.WithTimeout(t.Context(), eventually.Limit)
 			defer cancel()
+			if c.name == "hangs" {
+				ctx = hanging
+			}
 			got, message := m.ask(ctx, s.URL+"/")
 			if got != c.want || !strings.Contains(message, c.message) {
 				t.Errorf("got %v, %q; want %v, %q", got, message, c.want, c.message)

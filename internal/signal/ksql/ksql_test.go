@@ -15,11 +15,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"go.uber.org/goleak"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
@@ -352,25 +354,35 @@ func TestEndlessAnswers(t *testing.T) {
 		}, 0, "too large"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			src := openAt(t, provider(serve(t, http.HandlerFunc(c.answer)).URL))
-			timeout := 50 * time.Millisecond
-			if strings.Contains(c.name, "without end") {
-				timeout = time.Minute // the limit on bytes ends it
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), timeout)
-			defer cancel()
-			readings, err := src.Read(ctx, []string{"m"})
-			got := readings["m"]
-			if c.message == "" {
-				if err != nil || got.Err != nil || got.Value != c.want {
-					t.Errorf("got %+v, %v; want %v", got, err, c.want)
+			check := func(t *testing.T, src source.Source) {
+				t.Helper()
+				ctx, cancel := context.WithTimeout(t.Context(), eventually.Limit)
+				defer cancel()
+				readings, err := src.Read(ctx, []string{"m"})
+				got := readings["m"]
+				if c.message == "" {
+					if err != nil || got.Err != nil || got.Value != c.want {
+						t.Errorf("got %+v, %v; want %v", got, err, c.want)
+					}
+					return
 				}
+				var e *source.Error
+				if !errors.As(err, &e) || e.Reason != api.ReasonUnreachableMetricsProvider || !strings.Contains(e.Error(), c.message) {
+					t.Errorf("got %v, want %q", err, c.message)
+				}
+			}
+			if strings.Contains(c.name, "without end") { // the limit on bytes ends it
+				check(t, openAt(t, provider(serve(t, http.HandlerFunc(c.answer)).URL)))
 				return
 			}
-			var e *source.Error
-			if !errors.As(err, &e) || e.Reason != api.ReasonUnreachableMetricsProvider || !strings.Contains(e.Error(), c.message) {
-				t.Errorf("got %v, want %q", err, c.message)
-			}
+			// The time is up when everything that was sent has been read.
+			synctest.Test(t, func(t *testing.T) {
+				src, err := open(provider("http://ksql.test"), netpolicy.OnLoopback(), faketime.Serve(t, http.HandlerFunc(c.answer)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				check(t, src)
+			})
 		})
 	}
 }

@@ -14,12 +14,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
@@ -371,24 +373,35 @@ func TestProviderFailures(t *testing.T) {
 		{"cuts the connection", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := httptest.NewServer(c.handler)
-			defer s.Close()
-			src := openAt(t, provider(s.URL))
-			for _, queries := range [][]string{nil, {"a", "b"}} {
-				ctx, cancel := context.WithTimeout(t.Context(), eventually.Limit)
-				if strings.HasPrefix(c.name, "hangs") {
-					ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
-				}
-				readings, err := src.Read(ctx, queries)
-				cancel()
-				if queries == nil && c.name == "scalar as the result of a batch" {
-					continue
-				}
-				check(t, err, c.want)
-				for _, query := range queries {
-					check(t, readings[query].Err, c.want)
+			read := func(t *testing.T, src source.Source) {
+				t.Helper()
+				for _, queries := range [][]string{nil, {"a", "b"}} {
+					ctx, cancel := context.WithTimeout(t.Context(), eventually.Limit)
+					readings, err := src.Read(ctx, queries)
+					cancel()
+					if queries == nil && c.name == "a scalar for a batch" {
+						continue
+					}
+					check(t, err, c.want)
+					for _, query := range queries {
+						check(t, readings[query].Err, c.want)
+					}
 				}
 			}
+			if !strings.HasPrefix(c.name, "hangs") {
+				s := httptest.NewServer(c.handler)
+				defer s.Close()
+				read(t, openAt(t, provider(s.URL)))
+				return
+			}
+			// The time is up when both ends wait for each other.
+			synctest.Test(t, func(t *testing.T) {
+				src, err := open(provider("http://prometheus.test"), netpolicy.OnLoopback(), faketime.Serve(t, c.handler))
+				if err != nil {
+					t.Fatal(err)
+				}
+				read(t, src)
+			})
 		})
 	}
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/certtest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
 
@@ -181,7 +182,7 @@ func TestSilentConnectionsDoNotBlockOthers(t *testing.T) {
 		t.Errorf("got %d %s, want 404", code, text)
 	}
 	for _, conn := range silent[:30] {
-		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+		_ = conn.SetReadDeadline(time.Now().Add(eventually.Limit))
 		if _, err := conn.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Fatal("more connections of one client are open than allowed")
 		}
