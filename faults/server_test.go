@@ -87,7 +87,7 @@ func (p *process) awaitReady() *process {
 		return p // the test makes its own client
 	}
 	var err error
-	if p.client, err = client.New(client.Options{Endpoint: p.url, MaxRetries: -1, RequestTimeout: 20 * time.Second}); err != nil {
+	if p.client, err = client.New(client.Options{Endpoint: p.url, MaxRetries: -1, RequestTimeout: eventually.Limit}); err != nil {
 		p.t.Fatal(err)
 	}
 	p.t.Cleanup(p.client.Close)
@@ -147,7 +147,7 @@ type answer struct {
 
 // ask makes a request without any of the client's help.
 func (p *process) ask(method, path, body string) (answer, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), eventually.Limit)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, p.url+path, strings.NewReader(body))
 	if err != nil {
