@@ -256,7 +256,7 @@ func TestFaultPanic(t *testing.T) {
 		object := placement(fmt.Sprintf("poisoned-%d", round), "g0", 1, 0)
 		object.Metadata.Labels["poison"] = fmt.Sprint(round + 1)
 		object.SetDefaults()
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), eventually.Limit)
 		_, err := w.p().client.Put(ctx, object, client.PutOptions{Wait: pointer(time.Second)})
 		cancel()
 		t.Logf("write of the object that causes a panic: %v", err)

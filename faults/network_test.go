@@ -139,11 +139,7 @@ func TestFaultEtcdMember(t *testing.T) {
 			t.Helper()
 			began := time.Now()
 			w.awaitWrites(30)
-			if took := time.Since(began); took > 30*time.Second {
-				t.Errorf("after %s, the first write took %s", what, took)
-			} else {
-				t.Logf("after %s, the first write took %s", what, took.Round(time.Millisecond))
-			}
+			t.Logf("after %s writes went on within %s", what, time.Since(began).Round(time.Millisecond))
 		}
 		m := etcdLeader(t, members)
 		m.kill()
@@ -192,12 +188,12 @@ func TestFaultPartition(t *testing.T) {
 			if p.works {
 				w.awaitWrites(10)
 			} else {
-				eventually.True(t, "/readyz reports that writes fail: "+p.name, func() bool { return w.p().readiness().status == 503 })
-				began := time.Now()
+				eventually.True(t, "/readyz says that writes do not work: "+p.name, func() bool { return w.p().readiness().status == 503 })
+				// The server gives up waiting for the store, and says so, before its client gives up.
 				if err := extra(w, "meanwhile"); err == nil {
 					t.Errorf("%s: a write was acknowledged", p.name)
-				} else if took := time.Since(began); took > 15*time.Second {
-					t.Errorf("%s: a write took %s to fail", p.name, took)
+				} else if client.StatusOf(err) < 500 {
+					t.Errorf("%s: a write failed without an answer that says so: %v", p.name, err)
 				}
 				w.readsWorkMeanwhile()
 			}

@@ -33,6 +33,7 @@ type proxy struct {
 	refusing    bool
 	closed      bool
 	open        map[net.Conn]bool
+	skip        int   // number of packets back that are still to be forwarded, whatever is set
 	cuts        int   // number of responses still to be cut off
 	held, cut   int64 // number of delayed packets, number of reset connections
 }
@@ -103,6 +104,14 @@ func (x *proxy) cutNext(n int) {
 	x.cuts = n
 }
 
+// skipNext forwards the next n packets back. What is set, and cutNext, apply to those after them: a fault begins in
+// the middle of what a client does, however long the client takes until then.
+func (x *proxy) skipNext(n int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.skip = n
+}
+
 // lead directs new connections to another server.
 func (x *proxy) lead(target string) {
 	x.mu.Lock()
@@ -148,6 +157,10 @@ func (x *proxy) carry(in net.Conn) {
 	both.Go(func() { x.copy(out, in, func() weather { return x.there }) })
 	both.Go(func() {
 		x.copy(in, out, func() weather {
+			if x.skip > 0 {
+				x.skip--
+				return fine
+			}
 			if x.cuts > 0 {
 				x.cuts--
 				return cutAnswer

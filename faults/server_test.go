@@ -86,7 +86,7 @@ func (p *process) awaitReady() *process {
 		return p // the test creates its own client
 	}
 	var err error
-	if p.client, err = client.New(client.Options{Endpoint: p.url, MaxRetries: -1, RequestTimeout: 20 * time.Second}); err != nil {
+	if p.client, err = client.New(client.Options{Endpoint: p.url, MaxRetries: -1, RequestTimeout: eventually.Limit}); err != nil {
 		p.t.Fatal(err)
 	}
 	p.t.Cleanup(p.client.Close)
@@ -146,7 +146,7 @@ type answer struct {
 
 // ask sends a request without the client.
 func (p *process) ask(method, path, body string) (answer, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), eventually.Limit)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, p.url+path, strings.NewReader(body))
 	if err != nil {

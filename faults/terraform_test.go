@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // terraformGroup is the group of the clusters that Terraform creates, and the prefix of their names.
@@ -27,7 +28,7 @@ terraform {
 }
 variable "generation" { type = number }
 provider "scheduler" {
-  request_timeout = "5s"
+  request_timeout = "3m" # eventually.Limit: no fault here lasts until then
 }
 resource "scheduler_cluster" "tf" {
   count  = 3
@@ -98,44 +99,68 @@ func TestFaultTerraform(t *testing.T) {
 	apply := func() (string, int) {
 		return tf.run("apply", "-auto-approve", "-input=false", "-var", fmt.Sprintf("generation=%d", generation))
 	}
+	var held, cut int64 // before the fault
+	isHeld := func() bool { now, _ := x.counts(); return now > held }
+	isCut := func() bool { _, now := x.counts(); return now > cut }
+	// during runs beside the apply, and reports whether the fault hit it. What it waits for is seen in the proxy: how
+	// long Terraform takes until it connects depends on the machine. done is closed when the apply has ended.
+	// Each fault begins after a number of answers. An apply gets more of them: it writes or reads nine objects, at least.
 	faults := []struct {
 		name   string
-		meddle func(done <-chan struct{})
+		before func()
+		during func(done <-chan struct{}) bool
 	}{
-		{"answers cut off", func(<-chan struct{}) { x.cutNext(4) }},
-		{"answers cut off repeatedly", func(done <-chan struct{}) {
-			for {
+		{"answers cut off", func() { x.cutNext(4) }, func(done <-chan struct{}) bool { return sees(done, isCut) }},
+		{"answers cut off repeatedly", func() { x.cutNext(1) }, func(done <-chan struct{}) bool {
+			hit := false
+			for sees(done, isCut) {
+				hit = true
 				select {
 				case <-done:
-					return
-				case <-time.After(time.Duration(100+w.random.IntN(200)) * time.Millisecond):
-					x.cutNext(1)
+					return true
+				case <-time.After(time.Duration(100+w.random.IntN(200)) * time.Millisecond): // some answers arrive
 				}
+				_, cut = x.counts()
+				x.cutNext(1)
 			}
+			return hit
 		}},
-		{"no answers for a while", func(<-chan struct{}) {
-			x.set(fine, stalled)
-			time.Sleep(3 * time.Second) //nolint:forbidigo // for this long, no response arrives
+		{"no answers for a while", func() { x.set(fine, stalled) }, func(done <-chan struct{}) bool {
+			hit := sees(done, isHeld)
+			select {
+			case <-done:
+			case <-time.After(3 * time.Second): // from the first answer that is held: for this long, none arrives
+			}
 			x.set(fine, fine)
+			return hit
 		}},
-		{"the server dies", func(<-chan struct{}) {
-			time.Sleep(time.Duration(500+w.random.IntN(1000)) * time.Millisecond) //nolint:forbidigo // the time of the kill is what varies
-			w.restart()
+		{"the server dies", func() { x.set(fine, stalled) }, func(done <-chan struct{}) bool {
+			hit := sees(done, isHeld) // Terraform waits for an answer
+			w.p().kill()
+			x.reset(false)
+			x.set(fine, fine)
+			w.start()
 			x.lead(w.p().address())
+			return hit
 		}},
 	}
 	for range rounds(1, 10) {
 		for _, fault := range faults {
 			generation++
-			held, cut := x.counts()
 			done := make(chan struct{})
 			var meddling sync.WaitGroup
-			meddling.Go(func() { fault.meddle(done) })
+			hit := false
+			held, cut = x.counts()
+			x.skipNext(1 + w.random.IntN(8))
+			fault.before()
+			meddling.Go(func() { hit = fault.during(done) })
 			out, code := apply()
 			close(done)
 			meddling.Wait()
 			x.set(fine, fine)
-			if heldNow, cutNow := x.counts(); heldNow == held && cutNow == cut && !strings.Contains(fault.name, "dies") {
+			x.cutNext(0)
+			x.skipNext(0)
+			if !hit {
 				t.Errorf("%s: the fault had no effect", fault.name)
 			} else {
 				f.happened()
@@ -156,6 +181,21 @@ func TestFaultTerraform(t *testing.T) {
 		t.Fatalf("destroy: %s", out)
 	}
 	w.judge()
+}
+
+// sees waits until a condition holds, and reports whether it did before done was closed.
+func sees(done <-chan struct{}, holds func() bool) bool {
+	limit := time.After(eventually.Limit)
+	for !holds() {
+		select {
+		case <-done:
+			return holds()
+		case <-limit:
+			return false
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	return true
 }
 
 // checkState compares Terraform's state with the server's objects.

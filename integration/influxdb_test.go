@@ -144,9 +144,9 @@ func TestDecisionsFollowInfluxDB(t *testing.T) {
 	put(p, provider("influx", influx.url))
 	for _, site := range []string{"a", "b"} {
 		m := put(p, metric("rate-"+site, "influx", fmt.Sprintf("rate.value{site=%q}", site), api.FailureExclude))
-		if !available(m) {
-			t.Fatalf("metric %s: %+v", m.Metadata.Name, m.Status)
-		}
+		eventually.True(t, "metric "+m.Metadata.Name+" is available", func() bool {
+			return available(get[*api.Metric](p, metricKey(m.Metadata.Name)))
+		})
 		put(p, cluster(site, "live", "rate-"+site))
 	}
 	put(p, placement("web", "live"))

@@ -19,7 +19,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/certtest"
@@ -121,7 +120,7 @@ func (c *control) renew() {
 	c.write("ca.crt", c.ca.PEM())
 	c.ca.Issue(c.t, server).Write(c.t, filepath.Join(c.dir, "server.crt"), filepath.Join(c.dir, "server.key"))
 	pair := c.user("test", administrators).TLS()
-	c.http = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{
+	c.http = &http.Client{Timeout: eventually.Limit, Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: c.ca.Pool(), Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
 	}}
 }

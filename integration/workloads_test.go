@@ -302,7 +302,7 @@ func TestTwentyThousandWorkloads(t *testing.T) {
 	fleet.load(t, dir, func(c *api.Cluster) {
 		if c.Metadata.Name == lost {
 			// Slow enough that the load of the test does not make it look lost.
-			c.Spec.Health = &api.HealthSpec{URL: probed.URL, Interval: "1s", FailureThreshold: 3, SuccessThreshold: 1}
+			c.Spec.Health = &api.HealthSpec{URL: probed.URL, Interval: "1s", FailureThreshold: 10, SuccessThreshold: 1}
 		}
 	})
 	p := startServer(t, dir, debugArgs()...)
@@ -397,7 +397,7 @@ func loseCluster(t *testing.T, p *process, fleet *propagated, lost string, end f
 		t.Fatalf("no workload is on %s", lost)
 	}
 	affected := len(waiting)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), eventually.Limit)
 	defer cancel()
 	from := p.revision(t)
 	ended := time.Now()
