@@ -186,7 +186,7 @@ func TestNextServer(t *testing.T) {
 				if way.handle != nil {
 					broken = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { way.handle(w, r, s) })
 				}
-				if way.name != "is never done" {
+				if way.name != "never answers" {
 					check(t, s, []string{endpointOf(t, broken), endpointOf(t, s)}, operation.do, operation.writes, operation.name == "delete", nil)
 					return
 				}
@@ -212,7 +212,7 @@ func TestNoSecondReschedule(t *testing.T) {
 			defer cancel()
 			done := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				s.ServeHTTP(w, r)
-				if way.name == "is never done" { // and the caller waits no longer
+				if way.name == "never answers" { // and the caller waits no longer
 					pass()
 				}
 			})

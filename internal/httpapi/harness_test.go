@@ -85,7 +85,7 @@ func startServerOn(t testing.TB, storeOptions store.Options, adjust ...func(*Opt
 	registry := prometheus.NewRegistry()
 	options := Options{
 		Store: s.hooked, Fleet: pictures, Codec: codec, Decisions: s.decisions, Signals: s.signals, Network: netpolicy.OnLoopback(),
-		Listener: listener, Logger: logger, Version: "1.2.3", Gatherer: registry, DrainTime: eventually.Limit,
+		Listener: listener, Logger: logger, Version: "1.2.3", Gatherer: registry, DrainTime: storetest.Patience,
 	}
 	for _, f := range adjust {
 		f(&options)

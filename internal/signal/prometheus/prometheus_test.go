@@ -379,7 +379,7 @@ func TestProviderFailures(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), eventually.Limit)
 					readings, err := src.Read(ctx, queries)
 					cancel()
-					if queries == nil && c.name == "a scalar for a batch" {
+					if queries == nil && c.name == "scalar as the result of a batch" {
 						continue
 					}
 					check(t, err, c.want)
