@@ -36,7 +36,7 @@ func TestFaultPausedLeader(t *testing.T) {
 		second := w.start()
 		w.awaitWrites(20)
 		w.stopWriting()
-		second.signal(syscall.SIGSTOP)
+		second.pause()
 		// Nothing runs now that may decide, until the second one is given up.
 		since := revisionOf(t, direct)
 		first.signal(syscall.SIGCONT)

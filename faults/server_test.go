@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -126,6 +127,27 @@ func (p *process) signal(s syscall.Signal) {
 	if err := p.cmd.Process.Signal(s); err != nil {
 		p.t.Fatal(err)
 	}
+}
+
+// pause stops the process until SIGCONT. It returns when every thread has stopped, which takes a
+// moment.
+func (p *process) pause() {
+	p.t.Helper()
+	p.signal(syscall.SIGSTOP)
+	eventually.True(p.t, "every thread has stopped", func() bool {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid))
+		if err != nil || len(threads) == 0 {
+			return false
+		}
+		for _, thread := range threads {
+			stat, err := os.ReadFile(thread)
+			_, state, _ := strings.Cut(string(stat), ") ") // after the name
+			if err != nil || !strings.HasPrefix(state, "T") {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // stop ends the process as an operator would.

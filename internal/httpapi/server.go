@@ -226,6 +226,7 @@ type Server struct {
 	reports  *reports
 	status   *status
 	relay    *relay
+	pauses   *serve.Pauses
 
 	stop      context.CancelFunc // wakes everybody who waits
 	listening chan struct{}      // closed when Run serves
@@ -237,8 +238,10 @@ func New(options Options) (*Server, error) {
 	if o.Store == nil || o.Fleet == nil || o.Codec == nil || o.Decisions == nil || o.Signals == nil {
 		return nil, errors.New("httpapi: Store, Fleet, Codec, Decisions and Signals are required")
 	}
+	pauses := &serve.Pauses{}
+	o.Store = wantedWrites{o.Store, pauses}
 	s := &Server{
-		options: o, logger: o.Logger, metrics: newHTTPMetrics(),
+		options: o, pauses: pauses, logger: o.Logger, metrics: newHTTPMetrics(),
 		logins:    auth.NewLoginLimit(o.LoginFailuresPerSecond, o.LoginFailureBurst),
 		sessions:  auth.NewSessions(o.Fleet, o.Authenticate || o.Issuers != nil, o.Logger, o.Now),
 		listening: make(chan struct{}),
@@ -283,7 +286,7 @@ func (s *Server) Run(ctx context.Context) error {
 			s.watches.events.followUnstored(ctx, s.options.Fleet, s.watches.view.nextFaulted)
 		},
 		"heartbeats": s.relay.run, "previews": s.previews.sweep, "tokens": s.sessions.Watch,
-		"memory of watches": s.watches.events.encoded.giveBack,
+		"pauses": s.pauses.Run, "memory of watches": s.watches.events.encoded.giveBack,
 		"pictures of lists": func(ctx context.Context) { s.pictures.sweep(ctx, s.options.Fleet.Snapshot) },
 	} {
 		background.Go(func() {
