@@ -3,11 +3,11 @@
 
 function add(line) { if (lines < 300) found[lines++] = line; else more++ }
 
-# What was printed under a name, without the middle of what is long.
+# What was printed under a name, without the middle of what is long: what a test found stands near the end.
 function print_block(name,    i, n) {
 	n = length_of[name]
 	for (i = 0; i < n; i++) {
-		if (n > 20 && i == 8) { add("    ..."); i = n - 10 }
+		if (n > 40 && i == 8) { add("    ..."); i = n - 30 }
 		add(block[name, i])
 	}
 	length_of[name] = 0
@@ -19,6 +19,9 @@ function begin(name) { print_block("what follows"); current = name }
 /^== .*\(after / { step = $0; lines = more = count = 0; current = ""; delete length_of; next }
 
 { last[count++ % 30] = $0 }
+
+# The logs of servers would push out what the test itself says.
+/^ *(time=[^ ]* level=|\{"(level|time|ts)":)/ { next }
 
 /^=== / { begin($3); next }
 /^ *--- FAIL: / { begin("what follows"); add($0); print_block($3); next }

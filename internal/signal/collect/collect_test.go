@@ -85,7 +85,9 @@ type world struct {
 	specs    map[api.Key]int64
 	writes   int
 	broken   error
-	poison   map[string]int // metrics whose status cannot be stored, and how often that was tried
+	// unheard is the answer to writes that were stored; nil = no error.
+	unheard error
+	poison  map[string]int // metrics whose status cannot be stored, and how often that was tried
 }
 
 func newWorld(t *testing.T) *world {
@@ -155,6 +157,9 @@ func (w *world) WriteAll(_ context.Context, writes []status.Write) (int64, error
 		case *api.MetricsProvider:
 			w.provider[key] = o
 		}
+	}
+	if w.unheard != nil {
+		return 0, w.unheard
 	}
 	if stale != nil {
 		return w.revision, &status.StaleError{Keys: stale}
@@ -436,7 +441,7 @@ func TestSecretsThatAProviderRepeats(t *testing.T) {
 	}
 }
 
-func TestHangingProviderDelaysNoOther(t *testing.T) {
+func TestHangingProviderDoesNotDelayOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		bad, good := &backend{hangs: true}, &backend{values: map[string]float64{"q": 1}}
@@ -469,7 +474,7 @@ func TestHangingProviderDelaysNoOther(t *testing.T) {
 	})
 }
 
-func TestAnotherQueryDropsTheValue(t *testing.T) {
+func TestChangedQueryDropsTheValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.backends["prom"] = &backend{values: map[string]float64{"q": 1}}
@@ -565,8 +570,50 @@ func TestFailedWriteIsRepeated(t *testing.T) {
 	})
 }
 
-// A metric whose status cannot be stored costs the others nothing, and is tried
-// again ever more rarely.
+// The store may have a value although the write failed. If the metric has its earlier value again, that is written.
+func TestValueAfterAWriteWithUnknownOutcome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.run()()
+		w.put(staticProvider("table", map[string]float64{"load": 4}))
+		w.settle(w.put(metricOf("load", "table", "load")))
+		w.expect("load", 4.0, api.ReasonAvailable)
+		hear := func(err error) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.unheard = err
+		}
+		hear(errors.New("no response"))
+		w.put(staticProvider("table", map[string]float64{"load": 5}))
+		faketime.Sleep(100 * time.Millisecond)
+		w.expect("load", 5.0, api.ReasonAvailable)
+		hear(nil)
+		w.settle(w.put(staticProvider("table", map[string]float64{"load": 4})))
+		w.expect("load", 4.0, api.ReasonAvailable)
+	})
+}
+
+// A static provider is not read again on its own, so a change while a retry is pending must not replace the retry.
+func TestChangeWhileARetryIsPending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.run()()
+		w.put(staticProvider("table", map[string]float64{"load": 4}))
+		w.settle(w.put(metricOf("load", "table", "load")))
+		w.mu.Lock()
+		w.broken = errors.New("store is not available")
+		w.mu.Unlock()
+		w.put(staticProvider("table", map[string]float64{"load": 5}))
+		faketime.Sleep(100 * time.Millisecond)
+		w.mu.Lock()
+		w.broken = nil
+		w.mu.Unlock()
+		w.settle(w.put(staticProvider("table", map[string]float64{"load": 6})))
+		w.expect("load", 6.0, api.ReasonAvailable)
+	})
+}
+
+// A metric whose status cannot be stored does not affect others, and is retried after increasing delays.
 func TestOneStatusThatCannotBeStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -598,9 +645,8 @@ func TestOneStatusThatCannotBeStored(t *testing.T) {
 	})
 }
 
-// TestWriteRefusedByANewerRevision: the user-written part changed without a new
-// generation while the status was on its way.
-func TestWriteRefusedByANewerRevision(t *testing.T) {
+// TestWriteRejectedByANewerRevision: the spec was written without a new generation while the status was being written.
+func TestWriteRejectedByANewerRevision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.put(staticProvider("table", map[string]float64{"load": 4}))

@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"hash/fnv"
-	"maps"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 )
 
 const (
@@ -172,28 +168,6 @@ func (l *loop) run(ctx context.Context) error {
 	return nil
 }
 
-// job is one reading: what to read, as of its start.
-type job struct {
-	ctx      context.Context
-	cancel   context.CancelFunc
-	provider *api.MetricsProvider
-	revision int64
-	latest   int64
-	source   source.Source
-	err      error
-	full     bool // all metrics, and the provider's own status
-	items    []item
-}
-
-type item struct {
-	key      api.Key
-	metric   *metric
-	asks     []ask
-	each     bool // each cluster has its own value
-	revision int64
-	latest   int64 // what to pass to the tracker when it is done
-}
-
 // take returns what to read now, or how long there is nothing to do.
 func (l *loop) take(ctx context.Context) (*job, time.Duration) {
 	l.c.mu.Lock()
@@ -275,68 +249,6 @@ func (l *loop) perform(ctx context.Context, j *job) {
 	}
 }
 
-// stored applies what was stored, and returns what could not be stored, which is retried
-// separately.
-func (l *loop) stored(apply map[api.Key]func()) (unanswered []api.Key) {
-	l.c.mu.Lock()
-	defer l.c.mu.Unlock()
-	for key, done := range apply {
-		done()
-		delete(l.retries, key)
-	}
-	return slices.Collect(maps.Keys(l.retries))
-}
-
-// retry is a status that could not be stored, and when to retry it.
-type retry struct {
-	status.Retry
-	at time.Time
-}
-
-// refused returns which statuses were not stored, and schedules retries.
-func (l *loop) refused(ctx context.Context, writes []status.Write, err error) []api.Key {
-	if err == nil {
-		return nil
-	}
-	var keys []api.Key
-	var stale *status.StaleError
-	if errors.As(err, &stale) {
-		keys = append(keys, stale.Keys...)
-	}
-	var some *status.FailedError
-	var failed []api.Key
-	switch {
-	case errors.As(err, &some):
-		failed = slices.Collect(maps.Keys(some.Failed))
-	case stale == nil:
-		for _, w := range writes {
-			failed = append(failed, api.KeyOf(w.Object))
-		}
-	}
-	if len(failed) > 0 && ctx.Err() == nil {
-		l.c.Logger.Warn("the statuses of metrics could not be stored; retrying", "provider", l.key.Path(), "error", err)
-	}
-	l.c.mu.Lock()
-	defer l.c.mu.Unlock()
-	now := l.c.Now()
-	for _, key := range failed {
-		r := l.retries[key]
-		if r == nil {
-			r = &retry{}
-			l.retries[key] = r
-		}
-		r.at = r.Failed(now)
-		l.readAllAt(r.at)
-	}
-	return append(keys, failed...)
-}
-
-// waits reports whether the status of an object could not be stored and its retry is not due yet.
-func (l *loop) waits(key api.Key, now time.Time) bool {
-	r := l.retries[key]
-	return r != nil && now.Before(r.at)
-}
-
 // putBack schedules the metrics of an interrupted reading again.
 func (l *loop) putBack(j *job) {
 	l.c.mu.Lock()
@@ -346,133 +258,4 @@ func (l *loop) putBack(j *job) {
 			l.pending[it.key] = nil
 		}
 	}
-}
-
-// read reads the provider. A panic while doing so counts as a failure.
-func (j *job) read(key api.Key, faults *fault.Component) (readings map[string]source.Reading, err error) {
-	switch {
-	case j.provider == nil:
-		return nil, &source.Error{Reason: api.ReasonUnknownMetricsProvider, Message: key.String() + " does not exist"}
-	case j.err != nil:
-		return nil, source.Unreachable("%s", j.err)
-	}
-	queries := make([]string, 0, len(j.items))
-	for _, it := range j.items {
-		for _, a := range it.asks {
-			if a.err == nil {
-				queries = append(queries, a.query)
-			}
-		}
-	}
-	slices.Sort(queries)
-	err = fault.Confine(key.String(), func() (err error) {
-		readings, err = j.source.Read(j.ctx, slices.Compact(queries))
-		return err
-	})
-	if p, ok := errors.AsType[*fault.Panic](err); ok {
-		faults.Note(p)
-		readings, err = nil, source.Unreachable("reading it ended with %s", p)
-	}
-	return conceal(j.provider, readings, err)
-}
-
-// answerTo returns the reading of one query.
-func answerTo(query string, readings map[string]source.Reading, err error) source.Reading {
-	reading, ok := readings[query]
-	switch {
-	case ok:
-	case err != nil:
-		reading.Err = err
-	default:
-		reading.Err = source.Invalid("the provider gives no value for %q", query)
-	}
-	return reading
-}
-
-// judge converts readings to statuses. It returns those that have changed and, by key, what to do
-// once they are stored.
-func (l *loop) judge(j *job, readings map[string]source.Reading, err error) (writes []status.Write, apply map[api.Key]func()) {
-	l.c.mu.Lock()
-	defer l.c.mu.Unlock()
-	now := l.c.Now()
-	apply = map[api.Key]func(){}
-	if err == nil {
-		l.goodAt = now
-	}
-	for _, it := range j.items {
-		m := it.metric
-		if m.loop != l || m.revision != it.revision {
-			continue // changed in the meantime; it is read again
-		}
-		var next api.MetricStatus
-		var changed bool
-		if !l.c.Faults.Go(it.key.String(), func() {
-			if it.each {
-				next, changed = l.observeEach(it, readings, err, now)
-				return
-			}
-			next, changed = m.observe(l.naming(it.asks[0].reading(readings, err)), l.c.Normalize, now)
-		}) {
-			continue
-		}
-		if c := api.FindCondition(next.Conditions, api.ConditionAvailable); c.Status == api.ConditionFalse {
-			l.c.figures.failures.WithLabelValues(l.key.Path(), c.Reason).Inc()
-		}
-		if !changed {
-			delete(l.retries, it.key)
-			continue
-		}
-		if l.waits(it.key, now) {
-			continue
-		}
-		object := *m.object
-		object.Status = next
-		writes = append(writes, status.Write{Object: &object, SpecRevision: it.revision})
-		apply[it.key] = func() {
-			if m.object.Metadata.Generation == next.ObservedGeneration {
-				m.written = next
-			}
-		}
-	}
-	if j.full && l.provider != nil && l.revision == j.revision {
-		next, changed := l.observe(err, now)
-		if !changed {
-			delete(l.retries, l.key)
-		}
-		if changed && !l.waits(l.key, now) {
-			object := *l.provider
-			object.Status = next
-			writes = append(writes, status.Write{Object: &object, SpecRevision: j.revision})
-			apply[l.key] = func() {
-				if l.provider != nil && l.provider.Metadata.UID == object.Metadata.UID {
-					l.written = next
-				}
-			}
-		}
-	}
-	return writes, apply
-}
-
-// naming adds the name of the provider to a reading that failed because of it.
-func (l *loop) naming(reading source.Reading) source.Reading {
-	if e, ok := errors.AsType[*source.Error](reading.Err); ok && e.Reason == api.ReasonUnreachableMetricsProvider {
-		reading.Err = source.Unreachable("%s: %s", l.key, e.Message).Said(e.Detail)
-	}
-	return reading
-}
-
-// observe returns the provider's own status after a reading of everything.
-func (l *loop) observe(err error, now time.Time) (next api.MetricsProviderStatus, changed bool) {
-	next = l.written
-	next.ObservedGeneration = l.provider.Metadata.Generation
-	condition := api.Condition{Type: api.ConditionAvailable, Status: api.ConditionTrue, Reason: api.ReasonAvailable}
-	if err != nil {
-		condition = unavailable(err)
-	}
-	old := api.FindCondition(l.written.Conditions, api.ConditionAvailable)
-	if old == nil || old.Status != condition.Status {
-		l.c.Logger.Info("metrics provider", "provider", l.key.Path(), "available", err == nil, "message", condition.Message, "detail", condition.Detail)
-	}
-	api.SetCondition(&next.Conditions, condition, now)
-	return next, !reflect.DeepEqual(next, l.written)
 }

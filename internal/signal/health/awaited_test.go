@@ -16,10 +16,9 @@ func toCreate(name string) *api.Cluster {
 	return c
 }
 
-// TestAwaitedCluster: a cluster that is still to be created is pending until
-// something shows that it exists, whatever else is written, and also after a
-// restart; what shows it may not be taken back.
-func TestAwaitedCluster(t *testing.T) {
+// TestClusterToBeCreatedIsPending checks that a cluster that is to be created stays pending until something shows that it exists,
+// whatever else is written, also after a restart. What has shown it cannot be undone.
+func TestClusterToBeCreatedIsPending(t *testing.T) {
 	for name, c := range map[string]struct {
 		shows func(w *world, c *api.Cluster)
 		want  api.ClusterState
@@ -81,9 +80,9 @@ func TestAwaitedCluster(t *testing.T) {
 	}
 }
 
-// TestAwaitedLater: who asks for a cloud later has a cluster that runs, and so had
-// who asked before the server kept clusters pending.
-func TestAwaitedLater(t *testing.T) {
+// TestCloudRequestedForRunningCluster covers clusters that already run when a cloud is requested, and clusters for which one was requested
+// before the server kept such clusters pending.
+func TestCloudRequestedForRunningCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newSite())
 		defer w.run()()

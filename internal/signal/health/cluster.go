@@ -87,6 +87,8 @@ type cluster struct {
 	wanted   api.ClusterStatus // the desired status
 	written  api.ClusterStatus // the stored status
 	storedAt int64             // revision of written
+	// doubtful says that a write failed since, which may have been stored all the same.
+	doubtful bool
 
 	probeAt  time.Time // next probe; zero = none
 	deadline time.Time // when heartbeats have been missing for too long; zero = never

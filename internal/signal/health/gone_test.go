@@ -23,9 +23,8 @@ func (w *world) expectGone(name string, allocatable api.Quantities, reason strin
 	}
 }
 
-// TestHeartbeatsLeaveOut: what an agent reported and leaves out of its next report
-// is gone: there is 0 of it, not an unknown amount.
-func TestHeartbeatsLeaveOut(t *testing.T) {
+// TestResourceMissingInHeartbeatIsZero checks that a resource that an agent leaves out of its next report is 0, not unknown.
+func TestResourceMissingInHeartbeatIsZero(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newSite())
 		defer w.run()()

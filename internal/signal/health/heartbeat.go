@@ -104,8 +104,8 @@ func (c *cluster) tellGone(at time.Time) {
 	s.Conditions = api.WithResourcesGone(s.Conditions, reason, message, &at)
 }
 
-// dirty reports whether the wanted status differs from the stored one.
-func (c *cluster) dirty() bool { return !reflect.DeepEqual(c.wanted, c.written) }
+// dirty reports whether the wanted status differs from the stored one, or may.
+func (c *cluster) dirty() bool { return c.doubtful || !reflect.DeepEqual(c.wanted, c.written) }
 
 // store writes the status of a cluster on behalf of the monitor, and schedules a retry if that
 // fails.
@@ -148,8 +148,12 @@ func (m *Monitor) flush(ctx context.Context, c *cluster) (int64, error) {
 	}, func(revision int64) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		c.written, c.storedAt = wanted, revision
+		c.written, c.storedAt, c.doubtful = wanted, revision, false
 		c.retry.Reset()
+	}, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		c.doubtful = true
 	})
 	if err == nil && answered {
 		m.Tracker.Close(api.Key{Kind: api.KindCluster, Name: c.name}, latest, at)

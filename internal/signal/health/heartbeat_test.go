@@ -9,9 +9,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 )
 
-// TestAHeartbeatThatConfirmsIsNotWritten: it counts all the same, and readers see when it
-// came.
-func TestAHeartbeatThatConfirmsIsNotWritten(t *testing.T) {
+// TestUnchangedHeartbeatIsNotWritten checks that it counts nevertheless, and that readers see its time.
+func TestUnchangedHeartbeatIsNotWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newSite())
 		var reserved bool

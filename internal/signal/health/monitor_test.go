@@ -291,7 +291,7 @@ func TestUnwatchedClusterHasNoStatus(t *testing.T) {
 	})
 }
 
-func TestHangingProbesDelayNoOther(t *testing.T) {
+func TestHangingProbesDoNotDelayOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite()
 		w := newWorld(t, s)
@@ -659,9 +659,8 @@ func TestRemovedClusterIsForgotten(t *testing.T) {
 	})
 }
 
-// A cluster that was there without a check gets a full grace period when
-// heartbeats are asked for.
-func TestHeartbeatsAskedForLater(t *testing.T) {
+// An existing cluster without a check gets a full grace period when heartbeats are configured.
+func TestHeartbeatsConfiguredLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newSite())
 		defer w.run()()

@@ -49,10 +49,9 @@ func withKubeconfig(name, text string) *api.Cluster {
 	return c
 }
 
-// TestKubeconfigFromBefore: a server that begins to watch clusters finds some that
-// had a kubeconfig before. What runs on them stays until they have failed; of a new
-// one nothing is known.
-func TestKubeconfigFromBefore(t *testing.T) {
+// TestKubeconfigOlderThanTheServer covers a server that starts to watch clusters that already had a kubeconfig. What runs on
+// them stays until they have failed; a new cluster is unknown.
+func TestKubeconfigOlderThanTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before := time.Now()
 		faketime.Sleep(time.Minute)

@@ -97,6 +97,8 @@ type cloud struct {
 	wanted   api.CloudStatus
 	written  api.CloudStatus
 	storedAt int64 // revision of written
+	// doubtful says that a write failed since, which may have been stored all the same.
+	doubtful bool
 	// unanswered says that the change is processed only by the next collection.
 	unanswered bool
 	known      bool          // was collected before the server started
@@ -361,8 +363,8 @@ func (c *cloud) assemble(report api.CloudReport) (whole api.CloudReport, first i
 	return report, report.Sequence, nil
 }
 
-// dirty reports whether the wanted status differs from the stored one.
-func (c *cloud) dirty() bool { return !reflect.DeepEqual(c.wanted, c.written) }
+// dirty reports whether the wanted status differs from the stored one, or may.
+func (c *cloud) dirty() bool { return c.doubtful || !reflect.DeepEqual(c.wanted, c.written) }
 
 // store writes the status of a cloud, and schedules a retry if that fails.
 func (m *Clouds) store(ctx context.Context, c *cloud) {
@@ -400,7 +402,11 @@ func (m *Clouds) flush(ctx context.Context, c *cloud) (int64, error) {
 	}, func(revision int64) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		c.written, c.storedAt = wanted, revision
+		c.written, c.storedAt, c.doubtful = wanted, revision, false
+	}, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		c.doubtful = true
 	})
 	if err == nil && answered {
 		m.Tracker.Close(api.Key{Kind: api.KindCloud, Name: c.name}, latest, at)

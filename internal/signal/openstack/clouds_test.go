@@ -191,8 +191,8 @@ func TestPutSettles(t *testing.T) {
 	})
 }
 
-// TestOtherPartsChange: a write that leaves the access alone collects nothing anew.
-func TestOtherPartsChange(t *testing.T) {
+// TestUnrelatedChangesCollectNothing checks that a write that does not change the access collects nothing.
+func TestUnrelatedChangesCollectNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newRecorded(t)).start()
 		w.settle(w.put("paris", access()))
@@ -210,9 +210,8 @@ func TestOtherPartsChange(t *testing.T) {
 	})
 }
 
-// TestChangeShows: a machine that starts shows within one interval, and only its
-// zone is found to be different.
-func TestChangeShows(t *testing.T) {
+// TestCloudChangesAreCollected checks that a new machine shows within one interval, and that only its zone changes.
+func TestCloudChangesAreCollected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newRecorded(t)).start()
 		w.settle(w.put("paris", access()))
@@ -268,9 +267,9 @@ func TestFailures(t *testing.T) {
 	})
 }
 
-// TestOtherRegions: a region that fails or hangs keeps no other from being
-// collected, and the write of the cloud waits for both.
-func TestOtherRegions(t *testing.T) {
+// TestFailingRegionDoesNotAffectOthers checks that a region that fails or hangs does not affect others, and that the write of the cloud
+// waits for both.
+func TestFailingRegionDoesNotAffectOthers(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer func(*http.Request) (int, []byte)
 		want   string
@@ -574,9 +573,9 @@ func TestReportNotStored(t *testing.T) {
 	})
 }
 
-// TestRegionThatWasNotCollectedYet: while one region is collected the others are
-// pending, so that nobody takes them for gone.
-func TestRegionThatWasNotCollectedYet(t *testing.T) {
+// TestRegionsNotCollectedYetArePending checks that, while one region is collected, the others are pending, so that they do
+// not count as deleted.
+func TestRegionsNotCollectedYetArePending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stack := newRecorded(t)
 		stack.regions = []string{"RegionTwo"}

@@ -28,7 +28,7 @@ func projectNames(live *api.LiveOpenStack) string {
 	return strings.Join(names, ", ")
 }
 
-func TestLive(t *testing.T) {
+func TestLiveProjects(t *testing.T) {
 	const all = "admin [] 0, service [] 0, team-blue [ocm team:blue] 1, team-empty [] 0, team-red [ocm region:eu team:red] 1"
 	const mine = "admin [] 0, team-blue [ocm team:blue] 1, team-empty [] 0, team-red [ocm region:eu team:red] 1"
 	for name, c := range map[string]struct {

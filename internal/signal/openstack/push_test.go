@@ -154,8 +154,8 @@ func TestPush(t *testing.T) {
 	})
 }
 
-// TestPushRegionGoes: a region that is no longer there is gone at the server, too.
-func TestPushRegionGoes(t *testing.T) {
+// TestPushOfADeletedRegion checks that a deleted region disappears from the server, too.
+func TestPushOfADeletedRegion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, stack := newReceiver(t), newRecorded(t)
 		stack.regions = []string{"RegionTwo"}
@@ -206,9 +206,8 @@ func TestPushOutage(t *testing.T) {
 	}
 }
 
-// TestPushServerForgot: a server that does not know the collector any more gets a
-// full report.
-func TestPushServerForgot(t *testing.T) {
+// TestPushToAServerThatForgot checks that a server that no longer knows the collector gets a full report.
+func TestPushToAServerThatForgot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, stack := newReceiver(t), newRecorded(t)
 		defer r.collect(t, "c", stack, access())()
@@ -299,10 +298,9 @@ func TestPushWrongPassword(t *testing.T) {
 	})
 }
 
-// TestPushAfterTheServerLostTheFigures: nothing changes at the OpenStack, and yet a
-// cloud that was deleted and created again, and a server with an empty store, have
-// all figures within an interval.
-func TestPushAfterTheServerLostTheFigures(t *testing.T) {
+// TestPushAfterTheServerLostTheAmounts checks that, without changes in OpenStack, a cloud that was deleted and created
+// again, and a server with an empty store, get all amounts within an interval.
+func TestPushAfterTheServerLostTheAmounts(t *testing.T) {
 	for name, lose := range map[string]func(r *receiver){
 		"deleted and created again at once": func(r *receiver) {
 			r.remove("paris")

@@ -289,9 +289,8 @@ func failureOnce(t *testing.T, o http.RoundTripper, spec *api.OpenStackSpec, nam
 	return err
 }
 
-// TestCollectAsksLittle: of what is known and has not changed nothing is asked
-// again.
-func TestCollectAsksLittle(t *testing.T) {
+// TestCollectSkipsUnchangedData checks that unchanged facts are not requested again.
+func TestCollectSkipsUnchangedData(t *testing.T) {
 	o := newRecorded(t)
 	s, err := login(t.Context(), access(), netpolicy.OnLoopback(), o)
 	if err != nil {
@@ -391,9 +390,9 @@ func TestFloatingIPs(t *testing.T) {
 	}
 }
 
-// TestFewServices: an OpenStack without storage and networks has hosts all the
-// same, and what it lacks is not said to be nothing.
-func TestFewServices(t *testing.T) {
+// TestOpenStackWithFewServices checks that an OpenStack without storage and networks still has hosts, and that missing services do
+// not count as 0.
+func TestOpenStackWithFewServices(t *testing.T) {
 	for service, lacks := range map[string]string{"volumev3": "storage/ssd", "network": "floating_ips"} {
 		o := newRecorded(t)
 		o.without = service

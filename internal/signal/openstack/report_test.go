@@ -67,10 +67,9 @@ func withGone(from *api.CloudRegion, zones []api.CloudZone) []api.CloudZone {
 	return out
 }
 
-// TestDifferenceLeadsThere: from any state to any other, the difference leads
-// there, and holds nothing that is the same; nothing is reported twice. A resource
-// that is missing is 0 from then on.
-func TestDifferenceLeadsThere(t *testing.T) {
+// TestDifferenceLeadsToTheNewReport checks that the difference between any two states leads from one to the other, contains
+// nothing unchanged, and reports nothing twice. A missing resource is 0 from then on.
+func TestDifferenceLeadsToTheNewReport(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := api.CloudStatus{}
 		now := epoch
@@ -120,8 +119,8 @@ func TestDifferenceLeadsThere(t *testing.T) {
 	})
 }
 
-// TestApplyLeavesItsInputAlone: statuses are shared with readers.
-func TestApplyLeavesItsInputAlone(t *testing.T) {
+// TestApplyDoesNotChangeItsInput: statuses are shared with readers.
+func TestApplyDoesNotChangeItsInput(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(name string) api.CloudReport {
 			r := drawRegion(t, name)

@@ -30,16 +30,15 @@ func TestZoneOfHost(t *testing.T) {
 	expectZones(t, &api.CloudRegion{Zones: got}, want)
 }
 
-// TestZoneWithoutHosts: a zone whose hosts are all down has nothing, which is not
-// the same as one that is not there.
-func TestZoneWithoutHosts(t *testing.T) {
+// TestZoneWithoutRunningHosts checks that a zone whose hosts are all down has 0 of everything, unlike a zone that does not
+// exist.
+func TestZoneWithoutRunningHosts(t *testing.T) {
 	got := compute([]hypervisor{{id: "1", host: "a", cpu: amount{4, 4, 1}, memory: amount{10, 10, 1}}}, []aggregate{{"z", []string{"a"}}})
 	expectZones(t, &api.CloudRegion{Zones: got}, map[string]map[string]string{"z": {"hosts": "0", "cpu": "0 0 0 0", "memory": "0 0 0 0"}})
 }
 
-// TestFullHostCountsAgainstTheOthers: what is in use beyond the measure of one
-// host is not lost when the zone is added up.
-func TestFullHostCountsAgainstTheOthers(t *testing.T) {
+// TestOvercommittedHostReducesItsZone checks that overcommitted resources of a host reduce the sum of its zone.
+func TestOvercommittedHostReducesItsZone(t *testing.T) {
 	got := compute([]hypervisor{
 		{id: "1", host: "a", up: true, cpu: amount{4, 4, 10}, memory: amount{10, 10, 10}},
 		{id: "2", host: "b", up: true, cpu: amount{8, 8, 0}, memory: amount{10, 10, 0}},

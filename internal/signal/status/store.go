@@ -17,7 +17,8 @@ type Writer interface {
 // Due is what is to be stored of an object.
 type Due struct {
 	Write Write
-	// Differs says whether it differs from what is stored, and StoredAt is the revision of that.
+	// Differs says whether it differs from what is stored, or whether that is unknown, and StoredAt
+	// is the revision of that.
 	Differs  bool
 	StoredAt int64
 	// Changed is closed at the next change of the user-written part.
@@ -28,9 +29,11 @@ type Due struct {
 const patience = time.Second
 
 // Store stores what look returns for an object, and returns the revision that shows it; written is
-// called after it was stored. Only one write per object is in progress at a time, which turn, a
+// called after it was stored, and doubted if a write failed: it may have been stored all the same,
+// or may still be, so that another one must follow even if the status has become what it was before.
+// Only one write per object is in progress at a time, which turn, a
 // channel with a capacity of one, ensures: an older status never overtakes a newer one.
-func Store(ctx context.Context, w Writer, turn chan struct{}, look func() (Due, error), written func(revision int64)) (int64, error) {
+func Store(ctx context.Context, w Writer, turn chan struct{}, look func() (Due, error), written func(revision int64), doubted func()) (int64, error) {
 	select {
 	case turn <- struct{}{}:
 	case <-ctx.Done():
@@ -49,6 +52,7 @@ func Store(ctx context.Context, w Writer, turn chan struct{}, look func() (Due, 
 		}
 		stale, ok := errors.AsType[*StaleError](err)
 		if !ok {
+			doubted()
 			return 0, err
 		}
 		if err := awaitChange(ctx, due.Changed, stale); err != nil {
