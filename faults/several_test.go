@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
@@ -158,6 +160,42 @@ func (e *ensemble) leader(without ...*replica) *replica {
 		return false
 	})
 	return found
+}
+
+// recover waits until exactly one server says that it leads and shows everything up to now, and makes it the server of
+// the world. A server that was stopped or disconnected needs a moment to notice that another one leads: until then it
+// still says that it leads, and shows what it knew, with its age.
+func (e *ensemble) recover() {
+	e.t.Helper()
+	now := time.Now()
+	eventually.True(e.t, "one server leads, and shows everything up to now", func() bool {
+		var leading []*replica
+		for _, r := range e.replicas {
+			info, err := r.client.Server(e.t.Context())
+			if err != nil {
+				return false
+			}
+			if info.Leader {
+				leading = append(leading, r)
+			}
+		}
+		if len(leading) != 1 || !leading[0].showsAt(now) {
+			return false
+		}
+		e.server.Store(leading[0].process)
+		return true
+	})
+}
+
+// showsAt reports whether a server shows everything that was acknowledged before a point in time.
+func (r *replica) showsAt(at time.Time) bool {
+	asked := time.Now()
+	answer, err := r.ask(http.MethodGet, api.KeyOf(placement("p2-0", groupName(0), 1, 0)).URLPath(), "")
+	if err != nil {
+		return false
+	}
+	age, err := ageOf(answer.header)
+	return err == nil && asked.Add(-age).After(at)
 }
 
 // toMember does something to all links to a member of etcd: what lies between it and the
@@ -358,7 +396,7 @@ func (e *ensemble) suffer(faults []ensembleFault) {
 			})
 		}
 	}
-	e.server.Store(e.leader().process)
+	e.recover()
 	e.judge()
 }
 
@@ -366,12 +404,13 @@ func (e *ensemble) suffer(faults []ensembleFault) {
 func (e *ensemble) round(name string, happens func()) {
 	e.t.Helper()
 	began := time.Now()
+	e.clearContests()
 	e.startWriting()
 	contest := e.startContest(name)
 	happens()
 	e.stopWriting()
 	contest.stop()
-	e.server.Store(e.leader().process)
+	e.recover()
 	e.judgeQuickly()
 	e.oracleTerms()
 	contest.judge()
@@ -475,7 +514,7 @@ func TestFaultClocksApart(t *testing.T) {
 			e.awaitWrites(20)
 		})
 	}
-	e.server.Store(e.leader().process)
+	e.recover()
 	e.judge()
 }
 
@@ -569,6 +608,6 @@ func TestFaultRollingUpgrade(t *testing.T) {
 	})
 	e.awaitWrites(20)
 	e.stopWriting()
-	e.server.Store(e.leader().process)
+	e.recover()
 	e.judge()
 }

@@ -80,8 +80,12 @@ func New(options Options) *Fleet {
 // readAgain is the backoff for reloading after the watch failed.
 var readAgain = backoff.Backoff{First: 50 * time.Millisecond, Most: 5 * time.Second}
 
-// Run follows the store until ctx is done. It fails if the first load fails, for example because of
-// a wrong key; later it retries.
+// firstLoads is how often a server that starts tries to load a store that does not respond: for about
+// ten seconds, in which a cluster of stores elects a leader.
+const firstLoads = 9
+
+// Run follows the store until ctx is done. It fails if the store cannot be loaded at first, for example
+// because of a wrong key. Later it retries.
 func (f *Fleet) Run(ctx context.Context) error {
 	loaded := f.isLoaded()
 	for failures := 1; ; failures++ {
@@ -97,7 +101,7 @@ func (f *Fleet) Run(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // it was canceled
-		case !loaded:
+		case !loaded && (failures == firstLoads || !errors.Is(err, store.ErrUnavailable)):
 			return fmt.Errorf("load the fleet: %w", err)
 		}
 		f.metrics.relists.Inc()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -80,7 +81,7 @@ func (i *interrupted) setCut(cut bool) {
 	i.mu.Unlock()
 }
 
-func TestLostChangesAreReadAnew(t *testing.T) {
+func TestLostChangesAreReadAgain(t *testing.T) {
 	var broken *interrupted
 	b := start(t, func(o *Options) {
 		broken = &interrupted{Store: o.Store.(*store.Store), ended: make(chan chan struct{})}
@@ -276,4 +277,35 @@ func TestUnreadableChangeKeepsTheObject(t *testing.T) {
 			t.Fatalf("entry %+v, want the last valid version", entry)
 		}
 	}
+}
+
+// leaderless is a store that has no leader for the first loads.
+type leaderless struct {
+	*store.Store
+	loads int
+	err   error
+}
+
+func (l *leaderless) Load(ctx context.Context, fn func(store.Record) error) (int64, error) {
+	if l.loads--; l.loads >= 0 {
+		return 0, fmt.Errorf("load: %w", l.err)
+	}
+	return l.Store.Load(ctx, fn)
+}
+
+func TestFirstLoadWaitsForALeader(t *testing.T) {
+	b := start(t)
+	ready := New(Options{Store: &leaderless{b.store, 2, store.ErrUnavailable}, Codec: b.codec})
+	(&bench{t: t, ctx: b.ctx, fleet: ready}).run()
+
+	broken := errors.New("broken")
+	if err := New(Options{Store: &leaderless{b.store, 2, broken}, Codec: b.codec}).Run(b.ctx); !errors.Is(err, broken) {
+		t.Errorf("the first load of a store that cannot be read ended with %v, want %v", err, broken)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		forever := &leaderless{nil, 1 << 30, store.ErrUnavailable}
+		if err := New(Options{Store: forever, Codec: b.codec}).Run(t.Context()); !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("the first load of a store that never responds ended with %v, want %v", err, store.ErrUnavailable)
+		}
+	})
 }
