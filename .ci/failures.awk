@@ -30,7 +30,9 @@ function begin(name) { print_block("what follows"); current = name }
 /^FAIL[ \t]/ { begin(""); add($0); next }
 /^(ok|FAIL|PASS)/ { begin(""); next }
 
-current != "" && NF { block[current, length_of[current]++] = $0 }
+# A message that goes on for many lines would push out the others.
+{ continued = /^        / && !/^ +[^ ]+\.go:[0-9]+: / ? continued + 1 : 0 }
+current != "" && NF && continued <= 8 { block[current, length_of[current]++] = continued < 8 ? $0 : "        ..." }
 
 END {
 	begin("")
