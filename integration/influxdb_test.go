@@ -155,16 +155,16 @@ func TestDecisionsFollowInfluxDB(t *testing.T) {
 			return slices.Equal(get[*api.Placement](p, placementKey("web")).Status.Clusters, []string{cluster})
 		}
 	}
-	promptly(t, limit, "the placement is at a", at("a"))
+	eventually.True(t, "the placement is at a", at("a"))
 
 	moves := func(when string) {
 		t.Helper()
 		slowest := time.Duration(0)
 		for range 3 {
 			influx.set("a", 40)
-			slowest = max(slowest, promptly(t, limit, when+": the placement has moved to b", at("b")))
+			slowest = max(slowest, eventually.True(t, when+": the placement has moved to b", at("b")))
 			influx.set("a", 80)
-			slowest = max(slowest, promptly(t, limit, when+": the placement has moved to a", at("a")))
+			slowest = max(slowest, eventually.True(t, when+": the placement has moved to a", at("a")))
 		}
 		t.Logf("%s: decided at most %s after the write of a value (interval 1s)", when, slowest)
 	}

@@ -3,7 +3,6 @@
 package integration
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -13,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
@@ -32,11 +30,7 @@ func TestWatchersThatDoNotRead(t *testing.T) {
 			for i := range 1600 { // about 200 KiB
 				values[fmt.Sprintf("%s-%d", strings.Repeat("x", 110), i)] = float64(written)
 			}
-			object := staticProvider("bulky", values)
-			object.SetDefaults()
-			if _, err := p.client.Put(context.Background(), object, client.PutOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			put(p, staticProvider("bulky", values))
 		}
 		return p.cpu() - began
 	}
