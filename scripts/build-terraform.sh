@@ -11,7 +11,7 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/testbed.sh"
 
-version=${TERRAFORM_VERSION:-v1.15.0}
+version=${TERRAFORM_VERSION:-v1.16.3}
 module=github.com/hashicorp/terraform
 binary=$testbed/bin/terraform
 
