@@ -51,7 +51,7 @@ func TestPlanSecrets(t *testing.T) {
 		{"another address, and the secrets again", with(prom, with(elsewhere, doc{"bearer_token_wo": "t", "headers_wo": doc{"A": "a", "B": "b"}})), stored, both, nil, nil},
 		{"certificate not verified", with(prom, with(same, doc{"insecure_skip_verify": true, "headers_wo": doc{}})), stored, doc{}, []string{"", "", ""}, []string{"bearer_token_wo"}},
 		{"another name", with(prom, with(same, doc{"name": "q"})), stored, none, []string{`The bearer token of`, `The header "A" of`, `The header "B" of`}, nil},
-		{"as an earlier provider left it", prom, with(prom, settled), doc{"bearer_token_stored": nil, "headers_stored": nil}, nil, nil},
+		{"a state that does not say what is stored", prom, with(prom, settled), doc{"bearer_token_stored": nil, "headers_stored": nil}, nil, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			typ := newValidation(t).types["scheduler_metrics_provider"]

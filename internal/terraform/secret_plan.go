@@ -19,8 +19,8 @@ type secretPlan struct {
 	field string // in the API: spec.kubernetes.kubeconfig
 	at    path.Path
 	isMap bool
-	// given is the configured value, and before is what the server had: null if the state is of an
-	// earlier provider that did not record it.
+	// given is the configured value, and before is what the server had: null if the state does
+	// not say it.
 	given, before tftypes.Value
 	// raised says that the version changes.
 	raised bool

@@ -152,7 +152,7 @@ func (r *Resource) read(d *configDocument, value tftypes.Value) (map[string]any,
 }
 
 // replace overwrites an object, unless somebody else has changed the user's part of it since the
-// plan was made. seen is the version that the plan was made from; without one (an old state), any
+// plan was made. seen is the version that the plan was made from; without one, any
 // version is overwritten.
 func (r *Resource) replace(ctx context.Context, object api.Object, seen *version, opts client.PutOptions) (api.Object, error) {
 	if seen != nil {
