@@ -85,7 +85,7 @@ func TestUpgradeIsNotFinishedBesideAnOlderServer(t *testing.T) {
 	s := servers[1]
 	for key, value := range map[string]string{
 		"/v1/sys/format":           "2",
-		"/v1/sys/live/servers/old": `{"id":"o","name":"old","url":"http://old","version":"0.9.0","revision":1}`,
+		"/v1/sys/live/servers/old": `{"id":"o","name":"old","url":"http://old","version":"0.9.0","format":2,"revision":1}`,
 	} {
 		if _, err := etcd.Put(t.Context(), key, value); err != nil {
 			t.Fatal(err)

@@ -68,7 +68,7 @@ func unlike(was, is map[partKey]string) (differ []partKey) {
 	return differ
 }
 
-// What an earlier program of this format has written is read: a other key, envelope or dictionary needs another number.
+// What an earlier program of this format has written is read: another key, envelope or dictionary needs another number.
 func TestStoreOfThisFormatIsRead(t *testing.T) {
 	dir := restored(t, fmt.Sprintf("format-%d.tar.gz", formatVersion))
 	if report, err := Check(dir); err != nil || len(report.Findings) > 0 {
@@ -169,7 +169,7 @@ func TestFormatThatIsNotKnownIsRefused(t *testing.T) {
 func olderServer(t *testing.T, s *Store, name string) (leave func()) {
 	t.Helper()
 	key := candidatePrefix + name
-	if _, err := s.client.Put(timeout(t), key, `{"id":"`+name+`","name":"`+name+`","url":"https://`+name+`","version":"1.0.0","revision":7}`); err != nil {
+	if _, err := s.client.Put(timeout(t), key, `{"id":"`+name+`","name":"`+name+`","url":"https://`+name+`","version":"1.0.0","format":2,"revision":7}`); err != nil {
 		t.Fatal(err)
 	}
 	return func() {
