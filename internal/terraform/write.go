@@ -146,7 +146,7 @@ func (r *Resource) read(d *configDocument, value tftypes.Value) (map[string]any,
 		}
 	}
 	d.Nulls = slices.DeleteFunc(d.Nulls, func(at path.Path) bool { return isSecretElement(secrets, at) })
-	d.spell = func(fields api.FieldErrors) api.FieldErrors { return secretSpelling(secrets, value, fields) }
+	d.spell = func(fields api.FieldErrors) api.FieldErrors { return secretSpelling(secrets, fields) }
 	d.Unknown = slices.DeleteFunc(d.Unknown, func(at path.Path) bool { return isStoredSecret(secrets, at) })
 	return document, nil
 }
