@@ -117,7 +117,7 @@ func (l *ledger) deletedAfter(key api.Key, number int64) bool {
 	return l.entries[key].deleted > number
 }
 
-// goldenVariable names the binary with which to create golden data, as in format-1=/path/to/scheduler-server. goldenDir
+// goldenVariable names the binary with which to create golden data, as in format-3=/path/to/scheduler-server. goldenDir
 // contains the data: one data directory for each format of the store, as a killed server left it, with the writes that
 // it had acknowledged.
 const (

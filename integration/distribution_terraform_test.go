@@ -33,10 +33,9 @@ const distributionConfiguration = `
 	  default = true
 	}
 	resource "scheduler_cluster" "real" {
-	  name            = "real"
-	  kubernetes      = { kubeconfig = file("kubeconfig") }
-	  secrets_version = 1
-	  spot            = { enabled = var.spot }
+	  name       = "real"
+	  kubernetes = { kubeconfig_wo = file("kubeconfig"), kubeconfig_wo_version = 1 }
+	  spot       = { enabled = var.spot }
 	}
 	resource "scheduler_propagation_policy" "all" {
 	  name               = "all"

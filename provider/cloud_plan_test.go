@@ -37,7 +37,7 @@ func TestPlanKeepsTheChoice(t *testing.T) {
 		{"a new cluster", "scheduler_cluster", cluster(nil), nil, undecided},
 		{"an unchanged cluster", "scheduler_cluster", nil, cluster(nil), doc{"cloud": "de"}},
 		{"labels", "scheduler_cluster", doc{"labels": doc{"a": "b"}}, cluster(nil), doc{"cloud": "de"}},
-		{"a kubeconfig in the configuration", "scheduler_cluster", doc{"kubernetes": doc{}, "secrets_version": 1}, cluster(nil), doc{"cloud": "de"}},
+		{"a kubeconfig in the configuration", "scheduler_cluster", doc{"kubernetes": doc{"kubeconfig_wo_version": 1}}, cluster(nil), doc{"cloud": "de"}},
 		{"a pause of a cluster without a cloud", "scheduler_cluster", doc{"paused": true}, cluster(doc{"cloud": nil}), doc{"cloud": nil}},
 		{"other constraints", "scheduler_cluster", doc{"cloud_constraints": doc{}}, cluster(nil), undecided},
 		{"no constraints", "scheduler_cluster", doc{"cloud_constraints": nil}, cluster(nil), undecided},

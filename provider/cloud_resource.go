@@ -13,6 +13,5 @@ func newCloudResource() *terraform.Resource {
 			"With credentials, the server collects the capacity of its availability zones. Without them, a collector that runs elsewhere can push it. " +
 			"Use the data source `scheduler_cloud` to read the capacity.",
 		Attributes: terraform.SpecAttributes(api.KindCloud),
-		Local:      map[string]bool{terraform.SecretsVersion: true},
 	}
 }

@@ -30,7 +30,8 @@ const fullCloud = `
 	  openstack = {
 	    auth_url             = "http://127.0.0.1:1/v3"
 	    username             = "scheduler"
-	    password             = "the first secret"
+	    password_wo          = "the first secret"
+	    password_wo_version  = %d
 	    project_name         = "admin"
 	    project_domain_name  = "corp"
 	    regions              = ["RegionOne"]
@@ -38,7 +39,6 @@ const fullCloud = `
 	    timeout              = "2s"
 	    insecure_skip_verify = true
 	  }
-	  secrets_version = %d
 	}`
 
 func TestAccCloudLifecycle(t *testing.T) {
@@ -60,22 +60,22 @@ func TestAccCloudLifecycle(t *testing.T) {
 					statecheck.ExpectKnownValue(cloudAddress, access.AtMapKey("user_domain_name"), knownvalue.StringExact("Default")),
 					statecheck.ExpectKnownValue(cloudAddress, access.AtMapKey("project_domain_name"), knownvalue.StringExact("corp")),
 					statecheck.ExpectKnownValue(cloudAddress, access.AtMapKey("interval"), knownvalue.StringExact("1m0s")),
-					statecheck.ExpectKnownValue(cloudAddress, access.AtMapKey("password"), knownvalue.Null()),
+					statecheck.ExpectKnownValue(cloudAddress, access.AtMapKey("password_wo"), knownvalue.Null()),
 				},
 			},
 			{
 				ResourceName: cloudAddress, ImportState: true, ImportStateId: "de",
-				ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"secrets_version"},
+				ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"openstack.password_wo_version"},
 			},
 			{ // an application credential in place of the user
 				Config: f.config(`
 					resource "scheduler_cloud" "de" {
 					  name = "de"
 					  openstack = {
-					    auth_url                      = "http://127.0.0.1:1/v3"
-					    application_credential_id     = "4711"
-					    application_credential_secret = "another secret"
-					    timeout                       = "2s"
+					    auth_url                         = "http://127.0.0.1:1/v3"
+					    application_credential_id        = "4711"
+					    application_credential_secret_wo = "another secret"
+					    timeout                          = "2s"
 					  }
 					}`),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
@@ -170,18 +170,17 @@ func TestAccOpenStackSecrets(t *testing.T) {
 		  name      = "web"
 		  namespace = "shop"
 		  openstack = {
-		    auth_url                      = "http://127.0.0.1:1/v3"
-		    application_credential_id     = "4711"
-		    application_credential_secret = "the first secret"
+		    auth_url                                 = "http://127.0.0.1:1/v3"
+		    application_credential_id                = "4711"
+		    application_credential_secret_wo         = "the first secret"
+		    application_credential_secret_wo_version = %d
 		  }
-		  secrets_version = %d
 		}`
 	influx := `
 		resource "scheduler_metrics_provider" "influx" {
-		  name            = "influx"
-		  type            = "influx"
-		  influx          = { url = "http://127.0.0.1:1", org = "shop", bucket = "figures", token = "the first secret" }
-		  secrets_version = %d
+		  name   = "influx"
+		  type   = "influx"
+		  influx = { url = "http://127.0.0.1:1", org = "shop", bucket = "figures", token_wo = "the first secret", token_wo_version = %d }
 		}`
 	configuration := func(secret string, version int) string {
 		text := f.config(fmt.Sprintf(fullCloud, version), fmt.Sprintf(project, version), fmt.Sprintf(influx, version))
@@ -224,7 +223,7 @@ func TestAccOpenStackBadInput(t *testing.T) {
 	}
 	for _, test := range []struct{ name, config, want string }{
 		{"no address", cloud(`auth_url = "keystone:5000"`), `(?s)openstack.auth_url.*is\s+not\s+an\s+address`},
-		{"no project", cloud("auth_url = \"https://k/v3\"\n username = \"u\"\n password = \"p\""), `(?s)openstack.project_name.*is\s+required\s+with\s+a\s+user`},
+		{"no project", cloud("auth_url = \"https://k/v3\"\n username = \"u\"\n password_wo = \"p\""), `(?s)openstack.project_name.*is\s+required\s+with\s+a\s+user`},
 		{"two kinds of credentials", cloud("auth_url = \"https://k/v3\"\n username = \"u\"\n application_credential_id = \"a\""), `(?s)openstack.username.*must\s+be\s+absent`},
 		{"no certificate", cloud("auth_url = \"https://k/v3\"\n ca_cert = \"x\""), `(?s)openstack.ca_cert.*no\s+PEM\s+certificate`},
 		{"constraints", "resource \"scheduler_cluster\" \"c\" {\n name = \"c\"\n cloud_constraints = { label_constraints = [\"location DE\"] }\n}", `(?s)cloud_constraints.label_constraints\[0\]`},
@@ -232,13 +231,13 @@ func TestAccOpenStackBadInput(t *testing.T) {
 		{"a kubeconfig that runs a program", `
 			resource "scheduler_cluster" "c" {
 			  name       = "c"
-			  kubernetes = { kubeconfig = yamlencode({
+			  kubernetes = { kubeconfig_wo = yamlencode({
 			    current-context = "c"
 			    contexts        = [{ name = "c", context = { cluster = "c", user = "u" } }]
 			    clusters        = [{ name = "c", cluster = { server = "https://127.0.0.1:6443" } }]
 			    users           = [{ name = "u", user = { exec = { command = "rm" } } }]
 			  }) }
-			}`, `(?s)kubernetes.kubeconfig.*must\s+not\s+run\s+programs`},
+			}`, `(?s)kubernetes.kubeconfig_wo.*must\s+not\s+run\s+programs`},
 		{"influx without a bucket", "resource \"scheduler_metrics_provider\" \"i\" {\n name = \"i\"\n type = \"influx\"\n influx = { url = \"http://i\", bucket = \"\" }\n}", `(?s)influx.bucket.*is\s+required`},
 		{"kafka without its block", "resource \"scheduler_metrics_provider\" \"k\" {\n name = \"k\"\n type = \"kafka\"\n}", `(?s)kafka.*is\s+required\s+because\s+type\s+is\s+"kafka"`},
 		{"an allocation of nothing", "resource \"scheduler_workload\" \"w\" {\n name = \"w\"\n api_version = \"v1\"\n kind = \"Pod\"\n allocation = {}\n}", `(?s)replicas.*is\s+required\s+with\s+allocation`},

@@ -114,21 +114,19 @@ func TestAccClusterCloud(t *testing.T) {
 			},
 			{ // it exists, and its kubeconfig is passed back: the cloud stays
 				Config: f.config(wanted(anywhere + `
-					kubernetes = { kubeconfig = yamlencode({
+					kubernetes = { kubeconfig_wo_version = 1, kubeconfig_wo = yamlencode({
 					  current-context = "c"
 					  contexts        = [{ name = "c", context = { cluster = "c", user = "u" } }]
 					  clusters        = [{ name = "c", cluster = { server = "https://127.0.0.1:1" } }]
 					  users           = [{ name = "u", user = { token = "t" } }]
 					}) }
-					secrets_version = 1
-					inherit_labels  = true`)),
+					inherit_labels = true`)),
 				ConfigPlanChecks: keeps("fr"), ConfigStateChecks: onCloud("fr"),
 			},
 			{ // the inherited values
 				Config: f.config(wanted(anywhere+`
-					secrets_version = 1
-					kubernetes      = {}
-					inherit_labels  = true`), `data "scheduler_cluster" "east" { name = scheduler_cluster.east.name }`),
+					kubernetes     = { kubeconfig_wo_version = 1 }
+					inherit_labels = true`), `data "scheduler_cluster" "east" { name = scheduler_cluster.east.name }`),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectKnownValue(east, cloud, knownvalue.StringExact("fr"))}},
 				ConfigStateChecks: []statecheck.StateCheck{
 					statecheck.ExpectKnownValue("data.scheduler_cluster.east", tfjsonpath.New("status").AtMapKey("cloud"), knownvalue.StringExact("fr")),

@@ -1,10 +1,6 @@
 package provider_test
 
 import (
-	"bytes"
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -64,54 +60,4 @@ func TestAccClusterOrderDoesNotMatter(t *testing.T) {
 			},
 		},
 	})
-}
-
-// A list in the state of an earlier provider version is read as a set.
-func TestAccStateWithLists(t *testing.T) {
-	f := newFleet(t)
-	w := newWorkspace(t, f.config(`
-		resource "scheduler_cluster" "east" {
-		  name   = "east"
-		  zones  = ["c", "a", "b"]
-		  taints = [
-		    { key = "old", value = "", effect = "PreferNoSelect" },
-		    { key = "dedicated", value = "web", effect = "NoSchedule" },
-		    { key = "draining", effect = "NoExecute" },
-		  ]
-		}`))
-	w.ok("apply", "-auto-approve")
-	file := filepath.Join(w.dir, "terraform.tfstate")
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var state map[string]any
-	if err := json.Unmarshal(data, &state); err != nil {
-		t.Fatal(err)
-	}
-	instance := state["resources"].([]any)[0].(map[string]any)["instances"].([]any)[0].(map[string]any)
-	attributes := instance["attributes"].(map[string]any)
-	// Lists are in the order of the configuration, which a set is not.
-	taint := func(key string, value any, effect string) any {
-		return map[string]any{"key": key, "value": value, "effect": effect}
-	}
-	for _, order := range [][3]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}} {
-		zones := []any{"c", "a", "b"}
-		taints := []any{taint("old", "", "PreferNoSelect"), taint("dedicated", "web", "NoSchedule"), taint("draining", nil, "NoExecute")}
-		attributes["zones"] = []any{zones[order[0]], zones[order[1]], zones[order[2]]}
-		attributes["taints"] = []any{taints[order[0]], taints[order[1]], taints[order[2]]}
-		written, err := json.Marshal(state)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if bytes.Equal(written, data) {
-			t.Fatal("the state is as it was")
-		}
-		w.file("terraform.tfstate", string(written))
-		for _, refresh := range []string{"-refresh=true", "-refresh=false"} {
-			if plan := w.ok("plan", "-detailed-exitcode", refresh); plan.code != 0 {
-				t.Errorf("%v %s: the plan is not empty:\n%s", order, refresh, plan.output)
-			}
-		}
-	}
 }

@@ -17,7 +17,7 @@ func newClusterResource() *terraform.Resource {
 			"For a cluster that has yet to be created, the server chooses the `cloud` to create it on. " +
 			"Use the data source `scheduler_cluster` to read its state, its observed capacity and the values of its metrics.",
 		Attributes: attributes,
-		Local:      map[string]bool{terraform.SecretsVersion: true, "wait": true},
+		Local:      map[string]bool{"wait": true},
 		Decision:   clusterCloud,
 		// Labels and the kubeconfig are not included, so that resources created on the cloud need
 		// not be replaced when these are written.

@@ -34,8 +34,7 @@ const fullCluster = `
 	  claims           = { gpu = "h100", empty = "" }
 	  taints           = [{ key = "dedicated", value = "web", effect = "NoSchedule" }, { key = "old", effect = "PreferNoSelect" }]
 	  health           = { url = "http://127.0.0.1:1/healthz", interval = "1m0s", failure_threshold = 5, success_threshold = 1 }
-	  kubernetes       = { kubeconfig = ` + kubeconfigHCL + ` }
-	  secrets_version  = %d
+	  kubernetes       = { kubeconfig_wo_version = %d, kubeconfig_wo = ` + kubeconfigHCL + ` }
 	  spot             = { enabled = true, node_type_key = "karpenter.sh/capacity-type", on_disable = "recreate" }
 	}`
 
@@ -63,7 +62,7 @@ func TestAccClusterLifecycle(t *testing.T) {
 			},
 			{
 				ResourceName: east, ImportState: true, ImportStateId: "east",
-				ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"secrets_version"},
+				ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"kubernetes.kubeconfig_wo_version"},
 			},
 			{ // all optional attributes are removed
 				Config: f.config(`resource "scheduler_cluster" "east" { name = "east" }`),
@@ -222,7 +221,7 @@ func TestAccClusterSecret(t *testing.T) {
 				Config: f.config(fmt.Sprintf(fullCluster, 1)),
 				Check:  resource.ComposeTestCheckFunc(noSecret, generation(1)),
 				ConfigStateChecks: []statecheck.StateCheck{
-					statecheck.ExpectKnownValue("scheduler_cluster.east", tfjsonpath.New("kubernetes").AtMapKey("kubeconfig"), knownvalue.Null()),
+					statecheck.ExpectKnownValue("scheduler_cluster.east", tfjsonpath.New("kubernetes").AtMapKey("kubeconfig_wo"), knownvalue.Null()),
 				},
 			},
 			{ // Terraform cannot see that the secret has changed

@@ -32,7 +32,7 @@ func TestAccOpenStackProjectLifecycle(t *testing.T) {
 		  project_id  = "4711"
 		  user_id     = "0815"
 		  template_id = "k8s"
-		  openstack   = { auth_url = "http://127.0.0.1:1/v3", user_id = "0815", password = "secret", project_id = "4711" }
+		  openstack   = { auth_url = "http://127.0.0.1:1/v3", user_id = "0815", password_wo = "secret", project_id = "4711" }
 		}`)
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories,

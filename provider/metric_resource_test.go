@@ -102,13 +102,14 @@ func TestAccMetricsProviderSecrets(t *testing.T) {
 	config := func(secret string, version int) string {
 		return f.config(fmt.Sprintf(`
 			resource "scheduler_metrics_provider" "prom" {
-			  name            = "prom"
-			  type            = "prometheus"
-			  prometheus      = { url = "http://127.0.0.1:1" }
-			  timeout         = "1s"
-			  bearer_token    = %[1]q
-			  headers         = { X-Scope-OrgID = %[1]q }
-			  secrets_version = %[2]d
+			  name                    = "prom"
+			  type                    = "prometheus"
+			  prometheus              = { url = "http://127.0.0.1:1" }
+			  timeout                 = "1s"
+			  bearer_token_wo         = %[1]q
+			  bearer_token_wo_version = %[2]d
+			  headers_wo              = { X-Scope-OrgID = %[1]q }
+			  headers_wo_version      = %[2]d
 			}`, secret, version))
 	}
 	prom := "scheduler_metrics_provider.prom"
@@ -118,8 +119,8 @@ func TestAccMetricsProviderSecrets(t *testing.T) {
 			{
 				Config: config("hush-1", 1),
 				ConfigStateChecks: []statecheck.StateCheck{
-					statecheck.ExpectKnownValue(prom, tfjsonpath.New("bearer_token"), knownvalue.Null()),
-					statecheck.ExpectKnownValue(prom, tfjsonpath.New("headers"), knownvalue.Null()),
+					statecheck.ExpectKnownValue(prom, tfjsonpath.New("bearer_token_wo"), knownvalue.Null()),
+					statecheck.ExpectKnownValue(prom, tfjsonpath.New("headers_wo"), knownvalue.Null()),
 				},
 				Check: func(s *terraform.State) error {
 					data, err := json.Marshal(s)

@@ -12,6 +12,5 @@ func newMetricsProviderResource() *terraform.Resource {
 		Unavailable: "No response from %s",
 		Description: "A source of metrics: a server such as Prometheus, or a fixed table of values. `type` selects the kind of source, and the block of the same name has its settings.",
 		Attributes:  terraform.SpecAttributes(api.KindMetricsProvider),
-		Local:       map[string]bool{terraform.SecretsVersion: true},
 	}
 }

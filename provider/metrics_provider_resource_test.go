@@ -50,7 +50,7 @@ func TestAccMetricsProviderTypes(t *testing.T) {
 			{
 				Config: config(`
 					type   = "influx"
-					influx = { url = "http://127.0.0.1:1", org = "shop", bucket = "racks", token = "secret" }`),
+					influx = { url = "http://127.0.0.1:1", org = "shop", bucket = "racks", token_wo = "secret" }`),
 				ConfigPlanChecks: updates, ConfigStateChecks: limit("10s"),
 			},
 			imports,

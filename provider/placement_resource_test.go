@@ -454,11 +454,10 @@ func TestAccIgnoreChanges(t *testing.T) {
 	config := func(team string, paused string) string {
 		return f.config(fmt.Sprintf(`
 			resource "scheduler_cluster" "east" {
-			  name            = "east"
-			  labels          = { team = %q }
-			  paused          = %s
-			  kubernetes      = { kubeconfig = `+kubeconfigHCL+` }
-			  secrets_version = 1
+			  name       = "east"
+			  labels     = { team = %q }
+			  paused     = %s
+			  kubernetes = { kubeconfig_wo_version = 1, kubeconfig_wo = `+kubeconfigHCL+` }
 			  lifecycle { ignore_changes = [labels] }
 			}`, team, paused))
 	}

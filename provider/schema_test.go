@@ -57,8 +57,7 @@ func describedAttributes(t *testing.T, at string, attributes []*tfprotov6.Schema
 	}
 }
 
-// Every secret of the API is write-only in Terraform, under its present and its former name, with a version and an
-// attribute that says whether it is stored. Nothing else is write-only.
+// Every secret of the API is write-only in Terraform, with a version and an attribute that says whether it is stored. Nothing else is write-only.
 func TestSecretsAreWriteOnly(t *testing.T) {
 	server, err := providerserver.NewProtocol6WithError(New("test")())()
 	if err != nil {
@@ -94,9 +93,9 @@ func TestSecretsAreWriteOnly(t *testing.T) {
 					continue
 				}
 				found[at+secret] = true
-				former, version, stored := byName[secret], byName[secret+"_wo_version"], byName[secret+"_stored"]
-				if former == nil || !former.Deprecated || version == nil || !version.Optional || stored == nil || !stored.Computed || stored.Optional {
-					t.Errorf("%s: %s%s lacks its former name, its version or what is stored", info.Kind, at, name)
+				version, stored := byName[secret+"_wo_version"], byName[secret+"_stored"]
+				if byName[secret] != nil || version == nil || !version.Optional || stored == nil || !stored.Computed || stored.Optional {
+					t.Errorf("%s: %s%s lacks its version or what is stored, or is there without its suffix", info.Kind, at, name)
 				}
 			}
 		}

@@ -138,10 +138,6 @@ func keepSecret(t *testing.T, f *fleet, kind api.Kind, secret api.SecretField, b
 			step("again-null", false, version(3)),
 			step("and-back", true, now+" = "+value("3"), version(3)),
 			step("and-back", false, now+" = "+nothing, version(3)),
-			// Under its former name.
-			step("and-back", true, attribute+" = "+value("4")),
-			step("a-former-name", true, attribute+" = null"),
-			step("a-former-name", false, attribute+" = "+nothing),
 		},
 	})
 }

@@ -16,8 +16,7 @@ func spotWithoutKubeconfig(config map[string]tftypes.Value, diags *diag.Diagnost
 		return
 	}
 	kubernetes := config["kubernetes"]
-	now, former := terraform.AttributesOf(kubernetes)["kubeconfig"+terraform.WriteOnlySuffix], terraform.AttributesOf(kubernetes)["kubeconfig"]
-	if !kubernetes.IsKnown() || !now.IsNull() || !former.IsNull() {
+	if !kubernetes.IsKnown() || !terraform.AttributesOf(kubernetes)["kubeconfig"+terraform.WriteOnlySuffix].IsNull() {
 		return
 	}
 	diags.AddAttributeWarning(path.Root("spot").AtName("enabled"), "Nothing is split without a kubeconfig",

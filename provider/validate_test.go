@@ -95,7 +95,6 @@ var badFields = []struct {
 	{"scheduler_metrics_provider", "timeout", "", "timeout"},
 	{"scheduler_metrics_provider", "headers_wo", doc{"a b": "x"}, "headers_wo"},
 	{"scheduler_metrics_provider", "headers_wo", doc{"a": "b\n"}, `headers_wo["a"]`},
-	{"scheduler_metrics_provider", "headers", doc{"a": "b\n"}, `headers["a"]`}, // the former name
 	{"scheduler_metrics_provider", "bearer_token_wo", "abc\n", "bearer_token_wo"},
 	{"scheduler_metrics_provider", "ca_cert", "no certificate", "ca_cert"},
 

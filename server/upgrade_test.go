@@ -10,22 +10,31 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
-// ofFormatTwo returns a data directory created by a program of format 2.
-func ofFormatTwo(t *testing.T) (dir string) {
+// ofThePreviousFormat returns the data directory of a server of the previous version.
+func ofThePreviousFormat(t *testing.T) (dir string) {
 	t.Helper()
 	backup, err := os.Create(filepath.Join(t.TempDir(), "backup.tar"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = io.Copy(backup, storetest.Backup(t, filepath.Join("..", "internal", "store", "testdata", "format-2.tar.gz")))
+	_, err = io.Copy(backup, storetest.Backup(t, filepath.Join("..", "internal", "store", "testdata", "format-3.tar.gz")))
 	if err := errors.Join(err, backup.Close()); err != nil {
 		t.Fatal(err)
 	}
 	dir = t.TempDir()
 	mustCommand(t, "restore", "--data-dir", dir, backup.Name())
+	s, err := store.Open(t.Context(), store.Options{DataDir: dir, NoFsync: true, MinFreeBytes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Client().Put(t.Context(), "/v1/sys/format", "2")
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
 	return dir
 }
 
@@ -42,7 +51,7 @@ func TestUpgradeIsFinishedByACommand(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := ofFormatTwo(t)
+			dir := ofThePreviousFormat(t)
 			s := start(t, testConfig(dir))
 			info, err := s.client.Server(t.Context())
 			if err != nil || info.Store.Format != 2 || info.Store.NewestFormat != 3 {
@@ -76,7 +85,7 @@ func TestUpgradeIsNotFinishedBesideAnOlderServer(t *testing.T) {
 	s := servers[1]
 	for key, value := range map[string]string{
 		"/v1/sys/format":           "2",
-		"/v1/sys/live/servers/old": `{"id":"o","name":"old","url":"http://old","version":"0.9.0","revision":1}`,
+		"/v1/sys/live/servers/old": `{"id":"o","name":"old","url":"http://old","version":"0.9.0","format":2,"revision":1}`,
 	} {
 		if _, err := etcd.Put(t.Context(), key, value); err != nil {
 			t.Fatal(err)

@@ -325,7 +325,6 @@ func (c *Cluster) refuse(dataDir string, cluster, id types.ID, views []*view) er
 		case m == nil:
 			return fmt.Errorf("%w: %s was removed from the cluster, as %s says: %s", errRemoved, own.Name, v.from, c.adviceReplace())
 		case other != nil && other.ID != id, m.Name != own.Name && slices.ContainsFunc(c.Peers, func(p Peer) bool { return p.Name == m.Name }):
-			// Stores of earlier versions had no ID of their own.
 			return fmt.Errorf("%w: the data directory %s is not the one of %s: check --cluster-peers and --data-dir; %s", errForeign, dataDir, own, c.adviceReplace())
 		}
 	}

@@ -40,7 +40,7 @@ type partKey struct {
 // and, for a cluster, all objects that belong to the cluster, so that a later object of the same
 // name starts afresh.
 func (s *Store) Commit(ctx context.Context, writes ...Write) (int64, error) {
-	plan, err := s.envelopes.planCommit(writes)
+	plan, err := planCommit(writes)
 	if err != nil {
 		return 0, err
 	}
@@ -67,20 +67,19 @@ func (s *Store) Commit(ctx context.Context, writes ...Write) (int64, error) {
 
 // commitPlan is a commit as etcd operations.
 type commitPlan struct {
-	envelopes *envelopes
-	ifs       []clientv3.Cmp
-	thens     []clientv3.Op
-	elses     []clientv3.Op // read the revision of each key in guarded
-	guarded   []Write
-	bytes     int
-	grows     bool
+	ifs     []clientv3.Cmp
+	thens   []clientv3.Op
+	elses   []clientv3.Op // read the revision of each key in guarded
+	guarded []Write
+	bytes   int
+	grows   bool
 }
 
-func (e *envelopes) planCommit(writes []Write) (*commitPlan, error) {
+func planCommit(writes []Write) (*commitPlan, error) {
 	if !slices.ContainsFunc(writes, func(w Write) bool { return !w.CheckOnly }) {
 		return nil, fmt.Errorf("%w: there is nothing to write", ErrInvalid)
 	}
-	plan := &commitPlan{envelopes: e}
+	plan := &commitPlan{}
 	seen := make(map[partKey]bool, len(writes))
 	for _, w := range writes {
 		if err := checkKey(w.Key); err != nil {
@@ -135,7 +134,7 @@ func (p *commitPlan) add(w Write) {
 		p.thens = append(p.thens, clientv3.OpDelete(key))
 		return
 	}
-	p.thens = append(p.thens, p.envelopes.put(key, w.Value))
+	p.thens = append(p.thens, putValue(key, w.Value))
 	p.bytes += len(key) + len(w.Value)
 	p.grows = true
 }

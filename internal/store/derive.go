@@ -239,7 +239,7 @@ func (s *Store) deriveTxn(ctx context.Context, fence fence, at int64, writes []S
 			thens = append(thens, clientv3.OpDelete(status))
 			continue
 		}
-		thens = append(thens, s.envelopes.put(status, w.Value))
+		thens = append(thens, putValue(status, w.Value))
 		bytes += len(status) + len(w.Value)
 	}
 	return s.commit(ctx, bytes, bytes > 0, func(t clientv3.Txn) clientv3.Txn {

@@ -7,7 +7,6 @@ import (
 	"hash/crc32"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -15,8 +14,7 @@ import (
 
 // Every value is stored in an envelope: a marker, the CRC-32C of key and value, and the value. A
 // value that was modified on disk, or is stored under another key, is detected whenever it is read.
-// Since format 3 a value is compressed if that makes it smaller; the marker says which. Values from
-// before format 2 have no envelope and stay as they are until they are rewritten.
+// A value is compressed if that makes it smaller; the marker says which.
 const (
 	// Neither JSON, gzip nor text starts with a marker, and a single bit error turns neither of
 	// them into a marker, nor one marker into the other.
@@ -36,21 +34,10 @@ func checksum(key []byte, value ...[]byte) uint32 {
 	return sum
 }
 
-// envelopes wraps values in envelopes and unwraps them.
-type envelopes struct {
-	// since is the revision from which every value has an envelope; older values may have none.
-	since int64
-	// format is the format used for writing.
-	format atomic.Int64
-}
-
-// put writes a value in the current format. All values are written by put or enclose, except the
-// format number, which older programs must be able to read.
-func (e *envelopes) put(key string, value []byte) clientv3.Op {
-	switch format := e.format.Load(); {
-	case format < envelopeFormat:
-		return putBytes(key, value)
-	case format >= compressedFormat && len(value) <= maxCompressed:
+// putValue writes a value. All values are written by putValue or enclose, except the format number, which every
+// program must be able to read.
+func putValue(key string, value []byte) clientv3.Op {
+	if len(value) <= maxCompressed {
 		scratch := scratches.Get().(*[]byte) //nolint:forcetypeassert // nothing else is in there
 		defer scratches.Put(scratch)
 		*scratch = slices.Grow((*scratch)[:0], envelopeHead+maxPacked(value))[:envelopeHead]
@@ -67,7 +54,8 @@ func (e *envelopes) put(key string, value []byte) clientv3.Op {
 // once it is compressed.
 var scratches = sync.Pool{New: func() any { return new([]byte) }}
 
-// enclose writes a value in a form that every program since format 2 can read.
+// enclose writes a value without compressing it: every program can read it, whatever dictionaries it
+// has.
 func enclose(key string, value []byte) clientv3.Op {
 	packed := make([]byte, envelopeHead+len(value))
 	packed[0] = envelopeMark
@@ -114,23 +102,14 @@ func openEnvelope(kv *mvccpb.KeyValue) ([]byte, error) {
 	return v[envelopeHead:], nil
 }
 
-// open returns the value that was put under a key.
-func (e *envelopes) open(kv *mvccpb.KeyValue) ([]byte, error) {
-	value, err := openEnvelope(kv)
-	if errors.Is(err, errNoEnvelope) && kv.ModRevision < e.since && len(kv.Value) > 0 {
-		return kv.Value, nil
-	}
-	return value, err
-}
-
 // toRecord converts a key-value pair of etcd to a record.
-func (e *envelopes) toRecord(kv *mvccpb.KeyValue) (Record, error) {
+func toRecord(kv *mvccpb.KeyValue) (Record, error) {
 	key, part, err := parseKey(kv.Key)
 	if err != nil {
 		return Record{}, err
 	}
 	record := Record{Key: key, Part: part, CreateRevision: kv.CreateRevision, ModRevision: kv.ModRevision}
-	if record.Value, err = e.open(kv); err != nil {
+	if record.Value, err = openEnvelope(kv); err != nil {
 		record.Damage = fmt.Errorf("%w: the %s of %s, written at revision %d: %w", ErrDamaged, part, key, kv.ModRevision, err)
 		record.Value = []byte{} // neither deleted nor decodable
 	}

@@ -14,7 +14,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
 // raw returns what etcd stores under a key.
@@ -127,7 +126,7 @@ func TestEveryKeyHasAnEnvelope(t *testing.T) {
 	keys := map[string]bool{}
 	for _, kv := range resp.Kvs {
 		keys[string(kv.Key)] = true
-		if _, err := s.envelopes.open(kv); err != nil && string(kv.Key) != formatKey {
+		if _, err := openEnvelope(kv); err != nil && string(kv.Key) != formatKey {
 			t.Errorf("%s: %q: %v", kv.Key, kv.Value, err)
 		}
 	}
@@ -146,49 +145,7 @@ func TestEveryKeyHasAnEnvelope(t *testing.T) {
 		}
 		allowed := map[string]int{"envelope.go": 1, "format.go": 1, "leader.go": 1 /* lives with its server */}[path]
 		if n := strings.Count(string(text), "OpPut("); n != allowed && !strings.HasSuffix(path, "_test.go") {
-			t.Errorf("%s puts %d values without envelopes.put, want %d", path, n, allowed)
-		}
-	}
-}
-
-// A store of format 1, from a backup that a program of that time wrote, is read
-// as it is and goes on as one of format 2; what is written from then on must have
-// its envelope.
-func TestStoreOfFormatOneIsBroughtToFormatTwo(t *testing.T) {
-	t.Parallel()
-	dir := restored(t, "format-1.tar.gz")
-	for round := range 2 {
-		s, err := Open(t.Context(), Options{DataDir: dir, NoFsync: true, MinFreeBytes: 1, RequestTimeout: storetest.Patience, Patience: storetest.Patience})
-		if err != nil {
-			t.Fatal(err)
-		}
-		objects := 0
-		if _, err := s.Load(t.Context(), func(r Record) error {
-			if r.Damage != nil || len(r.Value) == 0 {
-				t.Errorf("%s of %s: %v", r.Part, r.Key, r.Damage)
-			}
-			if r.Part == Spec {
-				objects++
-			}
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if objects != 6 {
-			t.Errorf("%d objects, want 6", objects)
-		}
-		if got := string(raw(t, s, formatKey)); got != "2" {
-			t.Errorf("format %q, want 2", got)
-		}
-		key := api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "p1"}
-		if round == 1 {
-			damage(t, s, etcdKey(key, Spec), []byte(`{"metadata":{"name":"p1"},"spec":{}}`))
-			if spec, _, err := s.Read(t.Context(), key); err != nil || spec.Damage == nil {
-				t.Errorf("a value without its envelope was accepted: %v, %v", spec, err)
-			}
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
+			t.Errorf("%s puts %d values without putValue, want %d", path, n, allowed)
 		}
 	}
 }

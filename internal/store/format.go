@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"math"
 	"strconv"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -14,20 +13,10 @@ import (
 // format was written by a newer program and is rejected.
 const formatVersion = 3
 
-// Formats.
-const (
-	// Since envelopeFormat, values are in envelopes.
-	envelopeFormat = 2
-	// Since compressedFormat, they are compressed.
-	compressedFormat = 3
-
-	// previousFormat is what the previous program version writes, which may have the store open at
-	// the same time. Older formats are upgraded at once.
-	previousFormat = formatVersion - 1
-)
-
-// noEnvelopes is the revision since which the values of a store of format 1 have envelopes.
-const noEnvelopes = math.MaxInt64
+// previousFormat is what the previous program version writes, which may have the store open at the
+// same time. Stores with an older format are rejected. No program with another format has been
+// released: this one differs from the newest by its number only.
+const previousFormat = formatVersion - 1
 
 // format is the stored format.
 type format struct {
@@ -35,79 +24,26 @@ type format struct {
 	revision int64 // of its key
 }
 
-// opened returns the format that a store has after this program has opened it. In an empty store
-// nobody reads an older one; otherwise the upgrade must be finished first.
-func (f format) opened() int {
-	switch {
-	case f.number == 0:
-		return formatVersion
-	case f.number < envelopeFormat:
-		return envelopeFormat // its revision must be known before the next format starts
-	}
-	return max(f.number, previousFormat)
-}
-
 // written returns the format used for writing.
-func (e *envelopes) written() int { return int(e.format.Load()) }
+func (s *Store) written() int { return int(s.format.Load()) }
 
-// begin records that a format is used from a revision on. Only formats that do not change where
-// envelopes are may start after the store is opened.
-func (e *envelopes) begin(number int, revision int64) {
-	if e.since == noEnvelopes && number >= envelopeFormat {
-		e.since = revision
-	}
-	e.format.Store(int64(number))
-}
-
-// sinceFormat returns the revision since which every value has an envelope, according to the format
-// number.
-func sinceFormat(kv *mvccpb.KeyValue) int64 {
-	switch number, err := strconv.Atoi(string(kv.Value)); {
-	case err != nil || number == envelopeFormat:
-		return kv.ModRevision
-	case number < envelopeFormat:
-		return noEnvelopes
-	default:
-		return kv.CreateRevision
-	}
-}
-
-// parseSince parses the value of sinceKey.
-func parseSince(value []byte, otherwise int64) int64 {
-	if since, err := strconv.ParseInt(string(value), 10, 64); err == nil {
-		return since
-	}
-	return otherwise
-}
-
-// readFormat returns the format of the store. It fails for a store of a newer program.
+// readFormat returns the format of the store. It fails for a store of another program.
 func (s *Store) readFormat(ctx context.Context) (format, error) {
-	resp, err := s.client.Txn(ctx).Then(clientv3.OpGet(formatKey), clientv3.OpGet(sinceKey)).Commit()
+	resp, err := s.client.Get(ctx, formatKey)
 	if err != nil {
 		return format{}, fmt.Errorf("read the format of the store: %w", classify(err, false))
 	}
 	s.clusterID = resp.Header.ClusterId
 	s.sawRevision(resp.Header.Revision)
-	number, since := resp.Responses[0].GetResponseRange().GetKvs(), resp.Responses[1].GetResponseRange().GetKvs()
-	s.envelopes.since = noEnvelopes
-	s.envelopes.format.Store(0)
-	if len(number) == 0 {
+	s.format.Store(0)
+	if len(resp.Kvs) == 0 {
 		return format{}, nil
 	}
-	known := format{revision: number[0].ModRevision}
-	if known.number, err = parseFormat(string(number[0].Value)); err != nil {
+	known := format{revision: resp.Kvs[0].ModRevision}
+	if known.number, err = parseFormat(string(resp.Kvs[0].Value)); err != nil {
 		return format{}, err
 	}
-	s.envelopes.since = sinceFormat(number[0])
-	if len(since) > 0 {
-		value, err := openEnvelope(since[0])
-		s.envelopes.since = parseSince(value, number[0].ModRevision)
-		if err != nil {
-			s.options.Logger.Error("the record of when values got their checksums is damaged; older values without one are taken as they are", "error", err)
-			_, _ = s.client.Do(ctx, enclose(sinceKey, strconv.AppendInt(nil, s.envelopes.since, 10))) // otherwise the next start does it
-		}
-	}
-	s.envelopes.format.Store(int64(known.number))
+	s.format.Store(int64(known.number))
 	return known, nil
 }
 
@@ -124,25 +60,17 @@ func (s *Store) sawFormat(kvs []*mvccpb.KeyValue) error {
 	case number > formatVersion:
 		return newerFormat(number)
 	}
-	s.envelopes.format.Store(int64(number))
+	s.format.Store(int64(number))
 	return nil
 }
 
-// putFormat starts a format. Every program must be able to read the format number.
-func (e *envelopes) putFormat(number int) []clientv3.Op {
-	ops := []clientv3.Op{clientv3.OpPut(formatKey, strconv.Itoa(number))}
-	if e.since < noEnvelopes {
-		ops = append(ops, enclose(sinceKey, strconv.AppendInt(nil, e.since, 10)))
-	}
-	return ops
-}
+// putFormat starts the newest format. Every program must be able to read the number.
+func putFormat() clientv3.Op { return clientv3.OpPut(formatKey, strconv.Itoa(formatVersion)) }
 
-// beginFormat sets the format that the store has after opening, unless another server was faster,
-// and returns the resulting one.
-func (s *Store) beginFormat(ctx context.Context, known format) (format, error) {
-	_, err := s.client.Txn(ctx).
-		If(clientv3.Compare(clientv3.ModRevision(formatKey), "=", known.revision)).
-		Then(s.envelopes.putFormat(known.opened())...).Commit()
+// beginFormat gives an empty store the newest format, unless another server was faster, and returns
+// the resulting one.
+func (s *Store) beginFormat(ctx context.Context) (format, error) {
+	_, err := s.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(formatKey), "=", 0)).Then(putFormat()).Commit()
 	if err != nil {
 		return format{}, fmt.Errorf("set the format of the store: %w", classify(err, true))
 	}
@@ -157,6 +85,8 @@ func parseFormat(text string) (int, error) {
 		return 0, fmt.Errorf("%w: %q is not the number of a store format: %s", ErrDamaged, text, adviceRestore)
 	case version > formatVersion:
 		return 0, newerFormat(version)
+	case version < previousFormat:
+		return 0, fmt.Errorf("store: the data has format %d, this program knows formats from %d on: use an older program", version, previousFormat)
 	}
 	return version, nil
 }

@@ -80,7 +80,7 @@ func (s *Store) takeIdentity(ctx context.Context) error {
 	for {
 		resp, err := s.client.Txn(ctx).
 			If(clientv3.Compare(clientv3.ModRevision(identityKey), "=", unwritten)).
-			Then(s.envelopes.put(identityKey, []byte(s.guard.identity))).
+			Then(putValue(identityKey, []byte(s.guard.identity))).
 			Else(clientv3.OpGet(identityKey)).Commit()
 		if err != nil {
 			return fmt.Errorf("read the identity of the store: %w", classify(err, true))
@@ -94,7 +94,7 @@ func (s *Store) takeIdentity(ctx context.Context) error {
 			unwritten = 0
 			continue
 		}
-		known, err := s.envelopes.open(kvs[0])
+		known, err := openEnvelope(kvs[0])
 		if err == nil {
 			s.guard.identity = identityIn(known)
 			return nil
@@ -168,7 +168,7 @@ func (s *Store) probe() {
 	}
 	resp, err := s.transactWithin(s.ctx, limit, func(t clientv3.Txn) clientv3.Txn {
 		return t.If(clientv3.Compare(clientv3.CreateRevision(identityKey), "<", 0)).
-			Then(s.envelopes.put(identityKey, []byte(s.guard.identity))).
+			Then(putValue(identityKey, []byte(s.guard.identity))).
 			Else(clientv3.OpGet(identityKey), clientv3.OpGet(markKey), clientv3.OpGet(formatKey))
 	})
 	if err != nil {
@@ -200,7 +200,7 @@ func (s *Store) sameIdentity(kvs []*mvccpb.KeyValue) bool {
 	if len(kvs) != 1 {
 		return false
 	}
-	value, err := s.envelopes.open(kvs[0])
+	value, err := openEnvelope(kvs[0])
 	return err != nil || identityIn(value) == s.guard.identity
 }
 
@@ -238,7 +238,7 @@ func (s *Store) diagnose() (end func()) {
 // was written to since then does not have it.
 func (s *Store) writeMark() {
 	resp, err := s.transact(s.ctx, func(t clientv3.Txn) clientv3.Txn {
-		return t.Then(s.envelopes.put(markKey, strconv.AppendInt(nil, s.revision.Load(), 10)))
+		return t.Then(putValue(markKey, strconv.AppendInt(nil, s.revision.Load(), 10)))
 	})
 	if err == nil {
 		s.guard.mark, s.guard.marked = resp.Header.Revision, s.guard.clock.now()

@@ -44,8 +44,6 @@ type database struct {
 type inspector struct {
 	path string
 	database
-	since     int64 // every value from here on has an envelope
-	begun     int64 // when the current format started
 	compacted int64 // history up to here may be incomplete
 	scheduled int64
 	last      revision
@@ -172,20 +170,12 @@ func (i *inspector) readRecord(bucket string, page uint64, e element) error {
 		// last version of the key "".
 	case tombstone, kv.ModRevision != r.main, kv.CreateRevision <= 0, kv.CreateRevision > kv.ModRevision, kv.Version <= 0, kv.Lease != 0 && !live, len(kv.Key) == 0:
 		i.fatal("page %d: the record of revision %d%s is damaged", page, r.main, ofKey(kv))
-	case string(kv.Key) == formatKey:
-		i.since, i.begun = sinceFormat(kv), kv.ModRevision
+	case string(kv.Key) == formatKey: // has no envelope, so that every program can read it
 	case live: // deleted with its server
 	default:
-		// Whether a value may be without an envelope is known only at the end.
-		value, err := openEnvelope(kv)
+		_, err := openEnvelope(kv)
 		if err == nil {
-			if string(kv.Key) == sinceKey {
-				i.since = parseSince(value, i.since)
-			}
 			return nil
-		}
-		if string(kv.Key) == sinceKey {
-			i.since = i.begun
 		}
 		own := &mvccpb.KeyValue{Key: bytes.Clone(kv.Key), ModRevision: kv.ModRevision}
 		if !errors.Is(err, errNoEnvelope) {
@@ -210,9 +200,6 @@ func (i *inspector) judge(file io.ReaderAt, size int64) {
 	if i.compacted > i.last.main {
 		i.fatal("its history is compacted up to revision %d, and it ends with %d", i.compacted, i.last.main)
 	}
-	i.suspects = slices.DeleteFunc(i.suspects, func(s suspect) bool {
-		return errors.Is(s.cause, errNoEnvelope) && s.kv.ModRevision < i.since
-	})
 	i.judgeDeletions(file, size)
 	if len(i.suspects) == 0 || i.broken {
 		return

@@ -18,9 +18,6 @@ const (
 
 	// formatKey holds the number of the format used for writing; see formatVersion.
 	formatKey = systemPrefix + "format"
-	// sinceKey holds the revision since which every value has an envelope, if it differs from the
-	// format's first.
-	sinceKey = systemPrefix + "since"
 	// epochKey is rewritten by every process that opens the store; its ModRevision is the fence of
 	// derived writes.
 	epochKey = systemPrefix + "epoch"

@@ -31,7 +31,7 @@ type Candidate struct {
 	// report it.
 	SealKey string `json:"seal_key,omitempty"`
 	// Format is the newest store format that its program reads.
-	Format int `json:"format,omitempty"`
+	Format int `json:"format"`
 	// Revision is the revision that it last reported.
 	Revision int64 `json:"revision"`
 
@@ -230,9 +230,6 @@ func (s *Store) Candidates(ctx context.Context) ([]Candidate, error) {
 	return parseCandidates(resp.Kvs), nil
 }
 
-// unsaidFormat is the newest format of programs that do not report it.
-const unsaidFormat = 2
-
 // parseCandidates sorts the servers in the order in which they lead.
 func parseCandidates(kvs []*mvccpb.KeyValue) []Candidate {
 	slices.SortFunc(kvs, func(a, b *mvccpb.KeyValue) int { return cmp.Compare(a.CreateRevision, b.CreateRevision) })
@@ -242,7 +239,7 @@ func parseCandidates(kvs []*mvccpb.KeyValue) []Candidate {
 		if err := json.Unmarshal(kv.Value, &c); err != nil {
 			c.Name = string(kv.Key) // a server of another version, with another encoding
 		}
-		c.Leader, c.Format = i == 0, cmp.Or(c.Format, unsaidFormat)
+		c.Leader = i == 0
 		list = append(list, c)
 	}
 	return list

@@ -14,9 +14,8 @@ import (
 // lockFile is locked by the owner of a data directory.
 const lockFile = "LOCK"
 
-// directoryLock is the exclusive lock of a process on a data directory. The kernel releases it when
-// the process ends in any way. It uses flock rather than etcd's fileutil, whose locks on Linux are
-// open file description locks and would not conflict with the flock of an earlier server version.
+// directoryLock is the exclusive lock of a process on a data directory: a flock, which the kernel
+// releases when the process ends in any way.
 type directoryLock struct{ file *os.File }
 
 // lockDirectory acquires the lock, or fails at once with its owner.

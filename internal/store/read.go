@@ -36,7 +36,7 @@ func (s *Store) Read(ctx context.Context, key api.Key) (spec, status *Record, er
 	parts := [2]*Record{}
 	for i, r := range resp.Responses {
 		if kvs := r.GetResponseRange().GetKvs(); len(kvs) == 1 {
-			record, err := s.envelopes.toRecord(kvs[0])
+			record, err := toRecord(kvs[0])
 			if err != nil {
 				return nil, nil, err
 			}
@@ -56,7 +56,7 @@ func (s *Store) Load(ctx context.Context, fn func(Record) error) (int64, error) 
 			return 0, fmt.Errorf("load the objects: %w", err)
 		}
 		for _, kv := range kvs {
-			record, err := s.envelopes.toRecord(kv)
+			record, err := toRecord(kv)
 			if err != nil {
 				return 0, err
 			}
@@ -118,7 +118,7 @@ func (s *Store) Page(ctx context.Context, kind api.Kind, namespace, after string
 			return nil, nil, "", 0, fmt.Errorf("list objects of kind %s: %w", kind, err)
 		}
 		for _, kv := range kvs {
-			record, err := s.envelopes.toRecord(kv)
+			record, err := toRecord(kv)
 			if err != nil {
 				return nil, nil, "", 0, err
 			}
@@ -142,7 +142,7 @@ func (s *Store) Page(ctx context.Context, kind api.Kind, namespace, after string
 		return nil, nil, "", 0, fmt.Errorf("list the statuses of kind %s: %w", kind, err)
 	}
 	for _, kv := range resp.Kvs {
-		record, err := s.envelopes.toRecord(kv)
+		record, err := toRecord(kv)
 		if err != nil {
 			return nil, nil, "", 0, err
 		}

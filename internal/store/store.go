@@ -31,7 +31,7 @@ type Store struct {
 	metrics *storeMetrics
 
 	clusterID uint64
-	envelopes envelopes
+	format    atomic.Int64         // used for writing
 	id        string               // of this process
 	term      atomic.Pointer[Term] // the last one; nil before the first
 	candidacy atomic.Pointer[candidacy]
@@ -181,8 +181,8 @@ func (s *Store) take(ctx context.Context) error {
 	if s.options.alone() {
 		return s.takeEpoch(ctx, known)
 	}
-	for known.number != known.opened() {
-		if known, err = s.beginFormat(ctx, known); err != nil {
+	for known.number == 0 {
+		if known, err = s.beginFormat(ctx); err != nil {
 			return err
 		}
 	}
@@ -192,10 +192,9 @@ func (s *Store) take(ctx context.Context) error {
 // takeEpoch makes this process the owner of derived writes: all earlier owners are fenced from now
 // on.
 func (s *Store) takeEpoch(ctx context.Context, known format) error {
-	begun := known.opened()
 	puts := []clientv3.Op{enclose(epochKey, fmt.Appendf(nil, "pid %d, %s", os.Getpid(), s.options.Now().UTC().Format(time.RFC3339)))}
-	if begun != known.number {
-		puts = append(puts, s.envelopes.putFormat(begun)...)
+	if known.number == 0 {
+		puts = append(puts, putFormat())
 	}
 	if s.lowSpace() {
 		return s.inheritEpoch(ctx)
@@ -209,8 +208,8 @@ func (s *Store) takeEpoch(ctx context.Context, known format) error {
 		return fmt.Errorf("take over the store: %w", err)
 	}
 	s.term.Store(newTerm(fence{key: epochKey, revision: resp.Header.Revision}, resp.Header.Revision, 0, nil))
-	if begun != known.number {
-		s.envelopes.begin(begun, resp.Header.Revision)
+	if known.number == 0 {
+		s.format.Store(formatVersion)
 	}
 	s.sawRevision(resp.Header.Revision)
 	return s.takeIdentity(ctx)
@@ -228,7 +227,7 @@ func (s *Store) inheritEpoch(ctx context.Context) error {
 		return fmt.Errorf("read the identity of the store: %w", classify(err, false))
 	}
 	if len(identity.Kvs) > 0 {
-		if value, err := s.envelopes.open(identity.Kvs[0]); err == nil {
+		if value, err := openEnvelope(identity.Kvs[0]); err == nil {
 			s.guard.identity = identityIn(value)
 		}
 	}
@@ -280,7 +279,7 @@ func (s *Store) Info() api.StoreInfo {
 		InUseBytes: inUse,
 		QuotaBytes: s.options.QuotaBytes,
 
-		Format: s.envelopes.written(), NewestFormat: formatVersion,
+		Format: s.written(), NewestFormat: formatVersion,
 		Members: s.Members(),
 	}
 	if s.member == nil {

@@ -88,7 +88,7 @@ func (t *Term) ensureOrder(ctx context.Context, s *Store) (int64, error) {
 	return t.ordered, nil
 }
 
-func (s *Store) putOrder() clientv3.Op { return s.envelopes.put(orderKey, []byte(s.id)) }
+func (s *Store) putOrder() clientv3.Op { return putValue(orderKey, []byte(s.id)) }
 
 // kept returns the comparison of a derived write with a revision of orderKey.
 func kept(at int64) clientv3.Cmp { return clientv3.Compare(clientv3.ModRevision(orderKey), "=", at) }

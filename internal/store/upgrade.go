@@ -28,7 +28,7 @@ func (e *OlderServerError) Error() string {
 // open the store. It returns an *OlderServerError if such a server is running.
 func (s *Store) FinishUpgrade(ctx context.Context) error {
 	for {
-		if err := s.raiseFormat(ctx); err != nil || s.envelopes.written() == formatVersion {
+		if err := s.raiseFormat(ctx); err != nil || s.written() == formatVersion {
 			return err
 		}
 	}
@@ -45,10 +45,10 @@ func (s *Store) raiseFormat(ctx context.Context, further ...clientv3.Cmp) error 
 		return fmt.Errorf("read which servers there are: %w", classify(err, false))
 	}
 	format := resp.Responses[0].GetResponseRange().GetKvs()
-	if err := s.sawFormat(format); err != nil || s.envelopes.written() == formatVersion {
+	if err := s.sawFormat(format); err != nil || s.written() == formatVersion {
 		return err
 	}
-	if len(format) == 0 || s.envelopes.since == noEnvelopes {
+	if len(format) == 0 {
 		return fmt.Errorf("%w: it could not be set up, and has to be opened again", ErrUnavailable)
 	}
 	if older := olderServers(parseCandidates(resp.Responses[1].GetResponseRange().GetKvs())); len(older) > 0 {
@@ -58,13 +58,12 @@ func (s *Store) raiseFormat(ctx context.Context, further ...clientv3.Cmp) error 
 		clientv3.Compare(clientv3.ModRevision(formatKey), "=", format[0].ModRevision),
 		clientv3.Compare(clientv3.CreateRevision(candidatePrefix), "<", resp.Header.Revision+1).WithPrefix(),
 	}, further...)
-	puts := s.envelopes.putFormat(formatVersion)
-	raised, err := s.commit(ctx, 0, true, func(t clientv3.Txn) clientv3.Txn { return t.If(ifs...).Then(puts...) })
+	raised, err := s.commit(ctx, 0, true, func(t clientv3.Txn) clientv3.Txn { return t.If(ifs...).Then(putFormat()) })
 	if err != nil {
 		return fmt.Errorf("set the format of the store: %w", err)
 	}
 	if raised.Succeeded {
-		s.envelopes.begin(formatVersion, raised.Header.Revision)
+		s.format.Store(formatVersion)
 		s.options.Logger.Info("the upgrade is finished: programs that do not know the new format cannot open the store any more", "format", formatVersion)
 	}
 	return nil
@@ -120,14 +119,14 @@ func (s *Store) lookAtPrograms(w *window) {
 	}
 	older := olderServers(list)
 	switch now := s.guard.clock.now(); {
-	case s.envelopes.written() == formatVersion:
+	case s.written() == formatVersion:
 		s.turnAway(term, w, older)
 	case len(older) > 0:
 		w.began = 0
 	case w.began == 0:
 		w.began = now
 		s.options.Logger.Info("every server reads a newer format of the store than is written; programs that do not know it can still take its place",
-			"written", s.envelopes.written(), "newest", formatVersion, "window", s.options.UpgradeWindow.String())
+			"written", s.written(), "newest", formatVersion, "window", s.options.UpgradeWindow.String())
 	case s.options.UpgradeWindow > 0 && now-w.began >= int64(s.options.UpgradeWindow):
 		if err := s.raiseFormat(s.ctx, term.fence.intact()); err != nil {
 			s.options.Logger.Warn("the upgrade cannot be finished now; it is tried again", "error", err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -52,82 +53,115 @@ func goneBack(t *testing.T, s *Store) {
 	if _, err := s.client.Put(ctx, formatKey, strconv.Itoa(previousFormat)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.client.Delete(ctx, sinceKey); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.readFormat(ctx); err != nil || s.envelopes.written() != previousFormat {
-		t.Fatal(s.envelopes.written(), err)
+	if _, err := s.readFormat(ctx); err != nil || s.written() != previousFormat {
+		t.Fatal(s.written(), err)
 	}
 }
 
-// A store of the previous format stays readable for the previous program, whatever is written, until the upgrade is
-// finished: either program may open it next. Afterwards, new values are smaller, existing ones are still readable, and
-// damage is detected as before.
+// unlike returns which values of a store differ.
+func unlike(was, is map[partKey]string) (differ []partKey) {
+	for key, value := range was {
+		if is[key] != value {
+			differ = append(differ, key)
+		}
+	}
+	return differ
+}
+
+// What an earlier program of this format has written is read: another key, envelope or dictionary needs another number.
+func TestStoreOfThisFormatIsRead(t *testing.T) {
+	dir := restored(t, fmt.Sprintf("format-%d.tar.gz", formatVersion))
+	if report, err := Check(dir); err != nil || len(report.Findings) > 0 {
+		t.Errorf("Check() = %v, %v", report.Findings, err)
+	}
+	s := open(t, func(o *Options) { o.DataDir = dir })
+	all := values(t, s)
+	if len(all) != 11 || s.written() != formatVersion {
+		t.Errorf("%d values, format %d", len(all), s.written())
+	}
+	codec := testCodec(t, 1)
+	kinds := map[api.Kind]bool{}
+	for key, value := range all {
+		if _, ok := api.LookupKind(key.key.Kind); !ok || key.part != Spec {
+			continue // a token, or a status
+		}
+		kinds[key.key.Kind] = true
+		if object, err := codec.DecodeSpec(key.key.Kind, []byte(value)); err != nil || api.KeyOf(object) != key.key {
+			t.Errorf("%s: %v, %v", key.key, object, err)
+		}
+	}
+	packed := 0
+	for key := range all {
+		if raw(t, s, etcdKey(key.key, key.part))[0] == compressedMark {
+			packed++
+		}
+	}
+	if len(kinds) < 3 || packed == 0 || packed == len(all) {
+		t.Errorf("%d of %d values of the kinds %v are compressed", packed, len(all), kinds)
+	}
+}
+
+// A store of the previous format keeps its number, whatever is written, until the upgrade is finished: either program
+// may open it next. Afterwards, existing values are still readable.
 func TestOlderFormatIsWrittenUntilTheUpgradeIsFinished(t *testing.T) {
-	for _, tt := range []struct {
-		archive string
-		parts   int
-	}{{"format-1.tar.gz", 12}, {"format-2.tar.gz", 12}} {
-		t.Run(tt.archive, func(t *testing.T) {
-			dir := restored(t, tt.archive)
-			on := func(o *Options) { o.DataDir, o.MarkInterval = dir, time.Nanosecond }
-			var before map[partKey]string
-			for range 2 { // go back and forth
-				s := open(t, on)
-				if got := s.Info(); got.Format != 2 || got.NewestFormat != 3 || string(raw(t, s, formatKey)) != "2" {
-					t.Fatalf("unexpected format %+v", got)
-				}
-				put(t, s, placement(1), likeAnObject)
-				s.probe() // writes the mark
-				resp, err := s.client.Get(t.Context(), "\x00", clientv3.WithFromKey())
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, kv := range resp.Kvs {
-					if kv.Value[0] == compressedMark || string(kv.Key) == sinceKey {
-						t.Errorf("format 2 does not have %s: %q", kv.Key, kv.Value)
-					}
-				}
-				if before = values(t, s); len(before) < tt.parts-2 {
-					t.Fatalf("%d values: %v", len(before), before)
-				}
-				if err := s.Close(); err != nil {
-					t.Fatal(err)
-				}
-			}
-			s := open(t, on)
-			since := s.envelopes.since
-			if err := s.FinishUpgrade(timeout(t)); err != nil {
-				t.Fatal(err)
-			}
-			put(t, s, placement(2), likeAnObject)
-			if value := raw(t, s, etcdKey(placement(2), Spec)); value[0] != compressedMark || len(value) >= len(likeAnObject) {
-				t.Errorf("stored value %q, want a compressed one", value)
-			}
-			before[partKey{placement(2), Spec}] = likeAnObject
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if report, err := Check(dir); err != nil || len(report.Findings) > 0 {
-				t.Errorf("Check() = %v, %v", report.Findings, err)
-			}
-			s = open(t, on)
-			if got := s.Info(); got.Format != 3 || s.envelopes.since != since {
-				t.Errorf("format %d, envelopes since %d, want since %d", got.Format, s.envelopes.since, since)
-			}
-			after := values(t, s)
-			for key, value := range before {
-				if after[key] != value {
-					t.Errorf("the %s of %s is %q, want %q", key.part, key.key, after[key], value)
-				}
-			}
-			// Checks of a value written in the older format detect that its mark is missing.
-			bad := raw(t, s, etcdKey(placement(1), Spec))
-			damage(t, s, etcdKey(placement(1), Spec), bad[envelopeHead:])
-			if spec, _, err := s.Read(t.Context(), placement(1)); err != nil || spec.Damage == nil {
-				t.Errorf("a value without its envelope was accepted: %v, %v", spec, err)
-			}
-		})
+	dir := t.TempDir()
+	on := func(o *Options) { o.DataDir, o.MarkInterval = dir, time.Nanosecond }
+	s := open(t, on)
+	goneBack(t, s)
+	var before map[partKey]string
+	for n := range 2 { // go back and forth
+		put(t, s, placement(n), likeAnObject)
+		s.probe() // writes the mark
+		before = values(t, s)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = open(t, on)
+		if got := s.Info(); got.Format != previousFormat || got.NewestFormat != formatVersion || string(raw(t, s, formatKey)) != strconv.Itoa(previousFormat) {
+			t.Fatalf("unexpected format %+v", got)
+		}
+	}
+	if err := s.FinishUpgrade(timeout(t)); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, placement(2), likeAnObject)
+	before[partKey{placement(2), Spec}] = likeAnObject
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if report, err := Check(dir); err != nil || len(report.Findings) > 0 {
+		t.Errorf("Check() = %v, %v", report.Findings, err)
+	}
+	s = open(t, on)
+	if got := s.Info(); got.Format != formatVersion {
+		t.Errorf("format %d", got.Format)
+	}
+	if differ := unlike(before, values(t, s)); len(before) != 3 || len(differ) > 0 {
+		t.Errorf("of %d values, these differ: %v", len(before), differ)
+	}
+	// A value without its envelope is damaged, whatever format it was written in.
+	damage(t, s, etcdKey(placement(1), Spec), []byte(likeAnObject))
+	if spec, _, err := s.Read(t.Context(), placement(1)); err != nil || spec.Damage == nil {
+		t.Errorf("a value without its envelope was accepted: %v, %v", spec, err)
+	}
+}
+
+// A format that no server of the previous version can have is refused with the reason.
+func TestFormatThatIsNotKnownIsRefused(t *testing.T) {
+	for number, want := range map[string]string{
+		strconv.Itoa(formatVersion + 1):  "the data has format 4, this program knows formats up to 3: use a newer program",
+		strconv.Itoa(previousFormat - 1): "the data has format 1, this program knows formats from 2 on: use an older program",
+		"0":                              `"0" is not the number of a store format`,
+		"three":                          `"three" is not the number of a store format`,
+	} {
+		if _, err := parseFormat(number); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("format %s: error %v, want %s", number, err, want)
+		}
+	}
+	for _, number := range []int{previousFormat, formatVersion} {
+		if got, err := parseFormat(strconv.Itoa(number)); err != nil || got != number {
+			t.Errorf("format %d: %d, %v", number, got, err)
+		}
 	}
 }
 
@@ -135,7 +169,7 @@ func TestOlderFormatIsWrittenUntilTheUpgradeIsFinished(t *testing.T) {
 func olderServer(t *testing.T, s *Store, name string) (leave func()) {
 	t.Helper()
 	key := candidatePrefix + name
-	if _, err := s.client.Put(timeout(t), key, `{"id":"`+name+`","name":"`+name+`","url":"https://`+name+`","version":"1.0.0","revision":7}`); err != nil {
+	if _, err := s.client.Put(timeout(t), key, `{"id":"`+name+`","name":"`+name+`","url":"https://`+name+`","version":"1.0.0","format":2,"revision":7}`); err != nil {
 		t.Fatal(err)
 	}
 	return func() {
@@ -158,11 +192,11 @@ func TestFormatWaitsForTheOldestServer(t *testing.T) {
 	look := func() int {
 		p.second.lookAtPrograms(waiting)
 		p.first.lookAtPrograms(window)
-		return p.first.envelopes.written()
+		return p.first.written()
 	}
 	leave := olderServer(t, p.first, "old")
 	if look() != 2 || window.began != 0 {
-		t.Fatalf("with an older server: format %d, window %+v", p.first.envelopes.written(), window)
+		t.Fatalf("with an older server: format %d, window %+v", p.first.written(), window)
 	}
 	for _, s := range []*Store{p.first, p.second} {
 		var older *OlderServerError
@@ -172,12 +206,12 @@ func TestFormatWaitsForTheOldestServer(t *testing.T) {
 	}
 	leave()
 	if look() != 2 || window.began == 0 {
-		t.Fatalf("during the window: format %d, window %+v", p.first.envelopes.written(), window)
+		t.Fatalf("during the window: format %d, window %+v", p.first.written(), window)
 	}
 	// A server that returns restarts the window.
 	leave = olderServer(t, p.first, "again")
 	if look() != 2 || window.began != 0 {
-		t.Fatalf("after one server was downgraded: format %d, window %+v", p.first.envelopes.written(), window)
+		t.Fatalf("after one server was downgraded: format %d, window %+v", p.first.written(), window)
 	}
 	leave()
 	look()
@@ -189,7 +223,7 @@ func TestFormatWaitsForTheOldestServer(t *testing.T) {
 	if look() != 3 {
 		t.Fatal("the format was not raised after the window")
 	}
-	if p.second.probe(); p.second.envelopes.written() != 3 {
+	if p.second.probe(); p.second.written() != 3 {
 		t.Fatal("the other server writes the older format still")
 	}
 	if list, err := p.second.Candidates(timeout(t)); err != nil || len(list) != 2 || list[0].Format != 3 || list[1].Format != 3 {
@@ -272,39 +306,6 @@ func TestServerEndsWhenTheFormatIsBeyondIt(t *testing.T) {
 	}
 }
 
-// If the record of when envelopes were introduced is damaged, nothing else is lost, and the store opens with a finding.
-func TestDamageWhileRunningAffectsNoOtherObject(t *testing.T) {
-	dir := restored(t, "format-1.tar.gz")
-	s := open(t, func(o *Options) { o.DataDir = dir })
-	before := values(t, s)
-	if err := s.FinishUpgrade(timeout(t)); err != nil {
-		t.Fatal(err)
-	}
-	bad := raw(t, s, sinceKey)
-	bad[len(bad)-1] ^= 1
-	damage(t, s, sinceKey, bad)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	report, err := Check(dir)
-	if err != nil || len(report.Findings) != 1 || !strings.Contains(report.Findings[0].What, sinceKey) || report.Findings[0].Fatal {
-		t.Errorf("unexpected report %+v, %v", report.Findings, err)
-	}
-	for range 2 {
-		s = open(t, func(o *Options) { o.DataDir, o.Logger = dir, nil })
-		if after := values(t, s); len(after) != len(before) {
-			t.Errorf("%d values, want %d", len(after), len(before))
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	// It was written again.
-	if report, err := Check(dir); err != nil || len(report.Findings) != 0 {
-		t.Errorf("Check() = %+v, %v", report.Findings, err)
-	}
-}
-
 // A damaged value never takes more memory than the largest valid one.
 func TestDecompressionIsBounded(t *testing.T) {
 	large := compress(make([]byte, 0, maxPacked(make([]byte, maxCompressed))), make([]byte, maxCompressed))
@@ -365,7 +366,6 @@ func TestTypicalValuesBecomeSmall(t *testing.T) {
 	p.Status.Clusters = []string{"frankfurt-2"}
 	api.SetCondition(&p.Status.Conditions, api.Condition{Type: "Scheduled", Status: api.ConditionTrue, Reason: "Scheduled"}, now)
 	api.SetCondition(&p.Status.Conditions, api.Condition{Type: "Satisfied", Status: api.ConditionTrue, Reason: "AllFittingClusters"}, now)
-	s := open(t)
 	codec := testCodec(t, 1)
 	spec, err := codec.EncodeSpec(p)
 	if err != nil {
@@ -377,7 +377,7 @@ func TestTypicalValuesBecomeSmall(t *testing.T) {
 	}
 	for what, value := range map[string][]byte{"spec": spec, "status": status} {
 		key := etcdKey(api.KeyOf(p), Spec)
-		if n := len(s.envelopes.put(key, value).ValueBytes()); n > len(value)*2/5 {
+		if n := len(putValue(key, value).ValueBytes()); n > len(value)*2/5 {
 			t.Errorf("%d bytes of the %s are stored as %d:\n%s", len(value), what, n, value)
 		} else {
 			t.Logf("%d bytes of the %s are stored as %d", len(value), what, n)

@@ -109,7 +109,7 @@ func (s *Store) toBatch(resp *clientv3.WatchResponse) (Batch, error) {
 	}
 	batch := Batch{Records: make([]Record, len(resp.Events))}
 	for i, event := range resp.Events {
-		record, err := s.envelopes.toRecord(event.Kv)
+		record, err := toRecord(event.Kv)
 		if err != nil {
 			return Batch{}, err
 		}

@@ -69,7 +69,7 @@ var ownTraits = map[string]traits{
 func traitsOf(f *api.Field) traits { return ownTraits[f.Of.Name()+"."+f.Name] }
 
 // SpecAttributes returns the attributes of a resource that hold the spec of a kind. If the kind has
-// secrets, they include the attributes of every secret, and SecretsVersion.
+// secrets, they include the attributes of every secret.
 func SpecAttributes(kind api.Kind) map[string]schema.Attribute {
 	fields := api.Fields(specOf(kind))
 	attributes := specAttributes(fields)

@@ -170,7 +170,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 		return
 	}
 	if err != nil {
-		r.failed(&resp.Diagnostics, "create "+key.String(), req.Plan.Raw.Type(), r.spelled(req.Config.Raw, timedOut(ctx, err, "create", limit)))
+		r.failed(&resp.Diagnostics, "create "+key.String(), req.Plan.Raw.Type(), r.spelled(timedOut(ctx, err, "create", limit)))
 		return
 	}
 	r.finish(ctx, outcome{
@@ -205,7 +205,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		return
 	}
 	if err != nil {
-		r.failed(&resp.Diagnostics, "update "+key.String(), req.Plan.Raw.Type(), r.spelled(req.Config.Raw, timedOut(ctx, err, "update", limit)))
+		r.failed(&resp.Diagnostics, "update "+key.String(), req.Plan.Raw.Type(), r.spelled(timedOut(ctx, err, "update", limit)))
 		return
 	}
 	r.finish(ctx, outcome{

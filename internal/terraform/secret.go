@@ -2,13 +2,11 @@ package terraform
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -17,65 +15,44 @@ import (
 )
 
 // A secret x of the API has three attributes: x_wo is the value, which is in no plan or state;
-// x_wo_version lets Terraform detect a change; and x_stored says what the server has. x itself is
-// the former name of x_wo.
+// x_wo_version lets Terraform detect a change; and x_stored says what the server has.
 const (
 	WriteOnlySuffix = "_wo"
 	versionSuffix   = "_wo_version"
 	storedSuffix    = "_stored"
 )
 
-// SecretsVersion is the former attribute for all versions together.
-const SecretsVersion = "secrets_version"
-
 // withSecrets replaces each secret in the attributes of a resource by its attributes.
 func withSecrets(attributes map[string]schema.Attribute) map[string]schema.Attribute {
-	all := withNestedSecrets(attributes)
-	all[SecretsVersion] = schema.Int64Attribute{
-		CustomType:          WholeNumber{},
-		MarkdownDescription: "Former attribute for the versions of all secrets. Any whole number. Changing it sends the secrets that are set.",
-		DeprecationMessage:  "Use the version beside the secret, such as kubeconfig_wo_version.",
-		Optional:            true,
-	}
-	return all
-}
-
-func withNestedSecrets(attributes map[string]schema.Attribute) map[string]schema.Attribute {
 	all := maps.Clone(attributes)
 	for name, attribute := range attributes {
 		if nested, ok := attribute.(schema.SingleNestedAttribute); ok {
-			nested.Attributes = withNestedSecrets(nested.Attributes)
+			nested.Attributes = withSecrets(nested.Attributes)
 			all[name] = nested
 		}
 		if !attribute.IsWriteOnly() || !attribute.IsSensitive() {
 			continue
 		}
 		now := name + WriteOnlySuffix
-		former := "Use " + now + "."
 		kept := " The server stores it encrypted and never returns it; it appears in no plan or state. Null keeps the stored value, `\"\"` removes it."
 		switch a := attribute.(type) {
 		case schema.StringAttribute:
-			text := a.MarkdownDescription
-			a.MarkdownDescription = text + kept
+			a.MarkdownDescription += kept
 			all[now] = a
-			a.MarkdownDescription, a.DeprecationMessage = "Former name of `"+now+"`.", former
-			all[name] = a
 			all[name+storedSuffix] = schema.BoolAttribute{
 				MarkdownDescription: "Whether the server has a value.",
 				Computed:            true,
 			}
 		case schema.MapAttribute:
-			text := a.MarkdownDescription
-			a.MarkdownDescription = text + " The server stores the values encrypted and never returns them; they appear in no plan or state. Null keeps the stored values, `{}` removes all of them. In a map, null keeps a value, and values that the map does not name are removed."
+			a.MarkdownDescription += " The server stores the values encrypted and never returns them; they appear in no plan or state. Null keeps the stored values, `{}` removes all of them. In a map, null keeps a value, and values that the map does not name are removed."
 			all[now] = a
-			a.MarkdownDescription, a.DeprecationMessage = "Former name of `"+now+"`.", former
-			all[name] = a
 			all[name+storedSuffix] = schema.ListAttribute{
 				MarkdownDescription: "Names of the values that the server has.",
 				ElementType:         types.StringType,
 				Computed:            true,
 			}
 		}
+		delete(all, name)
 		all[name+versionSuffix] = schema.Int64Attribute{
 			CustomType:          WholeNumber{},
 			MarkdownDescription: "Any whole number. Change it to send a new `" + now + "`, because Terraform cannot detect that it changed. If it changes while `" + now + "` is null, the stored value is removed, and the plan says so.",
@@ -109,9 +86,6 @@ var secretsOfKinds sync.Map
 
 // secrets returns the secrets of the resource, ordered by name.
 func (r *Resource) secrets() []secretAttribute {
-	if r.Attributes[SecretsVersion] == nil {
-		return nil // none
-	}
 	if known, ok := secretsOfKinds.Load(r.Kind); ok {
 		return known.([]secretAttribute) //nolint:forcetypeassert // nothing else is stored
 	}
@@ -130,7 +104,7 @@ func (r *Resource) secrets() []secretAttribute {
 func secretsAmong(attributes map[string]schema.Attribute, block []string) []secretAttribute {
 	var secrets []secretAttribute
 	for _, name := range secretNames(attributes) {
-		_, isMap := attributes[name].(schema.MapAttribute)
+		_, isMap := attributes[name+WriteOnlySuffix].(schema.MapAttribute)
 		secrets = append(secrets, secretAttribute{block: block, name: name, isMap: isMap})
 	}
 	return secrets
@@ -207,11 +181,8 @@ func foldSecrets(secrets []secretAttribute, document map[string]any, stored bool
 			continue
 		}
 		given := document[name+WriteOnlySuffix]
-		if given == nil {
-			given = document[name]
-		}
 		had := document[name+storedSuffix]
-		for _, suffix := range []string{"", WriteOnlySuffix, versionSuffix, storedSuffix} {
+		for _, suffix := range []string{WriteOnlySuffix, versionSuffix, storedSuffix} {
 			delete(document, name+suffix)
 		}
 		switch had := had.(type) {
@@ -242,10 +213,9 @@ func addSecrets(secrets []secretAttribute, document, config map[string]any) {
 	for i := range secrets {
 		secret := &secrets[i]
 		into, from := secret.documentIn(document), secret.documentIn(config)
-		for _, name := range []string{secret.name, secret.name + WriteOnlySuffix} {
-			if given, ok := from[name]; ok && into != nil {
-				into[name] = given
-			}
+		name := secret.name + WriteOnlySuffix
+		if given, ok := from[name]; ok && into != nil {
+			into[name] = given
 		}
 	}
 }
@@ -254,7 +224,7 @@ func addSecrets(secrets []secretAttribute, document, config map[string]any) {
 func isSecretElement(secrets []secretAttribute, at path.Path) bool {
 	parent := at.ParentPath()
 	return slices.ContainsFunc(secrets, func(s secretAttribute) bool {
-		return s.isMap && (parent.Equal(s.at("")) || parent.Equal(s.at(WriteOnlySuffix)))
+		return s.isMap && parent.Equal(s.at(WriteOnlySuffix))
 	})
 }
 
@@ -263,20 +233,14 @@ func isStoredSecret(secrets []secretAttribute, at path.Path) bool {
 	return slices.ContainsFunc(secrets, func(s secretAttribute) bool { return at.Equal(s.at(storedSuffix)) })
 }
 
-// secretSpelling renames the fields of errors to the secret attributes that the configuration uses:
-// the current names, unless it uses the former ones.
-func secretSpelling(secrets []secretAttribute, config tftypes.Value, fields api.FieldErrors) api.FieldErrors {
+// secretSpelling renames the fields of errors to the attributes of secrets.
+func secretSpelling(secrets []secretAttribute, fields api.FieldErrors) api.FieldErrors {
 	spelled := slices.Clone(fields)
 	for i, field := range fields {
 		for j := range secrets {
-			secret := &secrets[j]
-			rest, ok := strings.CutPrefix(field.Field, secret.field())
-			if !ok || rest != "" && rest[0] != '.' && rest[0] != '[' {
-				continue
-			}
-			former := secret.valuesIn(AttributesOf(config))[secret.name]
-			if former.IsKnown() && former.IsNull() {
-				spelled[i].Field = secret.field() + WriteOnlySuffix + rest
+			rest, ok := strings.CutPrefix(field.Field, secrets[j].field())
+			if ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+				spelled[i].Field = secrets[j].field() + WriteOnlySuffix + rest
 			}
 		}
 	}
@@ -284,23 +248,12 @@ func secretSpelling(secrets []secretAttribute, config tftypes.Value, fields api.
 }
 
 // spelled returns the error of a write with fields renamed to the attributes of the configuration.
-func (r *Resource) spelled(config tftypes.Value, err error) error {
+func (r *Resource) spelled(err error) error {
 	var problem *api.Problem
 	if !errors.As(err, &problem) || len(problem.Errors) == 0 {
 		return err
 	}
 	spelled := *problem
-	spelled.Errors = secretSpelling(r.secrets(), config, problem.Errors)
+	spelled.Errors = secretSpelling(r.secrets(), problem.Errors)
 	return &spelled
-}
-
-// validateSecretSpelling rejects a secret that is set by both of its names.
-func validateSecretSpelling(secrets []secretAttribute, config map[string]tftypes.Value, diags *diag.Diagnostics) {
-	for i := range secrets {
-		secret := &secrets[i]
-		given := secret.valuesIn(config)
-		if now := secret.at(WriteOnlySuffix); !given[secret.name].IsNull() && !given[secret.name+WriteOnlySuffix].IsNull() {
-			diags.AddAttributeError(now, "Invalid "+now.String(), fmt.Sprintf("%s: must be absent because %s is set, which is its former name.", now, secret.name))
-		}
-	}
 }

@@ -19,8 +19,8 @@ type secretPlan struct {
 	field string // in the API: spec.kubernetes.kubeconfig
 	at    path.Path
 	isMap bool
-	// given is the configured value, and before is what the server had: null if the state is of an
-	// earlier provider that did not record it.
+	// given is the configured value, and before is what the server had: null if the state does
+	// not say it.
 	given, before tftypes.Value
 	// raised says that the version changes.
 	raised bool
@@ -40,9 +40,6 @@ func (r *Resource) visitSecrets(plan, config, before map[string]tftypes.Value, v
 			s := secretPlan{
 				name: name, field: secret.field(), at: secret.at(WriteOnlySuffix), isMap: secret.isMap,
 				given: given[name+WriteOnlySuffix], planned: plan[name+storedSuffix],
-			}
-			if former := given[name]; former.Type() != nil && !former.IsNull() {
-				s.given, s.at = former, secret.at("")
 			}
 			s.before = emptyStored(s.planned.Type())
 			if was != nil {
@@ -244,7 +241,7 @@ func (r *Resource) keptSecrets(plan, config, before tftypes.Value, replaced bool
 		}
 	}
 	errs := api.KeepSecrets(next, current, map[string]any{"spec": document})
-	for _, field := range secretSpelling(r.secrets(), config, errs) {
+	for _, field := range secretSpelling(r.secrets(), errs) {
 		fieldDiagnostic(diags, "Cannot plan "+r.key(AttributesOf(plan)).String(), plan.Type(), field)
 	}
 	return next.Secrets(), true

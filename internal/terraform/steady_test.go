@@ -170,7 +170,7 @@ func TestSteadyReadsEqualTheFrameworks(t *testing.T) {
 				}
 				private := privateVersion(rt, rapid.SampledFrom([]string{
 					`["u",2,"7",false,"EXACT"]`, `["u",2,"7",false,"EXACT"]`, `["u",2,"7",false,"EXACT"]`, `["u",2,"7",true,"EXACT"]`, `["v",2,"7",false,"EXACT"]`,
-					`["u",1,"7",false,"EXACT"]`, `["u",2,"7",false,"other"]`, `["u",2,"7",false,""]`, `{"uid":"u","generation":2,"resource_version":"7"}`,
+					`["u",1,"7",false,"EXACT"]`, `["u",2,"7",false,"other"]`, `["u",2,"7",false,""]`,
 				}).Draw(rt, "private"))
 				if private = server.Exact(kind, typ, private); rapid.IntRange(0, 9).Draw(rt, "no private state") == 0 {
 					private = nil
@@ -267,8 +267,8 @@ func drawPlan(t *rapid.T, kind api.Kind, r *terraform.Resource, described schema
 		Config:           dynamic(t, typ, tftypes.NewValue(typ, config)),
 	}
 	private := rapid.SampledFrom([]string{
-		"", "", "", `["u",2,"7",false,"x"]`, `["u",2,"7",false,""]`, `{"uid":"u","generation":2,"resource_version":"7"}`,
-		`["u",2,"7",true,""]`, `{"uid":"u","generation":2,"resource_version":"7","unfinished":true}`, `"not a version"`,
+		"", "", "", `["u",2,"7",false,"x"]`, `["u",2,"7",false,""]`,
+		`["u",2,"7",true,""]`, `{"uid":"u"}`, `"not a version"`,
 	}).Draw(t, "private")
 	if private != "" {
 		req.PriorPrivate, err = json.Marshal(map[string][]byte{"version": []byte(private)})

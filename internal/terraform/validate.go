@@ -26,7 +26,6 @@ func (r *Resource) ValidateConfig(_ context.Context, req resource.ValidateConfig
 		return
 	}
 	validateTimeouts(req.Config.Raw, &resp.Diagnostics)
-	validateSecretSpelling(r.secrets(), AttributesOf(req.Config.Raw), &resp.Diagnostics)
 	validateObject(ObjectRules{r.Kind, r.Unsettled}, "", document, &d, req.Config.Raw.Type(), &resp.Diagnostics)
 	if r.Warn != nil && !resp.Diagnostics.HasError() {
 		r.Warn(AttributesOf(req.Config.Raw), &resp.Diagnostics)

@@ -11,16 +11,16 @@ import (
 // version identifies a version of the user's part of an object, and how much of it is in the state.
 // It is kept in private state, because as an attribute it would differ with every decision.
 type version struct {
-	UID             string `json:"uid"`
-	Generation      int64  `json:"generation"`
-	ResourceVersion string `json:"resource_version"`
+	UID             string
+	Generation      int64
+	ResourceVersion string
 	// Unfinished says that an update was written but failed because what it waits for did not
 	// happen: it is planned again until it does.
-	Unfinished bool `json:"unfinished,omitempty"`
+	Unfinished bool
 	// Exact is the fingerprint of the provider that created the complete state from this version of
 	// the object: as long as both are unchanged, so is the state. "" = the state contains planned
 	// values that the server spells differently.
-	Exact string `json:"exact,omitempty"`
+	Exact string
 }
 
 // encode returns the version for private state. It is compact, because Terraform rewrites the state
@@ -29,13 +29,9 @@ func (v *version) encode() ([]byte, error) {
 	return json.Marshal([]any{v.UID, v.Generation, v.ResourceVersion, v.Unfinished, v.Exact})
 }
 
-// decodeVersion decodes a version, also in the object form of earlier providers; nil if it is
-// neither.
+// decodeVersion decodes a version; nil if it is none.
 func decodeVersion(data []byte) *version {
 	v := &version{}
-	if json.Unmarshal(data, v) == nil {
-		return v
-	}
 	fields := []any{&v.UID, &v.Generation, &v.ResourceVersion, &v.Unfinished, &v.Exact}
 	if n := len(fields); json.Unmarshal(data, &fields) != nil || len(fields) != n {
 		return nil

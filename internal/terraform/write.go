@@ -146,13 +146,13 @@ func (r *Resource) read(d *configDocument, value tftypes.Value) (map[string]any,
 		}
 	}
 	d.Nulls = slices.DeleteFunc(d.Nulls, func(at path.Path) bool { return isSecretElement(secrets, at) })
-	d.spell = func(fields api.FieldErrors) api.FieldErrors { return secretSpelling(secrets, value, fields) }
+	d.spell = func(fields api.FieldErrors) api.FieldErrors { return secretSpelling(secrets, fields) }
 	d.Unknown = slices.DeleteFunc(d.Unknown, func(at path.Path) bool { return isStoredSecret(secrets, at) })
 	return document, nil
 }
 
 // replace overwrites an object, unless somebody else has changed the user's part of it since the
-// plan was made. seen is the version that the plan was made from; without one (an old state), any
+// plan was made. seen is the version that the plan was made from; without one, any
 // version is overwritten.
 func (r *Resource) replace(ctx context.Context, object api.Object, seen *version, opts client.PutOptions) (api.Object, error) {
 	if seen != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Backup opens a backup that is kept compressed, such as one that an earlier program has made.
+// Backup opens a backup that is kept compressed, such as one that another program has made.
 func Backup(t testing.TB, file string) io.Reader {
 	t.Helper()
 	compressed, err := os.Open(file)
