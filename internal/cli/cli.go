@@ -119,7 +119,8 @@ func Commands(env Environment) []*cobra.Command {
 	s := &session{Environment: env}
 	commands := []*cobra.Command{
 		s.getCommand(), s.describeCommand(), s.explainCommand(), s.watchCommand(), s.topCommand(), s.simulateCommand(),
-		s.rescheduleCommand(), s.cordonCommand(), s.uncordonCommand(), s.drainCommand(), s.taintCommand(), s.contextCommand(),
+		s.rescheduleCommand(), s.cordonCommand(), s.uncordonCommand(), s.drainCommand(), s.taintCommand(), s.deleteCommand(),
+		s.contextCommand(),
 	}
 	for _, command := range commands {
 		s.connection.define(command.PersistentFlags())

@@ -229,6 +229,7 @@ func testGoldenFiles(t *testing.T, f *fleet) {
 	if err := os.WriteFile(file, []byte("objects:\n  - kind: cluster\n    metadata: {name: eu-0, labels: {region: eu}}\n    spec: {metrics: [{name: load}]}\ndelete:\n  - {kind: cluster, name: eu-1}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	f.put("/v1/namespaces/gone/placements/web", `{"spec":{"cluster_names":["nowhere"]}}`)
 	for _, test := range []struct {
 		name, args string
 		code       int
@@ -264,6 +265,13 @@ func testGoldenFiles(t *testing.T, f *fleet) {
 		{"explain-workload", "explain workload api", 0},
 		{"explain-json", "explain placement web -o json", 0},
 		{"explain-metric", "explain metric load", exitUsage},
+		{"explain-why-not-chosen", "explain placement web --why-not eu-1", 0},
+		{"explain-why-not-worse", "explain placement web --why-not eu-3", 0},
+		{"explain-why-not-rejected", "explain placement web --why-not us-1", 0},
+		{"explain-why-not-unknown", "explain placement web --why-not mars", exitUsage},
+		{"explain-why-not-json", "explain placement web --why-not eu-3 -o json", exitUsage},
+		{"delete", "delete pl gone/web", 0},
+		{"delete-missing", "delete placement gone/web", exitNotFound},
 		{"top", "top clusters", 0},
 		{"top-limited", "top clusters --resources memory --limit 2 -l region=eu", 0},
 		{"simulate-without", "simulate --without eu-1", 0},
@@ -313,8 +321,10 @@ func TestEveryKindHasATable(t *testing.T) {
 				t.Errorf("%s: %q", info.Kind, cells)
 			}
 		}
-		if parsed, err := parseKind(info.Collection); err != nil || parsed.Kind != info.Kind {
-			t.Errorf("%s is read as %s (%v)", info.Collection, parsed.Kind, err)
+		for _, name := range []string{info.Collection, string(info.Kind), singular(info), shortNames[info.Kind]} {
+			if parsed, err := parseKind(name); err != nil || parsed.Kind != info.Kind {
+				t.Errorf("%q is read as %s (%v), want %s", name, parsed.Kind, err, info.Kind)
+			}
 		}
 	}
 	if len(columns) != len(api.Kinds) {

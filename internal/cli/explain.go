@@ -19,20 +19,31 @@ const shownCandidates = 20
 
 func (s *session) explainCommand() *cobra.Command {
 	var all bool
+	var whyNot string
 	var output *outputFormat
 	cmd := &cobra.Command{
 		Use: "explain KIND NAME...", Short: "Say for every candidate why it was chosen, passed over or rejected", Args: cobra.MinimumNArgs(2),
 		Long: `Say for every candidate why it was chosen, passed over or rejected, as a matrix: a row
 for each candidate, and a column for each part of the score.`,
-		Example:           "  PROGRAM explain placement web\n  PROGRAM explain workload shop/api --all",
+		Example:           "  PROGRAM explain placement web\n  PROGRAM explain workload shop/api --all\n  PROGRAM explain placement web --why-not eu-3",
 		ValidArgsFunction: s.completeObjects(explained),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if whyNot != "" && (all || cmd.Flags().Changed("output")) {
+				return usage("--why-not answers with a sentence: it cannot be combined with --all and --output")
+			}
 			return s.eachObject(cmd.Context(), args, func(server *client.Client, info api.KindInfo, key api.Key, i int) error {
 				if !explained(info) {
 					return usage("a %s has no decision to explain", singular(info))
 				}
 				explanation, err := server.Explain(cmd.Context(), key)
 				if err != nil {
+					return err
+				}
+				if whyNot != "" {
+					answer, err := answerWhyNot(key, explanation, whyNot)
+					if err == nil {
+						_, err = fmt.Fprintln(s.Stdout, printable.Text(answer))
+					}
 					return err
 				}
 				if output.value != outputTable {
@@ -46,8 +57,29 @@ for each candidate, and a column for each part of the score.`,
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, fmt.Sprintf("show all candidates, not only the chosen ones and %d others", shownCandidates))
+	cmd.Flags().StringVar(&whyNot, "why-not", "", "say in one sentence why this candidate was not chosen")
 	output = defineOutput(cmd, "", outputTable, outputJSON, outputYAML)
 	return cmd
+}
+
+// answerWhyNot says in one sentence why a candidate was not chosen.
+func answerWhyNot(key api.Key, x *api.Explanation, name string) (string, error) {
+	i := slices.IndexFunc(x.Candidates, func(c api.Candidate) bool { return c.Cluster == name })
+	if i < 0 {
+		return "", usage("--why-not: %q is not a candidate of %s: --all shows the candidates", name, key)
+	}
+	c := x.Candidates[i]
+	switch {
+	case c.Selected:
+		return fmt.Sprintf("%s is chosen for %s", name, key), nil
+	case c.Reason != "":
+		return fmt.Sprintf("%s is not chosen for %s: %s", name, key, c.Reason), nil
+	case x.Margin != nil && x.Margin.To == name && x.Margin.Margin >= 0:
+		return fmt.Sprintf("%s is not chosen for %s: to replace %s, its score must rise by %s", name, key, x.Margin.From, number(&x.Margin.Margin)), nil
+	case c.Score != nil:
+		return fmt.Sprintf("%s is not chosen for %s: it fits, but others have a better score than %s", name, key, number(c.Score)), nil
+	}
+	return fmt.Sprintf("%s is not chosen for %s: it fits, but others are better", name, key), nil
 }
 
 // printExplanation prints the matrix of a decision.
