@@ -496,6 +496,27 @@ func TestWithoutServer(t *testing.T) {
 	}
 }
 
+// TestPatience reads the variables that the provider has, too.
+func TestPatience(t *testing.T) {
+	for _, test := range []struct {
+		retries, timeout string
+		wantRetries      int
+		wantTimeout      time.Duration
+		wrong            string
+	}{
+		{"", "", defaultRetries, 0, ""},
+		{"5", "1m", 5, time.Minute, ""},
+		{"0", "", -1, 0, ""},
+		{"many", "", 0, 0, `SCHEDULER_MAX_RETRIES: "many" is not a number of retries`},
+		{"", "0s", 0, 0, `SCHEDULER_REQUEST_TIMEOUT: "0s" is not a duration`},
+	} {
+		retries, timeout, err := patience(environment(t, map[string]string{retriesVariable: test.retries, timeoutVariable: test.timeout}))
+		if retries != test.wantRetries || timeout != test.wantTimeout || (err == nil) != (test.wrong == "") || err != nil && (exitCode(err) != exitUsage || !strings.HasPrefix(err.Error(), test.wrong)) {
+			t.Errorf("%q, %q: %d, %s, %v", test.retries, test.timeout, retries, timeout, err)
+		}
+	}
+}
+
 // Without a home directory, there is no configuration, and none is made in the working directory.
 func TestWithoutHome(t *testing.T) {
 	env := environment(t, nil)

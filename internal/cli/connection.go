@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
@@ -67,6 +69,8 @@ const (
 	endpointsVariable = "SCHEDULER_ENDPOINTS"
 	// tokenVariable has no flag: other users of the machine see the command line.
 	tokenVariable   = "SCHEDULER_TOKEN"
+	retriesVariable = "SCHEDULER_MAX_RETRIES"
+	timeoutVariable = "SCHEDULER_REQUEST_TIMEOUT"
 	configVariable  = "SCHEDULERCTL_CONFIG"
 	contextVariable = "SCHEDULERCTL_CONTEXT"
 )
@@ -165,11 +169,38 @@ func (c *connection) connect(ctx context.Context, env Environment) (*client.Clie
 			break
 		}
 	}
+	retries, timeout, err := patience(env)
+	if err != nil {
+		return nil, err
+	}
 	return client.New(client.Options{
-		Endpoints: c.used.Endpoints, Token: token, CACertFile: expandHome(c.used.CACertFile, env),
+		Endpoints: c.used.Endpoints, Token: token, RequestTimeout: timeout, CACertFile: expandHome(c.used.CACertFile, env),
 		ClientCertFile: expandHome(c.used.ClientCertFile, env), ClientKeyFile: expandHome(c.used.ClientKeyFile, env),
-		UserAgent: env.Program + "/" + env.Version, MaxRetries: 2,
+		UserAgent: env.Program + "/" + env.Version, MaxRetries: retries,
 	})
+}
+
+// defaultRetries is how often a request is repeated. People wait less long than Terraform.
+const defaultRetries = 2
+
+// patience returns how often requests are repeated, and how long an attempt may take, 0 for the
+// client's default.
+func patience(env Environment) (retries int, timeout time.Duration, err error) {
+	retries = defaultRetries
+	if text := env.Getenv(retriesVariable); text != "" {
+		if retries, err = strconv.Atoi(text); err != nil || retries < 0 {
+			return 0, 0, usage("%s: %q is not a number of retries, such as 2", retriesVariable, text)
+		}
+		if retries == 0 {
+			retries = -1 // none; 0 is the client's default
+		}
+	}
+	if text := env.Getenv(timeoutVariable); text != "" {
+		if timeout, err = time.ParseDuration(text); err != nil || timeout <= 0 {
+			return 0, 0, usage("%s: %q is not a duration, such as 30s", timeoutVariable, text)
+		}
+	}
+	return retries, timeout, nil
 }
 
 // readToken returns the token of these settings, from a variable, the file of contexts, or a file of its

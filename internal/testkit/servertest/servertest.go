@@ -53,7 +53,7 @@ func Binary(t testing.TB) string {
 			return
 		}
 		built.path = filepath.Join(built.dir, "scheduler-server")
-		build := exec.Command("go", "build", "-o", built.path, serverPackage) //nolint:gosec // test code
+		build := exec.Command("go", "build", "-o", built.path, serverPackage) //nolint:gosec,noctx // test code
 		if out, err := build.CombinedOutput(); err != nil {
 			built.err = fmt.Errorf("go build %s: %w\n%s", serverPackage, err, out)
 		}
@@ -71,7 +71,7 @@ var address = regexp.MustCompile(`https?://[^\s"]+`)
 func Start(t testing.TB, args ...string) string {
 	t.Helper()
 	args = append([]string{"serve", "--data-dir", t.TempDir(), "--listen", "127.0.0.1:0"}, args...)
-	server := exec.Command(Binary(t), args...) //nolint:gosec // test code
+	server := exec.Command(Binary(t), args...) //nolint:gosec,noctx // test code
 	server.Env = append(os.Environ(), "SCHEDULER_STORE_TIMEOUT="+eventually.Limit.String(), "SCHEDULER_STORE_PATIENCE="+eventually.Limit.String())
 	var log strings.Builder
 	server.Stderr = &log
