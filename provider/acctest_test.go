@@ -1,25 +1,18 @@
 package provider_test
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/servertest"
 	"github.com/scheduler/terraform-provider-scheduler/provider"
 )
 
@@ -40,96 +33,11 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
-	code := m.Run()
-	for _, dir := range []string{serverBinary.dir, providerBinary.dir} {
-		if dir != "" {
-			_ = os.RemoveAll(dir) // a temporary directory: nothing depends on it
-		}
+	code := servertest.Run(m)
+	if providerBinary.dir != "" {
+		_ = os.RemoveAll(providerBinary.dir) // a temporary directory: nothing depends on it
 	}
 	os.Exit(code)
-}
-
-// serverBinary is the scheduling server, built once for all tests.
-var serverBinary struct {
-	once      sync.Once
-	dir, path string
-	err       error
-}
-
-// builtServer returns the path of the server's binary. SCHEDULER_TEST_SERVER
-// names one that is built already.
-func builtServer(t *testing.T) string {
-	t.Helper()
-	b := &serverBinary
-	b.once.Do(func() {
-		if b.path = os.Getenv("SCHEDULER_TEST_SERVER"); b.path != "" {
-			_, b.err = os.Stat(b.path) // go test then runs the tests again when it is another one
-			return
-		}
-		//nolint:usetesting // it outlives the test that is first
-		if b.dir, b.err = os.MkdirTemp("", "scheduler-acctest-"); b.err != nil {
-			return
-		}
-		b.path = filepath.Join(b.dir, "scheduler-server")
-		build := exec.Command("go", "build", "-o", b.path, "../server")
-		if out, err := build.CombinedOutput(); err != nil {
-			b.err = fmt.Errorf("go build ../server: %w\n%s", err, out)
-		}
-	})
-	if b.err != nil {
-		t.Fatal(b.err)
-	}
-	return b.path
-}
-
-var readyLine = regexp.MustCompile(`https?://[^\s"]+`)
-
-// startServer starts a scheduling server with an empty store for one test and
-// returns its address.
-func startServer(t *testing.T) string {
-	t.Helper()
-	server := exec.Command(builtServer(t), "serve", "--data-dir", t.TempDir(), "--listen", "127.0.0.1:0")
-	server.Env = append(os.Environ(), "SCHEDULER_STORE_TIMEOUT="+eventually.Limit.String(), "SCHEDULER_STORE_PATIENCE="+eventually.Limit.String())
-	var log strings.Builder
-	server.Stderr = &log
-	stdout, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := make(chan string)
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		scanner := bufio.NewScanner(stdout)
-		if scanner.Scan() {
-			lines <- scanner.Text()
-		}
-		close(lines)
-		for scanner.Scan() { //nolint:revive // drains what nobody reads
-		}
-	}()
-	t.Cleanup(func() {
-		if err := server.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			t.Error(err)
-		}
-		<-read
-		if err := server.Wait(); err != nil {
-			t.Errorf("the server ended with %v; its log:\n%s", err, log.String())
-		}
-	})
-	select {
-	case line := <-lines:
-		if endpoint := readyLine.FindString(line); endpoint != "" {
-			return endpoint
-		}
-		t.Fatalf("the server's first line %q has no address; its log:\n%s", line, log.String())
-	case <-time.After(eventually.Limit):
-		t.Fatalf("the server was not ready within %s; its log:\n%s", eventually.Limit, log.String())
-	}
-	return ""
 }
 
 // fleet is a running server as a test sees it: what Terraform is told about it,
@@ -148,7 +56,7 @@ func newFleet(t *testing.T) *fleet {
 		t.Skip("acceptance tests run with TF_ACC=1")
 	}
 	t.Parallel()
-	endpoint := startServer(t)
+	endpoint := servertest.Start(t)
 	c, err := client.New(client.Options{Endpoint: endpoint})
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/cli"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 )
 
@@ -42,7 +43,6 @@ func TestMistakesOnTheCommandLineExitWithOneLine(t *testing.T) {
 		{[]string{"serve"}, "scheduler-server: data-dir: is required unless etcd-endpoints is set\n"},
 		{[]string{"serve", "--nonsense"}, "scheduler-server: unknown flag: --nonsense\n"},
 		{[]string{"serve", "x"}, "scheduler-server: unknown command \"x\" for \"scheduler-server serve\"\n"},
-		{[]string{"nonsense"}, "scheduler-server: unknown command \"nonsense\" for \"scheduler-server\"\n"},
 		{[]string{"backup"}, "scheduler-server: accepts 1 arg(s), received 0\n"},
 		{[]string{"restore", "x"}, "scheduler-server: data-dir: is required\n"},
 		{[]string{"token", "list", "--data-dir", filepath.Join(dir, "absent")}, "scheduler-server: data-dir: stat " + filepath.Join(dir, "absent") + ": no such file or directory\n"},
@@ -53,6 +53,54 @@ func TestMistakesOnTheCommandLineExitWithOneLine(t *testing.T) {
 		if code != 1 || stdout != "" || stderr != c.want {
 			t.Errorf("%v: exit code %d, output %q, message %q, want %q", c.args, code, stdout, stderr, c.want)
 		}
+	}
+}
+
+// TestCommandsForPeople asks a running server, under both names of the program, and looks at the exit codes.
+func TestCommandsForPeople(t *testing.T) {
+	s := start(t, testConfig(t.TempDir()))
+	put(s, cluster("berlin"))
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	t.Setenv("SCHEDULER_ENDPOINT", s.url)
+	link := filepath.Join(t.TempDir(), controlName)
+	for _, c := range []struct {
+		args         []string
+		code         int
+		stdout, says string // PROGRAM is the name of the program
+	}{
+		{[]string{"get", "clusters", "-o", "name"}, 0, "cluster berlin\n", ""},
+		{[]string{"get", "cl", "-o", "name"}, 0, "cluster berlin\n", ""},
+		{[]string{"cordon", "berlin"}, 0, "cluster berlin: paused\n", ""},
+		{[]string{"taint", "berlin", "x:Sometimes"}, 1, "", "PROGRAM: Unprocessable Entity: the request has an invalid field: "},
+		{[]string{"get"}, 2, "", "PROGRAM: requires at least 1 arg(s), only received 0\n  usage: PROGRAM get KIND [NAME...] [flags]\n"},
+		{[]string{"get", "clusters", "--nonsense"}, 2, "", "PROGRAM: unknown flag: --nonsense\n"},
+		{[]string{"nonsense"}, 2, "", "PROGRAM: unknown command \"nonsense\" for \"PROGRAM\"\n"},
+		{[]string{"get", "cluster", "paris"}, 3, "", "PROGRAM: Not Found: cluster \"paris\" does not exist\n"},
+		{[]string{"get", "clusters", "--endpoint", "http://127.0.0.1:1"}, 4, "", "PROGRAM: cannot reach the scheduling server at http://127.0.0.1:1: "},
+		{[]string{"serve", "x"}, 1, "", "PROGRAM: unknown command \"x\" for \"PROGRAM serve\"\n"},
+	} {
+		for _, name := range []string{nameOf("/usr/bin/scheduler-server"), nameOf(link)} {
+			var out, errs bytes.Buffer
+			code := executeAs(t.Context(), name, c.args, strings.NewReader(""), &out, &errs)
+			says := strings.ReplaceAll(c.says, "PROGRAM", name)
+			if code != c.code || out.String() != c.stdout || !strings.HasPrefix(errs.String(), says) || (says == "") != (errs.Len() == 0) {
+				t.Errorf("%s %v: exit code %d, output %q, message %q", name, c.args, code, out.String(), errs.String())
+			}
+		}
+	}
+}
+
+// TestEveryCommandHasItsOwnName checks the commands that are declared here and those of internal/cli.
+func TestEveryCommandHasItsOwnName(t *testing.T) {
+	names := map[string]bool{}
+	for _, command := range newRootCommand(serverName, cli.Environment{Program: serverName}).Commands() {
+		if names[command.Name()] || command.GroupID == "" {
+			t.Errorf("%s is there twice, or in no group", command.Name())
+		}
+		names[command.Name()] = true
+	}
+	if nameOf("/opt/other") != serverName || nameOf("./schedulerctl.exe") != controlName {
+		t.Error("the name of the program is wrong")
 	}
 }
 

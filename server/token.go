@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -128,14 +126,11 @@ func printTokens(w io.Writer, list []auth.Token) error {
 }
 
 func printJSON(w io.Writer, value any) error {
-	var document bytes.Buffer
-	encoder := json.NewEncoder(&document)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(value); err != nil {
+	document, err := printable.Encode(value)
+	if err != nil {
 		return err
 	}
-	_, err := w.Write(printable.JSON(document.Bytes()))
+	_, err = w.Write(document)
 	return err
 }
 

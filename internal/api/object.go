@@ -177,6 +177,13 @@ var Kinds = []KindInfo{
 	{KindWorkload, Namespaced, "workloads", func() Object { return &Workload{Kind: KindWorkload} }},
 }
 
+// DecidedKinds have a decision and can be rescheduled; ExplainedKinds have a decision that is
+// explained. A cluster that was created on a cloud stays there.
+var (
+	DecidedKinds   = []Kind{KindPlacement, KindWorkload, KindMagnumCluster}
+	ExplainedKinds = append([]Kind{KindCluster}, DecidedKinds...)
+)
+
 // LookupKind returns the description of a kind.
 func LookupKind(kind Kind) (KindInfo, bool) {
 	for _, info := range Kinds {

@@ -84,22 +84,15 @@ func collectionPath(info api.KindInfo, within bool) string {
 	return api.CollectionPath(info.Kind, "")
 }
 
-// decidedKinds have a decision and can be rescheduled; explainedKinds have a decision that is
-// explained. A cluster that was created on a cloud stays there.
-var (
-	decidedKinds   = []api.Kind{api.KindPlacement, api.KindWorkload, api.KindMagnumCluster}
-	explainedKinds = append([]api.Kind{api.KindCluster}, decidedKinds...)
-)
-
 // decisionRoutes adds the routes of objects with a decision.
 func (o *objects) decisionRoutes() {
-	for _, kind := range explainedKinds {
+	for _, kind := range api.ExplainedKinds {
 		info, _ := api.LookupKind(kind)
 		path := collectionPath(info, info.Scope != api.Global) + "/{name}"
 		operation.Register(o.api, o.api.OfKind(info, http.MethodGet, path+"/explanation", "explain", "Explain for every candidate why it was chosen, passed over or rejected", o.api.Schema(api.Explanation{})),
 			func(ctx context.Context, in *explainInput) (*explainOutput, error) { return o.explain(ctx, info, in) })
 	}
-	for _, kind := range decidedKinds {
+	for _, kind := range api.DecidedKinds {
 		info, _ := api.LookupKind(kind)
 		path := collectionPath(info, true) + "/{name}"
 		operation.Register(o.api, o.api.OfKind(info, http.MethodPost, path+"/reschedule", "reschedule", "Request a new decision", o.api.Schema(info.New())),

@@ -46,7 +46,7 @@ func boundTo(workload *api.Workload, clusters ...string) api.WorkloadStatus {
 
 func TestExplanationAndRescheduleOfEveryKind(t *testing.T) {
 	s := startServer(t)
-	for _, kind := range decidedKinds {
+	for _, kind := range api.DecidedKinds {
 		t.Run(string(kind), func(t *testing.T) {
 			path := samples[kind].path
 			for _, missing := range []struct{ method, path string }{{http.MethodGet, path + "/explanation"}, {http.MethodPost, path + "/reschedule"}, {http.MethodPost, strings.Replace(path, "/web", "/W%2fb", 1) + "/reschedule"}} {

@@ -5,6 +5,7 @@ package printable
 
 import (
 	"bytes"
+	"encoding/json"
 	"strconv"
 	"strings"
 	"unicode"
@@ -39,9 +40,21 @@ func escape(text string, stays func(rune) bool) string {
 	return b.String()
 }
 
-// JSON returns an equivalent JSON document without characters that Text would escape. Line breaks
+// Encode returns a value as an indented JSON document without characters that Text would escape.
+func Encode(value any) ([]byte, error) {
+	var document bytes.Buffer
+	encoder := json.NewEncoder(&document)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		return nil, err
+	}
+	return escapeJSON(document.Bytes()), nil
+}
+
+// escapeJSON returns an equivalent JSON document without characters that Text would escape. Line breaks
 // between tokens stay.
-func JSON(document []byte) []byte {
+func escapeJSON(document []byte) []byte {
 	var b bytes.Buffer
 	for _, r := range string(document) {
 		switch {

@@ -46,7 +46,7 @@ func FuzzJSON(f *testing.F) {
 		if err != nil {
 			t.Skip()
 		}
-		after := JSON(before)
+		after := escapeJSON(before)
 		if strings.ContainsFunc(string(after), func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
 			t.Errorf("%q became %q", before, after)
 		}

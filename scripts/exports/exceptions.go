@@ -4,7 +4,7 @@ package main
 var testCode = []string{
 	"internal/certtest", "internal/conformance", "internal/cputime", "internal/engine/enginetest", "internal/eventually", "internal/faketime",
 	"internal/logtest", "internal/proxytest", "internal/store/storetest", "internal/terraform/terraformtest",
-	"internal/testkit/seeded",
+	"internal/testkit/seeded", "internal/testkit/servertest",
 }
 
 // exceptions are exported although no production code outside of their package uses
@@ -12,7 +12,7 @@ var testCode = []string{
 var exceptions = map[string][]string{
 	"the client offers every operation, also those that only agents and tests call": {
 		"internal/client.Client.Endpoint", "internal/client.Client.Heartbeat", "internal/client.Client.Interrupt",
-		"internal/client.Client.ReportHealth", "internal/client.Client.Reschedule", "internal/client.Client.Watch",
+		"internal/client.Client.ReportHealth",
 		"internal/client.Client.WithdrawInterruption", "internal/client.IsPreconditionFailed",
 	},
 	"huma fills it in, and takes only what is exported": {
