@@ -52,6 +52,6 @@ func newRootCommand() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServeCommand(), newBackupCommand(), newRestoreCommand(), newCheckCommand(), newTokenCommand(), newMembersCommand(), newUpgradeCommand(), newSimulateCommand(), newCollectCommand(), newVersionCommand())
+	root.AddCommand(newServeCommand(), newInitCommand(), newCertificateCommand(), newBackupCommand(), newRestoreCommand(), newCheckCommand(), newTokenCommand(), newMembersCommand(), newUpgradeCommand(), newSimulateCommand(), newCollectCommand(), newVersionCommand())
 	return root
 }
