@@ -3,6 +3,7 @@ module github.com/scheduler/terraform-provider-scheduler
 go 1.26.0
 
 require (
+	github.com/DeRuina/timberjack v1.4.9
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/blang/semver/v4 v4.0.0
 	github.com/coreos/go-semver v0.3.1

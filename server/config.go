@@ -67,6 +67,11 @@ type config struct {
 	OutboundAllow []string
 	OutboundDeny  []string
 
+	AuditLog         string
+	AuditLogMaxSize  byteSize
+	AuditLogMaxFiles int
+	AuditRequired    bool
+
 	LogLevel    string
 	LogFormat   string
 	DebugListen string
@@ -75,6 +80,7 @@ type config struct {
 // define defines the flags, one line per setting, from which variables and keys are derived.
 func (c *config) define(flags *pflag.FlagSet) {
 	c.MinFreeSpace, c.MaxBody, c.MaxSimulation = 256<<20, 1<<20, 64<<20
+	c.AuditLogMaxSize = 100 << 20
 
 	flags.StringVar(&c.ConfigFile, configFlag, "", "YAML or JSON file with settings; every other flag is a key in it, with _ for -")
 	flags.StringVar(&c.DataDir, "data-dir", "", "directory of the embedded store; created if it does not exist")
@@ -125,6 +131,11 @@ func (c *config) define(flags *pflag.FlagSet) {
 
 	flags.StringSliceVar(&c.OutboundAllow, netpolicy.AllowFlag, nil, "addresses, ranges (10.0.0.0/8) and names (*.example.com) that the server may connect to for metrics providers, probes, clouds and kubeconfigs; if set, no others are allowed (default: all except link-local and metadata addresses, and loopback only while every listen address is loopback)")
 	flags.StringSliceVar(&c.OutboundDeny, netpolicy.DenyFlag, nil, "addresses, ranges and names that the server must not connect to; takes precedence over outbound-allow")
+
+	flags.StringVar(&c.AuditLog, "audit-log", "", "file for one JSON line for each write and each refused request, or - for standard output (default: no audit log)")
+	flags.Var(&c.AuditLogMaxSize, "audit-log-max-size", "size at which the audit log is renamed and another file begun")
+	flags.IntVar(&c.AuditLogMaxFiles, "audit-log-max-files", 10, "number of renamed audit logs that are kept")
+	flags.BoolVar(&c.AuditRequired, "audit-required", false, "refuse writes as long as the audit log cannot be written")
 
 	flags.StringVar(&c.LogLevel, "log-level", "info", "lowest level to log: debug, info, warn or error; reloaded on SIGHUP")
 	flags.StringVar(&c.LogFormat, "log-format", "text", "text or json")
@@ -199,6 +210,7 @@ func (c *config) check() error {
 		errs = append(errs, err)
 	}
 	c.checkWebhook(wrong)
+	c.checkAudit(wrong)
 	if _, err := c.network(); err != nil {
 		errs = append(errs, err)
 	}

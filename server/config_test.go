@@ -66,6 +66,7 @@ func TestEverySettingHasThreeSpellings(t *testing.T) {
 		"max-body": "2Mi", "max-simulation": "3Mi", "max-connections": "7", "max-connections-per-ip": "8", "login-failures-per-second": "0.5",
 		"login-failure-burst": "9", "drain-time": "1m0s", "log-level": "debug", "log-format": "json", "debug-listen": "127.0.0.1:2",
 		"webhook-listen": "0.0.0.0:8443", "webhook-url": "https://scheduler.example.com:8443", "webhook-exclude-namespaces": "a", "spot-return-after": "1m0s",
+		"audit-log": "audit.log", "audit-log-max-size": "5Mi", "audit-log-max-files": "3", "audit-required": "true",
 		"outbound-allow": "a.example.com", "outbound-deny": "10.0.0.0/8",
 		"auth": `{"jwt":[{"name":"ci","issuer":"https://ci.example.com","audiences":["a"],"bindings":[{"claims":{"sub":"x"},"role":"viewer"}]}]}`,
 	}
@@ -128,7 +129,7 @@ func TestConfigurationIsStrict(t *testing.T) {
 		env        map[string]string
 		want       string
 	}{
-		{name: "unknown key", file: "lisen: x", want: `"lisen" is not a known key; the keys are advertise_url, auth, client_ca_file, cluster_ca_file, cluster_cert_file`},
+		{name: "unknown key", file: "lisen: x", want: `"lisen" is not a known key; the keys are advertise_url, audit_log, audit_log_max_files, audit_log_max_size, audit_required, auth, client_ca_file, cluster_ca_file, cluster_cert_file`},
 		{name: "flag spelling", file: "log-level: warn", want: `"log-level" is not a known key`},
 		{name: "config in config", file: "config: x", want: `"config" is not a known key`},
 		{name: "repeated key", file: "log_level: warn\nlog_level: info\n", want: `key "log_level" already set`},
@@ -156,6 +157,9 @@ func TestConfigurationIsStrict(t *testing.T) {
 		{name: "webhook with a path", args: []string{"--webhook-listen=:8443", "--webhook-url=https://a:1/x"}, want: "is not an address of the form https://host:port"},
 		{name: "outbound nonsense", args: []string{"--outbound-deny=10.0.0.0/8,http://a"}, want: `outbound-deny: "http://a" is neither an address, nor a range`},
 		{name: "outbound never", args: []string{"--outbound-allow=169.254.169.254"}, want: "outbound-allow: 169.254.169.254 is a link-local address, which the server never connects to"},
+		{name: "audit without a log", args: []string{"--audit-required"}, want: "audit-required: requires audit-log"},
+		{name: "small audit log", args: []string{"--audit-log-max-size=1Ki"}, want: "audit-log-max-size: 1Ki must be at least 1Mi"},
+		{name: "no audit log files", args: []string{"--audit-log-max-files=0"}, want: "audit-log-max-files: 0 must be at least 1"},
 		{name: "no return", args: []string{"--spot-return-after=0s"}, want: "spot-return-after: 0s must be above 0"},
 		{name: "no connections", args: []string{"--max-connections=0"}, want: "max-connections: 0 must be at least 1"},
 		{name: "short lease", args: []string{"--lease=1s"}, want: "lease: 1s must be at least 2s"},

@@ -115,7 +115,7 @@ func newRootCommand(name string, env cli.Environment) *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: groupPeople, Title: "Ask a running server:"}, &cobra.Group{ID: groupServers, Title: "Run and maintain servers:"})
 	for group, commands := range map[string][]*cobra.Command{
 		groupPeople:  cli.Commands(env),
-		groupServers: {newServeCommand(), newBackupCommand(), newRestoreCommand(), newCheckCommand(), newTokenCommand(), newMembersCommand(), newUpgradeCommand(), newCollectCommand(), newVersionCommand()},
+		groupServers: {newServeCommand(), newInitCommand(), newCertificateCommand(), newBackupCommand(), newRestoreCommand(), newCheckCommand(), newTokenCommand(), newMembersCommand(), newUpgradeCommand(), newCollectCommand(), newVersionCommand()},
 	} {
 		for _, command := range commands {
 			command.GroupID = group

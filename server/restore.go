@@ -73,18 +73,27 @@ version 3.7 or later.`,
 
 // checkEmpty rejects a directory that contains anything that a backup does not replace.
 func checkEmpty(dataDir string) error {
+	name, err := storedIn(dataDir)
+	if err == nil && name != "" {
+		err = fmt.Errorf("data-dir: %s is not empty, it holds %s: restore into an empty directory, or move the old data away first", dataDir, name)
+	}
+	return err
+}
+
+// storedIn returns the name of something in a data directory that belongs to a store, or "".
+func storedIn(dataDir string) (string, error) {
 	entries, err := os.ReadDir(dataDir)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil
+		return "", nil
 	}
 	if err != nil {
-		return fmt.Errorf("data-dir: %w", err)
+		return "", fmt.Errorf("data-dir: %w", err)
 	}
 	for _, entry := range entries {
 		// The lock file and the reserve are left behind by every server.
 		if name := entry.Name(); name != "seal.key" && name != "LOCK" && name != "RESERVE" {
-			return fmt.Errorf("data-dir: %s is not empty, it holds %s: restore into an empty directory, or move the old data away first", dataDir, name)
+			return name, nil
 		}
 	}
-	return nil
+	return "", nil
 }

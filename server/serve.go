@@ -51,7 +51,7 @@ func run(ctx context.Context, c config, logger *slog.Logger, stdout io.Writer) (
 	logger.Info("the server is starting", "version", version, "pid", os.Getpid())
 	starting := beginStarting(logger)
 	defer starting.end()
-	s, err := openServer(ctx, c, logger, starting)
+	s, err := openServer(ctx, c, logger, stdout, starting)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/audit"
 	"github.com/scheduler/terraform-provider-scheduler/internal/descriptor"
 	"github.com/scheduler/terraform-provider-scheduler/internal/expiry"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
@@ -40,6 +42,7 @@ type server struct {
 	network  *netpolicy.Policy
 	codec    *store.Codec
 	beats    heartbeat.Times
+	audit    *audit.Log // nil if none is kept
 	clusters *kube.Clusters
 	decider  *reconcile.Reconciler
 	spot     spotParts
@@ -55,8 +58,9 @@ type server struct {
 	certificates *expiry.Monitor
 }
 
-// openServer opens the store and connects all parts without starting them.
-func openServer(ctx context.Context, c config, logger *slog.Logger, starting *starting) (_ *server, err error) {
+// openServer opens the store and connects all parts without starting them. The audit log may go to
+// stdout.
+func openServer(ctx context.Context, c config, logger *slog.Logger, stdout io.Writer, starting *starting) (_ *server, err error) {
 	s := &server{config: c, logger: logger, starting: starting, faults: fault.New(logger)}
 	defer func() {
 		if err != nil {
@@ -95,6 +99,9 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 	if s.listener, err = listen(ctx, c.Listen); err != nil {
 		return nil, err
 	}
+	if s.audit, err = c.openAudit(stdout); err != nil {
+		return nil, err
+	}
 	s.fleet = fleet.New(fleet.Options{Store: s.store, Codec: s.codec, Logger: logger})
 	s.batcher = store.NewBatcher(s.store)
 	s.clusters = kube.New(s.network, nil)
@@ -117,7 +124,7 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 	}
 	registry := prometheus.NewRegistry()
 	s.api, err = httpapi.New(httpapi.Options{
-		Store: s.store, Fleet: s.fleet, Codec: s.codec, Decisions: s.decider, Signals: parts, Beats: &s.beats, Spot: parts, Network: s.network,
+		Store: s.store, Fleet: s.fleet, Codec: s.codec, Decisions: s.decider, Signals: parts, Beats: &s.beats, Spot: parts, Audit: s.audit, Network: s.network,
 		Name: s.leading.name(), Leader: s.leading.forAPI(),
 		Checks: s.checks, Listener: s.listener, TLS: tlsConfig, Authenticate: !c.loopback() && !c.Insecure, Issuers: issuers,
 		Version: version, Faults: s.faults, Gatherer: registry,
@@ -191,6 +198,7 @@ func (s *server) closeInto(err *error) {
 	if s.spot.listener != nil {
 		_ = s.spot.listener.Close() // as above
 	}
+	*err = errors.Join(*err, s.audit.Close())
 	if s.store != nil {
 		if closing := s.store.Close(); closing != nil {
 			*err = errors.Join(*err, fmt.Errorf("close the store: %w", closing))
@@ -207,7 +215,7 @@ func (s *server) register(registry *prometheus.Registry) error {
 		{build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})},
 		s.connections.Collectors(), outbound.Collectors(),
 		s.store.Collectors(), s.fleet.Collectors(), {s.leading}, s.decider.Collectors(), s.api.Collectors(),
-		s.faults.Collectors(), {s.certificates},
+		s.faults.Collectors(), {s.certificates}, s.audit.Collectors(),
 	}
 	if s.spot.webhook != nil {
 		parts = append(parts, s.spot.webhook.Collectors(), s.spot.authority.Collectors())

@@ -191,8 +191,9 @@ func rights(op documented, who person, target whose) int {
 // accessTest sends every operation as every person.
 type accessTest struct {
 	*testServer
-	admin string
-	asked int
+	admin   string
+	asked   int
+	audited *auditLines
 	// changed says that something may be otherwise than restore made it.
 	changed bool
 	ids     map[string]string // identifiers returned by the server, by operation and target
@@ -339,6 +340,7 @@ func (a *accessTest) ask(op documented, path, body string) (int, []byte) {
 		a.t.Fatalf("%s %s: %v", op.method, path, err)
 	}
 	defer resp.Body.Close()
+	a.checkAudited(op, resp)
 	a.changed = a.changed || op.method != http.MethodGet && resp.StatusCode < 300
 	if op.id == "watch" && resp.StatusCode == http.StatusOK {
 		return resp.StatusCode, nil
@@ -369,7 +371,8 @@ func TestEveryRouteForEveryBinding(t *testing.T) {
 
 func testEveryRoute(t *testing.T, adjust func(*Options), token func(s *testServer, role auth.Role, namespaces ...string) string) {
 	a := &accessTest{ids: map[string]string{}, changed: true}
-	a.testServer = startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true}, adjust,
+	a.audited = &auditLines{}
+	a.testServer = startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true}, adjust, a.audited.kept(t, false),
 		func(o *Options) { o.LoginFailureBurst, o.MaxPreviews = 100_000, 100_000 })
 	a.admin = a.addToken(auth.RoleAdmin)
 	people := []person{{name: "nobody"}}

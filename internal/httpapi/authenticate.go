@@ -49,7 +49,6 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 		if given && s.options.Issuers != nil && jwt.Looks(text) {
 			var who auth.Identity
 			if who, issued = s.options.Issuers.Verify(r.Context(), text); issued == nil {
-				requestOf(r.Context()).tokenID = who.TokenID
 				s.serveAs(who, next, w, r)
 				return
 			}
@@ -73,6 +72,7 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 		}
 		s.logger.LogAttrs(r.Context(), slog.LevelWarn, "login failed", slog.String("reason", detail),
 			slog.String("request_id", requestOf(r.Context()).id), slog.String("client", serve.ClientOf(r.RemoteAddr)))
+		requestOf(r.Context()).audited.refusal = refusal.Redacted()
 		problem.Write(w, refusal)
 	})
 }
@@ -103,7 +103,6 @@ func (s *Server) letIn(token string, next http.Handler, w http.ResponseWriter, r
 	if !ok {
 		return false
 	}
-	requestOf(r.Context()).tokenID = who.TokenID
 	s.serveAs(who, next, w, r)
 	return true
 }
@@ -112,6 +111,7 @@ func (s *Server) letIn(token string, next http.Handler, w http.ResponseWriter, r
 func (s *Server) serveAs(who auth.Identity, next http.Handler, w http.ResponseWriter, r *http.Request) {
 	ctx, release := s.sessions.Begin(r.Context(), who)
 	defer release()
-	requestOf(ctx).server = s.options.Name
+	note := requestOf(ctx)
+	note.who, note.server = who, s.options.Name
 	next.ServeHTTP(w, r.WithContext(ctx))
 }

@@ -23,6 +23,11 @@ func (s *status) backup(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, s.api.Problem(r.Context(), err))
 		return
 	}
+	// It is a read, but of everything.
+	if refused := s.audit.begin(r, &huma.Operation{OperationID: "backup"}, true, nil); refused != nil {
+		problem.Write(w, refused)
+		return
+	}
 	stream := &backupWriter{w: w}
 	err := s.store.Backup(r.Context(), stream)
 	switch {

@@ -26,6 +26,7 @@ type changes struct {
 	rights auth.Rights
 	view   *view
 	waits  *waits
+	audit  *auditor
 }
 
 type objectOutput struct {
@@ -171,6 +172,9 @@ func (c *changes) attempt(ctx context.Context, key api.Key, current *stored, pre
 		return nil, false, err
 	}
 	follows, err := next(current)
+	if err == nil && follows == nil && current != nil {
+		c.audit.wrote(ctx, key, current, current.object, current.revision)
+	}
 	if err != nil || follows == nil {
 		return current, false, err
 	}
@@ -201,6 +205,7 @@ func (c *changes) attempt(ctx context.Context, key api.Key, current *stored, pre
 		return nil, true, fmt.Errorf("write %s: %w", key, err)
 	}
 	object.Meta().ResourceVersion = strconv.FormatInt(revision, 10)
+	c.audit.wrote(ctx, key, current, object, revision)
 	return &stored{object: object, specRevision: revision, revision: revision}, true, nil
 }
 
@@ -257,6 +262,7 @@ func (c *changes) remove(ctx context.Context, key api.Key, pre precondition) (in
 		if err != nil {
 			return 0, fmt.Errorf("delete %s: %w", key, err)
 		}
+		c.audit.wrote(ctx, key, current, nil, revision)
 		return revision, nil
 	}
 	return 0, problem.New(api.ProblemConflict, "%s is being changed by too many other requests: repeat the request", key)

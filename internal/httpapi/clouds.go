@@ -37,7 +37,7 @@ func (r *reports) cloudRoutes() {
 	report.Description = "For collectors of clouds for which the server has no credentials. A report contains the changes since the last one. 409 means that it is out of sequence, and that the next one must be full. A report without regions that repeats the last number asks whether the server still has the previous ones. A report that is too large for one request is sent in parts, of which all but the last set more. They take effect with the last part."
 	report.Responses["204"] = &huma.Response{Description: "The report contains nothing new"}
 	report.MaxBodyBytes = r.api.MaxBody
-	operation.Register(r.api, operation.AtLeader(report), r.reportCloud)
+	operation.Register(r.api, operation.Routine(operation.AtLeader(report)), r.reportCloud)
 	r.api.DescribeBody(report, r.api.Schema(api.CloudReport{}), true)
 
 	live := r.api.OfKind(clouds, http.MethodGet, path+"/openstack-projects", "list-openstack-projects-of", "List the projects and cluster templates that currently exist in the OpenStack of a cloud", r.api.Schema(api.LiveOpenStack{}))

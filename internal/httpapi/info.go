@@ -32,6 +32,7 @@ type status struct {
 	now      func() time.Time
 	logger   *slog.Logger
 	stopping context.Context
+	audit    *auditor
 }
 
 func (s *status) routes() {
@@ -57,7 +58,7 @@ func (s *status) checks() []Check {
 	if !s.sessions.Loaded() {
 		loaded = errors.New("the server is still loading its objects")
 	}
-	return append([]Check{check("running", running), check("loaded", loaded), s.damage(), s.components()}, s.more()...)
+	return append([]Check{check("running", running), check("loaded", loaded), s.damage(), s.components(), check("audit", s.audit.required())}, s.more()...)
 }
 
 func health(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }

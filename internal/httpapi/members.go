@@ -19,7 +19,11 @@ import (
 type members struct {
 	api   *operation.API
 	store Store
+	audit *auditor
 }
+
+// memberKind stands for members in the audit log.
+const memberKind api.Kind = "member"
 
 func (m *members) routes() {
 	add := operation.Declare(auth.AccessAdminister, huma.Operation{
@@ -63,6 +67,7 @@ func (m *members) add(ctx context.Context, in *addMemberInput) (*addMemberOutput
 	if err != nil {
 		return nil, memberProblem(err)
 	}
+	m.audit.names(ctx, api.Key{Kind: memberKind, Name: added.Name})
 	peers := []string{}
 	for _, other := range m.store.Members() {
 		if other.ID != added.ID {
@@ -92,7 +97,11 @@ func (m *members) remove(ctx context.Context, in *removeMemberInput) (*struct{},
 	if err := auth.Of(ctx).MayAdminister(); err != nil {
 		return nil, err
 	}
-	return nil, memberProblem(m.store.RemoveMember(ctx, in.Name))
+	if err := m.store.RemoveMember(ctx, in.Name); err != nil {
+		return nil, memberProblem(err)
+	}
+	m.audit.names(ctx, api.Key{Kind: memberKind, Name: in.Name})
+	return nil, nil
 }
 
 // memberProblem converts an error of a membership change to a problem.

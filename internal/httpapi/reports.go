@@ -33,13 +33,13 @@ func (r *reports) routes() {
 	clusters, _ := api.LookupKind(api.KindCluster)
 	heartbeat := r.api.OfKind(clusters, http.MethodPost, collectionPath(clusters, false)+"/{name}/heartbeat", "report", "Report that a cluster is alive, and its amounts", r.api.Schema(&api.Cluster{}))
 	heartbeat.MaxBodyBytes = r.api.MaxBody
-	r.beats, r.beat = heartbeat, operation.Register(r.api, operation.AtLeader(heartbeat), r.heartbeat)
+	r.beats, r.beat = heartbeat, operation.Register(r.api, operation.Routine(operation.AtLeader(heartbeat)), r.heartbeat)
 	r.api.DescribeBody(heartbeat, r.api.Schema(api.Heartbeat{}), false)
 
 	workloads, _ := api.LookupKind(api.KindWorkload)
 	health := r.api.OfKind(workloads, http.MethodPut, collectionPath(workloads, true)+"/{name}/health", "report-health", "Report how a workload is doing on one of its clusters", r.api.Schema(&api.Workload{}))
 	health.MaxBodyBytes = r.api.MaxBody
-	operation.Register(r.api, operation.AtLeader(health), r.reportHealth)
+	operation.Register(r.api, operation.Routine(operation.AtLeader(health)), r.reportHealth)
 	r.api.DescribeBody(health, r.api.Schema(api.HealthReport{}), true)
 	r.cloudRoutes()
 }

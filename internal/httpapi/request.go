@@ -21,9 +21,12 @@ import (
 
 // request is the state of a request while it is served.
 type request struct {
-	id      string
-	route   string
-	tokenID string
+	id    string
+	route string
+	// who is the identity of the client, once it is authenticated.
+	who auth.Identity
+	// audited is for the audit log.
+	audited audited
 	// picture is when the snapshot that is shown was last known to be complete; zero if none of it
 	// is shown.
 	picture time.Time
@@ -57,6 +60,14 @@ func requestID(r *http.Request) string {
 // knownMethods limits the values of the method label: a client may send any word.
 var knownMethods = []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPost, http.MethodDelete, http.MethodPatch, http.MethodOptions}
 
+// methodOf returns the method of a request, or "other".
+func methodOf(r *http.Request) string {
+	if !slices.Contains(knownMethods, r.Method) {
+		return "other"
+	}
+	return r.Method
+}
+
 // observe logs and counts every request. Queries, headers and bodies are not logged, because they
 // may contain secrets.
 func (s *Server) observe(next http.Handler) http.Handler {
@@ -67,16 +78,16 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		if !open[r.URL.Path] {
 			note.picture = s.waits.pictureTime()
 		}
-		answer := &answerWriter{ResponseWriter: w, note: note}
+		answer := &answerWriter{ResponseWriter: w, note: note, begin: func(status int) { s.audit.end(r, note, status) }}
 		s.metrics.inFlight.Inc()
 		defer s.metrics.inFlight.Dec()
 		next.ServeHTTP(answer, r.WithContext(context.WithValue(r.Context(), requestKey{}, note)))
 
-		method := r.Method
-		if !slices.Contains(knownMethods, method) {
-			method = "other"
-		}
+		method := methodOf(r)
 		status := answer.code()
+		if answer.status == 0 {
+			s.audit.end(r, note, status)
+		}
 		took := time.Since(started)
 		s.metrics.observe(note.route, method, status, took)
 		level := slog.LevelDebug
@@ -89,7 +100,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		s.logger.LogAttrs(r.Context(), level, "request",
 			slog.String("request_id", note.id), slog.String("method", method), slog.String("route", note.route),
 			slog.Int("status", status), slog.Duration("took", took),
-			slog.String("client", serve.ClientOf(r.RemoteAddr)), slog.String("token", note.tokenID))
+			slog.String("client", serve.ClientOf(r.RemoteAddr)), slog.String("token", note.who.TokenID))
 	})
 }
 
@@ -134,6 +145,7 @@ func breakOff() {
 type answerWriter struct {
 	http.ResponseWriter
 	note   *request
+	begin  func(status int) // called before the response begins
 	status int
 }
 
@@ -142,6 +154,7 @@ func (w *answerWriter) WriteHeader(status int) {
 	if w.status == 0 && status >= http.StatusOK {
 		w.status = status
 		w.note.describe(w.Header())
+		w.begin(status)
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
@@ -174,5 +187,7 @@ func (s *Server) answer(ctx context.Context, err error) *problem.Problem {
 		s.logger.LogAttrs(ctx, slog.LevelError, "request failed",
 			slog.String("request_id", requestOf(ctx).id), slog.Int("status", p.Status), slog.Any("error", err))
 	}
-	return p.Redacted()
+	p = p.Redacted()
+	requestOf(ctx).audited.refusal = p
+	return p
 }

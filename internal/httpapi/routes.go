@@ -23,6 +23,7 @@ func (s *Server) routes() http.Handler {
 	o := s.options
 	s.api = operation.New(mux, s.openAPIConfig(), o.MaxBodyBytes, s.answer)
 	s.relay = newRelay(s.waits.leading, o, s.api.Problem)
+	s.api.Audit(s.audit.begin)
 	s.api.PassOn(func(w http.ResponseWriter, r *http.Request) bool {
 		if isHeartbeat(r) && s.relay.reaches.Load() {
 			return false
@@ -31,7 +32,7 @@ func (s *Server) routes() http.Handler {
 	})
 	rights := auth.NewRights(o.Fleet)
 	v := &view{fleet: o.Fleet, rights: rights, decisions: o.Decisions, beats: o.Beats, faults: o.Faults, now: o.Now}
-	c := &changes{store: o.Store, codec: o.Codec, fleet: o.Fleet, rights: rights, view: v, waits: s.waits}
+	c := &changes{store: o.Store, codec: o.Codec, fleet: o.Fleet, rights: rights, view: v, waits: s.waits, audit: s.audit}
 	s.previews = &previews{
 		api: s.api, store: o.Store, codec: o.Codec, fleet: o.Fleet, rights: rights, decisions: o.Decisions,
 		promises: &promise.Keeper{Decisions: o.Decisions, Fleet: o.Fleet, EncodeStatus: o.Codec.EncodeStatus},
@@ -45,7 +46,7 @@ func (s *Server) routes() http.Handler {
 	s.reports = &reports{api: s.api, fleet: o.Fleet, rights: rights, decisions: o.Decisions, signals: o.Signals, relay: s.relay, view: v, changes: c}
 	s.status = &status{
 		api: s.api, store: o.Store, fleet: o.Fleet, sessions: s.sessions, faults: o.Faults, version: o.Version, name: o.Name, leading: s.waits.leading,
-		more: o.Checks, now: o.Now, logger: o.Logger, stopping: s.waits.stopping,
+		more: o.Checks, now: o.Now, logger: o.Logger, stopping: s.waits.stopping, audit: s.audit,
 	}
 	for _, part := range []interface{ routes() }{
 		&objects{
@@ -57,8 +58,8 @@ func (s *Server) routes() http.Handler {
 		s.previews,
 		&simulations{api: s.api, rights: rights, decisions: o.Decisions, maxBody: o.MaxSimulationBytes, slots: semaphore.NewWeighted(simulationSlots)},
 		s.watches,
-		&tokens{api: s.api, store: o.Store, sessions: s.sessions, waits: s.waits, now: o.Now},
-		&members{api: s.api, store: o.Store},
+		&tokens{api: s.api, store: o.Store, sessions: s.sessions, waits: s.waits, audit: s.audit, now: o.Now},
+		&members{api: s.api, store: o.Store, audit: s.audit},
 		s.status,
 	} {
 		part.routes()

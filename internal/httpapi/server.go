@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/audit"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth/jwt"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
@@ -107,6 +108,8 @@ type Options struct {
 	Signals   Signals
 	// Beats are the times of the last heartbeats of clusters. If nil, the stored times are used.
 	Beats *heartbeat.Times
+	// Audit is the audit log. If nil, none is kept.
+	Audit *audit.Log
 	// Network is the policy for outbound connections. Addresses that it rejects as written are not
 	// stored.
 	Network *netpolicy.Policy
@@ -226,6 +229,7 @@ type Server struct {
 	reports  *reports
 	status   *status
 	relay    *relay
+	audit    *auditor
 	pauses   *serve.Pauses
 
 	stop      context.CancelFunc // wakes everybody who waits
@@ -244,6 +248,7 @@ func New(options Options) (*Server, error) {
 		options: o, pauses: pauses, logger: o.Logger, metrics: newHTTPMetrics(),
 		logins:    auth.NewLoginLimit(o.LoginFailuresPerSecond, o.LoginFailureBurst),
 		sessions:  auth.NewSessions(o.Fleet, o.Authenticate || o.Issuers != nil, o.Logger, o.Now),
+		audit:     &auditor{o.Audit, o.Logger},
 		listening: make(chan struct{}),
 	}
 	var stopping context.Context

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
@@ -18,6 +19,7 @@ type tokens struct {
 	store    Store
 	sessions *auth.Sessions
 	waits    *waits
+	audit    *auditor
 	now      func() time.Time
 }
 
@@ -66,6 +68,7 @@ func (t *tokens) createToken(ctx context.Context, in *createTokenInput) (*create
 	if err != nil {
 		return nil, err
 	}
+	t.audit.names(ctx, api.Key{Kind: auth.KindToken, Name: token.ID})
 	t.waits.await(ctx, revision, 0)
 	token.Hash = nil
 	return &createTokenOutput{Status: http.StatusCreated, Body: &createdToken{Token: token, Text: text}}, nil
@@ -110,6 +113,7 @@ func (t *tokens) revokeToken(ctx context.Context, in *revokeTokenInput) (*struct
 	if err != nil {
 		return nil, err
 	}
+	t.audit.names(ctx, api.Key{Kind: auth.KindToken, Name: in.ID})
 	t.waits.await(ctx, revision, 0)
 	return nil, nil
 }

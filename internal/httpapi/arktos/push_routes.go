@@ -58,7 +58,7 @@ func (h *handler) pushRoutes() {
 func (h *handler) pushOperation(method, path, id, summary string) huma.Operation {
 	op := operation.Declare(auth.AccessReport, h.operation(method, path, id, summary, http.StatusOK, PushResult{}, http.StatusNotFound, http.StatusConflict))
 	op.Responses["204"] = &huma.Response{Description: "Nothing differs from what the server already has"}
-	return op
+	return operation.Routine(op)
 }
 
 // reportsAtOnce limits how many sites of one push are stored concurrently.

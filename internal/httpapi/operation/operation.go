@@ -52,6 +52,50 @@ func (a *API) PassOn(elsewhere func(w http.ResponseWriter, r *http.Request) bool
 	})
 }
 
+// routine marks operations in huma.Operation.Metadata.
+const routine = "routine"
+
+// Routine marks an operation that agents call again and again, and that changes nothing that users
+// write. It has no line in the audit log unless it is refused.
+func Routine(op huma.Operation) huma.Operation { return mark(op, routine) }
+
+// writes reports whether an operation belongs into the audit log.
+func writes(op *huma.Operation) bool {
+	access := op.Extensions[AccessExtension]
+	return op.Method != http.MethodGet && op.Metadata[routine] != true &&
+		access != string(auth.AccessRead) && access != string(auth.AccessReadReports)
+}
+
+// Audit makes begin see every operation before it runs, with the object in its path; if begin
+// returns a problem, it does not run. Audit must be called before they are registered, and before
+// PassOn.
+func (a *API) Audit(begin func(r *http.Request, op *huma.Operation, writes bool, object *api.Key) *problem.Problem) {
+	a.huma.UseMiddleware(func(ctx huma.Context, next func(huma.Context)) {
+		r, w := humago.Unwrap(ctx)
+		if refused := begin(r, ctx.Operation(), writes(ctx.Operation()), named(ctx)); refused != nil {
+			problem.Write(w, refused)
+			return
+		}
+		next(ctx)
+	})
+}
+
+// named returns the object in a path. Other text in a path is not logged, because it might be a
+// misplaced secret.
+func named(ctx huma.Context) *api.Key {
+	var target Target
+	_ = target.Resolve(ctx) // returns no errors
+	tags := ctx.Operation().Tags
+	if target.Name == "" || len(tags) == 0 {
+		return nil
+	}
+	key := target.Key(api.Kind(tags[0]))
+	if _, known := api.LookupKind(key.Kind); !known || !Addressable(key) {
+		return nil
+	}
+	return &key
+}
+
 // New returns an API that registers operations on a mux. answer converts an error of an operation
 // to a problem, and logs it.
 func New(mux *http.ServeMux, config huma.Config, maxBody int64, answer func(ctx context.Context, err error) *problem.Problem) *API {

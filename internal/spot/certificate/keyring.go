@@ -7,6 +7,8 @@ import (
 	"encoding/pem"
 	"slices"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/ca"
 )
 
 // authority is one certificate authority with its key.
@@ -49,7 +51,7 @@ func (k keyring) rotated(now time.Time) (next keyring, changed bool, err error) 
 		return next, changed, nil
 	}
 	signsFrom := now.Add(announcement)
-	if last := newest.NotAfter.Add(-skew); signsFrom.After(last) {
+	if last := newest.NotAfter.Add(-ca.Skew); signsFrom.After(last) {
 		// No server ran for years, so there is no time to announce it.
 		signsFrom = last
 	}
