@@ -92,7 +92,7 @@ func shareDirectory(dir string) (release func(), err error) {
 		}
 		return nil, &LockedError{Path: dir, Owner: lockOwner(file)}
 	}
-	return func() { file.Close() }, nil
+	return func() { _ = unlock(file) }, nil
 }
 
 func checkFile(path string) (Report, error) {

@@ -48,5 +48,11 @@ func lockOwner(file io.Reader) int {
 
 func (l *directoryLock) release() error {
 	_ = l.file.Truncate(0)
-	return l.file.Close()
+	return unlock(l.file)
+}
+
+// unlock releases the lock of a file and closes it. Closing alone is not enough: a child process that is being started
+// at that moment shares the lock until it runs its program.
+func unlock(file *os.File) error {
+	return errors.Join(syscall.Flock(int(file.Fd()), syscall.LOCK_UN), file.Close())
 }

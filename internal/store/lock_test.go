@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -32,6 +35,81 @@ func TestLockedDirectoryNamesItsOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	open(t, func(o *Options) { o.DataDir = dir })
+}
+
+// A process that is started shares all descriptors, and with them the locks, until it runs its program.
+func TestReleasedLockIsFreeWhileAProcessStarts(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, lockFile), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	exclusive := func() (func() error, error) {
+		lock, err := lockDirectory(dir)
+		if err != nil {
+			return nil, err
+		}
+		return lock.release, nil
+	}
+	shared := func() (func() error, error) {
+		release, err := shareDirectory(dir)
+		return func() error { release(); return nil }, err
+	}
+	for name, acquire := range map[string]func() (func() error, error){"exclusive": exclusive, "shared": shared} {
+		t.Run(name, func(t *testing.T) {
+			release, err := acquire()
+			if err != nil {
+				t.Fatal(err)
+			}
+			inherited := inheritDescriptors(t, filepath.Join(dir, lockFile))
+			if len(inherited) != 1 {
+				t.Fatalf("%d descriptors of the lock file, want 1", len(inherited))
+			}
+			if err := release(); err != nil {
+				t.Fatal(err)
+			}
+			again, err := lockDirectory(dir)
+			if err != nil {
+				t.Fatalf("lock after the release: %v", err)
+			}
+			if err := again.release(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// inheritDescriptors duplicates the descriptors of a file, as fork does, until the end of the test.
+func inheritDescriptors(t *testing.T, path string) (inherited []int) {
+	t.Helper()
+	const open = "/proc/self/fd"
+	entries, err := os.ReadDir(open)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var descriptors []int
+	for _, entry := range entries {
+		if target, err := os.Readlink(filepath.Join(open, entry.Name())); err != nil || target != path {
+			continue
+		}
+		descriptor, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		descriptors = append(descriptors, descriptor)
+	}
+	// Processes that parallel tests start must not inherit the copies.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	for _, descriptor := range descriptors {
+		duplicate, err := syscall.Dup(descriptor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		syscall.CloseOnExec(duplicate)
+		t.Cleanup(func() { _ = syscall.Close(duplicate) })
+		inherited = append(inherited, duplicate)
+	}
+	return inherited
 }
 
 func TestRestoreRefusesADirectoryInUse(t *testing.T) {
