@@ -18,6 +18,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 )
 
 // Store stores the objects. It is safe for concurrent use.
@@ -90,7 +91,7 @@ func (s *Store) open(ctx context.Context) error {
 		s.client.KV = s.options.interpose(s.client.KV)
 	}
 	s.options.Doing("taking over the store")
-	if err := s.take(ctx); err != nil {
+	if err := s.takeUp(ctx); err != nil {
 		return err
 	}
 	if s.first && s.options.alone() {
@@ -167,6 +168,22 @@ func (s *Store) fatal(err error) {
 		s.died(err)
 		s.options.Fatal(err)
 	})
+}
+
+// takeUp is take for a store that has just been opened. A member of a cluster of embedded members
+// waits while they elect a leader, as it has waited for them to start.
+func (s *Store) takeUp(ctx context.Context) error {
+	for failures := 1; ; failures++ {
+		err := s.take(ctx)
+		unanswered := errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUncertain) // take can be repeated
+		if !unanswered || s.member == nil || s.options.alone() {
+			return err
+		}
+		s.options.Logger.Warn("the cluster does not respond while this server starts; retrying", "error", err)
+		if !backoff.Wait(ctx, campaignAgain.After(failures)) {
+			return err
+		}
+	}
 }
 
 // take checks that this program knows the store's format, and records the store's identity. A
