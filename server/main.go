@@ -29,9 +29,6 @@ const (
 	controlName = "schedulerctl"
 )
 
-// exitUsage is the exit code for commands that do not exist.
-const exitUsage = 2
-
 func main() {
 	// The first signal requests a graceful shutdown. Afterwards signals have their default effect,
 	// so a second one terminates the process at once.
@@ -105,7 +102,7 @@ func newRootCommand(name string, env cli.Environment) *cobra.Command {
 		SilenceErrors: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if err := cobra.NoArgs(cmd, args); err != nil {
-				return &exitError{err, exitUsage}
+				return &exitError{err, cli.ExitUsage}
 			}
 			return nil
 		},

@@ -18,7 +18,8 @@ import (
 const (
 	exitOK = iota
 	exitRefused
-	exitUsage
+	// ExitUsage is that of a wrong command line.
+	ExitUsage
 	exitNotFound
 	exitNoServer
 	exitChanges
@@ -28,7 +29,7 @@ const (
 var exitMeanings = []string{
 	exitOK:       "success",
 	exitRefused:  "the server refused it, or it failed otherwise",
-	exitUsage:    "wrong command line",
+	ExitUsage:    "wrong command line",
 	exitNotFound: "the object does not exist",
 	exitNoServer: "no server can be reached, or it is not ready",
 	exitChanges:  "with --exit-code: decisions would change",
@@ -97,7 +98,7 @@ func exitCode(err error) int {
 	case errors.As(err, &changes):
 		return exitChanges
 	case errors.As(err, &wrong):
-		return exitUsage
+		return ExitUsage
 	case status == http.StatusNotFound:
 		return exitNotFound
 	case status == http.StatusServiceUnavailable, status == 0 && errors.As(err, &unreachable):
@@ -127,7 +128,7 @@ func Commands(env Environment) []*cobra.Command {
 		complete(command, "context", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 			return s.completeContexts(nil, nil, typed)
 		})
-		command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &Error{err, exitUsage} })
+		command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &Error{err, ExitUsage} })
 		s.finish(command)
 	}
 	return commands
@@ -152,7 +153,7 @@ func (s *session) finish(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			if err := check(cmd, args); err != nil {
-				return &Error{errors.Join(err, errors.New("usage: "+cmd.UseLine())), exitUsage}
+				return &Error{errors.Join(err, errors.New("usage: "+cmd.UseLine())), ExitUsage}
 			}
 			return nil
 		}

@@ -250,26 +250,26 @@ func testGoldenFiles(t *testing.T, f *fleet) {
 		{"get-json", "get placements -l tier=front -o json", 0},
 		{"get-nothing", "get clouds", 0},
 		{"get-missing", "get placement web nope", exitNotFound},
-		{"get-unknown-kind", "get pods", exitUsage},
-		{"get-unknown-output", "get clusters -o xml", exitUsage},
-		{"get-names-and-selector", "get placement web -l a=b", exitUsage},
-		{"get-wrong-selector", "get placements -l ((", exitUsage},
-		{"get-global-in-namespace", "get cluster shop/eu-1", exitUsage},
-		{"get-score-without-cluster", "get placement-score a", exitUsage},
-		{"no-kind", "get", exitUsage},
-		{"unknown-flag", "get clusters --nope", exitUsage},
+		{"get-unknown-kind", "get pods", ExitUsage},
+		{"get-unknown-output", "get clusters -o xml", ExitUsage},
+		{"get-names-and-selector", "get placement web -l a=b", ExitUsage},
+		{"get-wrong-selector", "get placements -l ((", ExitUsage},
+		{"get-global-in-namespace", "get cluster shop/eu-1", ExitUsage},
+		{"get-score-without-cluster", "get placement-score a", ExitUsage},
+		{"no-kind", "get", ExitUsage},
+		{"unknown-flag", "get clusters --nope", ExitUsage},
 		{"describe-placement", "describe placement web", 0},
 		{"describe-cluster", "describe cluster us-1", 0},
 		{"describe-metric", "describe metric load", 0},
 		{"explain-placement", "explain placement db", 0},
 		{"explain-workload", "explain workload api", 0},
 		{"explain-json", "explain placement web -o json", 0},
-		{"explain-metric", "explain metric load", exitUsage},
+		{"explain-metric", "explain metric load", ExitUsage},
 		{"explain-why-not-chosen", "explain placement web --why-not eu-1", 0},
 		{"explain-why-not-worse", "explain placement web --why-not eu-3", 0},
 		{"explain-why-not-rejected", "explain placement web --why-not us-1", 0},
-		{"explain-why-not-unknown", "explain placement web --why-not mars", exitUsage},
-		{"explain-why-not-json", "explain placement web --why-not eu-3 -o json", exitUsage},
+		{"explain-why-not-unknown", "explain placement web --why-not mars", ExitUsage},
+		{"explain-why-not-json", "explain placement web --why-not eu-3 -o json", ExitUsage},
 		{"delete", "delete pl gone/web", 0},
 		{"delete-missing", "delete placement gone/web", exitNotFound},
 		{"top", "top clusters", 0},
@@ -277,21 +277,21 @@ func testGoldenFiles(t *testing.T, f *fleet) {
 		{"simulate-without", "simulate --without eu-1", 0},
 		{"simulate-taint", "simulate --taint eu-1=maintenance:NoSelect --exit-code", exitChanges},
 		{"simulate-file", "simulate -f " + file, 0},
-		{"simulate-nothing", "simulate", exitUsage},
-		{"simulate-empty-input", "simulate -f -", exitUsage},
+		{"simulate-nothing", "simulate", ExitUsage},
+		{"simulate-empty-input", "simulate -f -", ExitUsage},
 		{"simulate-no-change", "simulate --without us-1 --exit-code", 0},
 		{"drain-dry-run", "drain eu-1 --dry-run", 0},
-		{"drain-output", "drain eu-1 -o json", exitUsage},
+		{"drain-output", "drain eu-1 -o json", ExitUsage},
 		{"cordon", "cordon eu-1 eu-2", 0},
 		{"drain", "drain eu-1", 0},
 		{"uncordon", "uncordon eu-1 eu-2", 0},
 		{"taint", "taint eu-3 maintenance=disks:NoSelectIfNew slow:PreferNoSelect", 0},
 		{"taint-removed", "taint eu-3 maintenance- slow:PreferNoSelect-", 0},
-		{"taint-invalid", "taint eu-3 maintenance", exitUsage},
+		{"taint-invalid", "taint eu-3 maintenance", ExitUsage},
 		{"taint-unknown-effect", "taint eu-3 maintenance:Sometimes", exitRefused},
 		{"reschedule", "reschedule placement web", 0},
-		{"reschedule-cluster", "reschedule cluster eu-1", exitUsage},
-		{"unknown-context", "get clusters --context nope", exitUsage},
+		{"reschedule-cluster", "reschedule cluster eu-1", ExitUsage},
+		{"unknown-context", "get clusters --context nope", ExitUsage},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			code, stdout, stderr := f.run(strings.Fields(test.args)...)
@@ -511,7 +511,7 @@ func TestPatience(t *testing.T) {
 		{"", "0s", 0, 0, `SCHEDULER_REQUEST_TIMEOUT: "0s" is not a duration`},
 	} {
 		retries, timeout, err := patience(environment(t, map[string]string{retriesVariable: test.retries, timeoutVariable: test.timeout}))
-		if retries != test.wantRetries || timeout != test.wantTimeout || (err == nil) != (test.wrong == "") || err != nil && (exitCode(err) != exitUsage || !strings.HasPrefix(err.Error(), test.wrong)) {
+		if retries != test.wantRetries || timeout != test.wantTimeout || (err == nil) != (test.wrong == "") || err != nil && (exitCode(err) != ExitUsage || !strings.HasPrefix(err.Error(), test.wrong)) {
 			t.Errorf("%q, %q: %d, %s, %v", test.retries, test.timeout, retries, timeout, err)
 		}
 	}
@@ -521,7 +521,7 @@ func TestPatience(t *testing.T) {
 func TestWithoutHome(t *testing.T) {
 	env := environment(t, nil)
 	env.ConfigFile = ""
-	if code, _, stderr := run(t, env, "context", "add", "prod"); code != exitUsage || !strings.Contains(stderr, "--config") {
+	if code, _, stderr := run(t, env, "context", "add", "prod"); code != ExitUsage || !strings.Contains(stderr, "--config") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if code, _, stderr := run(t, env, "context", "list"); code != exitOK {
@@ -590,7 +590,7 @@ func testContexts(t *testing.T, f *fleet) {
 	f.vars[contextVariable] = "prod"
 	f.must("get", "placement", "web")
 	f.must("context", "delete", "nowhere")
-	if code, _, stderr := f.run("context", "use", "nowhere"); code != exitUsage || !strings.Contains(stderr, "prod") {
+	if code, _, stderr := f.run("context", "use", "nowhere"); code != ExitUsage || !strings.Contains(stderr, "prod") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if info, err := os.Stat(f.env.ConfigFile); err != nil || info.Mode().Perm() != 0o600 {
