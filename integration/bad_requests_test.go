@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/servertest"
 )
 
 const badRequests = 10_000
@@ -39,7 +40,7 @@ type assault struct {
 func TestBadRequestsLeaveNoTrace(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	out, err := exec.Command(serverBinary, "token", "create", "--data-dir", dir, "--role", "admin").Output()
+	out, err := exec.Command(servertest.Binary(t), "token", "create", "--data-dir", dir, "--role", "admin").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/servertest"
 )
 
 // The flood continues until every client has been served this often, and until the server has closed this many idle
@@ -81,7 +82,7 @@ func (f *flood) run(stop <-chan struct{}, from net.IP, to, text string) {
 func TestSilentConnections(t *testing.T) {
 	const addresses, each = 50, 20 // from each address to each listener: 2000 in all
 	webhook := proxytest.FreeAddress(t)
-	p := startCommand(t, "bash", "-c", `ulimit -n 1024; exec "$@"`, "bash", serverBinary, "serve", "--data-dir", t.TempDir(),
+	p := startCommand(t, "bash", "-c", `ulimit -n 1024; exec "$@"`, "bash", servertest.Binary(t), "serve", "--data-dir", t.TempDir(),
 		"--listen", "127.0.0.1:0", "--webhook-listen", webhook, "--keep-history", "1m")
 	listeners := []string{strings.TrimPrefix(p.url, "http://"), webhook}
 

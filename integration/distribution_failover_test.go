@@ -15,6 +15,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/servertest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -113,7 +114,7 @@ func TestDistributionFailover(t *testing.T) {
 	url := "https://" + balancer(t, webhooks)
 	servers := make([]*process, len(webhooks))
 	launch := func(n int) {
-		servers[n] = startCommand(t, serverBinary, "serve", "--listen", "127.0.0.1:0", "--etcd-endpoints", etcd, "--key-file", key,
+		servers[n] = startCommand(t, servertest.Binary(t), "serve", "--listen", "127.0.0.1:0", "--etcd-endpoints", etcd, "--key-file", key,
 			"--name", fmt.Sprint("server-", n), "--lease", "3s", "--webhook-listen", webhooks[n], "--webhook-url", url, "--spot-return-after", "2s")
 	}
 	for n := range servers {

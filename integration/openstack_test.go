@@ -28,6 +28,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/servertest"
 )
 
 const openStackScripts = "../scripts/openstack"
@@ -322,7 +323,7 @@ func testPushFromOpenStack(t *testing.T, p *process) {
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(wire.Close)
-	cmd := exec.Command(serverBinary, "collect", "--server", wire.URL, "--cloud", "pushed", "--auth-url", authURL,
+	cmd := exec.Command(servertest.Binary(t), "collect", "--server", wire.URL, "--cloud", "pushed", "--auth-url", authURL,
 		"--username", "admin", "--project-name", "admin", "--interval", "1s")
 	cmd.Env = append(os.Environ(), "SCHEDULER_PASSWORD=osk")
 	output := &logtest.Buffer{}

@@ -6,11 +6,9 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,35 +19,17 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/servertest"
 )
 
-// serverBinary is the released server: SCHEDULER_TEST_SERVER can name one that make has built.
-var serverBinary = os.Getenv("SCHEDULER_TEST_SERVER")
-
-func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
-
-func buildAndRun(m *testing.M) int {
+func TestMain(m *testing.M) {
 	// Remove settings of a server on the developer's machine.
 	for _, variable := range os.Environ() {
-		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "SCHEDULER_") && !strings.HasPrefix(name, "SCHEDULER_TESTBED") {
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "SCHEDULER_") && !strings.HasPrefix(name, "SCHEDULER_TESTBED") && name != servertest.Variable {
 			_ = os.Unsetenv(name) // the name is valid
 		}
 	}
-	dir, err := os.MkdirTemp("", "scheduler-integration-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	if serverBinary != "" {
-		return m.Run()
-	}
-	serverBinary = filepath.Join(dir, "scheduler-server")
-	if out, err := exec.Command("go", "build", "-trimpath", "-o", serverBinary, "../server").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "go build ../server: %v\n%s", err, out)
-		return 1
-	}
-	return m.Run()
+	os.Exit(servertest.Run(m))
 }
 
 // process is a server in a separate process.
@@ -65,7 +45,7 @@ type process struct {
 // startServer starts a server on a data directory and waits until it is ready.
 func startServer(t testing.TB, dataDir string, args ...string) *process {
 	t.Helper()
-	return startCommand(t, append([]string{serverBinary, "serve", "--data-dir", dataDir, "--listen", "127.0.0.1:0"}, args...)...)
+	return startCommand(t, append([]string{servertest.Binary(t), "serve", "--data-dir", dataDir, "--listen", "127.0.0.1:0"}, args...)...)
 }
 
 // startCommand starts a server with a command and waits until it is ready.

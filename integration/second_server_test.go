@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/servertest"
 )
 
 func TestSecondServerExitsAndNamesTheOwner(t *testing.T) {
@@ -18,7 +19,7 @@ func TestSecondServerExitsAndNamesTheOwner(t *testing.T) {
 	dir := t.TempDir()
 	first := startServer(t, dir)
 	began := time.Now()
-	out, err := exec.Command(serverBinary, "serve", "--data-dir", dir, "--listen", "127.0.0.1:0").CombinedOutput()
+	out, err := exec.Command(servertest.Binary(t), "serve", "--data-dir", dir, "--listen", "127.0.0.1:0").CombinedOutput()
 	took := time.Since(began)
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 {

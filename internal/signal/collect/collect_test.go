@@ -170,6 +170,13 @@ func (w *world) WriteAll(_ context.Context, writes []status.Write) (int64, error
 	return w.revision, nil
 }
 
+// answers sets the answers to later writes: an error of those that are not stored, and of those that are.
+func (w *world) answers(broken, unheard error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.broken, w.unheard = broken, unheard
+}
+
 func (w *world) put(object api.Object) int64 {
 	w.mu.Lock()
 	w.revision++
@@ -562,9 +569,7 @@ func TestFailedWriteIsRepeated(t *testing.T) {
 		w.put(staticProvider("table", map[string]float64{"load": 4}))
 		revision := w.put(metricOf("load", "table", "load"))
 		faketime.Sleep(10 * time.Second)
-		w.mu.Lock()
-		w.broken = nil
-		w.mu.Unlock()
+		w.answers(nil, nil)
 		w.settle(revision)
 		w.expect("load", 4.0, api.ReasonAvailable)
 	})
@@ -578,16 +583,11 @@ func TestValueAfterAWriteWithUnknownOutcome(t *testing.T) {
 		w.put(staticProvider("table", map[string]float64{"load": 4}))
 		w.settle(w.put(metricOf("load", "table", "load")))
 		w.expect("load", 4.0, api.ReasonAvailable)
-		hear := func(err error) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.unheard = err
-		}
-		hear(errors.New("no response"))
+		w.answers(nil, errors.New("no response"))
 		w.put(staticProvider("table", map[string]float64{"load": 5}))
 		faketime.Sleep(100 * time.Millisecond)
 		w.expect("load", 5.0, api.ReasonAvailable)
-		hear(nil)
+		w.answers(nil, nil)
 		w.settle(w.put(staticProvider("table", map[string]float64{"load": 4})))
 		w.expect("load", 4.0, api.ReasonAvailable)
 	})
@@ -600,14 +600,10 @@ func TestChangeWhileARetryIsPending(t *testing.T) {
 		defer w.run()()
 		w.put(staticProvider("table", map[string]float64{"load": 4}))
 		w.settle(w.put(metricOf("load", "table", "load")))
-		w.mu.Lock()
-		w.broken = errors.New("store is not available")
-		w.mu.Unlock()
+		w.answers(errors.New("store is not available"), nil)
 		w.put(staticProvider("table", map[string]float64{"load": 5}))
 		faketime.Sleep(100 * time.Millisecond)
-		w.mu.Lock()
-		w.broken = nil
-		w.mu.Unlock()
+		w.answers(nil, nil)
 		w.settle(w.put(staticProvider("table", map[string]float64{"load": 6})))
 		w.expect("load", 6.0, api.ReasonAvailable)
 	})
