@@ -108,5 +108,7 @@ const (
 type Event struct {
 	Type            EventType `json:"type" doc:"Type of the event."`
 	ResourceVersion string    `json:"resource_version" doc:"Store revision of the event."`
-	Object          Object    `json:"object" doc:"The object."`
+	// From is present only if the decision changed.
+	From   *Where `json:"from,omitempty" doc:"For a 'put' of a placement or workload that changed its decision: the decision before."`
+	Object Object `json:"object" doc:"The object."`
 }

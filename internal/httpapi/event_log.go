@@ -54,6 +54,9 @@ type event struct {
 	from    int64
 	passed  bool
 	changes []fleet.Change
+	// moved has for each change where the decision was before, or nil if it was there already; it is
+	// nil as a whole if no decision changed.
+	moved []*api.Where
 	// clusters are the clusters that the changed objects belong to, by name: as of after the
 	// publication or, if deleted in it, before.
 	clusters map[string]*api.Cluster
@@ -152,7 +155,7 @@ func (l *eventLog) start(revision int64, at *fleet.Snapshot) {
 func (l *eventLog) append(batch fleet.Batch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.push(&event{revision: batch.Revision, changes: told(batch.Changes), clusters: clustersOf(batch), passed: batch.Reset || batch.Passed})
+	l.push(&event{revision: batch.Revision, changes: told(batch.Changes), moved: moved(batch.Changes), clusters: clustersOf(batch), passed: batch.Reset || batch.Passed})
 	l.written, l.snapshot = l.last, batch.Snapshot
 	l.trim()
 	l.takeEarly()
@@ -169,6 +172,47 @@ func told(changes []fleet.Change) []fleet.Change {
 		}
 	}
 	return told
+}
+
+// moved returns where decisions were before changes, because the old versions are not kept.
+func moved(changes []fleet.Change) []*api.Where {
+	var list []*api.Where
+	for i := range changes {
+		if from := movedFrom(changes[i]); from != nil {
+			if list == nil {
+				list = make([]*api.Where, len(changes))
+			}
+			list[i] = from
+		}
+	}
+	return list
+}
+
+// nowhere is where a decision is before the first one. Most are, in a first pass.
+var nowhere = &api.Where{Clusters: []string{}}
+
+// movedFrom returns the decision before a change, or nil if the change left it as it was.
+func movedFrom(change fleet.Change) *api.Where {
+	if change.New == nil {
+		return nil
+	}
+	after, decided := api.WhereIs(change.New.Object)
+	if !decided {
+		return nil
+	}
+	before := *nowhere
+	if change.Old != nil {
+		if at, ok := api.WhereIs(change.Old.Object); ok && len(at.Clusters) > 0 {
+			before = at
+		}
+	}
+	switch {
+	case slices.Equal(before.Clusters, after.Clusters) && maps.Equal(before.Replicas, after.Replicas):
+		return nil
+	case len(before.Clusters) == 0:
+		return nowhere
+	}
+	return &before
 }
 
 // trim drops old events.

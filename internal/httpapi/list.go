@@ -28,6 +28,7 @@ type listInput struct {
 	Limit         int64  `query:"limit" minimum:"1" doc:"Largest number of objects to return: default and maximum 5000. If there are more, continue in the response leads to the next page."`
 	Continue      string `query:"continue" doc:"The continue token of the previous page. All pages show the objects at the same revision. 410 means that it is no longer available."`
 	LabelSelector string `query:"label_selector" doc:"Only objects whose labels match, in Kubernetes syntax: tier=prod,region in (eu, us),!legacy."`
+	Fields        string `query:"fields" doc:"Only these fields of each object, separated by commas: metadata.name,status.state. If omitted, all."`
 	All           bool   `query:"all" doc:"On the global collection of a kind that can also be namespaced: include the objects of all namespaces."`
 }
 
@@ -76,6 +77,10 @@ func (o *objects) list(ctx context.Context, info api.KindInfo, in *listInput) (*
 	if err != nil {
 		return nil, err
 	}
+	fields, err := parseProjection(in.Fields, info)
+	if err != nil {
+		return nil, err
+	}
 	limit := int64(operation.MaxPage)
 	if in.Limit > 0 {
 		limit = min(in.Limit, operation.MaxPage)
@@ -89,13 +94,17 @@ func (o *objects) list(ctx context.Context, info api.KindInfo, in *listInput) (*
 	}
 	if shown := o.pictures.at(q.Revision, o.fleet.Snapshot()); shown != nil {
 		q.Revision = shown.Revision()
-		return &listOutput{&page{o, ctx, q, shown, int(limit)}}, nil
+		return &listOutput{&page{o, ctx, q, shown, int(limit), fields}}, nil
 	}
 	list, err := o.listStore(ctx, q, int(limit))
 	if err != nil {
 		return nil, err
 	}
-	return &listOutput{list}, nil
+	body, err := fields.list(list)
+	if err != nil {
+		return nil, err
+	}
+	return &listOutput{body}, nil
 }
 
 func parseSelector(text string) (labels.Selector, error) {

@@ -26,6 +26,7 @@ type page struct {
 	query   *query
 	picture *picture
 	limit   int
+	fields  projection
 }
 
 // pageBytes is how large a piece of a page is, but for what is left of an object.
@@ -46,7 +47,7 @@ func (p *page) WriteJSON(w io.Writer) error {
 			text.WriteByte(',')
 		}
 		n, last = n+1, api.KeyOf(entry.Object)
-		if err := jsonform.Write(text, p.objects.view.shown(p.query.who, entry.Object)); err != nil {
+		if err := p.fields.write(text, p.objects.view.shown(p.query.who, entry.Object)); err != nil {
 			return err
 		}
 		if text.Len() >= pageBytes {

@@ -55,6 +55,7 @@ func (s *Server) routes() http.Handler {
 			api: s.api, store: o.Store, codec: o.Codec, fleet: o.Fleet, rights: rights, sessions: s.sessions, decisions: o.Decisions,
 			view: v, waits: s.waits, events: s.watches.events, changes: c, previews: s.previews, pictures: s.pictures, network: o.Network, now: o.Now,
 		},
+		&decisionRows{api: s.api, fleet: o.Fleet, rights: rights, view: v},
 		s.reports,
 		&nodes{api: s.api, rights: rights, view: v, spot: o.Spot, now: o.Now},
 		s.previews,

@@ -242,7 +242,13 @@ func (w *watchStream) write(e *event, known int64) error {
 		change := e.changes[i]
 		kind := string(w.tells(e, change))
 		w.head.Reset()
-		w.head.WriteString("event: " + kind + "\n" + id + `data: {"type":"` + kind + `","resource_version":"` + revision + `","object":`)
+		w.head.WriteString("event: " + kind + "\n" + id + `data: {"type":"` + kind + `","resource_version":"` + revision + `",`)
+		if e.moved != nil && e.moved[i] != nil && kind == string(api.EventPut) {
+			w.head.WriteString(`"from":`)
+			w.head.Write(bytes.TrimSuffix(operation.EncodeJSON(e.moved[i]), []byte("\n")))
+			w.head.WriteByte(',')
+		}
+		w.head.WriteString(`"object":`)
 		if err := w.send(w.head.Bytes()); err != nil {
 			return err
 		}

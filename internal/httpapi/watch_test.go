@@ -27,6 +27,7 @@ type sse struct {
 type anyEvent struct {
 	Type            api.EventType `json:"type"`
 	ResourceVersion string        `json:"resource_version"`
+	From            *api.Where    `json:"from"`
 	Object          anyObject     `json:"object"`
 }
 
