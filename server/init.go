@@ -234,7 +234,7 @@ func (i *initialization) firstToken(cmd *cobra.Command) (token string, err error
 	if _, err := store.OpenCodec(i.sealFile()); err != nil {
 		return "", err
 	}
-	token, _, _, err = auth.CreateToken(cmd.Context(), opened, auth.TokenRequest{Role: auth.RoleAdmin, Description: "created by scheduler-server init"}, time.Now())
+	token, _, _, err = auth.CreateToken(cmd.Context(), opened, auth.TokenRequest{Role: auth.RoleAdmin, Description: "created by scheduler-server init"}, auth.Roles{}, time.Now())
 	return token, err
 }
 

@@ -61,7 +61,7 @@ func newTokenCreateCommand() *cobra.Command {
 		Long:  "Create a token and print it. It cannot be shown again: the server stores only a hash.",
 		Args:  cobra.NoArgs,
 	}
-	cmd.Flags().StringVar(&role, "role", "", "admin, editor, viewer, or agent for heartbeats, capacity of clouds, health reports and placement scores")
+	cmd.Flags().StringVar(&role, "role", "", "admin, editor, viewer, agent for heartbeats, capacity of clouds, health reports and placement scores, or a role of the configuration of a running server")
 	cmd.Flags().StringSliceVar(&request.Namespaces, "namespaces", nil, "namespaces to limit the token to (default all)")
 	cmd.Flags().StringVar(&request.Description, "description", "", "what the token is for")
 	cmd.Flags().DurationVar(&expiresIn, "expires-in", 0, "how long the token is valid (default without limit)")
@@ -161,7 +161,7 @@ func (r remoteTokens) revoke(ctx context.Context, id string) error {
 type storedTokens struct{ store auth.TokenStore }
 
 func (s storedTokens) create(ctx context.Context, request auth.TokenRequest) (string, error) {
-	text, _, _, err := auth.CreateToken(ctx, s.store, request, time.Now())
+	text, _, _, err := auth.CreateToken(ctx, s.store, request, auth.Roles{}, time.Now())
 	return text, err
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/audit"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth/jwt"
 	"github.com/scheduler/terraform-provider-scheduler/internal/descriptor"
 	"github.com/scheduler/terraform-provider-scheduler/internal/expiry"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
@@ -126,7 +127,7 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, stdout io.Wr
 	s.api, err = httpapi.New(httpapi.Options{
 		Store: s.store, Fleet: s.fleet, Codec: s.codec, Decisions: s.decider, Signals: parts, Beats: &s.beats, Spot: parts, Audit: s.audit, Network: s.network,
 		Name: s.leading.name(), Leader: s.leading.forAPI(),
-		Checks: s.checks, Listener: s.listener, TLS: tlsConfig, Authenticate: !c.loopback() && !c.Insecure, Issuers: issuers,
+		Checks: s.checks, Listener: s.listener, TLS: tlsConfig, Authenticate: !c.loopback() && !c.Insecure, Issuers: issuers, Roles: c.Auth.roles(), Logins: jwt.Logins(c.Auth.JWT),
 		Version: version, Faults: s.faults, Gatherer: registry,
 		MaxBodyBytes: int64(c.MaxBody), MaxSimulationBytes: int64(c.MaxSimulation),
 		Connections:            s.connections,

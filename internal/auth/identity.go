@@ -9,33 +9,25 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Role determines what a token may do.
-type Role string
-
-// Roles.
-const (
-	// RoleAdmin may do everything, including managing tokens.
-	RoleAdmin Role = "admin"
-	// RoleEditor may read and write objects.
-	RoleEditor Role = "editor"
-	// RoleViewer may read, explain and simulate.
-	RoleViewer Role = "viewer"
-	// RoleAgent may only report heartbeats, data of clouds and the health of workloads, and
-	// maintain the placement scores of clusters.
-	RoleAgent Role = "agent"
-)
-
-// Roles lists all roles, the most powerful first.
-var Roles = []Role{RoleAdmin, RoleEditor, RoleViewer, RoleAgent}
-
 // Identity is who makes a request.
 type Identity struct {
 	TokenID    string // empty if no token was required
 	Role       Role
-	Namespaces []string // empty = all
+	Namespaces []string // limit every rule of the role; empty = no limit
 	// ExpiresAt is when the token of a trusted issuer expires. Zero for tokens of the
 	// server itself, whose expiry is in the store and may change.
 	ExpiresAt time.Time
+
+	// rules are those of a role of the configuration, nil for a built-in role.
+	rules []Rule
+}
+
+// allowed returns the rules of the role; none if it is not known.
+func (who Identity) allowed() []Rule {
+	if who.rules != nil {
+		return who.rules
+	}
+	return Roles{}.rules(who.Role)
 }
 
 // IssuedTokenID identifies tokens of a trusted issuer, by its name in the configuration and
@@ -55,9 +47,6 @@ func (who Identity) issued() bool { return !who.ExpiresAt.IsZero() }
 func (who Identity) Form() string {
 	return string(who.Role) + " " + strings.Join(slices.Sorted(slices.Values(who.Namespaces)), " ")
 }
-
-// Bound reports whether the token is restricted to some namespaces.
-func (who Identity) Bound() bool { return len(who.Namespaces) > 0 }
 
 // owned is an object that is global but may have owners.
 type owned interface{ Owners() []string }
@@ -92,54 +81,129 @@ func (e *ForbiddenError) Error() string { return e.Detail }
 // Forbidden returns the error for an action that is not allowed.
 func (who Identity) Forbidden(doing string) *ForbiddenError {
 	what := "a token with role " + string(who.Role)
-	if who.Bound() {
+	if len(who.Namespaces) > 0 {
 		what += " for the namespaces " + strings.Join(who.Namespaces, ", ")
 	}
-	return &ForbiddenError{Detail: what + " must not " + doing}
+	what += " must not " + doing
+	if len(who.allowed()) == 0 && who.Role != "" {
+		what += ": the configuration of the server does not define the role"
+	}
+	return &ForbiddenError{Detail: what}
 }
 
-// Sees reports whether objects with these owners may be shown: access to one of the namespaces is
-// enough.
-func (who Identity) Sees(owners ...string) bool {
-	return !who.Bound() || len(owners) == 0 || slices.ContainsFunc(owners, who.isFor)
+// covers reports whether the role allows a verb on some objects of a kind.
+func (who Identity) covers(verb Verb, kind api.Kind) bool {
+	return slices.ContainsFunc(who.allowed(), func(r Rule) bool { return r.covers(verb, kind) })
 }
 
-// isFor reports whether a restricted token includes a namespace.
-func (who Identity) isFor(namespace string) bool { return slices.Contains(who.Namespaces, namespace) }
-
-// actsFor reports whether the token may perform an action that affects all owners of an object: it
-// needs access to every one.
-func (who Identity) actsFor(owners []string) bool {
-	return !who.Bound() || len(owners) > 0 && !slices.ContainsFunc(owners, func(owner string) bool { return !who.isFor(owner) })
+// includes reports whether the token is valid for a namespace.
+func (who Identity) includes(namespace string) bool {
+	return len(who.Namespaces) == 0 || slices.Contains(who.Namespaces, namespace)
 }
+
+// in reports whether a verb is allowed on objects of a kind in a namespace.
+func (who Identity) in(verb Verb, kind api.Kind, namespace string) bool {
+	return who.includes(namespace) &&
+		slices.ContainsFunc(who.allowed(), func(r Rule) bool { return r.covers(verb, kind) && r.includes(namespace) })
+}
+
+// allows reports whether a verb that affects only one of the owners is allowed: access to one of the namespaces is enough,
+// and objects without owners are shared by all.
+func (who Identity) allows(verb Verb, kind api.Kind, owners []string) bool {
+	if len(owners) == 0 {
+		return who.covers(verb, kind)
+	}
+	return slices.ContainsFunc(owners, func(owner string) bool { return who.in(verb, kind, owner) })
+}
+
+// unlimited reports whether a verb is allowed on all objects of a kind.
+func (who Identity) unlimited(verb Verb, kind api.Kind) bool {
+	return len(who.Namespaces) == 0 &&
+		slices.ContainsFunc(who.allowed(), func(r Rule) bool { return r.covers(verb, kind) && len(r.Namespaces) == 0 })
+}
+
+// allowsAll reports whether a verb that affects all owners of an object is allowed: it needs access to every one.
+func (who Identity) allowsAll(verb Verb, kind api.Kind, owners []string) bool {
+	return who.unlimited(verb, kind) ||
+		len(owners) > 0 && !slices.ContainsFunc(owners, func(owner string) bool { return !who.in(verb, kind, owner) })
+}
+
+// ReadsAll reports whether the identity may read every object, so that nothing has to be left out.
+func (who Identity) ReadsAll() bool { return who.all(VerbRead) }
+
+// all reports whether a verb is allowed on all objects of all kinds.
+func (who Identity) all(verb Verb) bool {
+	return len(who.Namespaces) == 0 && slices.ContainsFunc(who.allowed(), func(r Rule) bool {
+		return (verb == anyVerb || slices.Contains(r.Verbs, verb)) && len(r.Kinds) == 0 && len(r.Namespaces) == 0
+	})
+}
+
+// Reads reports whether objects of a kind with these owners may be read: access to one of the
+// namespaces is enough.
+func (who Identity) Reads(kind api.Kind, owners ...string) bool {
+	return who.allows(VerbRead, kind, owners)
+}
+
+// ReadsEvery reports whether all objects of a kind may be read.
+func (who Identity) ReadsEvery(kind api.Kind) bool { return who.unlimited(VerbRead, kind) }
+
+// sees reports whether information about objects of a kind with these owners may be part of an
+// object that is shown. Agents see what concerns their namespaces in the objects that they report
+// on, although they may not read the others.
+func (who Identity) sees(kind api.Kind, owners ...string) bool {
+	return who.allows(anyVerb, kind, owners)
+}
+
+// SeesObject reports whether information about an object may be part of another that is shown.
+func (who Identity) SeesObject(object api.Object) bool {
+	return who.sees(object.ObjectKind(), Owners(object)...)
+}
+
+// SeesEvery reports whether information about all objects of a kind may be shown.
+func (who Identity) SeesEvery(kind api.Kind) bool { return who.unlimited(anyVerb, kind) }
 
 // SeesWorkload reports whether a workload named namespace/name in a status may be shown.
 func (who Identity) SeesWorkload(path string) bool {
 	namespace, _, _ := strings.Cut(path, "/")
-	return who.Sees(OwnersIn(namespace)...)
+	return who.sees(api.KindWorkload, OwnersIn(namespace)...)
 }
+
+// MayReadSomething checks operations that are not about one kind of object.
+func (who Identity) MayReadSomething() error {
+	if !slices.ContainsFunc(who.allowed(), func(r Rule) bool { return slices.Contains(r.Verbs, VerbRead) }) {
+		return who.Forbidden("read objects")
+	}
+	return nil
+}
+
+// MayReadKind checks whether some objects of a kind may be read.
+func (who Identity) MayReadKind(kind api.Kind) error { return who.mayReadOwned(kind, nil) }
 
 // MayRead checks whether an object may be read.
 func (who Identity) MayRead(object api.Object) error {
-	return who.mayReadOwned(Owners(object))
+	return who.mayReadOwned(object.ObjectKind(), Owners(object))
 }
 
-// MayReadNamespace checks whether the objects in a namespace may be read; "" means global objects.
-func (who Identity) MayReadNamespace(namespace string) error {
-	err := who.mayReadOwned(OwnersIn(namespace))
-	if err != nil && !who.Sees(OwnersIn(namespace)...) {
+// MayReadIn checks whether the objects of a kind in a namespace may be read; "" means global
+// objects, or all namespaces that may be read.
+func (who Identity) MayReadIn(kind api.Kind, namespace string) error {
+	owners := OwnersIn(namespace)
+	if who.covers(VerbRead, kind) && !who.allows(VerbRead, kind, owners) {
 		return who.Forbidden("read what belongs to namespace \"" + namespace + "\"")
 	}
-	return err
+	return who.mayReadOwned(kind, owners)
 }
 
 // mayReadOwned checks whether an object with these owners, which the error does not disclose, may
 // be read.
-func (who Identity) mayReadOwned(owners []string) error {
+func (who Identity) mayReadOwned(kind api.Kind, owners []string) error {
+	if err := who.MayReadSomething(); err != nil {
+		return err
+	}
 	switch {
-	case who.Role != RoleAdmin && who.Role != RoleEditor && who.Role != RoleViewer:
-		return who.Forbidden("read objects")
-	case !who.Sees(owners...):
+	case !who.covers(VerbRead, kind):
+		return who.Forbidden("read objects of kind " + string(kind))
+	case !who.allows(VerbRead, kind, owners):
 		return who.Forbidden("read what belongs to other namespaces")
 	}
 	return nil
@@ -147,45 +211,57 @@ func (who Identity) mayReadOwned(owners []string) error {
 
 // MayWriteKey is checked before the object is looked up, so that write attempts do not disclose
 // what exists.
-func (who Identity) MayWriteKey(key api.Key) error {
-	if who.Role != RoleAdmin && who.Role != RoleEditor || !who.Sees(OwnersIn(key.Namespace)...) {
-		return who.Forbidden("write " + key.String())
+func (who Identity) MayWriteKey(key api.Key) error { return who.mayKey(VerbWrite, key) }
+
+// MayDeleteKey is MayWriteKey for deletion.
+func (who Identity) MayDeleteKey(key api.Key) error { return who.mayKey(VerbDelete, key) }
+
+func (who Identity) mayKey(verb Verb, key api.Key) error {
+	if !who.allows(verb, key.Kind, OwnersIn(key.Namespace)) {
+		return who.Forbidden(string(verb) + " " + key.String())
 	}
 	return nil
 }
 
 // MayWrite checks whether an object may be written; it is called for the current and for the new
 // version.
-func (who Identity) MayWrite(object api.Object) error {
-	owned := Owners(object)
+func (who Identity) MayWrite(object api.Object) error { return who.may(VerbWrite, object) }
+
+// may checks a verb that affects all owners of an object.
+func (who Identity) may(verb Verb, object api.Object) error {
+	kind, owned := object.ObjectKind(), Owners(object)
+	refuse := func(reason string) error {
+		return who.Forbidden(string(verb) + " " + api.KeyOf(object).String() + reason)
+	}
 	switch {
-	case who.Role != RoleAdmin && who.Role != RoleEditor:
-		return who.Forbidden("write " + api.KeyOf(object).String())
-	case who.Bound() && len(owned) == 0:
-		return who.Forbidden("write " + api.KeyOf(object).String() + ", which belongs to no namespace")
-	case !who.actsFor(owned) && who.Sees(owned...):
-		return who.Forbidden("write " + api.KeyOf(object).String() + ", which belongs to other namespaces as well")
-	case !who.actsFor(owned):
-		return who.Forbidden("write " + api.KeyOf(object).String() + ", which belongs to other namespaces")
+	case who.allowsAll(verb, kind, owned):
+		return nil
+	case !who.covers(verb, kind):
+		return refuse("")
+	case len(owned) == 0:
+		return refuse(", which belongs to no namespace")
+	case who.allows(verb, kind, owned):
+		return refuse(", which belongs to other namespaces as well")
+	}
+	return refuse(", which belongs to other namespaces")
+}
+
+// MayReportAtAll is checked before the object that a report is about is looked up.
+func (who Identity) MayReportAtAll(kind api.Kind) error {
+	if !who.covers(VerbReport, kind) {
+		return who.Forbidden("report for objects of kind " + string(kind))
 	}
 	return nil
 }
 
-// MayReportAtAll is checked before the cluster is looked up.
-func (who Identity) MayReportAtAll() error {
-	if who.Role != RoleAdmin && who.Role != RoleEditor && who.Role != RoleAgent {
-		return who.Forbidden("report for clusters")
-	}
-	return nil
-}
-
-// MayReport checks heartbeats and other reports of agents about a cluster.
-func (who Identity) MayReport(cluster api.Object) error {
-	if err := who.MayReportAtAll(); err != nil {
+// MayReport checks heartbeats and other reports of agents about a cluster or cloud.
+func (who Identity) MayReport(about api.Object) error {
+	kind := about.ObjectKind()
+	if err := who.MayReportAtAll(kind); err != nil {
 		return err
 	}
-	if !who.actsFor(Owners(cluster)) {
-		return who.Forbidden("report for " + api.KeyOf(cluster).String())
+	if !who.allowsAll(VerbReport, kind, Owners(about)) {
+		return who.Forbidden("report for " + api.KeyOf(about).String())
 	}
 	return nil
 }
@@ -194,18 +270,19 @@ func (who Identity) MayReport(cluster api.Object) error {
 // to a namespace only runs workloads of that namespace, so an agent restricted to some namespaces
 // has nothing to report about others.
 func (who Identity) MayReportOn(workload api.Key) error {
-	if err := who.MayReportAtAll(); err != nil {
+	if err := who.MayReportAtAll(workload.Kind); err != nil {
 		return err
 	}
-	if !who.Sees(OwnersIn(workload.Namespace)...) {
+	if !who.allows(VerbReport, workload.Kind, OwnersIn(workload.Namespace)) {
 		return who.Forbidden("report on " + workload.String())
 	}
 	return nil
 }
 
-// MayAdminister checks the management of tokens.
+// MayAdminister checks the management of tokens. A token with namespaces never may, even if its
+// role was given the verb later.
 func (who Identity) MayAdminister() error {
-	if who.Role != RoleAdmin {
+	if !who.all(VerbAdminister) {
 		return who.Forbidden("administer tokens")
 	}
 	return nil

@@ -40,94 +40,140 @@ func (r Rights) cluster(name string) *api.Cluster {
 	return cluster
 }
 
-// mayReadOf checks whether objects that belong to a cluster may be read. The cluster may be nil.
-func (who Identity) mayReadOf(cluster *api.Cluster) error {
-	switch {
-	case who.Role == RoleAgent && cluster != nil:
-		return who.MayReport(cluster)
-	case who.Role == RoleAgent:
-		return nil
-	case cluster == nil:
-		return who.MayReadNamespace("")
+// mayReadOf checks whether objects of a kind that belong to a cluster may be read. Whoever may
+// report them may read them, too. The cluster may be nil.
+func (who Identity) mayReadOf(kind api.Kind, cluster *api.Cluster) error {
+	var owners []string
+	reports := who.covers(VerbReport, kind)
+	if cluster != nil {
+		owners = Owners(cluster)
+		reports = who.allowsAll(VerbReport, kind, owners)
 	}
-	return who.mayReadOwned(Owners(cluster))
+	if reports {
+		return nil
+	}
+	return who.mayReadOwned(kind, owners)
 }
 
-// SeesOf reports whether objects that belong to a cluster may be shown.
-func (who Identity) SeesOf(cluster *api.Cluster) bool {
+// SeesOf reports whether objects of a kind that belong to a cluster may be shown.
+func (who Identity) SeesOf(kind api.Kind, cluster *api.Cluster) bool {
 	if cluster == nil {
-		return !who.Bound()
+		return who.unlimited(VerbRead, kind) || who.unlimited(VerbReport, kind)
 	}
-	return who.mayReadOf(cluster) == nil
+	return who.mayReadOf(kind, cluster) == nil
+}
+
+// mayChangeSomeOf checks whether objects of a kind that belong to clusters may be written or deleted
+// at all. Whoever may report them may do that, too.
+func (who Identity) mayChangeSomeOf(verb Verb, kind api.Kind) error {
+	if !who.covers(verb, kind) && !who.covers(VerbReport, kind) {
+		return who.Forbidden(string(verb) + " objects of kind " + string(kind))
+	}
+	return nil
+}
+
+// mayChangeOf checks whether objects of a kind that belong to a cluster may be written or deleted.
+func (who Identity) mayChangeOf(verb Verb, kind api.Kind, cluster api.Object) error {
+	if err := who.mayChangeSomeOf(verb, kind); err != nil {
+		return err
+	}
+	if owners := Owners(cluster); !who.allowsAll(verb, kind, owners) && !who.allowsAll(VerbReport, kind, owners) {
+		return who.Forbidden("report for " + api.KeyOf(cluster).String())
+	}
+	return nil
+}
+
+// MayWriteSomeOf is checked before an object that belongs to a cluster is written, and before the
+// cluster is looked up.
+func (who Identity) MayWriteSomeOf(kind api.Kind) error { return who.mayChangeSomeOf(VerbWrite, kind) }
+
+// MayWriteOf checks whether objects of a kind that belong to a cluster may be written.
+func (who Identity) MayWriteOf(kind api.Kind, cluster api.Object) error {
+	return who.mayChangeOf(VerbWrite, kind, cluster)
 }
 
 // MayReadKey is checked before the object is looked up. Without a name, it checks access to the
 // collection.
 func (r Rights) MayReadKey(who Identity, key api.Key) error {
 	if OfCluster(key.Kind) {
-		return who.mayReadOf(r.cluster(key.Namespace))
+		return who.mayReadOf(key.Kind, r.cluster(key.Namespace))
 	}
-	return who.MayReadNamespace(key.Namespace)
+	return who.MayReadIn(key.Kind, key.Namespace)
 }
 
 // MayRead checks whether an object may be read.
 func (r Rights) MayRead(who Identity, object api.Object) error {
-	if OfCluster(object.ObjectKind()) {
-		return who.mayReadOf(r.cluster(api.KeyOf(object).Namespace))
+	if kind := object.ObjectKind(); OfCluster(kind) {
+		return who.mayReadOf(kind, r.cluster(api.KeyOf(object).Namespace))
 	}
 	return who.MayRead(object)
 }
 
-// Sees reports whether an object may be shown.
-func (r Rights) Sees(who Identity, object api.Object) bool {
-	if OfCluster(object.ObjectKind()) {
-		return who.SeesOf(r.cluster(api.KeyOf(object).Namespace))
+// Reads reports whether an object may be read.
+func (r Rights) Reads(who Identity, object api.Object) bool {
+	kind := object.ObjectKind()
+	if OfCluster(kind) {
+		return who.SeesOf(kind, r.cluster(api.KeyOf(object).Namespace))
 	}
-	return who.Sees(Owners(object)...)
+	return who.Reads(kind, Owners(object)...)
 }
 
-// seesNew reports whether an object with this key would be visible if it existed. That depends on
+// readsNew reports whether an object with this key could be read if it existed. That depends on
 // its namespace or owners or, for objects of a cluster, on the cluster. object is nil if only the
 // key is known.
-func (r Rights) seesNew(who Identity, key api.Key, object api.Object) bool {
+func (r Rights) readsNew(who Identity, key api.Key, object api.Object) bool {
 	if OfCluster(key.Kind) {
-		cluster := r.cluster(key.Namespace)
-		return cluster == nil || who.SeesOf(cluster)
+		return who.mayReadOf(key.Kind, r.cluster(key.Namespace)) == nil
 	}
-	return who.Sees(OwnersIn(key.Namespace)...) && (object == nil || who.Sees(Owners(object)...))
+	return who.Reads(key.Kind, OwnersIn(key.Namespace)...) && (object == nil || who.Reads(key.Kind, Owners(object)...))
 }
 
 // MayRemove is checked before the object is looked up.
 func (r Rights) MayRemove(who Identity, key api.Key) error {
-	if !OfCluster(key.Kind) {
-		return who.MayWriteKey(key)
+	if OfCluster(key.Kind) {
+		return r.mayChange(who, VerbDelete, key)
 	}
-	if err := who.MayReportAtAll(); err != nil {
+	return who.MayDeleteKey(key)
+}
+
+// MayWrite is checked once the object is known.
+func (r Rights) MayWrite(who Identity, object api.Object) error {
+	return r.may(who, VerbWrite, object)
+}
+
+// MayDelete is checked once the object is known.
+func (r Rights) MayDelete(who Identity, object api.Object) error {
+	return r.may(who, VerbDelete, object)
+}
+
+func (r Rights) may(who Identity, verb Verb, object api.Object) error {
+	if key := api.KeyOf(object); OfCluster(key.Kind) {
+		return r.mayChange(who, verb, key)
+	}
+	return who.may(verb, object)
+}
+
+// mayChange checks whether an object that belongs to a cluster may be written or deleted.
+func (r Rights) mayChange(who Identity, verb Verb, key api.Key) error {
+	if err := who.mayChangeSomeOf(verb, key.Kind); err != nil {
 		return err
 	}
 	cluster := r.cluster(key.Namespace)
 	if cluster == nil {
 		return ErrNoCluster
 	}
-	return who.MayReport(cluster)
+	return who.mayChangeOf(verb, key.Kind, cluster)
 }
 
-// MayWrite is checked once the object is known.
-func (r Rights) MayWrite(who Identity, object api.Object) error {
-	if OfCluster(object.ObjectKind()) {
-		return r.MayRemove(who, api.KeyOf(object))
-	}
-	return who.MayWrite(object)
-}
-
-// MayReportFrom checks reports about a cluster. To an agent restricted to some namespaces, a
-// missing cluster looks like one of another namespace.
-func (r Rights) MayReportFrom(who Identity, name string) error {
-	if who.Role != RoleAgent {
+// MayReportFrom checks that a report about a workload comes from somebody who may report for the
+// cluster, or who may write the workload. To an agent restricted to some namespaces, a missing
+// cluster looks like one of another namespace.
+func (r Rights) MayReportFrom(who Identity, workload api.Key, name string) error {
+	if who.MayWriteKey(workload) == nil {
 		return nil
 	}
 	cluster := r.cluster(name)
-	if cluster == nil && who.Bound() {
+	if cluster == nil && !who.unlimited(VerbReport, api.KindCluster) {
 		return who.Forbidden("report for " + ClusterKey(name).String())
 	}
 	if cluster == nil {
@@ -138,10 +184,10 @@ func (r Rights) MayReportFrom(who Identity, name string) error {
 
 // MayRepair is checked before a damaged object is replaced or deleted. If its owners are part of
 // the object, they are unknown.
-func (who Identity) MayRepair(key api.Key) error {
+func (who Identity) MayRepair(verb Verb, key api.Key) error {
 	info, _ := api.LookupKind(key.Kind)
-	if _, own := info.New().(owned); own && who.Bound() {
-		return who.Forbidden("write " + key.String() + ", which is damaged, so that nobody knows whom it belongs to")
+	if _, own := info.New().(owned); own && !who.unlimited(verb, key.Kind) {
+		return who.Forbidden(string(verb) + " " + key.String() + ", which is damaged, so that its owner is unknown")
 	}
 	return nil
 }
@@ -149,12 +195,12 @@ func (who Identity) MayRepair(key api.Key) error {
 // MaySimulate is checked before a simulation: it must not contain objects that are not visible,
 // whether they exist or not, nor references to them.
 func (r Rights) MaySimulate(who Identity, request api.Simulation) error {
-	if !who.Bound() {
+	if who.ReadsAll() {
 		return nil
 	}
 	snapshot := r.fleet.Snapshot()
 	for _, key := range request.Delete {
-		if entry := snapshot.Get(key); !r.seesNew(who, key, nil) || entry != nil && !r.Sees(who, entry.Object) {
+		if entry := snapshot.Get(key); !r.readsNew(who, key, nil) || entry != nil && !r.Reads(who, entry.Object) {
 			return who.Forbidden("simulate changes of " + key.String())
 		}
 	}
@@ -166,7 +212,7 @@ func (r Rights) MaySimulate(who Identity, request api.Simulation) error {
 		key := api.KeyOf(object)
 		var before api.Object
 		switch entry := snapshot.Get(key); {
-		case entry == nil && !r.seesNew(who, key, object), entry != nil && !r.Sees(who, entry.Object):
+		case entry == nil && !r.readsNew(who, key, object), entry != nil && !r.Reads(who, entry.Object):
 			return who.Forbidden("simulate changes of " + key.String())
 		case entry != nil:
 			before = entry.Object
@@ -181,21 +227,28 @@ func (r Rights) MaySimulate(who Identity, request api.Simulation) error {
 // Visible returns an explanation without candidates that are not visible, which are not counted
 // either, and without the values of metrics that are not visible.
 func (r Rights) Visible(who Identity, explanation *api.Explanation) *api.Explanation {
-	if !who.Bound() {
+	if who.ReadsAll() {
 		return explanation
 	}
 	snapshot := r.fleet.Snapshot()
 	shown := *explanation
 	shown.Candidates = slices.Clone(explanation.Candidates)
 	who.discloseValues(shown.Candidates)
-	kind := candidateKind(explanation)
-	if kind == api.KindOpenStackProject {
-		return &shown // in the namespace that may be read
+	candidate := api.Key{Kind: candidateKind(explanation)}
+	if candidate.Kind == api.KindOpenStackProject {
+		candidate.Namespace = explanation.Namespace
 	}
-	shown.Candidates = slices.DeleteFunc(shown.Candidates, func(c api.Candidate) bool {
-		entry := snapshot.Get(api.Key{Kind: kind, Name: c.Cluster})
-		return entry != nil && !who.Sees(Owners(entry.Object)...)
-	})
+	hidden := func(name string) bool {
+		candidate.Name = name
+		if entry := snapshot.Get(candidate); entry != nil {
+			return !who.Reads(candidate.Kind, Owners(entry.Object)...)
+		}
+		return !who.Reads(candidate.Kind)
+	}
+	shown.Candidates = slices.DeleteFunc(shown.Candidates, func(c api.Candidate) bool { return hidden(c.Cluster) })
+	if m := explanation.Margin; m != nil && (hidden(m.From) || hidden(m.To)) {
+		shown.Margin = nil
+	}
 	shown.Total -= len(explanation.Candidates) - len(shown.Candidates)
 	shown.Rejections = slices.DeleteFunc(slices.Clone(explanation.Rejections), func(r api.Rejection) bool {
 		return r.Filter == api.OwnershipFilter
@@ -221,13 +274,13 @@ func (r Rights) VisibleResult(who Identity, result *api.SimulationResult) *api.S
 	for i, object := range result.Objects {
 		result.Objects[i] = api.WithoutDetails(object)
 	}
-	if !who.Bound() {
+	if who.ReadsAll() {
 		return result
 	}
 	shown := &api.SimulationResult{Objects: []api.Object{}, Explanations: []api.Explanation{}}
 	hidden := map[api.Key]bool{}
 	for _, object := range result.Objects {
-		if !r.Sees(who, object) {
+		if !r.Reads(who, object) {
 			hidden[api.KeyOf(object)] = true
 			continue
 		}
@@ -237,7 +290,7 @@ func (r Rights) VisibleResult(who Identity, result *api.SimulationResult) *api.S
 		shown.Objects = append(shown.Objects, who.Disclosed(object))
 	}
 	// A cluster's key has no namespace that shows its owners.
-	sees := func(key api.Key) bool { return who.seesKey(key) && !hidden[key] }
+	sees := func(key api.Key) bool { return who.Reads(key.Kind, OwnersIn(key.Namespace)...) && !hidden[key] }
 	for i := range result.Explanations {
 		x := &result.Explanations[i]
 		if sees(api.Key{Kind: x.Kind, Namespace: x.Namespace, Name: x.Name}) {

@@ -27,6 +27,7 @@ var ErrEnded = errors.New("the token has been revoked, has expired, or now has o
 // does not access the store, however many invalid tokens are tried.
 type Sessions struct {
 	fleet    *fleet.Fleet
+	roles    Roles
 	required bool
 	logger   *slog.Logger
 	now      func() time.Time
@@ -51,10 +52,10 @@ type session struct {
 	end context.CancelCauseFunc
 }
 
-// NewSessions returns Sessions for the tokens of a fleet. required says that a token is required
-// even if there are none yet; now is the clock for their expiry.
-func NewSessions(tokens *fleet.Fleet, required bool, logger *slog.Logger, now func() time.Time) *Sessions {
-	return &Sessions{fleet: tokens, required: required, logger: logger, now: now, requests: map[string]map[*session]struct{}{}}
+// NewSessions returns Sessions for the tokens of a fleet, with these roles. required says that a
+// token is required even if there are none yet; now is the clock for their expiry.
+func NewSessions(tokens *fleet.Fleet, roles Roles, required bool, logger *slog.Logger, now func() time.Time) *Sessions {
+	return &Sessions{fleet: tokens, roles: roles, required: required, logger: logger, now: now, requests: map[string]map[*session]struct{}{}}
 }
 
 // Loaded reports whether the tokens are loaded: before that, a valid token must not be rejected.
@@ -115,7 +116,7 @@ func (s *Sessions) Verify(text string) (Identity, bool) {
 	if subtle.ConstantTimeCompare(hash[:], expected) != 1 || !known {
 		return Identity{}, false
 	}
-	return token.identity(), true
+	return token.identity(s.roles), true
 }
 
 // Tokens returns all tokens, the oldest first.
@@ -189,7 +190,7 @@ func (s *Sessions) stored(tokenID string) (Identity, bool) {
 		return Identity{Role: RoleAdmin}, !s.Required()
 	}
 	token, ok := s.token(tokenID)
-	return token.identity(), ok
+	return token.identity(s.roles), ok
 }
 
 // Watch cancels the requests of tokens that have ended, until ctx is done.

@@ -14,8 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/validation"
-
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
@@ -29,7 +27,7 @@ type Token struct {
 	// Hash is the SHA-256 of the secret. The secret has 256 random bits, so a slow password hash is
 	// not needed.
 	Hash        []byte     `json:"hash,omitempty" hidden:"true"`
-	Role        Role       `json:"role" enum:"admin,editor,viewer,agent"`
+	Role        Role       `json:"role" doc:"A built-in role (admin, editor, viewer or agent) or one of the server's configuration."`
 	Namespaces  []string   `json:"namespaces,omitempty" doc:"Namespaces that the token is limited to. If omitted, all."`
 	Description string     `json:"description,omitempty"`
 	CreatedAt   time.Time  `json:"created_at"`
@@ -38,26 +36,16 @@ type Token struct {
 
 // TokenRequest describes a token to create.
 type TokenRequest struct {
-	Role        Role       `json:"role" enum:"admin,editor,viewer,agent"`
-	Namespaces  []string   `json:"namespaces,omitempty" doc:"Namespaces to limit the token to. If omitted, all. Not allowed for role admin."`
+	Role        Role       `json:"role" doc:"A built-in role (admin, editor, viewer or agent) or one of the server's configuration."`
+	Namespaces  []string   `json:"namespaces,omitempty" doc:"Namespaces to limit the token to. If omitted, all. Not allowed for roles that may administer."`
 	Description string     `json:"description,omitempty" doc:"What the token is for, at most 256 characters."`
 	ExpiresAt   *time.Time `json:"expires_at,omitempty" doc:"When the token expires. If omitted, never."`
 }
 
 // Validate returns all validation errors of the request.
-func (r *TokenRequest) Validate(now time.Time) api.FieldErrors {
+func (r *TokenRequest) Validate(roles Roles, now time.Time) api.FieldErrors {
 	var errs api.FieldErrors
-	if !slices.Contains(Roles, r.Role) {
-		errs.Add("role", "%q is not one of admin, editor, viewer, agent", string(r.Role))
-	}
-	if r.Role == RoleAdmin && len(r.Namespaces) > 0 {
-		errs.Add("namespaces", "must be absent for role admin: an administrator can create tokens for every namespace")
-	}
-	for i, namespace := range r.Namespaces {
-		if len(validation.IsDNS1123Label(namespace)) > 0 {
-			errs.Add(fmt.Sprintf("namespaces[%d]", i), "%q is not a valid namespace name: use lowercase letters, digits and \"-\", at most 63 characters", namespace)
-		}
-	}
+	roles.check(r.Role, r.Namespaces, &errs)
 	if len(r.Description) > 256 {
 		errs.Add("description", "must have at most 256 characters, has %d", len(r.Description))
 	}
@@ -77,8 +65,8 @@ type TokenStore interface {
 func tokenKey(id string) api.Key { return api.Key{Kind: KindToken, Name: id} }
 
 // CreateToken stores a new token. The returned text is the only copy of the secret.
-func CreateToken(ctx context.Context, tokens TokenStore, request TokenRequest, now time.Time) (text string, token Token, revision int64, err error) {
-	if err := request.Validate(now).Err(); err != nil {
+func CreateToken(ctx context.Context, tokens TokenStore, request TokenRequest, roles Roles, now time.Time) (text string, token Token, revision int64, err error) {
+	if err := request.Validate(roles, now).Err(); err != nil {
 		return "", Token{}, 0, err
 	}
 	var id [8]byte
@@ -134,9 +122,7 @@ func oldestToken(a, b Token) int {
 }
 
 // identity returns the identity that the token proves.
-func (t Token) identity() Identity {
-	return Identity{TokenID: t.ID, Role: t.Role, Namespaces: t.Namespaces}
-}
+func (t Token) identity(roles Roles) Identity { return roles.Identity(t.ID, t.Role, t.Namespaces) }
 
 func decodeToken(record store.Record) (Token, error) {
 	var token Token

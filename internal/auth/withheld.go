@@ -11,32 +11,29 @@ import (
 // because they were written by somebody who may read the referenced object; values derived from
 // them are shown only to those who may read them.
 
-// seesKey reports whether a reader may see objects in the namespace of a key.
-func (who Identity) seesKey(key api.Key) bool { return who.Sees(OwnersIn(key.Namespace)...) }
-
 // SeesDamaged reports whether a reader may know of a damaged object. If the object itself or its
 // cluster names the owners, they are unknown.
 func (who Identity) SeesDamaged(key api.Key) bool {
 	info, _ := api.LookupKind(key.Kind)
 	_, owned := info.New().(owned)
-	return !who.Bound() || !owned && info.Scope != api.OfCluster && who.seesKey(key)
+	return who.ReadsEvery(key.Kind) || !owned && info.Scope != api.OfCluster && who.Reads(key.Kind, OwnersIn(key.Namespace)...)
 }
 
 // Disclosed returns an object without information in its status about objects that the reader may
 // not see. It is a copy if something is left out.
 func (who Identity) Disclosed(object api.Object) api.Object {
-	if !who.Bound() {
+	if who.all(anyVerb) {
 		return object
 	}
 	switch o := object.(type) {
 	case *api.Workload:
 		return who.disclosedPreemptions(o)
 	case *api.Metric:
-		if o.Status.Clusters != nil {
+		if o.Status.Clusters != nil && !who.SeesEvery(api.KindCluster) {
 			return disclosedMetric(o)
 		}
 	}
-	hidden := func(m api.ClusterMetricStatus) bool { return !who.Sees(OwnersIn(m.Namespace)...) }
+	hidden := func(m api.ClusterMetricStatus) bool { return !who.sees(api.KindMetric, OwnersIn(m.Namespace)...) }
 	metrics := metricsOf(object)
 	if metrics == nil || !slices.ContainsFunc(*metrics, hidden) {
 		return object
@@ -102,7 +99,9 @@ const withheldReason = "withheld: the metric belongs to a namespace that the tok
 // discloseValues removes the values of metrics that the reader may not see from candidates, which
 // must be a copy.
 func (who Identity) discloseValues(candidates []api.Candidate) {
-	hidden := func(metric *api.Key) bool { return metric != nil && !who.seesKey(*metric) }
+	hidden := func(metric *api.Key) bool {
+		return metric != nil && !who.Reads(metric.Kind, OwnersIn(metric.Namespace)...)
+	}
 	for i := range candidates {
 		c := &candidates[i]
 		if hidden(c.Tells) {
@@ -124,7 +123,7 @@ func (who Identity) discloseValues(candidates []api.Candidate) {
 // visible.
 func (who Identity) VisibleBindings(policy *api.PropagationPolicy) *api.PropagationPolicy {
 	shown := *policy
-	if who.Bound() {
+	if !who.SeesEvery(api.KindWorkload) {
 		shown.Status.Bindings = slices.DeleteFunc(slices.Clone(policy.Status.Bindings), func(b api.Binding) bool {
 			return !who.SeesWorkload(b.Workload)
 		})

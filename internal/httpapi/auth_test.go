@@ -16,7 +16,7 @@ import (
 // addToken creates a token the way the command line does, and waits until the server knows it.
 func (s *testServer) addToken(role auth.Role, namespaces ...string) string {
 	s.t.Helper()
-	text, _, revision, err := auth.CreateToken(context.Background(), s.store, auth.TokenRequest{Role: role, Namespaces: namespaces}, time.Now())
+	text, _, revision, err := auth.CreateToken(context.Background(), s.store, auth.TokenRequest{Role: role, Namespaces: namespaces}, s.options.Roles, time.Now())
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func TestTokenExpires(t *testing.T) {
 	now := &clock{at: time.Now()}
 	s := startServer(t, authenticated, func(o *Options) { o.Now = now.now })
 	until := now.now().Add(time.Hour)
-	text, _, revision, err := auth.CreateToken(context.Background(), s.store, auth.TokenRequest{Role: auth.RoleViewer, ExpiresAt: &until}, now.now())
+	text, _, revision, err := auth.CreateToken(context.Background(), s.store, auth.TokenRequest{Role: auth.RoleViewer, ExpiresAt: &until}, auth.Roles{}, now.now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
 
-// open are the paths that need no token: health checks, the description of the API, and messages
-// between servers, which are encrypted.
-var open = map[string]bool{"/healthz": true, "/readyz": true, openAPIPath: true, relayPath: true}
+// open are the paths that need no token: health checks, the description of the API and of logins,
+// and messages between servers, which are encrypted.
+var open = map[string]bool{"/healthz": true, "/readyz": true, openAPIPath: true, loginsPath: true, relayPath: true}
 
 // authenticate determines who makes a request. If no token is required, everybody is an
 // administrator: the server then listens on loopback only, or was started with --insecure.

@@ -243,11 +243,11 @@ func (c *changes) remove(ctx context.Context, key api.Key, pre precondition) (in
 		case current == nil:
 			return 0, c.view.notFound(key)
 		case current.damage != nil:
-			if err := who.MayRepair(key); err != nil {
+			if err := who.MayRepair(auth.VerbDelete, key); err != nil {
 				return 0, err
 			}
 		default:
-			if err := c.mayWrite(who, current.object); err != nil {
+			if err := c.mayDelete(who, current.object); err != nil {
 				return 0, err
 			}
 		}
@@ -277,9 +277,17 @@ func (c *changes) mayRemove(who auth.Identity, key api.Key) error {
 	return err
 }
 
-// mayWrite is checked once the object is known.
+// mayWrite and mayDelete are checked once the object is known.
 func (c *changes) mayWrite(who auth.Identity, object api.Object) error {
-	err := c.rights.MayWrite(who, object)
+	return c.found(object, c.rights.MayWrite(who, object))
+}
+
+func (c *changes) mayDelete(who auth.Identity, object api.Object) error {
+	return c.found(object, c.rights.MayDelete(who, object))
+}
+
+// found returns the error of a check. An object whose cluster does not exist does not either.
+func (c *changes) found(object api.Object, err error) error {
 	if errors.Is(err, auth.ErrNoCluster) {
 		return c.view.notFound(api.KeyOf(object))
 	}
@@ -293,7 +301,7 @@ func (c *changes) mayPut(ctx context.Context, who auth.Identity, object api.Obje
 	if !auth.OfCluster(object.ObjectKind()) {
 		return nil, who.MayWrite(object)
 	}
-	if err := who.MayReportAtAll(); err != nil {
+	if err := who.MayWriteSomeOf(object.ObjectKind()); err != nil {
 		return nil, err
 	}
 	key := auth.ClusterKey(api.KeyOf(object).Namespace)
@@ -311,7 +319,7 @@ func (c *changes) mayPut(ctx context.Context, who auth.Identity, object api.Obje
 		}
 		cluster, revision = current.object, current.specRevision
 	}
-	if err := who.MayReport(cluster); err != nil {
+	if err := who.MayWriteOf(object.ObjectKind(), cluster); err != nil {
 		return nil, err
 	}
 	return []store.Write{{Key: key, Part: store.Spec, Expect: revision, CheckOnly: true}}, nil

@@ -64,7 +64,7 @@ func (r *reports) reportCloud(ctx context.Context, in *reportCloudInput) (*objec
 		return nil, err
 	}
 	who := auth.Of(ctx)
-	if err := who.MayReportAtAll(); err != nil {
+	if err := who.MayReportAtAll(api.KindCloud); err != nil {
 		return nil, err
 	}
 	key := in.Target.Key(api.KindCloud)
@@ -111,7 +111,7 @@ func (r *reports) liveOpenStack(ctx context.Context, in *liveInput) (*liveOutput
 	}
 	// The projects of a cloud belong to all of its users, not only to the namespaces that may see
 	// the cloud.
-	if err := who.MayRead(cloud); err != nil || who.Bound() && len(auth.Owners(cloud)) == 0 {
+	if err := who.MayRead(cloud); err != nil || !who.ReadsEvery(api.KindCloud) && len(auth.Owners(cloud)) == 0 {
 		return nil, who.Forbidden("list the projects of " + key.String())
 	}
 	for _, tag := range in.Tags {

@@ -23,7 +23,7 @@ func (r *reports) heartbeat(ctx context.Context, in *heartbeatInput) (*objectOut
 	if err != nil {
 		return nil, err
 	}
-	if err := auth.Of(ctx).MayReportAtAll(); err != nil {
+	if err := auth.Of(ctx).MayReportAtAll(api.KindCluster); err != nil {
 		return nil, err
 	}
 	key := in.Target.Key(api.KindCluster)

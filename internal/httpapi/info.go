@@ -108,7 +108,7 @@ type serverOutput struct {
 
 func (s *status) describe(ctx context.Context, _ *struct{}) (*serverOutput, error) {
 	who := auth.Of(ctx)
-	if err := who.MayReadNamespace(""); err != nil {
+	if err := who.MayReadSomething(); err != nil {
 		return nil, err
 	}
 	var damaged []api.DamagedObject

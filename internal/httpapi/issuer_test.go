@@ -41,7 +41,7 @@ func newIssuer(t *testing.T) *issuer {
 		Name: "ci", Issuer: "https://issuer.example.com", Audiences: []string{"scheduler"}, ClockSkew: "0s",
 		PublicKeys: []string{string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))},
 	}}
-	for _, role := range auth.Roles {
+	for _, role := range (auth.Roles{}).Names() {
 		for _, namespaces := range [][]string{nil, {"shop"}} {
 			if role != auth.RoleAdmin || namespaces == nil {
 				i.config.Bindings = append(i.config.Bindings, jwt.Binding{Claims: map[string]string{"sub": i.subjectOf(role, namespaces...)}, Role: role, Namespaces: namespaces})
@@ -57,7 +57,7 @@ func (i *issuer) subjectOf(role auth.Role, namespaces ...string) string {
 
 // trusted configures a server to trust the issuer.
 func (i *issuer) trusted(o *Options) {
-	verifier, err := jwt.New([]jwt.Issuer{i.config}, nil, time.Now)
+	verifier, err := jwt.New([]jwt.Issuer{i.config}, auth.Roles{}, nil, time.Now)
 	if err != nil {
 		panic(err)
 	}
@@ -138,7 +138,7 @@ func TestIssuerCannotBeReached(t *testing.T) {
 	i := newIssuer(t)
 	token := i.sign(t, "admin", time.Now().Add(time.Hour))
 	i.config.PublicKeys = nil
-	verifier, err := jwt.New([]jwt.Issuer{i.config}, func(jwt.Issuer) jwt.Keys { return unreachable{} }, time.Now)
+	verifier, err := jwt.New([]jwt.Issuer{i.config}, auth.Roles{}, func(jwt.Issuer) jwt.Keys { return unreachable{} }, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

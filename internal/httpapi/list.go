@@ -65,7 +65,7 @@ type query struct {
 // belongs reports whether an object belongs to the list.
 func (o *objects) belongs(q *query, object api.Object) bool {
 	return (q.Everywhere || api.KeyOf(object).Namespace == q.Namespace) &&
-		o.rights.Sees(q.who, object) && (q.selector.Empty() || q.selector.Matches(labels.Set(object.Meta().Labels)))
+		o.rights.Reads(q.who, object) && (q.selector.Empty() || q.selector.Matches(labels.Set(object.Meta().Labels)))
 }
 
 func (o *objects) list(ctx context.Context, info api.KindInfo, in *listInput) (*listOutput, error) {

@@ -265,7 +265,7 @@ func TestListBreaksOff(t *testing.T) {
 			return err
 		}},
 	} {
-		text, token, revision, err := auth.CreateToken(t.Context(), s.store, auth.TokenRequest{Role: auth.RoleViewer}, now.now())
+		text, token, revision, err := auth.CreateToken(t.Context(), s.store, auth.TokenRequest{Role: auth.RoleViewer}, auth.Roles{}, now.now())
 		if err != nil {
 			t.Fatal(err)
 		}

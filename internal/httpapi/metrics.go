@@ -106,12 +106,12 @@ func (m *metricsPage) handler() http.Handler {
 	show := promhttp.HandlerFor(m.gatherer, options)
 	bound := make(chan struct{}, metricsReaders) // a reader with restricted access gets a handler of their own
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := auth.Of(r.Context()).MayReadNamespace(""); err != nil {
+		if err := auth.Of(r.Context()).MayReadSomething(); err != nil {
 			problem.Write(w, m.api.Problem(r.Context(), err))
 			return
 		}
 		who := auth.Of(r.Context())
-		if !who.Bound() {
+		if who.ReadsAll() {
 			show.ServeHTTP(w, r)
 			return
 		}
@@ -160,11 +160,13 @@ func (m *metricsPage) seesSeries(who auth.Identity, series *dto.Metric) bool {
 			continue
 		}
 		entry := m.fleet.Snapshot().Get(api.Key{Kind: kind, Name: name})
-		if entry == nil || !m.rights.Sees(who, entry.Object) {
+		if entry == nil || !m.rights.Reads(who, entry.Object) {
 			return false
 		}
 	}
-	return who.Sees(auth.OwnersIn(labels["namespace"])...) && who.SeesWorkload(qualified(labels["provider"]))
+	provider, _, _ := strings.Cut(qualified(labels["provider"]), "/")
+	return who.Reads(api.Kind(labels["kind"]), auth.OwnersIn(labels["namespace"])...) &&
+		who.Reads(api.KindMetricsProvider, auth.OwnersIn(provider)...)
 }
 
 // qualified returns the path of a namespace and a name, or "" if there is no namespace.

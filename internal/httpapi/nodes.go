@@ -145,7 +145,7 @@ func (n *nodes) withdraw(ctx context.Context, in *withdrawInput) (*struct{}, err
 // the cluster's agent.
 func (n *nodes) mayAnnounce(ctx context.Context, name string) error {
 	who := auth.Of(ctx)
-	if err := who.MayReportAtAll(); err != nil {
+	if err := who.MayReportAtAll(api.KindCluster); err != nil {
 		return err
 	}
 	cluster := n.view.cluster(name)
@@ -219,7 +219,7 @@ func (n *nodes) listDistributions(ctx context.Context, in *distributionsInput) (
 	}
 	items := make([]api.DistributedWorkload, 0, len(found))
 	for _, w := range found {
-		if who.Sees(auth.OwnersIn(w.Namespace)...) {
+		if who.Reads(api.KindWorkload, auth.OwnersIn(w.Namespace)...) {
 			items = append(items, w)
 		}
 	}

@@ -77,7 +77,7 @@ func (ps *previews) createPreview(ctx context.Context, in *createPreviewInput) (
 	}
 	key := api.KeyOf(intent)
 	who := auth.Of(ctx)
-	if err := who.MayReadNamespace(key.Namespace); err != nil {
+	if err := who.MayReadIn(key.Kind, key.Namespace); err != nil {
 		return nil, err
 	}
 	ps.waits.catchUp(ctx)
@@ -178,7 +178,7 @@ type getPreviewInput struct {
 
 func (ps *previews) getPreview(ctx context.Context, in *getPreviewInput) (*previewOutput, error) {
 	who := auth.Of(ctx)
-	if err := who.MayReadNamespace(""); err != nil {
+	if err := who.MayReadSomething(); err != nil {
 		return nil, err
 	}
 	p, _, err := ps.readPreview(ctx, in.ID)

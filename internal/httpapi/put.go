@@ -131,7 +131,7 @@ func (r *replacement) successor(ctx context.Context, current *stored) (*successo
 // repaired returns the replacement of a damaged object. If its decision is intact, it is kept as
 // the basis for the next one.
 func (r *replacement) repaired(ctx context.Context, damage *damagedParts, now time.Time) (*successor, error) {
-	if err := r.who.MayRepair(api.KeyOf(r.intent)); err != nil {
+	if err := r.who.MayRepair(auth.VerbWrite, api.KeyOf(r.intent)); err != nil {
 		return nil, err
 	}
 	next, err := r.successor(ctx, nil)

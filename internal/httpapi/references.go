@@ -46,7 +46,7 @@ func unresolved(who auth.Identity, snapshot *fleet.Snapshot, object api.Object) 
 			continue
 		}
 		entry := snapshot.Get(ref.Key)
-		if entry != nil && reaches(from, entry.Object) && who.Sees(auth.Owners(entry.Object)...) {
+		if entry != nil && reaches(from, entry.Object) && who.SeesObject(entry.Object) {
 			continue
 		}
 		if len(parts) == maxUnresolved {
@@ -54,7 +54,7 @@ func unresolved(who auth.Identity, snapshot *fleet.Snapshot, object api.Object) 
 			continue
 		}
 		what := "does not exist"
-		if len(from) > 0 || who.Bound() {
+		if len(from) > 0 || !who.SeesEvery(ref.Key.Kind) {
 			what += ", or belongs to another namespace"
 		}
 		parts = append(parts, fmt.Sprintf("%s names %s, which %s", strings.TrimPrefix(ref.Field, "spec."), ref.Key, what))
@@ -80,5 +80,5 @@ func reaches(from []string, object api.Object) bool {
 // selectsNothing reports whether no workload follows a policy. Whether workloads of other
 // namespaces do is not disclosed to a reader.
 func selectsNothing(who auth.Identity, policy *api.PropagationPolicy) bool {
-	return len(policy.Status.Bindings) == 0 && (!who.Bound() || policy.Metadata.Namespace != "")
+	return len(policy.Status.Bindings) == 0 && (who.SeesEvery(api.KindWorkload) || policy.Metadata.Namespace != "")
 }

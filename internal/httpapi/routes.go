@@ -61,7 +61,8 @@ func (s *Server) routes() http.Handler {
 		s.previews,
 		&simulations{api: s.api, rights: rights, decisions: o.Decisions, maxBody: o.MaxSimulationBytes, slots: semaphore.NewWeighted(simulationSlots)},
 		s.watches,
-		&tokens{api: s.api, store: o.Store, sessions: s.sessions, waits: s.waits, audit: s.audit, now: o.Now},
+		&tokens{api: s.api, store: o.Store, sessions: s.sessions, roles: o.Roles, waits: s.waits, audit: s.audit, now: o.Now},
+		&logins{api: s.api, options: o.Logins},
 		&members{api: s.api, store: o.Store, audit: s.audit},
 		s.status,
 	} {

@@ -128,6 +128,10 @@ type Options struct {
 	// Issuers verifies JSON Web Tokens of trusted issuers. If set, every request needs a
 	// token. Nil = only tokens of the server are accepted.
 	Issuers *jwt.Verifier
+	// Logins are the issuers with which people can log in.
+	Logins []jwt.LoginOption
+	// Roles are the roles of tokens. The zero value has the built-in ones.
+	Roles auth.Roles
 
 	// Version is the version in /v1/server.
 	Version string
@@ -247,7 +251,7 @@ func New(options Options) (*Server, error) {
 	s := &Server{
 		options: o, pauses: pauses, logger: o.Logger, metrics: newHTTPMetrics(),
 		logins:    auth.NewLoginLimit(o.LoginFailuresPerSecond, o.LoginFailureBurst),
-		sessions:  auth.NewSessions(o.Fleet, o.Authenticate || o.Issuers != nil, o.Logger, o.Now),
+		sessions:  auth.NewSessions(o.Fleet, o.Roles, o.Authenticate || o.Issuers != nil, o.Logger, o.Now),
 		audit:     &auditor{o.Audit, o.Logger},
 		listening: make(chan struct{}),
 	}

@@ -38,7 +38,7 @@ func TestRequestsEndWithTheirToken(t *testing.T) {
 			s.mustPut("/v1/namespaces/shop/placements/web", `{"spec":{}}`)
 			version := decodeAs[anyObject](t, s.do(http.MethodGet, "/v1/namespaces/shop/placements/web", "")).Metadata.ResourceVersion
 			expires := now.now().Add(time.Hour)
-			text, token, _, err := auth.CreateToken(t.Context(), s.store, auth.TokenRequest{Role: auth.RoleEditor, Namespaces: []string{"shop"}, ExpiresAt: &expires}, now.now())
+			text, token, _, err := auth.CreateToken(t.Context(), s.store, auth.TokenRequest{Role: auth.RoleEditor, Namespaces: []string{"shop"}, ExpiresAt: &expires}, auth.Roles{}, now.now())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,6 +18,7 @@ type tokens struct {
 	api      *operation.API
 	store    Store
 	sessions *auth.Sessions
+	roles    auth.Roles
 	waits    *waits
 	audit    *auditor
 	now      func() time.Time
@@ -64,7 +65,7 @@ func (t *tokens) createToken(ctx context.Context, in *createTokenInput) (*create
 	if err := operation.Decode(in.Payload.Data, &request); err != nil {
 		return nil, err
 	}
-	text, token, revision, err := auth.CreateToken(ctx, t.store, request, t.now())
+	text, token, revision, err := auth.CreateToken(ctx, t.store, request, t.roles, t.now())
 	if err != nil {
 		return nil, err
 	}

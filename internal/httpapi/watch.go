@@ -67,12 +67,23 @@ func (ws *watches) routes() {
 }
 
 func (ws *watches) watch(ctx context.Context, in *watchInput) (*watchOutput, error) {
-	if err := auth.Of(ctx).MayReadNamespace(""); err != nil {
+	who := auth.Of(ctx)
+	if err := who.MayReadSomething(); err != nil {
 		return nil, err
 	}
 	kinds, err := parseKinds(in.Kinds)
 	if err != nil {
 		return nil, err
+	}
+	if in.Kinds != "" {
+		for kind, wanted := range kinds {
+			if !wanted {
+				continue
+			}
+			if err := ws.rights.MayReadKey(who, api.Key{Kind: kind}); err != nil {
+				return nil, err
+			}
+		}
 	}
 	at, since, err := ws.watchStart(ctx, in)
 	if err != nil {
@@ -80,7 +91,7 @@ func (ws *watches) watch(ctx context.Context, in *watchInput) (*watchOutput, err
 	}
 	return &watchOutput{func(hc huma.Context) {
 		_, w := humago.Unwrap(hc)
-		stream := &watchStream{watches: ws, kinds: kinds, who: auth.Of(ctx), form: auth.Of(ctx).Form(), w: w, control: http.NewResponseController(w)}
+		stream := &watchStream{watches: ws, kinds: kinds, who: who, form: who.Form(), w: w, control: http.NewResponseController(w)}
 		stream.run(ctx, at, since)
 	}}, nil
 }
@@ -298,9 +309,9 @@ func (w *watchStream) show(e *event, change fleet.Change) api.Object {
 // cluster as of the event, however late it is read.
 func (w *watchStream) sees(e *event, object api.Object) bool {
 	if !auth.OfCluster(object.ObjectKind()) {
-		return w.watches.rights.Sees(w.who, object)
+		return w.watches.rights.Reads(w.who, object)
 	}
-	return w.who.SeesOf(e.clusters[api.KeyOf(object).Namespace])
+	return w.who.SeesOf(object.ObjectKind(), e.clusters[api.KeyOf(object).Namespace])
 }
 
 // send writes a part of the stream. If the reader does not take it in time, the stream is closed,

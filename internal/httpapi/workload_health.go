@@ -33,7 +33,7 @@ func (r *reports) reportHealth(ctx context.Context, in *reportHealthInput) (*obj
 	if err != nil {
 		return nil, err
 	}
-	if err := r.rights.MayReportFrom(who, report.Cluster); err != nil {
+	if err := r.rights.MayReportFrom(who, key, report.Cluster); err != nil {
 		return nil, err
 	}
 	entry := r.fleet.Snapshot().Get(key)

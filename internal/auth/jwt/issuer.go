@@ -27,25 +27,25 @@ type Issuer struct {
 	JWKSURL string `json:"jwks_url,omitempty"`
 	// PublicKeys are PEM public keys or certificates, for issuers that are not reachable.
 	PublicKeys []string `json:"public_keys,omitempty"`
-	// CAFile holds PEM certificates that the issuer's certificate must chain to. Empty =
-	// the system's.
+	// CAFile contains PEM certificates that the issuer's certificate must chain to. Empty = the system's.
 	CAFile string `json:"ca_file,omitempty"`
-	// TokenFile holds a bearer token for the requests to the issuer, read before each.
-	// Kubernetes needs it: anonymous users may not read the keys of its service accounts.
+	// TokenFile contains a bearer token for the requests to the issuer, read before each request. Kubernetes needs it:
+	// anonymous users may not read the keys of its service accounts.
 	TokenFile string `json:"token_file,omitempty"`
 	// Audiences are the accepted values of the claim aud; one is enough.
 	Audiences []string `json:"audiences"`
 	// Algorithms are the accepted signature algorithms. Empty = RS256 and ES256.
 	Algorithms []string `json:"algorithms,omitempty"`
-	// ClockSkew is how far the clock of the issuer may be off. Default 30s, at most 5m.
+	// ClockSkew is how far the clock of the issuer may differ. Default 30s, at most 5m.
 	ClockSkew api.Duration `json:"clock_skew,omitempty"`
-	// Bindings map claims to rights. The first that matches counts; a token that none
-	// matches is refused.
+	// Bindings map claims to rights. The first that matches counts; a token that none matches is rejected.
 	Bindings []Binding `json:"bindings"`
+	// Login lets people log in with this issuer. Absent = they cannot.
+	Login *Login `json:"login,omitempty"`
 }
 
-// algorithms are the possible values of Issuer.Algorithms. Symmetric ones are not among
-// them: whoever can check such a signature can also make one.
+// algorithms are the possible values of Issuer.Algorithms. Symmetric ones are excluded: anyone who can verify such a
+// signature can also create one.
 var algorithms = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 
 const (
@@ -53,7 +53,7 @@ const (
 	maxClockSkew     = 5 * time.Minute
 )
 
-// clockSkew is the configured or default clock skew.
+// clockSkew returns the configured or default clock skew.
 func (i *Issuer) clockSkew() (time.Duration, error) {
 	if i.ClockSkew == "" {
 		return defaultClockSkew, nil
@@ -61,7 +61,7 @@ func (i *Issuer) clockSkew() (time.Duration, error) {
 	return i.ClockSkew.Parse()
 }
 
-// signatureAlgorithms are the configured or default algorithms.
+// signatureAlgorithms returns the configured or default algorithms.
 func (i *Issuer) signatureAlgorithms() []jose.SignatureAlgorithm {
 	if len(i.Algorithms) == 0 {
 		return []jose.SignatureAlgorithm{jose.RS256, jose.ES256}
@@ -73,9 +73,8 @@ func (i *Issuer) signatureAlgorithms() []jose.SignatureAlgorithm {
 	return list
 }
 
-// Validate returns every rule that a list of issuers breaks. path is the field that holds
-// the list.
-func Validate(path string, issuers []Issuer) api.FieldErrors {
+// Validate returns all violations of the rules for a list of issuers. path is the field that contains the list.
+func Validate(path string, issuers []Issuer, roles auth.Roles) api.FieldErrors {
 	var errs api.FieldErrors
 	names := map[string]bool{}
 	for n := range issuers {
@@ -86,12 +85,12 @@ func Validate(path string, issuers []Issuer) api.FieldErrors {
 			errs.Add(at+".name", "%q is the name of another issuer as well", i.Name)
 		}
 		names[i.Name] = true
-		i.validate(at, &errs)
+		i.validate(at, roles, &errs)
 	}
 	return errs
 }
 
-func (i *Issuer) validate(at string, errs *api.FieldErrors) {
+func (i *Issuer) validate(at string, roles auth.Roles, errs *api.FieldErrors) {
 	if i.Issuer == "" {
 		errs.Add(at+".issuer", "is required: the exact value of the claim iss")
 	}
@@ -114,7 +113,7 @@ func (i *Issuer) validate(at string, errs *api.FieldErrors) {
 	if len(i.PublicKeys) > 0 && (i.CAFile != "" || i.TokenFile != "") {
 		errs.Add(at+".public_keys", "are read from here, so ca_file and token_file must be absent")
 	}
-	// Without an audience, a token that was made for another service would be accepted.
+	// Without an audience, tokens issued for other services would be accepted.
 	if len(i.Audiences) == 0 || slices.Contains(i.Audiences, "") {
 		errs.Add(at+".audiences", "must name at least one audience, and none may be empty")
 	}
@@ -128,16 +127,19 @@ func (i *Issuer) validate(at string, errs *api.FieldErrors) {
 	} else if skew < 0 || skew > maxClockSkew {
 		errs.Add(at+".clock_skew", "%s must be between 0s and %s", skew, maxClockSkew)
 	}
+	if i.Login != nil {
+		i.Login.validate(at+".login", i, errs)
+	}
 	if len(i.Bindings) == 0 {
 		errs.Add(at+".bindings", "must have at least one binding: without one, no token is accepted")
 	}
 	for n := range i.Bindings {
-		i.Bindings[n].validate(fmt.Sprintf("%s.bindings[%d]", at, n), tenantClaims[i.Issuer], errs)
+		i.Bindings[n].validate(fmt.Sprintf("%s.bindings[%d]", at, n), tenantClaims[i.Issuer], roles, errs)
 	}
 }
 
-// tenantClaims are, for issuers that sign tokens for the public, the claims that tell whose
-// a token is. A binding to one of these issuers without such a claim lets in strangers.
+// tenantClaims lists, for issuers that sign tokens for the public, the claims that identify the owner of a token. A
+// binding for one of these issuers without such a claim would accept strangers.
 var tenantClaims = map[string][]string{
 	"https://token.actions.githubusercontent.com": {"sub", "repository", "repository_id", "repository_owner", "repository_owner_id", "enterprise", "enterprise_id", "job_workflow_ref"},
 	"https://gitlab.com":                          {"sub", "project_path", "project_id", "namespace_path", "namespace_id"},
@@ -145,8 +147,8 @@ var tenantClaims = map[string][]string{
 	"https://accounts.google.com":                 {"sub", "email", "hd"},
 }
 
-// CheckURL reports what is wrong with the address of an issuer or its keys. It must be
-// https, so that nobody on the way can replace the keys; a loopback address may do without.
+// CheckURL reports what is wrong with the URL of an issuer or its keys. It must be https, so that the keys cannot be
+// replaced in transit; loopback addresses may use http.
 func CheckURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -172,7 +174,7 @@ type Binding struct {
 	Namespaces []string `json:"namespaces,omitempty"`
 }
 
-func (b *Binding) validate(at string, tenant []string, errs *api.FieldErrors) {
+func (b *Binding) validate(at string, tenant []string, roles auth.Roles, errs *api.FieldErrors) {
 	specific := map[string]bool{}
 	for name, pattern := range b.Claims {
 		switch {
@@ -194,7 +196,7 @@ func (b *Binding) validate(at string, tenant []string, errs *api.FieldErrors) {
 		errs.Add(at+".claims", "must restrict one of %s: this issuer signs tokens for the public", strings.Join(tenant, ", "))
 	}
 	request := auth.TokenRequest{Role: b.Role, Namespaces: b.Namespaces}
-	for _, err := range request.Validate(time.Time{}) {
+	for _, err := range request.Validate(roles, time.Time{}) {
 		errs.Add(at+"."+err.Field, "%s", err.Message)
 	}
 }

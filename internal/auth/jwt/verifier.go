@@ -24,14 +24,12 @@ const maxSize = 16 << 10
 // Keys supplies the public keys of one issuer. Its methods may be called from many
 // goroutines.
 type Keys interface {
-	// Keys returns the current keys. wanted reports whether a set has the key that is
-	// looked for; if it has not, an implementation may read the keys again, at a bounded
-	// rate. An error says that no keys have been read at all.
+	// Keys returns the current keys. wanted reports whether a set contains the required key. If it does not, an
+	// implementation may fetch the keys again, at a limited rate. An error means that no keys have been fetched at all.
 	Keys(ctx context.Context, wanted func(jose.JSONWebKeySet) bool) (jose.JSONWebKeySet, error)
 }
 
-// A RejectedError says why a token is not accepted. It tells nothing that the token's
-// holder must not know.
+// A RejectedError says why a token is not accepted. It reveals nothing that the token's holder must not know.
 type RejectedError struct {
 	Issuer string // name of the issuer in the configuration; empty if there is none
 	Reason string
@@ -45,8 +43,8 @@ func (e *RejectedError) Error() string {
 	return fmt.Sprintf("the JSON Web Token is rejected by issuer %q of the configuration: %s", e.Issuer, e.Reason)
 }
 
-// A KeysError says that a token cannot be checked because the keys of its issuer cannot be
-// read. The text leaves out the cause, which may name addresses inside a network.
+// A KeysError says that a token cannot be verified because the keys of its issuer cannot be fetched. The text omits the
+// cause, which may contain internal addresses.
 type KeysError struct {
 	Issuer string
 	Cause  error
@@ -71,16 +69,16 @@ func (e *NotBoundError) Error() string {
 	return fmt.Sprintf("the JSON Web Token is valid, but no binding of issuer %q matches its claims; the bindings read %s", e.Issuer, strings.Join(e.Claims, ", "))
 }
 
-// Verifier checks tokens of trusted issuers. Its methods may be called from many goroutines.
+// Verifier verifies tokens of trusted issuers. Its methods may be called concurrently.
 type Verifier struct {
 	issuers []*trusted
 	now     func() time.Time
 
 	mu    sync.Mutex
-	known map[[sha256.Size]byte]proven // tokens that were verified; at most maxKnown
+	known map[[sha256.Size]byte]proven // verified tokens; at most maxKnown
 }
 
-// trusted is an issuer that is ready to verify.
+// trusted is an issuer with a verifier.
 type trusted struct {
 	name       string
 	issuer     string
@@ -88,24 +86,25 @@ type trusted struct {
 	algorithms []jose.SignatureAlgorithm
 	skew       time.Duration
 	bindings   []matcher
+	roles      auth.Roles
 	reads      []string
 	keys       Keys
 }
 
-// proven is a token whose signature was good with a key.
+// proven is a token whose signature was verified with a key.
 type proven struct {
 	issuer *trusted
 	key    jose.JSONWebKey
 	who    auth.Identity
 }
 
-// maxKnown is how many verified tokens are remembered. Checking a signature takes some
-// 30 microseconds, a look into the map less than one.
+// maxKnown is the number of verified tokens that are remembered. Verifying a signature takes about 30 microseconds, a
+// lookup in the map less than one.
 const maxKnown = 1024
 
-// New makes a verifier of issuers that Validate accepts. keys returns the source of the
-// keys of an issuer without PublicKeys.
-func New(issuers []Issuer, keys func(Issuer) Keys, now func() time.Time) (*Verifier, error) {
+// New creates a verifier for issuers that Validate accepts with these roles. keys returns the source of the keys of an issuer without
+// PublicKeys.
+func New(issuers []Issuer, roles auth.Roles, keys func(Issuer) Keys, now func() time.Time) (*Verifier, error) {
 	v := &Verifier{now: now, known: map[[sha256.Size]byte]proven{}}
 	for _, i := range issuers {
 		skew, err := i.clockSkew()
@@ -113,7 +112,7 @@ func New(issuers []Issuer, keys func(Issuer) Keys, now func() time.Time) (*Verif
 			return nil, fmt.Errorf("issuer %q: clock_skew: %w", i.Name, err)
 		}
 		t := &trusted{
-			name: i.Name, issuer: i.Issuer, audiences: i.Audiences, algorithms: i.signatureAlgorithms(), skew: skew,
+			name: i.Name, issuer: i.Issuer, audiences: i.Audiences, algorithms: i.signatureAlgorithms(), skew: skew, roles: roles,
 		}
 		for _, b := range i.Bindings {
 			t.bindings = append(t.bindings, compile(b))
@@ -135,12 +134,12 @@ func New(issuers []Issuer, keys func(Issuer) Keys, now func() time.Time) (*Verif
 	return v, nil
 }
 
-// Looks reports whether a text has the form of a JSON Web Token: three parts. Tokens of the
-// server itself have two.
+// Looks reports whether a text has the form of a JSON Web Token, which has three parts. The server's own tokens have
+// two.
 func Looks(text string) bool { return strings.Count(text, ".") == 2 }
 
-// Verify checks a token, and returns who it stands for and until when. The error is a
-// *RejectedError, *NotBoundError or *KeysError, or that of ctx.
+// Verify verifies a token, and returns its identity and expiry. The error is a *RejectedError, *NotBoundError or
+// *KeysError, or that of ctx.
 func (v *Verifier) Verify(ctx context.Context, text string) (auth.Identity, error) {
 	if len(text) > maxSize {
 		return auth.Identity{}, &RejectedError{Reason: fmt.Sprintf("it has %d bytes, at most %d are accepted", len(text), maxSize)}
@@ -168,8 +167,8 @@ func (v *Verifier) Verify(ctx context.Context, text string) (auth.Identity, erro
 	return auth.Identity{}, err
 }
 
-// remembered returns who a token stands for that was verified before, as long as it has not
-// expired and its key is still one of the issuer's.
+// remembered returns the identity of a token that was verified before, as long as it has not expired and its key is
+// still one of the issuer's.
 func (v *Verifier) remembered(ctx context.Context, hash [sha256.Size]byte) (auth.Identity, bool) {
 	v.mu.Lock()
 	p, ok := v.known[hash]
@@ -201,7 +200,7 @@ func (v *Verifier) remember(hash [sha256.Size]byte, p proven) {
 	v.known[hash] = p
 }
 
-// unverifiedIssuer reads the claim iss, to find the keys by which the token is verified.
+// unverifiedIssuer returns the claim iss, to find the keys with which to verify the token.
 func unverifiedIssuer(text string) (string, error) {
 	token, err := josejwt.ParseSigned(text, allAlgorithms())
 	if err != nil {
@@ -216,7 +215,7 @@ func unverifiedIssuer(text string) (string, error) {
 	return claims.Issuer, nil
 }
 
-// parseReason is why a token cannot be read, without its text.
+// parseReason returns why a token cannot be parsed, without its text.
 func parseReason(err error) string {
 	var algorithm *jose.ErrUnexpectedSignatureAlgorithm
 	if errors.As(err, &algorithm) && algorithm.Got != "" {
@@ -233,7 +232,7 @@ func allAlgorithms() []jose.SignatureAlgorithm {
 	return list
 }
 
-// verify checks the signature first, so that nothing else is said about a forged token.
+// verify checks the signature first, so that errors about forged tokens reveal nothing else.
 func (t *trusted) verify(ctx context.Context, text string, now time.Time) (proven, error) {
 	reject := func(format string, args ...any) (proven, error) {
 		return proven{}, &RejectedError{Issuer: t.name, Reason: fmt.Sprintf(format, args...)}
@@ -282,16 +281,15 @@ func (t *trusted) verify(ctx context.Context, text string, now time.Time) (prove
 	}
 	for _, m := range t.bindings {
 		if m.matches(all) {
-			return proven{issuer: t, key: *by, who: auth.Identity{
-				TokenID: auth.IssuedTokenID(t.name, claims.Subject), Role: m.role, Namespaces: m.namespaces,
-				ExpiresAt: claims.Expiry.Time().Add(t.skew),
-			}}, nil
+			who := t.roles.Identity(auth.IssuedTokenID(t.name, claims.Subject), m.role, m.namespaces)
+			who.ExpiresAt = claims.Expiry.Time().Add(t.skew)
+			return proven{issuer: t, key: *by, who: who}, nil
 		}
 	}
 	return proven{}, &NotBoundError{Issuer: t.name, Claims: t.reads}
 }
 
-// claimSet is every claim of a token, with numbers as they are written.
+// claimSet contains all claims of a token, with numbers as written.
 type claimSet map[string]any
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -143,10 +143,10 @@ func issuers(change func(*Issuer)) []Issuer {
 
 func verifier(t *testing.T, list []Issuer, keys Keys) *Verifier {
 	t.Helper()
-	if errs := Validate("auth.jwt", list); len(errs) > 0 {
+	if errs := Validate("auth.jwt", list, auth.Roles{}); len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	v, err := New(list, func(Issuer) Keys { return keys }, func() time.Time { return now })
+	v, err := New(list, auth.Roles{}, func(Issuer) Keys { return keys }, func() time.Time { return now })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,7 +334,7 @@ func TestRememberedTokenExpires(t *testing.T) {
 	keys := &changing{}
 	keys.replace(public("rsa", &k.rsa.PublicKey))
 	clock := now
-	v, err := New(issuers(nil), func(Issuer) Keys { return keys }, func() time.Time { return clock })
+	v, err := New(issuers(nil), auth.Roles{}, func(Issuer) Keys { return keys }, func() time.Time { return clock })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -453,11 +453,18 @@ func TestValidate(t *testing.T) {
 			i.Issuer = "https://token.actions.githubusercontent.com"
 			i.Bindings = []Binding{{Claims: map[string]string{"repository": "shop/web"}, Role: auth.RoleEditor}}
 		}, nil},
-		{"sound", nil, nil},
+		{"login", func(i *Issuer) { i.Login = &Login{ClientID: "scheduler", Scopes: []string{"groups"}} }, nil},
+		{"login of another client", func(i *Issuer) { i.Login = &Login{ClientID: "page"} }, map[string]string{"auth.jwt[0].login.client_id": "must be one of audiences"}},
+		{"login without a client", func(i *Issuer) { i.Login = &Login{} }, map[string]string{"auth.jwt[0].login.client_id": "must be one of audiences"}},
+		{"login with two scopes in one", func(i *Issuer) { i.Login = &Login{ClientID: "scheduler", Scopes: []string{"a b"}} }, map[string]string{"auth.jwt[0].login.scopes": "is not a scope"}},
+		{"login without a discovery document", func(i *Issuer) {
+			i.Issuer, i.JWKSURL, i.Login = "issuer", "https://a/keys", &Login{ClientID: "scheduler"}
+		}, map[string]string{"auth.jwt[0].login": "needs the discovery document"}},
+		{"valid", nil, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := map[string]string{}
-			for _, err := range Validate("auth.jwt", issuers(test.change)) {
+			for _, err := range Validate("auth.jwt", issuers(test.change), auth.Roles{}) {
 				got[err.Field] = err.Message
 			}
 			for field, want := range test.want {
@@ -470,8 +477,8 @@ func TestValidate(t *testing.T) {
 			}
 		})
 	}
-	if errs := Validate("auth.jwt", append(issuers(nil), issuers(nil)...)); len(errs) != 1 || errs[0].Field != "auth.jwt[1].name" {
-		t.Errorf("two issuers of one name: %v", errs)
+	if errs := Validate("auth.jwt", append(issuers(nil), issuers(nil)...), auth.Roles{}); len(errs) != 1 || errs[0].Field != "auth.jwt[1].name" {
+		t.Errorf("two issuers of the same name: %v", errs)
 	}
 }
 
@@ -479,7 +486,7 @@ func FuzzVerify(f *testing.F) {
 	k := keyring()
 	keys := &changing{}
 	keys.replace(public("ec", &k.p256.PublicKey))
-	v, err := New(issuers(nil), func(Issuer) Keys { return keys }, func() time.Time { return now })
+	v, err := New(issuers(nil), auth.Roles{}, func(Issuer) Keys { return keys }, func() time.Time { return now })
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -62,6 +62,10 @@ func (h *handler) allocate(ctx context.Context, in *allocateInput) (*allocationO
 	if err := who.MayWrite(workload); err != nil {
 		return nil, err
 	}
+	// An allocation that turns out not to fit is deleted again.
+	if err := h.rights.MayDelete(who, workload); err != nil {
+		return nil, err
+	}
 	if err := h.rights.MayRefer(who, workload, nil); err != nil {
 		return nil, err
 	}
@@ -161,13 +165,13 @@ func (h *handler) knowsFlavor(who auth.Identity) func(name string) bool {
 		snapshot := h.fleet.Snapshot()
 		for entry := range snapshot.All(api.KindCluster, "") {
 			c, ok := entry.Object.(*api.Cluster)
-			if ok && who.Sees(auth.Owners(c)...) && slices.ContainsFunc(c.Spec.Flavors, func(f api.ClusterFlavor) bool { return f.Name == name }) {
+			if ok && who.Reads(c.ObjectKind(), auth.Owners(c)...) && slices.ContainsFunc(c.Spec.Flavors, func(f api.ClusterFlavor) bool { return f.Name == name }) {
 				return true
 			}
 		}
 		for entry := range snapshot.All(api.KindCloud, "") {
 			c, ok := entry.Object.(*api.Cloud)
-			if !ok || !who.Sees(auth.Owners(c)...) {
+			if !ok || !who.Reads(c.ObjectKind(), auth.Owners(c)...) {
 				continue
 			}
 			for i := range c.Status.Regions {
@@ -182,7 +186,7 @@ func (h *handler) knowsFlavor(who auth.Identity) func(name string) bool {
 
 func (h *handler) getAllocation(ctx context.Context, in *allocationByIDInput) (*allocationOutput, error) {
 	who := auth.Of(ctx)
-	if err := who.MayReadNamespace(in.Namespace); err != nil {
+	if err := who.MayReadIn(api.KindWorkload, in.Namespace); err != nil {
 		return nil, err
 	}
 	workload := h.workloadByName(who, in.Namespace, in.ID, isAllocation)

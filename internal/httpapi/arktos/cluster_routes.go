@@ -130,7 +130,7 @@ func (h *handler) createSite(ctx context.Context, cluster *api.Cluster) (created
 			continue
 		}
 		if site, ok := siteOf(other); ok && site.Region == wanted.Region && site.Zone == wanted.Zone && other.Metadata.Name != cluster.Metadata.Name {
-			if !who.Sees(auth.Owners(other)...) {
+			if !who.Reads(api.KindCluster, auth.Owners(other)...) {
 				return nil, 0, problem.New(api.ProblemSiteTaken, "site %q has a cluster already", wanted.ID())
 			}
 			return nil, 0, problem.New(api.ProblemSiteTaken, "site %q has a cluster already: %q", wanted.ID(), other.Metadata.Name)
@@ -141,7 +141,7 @@ func (h *handler) createSite(ctx context.Context, cluster *api.Cluster) (created
 
 func (h *handler) listSites(ctx context.Context, _ *struct{}) (*clustersOutput, error) {
 	who := auth.Of(ctx)
-	if err := who.MayReadNamespace(""); err != nil {
+	if err := who.MayReadKind(api.KindCluster); err != nil {
 		return nil, err
 	}
 	out := &clustersOutput{ClusterList{Clusters: []RegisteredCluster{}}}
@@ -169,7 +169,7 @@ func (h *handler) findSite(who auth.Identity, called clusterCalled) (zoneSite, e
 
 func (h *handler) getSite(ctx context.Context, called clusterCalled) (*clusterOutput, error) {
 	who := auth.Of(ctx)
-	if err := who.MayReadNamespace(""); err != nil {
+	if err := who.MayReadKind(api.KindCluster); err != nil {
 		return nil, err
 	}
 	site, err := h.findSite(who, called)
@@ -185,7 +185,7 @@ func (h *handler) deleteSite(ctx context.Context, called clusterCalled, waitText
 		return nil, err
 	}
 	who := auth.Of(ctx)
-	if who.MayWriteKey(api.Key{Kind: api.KindCluster}) != nil {
+	if who.MayDeleteKey(api.Key{Kind: api.KindCluster}) != nil {
 		return nil, who.Forbidden("delete clusters")
 	}
 	site, err := h.findSite(who, called)

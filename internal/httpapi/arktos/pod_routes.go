@@ -91,7 +91,7 @@ func (h *handler) addPod(ctx context.Context, in *createInNamespaceInput) (*podO
 
 func (h *handler) listPods(ctx context.Context, in *listPodsInput) (*podsOutput, error) {
 	who := auth.Of(ctx)
-	if err := who.MayReadNamespace(in.Namespace); err != nil {
+	if err := who.MayReadIn(api.KindWorkload, in.Namespace); err != nil {
 		return nil, err
 	}
 	limit := operation.MaxPage
@@ -112,7 +112,7 @@ func (h *handler) listPods(ctx context.Context, in *listPodsInput) (*podsOutput,
 	last := ""
 	for entry := range entries {
 		w, ok := entry.Object.(*api.Workload)
-		if !ok || !isPod(w) || !who.Sees(auth.Owners(w)...) {
+		if !ok || !isPod(w) || !who.Reads(api.KindWorkload, auth.Owners(w)...) {
 			continue
 		}
 		if len(out.Body.Pods) == limit {
@@ -127,7 +127,7 @@ func (h *handler) listPods(ctx context.Context, in *listPodsInput) (*podsOutput,
 
 func (h *handler) getPod(ctx context.Context, find func(who auth.Identity) *api.Workload) (*podOutput, error) {
 	who := auth.Of(ctx)
-	if err := who.MayReadNamespace(""); err != nil {
+	if err := who.MayReadKind(api.KindWorkload); err != nil {
 		return nil, err
 	}
 	pod := find(who)

@@ -72,7 +72,7 @@ func (h *handler) push(ctx context.Context, data []byte, waitText string, parse 
 		return nil, err
 	}
 	who := auth.Of(ctx)
-	if err := who.MayReportAtAll(); err != nil {
+	if err := who.MayReportAtAll(api.KindCluster); err != nil {
 		return nil, err
 	}
 	if err := checkBody(data); err != nil {

@@ -85,9 +85,12 @@ func (h *handler) operation(method, path, id, summary string, success int, answe
 		op.MaxBodyBytes = h.api.MaxBody
 		op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusInsufficientStorage)
 	}
-	if method == http.MethodGet {
+	switch method {
+	case http.MethodGet:
 		op = operation.Declare(auth.AccessRead, op)
-	} else { // others are serialized, and some of them report
+	case http.MethodDelete:
+		op = operation.AtLeader(operation.Declare(auth.AccessDelete, op))
+	default: // serialized; some of them report
 		op = operation.AtLeader(operation.Declare(auth.AccessWrite, op))
 	}
 	op.Responses = map[string]*huma.Response{strconv.Itoa(success): operation.JSONResponse(http.StatusText(success), h.api.Schema(answer))}
@@ -126,7 +129,7 @@ type resultOutput struct {
 // visible.
 func (h *handler) site(who auth.Identity, object api.Object) (site zoneSite, ok bool) {
 	cluster, ok := object.(*api.Cluster)
-	if !ok || !who.Sees(auth.Owners(cluster)...) {
+	if !ok || !who.Reads(api.KindCluster, auth.Owners(cluster)...) {
 		return zoneSite{}, false
 	}
 	shown, ok := h.backend.Shown(who, cluster).(*api.Cluster)
@@ -144,7 +147,7 @@ func (h *handler) visibleCluster(who auth.Identity) func(name string) *api.Clust
 			return nil
 		}
 		cluster, ok := entry.Object.(*api.Cluster)
-		if !ok || !who.Sees(auth.Owners(cluster)...) {
+		if !ok || !who.Reads(api.KindCluster, auth.Owners(cluster)...) {
 			return nil
 		}
 		return cluster
@@ -166,7 +169,7 @@ func (h *handler) workloadByID(who auth.Identity, id string, is func(*api.Worklo
 		if entry.Object.Meta().UID != id {
 			continue
 		}
-		if w, ok := entry.Object.(*api.Workload); ok && is(w) && who.Sees(auth.Owners(w)...) {
+		if w, ok := entry.Object.(*api.Workload); ok && is(w) && who.Reads(api.KindWorkload, auth.Owners(w)...) {
 			return w
 		}
 		return nil
@@ -207,7 +210,7 @@ func (h *handler) workloadByName(who auth.Identity, namespace, name string, is f
 	if entry == nil {
 		return nil
 	}
-	if w, ok := entry.Object.(*api.Workload); ok && is(w) && who.Sees(auth.Owners(w)...) {
+	if w, ok := entry.Object.(*api.Workload); ok && is(w) && who.Reads(api.KindWorkload, auth.Owners(w)...) {
 		return w
 	}
 	return nil
@@ -221,7 +224,7 @@ func (h *handler) deleteWorkload(ctx context.Context, namespace, waitText string
 		return nil, err
 	}
 	who := auth.Of(ctx)
-	if who.MayWriteKey(api.Key{Kind: api.KindWorkload, Namespace: namespace}) != nil {
+	if who.MayDeleteKey(api.Key{Kind: api.KindWorkload, Namespace: namespace}) != nil {
 		return nil, who.Forbidden("delete pods and allocations there")
 	}
 	w := find(who)

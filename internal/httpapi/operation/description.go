@@ -67,6 +67,8 @@ func accessTo(info api.KindInfo, method, verb string) auth.Access {
 		return auth.AccessRead
 	case info.Scope == api.OfCluster || strings.HasPrefix(verb, "report"):
 		return auth.AccessReport
+	case method == http.MethodDelete:
+		return auth.AccessDelete
 	}
 	return auth.AccessWrite
 }

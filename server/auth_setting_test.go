@@ -31,22 +31,27 @@ auth:
 	for _, test := range []struct {
 		name, file string
 		env        map[string]string
-		want       []string // parts of the error; none = there is no error
+		want       []string // parts of the error; none = no error
 	}{
-		{name: "sound", file: sound},
-		{name: "as JSON in a variable", env: map[string]string{"SCHEDULER_AUTH": `{"jwt":[{"name":"ci","issuer":"https://issuer.example.com","audiences":["scheduler"],"bindings":[{"claims":{"sub":"x"},"role":"viewer"}]}]}`}},
+		{name: "valid", file: sound},
+		{name: "JSON in a variable", env: map[string]string{"SCHEDULER_AUTH": `{"jwt":[{"name":"ci","issuer":"https://issuer.example.com","audiences":["scheduler"],"bindings":[{"claims":{"sub":"x"},"role":"viewer"}]}]}`}},
 		{name: "unknown key", file: strings.Replace(sound, "audiences", "audience", 1), want: []string{"jwt[0].audience", "is not a known field"}},
-		{name: "unknown key of auth", file: "auth: { oidc: [] }", want: []string{"oidc", "is not a known field"}},
+		{name: "unknown field of auth", file: "auth: { oidc: [] }", want: []string{"oidc", "is not a known field"}},
 		{name: "wrong type", file: "auth: [ci]", want: []string{"configuration key auth", "not a list"}},
 		{name: "text", file: "auth: ci", want: []string{"configuration key auth"}},
 		{name: "rules", file: strings.Replace(strings.Replace(sound, "https://", "http://", 1), "role: editor", "role: owner", 1), want: []string{"auth.jwt[0].issuer", "https://", "auth.jwt[0].bindings[0].role"}},
-		{name: "no such file", file: strings.Replace(sound, "clock_skew: 1m", "ca_file: /nothing.pem", 1), want: []string{"auth.jwt[0].ca_file", "no such file"}},
+		{name: "a binding to a role of the configuration", file: strings.Replace(sound, "role: editor", "role: deployer", 1) + "  roles: [{ name: deployer, rules: [{ verbs: [read] }] }]\n"},
+		{name: "wrong role", file: sound + "  roles: [{ name: viewer, rules: [{ verbs: [get], kinds: [] }] }]\n", want: []string{
+			"auth.roles[0].name", "another role", "auth.roles[0].rules[0].verbs[0]", "is not one of", "auth.roles[0].rules[0].kinds", "be absent",
+		}},
+		{name: "unknown field of a rule", file: sound + "  roles: [{ name: deployer, rules: [{ verbs: [read], resources: [cluster] }] }]\n", want: []string{"roles[0].rules[0].resources", "is not a known field"}},
+		{name: "missing file", file: strings.Replace(sound, "clock_skew: 1m", "ca_file: /nothing.pem", 1), want: []string{"auth.jwt[0].ca_file", "no such file"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c, err := loaded(t, []string{"--data-dir", "x"}, test.env, test.file)
 			if len(test.want) == 0 {
 				if err != nil || len(c.Auth.JWT) != 1 {
-					t.Fatalf("%d issuers, %v", len(c.Auth.JWT), err)
+					t.Fatalf("%d issuers, %v, want 1", len(c.Auth.JWT), err)
 				}
 				return
 			}
@@ -59,7 +64,7 @@ auth:
 	}
 }
 
-// A server reads the keys of an issuer when the first token arrives.
+// A server fetches the keys of an issuer when the first token arrives.
 func TestTokenOfAnIssuer(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -75,7 +80,9 @@ func TestTokenOfAnIssuer(t *testing.T) {
 	}))
 	t.Cleanup(issuer.Close)
 	c := testConfig(t.TempDir())
-	if err := c.Auth.Set(`{jwt: [{name: ci, issuer: "` + issuer.URL + `", audiences: [scheduler], bindings: [{claims: {sub: run}, role: viewer}]}]}`); err != nil {
+	if err := c.Auth.Set(`{jwt: [{name: ci, issuer: "` + issuer.URL + `", audiences: [scheduler], login: {client_id: scheduler},
+		bindings: [{claims: {sub: run}, role: viewer}, {claims: {sub: deploy}, role: deployer}]}],
+		roles: [{name: deployer, rules: [{verbs: [read], kinds: [placement]}, {verbs: [report], kinds: [cluster]}]}]}`); err != nil {
 		t.Fatal(err)
 	}
 	s := start(t, c)
@@ -101,6 +108,8 @@ func TestTokenOfAnIssuer(t *testing.T) {
 		{"no token", http.MethodGet, "", http.StatusUnauthorized},
 		{"bound", http.MethodGet, token("run"), http.StatusOK},
 		{"beyond its role", http.MethodPost, token("run"), http.StatusForbidden},
+		{"a kind that its role does not name", http.MethodGet, token("deploy"), http.StatusForbidden},
+		{"a verb of its role", http.MethodPost, token("deploy"), http.StatusNotFound},
 		{"not bound", http.MethodGet, token("other"), http.StatusForbidden},
 	} {
 		path := "/v1/clusters"

@@ -1,0 +1,22 @@
+package jwt
+
+import (
+	"reflect"
+	"testing"
+)
+
+// Only issuers with a login are listed, and nothing that their configuration keeps to itself.
+func TestLogins(t *testing.T) {
+	list := []Issuer{
+		{Name: "ci", Issuer: "https://ci.example.com", TokenFile: "/secret"},
+		{Name: "people", Issuer: "https://login.example.com", Login: &Login{ClientID: "page", Scopes: []string{"groups", "openid"}}},
+		{Name: "others", Issuer: "https://others.example.com", Login: &Login{ClientID: "x"}},
+	}
+	want := []LoginOption{
+		{Name: "people", Issuer: "https://login.example.com", ClientID: "page", Scopes: []string{"openid", "groups"}},
+		{Name: "others", Issuer: "https://others.example.com", ClientID: "x", Scopes: []string{"openid"}},
+	}
+	if got := Logins(list); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
