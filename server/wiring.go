@@ -30,6 +30,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/runner"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+	"github.com/scheduler/terraform-provider-scheduler/ui"
 )
 
 // server holds the parts of a running server, in the direction of the data flow.
@@ -128,6 +129,7 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, stdout io.Wr
 		Store: s.store, Fleet: s.fleet, Codec: s.codec, Decisions: s.decider, Signals: parts, Beats: &s.beats, Spot: parts, Audit: s.audit, Network: s.network,
 		Name: s.leading.name(), Leader: s.leading.forAPI(),
 		Checks: s.checks, Listener: s.listener, TLS: tlsConfig, Authenticate: !c.loopback() && !c.Insecure, Issuers: issuers, Roles: c.Auth.roles(), Logins: jwt.Logins(c.Auth.JWT),
+		UI:      ui.Files(),
 		Version: version, Faults: s.faults, Gatherer: registry,
 		MaxBodyBytes: int64(c.MaxBody), MaxSimulationBytes: int64(c.MaxSimulation),
 		Connections:            s.connections,

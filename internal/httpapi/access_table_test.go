@@ -91,6 +91,7 @@ func (s *testServer) operations() []documented {
 		documented{id: "healthz", method: "GET", path: "/healthz", access: auth.AccessOpen},
 		documented{id: "readyz", method: "GET", path: "/readyz", access: auth.AccessOpen},
 		documented{id: "openapi", method: "GET", path: openAPIPath, access: auth.AccessOpen},
+		documented{id: "ui", method: "GET", path: uiPath, access: auth.AccessOpen},
 		documented{id: "metrics", method: "GET", path: "/metrics", access: auth.AccessRead},
 	)
 	slices.SortFunc(out, func(a, b documented) int { return cmp.Compare(a.id, b.id) })

@@ -15,13 +15,20 @@ import (
 
 // open are the paths that need no token: health checks, the description of the API and of logins,
 // and messages between servers, which are encrypted.
-var open = map[string]bool{"/healthz": true, "/readyz": true, openAPIPath: true, loginsPath: true, relayPath: true}
+var open = map[string]bool{"/healthz": true, "/readyz": true, openAPIPath: true, loginsPath: true, relayPath: true, uiPath: true}
+
+// isOpen reports whether a path needs no token. The files of the page contain no data; a path that
+// leads out of their directory is not one of them.
+func isOpen(path string) bool {
+	file, ofPage := strings.CutPrefix(path, uiPath+"/")
+	return open[path] || ofPage && !strings.Contains(file, "/")
+}
 
 // authenticate determines who makes a request. If no token is required, everybody is an
 // administrator: the server then listens on loopback only, or was started with --insecure.
 func (s *Server) authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if open[r.URL.Path] {
+		if isOpen(r.URL.Path) {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -238,7 +238,7 @@ func (l *leading) current(next http.Handler) http.Handler {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !open[r.URL.Path] {
+		if !isOpen(r.URL.Path) {
 			if isHeartbeat(r) {
 				l.catchUpTogether(r.Context())
 			} else {

@@ -75,7 +75,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		started := time.Now()
 		note := &request{id: requestID(r), route: "none"}
 		w.Header().Set("X-Request-Id", note.id)
-		if !open[r.URL.Path] {
+		if !isOpen(r.URL.Path) {
 			note.picture = s.waits.pictureTime()
 		}
 		answer := &answerWriter{ResponseWriter: w, note: note, begin: func(status int) { s.audit.end(r, note, status) }}

@@ -18,7 +18,7 @@ import (
 const openAPIPath = "/v1/openapi.json"
 
 // routes returns the handler behind authentication.
-func (s *Server) routes() http.Handler {
+func (s *Server) routes(page *ui) http.Handler {
 	mux := http.NewServeMux()
 	o := s.options
 	s.api = operation.New(mux, s.openAPIConfig(), o.MaxBodyBytes, s.answer)
@@ -78,6 +78,7 @@ func (s *Server) routes() http.Handler {
 		w.Header().Set("Content-Type", "application/openapi+json")
 		_, _ = w.Write(document()) // fails if the client has gone away
 	})
+	page.register(mux)
 	mux.HandleFunc("GET "+backupPath, s.status.backup)
 	mux.HandleFunc("GET "+settledPath, s.waits.leading.awaitSettled(s.api))
 	mux.HandleFunc("POST "+relayPath, s.relay.serve)

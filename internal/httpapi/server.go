@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -133,6 +134,9 @@ type Options struct {
 	// Roles are the roles of tokens. The zero value has the built-in ones.
 	Roles auth.Roles
 
+	// UI are the files of the page for people. Without an index.html, the page says how to build it.
+	UI fs.FS
+
 	// Version is the version in /v1/server.
 	Version string
 	// Name is the display name of this server among several.
@@ -259,7 +263,11 @@ func New(options Options) (*Server, error) {
 	stopping, s.stop = context.WithCancel(context.Background())
 	s.waits = &waits{store: o.Store, fleet: o.Fleet, decisions: o.Decisions, signals: o.Signals, logger: o.Logger, stopping: stopping}
 	s.waits.leading = newLeading(o, s.waits, s.sessions)
-	answers, err := serve.Compress(s.routes(), watchPath, backupPath)
+	page, err := newUI(o.UI, o.Logins)
+	if err != nil {
+		return nil, err
+	}
+	answers, err := serve.Compress(s.routes(page), watchPath, backupPath)
 	if err != nil {
 		return nil, err
 	}
