@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
 // object returns an object of a kind: in a namespace, owned by it, or global.
@@ -146,5 +147,24 @@ func TestTokensWithRolesOfTheConfiguration(t *testing.T) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+// A candidate that may not be read is not named by how close the decision is to it either.
+func TestMarginNamesOnlyWhatMayBeRead(t *testing.T) {
+	roles := NewRoles([]RoleDefinition{
+		{"placements", []Rule{{Verbs: []Verb{VerbRead}, Kinds: []api.Kind{api.KindPlacement}}}},
+		{"clusters", []Rule{{Verbs: []Verb{VerbRead}, Kinds: []api.Kind{api.KindPlacement, api.KindCluster}}}},
+	})
+	rights := NewRights(fleet.New(fleet.Options{}))
+	explanation := &api.Explanation{
+		Kind: api.KindPlacement, Namespace: "shop", Name: "web", Total: 2,
+		Candidates: []api.Candidate{{Cluster: "eu-1"}, {Cluster: "eu-2"}}, Margin: &api.MoveMargin{From: "eu-1", To: "eu-2"},
+	}
+	for role, shown := range map[Role]bool{"placements": false, "clusters": true} {
+		x := rights.Visible(roles.Identity("t", role, nil), explanation)
+		if (x.Margin != nil) != shown || (len(x.Candidates) == 2) != shown || (x.Total == 2) != shown {
+			t.Errorf("%s: margin %v, %d candidates of %d", role, x.Margin, len(x.Candidates), x.Total)
+		}
 	}
 }
