@@ -82,7 +82,7 @@ func (b *Binder) unwell(cluster string) bool {
 // failed reports whether the workload has been unhealthy on a cluster for too long.
 func (b *Binder) failed(cluster string) bool {
 	if b.p.application == nil || !b.unwell(cluster) {
-		return false
+		return endures(p, row)
 	}
 	since := b.health(cluster).Since
 	if since == nil {
@@ -93,20 +93,29 @@ func (b *Binder) failed(cluster string) bool {
 	return !b.now.Before(at)
 }
 
-// evictionOver reports whether an eviction has expired. An explicit reschedule ends those that
-// never expire.
+// evictionOver reports whether an eviction has expired. An explicit reschedule ends all of them.
 func (b *Binder) evictionOver(e api.Eviction) bool {
-	if e.PurgeMode == api.PurgeNever {
-		return b.present.fresh
+	return b.present.fresh || e.PurgeMode != api.PurgeNever && e.Until != nil && !b.now.Before(*e.Until)
+}
+
+// recovered reports whether the cause of an eviction is gone: the cluster is online and no taint
+// evicts, or the workload was reported healthy there.
+func (b *Binder) recovered(p *placement.Pass, e api.Eviction, row int) bool {
+	switch e.Reason {
+	case api.EvictedClusterLost:
+		return endures(p, row)
+	case api.EvictedApplicationUnhealthy:
+		h := b.health(e.Cluster)
+		return h != nil && h.Status == api.Healthy
 	}
-	return e.Until != nil && !b.now.Before(*e.Until)
+	return false
 }
 
 // replaced reports whether every cluster of the binding has been reported healthy since an eviction
 // began.
 func (b *Binder) replaced(e api.Eviction) bool {
 	if !b.out.Complete || e.PurgeMode == api.PurgeNever || len(b.out.Shares) == 0 {
-		return false
+		return endures(p, row)
 	}
 	for _, s := range b.out.Shares {
 		h := b.health(b.fleet.Name(int(s.Row)))

@@ -83,6 +83,9 @@ func TestGroupsThatAreNotLimited(t *testing.T) {
 func (w *world) mostThatStays() int64 {
 	r := &w.request
 	best := int64(-1)
+	if w.waits() {
+		return best
+	}
 	for set := range 1 << len(w.candidates) {
 		var least, more, most, stays int64
 		var rows []int32
