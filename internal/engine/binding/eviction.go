@@ -82,7 +82,7 @@ func (b *Binder) unwell(cluster string) bool {
 // failed reports whether the workload has been unhealthy on a cluster for too long.
 func (b *Binder) failed(cluster string) bool {
 	if b.p.application == nil || !b.unwell(cluster) {
-		return endures(p, row)
+		return false
 	}
 	since := b.health(cluster).Since
 	if since == nil {
@@ -115,7 +115,7 @@ func (b *Binder) recovered(p *placement.Pass, e api.Eviction, row int) bool {
 // began.
 func (b *Binder) replaced(e api.Eviction) bool {
 	if !b.out.Complete || e.PurgeMode == api.PurgeNever || len(b.out.Shares) == 0 {
-		return endures(p, row)
+		return false
 	}
 	for _, s := range b.out.Shares {
 		h := b.health(b.fleet.Name(int(s.Row)))
