@@ -14,7 +14,7 @@ func validatePredicates(errs *FieldErrors, field string, predicates []Predicate)
 	for i, p := range predicates {
 		at := index(field, i)
 		p.LabelSelector.validate(errs, at+".label_selector")
-		p.ClaimSelector.validate(errs, at+".claim_selector")
+		p.ClaimSelector.validateOfClaims(errs, at+".claim_selector")
 		for j, text := range p.CEL {
 			if _, err := expression.Compile(text); err != nil {
 				errs.Add(index(at+".cel", j), "%s", err)

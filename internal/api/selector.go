@@ -1,8 +1,10 @@
 package api
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // LabelSelector matches labels or claims, as Kubernetes label selectors do: all conditions must
@@ -70,19 +72,34 @@ func (s *LabelSelector) Matches(labels map[string]string) bool {
 	return true
 }
 
+// validate checks a selector of labels. As in Kubernetes, it may only name what a label may be.
 func (s *LabelSelector) validate(errs *FieldErrors, field string) {
+	s.validateAs(errs, field, checkLabelValue)
+}
+
+// validateOfClaims checks a selector of claims, whose values may be any text.
+func (s *LabelSelector) validateOfClaims(errs *FieldErrors, field string) {
+	s.validateAs(errs, field, func(string) string { return "" })
+}
+
+func (s *LabelSelector) validateAs(errs *FieldErrors, field string, checkValue func(string) string) {
 	if s == nil {
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
-		errs.check(field+".match_labels["+quote(key)+"]", checkLabelKey(key))
+		at := field + ".match_labels[" + quote(key) + "]"
+		errs.check(at, checkSelectorKey(key))
+		errs.check(at, checkValue(s.MatchLabels[key]))
 	}
 	for i, r := range s.MatchExpressions {
 		at := index(field+".match_expressions", i)
 		if r.Key == "" {
 			errs.Add(at+".key", "is required")
 		} else {
-			errs.check(at+".key", checkLabelKey(r.Key))
+			errs.check(at+".key", checkSelectorKey(r.Key))
+		}
+		for k, value := range r.Values {
+			errs.check(index(at+".values", k), checkValue(value))
 		}
 		switch r.Operator {
 		case SelectorIn, SelectorNotIn:
@@ -95,4 +112,13 @@ func (s *LabelSelector) validate(errs *FieldErrors, field string) {
 			}
 		}
 	}
+}
+
+// checkSelectorKey checks the key of a selector. Unlike that of a label, its prefix is the name of a
+// domain in lower case.
+func checkSelectorKey(key string) string {
+	if prefix, _, ok := strings.Cut(key, "/"); ok && prefix != strings.ToLower(prefix) {
+		return fmt.Sprintf("the prefix %q of the key must be in lower case", prefix)
+	}
+	return checkLabelKey(key)
 }

@@ -337,6 +337,20 @@ func checkPromises(t *rapid.T, p *planner, w *workloadBinding) {
 		if _, both := seatsOf(s)[e.Cluster]; both {
 			fail("it runs on %s, and is leaving it", e.Cluster)
 		}
+		row, ok := p.fleet.Row(e.Cluster)
+		if !ok || e.Reason != api.EvictedClusterLost || e.PurgeMode == api.PurgeNever {
+			continue
+		}
+		if c := p.fleet.Cluster(row); c.Status.State == api.StateOnline && len(c.Taints()) == 0 {
+			fail("it is leaving %s, which is back", e.Cluster)
+		}
+	}
+	runs := int64(0)
+	for _, c := range s.Clusters {
+		runs += c.Replicas
+	}
+	if spec.Replicas != nil && place.ReplicaScheduling != nil && runs > *spec.Replicas {
+		fail("%d replicas run, and %d are wanted", runs, *spec.Replicas)
 	}
 	held := api.FindCondition(s.Conditions, api.ConditionFailoverHeld)
 	for _, c := range s.Clusters {
@@ -400,8 +414,12 @@ func roomFor(p *planner, w *workloadBinding) (room int64, known bool) {
 	if r := place.ReplicaScheduling; r != nil && len(r.ClusterLimits) > 0 {
 		return 0, false
 	}
+	grows := int64(1) << 40 // room of the fullest cluster with a copy that is to grow
 	for row := range p.fleet.Slots() {
 		c := p.fleet.Cluster(row)
+		if c != nil && len(c.Taints()) > 0 && place.ReplicaScheduling == nil && seatsOf(&w.status)[c.Metadata.Name] > 0 {
+			return 0, false
+		}
 		if c == nil || len(c.Taints()) > 0 || slices.ContainsFunc(w.status.Evictions, func(e api.Eviction) bool { return e.Cluster == c.Metadata.Name }) {
 			continue
 		}
@@ -418,11 +436,14 @@ func roomFor(p *planner, w *workloadBinding) (room int64, known bool) {
 		}
 		if place.ReplicaScheduling == nil {
 			room = max(room, here) // every copy is complete
+			if has := seatsOf(&w.status)[c.Metadata.Name]; has > 0 && has < *w.object.Spec.Replicas {
+				grows = min(grows, here)
+			}
 		} else {
 			room += here
 		}
 	}
-	return room, true
+	return min(room, grows), true
 }
 
 func compareNames(a, b string) int {

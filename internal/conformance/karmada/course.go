@@ -262,7 +262,7 @@ func (c *Case) taintEviction() (course, error) {
 	return out, nil
 }
 
-// evictionTask has a workload that is being evicted from the cluster "old".
+// evictionTask has a workload that is being evicted from the cluster "old", which is offline.
 func (c *Case) evictionTask() (course, error) {
 	var want string
 	if err := json.Unmarshal(c.Expected, &want); err != nil {
@@ -274,7 +274,7 @@ func (c *Case) evictionTask() (course, error) {
 	if c.SuppressDeletion != nil && *c.SuppressDeletion {
 		leaving.PurgeMode, leaving.Until = api.PurgeNever, nil // something else decides whether the replicas go
 	}
-	out := course{clusters: []cluster{{Name: "old"}}}
+	out := course{clusters: []cluster{{Name: "old", State: "offline"}}}
 	names, held := []string{"nowhere"}, map[string]int64{}
 	var health []api.ClusterHealth
 	if c.HasScheduled {

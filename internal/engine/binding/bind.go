@@ -303,8 +303,11 @@ func (b *Binder) judgeEvictions(first *placement.Pass, restore bool) {
 			continue
 		}
 		m := memberRow{row: row, replicas: e.Replicas, cluster: e.Cluster, state: memberLeaving, evicted: e.Reason}
-		if restore && e.Reason == api.EvictedClusterLost && first.Admits(row, true) {
+		switch {
+		case restore && e.Reason == api.EvictedClusterLost && first.Admits(row, true):
 			m.state, m.evicted = memberStays, ""
+		case e.PurgeMode != api.PurgeNever && b.recovered(first, e, row):
+			continue
 		}
 		b.places = append(b.places, m)
 	}
@@ -449,14 +452,18 @@ func (b *Binder) remain(start int, lost int64) {
 		m := &b.places[i]
 		if m.state == memberStays || m.state == memberSuspended || m.state == memberUnwanted && b.fitsAny(m.row) {
 			s := division.Share{Row: int32(m.row), Rank: b.fleet.NameRank()[m.row], Replicas: m.replicas}
-			if b.p.replicated && b.p.replicas == 0 {
-				s.Replicas = 0 // 0 replicas need no room
+			if b.p.replicated {
+				s.Replicas = min(s.Replicas, b.p.replicas)
 			}
 			b.out.Shares = append(b.out.Shares, s)
 			kept += s.Replicas
 		}
 	}
 	slices.SortFunc(b.out.Shares, func(a, b division.Share) int { return int(a.Rank) - int(b.Rank) })
+	if b.p.divided() && kept > b.p.replicas {
+		b.removeSurplus()
+		kept = b.p.replicas
+	}
 	if len(b.out.Shares) > 0 {
 		b.out.group = b.p.Group(b.present.affinity) // -1: the group of the clusters no longer exists
 	} else if b.p.Group(b.present.affinity) >= 0 {
@@ -464,6 +471,27 @@ func (b *Binder) remain(start int, lost int64) {
 	}
 	if b.p.divided() {
 		b.out.lost = max(min(lost, b.p.replicas-kept), 0)
+	}
+}
+
+// removeSurplus removes the replicas that are no longer wanted from what remains, as if nothing else
+// were asked for.
+func (b *Binder) removeSurplus() {
+	r := division.Request{Replicas: b.p.replicas, Replicated: true, Mode: b.p.mode, Descending: b.p.descending}
+	if r.Mode == division.Static {
+		r.Mode = division.Dynamic // weights would move what runs
+	}
+	tiers := b.p.Groups[max(b.p.Group(b.present.affinity), 0)].tiers
+	b.candidates = b.candidates[:0]
+	for _, s := range b.out.Shares {
+		c := division.Candidate{Row: s.Row, Rank: s.Rank, Present: true, Assigned: s.Replicas, Max: division.Unlimited}
+		if len(tiers) > 1 {
+			c.Tier = int32(max(filter.TierOf(tiers, b.fleet, int(s.Row)), 0))
+		}
+		b.candidates = append(b.candidates, c)
+	}
+	if result, err := b.divider.Divide(&r, b.candidates); err == nil {
+		b.out.Shares = result.Shares
 	}
 }
 

@@ -93,13 +93,22 @@ func (b *Binder) failed(cluster string) bool {
 	return !b.now.Before(at)
 }
 
-// evictionOver reports whether an eviction has expired. An explicit reschedule ends those that
-// never expire.
+// evictionOver reports whether an eviction has expired. An explicit reschedule ends all of them.
 func (b *Binder) evictionOver(e api.Eviction) bool {
-	if e.PurgeMode == api.PurgeNever {
-		return b.present.fresh
+	return b.present.fresh || e.PurgeMode != api.PurgeNever && e.Until != nil && !b.now.Before(*e.Until)
+}
+
+// recovered reports whether the cause of an eviction is gone: the cluster is online and no taint
+// evicts, or the workload was reported healthy there.
+func (b *Binder) recovered(p *placement.Pass, e api.Eviction, row int) bool {
+	switch e.Reason {
+	case api.EvictedClusterLost:
+		return endures(p, row)
+	case api.EvictedApplicationUnhealthy:
+		h := b.health(e.Cluster)
+		return h != nil && h.Status == api.Healthy
 	}
-	return e.Until != nil && !b.now.Before(*e.Until)
+	return false
 }
 
 // replaced reports whether every cluster of the binding has been reported healthy since an eviction

@@ -7,20 +7,20 @@ import "slices"
 
 // chooseFewest reduces a choice that meets the constraints to the minimum: it repeats the search
 // with ever smaller limits on the number of clusters.
-func (sel *choice) chooseFewest(r *Request, keep bool, tier int32) {
+func (sel *choice) chooseFewest(r *Request, tier int32) {
 	if r.Mode != Aggregate || !r.divided() {
 		return
 	}
 	most := sel.limits.most
 	defer func() { sel.limits.most = most }()
-	least, found := sel.leastPlaces(r, keep, tier), int64(len(sel.chosen))
+	least, found := sel.leastPlaces(r, tier), int64(len(sel.chosen))
 	last, bound := most, most // the last limit tried, and the smallest that works
 	for step := int64(1); least < found; {
 		// Usually the lower bound or slightly more is enough.
 		k := min(least+step-1, (least+found)/2)
 		sel.limits.most, last = k, k
 		sel.roomiest, sel.ceilingRoom = 0, 0
-		if sel.chooseOnce(r, keep, tier) != nil {
+		if sel.chooseOnce(r, tier) != nil {
 			least, step = k+1, 2*step
 			continue
 		}
@@ -28,19 +28,19 @@ func (sel *choice) chooseFewest(r *Request, keep bool, tier int32) {
 	}
 	if last != bound { // the last limit tried was too small
 		sel.limits.most = bound
-		_ = sel.chooseOnce(r, keep, tier) // succeeds, as it did before
+		_ = sel.chooseOnce(r, tier) // succeeds, as it did before
 	}
 }
 
 // leastPlaces returns a lower bound on the places that a choice needs: those that are always used,
 // and the roomiest of the others.
-func (sel *selection) leastPlaces(r *Request, keep bool, tier int32) int64 {
+func (sel *selection) leastPlaces(r *Request, tier int32) int64 {
 	var places, room int64
 	var others []int64
 	for i := range sel.places {
 		p := &sel.places[i]
 		switch {
-		case keep && p.holds, p.tier < tier:
+		case p.stays, p.tier < tier:
 			places++
 			room += p.most
 		case p.tier == tier:

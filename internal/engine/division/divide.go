@@ -76,6 +76,9 @@ func (d *Divider) divide(r *Request, candidates []Candidate) (Result, error) {
 	d.gather(r, candidates)
 	res.weighted = d.weighted
 	if res.unchanged = d.unchanged(r); !res.unchanged {
+		if err := noRoomToGrow(r, candidates); err != nil {
+			return res, err
+		}
 		if len(d.places) == 0 {
 			return res, d.noPlaces(r, candidates)
 		}
@@ -217,6 +220,24 @@ func (d *Divider) relax(r *Request, candidates []Candidate) bool {
 	}
 	d.gather(r, candidates)
 	return len(d.places) > 0
+}
+
+// noRoomToGrow returns an error if a cluster that runs a copy has no room for a larger one: nothing is
+// taken from it, and the workload waits.
+func noRoomToGrow(r *Request, candidates []Candidate) error {
+	if r.Mode != Duplicate || r.Fresh || !r.counted() {
+		return nil
+	}
+	room := r.Replicas
+	for i := range candidates {
+		if c := &candidates[i]; c.Free != Unknown && c.Assigned > 0 && c.Assigned < r.Replicas {
+			room = min(room, c.Assigned+c.Free)
+		}
+	}
+	if room < r.Replicas {
+		return &NoRoomError{Room: room, Wanted: r.Replicas}
+	}
+	return nil
 }
 
 // noPlaces returns an error that says why no candidate can be used.

@@ -11,6 +11,7 @@ type group struct {
 	value  int64 // number of its clusters
 	weight int64 // higher is better
 	room   int64 // replicas that fit on its clusters
+	votes  int64 // of its clusters
 	must   bool  // must be chosen
 	picked bool
 }

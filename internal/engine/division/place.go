@@ -10,6 +10,7 @@ type place struct {
 	row, rank, tier int32
 	present         bool
 	holds           bool // has replicas, or a copy, and stays if it can
+	stays           bool // is in every choice
 	must            bool // gets at least one replica, because of a constraint
 	state           state
 	held            int64 // current replicas, to break ties
@@ -110,7 +111,7 @@ func (pl *pool) gather(r *Request, candidates []Candidate) {
 		}
 		p := &places[n]
 		p.row, p.rank, p.tier = c.Row, c.Rank, c.Tier
-		p.present, p.holds, p.must, p.state = c.Present, copies && c.Present, false, undecided
+		p.present, p.holds, p.stays, p.must, p.state = c.Present, copies && c.Present, false, false, undecided
 		p.most, p.held, p.kept, p.room, p.votes, p.least, p.replicas = most, 0, 0, 0, 0, 0, 0
 		if counted {
 			p.room = c.room(r)

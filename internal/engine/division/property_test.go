@@ -197,10 +197,21 @@ func (w *world) check(res Result) error {
 	return w.spreadHolds(used)
 }
 
+// waits reports whether a copy has no room to grow.
+func (w *world) waits() bool {
+	r := &w.request
+	return r.Mode == Duplicate && r.Replicated && !r.Fresh && slices.ContainsFunc(w.candidates, func(c Candidate) bool {
+		return c.Free != Unknown && c.Assigned > 0 && c.Assigned < r.Replicas && c.Assigned+c.Free < r.Replicas
+	})
+}
+
 // solvable reports whether there is a solution, by trying all sets of clusters. With keep, no cluster may lose
 // replicas.
 func (w *world) solvable(keep bool) bool {
 	r := &w.request
+	if w.waits() {
+		return false
+	}
 sets:
 	for set := uint(1); set < 1<<len(w.candidates); set++ {
 		var least, most int64

@@ -59,27 +59,24 @@ type option struct {
 func (o *option) before(p *option) bool { return o.gain > p.gain || o.gain == p.gain && o.at < p.at }
 
 // search chooses places that meet all constraints, if it finds any.
-func (sel *choice) search(r *Request, keep bool, tier int32) bool {
+func (sel *choice) search(r *Request, tier int32) bool {
 	hard := func(t tally) bool { return len(sel.limits.tallies) > 1 || t.constraint.Groups.Several != nil }
 	if !slices.ContainsFunc(sel.limits.tallies, hard) || sel.hopeless(r) {
 		return false
 	}
-	sel.restart(keep, tier)
+	sel.restart(tier)
 	s := sel.newSearch(r)
 	given := s.steps
 	found := s.fill >= 0 && s.start()
 	sel.searchSteps += given - max(s.steps, 0)
-	return found && (sel.take(r, s, keep, tier, byPreference) || sel.take(r, s, keep, tier, byRoom))
+	return found && (sel.take(r, s, tier, byPreference) || sel.take(r, s, tier, byRoom))
 }
 
-// restart resets the selection. With keep, places that hold replicas stay chosen.
-func (sel *selection) restart(keep bool, tier int32) {
+// restart resets the selection to the places that stay.
+func (sel *selection) restart(tier int32) {
 	sel.forget(tier)
-	if !keep {
-		return
-	}
 	for i := range sel.places {
-		if sel.places[i].holds {
+		if sel.places[i].stays {
 			sel.pick(int32(i))
 		}
 	}
@@ -341,8 +338,8 @@ func (s *search) fillUp() int64 {
 }
 
 // take chooses the places that a search has found, and fills up in the given order.
-func (sel *choice) take(r *Request, s *search, keep bool, tier int32, o order) bool {
-	sel.restart(keep, tier)
+func (sel *choice) take(r *Request, s *search, tier int32, o order) bool {
+	sel.restart(tier)
 	for _, k := range s.taken {
 		e := s.classes[k].preferred
 		if o == byRoom {
@@ -361,5 +358,5 @@ func (sel *choice) take(r *Request, s *search, keep bool, tier int32, o order) b
 	for _, e := range sel.first(sel.limits.most-int64(len(sel.chosen)), o, everywhere) {
 		sel.pick(e.place)
 	}
-	return !sel.lacksRoom(r) || sel.replace(r, keep)
+	return !sel.lacksRoom(r) || sel.replace(r)
 }

@@ -6,6 +6,7 @@ import "slices"
 type limits struct {
 	least, most     int64   // number of clusters
 	tallies         []tally // by group constraint
+	limited         bool    // some constraint limits the choice of groups
 	leastBy, mostBy string  // groupings of the constraints on the number of clusters
 }
 
@@ -41,6 +42,7 @@ type selection struct {
 func (sel *selection) limit(r *Request) error {
 	l := &sel.limits
 	l.least, l.most, l.leastBy, l.mostBy = 1, int64(len(sel.places)), "", ""
+	l.limited = false
 	unused := l.tallies[:cap(l.tallies)]
 	l.tallies = unused[:0]
 	for i := range r.Constraints {
@@ -70,13 +72,16 @@ func (sel *selection) limit(r *Request) error {
 		t.reset(c)
 		for j := range sel.places {
 			t.add(sel.places[j].row)
-			if t.groups >= c.Min {
+			if t.groups >= c.Min && t.groups > c.Max {
 				break
 			}
 		}
 		if t.groups < c.Min {
 			return &tooFewGroupsError{by: c.By, found: t.groups, min: c.Min}
 		}
+		// As Karmada does, copies go to no more groups than the minima ask for, if there is a maximum.
+		t.limits = t.groups > c.Max || r.Mode == Aggregate || r.Mode == Duplicate && c.Max != Unlimited
+		l.limited = l.limited || t.limits
 	}
 	if sel.few {
 		l.most = min(l.most, r.Replicas)
@@ -116,43 +121,52 @@ func (sel *choice) choose(r *Request) error {
 			return &tooFewReplicasError{replicas: r.Replicas, needed: l.least, by: l.leastBy}
 		}
 	}
-	if len(sel.limits.tallies) == 0 && sel.limits.most >= n {
+	if !sel.limits.limited && sel.limits.most >= n {
 		return nil
 	}
-	// First try to keep all places that hold replicas, then without that. Use a tier only if the
-	// earlier ones are not enough.
-	var err error
+	// First try to keep all places that hold replicas, then as much as can stay. Use a tier only if
+	// the earlier ones are not enough.
 	sel.roomiest, sel.ceilingRoom = 0, 0
-	for _, keep := range []bool{true, false} {
-		if keep && sel.holders == 0 {
-			continue
-		}
-		for tier := range sel.tiers {
-			if err = sel.chooseOnce(r, keep, tier); err == nil {
-				sel.chooseFewest(r, keep, tier)
-				sel.keepChosen()
-				return nil
-			}
+	if sel.holders == 0 {
+		return sel.chooseTier(r)
+	}
+	sel.keep(func(p *place) bool { return p.holds })
+	err := sel.chooseTier(r)
+	if err != nil {
+		sel.keepMost(r)
+		err = sel.chooseTier(r)
+	}
+	return err
+}
+
+// chooseTier chooses from as few tiers as possible, in addition to the places that stay.
+func (sel *choice) chooseTier(r *Request) error {
+	var err error
+	for tier := range sel.tiers {
+		if err = sel.chooseOnce(r, tier); err == nil {
+			sel.chooseFewest(r, tier)
+			sel.keepChosen()
+			return nil
 		}
 	}
 	return err
 }
 
-// chooseOnce chooses, with or without keeping all places that hold replicas, up to a tier.
-func (sel *choice) chooseOnce(r *Request, keep bool, tier int32) error {
+// chooseOnce chooses up to a tier.
+func (sel *choice) chooseOnce(r *Request, tier int32) error {
 	if len(sel.limits.tallies) == 0 {
-		return sel.chooseClusters(r, keep, tier)
+		return sel.chooseClusters(r, tier)
 	}
-	return sel.chooseGroups(r, keep, tier)
+	return sel.chooseGroups(r, tier)
 }
 
 // chooseClusters chooses as many clusters as are allowed.
-func (sel *choice) chooseClusters(r *Request, keep bool, tier int32) error {
-	sel.forget(tier)
-	for _, e := range sel.first(sel.limits.most, byPreference, everywhere) {
+func (sel *choice) chooseClusters(r *Request, tier int32) error {
+	sel.restart(tier)
+	for _, e := range sel.first(sel.limits.most-int64(len(sel.chosen)), byPreference, everywhere) {
 		sel.pick(e.place)
 	}
-	if sel.lacksRoom(r) && !sel.replace(r, keep) || int64(len(sel.chosen)) < sel.limits.least {
+	if sel.lacksRoom(r) && !sel.replace(r) || int64(len(sel.chosen)) < sel.limits.least || int64(len(sel.chosen)) > sel.limits.most {
 		return &NoRoomError{Room: sel.roomiest, Wanted: r.Replicas, by: sel.limits.mostBy}
 	}
 	return nil
@@ -190,17 +204,17 @@ func (sel *selection) forget(tier int32) {
 
 // replace replaces chosen places, starting with the last, by the roomiest ones that have more room,
 // until there is enough. Required groups stay covered. A replacement may make another one possible,
-// so this repeats until nothing changes. With keep, places that hold replicas stay.
-func (sel *selection) replace(r *Request, keep bool) bool {
+// so this repeats until nothing changes.
+func (sel *selection) replace(r *Request) bool {
 	for before := int64(-1); sel.chosenRoom < r.Replicas && sel.chosenRoom != before; {
 		before = sel.chosenRoom
-		sel.replaceOnce(r, keep)
+		sel.replaceOnce(r)
 	}
 	sel.roomiest = max(sel.roomiest, sel.chosenRoom)
 	return sel.chosenRoom >= r.Replicas
 }
 
-func (sel *selection) replaceOnce(r *Request, keep bool) {
+func (sel *selection) replaceOnce(r *Request) {
 	rest := slices.Clone(sel.first(int64(len(sel.places)), byPreference, everywhere))
 	roomier := func(a, b entry) int {
 		return int(min(1, max(-1, sel.places[b.place].most-sel.places[a.place].most)))
@@ -215,7 +229,7 @@ func (sel *selection) replaceOnce(r *Request, keep bool) {
 	slices.SortFunc(mine, compareEntries)
 	for k := len(mine) - 1; k >= 0 && sel.chosenRoom < r.Replicas; k-- {
 		old := &sel.places[mine[k].place]
-		if keep && old.holds {
+		if old.stays {
 			continue
 		}
 		for j := range rest {

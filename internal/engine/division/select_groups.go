@@ -6,7 +6,6 @@ import "slices"
 // first attempts are exhaustive; for several at once, no fast and complete method is known.
 type attempt struct {
 	tier  int32 // the last tier to choose from
-	keep  bool  // places that hold replicas are always chosen
 	pick  preference
 	order []int // of the constraints
 }
@@ -39,11 +38,11 @@ type groupSelection struct {
 }
 
 // chooseGroups chooses clusters under group constraints, from the best groups if possible.
-func (sel *choice) chooseGroups(r *Request, keep bool, tier int32) error {
+func (sel *choice) chooseGroups(r *Request, tier int32) error {
 	orders := permutations(len(sel.limits.tallies), min(maxOrders, max(1, maxOrdered/len(sel.places))))
 	for _, pick := range []preference{bestGroups, roomiestGroups, mostGroups} {
 		for _, order := range orders {
-			if sel.try(r, attempt{tier, keep, pick, order}) {
+			if sel.try(r, attempt{tier, pick, order}) {
 				return nil
 			}
 		}
@@ -51,7 +50,7 @@ func (sel *choice) chooseGroups(r *Request, keep bool, tier int32) error {
 			break
 		}
 	}
-	if sel.search(r, keep, tier) {
+	if sel.search(r, tier) {
 		return nil
 	}
 	if sel.roomiest > 0 {
@@ -82,11 +81,15 @@ func permutations(n, most int) [][]int {
 	return all
 }
 
+// restricts reports whether an attempt picks groups for a constraint. The first attempts do not where
+// all groups may be chosen.
+func (a *attempt) restricts(t *tally) bool { return t.limits || a.pick != bestGroups }
+
 // try runs an attempt.
 func (sel *groupSelection) try(r *Request, a attempt) bool {
-	sel.restart(a.keep, a.tier)
+	sel.restart(a.tier)
 	for _, c := range a.order {
-		if !sel.restrict(r, &sel.limits.tallies[c], a) {
+		if t := &sel.limits.tallies[c]; a.restricts(t) && !sel.restrict(r, t, a) {
 			return false
 		}
 	}
@@ -110,7 +113,7 @@ func (sel *groupSelection) complete(r *Request, a attempt) bool {
 			return false
 		}
 	}
-	return !sel.lacksRoom(r) || sel.replace(r, a.keep)
+	return !sel.lacksRoom(r) || sel.replace(r)
 }
 
 // restrict picks groups for one constraint, and leaves out the places in other groups.
@@ -135,6 +138,10 @@ func (sel *groupSelection) restrict(r *Request, t *tally, a attempt) bool {
 		}
 	}
 	target = max(target, 0)
+	if r.Mode == Static {
+		// Every group has a share: as many as are allowed.
+		least = max(least, min(limit, int64(len(others)), sel.limits.most-int64(len(sel.picked))))
+	}
 	switch {
 	case a.pick == roomiestGroups:
 		if !sel.pickRoomiest(r, t, others, least, limit) {
@@ -204,6 +211,7 @@ func (sel *groupSelection) rate(r *Request, t *tally, a attempt) []group {
 			g := &sel.groups[id]
 			g.value++
 			g.room += p.most
+			g.votes += p.votes
 			if p.present {
 				sel.presents[id]++
 			}
@@ -225,12 +233,15 @@ func (sel *groupSelection) rate(r *Request, t *tally, a attempt) []group {
 }
 
 // weight returns the weight of a group. If every cluster takes all replicas, it is the number of
-// its clusters; otherwise how much of its part of the replicas fits. The scores of its clusters
-// break ties.
+// its clusters; with static weights, their sum; otherwise how much of its part of the replicas fits.
+// The scores of its clusters break ties.
 func (sel *groupSelection) weight(r *Request, c *Constraint, g *group) int64 {
 	present := sel.presents[g.id]
 	if !r.divided() {
 		return g.value*weightUnit + present*presentScore/g.value
+	}
+	if r.Mode == Static {
+		return g.votes
 	}
 	groups := max(c.Min, 1)
 	need := (r.Replicas + groups - 1) / groups
@@ -261,16 +272,14 @@ func (sel *groupSelection) weight(r *Request, c *Constraint, g *group) int64 {
 // cover chooses one place in each of the picked groups.
 func (sel *groupSelection) cover(a attempt) {
 	if a.pick == mostGroups {
-		// Not in all of them: only in as many as required.
-		order := sel.entriesOf(everywhere)
-		slices.SortFunc(order, compareEntries)
-		sel.coverMissing(order, func(e entry) {
-			sel.pick(e.place)
-		})
+		sel.coverRequired()
 		return
 	}
 	for _, c := range a.order {
 		t := &sel.limits.tallies[c]
+		if !a.restricts(t) {
+			continue
+		}
 		sel.firsts = sel.firsts[:0]
 		for range t.count {
 			sel.firsts = append(sel.firsts, entry{place: -1})
@@ -294,6 +303,17 @@ func (sel *groupSelection) cover(a attempt) {
 			}
 		}
 	}
+	sel.coverRequired()
+}
+
+// coverRequired chooses places in as many groups as are required.
+func (sel *groupSelection) coverRequired() {
+	if !slices.ContainsFunc(sel.limits.tallies, func(t tally) bool { return t.groups < t.constraint.Min }) {
+		return
+	}
+	order := sel.entriesOf(everywhere)
+	slices.SortFunc(order, compareEntries)
+	sel.coverMissing(order, func(e entry) { sel.pick(e.place) })
 }
 
 // coverMissing takes places until no constraint lacks a group, each time the one that opens the

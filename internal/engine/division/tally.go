@@ -5,6 +5,7 @@ type tally struct {
 	constraint *Constraint
 	count      []int32
 	groups     int64 // number of groups with at least one place
+	limits     bool  // not all groups may be chosen, or as few as possible should be
 }
 
 // reset clears the counts.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -171,9 +172,24 @@ func (p *Pass) total(row int, current bool) Merit {
 
 func (p *Pass) merit(row int, current bool, score float64) Merit {
 	if current {
-		score = min(score+p.Query.minImprovement, math.MaxFloat64)
+		score = min(addDecimal(score, p.Query.minImprovement), math.MaxFloat64)
 	}
 	return Merit{columns.Standing{Scored: p.Query.Ranked() || p.Fleet.Scored().Has(row), Score: score}}
+}
+
+// addDecimal adds two decimal numbers. In binary, 0.7 + 0.1 is less than 0.8, so that an improvement
+// by just 0.1 would be one by more. If the sum is as close to a number of 15 digits as the additions
+// are exact, it is that number.
+func addDecimal(score, more float64) float64 {
+	sum := score + more
+	if more == 0 || math.IsInf(sum, 0) {
+		return sum
+	}
+	decimal, err := strconv.ParseFloat(strconv.FormatFloat(sum, 'g', 15, 64), 64)
+	if err != nil || math.Abs(sum-decimal) > (math.Abs(score)+more)*0x1p-52 {
+		return sum
+	}
+	return decimal
 }
 
 // contender is a cluster that competes for a seat.

@@ -118,3 +118,33 @@ func TestDecisionThatNamesAClusterTwice(t *testing.T) {
 		t.Errorf("chosen %q, same %t", names, out.Same)
 	}
 }
+
+// TestImprovementIsExactInDecimals checks that a cluster which is better by just min_improvement moves nothing,
+// whatever its binary approximation is.
+func TestImprovementIsExactInDecimals(t *testing.T) {
+	for i := range 1000 {
+		for _, more := range []int{1, 7, 30, 100, 333} {
+			for _, unit := range []float64{10, 100, 1000} {
+				score, improvement, exact := float64(i)/unit, float64(more)/unit, float64(i+more)/unit
+				if got := addDecimal(score, improvement); got != exact {
+					t.Fatalf("%v + %v = %v, want %v", score, improvement, got, exact)
+				}
+			}
+		}
+	}
+	w := enginetest.NewWorld()
+	here, there := w.Gauge("here", 0, 1, 0), w.Gauge("there", 0, 1, 0)
+	w.Cluster("c1", map[string]float64{"here": 1})
+	w.Cluster("c2", map[string]float64{"there": 1})
+	p := enginetest.NewPlacement("web")
+	p.Spec.Metrics.Stickiness, p.Spec.MinImprovement = new(0.0), 0.1
+	for i := range 9 {
+		here.Status.Value = new(float64(i) / 10)
+		for value, want := range map[float64]string{float64(i+1) / 10: "c1", float64(i+1)/10 + 1e-9: "c2"} {
+			there.Status.Value = new(value)
+			if names, _ := decide(t, w, p, on(w, time.Hour, "c1")); names[0] != want {
+				t.Errorf("from %v to %v: chosen %s, want %s", *here.Status.Value, value, names[0], want)
+			}
+		}
+	}
+}

@@ -263,11 +263,11 @@ func TestSpreadHoldsAndExplains(t *testing.T) {
 			t.Errorf("a3: %q, want %q", c.Reason, want)
 		}
 	}
-	// A new region does not move a decision that answers its spec.
+	// A new region breaks the rule: as few clusters as possible move.
 	w.Clusters["c1"] = &api.Cluster{Metadata: api.Metadata{Name: "c1"}, Spec: api.ClusterSpec{Region: "c"}}
 	f = w.Fleet()
-	if got := chosenBy(f, q, ledger.Others{}, settledOn("a1", "a2", "b1")); !slices.Equal(got, []string{"a1", "a2", "b1"}) {
-		t.Errorf("the decision moved to %v when a region was added", got)
+	if got := chosenBy(f, q, ledger.Others{}, settledOn("a1", "a2", "b1")); !slices.Equal(got, []string{"a1", "b1", "c1"}) {
+		t.Errorf("chosen %v when a region was added, want c1 in place of a2", got)
 	}
 	if got := chosenBy(f, q, ledger.Others{}, Present{}); !slices.Equal(got, []string{"a1", "b1", "c1"}) {
 		t.Errorf("fresh decision %v, want one cluster of each region", got)
@@ -296,5 +296,42 @@ func TestManySeatsMove(t *testing.T) {
 		if got := chosenBy(f, q, ledger.Others{}, settledOn(before...)); !slices.Equal(got, want) {
 			t.Errorf("%d seats: %v, want %v", n, got, want)
 		}
+	}
+}
+
+// TestKeptDecisionMeetsHardSpread moves clusters to other regions under a decision that keeps its clusters.
+func TestKeptDecisionMeetsHardSpread(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		wanted       int64
+		regions      map[string]string // now
+		present, has []string
+	}{
+		{"one moved to the other region, and another is there", 2, map[string]string{"a1": "b", "b1": "b", "d1": "a"}, []string{"a1", "b1"}, []string{"a1", "d1"}},
+		{"no other region has any", 2, map[string]string{"a1": "b", "b1": "b", "d1": "b"}, []string{"a1", "b1"}, []string{"a1", "b1"}},
+		{"two must go", 3, map[string]string{"a1": "a", "a2": "a", "a3": "a", "b1": "b", "c1": "c"}, []string{"a1", "a2", "a3"}, []string{"a1", "b1", "c1"}},
+		{"no region any more", 2, map[string]string{"a1": "", "b1": "b", "d1": "a"}, []string{"a1", "b1"}, []string{"b1", "d1"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			scores := map[string]int64{}
+			for name := range tt.regions {
+				scores[name] = 10
+			}
+			w := rated(scores)
+			for name, c := range w.Clusters {
+				c.Spec.Region = tt.regions[name]
+			}
+			f := w.Fleet()
+			p := byScore("web", tt.wanted, api.ModeExact)
+			p.Spec.SpreadConstraints = []api.SpreadConstraint{{TopologyKey: api.SpreadRegion, Type: api.SpreadField, MaxSkew: new(int64(1)), WhenUnsatisfiable: api.DoNotSchedule}}
+			for _, migration := range []bool{true, false} {
+				p.Spec.Migration = new(migration)
+				got := chosenBy(f, enginetest.Compile(t, NewQuery, p), ledger.Others{}, settledOn(tt.present...))
+				slices.Sort(got)
+				if !slices.Equal(got, tt.has) {
+					t.Errorf("migration %v: chosen %v, want %v", migration, got, tt.has)
+				}
+			}
+		})
 	}
 }

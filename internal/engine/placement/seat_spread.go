@@ -14,8 +14,8 @@ import (
 func (q *Query) Spreads() bool { return len(q.spread) > 0 }
 
 // seatSpread assigns the seats under spread constraints. A decision made for the current spec keeps
-// its clusters as long as a new choice would neither fill more seats nor raise the sum of own
-// scores by more than min_improvement: a new region alone moves nothing.
+// its clusters as long as these break no hard rule, and a new choice would neither fill more seats nor
+// raise the sum of own scores by more than min_improvement.
 func (p *Pass) seatSpread(v *View, current []contender, wanted int, present Present, hold bool) seating {
 	list := append(p.spreadOutsiders(v, current, wanted), current...)
 	p.sort(list)
@@ -42,6 +42,7 @@ func (p *Pass) seatSpread(v *View, current []contender, wanted int, present Pres
 		}
 		return seats
 	}
+	held = keepSpread(wanted, held, score, weight, rules)
 	if hold {
 		return seating{seats: pick(held)}
 	}
@@ -54,6 +55,54 @@ func (p *Pass) seatSpread(v *View, current []contender, wanted int, present Pres
 		return seating{seats: free}
 	}
 	return seating{seats: kept}
+}
+
+// keepSpread returns the clusters of the current decision that can keep their seats under the hard
+// rules. While these are broken, the last cluster of the fullest domain goes: clusters and their
+// labels may have changed since the decision was made.
+func keepSpread(wanted int, held []int, score []float64, weight float64, rules []spreadRule) []int {
+	held = slices.DeleteFunc(held, func(c int) bool {
+		return slices.ContainsFunc(rules, func(r spreadRule) bool { return r.hard && len(r.domains[c]) == 0 })
+	})
+	for len(held) > 0 {
+		picks, _ := pickSpread(wanted, held, score, weight, rules)
+		rule, domain := overfull(rules, picks)
+		if rule == nil {
+			break
+		}
+		at := len(held) - 1
+		for at > 0 && !slices.Contains(rule.domains[held[at]], domain) {
+			at--
+		}
+		held = slices.Delete(held, at, at+1)
+	}
+	return held
+}
+
+// overfull returns a hard rule that a choice breaks and its fullest domain, or nil.
+func overfull(rules []spreadRule, picks []int) (*spreadRule, int32) {
+	for i := range rules {
+		r := &rules[i]
+		if !r.hard || r.count == 0 {
+			continue
+		}
+		counts := make([]int, r.count)
+		for _, c := range picks {
+			for _, d := range r.domains[c] {
+				counts[d]++
+			}
+		}
+		fullest := 0
+		for d, n := range counts {
+			if n > counts[fullest] {
+				fullest = d
+			}
+		}
+		if counts[fullest]-slices.Min(counts) > r.maxSkew {
+			return r, int32(fullest)
+		}
+	}
+	return nil, 0
 }
 
 // spreadOutsiders returns the admitted clusters outside the current decision that may get a seat,
