@@ -23,6 +23,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/runner"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // duties are the parts that only the leader has: it alone reads metrics, probes clusters and
@@ -55,7 +56,7 @@ func newLeadership(s *server) (*leadership, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &leadership{server: s, transport: transport, led: make(chan struct{})}, nil
+	return &leadership{server: s, transport: tracing.Peer(transport), led: make(chan struct{})}, nil
 }
 
 // others reports whether other servers may share the store.

@@ -55,7 +55,7 @@ func run(ctx context.Context, c config, logger *slog.Logger, stdout io.Writer) (
 	if err != nil {
 		return err
 	}
-	defer s.closeInto(&err)
+	defer s.closeInto(&err) //nolint:contextcheck // what is left of the traces is sent after ctx is done
 	components := append(s.components(), component{"announce", func(ctx context.Context) error {
 		return s.announce(ctx, stdout)
 	}})

@@ -29,6 +29,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/runner"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing/otlp"
 )
 
 // server holds the parts of a running server, in the direction of the data flow.
@@ -42,7 +43,8 @@ type server struct {
 	network  *netpolicy.Policy
 	codec    *store.Codec
 	beats    heartbeat.Times
-	audit    *audit.Log // nil if none is kept
+	audit    *audit.Log     // nil if none is kept
+	traces   *otlp.Recorder // nil if there are none
 	clusters *kube.Clusters
 	decider  *reconcile.Reconciler
 	spot     spotParts
@@ -62,7 +64,7 @@ type server struct {
 // stdout.
 func openServer(ctx context.Context, c config, logger *slog.Logger, stdout io.Writer, starting *starting) (_ *server, err error) {
 	s := &server{config: c, logger: logger, starting: starting, faults: fault.New(logger)}
-	defer func() {
+	defer func() { //nolint:contextcheck // as in run
 		if err != nil {
 			s.closeInto(&err)
 		}
@@ -78,6 +80,9 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, stdout io.Wr
 	if s.tls, err = c.loadCertificates(logger); err != nil {
 		return nil, err
 	}
+	if err := s.openTracing(ctx); err != nil {
+		return nil, err
+	}
 	if s.leading, err = newLeadership(s); err != nil {
 		return nil, err
 	}
@@ -86,7 +91,7 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, stdout io.Wr
 		return nil, err
 	}
 	storeOptions.Doing, storeOptions.Faults = starting.doing, s.faults
-	storeOptions.Candidate = s.candidate
+	storeOptions.Candidate, storeOptions.Tracer = s.candidate, s.traces.Tracer()
 	if s.store, err = store.Open(ctx, storeOptions); err != nil {
 		return nil, err
 	}
@@ -105,10 +110,11 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, stdout io.Wr
 	s.fleet = fleet.New(fleet.Options{Store: s.store, Codec: s.codec, Logger: logger})
 	s.batcher = store.NewBatcher(s.store)
 	s.clusters = kube.New(s.network, nil)
+	s.clusters.Tracer = s.traces.Tracer()
 	parts := dutiful{s.leading}
 	s.decider = reconcile.New(reconcile.Options{
 		Store: s.store, Fleet: s.fleet, Codec: s.codec, ReadConstant: signal.ReadConstant, Standby: true,
-		Logger: logger, Faults: s.faults, Now: time.Now,
+		Tracer: s.traces.Tracer(), Logger: logger, Faults: s.faults, Now: time.Now,
 	})
 	s.connections = c.connectionLimit(budget, logger)
 	if err := s.openSpot(ctx); err != nil {
@@ -131,7 +137,7 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, stdout io.Wr
 		MaxBodyBytes: int64(c.MaxBody), MaxSimulationBytes: int64(c.MaxSimulation),
 		Connections:            s.connections,
 		LoginFailuresPerSecond: c.LoginFailuresPerSecond, LoginFailureBurst: c.LoginFailureBurst,
-		DrainTime: c.DrainTime, Logger: logger, Now: time.Now,
+		DrainTime: c.DrainTime, Tracer: s.traces.Tracer(), Logger: logger, Now: time.Now,
 	})
 	if err != nil {
 		return nil, err
@@ -145,7 +151,7 @@ func (s *server) newDuties() *duties {
 	feeds := feed.NewGroup(s.clusters, s.faults.Component("kubernetes"))
 	signals := signal.New(signal.Options{
 		Fleet: s.fleet, Store: s.store, Codec: s.codec, Batcher: s.batcher, Network: s.network,
-		Beats: &s.beats, Reserved: s.decider.Reserved, Kubernetes: feeds, Logger: s.logger, Faults: s.faults, Now: time.Now,
+		Beats: &s.beats, Reserved: s.decider.Reserved, Kubernetes: feeds, Tracer: s.traces.Tracer(), Logger: s.logger, Faults: s.faults, Now: time.Now,
 	})
 	options := s.spot.options
 	options.Clusters, options.Kubernetes = signals, feeds
@@ -204,6 +210,7 @@ func (s *server) closeInto(err *error) {
 			*err = errors.Join(*err, fmt.Errorf("close the store: %w", closing))
 		}
 	}
+	s.traces.Close()
 }
 
 // register registers the metrics of all parts.
@@ -215,7 +222,7 @@ func (s *server) register(registry *prometheus.Registry) error {
 		{build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})},
 		s.connections.Collectors(), outbound.Collectors(),
 		s.store.Collectors(), s.fleet.Collectors(), {s.leading}, s.decider.Collectors(), s.api.Collectors(),
-		s.faults.Collectors(), {s.certificates}, s.audit.Collectors(),
+		s.faults.Collectors(), {s.certificates}, s.audit.Collectors(), traceCollectors(s.traces),
 	}
 	if s.spot.webhook != nil {
 		parts = append(parts, s.spot.webhook.Collectors(), s.spot.authority.Collectors())
