@@ -33,6 +33,11 @@ type duties struct {
 	spot    *runner.Runner
 }
 
+// collectors returns the metrics of the duties.
+func (d *duties) collectors() []prometheus.Collector {
+	return slices.Concat(d.signals.Collectors(), d.spot.Collectors())
+}
+
 // leadership is this server's role among those on one store. With a single embedded store, it
 // always leads.
 type leadership struct {
@@ -247,7 +252,7 @@ func (l *leadership) Collect(to chan<- prometheus.Metric) {
 	if d == nil {
 		return
 	}
-	for _, c := range append(d.signals.Collectors(), d.spot.Collectors()...) {
+	for _, c := range d.collectors() {
 		c.Collect(to)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -215,11 +216,29 @@ func (s *server) closeInto(err *error) {
 
 // register registers the metrics of all parts.
 func (s *server) register(registry *prometheus.Registry) error {
+	for _, collector := range s.collectors() {
+		if err := registry.Register(collector); err != nil {
+			return fmt.Errorf("register metrics: %w", err)
+		}
+	}
+	return nil
+}
+
+// collectors returns the metrics of all parts.
+func (s *server) collectors() []prometheus.Collector {
 	build := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "scheduler_build_info", Help: "Always 1; the label is the version.", ConstLabels: prometheus.Labels{"version": version},
 	}, func() float64 { return 1 })
+	leads := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "scheduler_leader", Help: "1 on the server that leads, 0 on the others. A server with a store of its own always leads.",
+	}, func() float64 {
+		if s.leading.Leads() {
+			return 1
+		}
+		return 0
+	})
 	parts := [][]prometheus.Collector{
-		{build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})},
+		{build, leads, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})},
 		s.connections.Collectors(), outbound.Collectors(),
 		s.store.Collectors(), s.fleet.Collectors(), {s.leading}, s.decider.Collectors(), s.api.Collectors(),
 		s.faults.Collectors(), {s.certificates}, s.audit.Collectors(), traceCollectors(s.traces),
@@ -227,12 +246,5 @@ func (s *server) register(registry *prometheus.Registry) error {
 	if s.spot.webhook != nil {
 		parts = append(parts, s.spot.webhook.Collectors(), s.spot.authority.Collectors())
 	}
-	for _, part := range parts {
-		for _, collector := range part {
-			if err := registry.Register(collector); err != nil {
-				return fmt.Errorf("register metrics: %w", err)
-			}
-		}
-	}
-	return nil
+	return slices.Concat(parts...)
 }
