@@ -25,7 +25,11 @@ func main() {
 	if *debugged {
 		opts = append(opts, tf6server.WithManagedDebug())
 	}
-	err := tf6server.Serve(provider.Address, provider.NewServer(version), opts...)
+	server, end, err := traced(version, provider.NewServer(version))
+	if err == nil {
+		err = tf6server.Serve(provider.Address, server, opts...)
+		end()
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "terraform-provider-scheduler:", err)
 		os.Exit(1)

@@ -73,8 +73,13 @@ var listeningOn = regexp.MustCompile(`msg="Listening on".* address=(\S+)`)
 // startPrometheus starts a Prometheus that scrapes an exporter five times a second.
 func startPrometheus(t *testing.T, target string) *prometheusServer {
 	t.Helper()
+	return startPrometheusWith(t, fmt.Sprintf("global: {scrape_interval: 200ms}\nscrape_configs: [{job_name: test, static_configs: [{targets: [%q]}]}]\n", strings.TrimPrefix(target, "http://")))
+}
+
+// startPrometheusWith starts a Prometheus with a configuration.
+func startPrometheusWith(t *testing.T, config string) *prometheusServer {
+	t.Helper()
 	p := &prometheusServer{t: t, binary: prometheusBinary(t), dir: t.TempDir(), address: "127.0.0.1:0"}
-	config := fmt.Sprintf("global: {scrape_interval: 200ms}\nscrape_configs: [{job_name: test, static_configs: [{targets: [%q]}]}]\n", strings.TrimPrefix(target, "http://"))
 	if err := os.WriteFile(filepath.Join(p.dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}

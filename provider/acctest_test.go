@@ -50,13 +50,13 @@ type fleet struct {
 
 // newFleet starts a server for one test. The test runs beside others from then on:
 // most of its time it waits for Terraform.
-func newFleet(t *testing.T) *fleet {
+func newFleet(t *testing.T, args ...string) *fleet {
 	t.Helper()
 	if os.Getenv("TF_ACC") == "" {
 		t.Skip("acceptance tests run with TF_ACC=1")
 	}
 	t.Parallel()
-	endpoint := servertest.Start(t)
+	endpoint := servertest.Start(t, args...)
 	c, err := client.New(client.Options{Endpoint: endpoint})
 	if err != nil {
 		t.Fatal(err)

@@ -72,6 +72,13 @@ type config struct {
 	AuditLogMaxFiles int
 	AuditRequired    bool
 
+	TracingEndpoint    string
+	TracingProtocol    string
+	TracingHeadersFile string
+	TracingCAFile      string
+	TracingInsecure    bool
+	TracingSampleRatio float64
+
 	LogLevel    string
 	LogFormat   string
 	DebugListen string
@@ -136,6 +143,13 @@ func (c *config) define(flags *pflag.FlagSet) {
 	flags.Var(&c.AuditLogMaxSize, "audit-log-max-size", "size at which the audit log is renamed and another file begun")
 	flags.IntVar(&c.AuditLogMaxFiles, "audit-log-max-files", 10, "number of renamed audit logs that are kept")
 	flags.BoolVar(&c.AuditRequired, "audit-required", false, "refuse writes as long as the audit log cannot be written")
+
+	flags.StringVar(&c.TracingEndpoint, "tracing-endpoint", "", "address of a collector of OpenTelemetry traces: https://host:port (default: no traces, or, if OTEL_TRACES_EXPORTER is otlp, as the variables OTEL_EXPORTER_OTLP_* say)")
+	flags.StringVar(&c.TracingProtocol, "tracing-protocol", "", "http or grpc (default http, or as the variables OTEL_EXPORTER_OTLP_* say)")
+	flags.StringVar(&c.TracingHeadersFile, "tracing-headers-file", "", "file with headers for the collector, such as a token: one \"Name: value\" in each line")
+	flags.StringVar(&c.TracingCAFile, "tracing-ca-file", "", "PEM certificates that the collector's certificate must chain to (default the system's)")
+	flags.BoolVar(&c.TracingInsecure, "tracing-insecure", false, "send traces and headers unencrypted to another machine, if tracing-endpoint begins with http://")
+	flags.Float64Var(&c.TracingSampleRatio, "tracing-sample-ratio", 1, "part of the traces to record, from 0 to 1; if a client sends a trace, its choice counts")
 
 	flags.StringVar(&c.LogLevel, "log-level", "info", "lowest level to log: debug, info, warn or error; reloaded on SIGHUP")
 	flags.StringVar(&c.LogFormat, "log-format", "text", "text or json")
@@ -211,6 +225,7 @@ func (c *config) check() error {
 	}
 	c.checkWebhook(wrong)
 	c.checkAudit(wrong)
+	c.checkTracing(wrong)
 	if _, err := c.network(); err != nil {
 		errs = append(errs, err)
 	}

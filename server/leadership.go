@@ -23,6 +23,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/runner"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // duties are the parts that only the leader has: it alone reads metrics, probes clusters and
@@ -30,6 +31,11 @@ import (
 type duties struct {
 	signals *signal.Runner
 	spot    *runner.Runner
+}
+
+// collectors returns the metrics of the duties.
+func (d *duties) collectors() []prometheus.Collector {
+	return slices.Concat(d.signals.Collectors(), d.spot.Collectors())
 }
 
 // leadership is this server's role among those on one store. With a single embedded store, it
@@ -55,7 +61,7 @@ func newLeadership(s *server) (*leadership, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &leadership{server: s, transport: transport, led: make(chan struct{})}, nil
+	return &leadership{server: s, transport: tracing.Peer(transport), led: make(chan struct{})}, nil
 }
 
 // others reports whether other servers may share the store.
@@ -246,7 +252,7 @@ func (l *leadership) Collect(to chan<- prometheus.Metric) {
 	if d == nil {
 		return
 	}
-	for _, c := range append(d.signals.Collectors(), d.spot.Collectors()...) {
+	for _, c := range d.collectors() {
 		c.Collect(to)
 	}
 }

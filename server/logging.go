@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // parseLevel accepts only the four plain levels; slog would also accept "info+3".
@@ -32,10 +33,11 @@ func newLogger(c config, w io.Writer) (*slog.Logger, *slog.LevelVar, error) {
 	level := &slog.LevelVar{}
 	level.Set(parsed)
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: redacted}
+	var handler slog.Handler = slog.NewTextHandler(w, options)
 	if c.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w, options)), level, nil
+		handler = slog.NewJSONHandler(w, options)
 	}
-	return slog.New(slog.NewTextHandler(w, options)), level, nil
+	return slog.New(tracing.LogHandler(handler)), level, nil
 }
 
 // redacted returns a log attribute with misplaced secrets redacted.

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/cli"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // version is set when a release is built.
@@ -34,7 +35,11 @@ func main() {
 	// so a second one terminates the process at once.
 	ctx, release := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, release)
-	os.Exit(executeAs(ctx, nameOf(os.Args[0]), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	name := nameOf(os.Args[0])
+	if name == controlName { // a server begins traces of its own
+		ctx = tracing.FromEnvironment(ctx, os.Getenv)
+	}
+	os.Exit(executeAs(ctx, name, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // nameOf returns the name of the program that was started from a path.

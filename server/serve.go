@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
@@ -55,7 +56,7 @@ func run(ctx context.Context, c config, logger *slog.Logger, stdout io.Writer) (
 	if err != nil {
 		return err
 	}
-	defer s.closeInto(&err)
+	defer s.closeInto(&err) //nolint:contextcheck // what is left of the traces is sent after ctx is done
 	components := append(s.components(), component{"announce", func(ctx context.Context) error {
 		return s.announce(ctx, stdout)
 	}})
@@ -94,9 +95,12 @@ func (s *server) announce(ctx context.Context, stdout io.Writer) error {
 			return fmt.Errorf("announce that the server is ready: %w", err)
 		}
 		s.logger.Info("the server is ready", "address", s.listener.Addr().String(), "revision", s.fleet.Snapshot().Revision())
+		notifySystemd(s.logger, daemon.SdNotifyReady, "STATUS=ready")
 	case <-ctx.Done():
 	}
 	<-ctx.Done()
+	// Requests may take longer than the unit knows, if drain-time is changed.
+	notifySystemd(s.logger, daemon.SdNotifyStopping, "STATUS=stopping", extendTimeout(s.config.DrainTime+stopTime))
 	return nil
 }
 

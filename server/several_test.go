@@ -26,16 +26,19 @@ import (
 const lease = time.Minute
 
 // several starts servers on one etcd. The first of them leads.
-func several(t testing.TB, n int) (servers []*runningServer, etcd *clientv3.Client) {
+func several(t testing.TB, n int, options ...func(*config)) (servers []*runningServer, etcd *clientv3.Client) {
 	t.Helper()
-	return severalFor(t, n, lease)
+	return severalFor(t, n, lease, options...)
 }
 
 // severalFor is several with another lease.
-func severalFor(t testing.TB, n int, lease time.Duration) (servers []*runningServer, etcd *clientv3.Client) {
+func severalFor(t testing.TB, n int, lease time.Duration, options ...func(*config)) (servers []*runningServer, etcd *clientv3.Client) {
 	t.Helper()
 	c := testConfig("")
 	c.EtcdEndpoints, c.KeyFile, c.Lease = []string{externalEtcd(t)}, filepath.Join(t.TempDir(), "seal.key"), lease
+	for _, option := range options {
+		option(&c)
+	}
 	for i := range n {
 		c.Name = fmt.Sprint("server-", i)
 		servers = append(servers, start(t, c))

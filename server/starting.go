@@ -52,5 +52,6 @@ func (s *starting) say() {
 		return
 	}
 	s.logger.Warn("the server is still starting", "doing", s.phase, "seconds", int(time.Since(s.began).Seconds()))
+	notifySystemd(s.logger, "STATUS="+s.phase, extendTimeout(systemdPatience))
 	s.timer.Reset(quietStart)
 }

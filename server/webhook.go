@@ -110,7 +110,7 @@ func (s *server) openSpot(ctx context.Context) error {
 	options.Authority = s.spot.authority
 	options.Gone = func(cluster string) { s.spot.webhook.Forget(cluster) }
 	s.spot.webhook, err = webhook.New(webhook.Options{
-		Listener: s.spot.listener, Connections: s.connections, TLS: s.spot.authority.TLSConfig(), Clusters: dutiful{s.leading}.cluster, Logger: s.logger, Faults: s.faults,
+		Listener: s.spot.listener, Connections: s.connections, TLS: s.spot.authority.TLSConfig(), Clusters: dutiful{s.leading}.cluster, Tracer: s.traces.Tracer(), Logger: s.logger, Faults: s.faults,
 	})
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -30,6 +31,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/runner"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing/otlp"
 	"github.com/scheduler/terraform-provider-scheduler/ui"
 )
 
@@ -44,7 +46,8 @@ type server struct {
 	network  *netpolicy.Policy
 	codec    *store.Codec
 	beats    heartbeat.Times
-	audit    *audit.Log // nil if none is kept
+	audit    *audit.Log     // nil if none is kept
+	traces   *otlp.Recorder // nil if there are none
 	clusters *kube.Clusters
 	decider  *reconcile.Reconciler
 	spot     spotParts
@@ -64,7 +67,7 @@ type server struct {
 // stdout.
 func openServer(ctx context.Context, c config, logger *slog.Logger, stdout io.Writer, starting *starting) (_ *server, err error) {
 	s := &server{config: c, logger: logger, starting: starting, faults: fault.New(logger)}
-	defer func() {
+	defer func() { //nolint:contextcheck // as in run
 		if err != nil {
 			s.closeInto(&err)
 		}
@@ -80,6 +83,9 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, stdout io.Wr
 	if s.tls, err = c.loadCertificates(logger); err != nil {
 		return nil, err
 	}
+	if err := s.openTracing(ctx); err != nil {
+		return nil, err
+	}
 	if s.leading, err = newLeadership(s); err != nil {
 		return nil, err
 	}
@@ -88,7 +94,7 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, stdout io.Wr
 		return nil, err
 	}
 	storeOptions.Doing, storeOptions.Faults = starting.doing, s.faults
-	storeOptions.Candidate = s.candidate
+	storeOptions.Candidate, storeOptions.Tracer = s.candidate, s.traces.Tracer()
 	if s.store, err = store.Open(ctx, storeOptions); err != nil {
 		return nil, err
 	}
@@ -107,10 +113,11 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, stdout io.Wr
 	s.fleet = fleet.New(fleet.Options{Store: s.store, Codec: s.codec, Logger: logger})
 	s.batcher = store.NewBatcher(s.store)
 	s.clusters = kube.New(s.network, nil)
+	s.clusters.Tracer = s.traces.Tracer()
 	parts := dutiful{s.leading}
 	s.decider = reconcile.New(reconcile.Options{
 		Store: s.store, Fleet: s.fleet, Codec: s.codec, ReadConstant: signal.ReadConstant, Standby: true,
-		Logger: logger, Faults: s.faults, Now: time.Now,
+		Tracer: s.traces.Tracer(), Logger: logger, Faults: s.faults, Now: time.Now,
 	})
 	s.connections = c.connectionLimit(budget, logger)
 	if err := s.openSpot(ctx); err != nil {
@@ -134,7 +141,7 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, stdout io.Wr
 		MaxBodyBytes: int64(c.MaxBody), MaxSimulationBytes: int64(c.MaxSimulation),
 		Connections:            s.connections,
 		LoginFailuresPerSecond: c.LoginFailuresPerSecond, LoginFailureBurst: c.LoginFailureBurst,
-		DrainTime: c.DrainTime, Logger: logger, Now: time.Now,
+		DrainTime: c.DrainTime, Tracer: s.traces.Tracer(), Logger: logger, Now: time.Now,
 	})
 	if err != nil {
 		return nil, err
@@ -148,7 +155,7 @@ func (s *server) newDuties() *duties {
 	feeds := feed.NewGroup(s.clusters, s.faults.Component("kubernetes"))
 	signals := signal.New(signal.Options{
 		Fleet: s.fleet, Store: s.store, Codec: s.codec, Batcher: s.batcher, Network: s.network,
-		Beats: &s.beats, Reserved: s.decider.Reserved, Kubernetes: feeds, Logger: s.logger, Faults: s.faults, Now: time.Now,
+		Beats: &s.beats, Reserved: s.decider.Reserved, Kubernetes: feeds, Tracer: s.traces.Tracer(), Logger: s.logger, Faults: s.faults, Now: time.Now,
 	})
 	options := s.spot.options
 	options.Clusters, options.Kubernetes = signals, feeds
@@ -207,28 +214,40 @@ func (s *server) closeInto(err *error) {
 			*err = errors.Join(*err, fmt.Errorf("close the store: %w", closing))
 		}
 	}
+	s.traces.Close()
 }
 
 // register registers the metrics of all parts.
 func (s *server) register(registry *prometheus.Registry) error {
+	for _, collector := range s.collectors() {
+		if err := registry.Register(collector); err != nil {
+			return fmt.Errorf("register metrics: %w", err)
+		}
+	}
+	return nil
+}
+
+// collectors returns the metrics of all parts.
+func (s *server) collectors() []prometheus.Collector {
 	build := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "scheduler_build_info", Help: "Always 1; the label is the version.", ConstLabels: prometheus.Labels{"version": version},
 	}, func() float64 { return 1 })
+	leads := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "scheduler_leader", Help: "1 on the server that leads, 0 on the others. A server with a store of its own always leads.",
+	}, func() float64 {
+		if s.leading.Leads() {
+			return 1
+		}
+		return 0
+	})
 	parts := [][]prometheus.Collector{
-		{build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})},
+		{build, leads, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})},
 		s.connections.Collectors(), outbound.Collectors(),
 		s.store.Collectors(), s.fleet.Collectors(), {s.leading}, s.decider.Collectors(), s.api.Collectors(),
-		s.faults.Collectors(), {s.certificates}, s.audit.Collectors(),
+		s.faults.Collectors(), {s.certificates}, s.audit.Collectors(), traceCollectors(s.traces),
 	}
 	if s.spot.webhook != nil {
 		parts = append(parts, s.spot.webhook.Collectors(), s.spot.authority.Collectors())
 	}
-	for _, part := range parts {
-		for _, collector := range part {
-			if err := registry.Register(collector); err != nil {
-				return fmt.Errorf("register metrics: %w", err)
-			}
-		}
-	}
-	return nil
+	return slices.Concat(parts...)
 }

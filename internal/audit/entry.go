@@ -60,6 +60,8 @@ type Entry struct {
 	Version string `json:"version,omitempty"`
 	// RequestID joins the lines of a request, and is in the server's log and in the response.
 	RequestID string `json:"request_id,omitempty"`
+	// TraceID is the OpenTelemetry trace that the request is a part of, if that is recorded.
+	TraceID string `json:"trace_id,omitempty"`
 	// Actor is who made the request. It is absent if nobody was authenticated.
 	Actor *Actor `json:"actor,omitempty"`
 	// Client is the IP address that the request came from.

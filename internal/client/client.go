@@ -31,6 +31,7 @@ import (
 
 	"github.com/hashicorp/go-retryablehttp"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // Defaults of Options.
@@ -129,7 +130,7 @@ func New(opts Options) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{endpoints: endpoints, opts: opts, retrying: retryablehttp.NewClient()}
-	c.retrying.HTTPClient = &http.Client{Transport: attemptTransport{transport, endpoints, opts.Observe}}
+	c.retrying.HTTPClient = &http.Client{Transport: attemptTransport{tracing.Peer(transport), endpoints, opts.Observe}}
 	c.retrying.Logger = nil
 	c.retrying.RetryMax = (max(opts.MaxRetries, 0)+1)*len(endpoints.bases) - 1
 	c.retrying.RetryWaitMin = firstRetryDelay

@@ -79,7 +79,7 @@ func (a *auditor) end(r *http.Request, note *request, status int) {
 // entry returns what is known of a request from its beginning.
 func (a *auditor) entry(r *http.Request, note *request) audit.Entry {
 	e := audit.Entry{
-		RequestID: note.id, Client: serve.ClientOf(r.RemoteAddr), Forwarded: r.Header.Get(forwardedHeader) != "",
+		RequestID: note.id, TraceID: note.span.TraceID(), Client: serve.ClientOf(r.RemoteAddr), Forwarded: r.Header.Get(forwardedHeader) != "",
 		Method: methodOf(r), Route: note.route, Operation: note.audited.operation, Object: note.audited.object,
 	}
 	if note.who.Role != "" {

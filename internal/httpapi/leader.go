@@ -154,6 +154,7 @@ func (l *leading) shownSettled(r *http.Request) (int64, error) {
 	if !l.leads() {
 		return 0, noLeader(errors.New("another server considered this one the leader"))
 	}
+	l.waits.tracer.Caused(r.Context(), revision)
 	bounded, cancel := l.waits.bounded(r.Context(), wait)
 	defer cancel()
 	if err := l.waits.settle(bounded, revision); err != nil {

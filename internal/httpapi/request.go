@@ -17,12 +17,16 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // request is the state of a request while it is served.
 type request struct {
 	id    string
 	route string
+	began time.Time
+	// span is the part of a trace that the request is, if that is recorded.
+	span tracing.Span
 	// who is the identity of the client, once it is authenticated.
 	who auth.Identity
 	// audited is for the audit log.
@@ -73,7 +77,7 @@ func methodOf(r *http.Request) string {
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := time.Now()
-		note := &request{id: requestID(r), route: "none"}
+		note := &request{id: requestID(r), route: "none", began: started}
 		w.Header().Set("X-Request-Id", note.id)
 		if !isOpen(r.URL.Path) {
 			note.picture = s.waits.pictureTime()
@@ -90,6 +94,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		}
 		took := time.Since(started)
 		s.metrics.observe(note.route, method, status, took)
+		note.span.Answered(method, note.route, serve.ClientOf(r.RemoteAddr), note.id, status)
 		level := slog.LevelDebug
 		if status >= http.StatusBadRequest {
 			level = slog.LevelInfo
@@ -97,10 +102,32 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		if !s.logger.Enabled(r.Context(), level) {
 			return
 		}
-		s.logger.LogAttrs(r.Context(), level, "request",
+		s.logger.LogAttrs(note.span.In(r.Context()), level, "request",
 			slog.String("request_id", note.id), slog.String("method", method), slog.String("route", note.route),
 			slog.Int("status", status), slog.Duration("took", took),
 			slog.String("client", serve.ClientOf(r.RemoteAddr)), slog.String("token", note.who.TokenID))
+	})
+}
+
+// untraced are the paths of requests that are no part of a trace: they tell nothing, come all the time, or do not
+// end.
+var untraced = map[string]bool{"/metrics": true, watchPath: true}
+
+// trace makes the request a part of the trace that the client sends, or of one of its own. It comes after
+// authentication: otherwise anyone could fill the queue of traces.
+func (s *Server) trace(next http.Handler) http.Handler {
+	if s.options.Tracer == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if open[r.URL.Path] || untraced[r.URL.Path] {
+			next.ServeHTTP(w, r)
+			return
+		}
+		note := requestOf(r.Context())
+		ctx, span := s.options.Tracer.Serve(r.Context(), r.Header, note.began)
+		note.span = span
+		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
 
@@ -124,7 +151,7 @@ func (s *Server) recovered(ctx context.Context, w http.ResponseWriter) {
 	s.metrics.panics.Inc()
 	note := requestOf(ctx)
 	s.options.Faults.Component("http").Note(&fault.Panic{Object: note.id, Cause: cause, Stack: debug.Stack()})
-	s.logger.LogAttrs(ctx, slog.LevelError, "panic in a request",
+	s.logger.LogAttrs(note.span.In(ctx), slog.LevelError, "panic in a request",
 		slog.String("request_id", note.id), slog.String("route", note.route),
 		slog.Any("panic", cause), slog.String("stack", string(debug.Stack())))
 	if answer, ok := w.(*answerWriter); ok && answer.status != 0 {

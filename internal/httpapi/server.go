@@ -28,6 +28,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile/promise"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // Store is the part of *store.Store that the API needs.
@@ -180,6 +181,8 @@ type Options struct {
 	// DrainTime is how long requests may continue when Run ends. Zero means 10 seconds.
 	DrainTime time.Duration
 
+	// Tracer makes traces of requests. Nil = there are none.
+	Tracer *tracing.Tracer
 	// Logger receives a line for each request, and errors. If nil, log messages are discarded.
 	Logger *slog.Logger
 	// Now is the clock of timestamps and expiries. Default: time.Now.
@@ -261,7 +264,7 @@ func New(options Options) (*Server, error) {
 	}
 	var stopping context.Context
 	stopping, s.stop = context.WithCancel(context.Background())
-	s.waits = &waits{store: o.Store, fleet: o.Fleet, decisions: o.Decisions, signals: o.Signals, logger: o.Logger, stopping: stopping}
+	s.waits = &waits{store: o.Store, fleet: o.Fleet, decisions: o.Decisions, signals: o.Signals, tracer: o.Tracer, logger: o.Logger, stopping: stopping}
 	s.waits.leading = newLeading(o, s.waits, s.sessions)
 	page, err := newUI(o.UI, o.Logins)
 	if err != nil {
@@ -271,7 +274,7 @@ func New(options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	guarded := s.survive(limitWork(sameSite(s.authenticate(s.waits.leading.keepCredentials(s.waits.leading.current(s.reports.direct(answers)))))))
+	guarded := s.survive(limitWork(sameSite(s.authenticate(s.trace(s.waits.leading.keepCredentials(s.waits.leading.current(s.reports.direct(answers))))))))
 	s.handler = serve.LimitTime(s.observe(guarded), o.BodyTimeout, operation.MaxWait+simulationTime)
 	return s, nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // waits lets requests wait for what follows from a write. Waits do not delay a shutdown.
@@ -15,6 +16,7 @@ type waits struct {
 	decisions Decisions
 	signals   Signals
 	leading   *leading
+	tracer    *tracing.Tracer
 	logger    *slog.Logger
 	// stopping is done when the server is asked to stop.
 	stopping context.Context

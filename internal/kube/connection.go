@@ -14,10 +14,15 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // Clusters manages the connections to clusters: one for each, shared by all users.
 type Clusters struct {
+	// Tracer makes traces of the requests that belong to none. Nil = there are none. It must be set before the
+	// first connection.
+	Tracer *tracing.Tracer
+
 	network *netpolicy.Policy
 	dial    outbound.Dial
 
@@ -76,7 +81,7 @@ func (c *Clusters) Open(cluster string, kubeconfig api.Secret, maxAnswer int64) 
 	}
 	open, end := context.WithCancel(context.Background())
 	leave := sync.OnceFunc(func() { end(); c.leave(key, n) })
-	authorized, err := rest.HTTPWrappersForConfig(config, boundedTransport{endingTransport{n.transport, open}, maxAnswer})
+	authorized, err := rest.HTTPWrappersForConfig(config, boundedTransport{endingTransport{tracing.Client(n.transport, c.Tracer), open}, maxAnswer})
 	if err != nil {
 		leave()
 		return nil, nil, invalid("its credentials cannot be used together")

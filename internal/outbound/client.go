@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // maxRedirects is the maximum number of redirects.
@@ -77,7 +78,7 @@ func New(p *netpolicy.Policy, o Options) *http.Client {
 		}
 		base = t
 	}
-	limited := &limits{base: base, origin: o.Origin, headers: o.Headers, maxBody: o.MaxBody}
+	limited := &limits{base: tracing.Client(base, nil), origin: o.Origin, headers: o.Headers, maxBody: o.MaxBody}
 	if limited.maxBody <= 0 {
 		limited.maxBody = 1 << 20
 	}

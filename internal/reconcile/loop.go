@@ -24,6 +24,7 @@ type loop struct {
 
 	published *published
 	settled   *settled
+	traces    *passTraces
 	ready     func() // called after the first pass
 	reports   <-chan report
 	commands  <-chan *command
@@ -122,6 +123,7 @@ func (r *loop) session(ctx context.Context) error {
 		}
 		r.metrics.unwritten(unwritten)
 		if !unwritten.waits() {
+			r.traces.ended(ctx, at.Revision(), leads) // before somebody who has waited asks for it
 			r.settled.reach(at.Revision())
 			for _, report := range r.unanswered {
 				report.done <- nil
@@ -336,6 +338,7 @@ func (r *loop) decide() (writes []write, err error) {
 func (r *loop) passed(begin time.Time) {
 	r.published.show(r.planner, r.lot, r.damaged)
 	r.nextAt = r.planner.nextAt()
+	r.traces.planned(begin)
 	r.metrics.passing.Observe(time.Since(begin).Seconds())
 	r.metrics.placements.Set(float64(len(r.planner.placer.placements)))
 	r.metrics.workloads.Set(float64(len(r.planner.bindings.workloads)))

@@ -12,6 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // Store makes decisions durable; *store.Store implements it.
@@ -35,6 +36,8 @@ type Options struct {
 	Fleet *fleet.Fleet
 	// ReadConstant provides simulations with the values of static metrics. It may be nil.
 	ReadConstant ReadConstant
+	// Tracer makes traces of the passes. Nil = there are none.
+	Tracer *tracing.Tracer
 	// Logger receives errors. If nil, they are discarded.
 	Logger *slog.Logger
 	// Faults records panics. If nil, panics are not recorded.
@@ -60,6 +63,7 @@ type Reconciler struct {
 
 	loop    *loop // of Run alone
 	settled *settled
+	traces  *passTraces
 	ready   chan struct{} // closed after the first pass
 
 	simulations chan struct{} // a token for each concurrent simulation
@@ -77,13 +81,13 @@ func New(options Options) *Reconciler {
 	}
 	r := &Reconciler{
 		options: options, logger: options.Logger, now: options.Now, metrics: newMetrics(),
-		published: newPublished(), settled: newSettled(), ready: make(chan struct{}),
+		published: newPublished(), settled: newSettled(), traces: &passTraces{tracer: options.Tracer}, ready: make(chan struct{}),
 		simulations: make(chan struct{}, maxSimulations), reports: make(chan report), commands: make(chan *command),
 	}
 	r.loop = &loop{
 		options: options, logger: r.logger, now: r.now, metrics: r.metrics,
 		faults: options.Faults.Component("decisions"), started: r.now(),
-		published: r.published, settled: r.settled, ready: sync.OnceFunc(func() { close(r.ready) }),
+		published: r.published, settled: r.settled, traces: r.traces, ready: sync.OnceFunc(func() { close(r.ready) }),
 		reports: r.reports, commands: r.commands,
 		lot: newLot(), ahead: map[api.Key]struct{}{},
 	}
@@ -113,7 +117,13 @@ func (r *Reconciler) Ready() <-chan struct{} { return r.ready }
 // Settle waits until all decisions that follow from a revision of the store are durable and in the
 // fleet. The error is that of ctx.
 func (r *Reconciler) Settle(ctx context.Context, revision int64) error {
-	return r.settled.wait(ctx, revision)
+	within, span := tracing.Start(ctx, "decide")
+	err := r.settled.wait(within, revision)
+	if err == nil {
+		r.traces.show(ctx, within, span, revision)
+	}
+	span.End(err)
+	return err
 }
 
 // NextUnstored waits until Observe returns something else for objects although neither they nor the

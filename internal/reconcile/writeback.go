@@ -76,6 +76,7 @@ func (r *loop) write(ctx context.Context, unwritten *unwritten) (revision int64,
 		r.logger.Error("more decisions could not be written; they are retried", "decisions", more)
 	}
 	r.metrics.writing.Observe(time.Since(begin).Seconds())
+	r.traces.wrote(begin, batch)
 	return revision, nil
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/openstack"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // errNotFound says that a report names a cluster that does not exist.
@@ -49,6 +50,8 @@ type Options struct {
 	Reserved func(cluster string) bool
 	// Kubernetes are the feeds of clusters. Default: private to this Runner.
 	Kubernetes *feed.Group
+	// Tracer makes traces of what is read. Nil = there are none.
+	Tracer *tracing.Tracer
 	// Logger receives changes of state and errors. If nil, they are discarded.
 	Logger *slog.Logger
 	// Faults records panics. If nil, panics are not recorded.
@@ -82,9 +85,9 @@ func New(o Options) *Runner {
 	if o.Kubernetes == nil {
 		o.Kubernetes = feed.NewGroup(kube.New(o.Network, nil), o.Faults.Component("kubernetes"))
 	}
-	r.collector = collect.New(collect.Options{Faults: o.Faults.Component("metrics"), Types: types, Network: o.Network, Writer: w, Tracker: r.tracker, Normalize: columns.Normalize, Logger: o.Logger, Now: o.Now})
-	r.monitor = health.New(health.Options{Faults: o.Faults.Component("health"), Network: o.Network, Writer: w, Tracker: r.tracker, Beats: o.Beats, Reserved: o.Reserved, Logger: o.Logger, Now: o.Now})
-	r.clouds = openstack.New(openstack.Options{Faults: o.Faults.Component("openstack"), Network: o.Network, Writer: w, Tracker: r.tracker, Logger: o.Logger, Now: o.Now})
+	r.collector = collect.New(collect.Options{Faults: o.Faults.Component("metrics"), Types: types, Network: o.Network, Writer: w, Tracker: r.tracker, Normalize: columns.Normalize, Tracer: o.Tracer, Logger: o.Logger, Now: o.Now})
+	r.monitor = health.New(health.Options{Faults: o.Faults.Component("health"), Network: o.Network, Writer: w, Tracker: r.tracker, Beats: o.Beats, Reserved: o.Reserved, Tracer: o.Tracer, Logger: o.Logger, Now: o.Now})
+	r.clouds = openstack.New(openstack.Options{Faults: o.Faults.Component("openstack"), Network: o.Network, Writer: w, Tracker: r.tracker, Tracer: o.Tracer, Logger: o.Logger, Now: o.Now})
 	r.observer = kubernetes.New(kubernetes.Options{Faults: o.Faults.Component("kubernetes"), Feeds: o.Kubernetes, Sink: r.monitor})
 	return r
 }
@@ -194,7 +197,9 @@ func (r *Runner) passGone(key api.Key, since, latest int64) {
 // probed once, successfully or not, or until ctx is done. It returns the revision that shows the
 // result. It waits only briefly for changes in earlier revisions, so that a provider that hangs
 // does not delay unrelated writes.
-func (r *Runner) Settle(ctx context.Context, revision int64) (int64, error) {
+func (r *Runner) Settle(ctx context.Context, revision int64) (_ int64, err error) {
+	ctx, span := tracing.Start(ctx, "await signals")
+	defer func() { span.End(err) }()
 	// The fleet asks the store if nothing shows the revision.
 	if _, err := r.fleet.WaitRevision(ctx, revision); err != nil {
 		return revision, err

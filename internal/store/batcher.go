@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // maxBatch is the number of status writes that a Batcher passes to the store at once: as many as
@@ -93,6 +94,18 @@ func distinct(batch []submission) (now, later []submission) {
 // changed. If ctx is done first, or the store takes longer than two transactions may, the write may
 // still happen, and the error is ErrUncertain.
 func (b *Batcher) Submit(ctx context.Context, write StatusWrite) (int64, error) {
+	within, span := tracing.Start(ctx, "store derive")
+	revision, err := b.submit(within, write)
+	if span.Recording() && err == nil {
+		span.Object(string(write.Key.Kind), write.Key.Namespace, write.Key.Name)
+		ended(span, 1, revision)
+		b.store.options.Tracer.Caused(ctx, revision)
+	}
+	span.End(err)
+	return revision, err
+}
+
+func (b *Batcher) submit(ctx context.Context, write StatusWrite) (int64, error) {
 	if err := checkStatusWrite(write); err != nil {
 		return 0, err
 	}

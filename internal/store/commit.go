@@ -8,6 +8,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // Any is the Expect of a write without precondition.
@@ -40,6 +41,25 @@ type partKey struct {
 // and, for a cluster, all objects that belong to the cluster, so that a later object of the same
 // name starts afresh.
 func (s *Store) Commit(ctx context.Context, writes ...Write) (int64, error) {
+	within, span := tracing.Start(ctx, "store commit")
+	revision, err := s.commitAll(within, writes)
+	if span.Recording() && err == nil {
+		span.Object(string(writes[0].Key.Kind), writes[0].Key.Namespace, writes[0].Key.Name)
+		ended(span, len(writes), revision)
+		s.options.Tracer.Caused(ctx, revision)
+	}
+	span.End(err)
+	return revision, err
+}
+
+// ended describes a transaction that was made.
+func ended(span tracing.Span, objects int, revision int64) {
+	span.Text("db.system.name", "etcd")
+	span.Number(tracing.ObjectsKey, int64(objects))
+	span.Number(tracing.RevisionKey, revision)
+}
+
+func (s *Store) commitAll(ctx context.Context, writes []Write) (int64, error) {
 	plan, err := planCommit(writes)
 	if err != nil {
 		return 0, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // Size of a derived transaction: 100 objects, the fence and the order are within the 128 operations
@@ -51,6 +52,17 @@ type outcome struct {
 // deleted in the meantime, a *DeriveError those that could not be written; all others are written.
 // After ErrFenced, this process must not make any more decisions. A key may occur only once.
 func (s *Store) Derive(ctx context.Context, writes []StatusWrite) (int64, error) {
+	within, span := tracing.Start(ctx, "store derive")
+	revision, err := s.deriveAll(within, writes)
+	if span.Recording() && revision > 0 {
+		ended(span, len(writes), revision)
+		s.options.Tracer.Caused(ctx, revision)
+	}
+	span.End(err)
+	return revision, err
+}
+
+func (s *Store) deriveAll(ctx context.Context, writes []StatusWrite) (int64, error) {
 	failed := map[api.Key]error{}
 	seen := make(map[api.Key]bool, len(writes))
 	sound := make([]StatusWrite, 0, len(writes))

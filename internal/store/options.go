@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 const mebibyte = 1 << 20
@@ -72,6 +73,8 @@ type Options struct {
 	// 3 seconds.
 	Patience time.Duration
 
+	// Tracer makes the transactions parts of traces. Nil = there are none.
+	Tracer *tracing.Tracer
 	// Faults records panics. If nil, panics are not recorded.
 	Faults *fault.Recorder
 	// Logger receives the messages of the store and the embedded member. If nil, they are

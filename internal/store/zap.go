@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"runtime"
+	"strings"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -67,13 +68,17 @@ var groundless = map[string]bool{
 	"failed to find remote peer in cluster":            true,
 }
 
+// campaignsTooEarly is how raft warns that a member which starts wants to lead before it has read which members there
+// are. It tries again by itself.
+const campaignsTooEarly = " since there are still pending configuration changes to apply"
+
 // fatalWarnings are warnings after which etcd cannot continue but does not notice: its wal.Create
 // then returns neither a log nor an error, and the first use of the log dereferences a nil pointer.
 var fatalWarnings = map[string]bool{"failed to fsync the parent data directory file": true}
 
 // Check implements zapcore.Core.
 func (c *slogCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
-	if !c.Enabled(entry.Level) || groundless[entry.Message] {
+	if !c.Enabled(entry.Level) || groundless[entry.Message] || strings.HasSuffix(entry.Message, campaignsTooEarly) {
 		return checked
 	}
 	checked = checked.AddCore(entry, c)

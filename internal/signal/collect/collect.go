@@ -18,6 +18,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // Writer stores statuses.
@@ -40,6 +41,8 @@ type Options struct {
 	Tracker *settle.Tracker
 	// Normalize validates a raw value and maps it to 0 ... 1.
 	Normalize func(spec api.MetricSpec, raw float64) (float64, error)
+	// Tracer makes traces of the readings. Nil = there are none.
+	Tracer *tracing.Tracer
 	// Logger. If nil, log messages are discarded.
 	Logger *slog.Logger
 	// Faults records panics. If nil, panics are not recorded.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 const (
@@ -222,6 +223,11 @@ func (l *loop) giveUp(j *job) {
 func (l *loop) perform(ctx context.Context, j *job) {
 	defer j.cancel()
 	began := time.Now()
+	ctx, span := l.c.Tracer.Begin(ctx, "collect metrics", began)
+	defer span.End(nil)
+	span.Object(string(l.key.Kind), l.key.Namespace, l.key.Name)
+	span.Number(tracing.ObjectsKey, int64(len(j.items)))
+	j.ctx = span.In(j.ctx)
 	readings, err := j.read(l.key, l.c.Faults)
 	if errors.Is(j.ctx.Err(), context.Canceled) {
 		l.putBack(j) // the provider changed, or the server is stopping

@@ -23,6 +23,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // ErrNotFound says that there is no cluster with this name.
@@ -60,6 +61,8 @@ type Options struct {
 	RoundTripper http.RoundTripper
 	// Faults records panics. If nil, panics are not recorded.
 	Faults *fault.Component
+	// Tracer makes traces of what is read. Nil = there are none.
+	Tracer *tracing.Tracer
 	// Logger. If nil, log messages are discarded.
 	Logger *slog.Logger
 	// Now is the clock. Default: time.Now.

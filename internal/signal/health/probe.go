@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
 )
 
@@ -26,7 +27,10 @@ func (m *Monitor) probe(ctx context.Context, c *cluster) {
 	}
 	defer cancel()
 	began := m.Now()
-	o, message := m.ask(probing, k.url)
+	ctx, span := m.Tracer.Begin(ctx, "probe cluster", time.Now())
+	defer span.End(nil)
+	span.Object(string(api.KindCluster), "", c.name)
+	o, message := m.ask(span.In(probing), k.url)
 	ended := errors.Is(probing.Err(), context.Canceled)
 	if !ended && m.endProbe(c, k, epoch, began, o, message) {
 		m.store(ctx, c)

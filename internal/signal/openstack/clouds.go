@@ -23,6 +23,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 var (
@@ -64,6 +65,8 @@ type Options struct {
 	RoundTripper http.RoundTripper
 	// Faults records panics. If nil, panics are not recorded.
 	Faults *fault.Component
+	// Tracer makes traces of what is read. Nil = there are none.
+	Tracer *tracing.Tracer
 	// Logger. If nil, log messages are discarded.
 	Logger *slog.Logger
 	// Now is the clock. Default: time.Now.
@@ -220,7 +223,7 @@ func (m *Clouds) begin(c *cloud) {
 	if !c.collected && c.object.Spec.OpenStack.HasCredentials() {
 		c.collected = true
 		collector := &collector{
-			name: c.name, spec: c.object.Spec.OpenStack, network: m.Network, roundTripper: m.RoundTripper, now: m.Now, lanes: m.lanes, figures: m.figures, faults: m.Faults, known: c.known,
+			name: c.name, spec: c.object.Spec.OpenStack, network: m.Network, roundTripper: m.RoundTripper, now: m.Now, lanes: m.lanes, figures: m.figures, faults: m.Faults, tracer: m.Tracer, known: c.known,
 			keep: func(ctx context.Context, change func(api.CloudStatus) api.CloudStatus, answered bool) {
 				m.keep(ctx, c, change, answered)
 			},

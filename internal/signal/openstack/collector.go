@@ -16,6 +16,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/keyed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 const (
@@ -38,6 +39,7 @@ type collector struct {
 	lanes        *lanes
 	figures      *figures
 	faults       *fault.Component
+	tracer       *tracing.Tracer
 	// known says that there is data from before, so that there is no hurry.
 	known bool
 	// keep accepts results: change returns the new status of the cloud. answered says that every
@@ -125,7 +127,7 @@ func (c *collector) regions(ctx context.Context) ([]string, error) {
 }
 
 // login waits for its turn, and then has the timeout of a collection.
-func (c *collector) login(ctx context.Context) (*session, error) {
+func (c *collector) login(ctx context.Context) (_ *session, err error) {
 	leave, err := c.lanes.enter(ctx, c.refused)
 	if err != nil {
 		return nil, err
@@ -133,6 +135,9 @@ func (c *collector) login(ctx context.Context) (*session, error) {
 	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, c.spec.Timeout.Or(time.Minute))
 	defer cancel()
+	ctx, span := c.tracer.Begin(ctx, "log in to cloud", time.Now())
+	defer func() { span.End(err) }()
+	span.Object(string(api.KindCloud), "", c.name)
 	return login(ctx, c.spec, c.network, c.roundTripper)
 }
 
@@ -218,7 +223,7 @@ func (c *collector) follow(ctx context.Context, name string, interval time.Durat
 
 // collect reads the region once. Failing regions have their own limit, because they may use the
 // whole timeout.
-func (c *collector) collect(ctx context.Context, r *region, failing bool) (*api.CloudRegion, error) {
+func (c *collector) collect(ctx context.Context, r *region, failing bool) (_ *api.CloudRegion, err error) {
 	leave, err := c.lanes.enter(ctx, failing)
 	if err != nil {
 		return nil, err
@@ -227,6 +232,9 @@ func (c *collector) collect(ctx context.Context, r *region, failing bool) (*api.
 	ctx, cancel := context.WithTimeout(ctx, c.spec.Timeout.Or(time.Minute))
 	defer cancel()
 	begun := c.now()
+	ctx, span := c.tracer.Begin(ctx, "collect region", time.Now())
+	defer func() { span.End(err) }()
+	span.Object(string(api.KindCloud), "", c.name)
 	r.session = c.current()
 	var found *api.CloudRegion
 	err = fault.Confine(api.Key{Kind: api.KindCloud, Name: c.name}.String(), func() (err error) {

@@ -13,8 +13,12 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 )
+
+// resultKey is the attribute of a trace that says how a request was answered: the label of the metric.
+const resultKey = "scheduler.admission.result"
 
 // reviewer answers the requests of one path.
 type reviewer func(context.Context, Cluster, *request) answer
@@ -31,6 +35,7 @@ func (s *Server) routes() http.Handler {
 
 // handle answers the requests of one path. Addresses contain secrets and are not logged.
 func (s *Server) handle(path string, review reviewer) http.Handler {
+	route := "POST /clusters/{cluster}/{secret}/" + path
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := s.now()
 		name := r.PathValue("cluster")
@@ -42,10 +47,14 @@ func (s *Server) handle(path string, review reviewer) http.Handler {
 			http.NotFound(w, r)
 			return
 		}
-		became := s.serve(w, r, name, path, func(ctx context.Context, request *request) answer {
+		traced, span := s.options.Tracer.Serve(r.Context(), r.Header, time.Now())
+		became := s.serve(w, r.WithContext(traced), name, path, func(ctx context.Context, request *request) answer {
 			return review(ctx, cluster, request)
 		})
 		s.metrics.observe(name, path, became, s.now().Sub(started))
+		span.Object(string(api.KindCluster), "", name)
+		span.Text(resultKey, string(became))
+		span.EndAs(route, nil)
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
 // Limits on input.
@@ -51,6 +52,8 @@ type Options struct {
 	TLS *tls.Config
 	// Clusters returns a cluster by its name.
 	Clusters func(name string) (Cluster, bool)
+	// Tracer makes traces of the requests. Nil = there are none.
+	Tracer *tracing.Tracer
 	// Faults records panics. If nil, panics are not recorded.
 	Faults *fault.Recorder
 	// Logger receives errors. If nil, log messages are discarded.
