@@ -6,6 +6,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 func workload(namespace, name string, replicas int64) *api.Workload {
@@ -105,4 +106,41 @@ func TestWorkloadFromPreviewToFailover(t *testing.T) {
 	if _, err := s.client.Put(ctx, workload("shop", "web", 4), client.PutOptions{PreviewToken: outdated.Token}); !client.IsPreconditionFailed(err) {
 		t.Errorf("outdated preview: error %v", err)
 	}
+}
+
+// TestPreviewedPreemptionIsCommitted previews a workload that only fits if another one gives room. The write does what
+// the preview says.
+func TestPreviewedPreemptionIsCommitted(t *testing.T) {
+	t.Parallel()
+	s := start(t, testConfig(t.TempDir()))
+	berlin := cluster("berlin")
+	berlin.Spec.Allocatable = api.Quantities{"cpu": "4"}
+	put(s, berlin)
+	first := policy("europe", "berlin")
+	first.Spec.WorkloadPreemption = api.WorkloadPreemptionLowerPriority
+	put(s, first)
+	needing := func(name string, replicas, priority int64) *api.Workload {
+		w := workload("shop", name, replicas)
+		w.Spec.ReplicaRequests, w.Spec.Priority = api.Quantities{"cpu": "1"}, priority
+		return w
+	}
+	put(s, needing("low", 4, 1))
+	preview, err := s.client.Preview(t.Context(), needing("high", 3, 2))
+	if err != nil || !maps.Equal(preview.Replicas, map[string]int64{"berlin": 3}) || !preview.Satisfied {
+		t.Fatalf("preview %+v, error %v, want 3 on berlin", preview, err)
+	}
+	low := api.KeyOf(needing("low", 4, 1))
+	if got := get[*api.Workload](s, low); !maps.Equal(replicas(got), map[string]int64{"berlin": 4}) {
+		t.Fatalf("after the preview: low on %v, want 4 on berlin", replicas(got))
+	}
+	if _, err := s.client.Put(t.Context(), needing("high", 3, 2), client.PutOptions{PreviewToken: preview.Token}); err != nil {
+		t.Fatal(err)
+	}
+	if got := get[*api.Workload](s, api.KeyOf(needing("high", 3, 2))); !maps.Equal(replicas(got), map[string]int64{"berlin": 3}) {
+		t.Errorf("high on %v, want 3 on berlin", replicas(got))
+	}
+	eventually.True(t, "low has given what high needs", func() bool {
+		got := get[*api.Workload](s, low)
+		return maps.Equal(replicas(got), map[string]int64{"berlin": 1}) && len(got.Status.Preemptions) == 1 && got.Status.Preemptions[0].Replicas == 3
+	})
 }

@@ -71,8 +71,8 @@ func (b arktosBackend) Shown(who auth.Identity, object api.Object) api.Object {
 func (b arktosBackend) NotFound(key api.Key) error { return b.view.notFound(key) }
 
 // PreviewWorkload implements arktos.Backend.
-func (b arktosBackend) PreviewWorkload(workload *api.Workload) (api.WorkloadStatus, *api.Explanation, error) {
-	return b.decisions.PreviewWorkload(workload)
+func (b arktosBackend) PreviewWorkload(ctx context.Context, workload *api.Workload) (api.WorkloadStatus, *api.Explanation, error) {
+	return b.decisions.PreviewWorkload(ctx, workload)
 }
 
 // Explain implements arktos.Backend.

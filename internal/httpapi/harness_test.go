@@ -296,7 +296,7 @@ func (f *fakeDecisions) Preview(placement *api.Placement) (api.PlacementStatus, 
 	return status, &api.Explanation{Summary: "as previewed"}, nil
 }
 
-func (f *fakeDecisions) PreviewWorkload(workload *api.Workload) (api.WorkloadStatus, *api.Explanation, error) {
+func (f *fakeDecisions) PreviewWorkload(ctx context.Context, workload *api.Workload) (api.WorkloadStatus, *api.Explanation, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	status := workload.Status

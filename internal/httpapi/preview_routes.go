@@ -112,7 +112,7 @@ func (ps *previews) foresee(ctx context.Context, p *preview) error {
 		object.Status, explanation, err = ps.decisions.Preview(object)
 	case *api.Workload:
 		p.Current, p.CurrentReplicas = object.Status.Names(), promise.Replicas(&object.Status)
-		object.Status, explanation, err = ps.decisions.PreviewWorkload(object)
+		object.Status, explanation, err = ps.decisions.PreviewWorkload(ctx, object)
 	case *api.PropagationPolicy:
 		ctx, cancel := context.WithTimeout(ctx, simulationTime)
 		defer cancel()

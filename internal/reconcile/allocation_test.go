@@ -414,7 +414,7 @@ func TestPreviewOfAnAllocation(t *testing.T) {
 		previewed := *load
 		previewed.Metadata.Generation = 1
 		r.show(p, newLot(), nil)
-		status, x, err := r.PreviewWorkload(&previewed)
+		status, x, err := r.PreviewWorkload(t.Context(), &previewed)
 		if err != nil {
 			t.Fatal(err)
 		}

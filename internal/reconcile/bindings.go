@@ -71,6 +71,9 @@ type bindingState struct {
 	// rivals says that there were workloads that it could have displaced, and that this was not
 	// enough. Those that came later have only taken free room.
 	rivals bool
+	// committed says that the binding was previewed and committed since the last one was made: what
+	// it displaces is still there.
+	committed bool
 
 	unclaimed bool // its policy must be determined again
 	pending   bool
@@ -128,8 +131,9 @@ func (b *bindings) reclaim(affected []api.Key, path string) {
 	}
 }
 
-// putWorkload applies a new workload, or a new spec of one.
-func (b *bindings) putWorkload(w *workloadBinding, object *api.Workload, specRevision int64) {
+// putWorkload applies a new workload, or a new spec of one. stands says that a binding which comes with
+// it was there before, rather than committed with the spec as it was previewed.
+func (b *bindings) putWorkload(w *workloadBinding, object *api.Workload, specRevision int64, stands bool) {
 	key := api.KeyOf(object)
 	needs, err := ledger.NewNeeds(object)
 	if err != nil {
@@ -139,6 +143,7 @@ func (b *bindings) putWorkload(w *workloadBinding, object *api.Workload, specRev
 	b.claims.PutWorkload(object)
 	if w == nil {
 		w = &workloadBinding{object: object, status: object.Status, bindingState: bindingState{needs: needs}}
+		w.committed = !stands && len(object.Status.Clusters) > 0
 		b.workloads[key] = w
 		b.index(w, &api.WorkloadStatus{})
 		b.hold(w) // before any other is decided
@@ -147,6 +152,7 @@ func (b *bindings) putWorkload(w *workloadBinding, object *api.Workload, specRev
 		before := w.status
 		w.status, w.needs = *now, needs
 		w.keepObserved(&before)
+		w.committed = !stands
 		b.index(w, &before)
 		b.hold(w)
 	}
@@ -299,6 +305,10 @@ func (b *bindings) decide(w *workloadBinding, now time.Time) (changed, moved boo
 	w.watch()
 	b.index(w, &before)
 	b.hold(w)
+	if w.committed && w.p.Preempts {
+		b.makeRoom(w, now)
+	}
+	w.committed = false
 	b.queue.agenda.set(w, out.NextAt)
 	if slices.ContainsFunc(before.Evictions, func(e api.Eviction) bool { return !leaves(&w.status, e.Cluster) }) {
 		b.queue.mark(w) // a cluster that has been left is a candidate again

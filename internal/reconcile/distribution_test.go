@@ -287,7 +287,7 @@ func TestSimulationsAndPreviewsShowTheSplit(t *testing.T) {
 	previewed := *present
 	previewed.Metadata.Generation++
 	previewed.Spec = changed.Spec
-	status, x, err := y.reconciler.PreviewWorkload(&previewed)
+	status, x, err := y.reconciler.PreviewWorkload(t.Context(), &previewed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -10,27 +9,59 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-// preempt makes room for a workload that does not fit by taking clusters from workloads of lower
-// priority, if it then gets everything that it wants; otherwise nobody loses anything. Of the
-// workloads on a cluster the least important goes first, among equals the latest, and no more than
-// necessary.
+// preempt makes room for a workload that does not fit by displacing replicas of workloads of lower
+// priority, if it then gets everything that it wants; otherwise nobody loses anything. Displaced are
+// replicas of the lowest priorities, the fewest, of the fewest workloads, of the youngest ones; who is
+// not needed is not touched.
 func (b *bindings) preempt(w *workloadBinding, present binding.Present, now time.Time) (binding.Binding, bool) {
 	spare := b.spares.below(w.p.Priority, b)
 	if w.rivals = spare != nil; !w.rivals {
 		return binding.Binding{}, false
 	}
-	out := b.binder.Bind(b.fleet, w.p, w.views(), b.others(), spare, present, now)
-	if !out.Complete {
+	var out binding.Binding
+	enough := func(spare ledger.Spare) bool {
+		out = b.binder.Bind(b.fleet, w.p, w.views(), b.others(), spare, present, now)
+		return out.Complete
+	}
+	if !enough(spare) {
 		return binding.Binding{}, false
 	}
-	for _, s := range out.Shares {
-		name := b.fleet.Cluster(int(s.Row)).Metadata.Name
-		// A cluster that already has the replicas is kept if only its size has changed.
-		if present.Pending || w.holds[name] < s.Replicas || !w.needs.Equal(w.heldNeeds) {
-			b.clear(w, name, int(s.Row), s.Replicas, now)
+	d := newDisplacement(b, w, enough)
+	d.reduce()
+	if !enough(d.spare) {
+		return binding.Binding{}, false
+	}
+	b.displace(d, now)
+	return out, true
+}
+
+// makeRoom displaces what is in the way of a workload whose binding was committed as it was previewed.
+func (b *bindings) makeRoom(w *workloadBinding, now time.Time) {
+	d := newDisplacement(b, w, func(spare ledger.Spare) bool {
+		for _, c := range w.status.Clusters {
+			row, ok := b.fleet.Row(c.Name)
+			if !ok {
+				continue
+			}
+			if room, known := binding.Room(b.fleet, w.p, b.reserved, spare, row); known && room < c.Replicas {
+				return false
+			}
+		}
+		return true
+	})
+	if d.enough(d.spare) {
+		d.reduce()
+		b.displace(d, now)
+	}
+}
+
+// displace takes from workloads what a displacement says.
+func (b *bindings) displace(d *displacement, now time.Time) {
+	for i := range d.units {
+		if u := &d.units[i]; u.takes > 0 {
+			b.take(u, d.by, now)
 		}
 	}
-	return out, true
 }
 
 // spares remember what workloads of lower priorities hold until the picture changes, so
@@ -78,63 +109,33 @@ func (b *bindings) wakePreempting() {
 	}
 }
 
-// yields reports whether a workload yields to another.
-func (b *bindings) yields(victim, w *workloadBinding) bool {
-	return victim != w && !victim.gone && victim.object.Spec.Priority < w.p.Priority
-}
-
-// clear takes one cluster from workloads until there is room for the replicas of w.
-func (b *bindings) clear(w *workloadBinding, cluster string, row int, replicas int64, now time.Time) {
-	var victims []*workloadBinding
-	for victim := range b.occupants[cluster] {
-		if b.yields(victim, w) {
-			victims = append(victims, victim)
-		}
-	}
-	slices.SortFunc(victims, func(x, y *workloadBinding) int {
-		return cmp.Or(
-			cmp.Compare(x.object.Spec.Priority, y.object.Spec.Priority),
-			timeOf(y.status.ScheduledAt).Compare(timeOf(x.status.ScheduledAt)),
-			x.key().Compare(y.key()),
-		)
-	})
-	freed := ledger.Spare{}
-	for _, victim := range victims {
-		if room, known := binding.Room(b.fleet, w.p, b.reserved, freed, row); !known || room >= replicas {
-			return
-		}
-		if victim.holds[cluster] > 0 && victim.heldOn(cluster).Compete(b.fleet, row, w.needs) {
-			b.take(victim, cluster, w, freed, now)
-		}
-	}
-}
-
-// take ends what a workload has on a cluster, because another one needs the room. The amounts are
-// available to that one at once, even if only the next capacity report will show it.
-func (b *bindings) take(victim *workloadBinding, cluster string, by *workloadBinding, freed ledger.Spare, now time.Time) {
-	i := slices.IndexFunc(victim.status.Clusters, func(c api.WorkloadCluster) bool { return c.Name == cluster })
+// take ends what a workload has on a cluster, or a part of it, because another one needs the room.
+func (b *bindings) take(u *displaced, by *workloadBinding, now time.Time) {
+	victim := u.victim
+	i := slices.IndexFunc(victim.status.Clusters, func(c api.WorkloadCluster) bool { return c.Name == u.cluster })
 	if i < 0 {
 		return
 	}
-	lost := victim.status.Clusters[i].Replicas
 	now = now.UTC()
 	before, priority := victim.status, by.p.Priority
-	victim.status.Clusters = slices.Delete(slices.Clone(before.Clusters), i, i+1)
-	victim.status.LostReplicas += lost
-	// The reports were about the replicas that are removed.
-	victim.status.Health = slices.DeleteFunc(slices.Clone(before.Health), func(h api.ClusterHealth) bool { return h.Cluster == cluster })
+	victim.status.Clusters = slices.Clone(before.Clusters)
+	if c := &victim.status.Clusters[i]; u.takes < c.Replicas {
+		c.Replicas -= u.takes
+		c.OnDemand, c.Spot, c.Since = nil, nil, &now
+	} else {
+		victim.status.Clusters = slices.Delete(victim.status.Clusters, i, i+1)
+		// The reports were about the replicas that are removed.
+		victim.status.Health = slices.DeleteFunc(slices.Clone(before.Health), func(h api.ClusterHealth) bool { return h.Cluster == u.cluster })
+	}
+	victim.status.LostReplicas += u.takes
 	victim.status.ScheduledAt = &now
 	victim.status.DecisionRevision++
 	victim.status.Preemptions = append(slices.Clone(before.Preemptions), api.PreemptedBy{
-		Cluster: cluster, Replicas: lost, Workload: by.key().Path(), Priority: &priority, At: &now,
+		Cluster: u.cluster, Replicas: u.takes, Workload: by.key().Path(), Priority: &priority, At: &now,
 	})
 	if over := len(victim.status.Preemptions) - maxPreemptions; over > 0 {
 		victim.status.Preemptions = victim.status.Preemptions[over:]
 	}
-	freed.AddHold(b.fleet, victim.heldOn(cluster), cluster, lost)
-	// What was counted as reserved becomes available with the release, so it must not count twice.
-	counted := b.reserved.Counted(victim.key(), cluster)
-	freed.Subtract(b.fleet, cluster, counted)
 	b.index(victim, &before)
 	b.hold(victim)
 	victim.reported = true // must be written, whatever it gets next

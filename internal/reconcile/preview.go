@@ -19,13 +19,33 @@ func (r *Reconciler) Preview(placement *api.Placement) (api.PlacementStatus, *ap
 	return previewed.Status, explanation, nil
 }
 
-// PreviewWorkload is Preview for a workload.
-func (r *Reconciler) PreviewWorkload(workload *api.Workload) (api.WorkloadStatus, *api.Explanation, error) {
+// PreviewWorkload is Preview for a workload. If it does not fit, but may displace others, it is
+// simulated: what it displaces depends on all of them.
+func (r *Reconciler) PreviewWorkload(ctx context.Context, workload *api.Workload) (api.WorkloadStatus, *api.Explanation, error) {
 	previewed, explanation, err := preview(r, workload)
 	if err != nil {
 		return api.WorkloadStatus{}, nil, err
 	}
-	return previewed.Status, explanation, nil
+	s := r.current.Load()
+	policy, _ := s.policies.Choose(workload, workload.Status.Policy)
+	scheduled := api.FindCondition(previewed.Status.Conditions, api.ConditionScheduled)
+	if policy == nil || policy.Spec.WorkloadPreemption != api.WorkloadPreemptionLowerPriority || scheduled == nil || scheduled.Status == api.ConditionTrue {
+		return previewed.Status, explanation, nil
+	}
+	release, err := r.mayFork(ctx)
+	if err != nil {
+		return api.WorkloadStatus{}, nil, err
+	}
+	defer release()
+	now := r.now()
+	p, _ := r.fork(now)
+	p.put(workload, laid)
+	p.pass(now)
+	w, ok := p.bindings.workloads[api.KeyOf(workload)]
+	if !ok {
+		return previewed.Status, explanation, nil
+	}
+	return w.status, p.bindings.explain(w, now), nil
 }
 
 // preview uses the row of an object's kind.

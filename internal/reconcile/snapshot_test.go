@@ -52,7 +52,7 @@ func (y *system) reads() map[string]func() (any, error) {
 		"preview a workload": func() (any, error) {
 			w := plainWorkload("new")
 			w.SetDefaults()
-			status, _, err := r.PreviewWorkload(w)
+			status, _, err := r.PreviewWorkload(y.t.Context(), w)
 			return status.Names(), err
 		},
 		"preview a policy": func() (any, error) {

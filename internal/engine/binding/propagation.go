@@ -113,6 +113,19 @@ func NewPropagation(w *api.Workload, policy *api.PropagationPolicy) (*Propagatio
 	return p, nil
 }
 
+// Divides reports whether a workload's replicas are divided among clusters, so that some of those on
+// a cluster can go. policy is the one that it follows, or nil.
+func Divides(w *api.Workload, policy *api.PropagationPolicy) bool {
+	if w.Spec.Replicas == nil || w.Spec.Allocation == nil && policy == nil {
+		return false
+	}
+	if w.Spec.Allocation != nil {
+		return true
+	}
+	r := policy.Spec.Placement.ReplicaScheduling
+	return r != nil && r.Type != api.Duplicated
+}
+
 // addGroup adds an affinity group: its own affinity, then its overflow tiers.
 func (p *Propagation) addGroup(w *api.Workload, place *api.PropagationPlacement, tiers ...filter.Affinity) error {
 	g := AffinityGroup{Name: tiers[0].Name, tiers: tiers}

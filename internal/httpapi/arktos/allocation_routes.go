@@ -86,7 +86,7 @@ func (h *handler) allocate(ctx context.Context, in *allocateInput) (*allocationO
 		created := *workload
 		created.Metadata.Generation = 1
 		var err error
-		created.Status, explanation, err = h.backend.PreviewWorkload(&created)
+		created.Status, explanation, err = h.backend.PreviewWorkload(ctx, &created)
 		return err == nil && placedReplicas(&created) == *workload.Spec.Replicas, err
 	})
 	if err != nil {

@@ -43,7 +43,7 @@ type Backend interface {
 	// NotFound returns the error for an object that cannot be shown.
 	NotFound(key api.Key) error
 	// PreviewWorkload returns the status that a workload would get, with the explanation.
-	PreviewWorkload(workload *api.Workload) (api.WorkloadStatus, *api.Explanation, error)
+	PreviewWorkload(ctx context.Context, workload *api.Workload) (api.WorkloadStatus, *api.Explanation, error)
 	// Explain returns the explanation of a workload.
 	Explain(key api.Key) (*api.Explanation, error)
 	// Report records amounts that somebody other than its agent reports about a cluster.

@@ -27,7 +27,7 @@ type Decisions interface {
 	// UID, generation and current status, and the explanation.
 	Preview(placement *api.Placement) (status api.PlacementStatus, explanation *api.Explanation, err error)
 	// PreviewWorkload is Preview for a workload.
-	PreviewWorkload(workload *api.Workload) (status api.WorkloadStatus, explanation *api.Explanation, err error)
+	PreviewWorkload(ctx context.Context, workload *api.Workload) (status api.WorkloadStatus, explanation *api.Explanation, err error)
 	// PreviewPolicy returns what would happen to every workload that follows a policy, or would if
 	// the policy were stored as given. It knows at least what the fleet shows.
 	PreviewPolicy(ctx context.Context, policy *api.PropagationPolicy) (map[api.Key]api.PreviewedWorkload, error)
@@ -56,7 +56,7 @@ func (k *Keeper) Keep(ctx context.Context, promised api.Object, bindings []Bindi
 		if !ok {
 			return nil, nil
 		}
-		now, _, err := k.Decisions.PreviewWorkload(object)
+		now, _, err := k.Decisions.PreviewWorkload(ctx, object)
 		if err != nil {
 			return nil, err
 		}
