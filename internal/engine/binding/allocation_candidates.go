@@ -274,10 +274,10 @@ func (b *Binder) markPresentSite(rooms *siteRoom, m *memberRow) {
 
 // remeasureSite is remeasure for a site.
 func (b *Binder) remeasureSite(rooms *siteRoom, c *division.Candidate, m *memberRow, own *ledger.Hold, measure *machineRoom, position int32) {
-	if b.present.answered && !b.present.Pending || c.Free == division.Unknown {
+	if b.present.answered && !b.present.pending || c.Free == division.Unknown {
 		return
 	}
-	if len(own.Requests) == 0 || !b.present.Pending && slices.EqualFunc(own.Requests, measure.needs.Of(m.replicas), ledger.SameAmount) {
+	if len(own.Requests) == 0 || !b.present.pending && slices.EqualFunc(own.Requests, measure.needs.Of(m.replicas), ledger.SameAmount) {
 		return
 	}
 	if total, _ := rooms.total(m.row, position, own); total != division.Unknown {

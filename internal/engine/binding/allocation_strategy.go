@@ -35,8 +35,8 @@ func (a *allocation) divide(b *Binder, _ *AffinityGroup) (division.Result, error
 
 // complete records the flavors of the chosen sites.
 func (a *allocation) complete(b *Binder) {
-	b.out.flavors = make(map[int32]string, len(b.out.Shares))
-	for _, s := range b.out.Shares {
+	b.out.flavors = make(map[int32]string, len(b.out.shares))
+	for _, s := range b.out.shares {
 		flavor := b.flavorOn(b.fleet.Name(int(s.Row)))
 		if at := b.candidateAt(int(s.Row)); b.out.Complete && at >= 0 {
 			flavor = b.candidateFlavor(at)
@@ -60,7 +60,7 @@ func (a *allocation) detail(e *bindingExplained, c *division.Candidate) string {
 		return ""
 	}
 	flavor := e.b.candidateFlavor(e.b.candidateAt(int(c.Row)))
-	_, chosen := slices.BinarySearchFunc(e.out.Shares, c.Rank, func(s division.Share, rank int32) int { return int(s.Rank) - int(rank) })
+	_, chosen := slices.BinarySearchFunc(e.out.shares, c.Rank, func(s division.Share, rank int32) int { return int(s.Rank) - int(rank) })
 	switch {
 	case flavor == "":
 		return "; no machine of any of the flavors is left"

@@ -23,8 +23,8 @@ type Present struct {
 	lost      int64
 	// answered says that the binding was made for the current spec and policy.
 	answered bool
-	// Pending says that the present binding does not meet the request fully.
-	Pending bool
+	// pending says that the present binding does not meet the request fully.
+	pending bool
 	// fresh is an explicit request for a new binding: the first group is tried first, and replicas
 	// are divided anew.
 	fresh bool
@@ -36,7 +36,7 @@ func NewPresent(w *api.Workload, policy *api.PropagationPolicy) Present {
 	s := &w.Status
 	scheduled := api.FindCondition(s.Conditions, api.ConditionScheduled)
 	return Present{
-		Pending:  scheduled != nil && scheduled.Status == api.ConditionFalse,
+		pending:  scheduled != nil && scheduled.Status == api.ConditionFalse,
 		clusters: s.Clusters, affinity: s.ObservedAffinity, evictions: s.Evictions, health: s.Health,
 		earlier: s.EarlierAffinities, lost: s.LostReplicas,
 		answered: s.ObservedGeneration == w.Metadata.Generation && answersPolicy(s, policy),
@@ -68,7 +68,7 @@ type tried struct {
 type Binding struct {
 	// group is the affinity group of the clusters, or -1 if none has been chosen yet.
 	group  int
-	Shares []division.Share
+	shares []division.Share
 	// tried are the groups that were tried, in order. The workload is complete if the last of them
 	// succeeded.
 	tried    []tried
@@ -188,7 +188,7 @@ func (b *Binder) Bind(f *columns.Fleet, p *Propagation, views []*placement.View,
 		return b.Bind(f, p, views, others, spare, bound, now)
 	}
 	if b.out.Complete {
-		b.out.Shares, b.out.Cramped = b.out.result.Shares, b.out.result.Cramped
+		b.out.shares, b.out.Cramped = b.out.result.Shares, b.out.result.Cramped
 	} else {
 		b.out.Lack = leastLack(b.out.tried)
 		b.remain(start, lost)
@@ -455,16 +455,16 @@ func (b *Binder) remain(start int, lost int64) {
 			if b.p.replicated {
 				s.Replicas = min(s.Replicas, b.p.replicas)
 			}
-			b.out.Shares = append(b.out.Shares, s)
+			b.out.shares = append(b.out.shares, s)
 			kept += s.Replicas
 		}
 	}
-	slices.SortFunc(b.out.Shares, func(a, b division.Share) int { return int(a.Rank) - int(b.Rank) })
+	slices.SortFunc(b.out.shares, func(a, b division.Share) int { return int(a.Rank) - int(b.Rank) })
 	if b.p.divided() && kept > b.p.replicas {
 		b.removeSurplus()
 		kept = b.p.replicas
 	}
-	if len(b.out.Shares) > 0 {
+	if len(b.out.shares) > 0 {
 		b.out.group = b.p.Group(b.present.affinity) // -1: the group of the clusters no longer exists
 	} else if b.p.Group(b.present.affinity) >= 0 {
 		b.out.group = start
@@ -483,7 +483,7 @@ func (b *Binder) removeSurplus() {
 	}
 	tiers := b.p.Groups[max(b.p.Group(b.present.affinity), 0)].tiers
 	b.candidates = b.candidates[:0]
-	for _, s := range b.out.Shares {
+	for _, s := range b.out.shares {
 		c := division.Candidate{Row: s.Row, Rank: s.Rank, Present: true, Assigned: s.Replicas, Max: division.Unlimited}
 		if len(tiers) > 1 {
 			c.Tier = int32(max(filter.TierOf(tiers, b.fleet, int(s.Row)), 0))
@@ -491,7 +491,7 @@ func (b *Binder) removeSurplus() {
 		b.candidates = append(b.candidates, c)
 	}
 	if result, err := b.divider.Divide(&r, b.candidates); err == nil {
-		b.out.Shares = result.Shares
+		b.out.shares = result.Shares
 	}
 }
 
@@ -509,7 +509,7 @@ func (b *Binder) schedule() {
 		return
 	}
 	pass := placement.PassOf(b.fleet, query, nil)
-	for _, s := range b.out.Shares {
+	for _, s := range b.out.shares {
 		if at := pass.Stays(int(s.Row)); !at.IsZero() {
 			b.soon(at)
 		}

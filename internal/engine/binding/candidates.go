@@ -79,7 +79,7 @@ func (b *Binder) markPresent(m *ledger.Room) {
 // cluster was chosen, possibly without finding room since, or if a lost cluster is to be taken
 // back. Otherwise running replicas stay, even if the cluster has shrunk.
 func (b *Binder) remeasure(c *division.Candidate, member *memberRow, m *ledger.Room) {
-	anew := b.present.Pending || member.state == memberLeaving
+	anew := b.present.pending || member.state == memberLeaving
 	if b.present.answered && !anew || c.Free == division.Unknown {
 		return
 	}

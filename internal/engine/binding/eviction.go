@@ -114,10 +114,10 @@ func (b *Binder) recovered(p *placement.Pass, e api.Eviction, row int) bool {
 // replaced reports whether every cluster of the binding has been reported healthy since an eviction
 // began.
 func (b *Binder) replaced(e api.Eviction) bool {
-	if !b.out.Complete || e.PurgeMode == api.PurgeNever || len(b.out.Shares) == 0 {
+	if !b.out.Complete || e.PurgeMode == api.PurgeNever || len(b.out.shares) == 0 {
 		return false
 	}
-	for _, s := range b.out.Shares {
+	for _, s := range b.out.shares {
 		h := b.health(b.fleet.Name(int(s.Row)))
 		if h == nil || h.Status != api.Healthy {
 			return false
@@ -131,9 +131,9 @@ func (b *Binder) replaced(e api.Eviction) bool {
 
 // evict sets the evictions: earlier ones that are not over, and new ones.
 func (b *Binder) evict(observed int) {
-	chosen := make(map[int32]bool, len(b.out.Shares))
+	chosen := make(map[int32]bool, len(b.out.shares))
 	if len(b.places) > 0 {
-		for _, s := range b.out.Shares {
+		for _, s := range b.out.shares {
 			chosen[s.Row] = true
 		}
 	}

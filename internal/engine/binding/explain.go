@@ -97,12 +97,12 @@ func (e *bindingExplained) render(now time.Time) *api.Explanation {
 		misfits[rejected[i].Cluster] = &rejected[i]
 	}
 	chosen := map[int32]bool{}
-	for i, s := range e.out.Shares {
+	for i, s := range e.out.shares {
 		chosen[s.Row] = true
 		c := e.candidate(s.Row, known[s.Row])
 		c.Selected, c.Rank = true, int64(i+1)
 		if p.replicated {
-			c.Replicas = &e.out.Shares[i].Replicas
+			c.Replicas = &e.out.shares[i].Replicas
 		}
 		if !e.out.Complete {
 			c.Reason = "keeps what it has while the workload waits"
@@ -196,7 +196,7 @@ func (e *bindingExplained) summary() string {
 	if !e.out.Complete {
 		return pendingSentence(p, e.out, fits)
 	}
-	shares := slices.Clone(e.out.Shares)
+	shares := slices.Clone(e.out.shares)
 	slices.SortStableFunc(shares, func(a, b division.Share) int { return cmp.Compare(b.Replicas, a.Replicas) })
 	names := make([]string, 0, maxNamedClusters+1)
 	for _, s := range shares[:min(len(shares), maxNamedClusters)] {
@@ -221,9 +221,9 @@ func (e *bindingExplained) summary() string {
 
 // splitClause says how the replicas are split between node types.
 func (e *bindingExplained) splitClause() string {
-	shares := make([]int64, len(e.out.Shares))
-	for i := range e.out.Shares {
-		shares[i] = e.out.Shares[i].Replicas
+	shares := make([]int64, len(e.out.shares))
+	for i := range e.out.shares {
+		shares[i] = e.out.shares[i].Replicas
 	}
 	return splitClause(e.b.p.spec, shares)
 }
@@ -260,7 +260,7 @@ func (e *bindingExplained) affinities() []api.AffinityTried {
 			out[e.group].Message = fmt.Sprintf("%q has room since %s for replicas that overflowed, and takes them back at %s if it still has", earlier.AffinityName, from, at)
 		}
 	}
-	if !e.out.Complete && len(e.out.Shares) > 0 {
+	if !e.out.Complete && len(e.out.shares) > 0 {
 		out[e.group].Result = api.AffinityKept
 	}
 	for i := range out {
@@ -298,7 +298,7 @@ func (e *bindingExplained) groupReasons() []api.GroupReason {
 				counts[group]++
 			}
 		})
-		for _, s := range e.out.Shares {
+		for _, s := range e.out.shares {
 			for _, group := range filter.GroupsOf(e.b.fleet.Cluster(int(s.Row)), c) {
 				chosen[group] = true
 			}

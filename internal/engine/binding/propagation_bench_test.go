@@ -168,7 +168,7 @@ func (in *bindInputs) ask(b *testing.B, f *columns.Fleet) asked {
 func (in *bindInputs) compare(b *testing.B, name string, f *columns.Fleet, got Binding) {
 	b.Helper()
 	replicas := map[string]int64{}
-	for _, s := range got.Shares {
+	for _, s := range got.shares {
 		replicas[f.Name(int(s.Row))] = s.Replicas
 	}
 	want := in.naive(b)

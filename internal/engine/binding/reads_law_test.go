@@ -73,8 +73,8 @@ func told(f *columns.Fleet, p *Propagation) (binding string, parts map[string]ma
 	}
 	var b Binder
 	out, x := b.Explain(f, p, views, ledger.Others{}, Present{}, enginetest.Epoch)
-	shares := make([]string, len(out.Shares))
-	for i, s := range out.Shares {
+	shares := make([]string, len(out.shares))
+	for i, s := range out.shares {
 		shares[i] = fmt.Sprint(f.Name(int(s.Row)), s.Replicas, out.flavors[s.Row])
 	}
 	slices.Sort(shares)

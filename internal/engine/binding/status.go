@@ -92,7 +92,7 @@ func sameEviction(a, b api.Eviction) bool {
 // clustersAfter returns the clusters of a status by name. Clusters with unchanged replicas keep
 // their since.
 func clustersAfter(f *columns.Fleet, was []api.WorkloadCluster, out Binding, now time.Time) (clusters []api.WorkloadCluster, moved bool) {
-	shares := out.Shares
+	shares := out.shares
 	same := len(was) == len(shares)
 	for i, s := range shares {
 		same = same && was[i].Replicas == s.Replicas && was[i].Name == f.Name(int(s.Row)) && was[i].Flavor == out.flavors[s.Row]
@@ -171,7 +171,7 @@ func pendingSentence(p *Propagation, out Binding, fits func(group int) string) s
 	var b strings.Builder
 	if p.divided() {
 		running := int64(0)
-		for _, s := range out.Shares {
+		for _, s := range out.shares {
 			running += s.Replicas
 		}
 		if running > 0 {

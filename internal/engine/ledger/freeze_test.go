@@ -96,7 +96,7 @@ func saying(r *ledger.Reservations, l *ledger.Load, owners []api.Key, names []st
 	for _, owner := range owners {
 		for _, name := range names {
 			if h, ok := r.Held(owner, name); ok {
-				said = append(said, fmt.Sprintf("%s holds %+v on %s, of that %v", owner, *h, name, r.Counted(owner, name)))
+				said = append(said, fmt.Sprintf("%s holds %+v on %s", owner, *h, name))
 			}
 		}
 	}

@@ -249,20 +249,6 @@ func Available(f *columns.Fleet, reserved *Reservations, row int) api.Quantities
 	return out
 }
 
-// Counted returns what a workload's hold takes from the available amounts of a cluster, which is
-// nothing if a capacity report contains it.
-func (r *Reservations) Counted(owner api.Key, cluster string) map[string]int64 {
-	h, ok := r.Held(owner, cluster)
-	if !ok || !h.counted {
-		return nil
-	}
-	out := make(map[string]int64, len(h.Requests))
-	for _, q := range h.Requests {
-		out[q.Resource] = h.count(q)
-	}
-	return out
-}
-
 // At returns the value of a row in a column, which may be shorter than the fleet.
 func At(column []int64, row int) int64 {
 	if row < len(column) {
