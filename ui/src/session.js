@@ -60,8 +60,10 @@ export async function start(token) {
     }
     return;
   }
+  if (own.signal.aborted) return;
   state.value = 'open';
   const revision = await load(own.signal).catch((error) => { if (!own.signal.aborted) reason.value = error.message; });
+  if (own.signal.aborted) return; // the page was locked while the fleet was loading
   follow(revision ?? String(server.value.store.revision), () => load(own.signal), own.signal);
 }
 

@@ -219,6 +219,18 @@ test('a token that is revoked closes the page', async () => {
   await close(page, token);
 });
 
+test('a token that is refused while the fleet loads locks the page', async () => {
+  const page = await open(browser);
+  await page.route('**/v1/cluster-sets*', (route) => route.fulfill({
+    status: 401, contentType: 'application/problem+json', body: JSON.stringify({ status: 401, detail: 'the token has been revoked' }),
+  }));
+  await page.getByLabel('Token').fill(admin);
+  await page.getByRole('button', { name: 'Open' }).click();
+  await page.getByText('the token has been revoked').waitFor();
+  await page.getByLabel('Token').waitFor();
+  await close(page, admin);
+});
+
 test('text that users write stays text', async () => {
   const attack = '<img src=x onerror="wasAttacked=1">';
   const put = (path, body) => api(path, { token: admin, method: 'PUT', body });
