@@ -46,6 +46,10 @@ func (s *MetricState) Varies() bool { return len(s.own) > 0 }
 // Fails reports whether the metric excludes the clusters that list it.
 func (s *MetricState) Fails() bool { return !s.Usable && s.onFailure != api.FailureIgnore }
 
+// Unknown reports whether the metric has a value that cannot be read at present: it is not usable,
+// although it and its provider exist.
+func (s *MetricState) Unknown() bool { return !s.Usable && s.Metric != nil && s.hasProvider }
+
 // maxAgeIntervals is the default max_age, in intervals of the provider.
 const maxAgeIntervals = 4
 

@@ -78,8 +78,14 @@ func (c *metricConstraint) Apply(l *Look, keep columns.Bitmap) {
 	})
 }
 
-func (c *metricConstraint) Admits(l *Look, row int, _ bool) bool {
-	return c.is.Match(c.figureOf(l.Fleet, row))
+func (c *metricConstraint) Admits(l *Look, row int, current bool) bool {
+	return c.is.Match(c.figureOf(l.Fleet, row)) || current && c.unknown(l.Fleet, row)
+}
+
+// unknown reports whether the value that is compared cannot be read: it ends no decision.
+func (c *metricConstraint) unknown(f *columns.Fleet, row int) bool {
+	m, ok := f.MetricNamed(c.namespace, c.is.Name(), row)
+	return ok && f.MetricOf(row, m).Unknown()
 }
 
 func (c *metricConstraint) Reason(l *Look, row int) string {
