@@ -46,9 +46,9 @@ func (s *MetricState) Varies() bool { return len(s.own) > 0 }
 // Fails reports whether the metric excludes the clusters that list it.
 func (s *MetricState) Fails() bool { return !s.Usable && s.onFailure != api.FailureIgnore }
 
-// Unknown reports whether the metric has a value that cannot be read at present: it is not usable,
-// although it and its provider exist.
-func (s *MetricState) Unknown() bool { return !s.Usable && s.Metric != nil && s.hasProvider }
+// Unread reports whether the metric has no value because it cannot be read at present: it and its
+// provider exist.
+func (s *MetricState) Unread() bool { return !s.Usable && s.Metric != nil && s.hasProvider }
 
 // maxAgeIntervals is the default max_age, in intervals of the provider.
 const maxAgeIntervals = 4
@@ -164,8 +164,11 @@ func (s *MetricState) Cause(namespace string) string {
 }
 
 // failsLike reports whether two states of a metric either both do not fail, or both fail with the
-// same description.
+// same description, and either can both be read or not.
 func (s *MetricState) failsLike(other *MetricState) bool {
+	if s.Unread() != other.Unread() {
+		return false
+	}
 	if !s.Fails() || !other.Fails() {
 		return s.Fails() == other.Fails()
 	}
