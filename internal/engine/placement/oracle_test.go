@@ -223,13 +223,13 @@ func (o oracle) rejects(p *api.Placement, c *api.Cluster, current bool) (filter,
 	for _, ref := range c.Spec.Metrics {
 		// A policy that names a missing metric is misconfigured, which ends no decision.
 		misconfigured := current && o.goneFromPolicy(p, ref.Name)
-		if v := o.metric(ref.Key(), c.Metadata.Name); !v.usable && v.onFailure != api.FailureIgnore && !misconfigured && !(current && v.unread) {
+		if v := o.metric(ref.Key(), c.Metadata.Name); !v.usable && v.onFailure != api.FailureIgnore && !misconfigured && (!current || !v.unread) {
 			return "metrics_available", ""
 		}
 	}
 	for _, text := range s.MetricConstraints {
 		m, err := constraint.ParseMetric(text)
-		if err != nil || !m.Match(o.figure(p, c, m.Name())) && !(current && o.unreadNamed(p, c, m.Name())) {
+		if err != nil || !m.Match(o.figure(p, c, m.Name())) && (!current || !o.unreadNamed(p, c, m.Name())) {
 			return "metric_constraints", text
 		}
 	}
