@@ -68,6 +68,9 @@ func scoresValidCondition(f *columns.Fleet, q *Query, v *View, out Outcome) api.
 // unreadCondition says which metric that a decision depends on cannot be read on one of its clusters,
 // if there is one. It names one metric and no clusters, so that it seldom changes.
 func unreadCondition(f *columns.Fleet, q *Query, out Outcome) (c api.Condition, ok bool) {
+	if !f.Unread() {
+		return c, false
+	}
 	l := filter.Look{Fleet: f}
 	for _, choice := range out.Choices {
 		s := q.Checks.Unread(&l, choice.Row)

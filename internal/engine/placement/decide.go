@@ -245,9 +245,11 @@ func Decide(f *columns.Fleet, q *Query, v *View, others ledger.Others, present P
 		wanted = f.Len()
 	}
 	s, out := p.seat(v, current, wanted, present, false), Outcome{}
-	if held, until := p.kept(current, present, now); held != "" && staying(s.seats) < min(len(current), wanted) {
-		s = p.seat(v, current, wanted, present, true)
-		out.kept, out.NextAt = held, until
+	if staying(s.seats) < min(len(current), wanted) {
+		if held, until := p.kept(current, present, now); held != "" {
+			s = p.seat(v, current, wanted, present, true)
+			out.kept, out.NextAt = held, until
+		}
 	}
 	p.border(&out, s, present)
 	out.Full = q.Wanted != score.All && len(s.seats) >= q.Wanted

@@ -150,6 +150,9 @@ func (s *Scoring) Relative() bool { return s.Traits.spans > 0 }
 
 // Unread returns a metric that the score of a row depends on and whose value cannot be read, or nil.
 func (s *Scoring) Unread(f *columns.Fleet, row int) *columns.MetricState {
+	if !f.Unread() {
+		return nil
+	}
 	for _, listed := range f.Rows()[row].Metrics {
 		state := f.MetricOf(row, listed)
 		if state.Unread() && (s.Ranks == nil || slices.Contains(s.Traits.Metrics, state.Key.Name)) {
