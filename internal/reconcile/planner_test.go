@@ -423,8 +423,8 @@ func TestPlannerWakesAtTheInstant(t *testing.T) {
 	}
 }
 
-// TestPlannerAgesMetrics checks that the last value of a metric whose provider is down is used until max_age, and that
-// its cluster is left at that time.
+// TestPlannerAgesMetrics checks that the last value of a metric whose provider is down is used until max_age. Its cluster
+// is not left even then: that nothing is known moves nothing.
 func TestPlannerAgesMetrics(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, provider())
@@ -446,8 +446,17 @@ func TestPlannerAgesMetrics(t *testing.T) {
 		t.Fatalf("nextAt() = %s, want %s", at, want)
 	}
 	writes := p.pass(epoch.Add(30 * time.Second))
-	if len(writes) != 1 || placedOf(writes[0]).status.Clusters[0] != "c2" {
-		t.Fatalf("writes at max_age: %v, want a move to c2", writes)
+	if len(writes) != 1 || placedOf(writes[0]).status.Clusters[0] != "c1" {
+		t.Fatalf("writes at max_age: %v, want a condition of a decision for c1", writes)
+	}
+	unread := api.FindCondition(placedOf(writes[0]).status.Conditions, api.ConditionMetricsUnread)
+	if unread == nil || unread.Status != api.ConditionTrue || !unread.LastTransitionAt.Equal(epoch.Add(30*time.Second)) {
+		t.Errorf("condition %+v, want one that says since when the metric cannot be read", unread)
+	}
+	w.write(p, metric("m1", 0.1))
+	writes = p.pass(epoch.Add(40 * time.Second))
+	if len(writes) != 1 || placedOf(writes[0]).status.Clusters[0] != "c2" || api.FindCondition(placedOf(writes[0]).status.Conditions, api.ConditionMetricsUnread) != nil {
+		t.Errorf("writes once it can be read again: %v, want a move to c2", writes)
 	}
 }
 

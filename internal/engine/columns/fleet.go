@@ -49,6 +49,7 @@ type Fleet struct {
 	named     map[string][]int32 // metric ids by name
 	providers map[api.Key]*api.MetricsProvider
 	aging     []int32 // metrics with a staleAt, by id
+	unread    int     // metrics that cannot be read
 
 	// score is the weighted mean of the usable metrics, without stickiness.
 	score []float64

@@ -20,6 +20,7 @@ type MetricState struct {
 	// state itself applies to clusters without a value.
 	perCluster bool
 	own        map[string]*MetricState
+	ownUnread  bool    // one of own cannot be read
 	Rows       *RowSet // clusters that list the metric
 
 	Raw, Normalized float64 // the value in use, if usable
@@ -46,6 +47,13 @@ func (s *MetricState) Varies() bool { return len(s.own) > 0 }
 // Fails reports whether the metric excludes the clusters that list it.
 func (s *MetricState) Fails() bool { return !s.Usable && s.onFailure != api.FailureIgnore }
 
+// Unread reports whether the metric has no value because it cannot be read at present: it and its
+// provider exist.
+func (s *MetricState) Unread() bool { return !s.Usable && s.Metric != nil && s.hasProvider }
+
+// unreadSomewhere reports whether the metric cannot be read for some clusters. The state may be nil.
+func (s *MetricState) unreadSomewhere() bool { return s != nil && (s.Unread() || s.ownUnread) }
+
 // maxAgeIntervals is the default max_age, in intervals of the provider.
 const maxAgeIntervals = 4
 
@@ -56,7 +64,7 @@ const maxAgeIntervals = 4
 // With on_failure = last_value, the last good value is used in both cases.
 func (s *MetricState) evaluate(now time.Time) *MetricState {
 	next := *s
-	next.own = nil
+	next.own, next.ownUnread = nil, false
 	next.Judge(now)
 	if next.Metric == nil || next.hasProvider && !next.perCluster {
 		return &next
@@ -68,6 +76,7 @@ func (s *MetricState) evaluate(now time.Time) *MetricState {
 			next.own = make(map[string]*MetricState, len(next.Metric.Status.Clusters))
 		}
 		next.own[cluster] = own
+		next.ownUnread = next.ownUnread || own.Unread()
 		if at := own.StaleAt; !at.IsZero() && (next.StaleAt.IsZero() || at.Before(next.StaleAt)) {
 			next.StaleAt = at
 		}
@@ -160,8 +169,11 @@ func (s *MetricState) Cause(namespace string) string {
 }
 
 // failsLike reports whether two states of a metric either both do not fail, or both fail with the
-// same description.
+// same description, and either can both be read or not.
 func (s *MetricState) failsLike(other *MetricState) bool {
+	if s.Unread() != other.Unread() {
+		return false
+	}
 	if !s.Fails() || !other.Fails() {
 		return s.Fails() == other.Fails()
 	}

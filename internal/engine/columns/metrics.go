@@ -115,6 +115,12 @@ func (b *edit) cloneMetrics() {
 
 func (b *edit) setMetric(id int32, state *MetricState) {
 	b.cloneMetrics()
+	if b.metrics[id].unreadSomewhere() {
+		b.unread--
+	}
+	if state.unreadSomewhere() {
+		b.unread++
+	}
 	b.metrics[id] = state
 }
 

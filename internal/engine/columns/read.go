@@ -16,6 +16,9 @@ func (f *Fleet) Paused() Bitmap { return f.paused }
 // Failing returns the rows that list a metric with on_failure = exclude that has no usable value.
 func (f *Fleet) Failing() Bitmap { return f.failing }
 
+// Unread reports whether any metric cannot be read.
+func (f *Fleet) Unread() bool { return f.unread > 0 }
+
 // Scored returns the rows with at least one usable metric of positive weight.
 func (f *Fleet) Scored() Bitmap { return f.scored }
 

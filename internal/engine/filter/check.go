@@ -66,6 +66,14 @@ type Teller interface {
 	Tells(l *Look, row int) *api.Key
 }
 
+// unreading is a check of values that may be unreadable for a while. Meanwhile, it admits no cluster
+// anew, and takes none from a decision.
+type unreading interface {
+	Check
+	// Unread returns a metric whose value the check needs for a row and that cannot be read, or nil.
+	Unread(l *Look, row int) *columns.MetricState
+}
+
 // Reserving is a check whose placements reserve an amount on every chosen cluster.
 type Reserving interface {
 	Check
@@ -161,6 +169,21 @@ type Checks struct {
 	All      []Check
 	expiring []expiring      // all checks whose answer may change through the passing of time alone
 	Reads    columns.Aspects // what any of them reads
+}
+
+// Unread returns a metric that a check needs for a row and whose value cannot be read, or nil.
+func (c *Checks) Unread(l *Look, row int) *columns.MetricState {
+	if !l.Fleet.Unread() {
+		return nil
+	}
+	for _, check := range c.All {
+		if check, ok := check.(unreading); ok {
+			if s := check.Unread(l, row); s != nil {
+				return s
+			}
+		}
+	}
+	return nil
 }
 
 // CompileChecks compiles the checks of all filters.

@@ -17,6 +17,8 @@ type clusterFacts struct {
 	fleet     *columns.Fleet
 	namespace string // whose metrics are read
 	row       int
+	// unread is a metric that was asked for and cannot be read.
+	unread *columns.MetricState
 }
 
 // expressionFacts are the aspects that an expression may read, besides metrics and scores.
@@ -139,5 +141,8 @@ func (c *clusterFacts) Metric(name string) (float64, bool) {
 		return 0, false
 	}
 	s := c.fleet.MetricOf(c.row, m)
+	if s.Unread() {
+		c.unread = s
+	}
 	return s.Raw, s.Usable
 }

@@ -45,8 +45,11 @@ func (c *metricConstraint) Key(k key.Writer) {
 	k.Text("namespace", c.namespace)
 }
 
-func (c *metricConstraint) Reads() columns.Aspects { return columns.MetricValues | columns.MetricNames }
-func (c *metricConstraint) On() string             { return c.is.String() }
+func (c *metricConstraint) Reads() columns.Aspects {
+	return columns.MetricValues | columns.MetricNames | columns.Failing
+}
+
+func (c *metricConstraint) On() string { return c.is.String() }
 
 func (c *metricConstraint) Blame(n int) string {
 	return fmt.Sprintf("%s match metric constraint %q", Plural(n, "does not", "do not"), c.is.String())
@@ -78,8 +81,18 @@ func (c *metricConstraint) Apply(l *Look, keep columns.Bitmap) {
 	})
 }
 
-func (c *metricConstraint) Admits(l *Look, row int, _ bool) bool {
-	return c.is.Match(c.figureOf(l.Fleet, row))
+func (c *metricConstraint) Admits(l *Look, row int, current bool) bool {
+	return c.is.Match(c.figureOf(l.Fleet, row)) || current && c.Unread(l, row) != nil
+}
+
+// Unread implements unreading.
+func (c *metricConstraint) Unread(l *Look, row int) *columns.MetricState {
+	if m, ok := l.Fleet.MetricNamed(c.namespace, c.is.Name(), row); ok {
+		if s := l.Fleet.MetricOf(row, m); s.Unread() {
+			return s
+		}
+	}
+	return nil
 }
 
 func (c *metricConstraint) Reason(l *Look, row int) string {

@@ -50,17 +50,34 @@ func (c *noMetricFails) Blame(n int) string {
 func (c *noMetricFails) Apply(l *Look, keep columns.Bitmap) { keep.AndNot(l.Fleet.Failing()) }
 
 func (c *noMetricFails) Admits(l *Look, row int, current bool) bool {
-	return !l.Fleet.Failing().Has(row) || current && len(c.rated) > 0 && c.onlyUnknown(l.Fleet, row)
+	return !l.Fleet.Failing().Has(row) || current && c.endsNothing(l.Fleet, row)
 }
 
-// onlyUnknown reports whether the only failing metrics of a cluster are ones that the prioritizer
-// policy names and that do not exist. In that case the placement is misconfigured, which ends no
-// decision.
-func (c *noMetricFails) onlyUnknown(f *columns.Fleet, row int) bool {
+// Unread implements unreading.
+func (c *noMetricFails) Unread(l *Look, row int) *columns.MetricState {
+	if !l.Fleet.Failing().Has(row) {
+		return nil
+	}
+	for _, m := range l.Fleet.Rows()[row].Metrics {
+		if s := l.Fleet.MetricOf(row, m); s.Fails() && s.Unread() {
+			return s
+		}
+	}
+	return nil
+}
+
+// endsNothing reports whether the only failing metrics of a cluster are ones that cannot be read at
+// present, or that the prioritizer policy names and that do not exist, so that the placement is
+// misconfigured. Neither ends a decision.
+func (c *noMetricFails) endsNothing(f *columns.Fleet, row int) bool {
 	fails := false
 	for _, m := range f.Rows()[row].Metrics {
 		s := f.MetricOf(row, m)
 		if !s.Fails() {
+			continue
+		}
+		if s.Unread() {
+			fails = true
 			continue
 		}
 		if !slices.Contains(c.rated, s.Key.Name) || f.HasMetric(s.Key.Name) {

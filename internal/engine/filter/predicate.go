@@ -97,7 +97,7 @@ func (p *predicate) reads() columns.Aspects {
 			reads |= columns.Labels | columns.Claims
 		}
 		if e.UsesMetrics() {
-			reads |= columns.MetricValues
+			reads |= columns.MetricValues | columns.Failing
 		}
 		if e.UsesScores() {
 			reads |= columns.ScoreValues
@@ -183,6 +183,28 @@ func (p *predicate) match(c *clusterFacts) bool {
 	return true
 }
 
+// unread returns a metric that cannot be read and without which it is not known whether a cluster
+// matches, or nil: everything else matches.
+func (p *predicate) unread(c *clusterFacts) (needed *columns.MetricState) {
+	if !meets(p.labels, c.Labels()) || !meets(p.claims, c.Claims()) {
+		return nil
+	}
+	for _, e := range p.expressions {
+		c.unread = nil
+		if e.Match(c) {
+			continue
+		}
+		if c.unread == nil || e.Explain(c) == isFalse {
+			return nil
+		}
+		needed = c.unread
+	}
+	return needed
+}
+
+// isFalse is how an expression without an error explains that it does not match.
+const isFalse = "is false"
+
 // failing describes the parts that a cluster does not meet.
 func (p *predicate) failing(c *clusterFacts) []string {
 	var out []string
@@ -203,7 +225,7 @@ func (p *predicate) failing(c *clusterFacts) []string {
 	for _, e := range p.expressions {
 		switch why := e.Explain(c); why {
 		case "":
-		case "is false":
+		case isFalse:
 			out = append(out, e.String()+" is false")
 		default:
 			out = append(out, e.String()+": "+why)

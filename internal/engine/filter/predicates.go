@@ -81,7 +81,11 @@ func (c *matchesAny) Apply(l *Look, keep columns.Bitmap) {
 	keep.And(matched)
 }
 
-func (c *matchesAny) Admits(l *Look, row int, _ bool) bool {
+func (c *matchesAny) Admits(l *Look, row int, current bool) bool {
+	return c.matches(l, row) || current && c.Unread(l, row) != nil
+}
+
+func (c *matchesAny) matches(l *Look, row int) bool {
 	facts := c.facts(l, row)
 	for i := range c.predicates {
 		if c.predicates[i].match(facts) {
@@ -89,6 +93,20 @@ func (c *matchesAny) Admits(l *Look, row int, _ bool) bool {
 		}
 	}
 	return false
+}
+
+// Unread implements unreading.
+func (c *matchesAny) Unread(l *Look, row int) *columns.MetricState {
+	if !c.Reads().Any(columns.MetricValues) || c.matches(l, row) {
+		return nil
+	}
+	facts := c.facts(l, row)
+	for i := range c.predicates {
+		if s := c.predicates[i].unread(facts); s != nil {
+			return s
+		}
+	}
+	return nil
 }
 
 // Reason describes what fails in the predicate that comes closest.

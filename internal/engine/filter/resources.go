@@ -27,6 +27,9 @@ func (resources) Compile(s *Spec, made []Check) ([]Check, error) {
 		if err != nil {
 			return made, fmt.Errorf("spec.resource_requests[%q]: %w", name, err)
 		}
+		if milli == 0 {
+			continue // asks for nothing
+		}
 		made = append(made, &hasRoom{Amount: ledger.Amount{Resource: name, Text: text, Milli: milli}})
 	}
 	return made, nil

@@ -64,3 +64,25 @@ func scoresValidCondition(f *columns.Fleet, q *Query, v *View, out Outcome) api.
 	}
 	return c
 }
+
+// unreadCondition says which metric that a decision depends on cannot be read on one of its clusters,
+// if there is one. It names one metric and no clusters, so that it seldom changes.
+func unreadCondition(f *columns.Fleet, q *Query, out Outcome) (c api.Condition, ok bool) {
+	if !f.Unread() {
+		return c, false
+	}
+	l := filter.Look{Fleet: f}
+	for _, choice := range out.Choices {
+		s := q.Checks.Unread(&l, choice.Row)
+		if s == nil {
+			s = q.scoring.Unread(f, choice.Row)
+		}
+		if s != nil {
+			return api.Condition{
+				Type: api.ConditionMetricsUnread, Status: api.ConditionTrue, Reason: s.Reason,
+				Message: fmt.Sprintf("metric %q cannot be read; clusters that were chosen with it stay until it can be", s.Key.Path()),
+			}, true
+		}
+	}
+	return c, false
+}

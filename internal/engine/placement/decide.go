@@ -51,6 +51,8 @@ const (
 	// keptByMisconfiguration: scores cannot be computed, because the policy names a metric that
 	// does not exist.
 	keptByMisconfiguration KeptBy = "misconfigured"
+	// keptByUnread: scores cannot be compared, because a metric of a chosen cluster cannot be read.
+	keptByUnread KeptBy = "unread_metric"
 	// keptByBalance: another decision would be better only because of the decisions of other
 	// placements.
 	keptByBalance KeptBy = "balance"
@@ -243,9 +245,11 @@ func Decide(f *columns.Fleet, q *Query, v *View, others ledger.Others, present P
 		wanted = f.Len()
 	}
 	s, out := p.seat(v, current, wanted, present, false), Outcome{}
-	if held, until := p.kept(len(current) > 0, present, now); held != "" && staying(s.seats) < min(len(current), wanted) {
-		s = p.seat(v, current, wanted, present, true)
-		out.kept, out.NextAt = held, until
+	if staying(s.seats) < min(len(current), wanted) {
+		if held, until := p.kept(current, present, now); held != "" {
+			s = p.seat(v, current, wanted, present, true)
+			out.kept, out.NextAt = held, until
+		}
 	}
 	p.border(&out, s, present)
 	out.Full = q.Wanted != score.All && len(s.seats) >= q.Wanted
@@ -259,7 +263,7 @@ func (d *Present) settled() bool { return d.Answered && !d.Fresh }
 
 // kept returns why a current decision keeps its clusters whatever the scores of others, and until
 // when. It returns "" if nothing keeps it.
-func (p *Pass) kept(stays bool, present Present, now time.Time) (KeptBy, time.Time) {
+func (p *Pass) kept(current []contender, present Present, now time.Time) (KeptBy, time.Time) {
 	q := p.Query
 	since := present.ScheduledAt
 	if since.After(now) {
@@ -267,12 +271,14 @@ func (p *Pass) kept(stays bool, present Present, now time.Time) (KeptBy, time.Ti
 	}
 	end := since.Add(q.rescheduleAfter)
 	switch {
-	case stays && len(q.unknownScoreMetrics(p.Fleet)) > 0:
+	case len(current) > 0 && len(q.unknownScoreMetrics(p.Fleet)) > 0:
 		return keptByMisconfiguration, time.Time{}
 	case !q.Migration:
 		return KeptByMigration, time.Time{}
 	case present.settled() && now.Before(end):
 		return keptByAge, end
+	case present.settled() && slices.ContainsFunc(current, func(c contender) bool { return q.scoring.Unread(p.Fleet, c.row) != nil }):
+		return keptByUnread, time.Time{}
 	case present.settled() && present.Standing && q.Minds():
 		return keptByBalance, time.Time{}
 	}

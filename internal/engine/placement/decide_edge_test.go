@@ -148,3 +148,14 @@ func TestImprovementIsExactInDecimals(t *testing.T) {
 		}
 	}
 }
+
+// TestARequestOfZeroAsksForNothing requests none of a resource that a cluster does not report.
+func TestARequestOfZeroAsksForNothing(t *testing.T) {
+	w := enginetest.NewWorld()
+	w.Cluster("c1", nil).Spec.Allocatable = api.Quantities{"cpu": "2"}
+	p := enginetest.NewPlacement("web")
+	p.Spec.ResourceRequests = api.Quantities{"cpu": "1", "nvidia.com/gpu": "0"}
+	if names, _ := decide(t, w, p, Present{}); !slices.Equal(names, []string{"c1"}) {
+		t.Errorf("chosen %v, want c1", names)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -31,6 +32,7 @@ type oracleHold struct {
 type verdict struct {
 	raw, normalized float64
 	usable          bool
+	unread          bool // it exists, and has no usable value
 	onFailure       api.OnFailure
 	staleAt         time.Time
 }
@@ -51,8 +53,24 @@ func (o oracle) goneFromPolicy(p *api.Placement, name string) bool {
 	})
 }
 
+// unreadOn reports whether a cluster lists a metric that cannot be read, of those that matter.
+func (o oracle) unreadOn(c *api.Cluster, matters func(name string) bool) bool {
+	return slices.ContainsFunc(c.Spec.Metrics, func(ref api.MetricRef) bool {
+		return matters(ref.Name) && o.metric(ref.Key(), c.Metadata.Name).unread
+	})
+}
+
 // metric returns the verdict on a metric of a cluster.
 func (o oracle) metric(key api.Key, cluster string) verdict {
+	v := o.reading(key, cluster)
+	if m := o.Metrics[key]; m != nil {
+		_, known := o.Providers[m.ProviderKey()]
+		v.unread = known && !v.usable
+	}
+	return v
+}
+
+func (o oracle) reading(key api.Key, cluster string) verdict {
 	m := o.Metrics[key]
 	if m == nil {
 		return verdict{onFailure: api.FailureExclude}
@@ -194,7 +212,7 @@ func (o oracle) rejects(p *api.Placement, c *api.Cluster, current bool) (filter,
 	if s.KubernetesVersion != "" && !slices.Contains(versionsOf[s.KubernetesVersion], c.Status.KubernetesVersion) {
 		return "kubernetes_version", s.KubernetesVersion
 	}
-	if len(s.Predicates) > 0 && !slices.ContainsFunc(s.Predicates, func(x api.Predicate) bool { return o.matches(p, x, c) }) {
+	if len(s.Predicates) > 0 && !slices.ContainsFunc(s.Predicates, func(x api.Predicate) bool { return o.matches(p, x, c, current) }) {
 		return "predicates", ""
 	}
 	for _, name := range s.CustomResources {
@@ -205,13 +223,13 @@ func (o oracle) rejects(p *api.Placement, c *api.Cluster, current bool) (filter,
 	for _, ref := range c.Spec.Metrics {
 		// A policy that names a missing metric is misconfigured, which ends no decision.
 		misconfigured := current && o.goneFromPolicy(p, ref.Name)
-		if v := o.metric(ref.Key(), c.Metadata.Name); !v.usable && v.onFailure != api.FailureIgnore && !misconfigured {
+		if v := o.metric(ref.Key(), c.Metadata.Name); !v.usable && v.onFailure != api.FailureIgnore && !misconfigured && (!current || !v.unread) {
 			return "metrics_available", ""
 		}
 	}
 	for _, text := range s.MetricConstraints {
 		m, err := constraint.ParseMetric(text)
-		if err != nil || !m.Match(o.figure(p, c, m.Name())) {
+		if err != nil || !m.Match(o.figure(p, c, m.Name())) && (!current || !o.unreadNamed(p, c, m.Name())) {
 			return "metric_constraints", text
 		}
 	}
@@ -221,6 +239,9 @@ func (o oracle) rejects(p *api.Placement, c *api.Cluster, current bool) (filter,
 			continue
 		}
 		milli, _ := request.Milli()
+		if milli == 0 {
+			continue
+		}
 		if available, ok := o.available(c, resource, api.KeyOf(p), current); !ok || available < milli {
 			return "resource_requests", resource
 		}
@@ -403,20 +424,21 @@ var oracleCEL = map[string]func(o oracle, p *api.Placement, c *api.Cluster) bool
 	},
 }
 
-func (o oracle) matches(p *api.Placement, x api.Predicate, c *api.Cluster) bool {
+func (o oracle) matches(p *api.Placement, x api.Predicate, c *api.Cluster, current bool) bool {
 	if !selects(x.LabelSelector, c.Metadata.Labels) || !selects(x.ClaimSelector, c.Spec.Claims) {
 		return false
 	}
 	for _, text := range x.CEL {
-		if !oracleCEL[text](o, p, c) {
+		unread := current && strings.Contains(text, `cluster.metric("load")`) && o.unreadNamed(p, c, "load")
+		if !oracleCEL[text](o, p, c) && !unread {
 			return false
 		}
 	}
 	return true
 }
 
-// figure returns the value that a metric constraint compares on a cluster.
-func (o oracle) figure(p *api.Placement, c *api.Cluster, name string) (float64, bool) {
+// metricNamed returns the metric that a constraint of a placement means on a cluster.
+func metricNamed(p *api.Placement, c *api.Cluster, name string) (api.MetricRef, bool) {
 	refs := map[string]api.MetricRef{}
 	first := ""
 	for _, ref := range c.Spec.Metrics {
@@ -428,21 +450,33 @@ func (o oracle) figure(p *api.Placement, c *api.Cluster, name string) (float64, 
 		}
 	}
 	for _, namespace := range []string{p.Metadata.Namespace, "", first} {
-		ref, ok := refs[namespace]
-		if !ok {
-			continue
-		}
-		v := o.metric(ref.Key(), c.Metadata.Name)
-		switch p.Spec.MetricConstraintBasis {
-		case api.BasisNormalized:
-			return v.normalized, v.usable
-		case api.BasisWeighted:
-			return v.normalized * columns.WeightOf(ref), v.usable
-		default:
-			return v.raw, v.usable
+		if ref, ok := refs[namespace]; ok {
+			return ref, true
 		}
 	}
-	return 0, false
+	return api.MetricRef{}, false
+}
+
+func (o oracle) unreadNamed(p *api.Placement, c *api.Cluster, name string) bool {
+	ref, ok := metricNamed(p, c, name)
+	return ok && o.metric(ref.Key(), c.Metadata.Name).unread
+}
+
+// figure returns the value that a metric constraint compares on a cluster.
+func (o oracle) figure(p *api.Placement, c *api.Cluster, name string) (float64, bool) {
+	ref, ok := metricNamed(p, c, name)
+	if !ok {
+		return 0, false
+	}
+	v := o.metric(ref.Key(), c.Metadata.Name)
+	switch p.Spec.MetricConstraintBasis {
+	case api.BasisNormalized:
+		return v.normalized, v.usable
+	case api.BasisWeighted:
+		return v.normalized * columns.WeightOf(ref), v.usable
+	default:
+		return v.raw, v.usable
+	}
 }
 
 // score is the formula of DESIGN 3.2.3, word for word.
@@ -515,7 +549,7 @@ func (o oracle) decide(p *api.Placement, present Present) answer {
 		seed = api.KeyOf(p).Path()
 	}
 	var fit []candidate
-	staying := 0
+	staying, unread := 0, false
 	for name, c := range o.Clusters {
 		current := slices.ContainsFunc(present.Decisions, func(d api.Decision) bool { return d.Cluster == name })
 		if filter, _ := o.rejects(p, c, current); filter != "" {
@@ -526,6 +560,7 @@ func (o oracle) decide(p *api.Placement, present Present) answer {
 		x.scored, x.score = o.score(p, c, current && !present.Fresh)
 		if current {
 			staying++
+			unread = unread || o.unreadOn(c, func(string) bool { return true })
 			if !present.Fresh {
 				x.bonus = p.Spec.MinImprovement
 			}
@@ -553,14 +588,19 @@ func (o oracle) decide(p *api.Placement, present Present) answer {
 	var out answer
 	end := present.ScheduledAt.Add(p.Spec.RescheduleAfter.Or(0))
 	young := present.Answered && !present.Fresh && o.Now.Before(end)
-	if (young || !*p.Spec.Migration) && kept() < min(staying, wanted) {
+	unread = unread && present.Answered && !present.Fresh
+	if (young || !*p.Spec.Migration || unread) && kept() < min(staying, wanted) {
 		for i := range fit {
 			fit[i].unconditional = fit[i].current
 		}
 		chosen = choose()
 		out.held = KeptByMigration
-		if *p.Spec.Migration {
+		switch {
+		case !*p.Spec.Migration:
+		case young:
 			out.held, out.nextAt = keptByAge, end
+		default:
+			out.held = keptByUnread
 		}
 	}
 	for _, x := range chosen {

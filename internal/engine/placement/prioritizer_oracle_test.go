@@ -291,6 +291,23 @@ func (o prioritizerOracle) outdone(p *api.Placement, present Present) bool {
 	return stayingOf(best) < stayingOf(chosen)
 }
 
+// unread reports whether a metric that the policy names cannot be read on a cluster that may stay.
+func (o prioritizerOracle) unread(p *api.Placement, present Present) bool {
+	named := func(name string) bool {
+		return slices.ContainsFunc(p.Spec.PrioritizerPolicy.Configurations, func(c api.PrioritizerConfig) bool {
+			return c.Type == api.PrioritizerMetric && c.Name == name && *c.Weight != 0
+		})
+	}
+	return slices.ContainsFunc(present.Decisions, func(d api.Decision) bool {
+		c := o.Clusters[d.Cluster]
+		if c == nil {
+			return false
+		}
+		filter, _ := o.rejects(p, c, true)
+		return filter == "" && o.unreadOn(c, named)
+	})
+}
+
 func (o prioritizerOracle) decide(p *api.Placement, present Present) answer {
 	_, kept, chosen := o.seats(p, present)
 	var out answer
@@ -303,6 +320,8 @@ func (o prioritizerOracle) decide(p *api.Placement, present Present) answer {
 			chosen, out.held = kept, KeptByMigration
 		case present.Answered && !present.Fresh && o.Now.Before(end):
 			chosen, out.held, out.nextAt = kept, keptByAge, end
+		case present.Answered && !present.Fresh && o.unread(p, present):
+			chosen, out.held = kept, keptByUnread
 		}
 	}
 	for _, x := range chosen {

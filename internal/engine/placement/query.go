@@ -141,8 +141,8 @@ func (q *Query) writeClass(k key.Writer) {
 func (q *Query) Reads() columns.Aspects { return q.Checks.Reads }
 
 // SeatReads returns the aspects of chosen clusters that matter in addition to admission and merit:
-// labels determine decision groups, places determine spread, and expiry determines when to
-// reevaluate.
+// labels determine decision groups, places determine spread, metrics that cannot be read keep a
+// decision, and expiry determines when to reevaluate.
 func (q *Query) SeatReads() columns.Aspects {
 	reads := columns.Aspects(0)
 	if q.groups != nil && len(q.groups.DecisionGroups) > 0 {
@@ -150,6 +150,9 @@ func (q *Query) SeatReads() columns.Aspects {
 	}
 	if q.Spreads() {
 		reads |= columns.Labels | columns.Place
+	}
+	if q.scoring.Traits.Reads.Any(columns.MetricValues) || q.Checks.Reads.Any(columns.Failing) {
+		reads |= columns.Failing
 	}
 	return reads | q.Checks.ExpiringReads()
 }

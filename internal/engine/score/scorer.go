@@ -2,6 +2,7 @@ package score
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -146,3 +147,17 @@ func (s *Scoring) RankKey(k key.Writer) {
 // Relative reports whether candidates are compared with each other, so that an additional one may
 // change all scores.
 func (s *Scoring) Relative() bool { return s.Traits.spans > 0 }
+
+// Unread returns a metric that the score of a row depends on and whose value cannot be read, or nil.
+func (s *Scoring) Unread(f *columns.Fleet, row int) *columns.MetricState {
+	if !f.Unread() {
+		return nil
+	}
+	for _, listed := range f.Rows()[row].Metrics {
+		state := f.MetricOf(row, listed)
+		if state.Unread() && (s.Ranks == nil || slices.Contains(s.Traits.Metrics, state.Key.Name)) {
+			return state
+		}
+	}
+	return nil
+}

@@ -132,9 +132,9 @@ func (r *reading) ask(ctx context.Context, stage source.Stage, batch []term) {
 	}
 	switch {
 	case len(batch) == 1 && tooLarge:
-		e := source.Invalid("the response is larger than %d MiB: the name should select one series, by field and tags", source.MaxBody>>20)
-		r.server.known.Learn(batch[0].query, knowledge{until: time.Now().Add(recheck), rejected: e})
-		r.Set(batch[0].query, source.Reading{Err: e})
+		// It may be smaller next time.
+		r.server.known.Learn(batch[0].query, knowledge{until: time.Now().Add(recheck)})
+		r.Set(batch[0].query, source.Reading{Err: source.Invalid("the response is larger than %d MiB: the name should select one series, by field and tags", source.MaxBody>>20)})
 	case len(batch) == 1 && garbled:
 		r.blame(batch[0], source.Invalid("the result of this query cannot be read: it should be one number"))
 	case len(batch) == 1:

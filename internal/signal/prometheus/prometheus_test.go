@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -431,13 +432,14 @@ func TestUnknownHostIsNamed(t *testing.T) {
 }
 
 // TestAnswersAboveTheLimit checks that the size limit applies after decompression, and that one expression with a huge
-// response does not affect the others.
+// response does not affect the others, nor its own next reading.
 func TestAnswersAboveTheLimit(t *testing.T) {
 	for _, zipped := range []bool{false, true} {
 		t.Run(fmt.Sprintf("gzip=%v", zipped), func(t *testing.T) {
-			f := &fake{vectors: map[string][]string{"good": {"|1"}}}
+			f := &fake{vectors: map[string][]string{"good": {"|1"}, "huge": {"|2"}}}
+			var shrunk atomic.Bool
 			src := openAt(t, provider(serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if !strings.Contains(r.FormValue("query"), "huge") {
+				if shrunk.Load() || !strings.Contains(r.FormValue("query"), "huge") {
 					f.ServeHTTP(w, r)
 					return
 				}
@@ -462,6 +464,11 @@ func TestAnswersAboveTheLimit(t *testing.T) {
 			var e *source.Error
 			if !errors.As(readings["huge"].Err, &e) || e.Reason != api.ReasonInvalidMetric || !strings.Contains(e.Error(), "larger than 16 MiB") {
 				t.Errorf("huge: got %#v", readings["huge"].Err)
+			}
+			shrunk.Store(true)
+			readings, err = src.Read(t.Context(), []string{"huge", "good"})
+			if err != nil || readings["huge"].Err != nil || readings["huge"].Value != 2 {
+				t.Errorf("huge, once it is small: got %+v, %v: one answer must cost one interval", readings["huge"], err)
 			}
 		})
 	}

@@ -119,7 +119,9 @@ func (r *reading) askAlone(ctx context.Context, stage source.Stage, t term) {
 		r.Late(t.query)
 		return
 	case a.tooLarge:
-		reject(source.Invalid("the response is larger than %d MiB: the expression should give one number", source.MaxBody>>20))
+		// It may be smaller next time.
+		r.server.known.Learn(t.query, knowledge{until: until})
+		r.Set(t.query, source.Reading{Err: source.Invalid("the response is larger than %d MiB: the expression should give one number", source.MaxBody>>20)})
 		return
 	case a.refused != nil && a.refused.Type == promv1.ErrBadData:
 		reject(source.Invalid("Prometheus rejects the expression").Said(a.refused.Msg))
