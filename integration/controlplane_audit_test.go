@@ -3,7 +3,7 @@
 package integration
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // ending is a request that ended a pod, from the API server's audit log.
@@ -27,19 +29,21 @@ type ending struct {
 // endings returns all requests that ended pods, in order, without rejected ones and dry runs.
 func (p *controlPlane) endings() []ending {
 	p.t.Helper()
-	file, err := os.Open(filepath.Join(p.dir, "audit.log"))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer file.Close()
+	// The API server may be in the middle of a line.
+	var log []byte
+	eventually.True(p.t, "the audit log ends with a whole line", func() bool {
+		var err error
+		if log, err = os.ReadFile(filepath.Join(p.dir, "audit.log")); err != nil {
+			p.t.Fatal(err)
+		}
+		return len(log) == 0 || log[len(log)-1] == '\n'
+	})
 	type options struct {
 		DryRun        []string
 		Preconditions struct{ UID string }
 	}
 	var out []ending
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
+	for line := range bytes.Lines(log) {
 		var event struct {
 			Verb, RequestURI         string
 			User                     struct{ Username string }
@@ -51,8 +55,8 @@ func (p *controlPlane) endings() []ending {
 				DeleteOptions options // options of an eviction
 			}
 		}
-		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
-			p.t.Fatalf("audit log: %v\n%s", err, lines.Bytes())
+		if err := json.Unmarshal(line, &event); err != nil {
+			p.t.Fatalf("audit log: %v\n%s", err, line)
 		}
 		asked := event.RequestObject.options
 		if event.ObjectRef.Subresource == "eviction" {
@@ -65,9 +69,6 @@ func (p *controlPlane) endings() []ending {
 			by: event.User.Username, at: event.RequestReceivedTimestamp, uid: asked.Preconditions.UID,
 			eviction: event.ObjectRef.Subresource == "eviction", namespace: event.ObjectRef.Namespace, name: event.ObjectRef.Name,
 		})
-	}
-	if err := lines.Err(); err != nil {
-		p.t.Fatal(err)
 	}
 	// The log contains them in the order in which they were answered.
 	slices.SortStableFunc(out, func(a, b ending) int { return a.at.Compare(b.at) })
