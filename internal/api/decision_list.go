@@ -43,11 +43,7 @@ func WhereIs(object Object) (at Where, decided bool) {
 	case *Placement:
 		return Where{Clusters: o.Status.Clusters}, true
 	case *Workload:
-		at = Where{Clusters: o.Status.Names(), Replicas: map[string]int64{}}
-		for _, c := range o.Status.Clusters {
-			at.Replicas[c.Name] = c.Replicas
-		}
-		return at, true
+		return Where{Clusters: o.Status.Names(), Replicas: o.Status.ReplicasByCluster()}, true
 	}
 	return Where{}, false
 }

@@ -270,6 +270,15 @@ func (s *WorkloadStatus) Names() []string {
 	return names
 }
 
+// ReplicasByCluster returns the replicas of each cluster of the binding.
+func (s *WorkloadStatus) ReplicasByCluster() map[string]int64 {
+	replicas := make(map[string]int64, len(s.Clusters))
+	for _, c := range s.Clusters {
+		replicas[c.Name] = c.Replicas
+	}
+	return replicas
+}
+
 // RunsOn reports whether the workload has replicas on a cluster or is leaving it.
 func (s *WorkloadStatus) RunsOn(cluster string) bool {
 	return slices.ContainsFunc(s.Clusters, func(c WorkloadCluster) bool { return c.Name == cluster }) ||

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile/promise"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -78,7 +77,7 @@ func TestWritesCommitWhatWasPreviewed(t *testing.T) {
 			}
 			expect := func(path string, want map[string]int64) {
 				status := s.statusOf(path)
-				if got := promise.Replicas(&status); !maps.Equal(got, want) {
+				if got := status.ReplicasByCluster(); !maps.Equal(got, want) {
 					t.Errorf("seed %d, step %d: %s\n%s has %v, previewed %v", seed, step, body, path, got, want)
 				}
 			}

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile/promise"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -40,7 +39,7 @@ func europeFirst(more string) string {
 func (s *testServer) replicasOf(path string) map[string]int64 {
 	s.t.Helper()
 	status := s.statusOf(path)
-	return promise.Replicas(&status)
+	return status.ReplicasByCluster()
 }
 
 // urlOf returns the path of a workload that a binding names.
@@ -63,7 +62,7 @@ func TestWorkloadsAreAnsweredWithTheirBindings(t *testing.T) {
 	}
 	a = s.mustPut(workloadPath, workloadOf("web", 6))
 	got := decodeAs[api.Workload](t, a)
-	if !maps.Equal(promise.Replicas(&got.Status), map[string]int64{"eu-1": 3, "eu-2": 3}) || got.Status.Policy != "shop/eu" ||
+	if !maps.Equal(got.Status.ReplicasByCluster(), map[string]int64{"eu-1": 3, "eu-2": 3}) || got.Status.Policy != "shop/eu" ||
 		got.Status.ObservedAffinity != "europe" || got.Status.ObservedGeneration != 2 || got.Status.PolicyUID != policy.Metadata.UID {
 		t.Errorf("unexpected workload %s", a.body)
 	}
@@ -103,7 +102,7 @@ func TestHealthReportsAreAnsweredWithTheBinding(t *testing.T) {
 	}
 	a = s.do(http.MethodPut, workloadPath+"/health", `{"cluster":"eu-1","status":"unhealthy","message":"crash loop"}`)
 	got := decodeAs[api.Workload](t, a)
-	if a.StatusCode != 200 || !maps.Equal(promise.Replicas(&got.Status), map[string]int64{"eu-2": 4}) || got.Status.Evicting()["eu-1"] != 2 ||
+	if a.StatusCode != 200 || !maps.Equal(got.Status.ReplicasByCluster(), map[string]int64{"eu-2": 4}) || got.Status.Evicting()["eu-1"] != 2 ||
 		got.Status.Evictions[0].Reason != api.EvictedApplicationUnhealthy {
 		t.Fatalf("unexpected answer %d %s", a.StatusCode, a.body)
 	}

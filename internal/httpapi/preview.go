@@ -69,7 +69,7 @@ func (p *preview) shown(who auth.Identity) *api.Preview {
 		shown.Satisfied = holds(status.Conditions, api.ConditionSatisfied)
 	case *api.Workload:
 		status := &object.Status
-		shown.Clusters, shown.CurrentReplicas, shown.Replicas = status.Names(), p.CurrentReplicas, promise.Replicas(status)
+		shown.Clusters, shown.CurrentReplicas, shown.Replicas = status.Names(), p.CurrentReplicas, status.ReplicasByCluster()
 		shown.Evicting = status.Evicting()
 		shown.Policy, shown.ObservedAffinity = status.Policy, status.ObservedAffinity
 		shown.Satisfied = holds(status.Conditions, api.ConditionScheduled)

@@ -111,7 +111,7 @@ func (ps *previews) foresee(ctx context.Context, p *preview) error {
 		p.Current = object.Status.Clusters
 		object.Status, explanation, err = ps.decisions.Preview(object)
 	case *api.Workload:
-		p.Current, p.CurrentReplicas = object.Status.Names(), promise.Replicas(&object.Status)
+		p.Current, p.CurrentReplicas = object.Status.Names(), object.Status.ReplicasByCluster()
 		object.Status, explanation, err = ps.decisions.PreviewWorkload(ctx, object)
 	case *api.PropagationPolicy:
 		ctx, cancel := context.WithTimeout(ctx, simulationTime)

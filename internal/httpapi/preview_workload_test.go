@@ -75,7 +75,7 @@ func TestPreviewTokenCommitsTheBinding(t *testing.T) {
 		p := s.mustPreview(previewedWorkloadBody)
 		a := s.do(http.MethodPut, workloadPath, previewedWorkloadBody, "Preview-Token", p.Token)
 		got := decodeAs[api.Workload](t, a)
-		if a.StatusCode >= 300 || !maps.Equal(promise.Replicas(&got.Status), p.Replicas) || got.Status.ObservedGeneration != got.Metadata.Generation {
+		if a.StatusCode >= 300 || !maps.Equal(got.Status.ReplicasByCluster(), p.Replicas) || got.Status.ObservedGeneration != got.Metadata.Generation {
 			t.Fatalf("exists %t: %d %s", exists, a.StatusCode, a.body)
 		}
 		spec, status, err := s.store.Read(context.Background(), shopWeb)
@@ -151,7 +151,7 @@ func TestPreviewTokenOfAWorkloadIsRefused(t *testing.T) {
 				}
 				a := s.do(http.MethodPut, path, body, "Preview-Token", p.Token)
 				if test.want == "" {
-					if got := decodeAs[api.Workload](t, a); a.StatusCode >= 300 || !maps.Equal(promise.Replicas(&got.Status), p.Replicas) {
+					if got := decodeAs[api.Workload](t, a); a.StatusCode >= 300 || !maps.Equal(got.Status.ReplicasByCluster(), p.Replicas) {
 						t.Errorf("unexpected answer %d %s", a.StatusCode, a.body)
 					}
 					return
@@ -298,7 +298,7 @@ func TestPreviewTokenCommitsThePolicyWithItsBindings(t *testing.T) {
 		}
 		for _, name := range []string{"a", "b"} {
 			status := s.statusOf("/v1/namespaces/shop/workloads/" + name)
-			if !maps.Equal(promise.Replicas(&status), map[string]int64{"eu-1": 1, "eu-2": 2}) ||
+			if !maps.Equal(status.ReplicasByCluster(), map[string]int64{"eu-1": 1, "eu-2": 2}) ||
 				status.Policy != "shop/eu" || status.PolicyUID != policy.Metadata.UID || status.PolicyGeneration != int64(i+1) {
 				t.Errorf("workload %s: %+v", name, status)
 			}

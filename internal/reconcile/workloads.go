@@ -38,11 +38,7 @@ var workloads = row[*api.Workload, *workloadBinding]{
 	explain: (*snapshot).explainWorkload,
 	preview: (*snapshot).previewWorkload,
 	where: func(w *api.Workload) where {
-		at := where{clusters: w.Status.Names(), replicas: map[string]int64{}}
-		for _, c := range w.Status.Clusters {
-			at.replicas[c.Name] = c.Replicas
-		}
-		return at
+		return where{clusters: w.Status.Names(), replicas: w.Status.ReplicasByCluster()}
 	},
 	observe: func(_ *snapshot, w *api.Workload) api.Object { return w },
 	simulate: simulated[*api.Workload, *workloadBinding]{

@@ -175,19 +175,11 @@ func (sel *selection) hopeless(r *Request) bool {
 // boundRoom returns an upper bound on the room of any choice: that of the roomiest clusters or
 // groups.
 func (sel *selection) boundRoom() int64 {
-	sum := func(rooms []int64, most int64) int64 {
-		slices.Sort(rooms)
-		var sum int64
-		for i := len(rooms) - 1; i >= 0 && int64(len(rooms)-i) <= most; i-- {
-			sum += rooms[i]
-		}
-		return sum
-	}
 	rooms := make([]int64, len(sel.places))
 	for i := range sel.places {
 		rooms[i] = sel.places[i].most
 	}
-	bound := sum(rooms, sel.limits.most)
+	bound := sumLargest(rooms, sel.limits.most)
 	var one [1]int32
 	for i := range sel.limits.tallies {
 		c := sel.limits.tallies[i].constraint
@@ -197,7 +189,20 @@ func (sel *selection) boundRoom() int64 {
 				groups[id] += sel.places[j].most
 			}
 		}
-		bound = min(bound, sum(groups, c.Max))
+		bound = min(bound, sumLargest(groups, c.Max))
 	}
 	return bound
+}
+
+// sumLargest returns the sum of the n largest values, which it may sort.
+func sumLargest(values []int64, n int64) int64 {
+	if n < int64(len(values)) {
+		slices.Sort(values)
+		values = values[int64(len(values))-n:]
+	}
+	var sum int64
+	for _, v := range values {
+		sum += v
+	}
+	return sum
 }

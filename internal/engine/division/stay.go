@@ -247,16 +247,3 @@ func (t *stayTally) largest(values []int64) (int64, bool) {
 	}
 	return sum + sumLargest(t.sorted, t.constraint.Max-t.groups), true
 }
-
-// sumLargest returns the sum of the n largest values, which it sorts.
-func sumLargest(values []int64, n int64) int64 {
-	if n < int64(len(values)) {
-		slices.SortFunc(values, func(a, b int64) int { return cmp.Compare(b, a) })
-		values = values[:n]
-	}
-	var sum int64
-	for _, v := range values {
-		sum += v
-	}
-	return sum
-}

@@ -173,9 +173,6 @@ type Checks struct {
 
 // Unread returns a metric that a check needs for a row and whose value cannot be read, or nil.
 func (c *Checks) Unread(l *Look, row int) *columns.MetricState {
-	if !l.Fleet.Unread() {
-		return nil
-	}
 	for _, check := range c.All {
 		if check, ok := check.(unreading); ok {
 			if s := check.Unread(l, row); s != nil {

@@ -25,7 +25,7 @@ func Bindings(workloads map[api.Key]api.PreviewedWorkload) []Binding {
 		bindings = append(bindings, Binding{
 			PreviewedBinding: api.PreviewedBinding{
 				Workload: key.Path(), Claimed: w.Claimed, Summary: w.Summary,
-				CurrentReplicas: Replicas(&w.Current), Replicas: Replicas(&w.Object.Status),
+				CurrentReplicas: w.Current.ReplicasByCluster(), Replicas: w.Object.Status.ReplicasByCluster(),
 			},
 			Scheduled: scheduled != nil && scheduled.Status == api.ConditionTrue,
 		})

@@ -21,13 +21,13 @@ func workload(promised, now *api.WorkloadStatus) error {
 // affinity group are part of it, because they determine what happens when a cluster is lost.
 func sameBinding(a, b *api.WorkloadStatus) bool {
 	return a.Policy == b.Policy && a.ObservedAffinity == b.ObservedAffinity &&
-		maps.Equal(Replicas(a), Replicas(b)) && maps.Equal(a.Evicting(), b.Evicting()) &&
+		maps.Equal(a.ReplicasByCluster(), b.ReplicasByCluster()) && maps.Equal(a.Evicting(), b.Evicting()) &&
 		maps.Equal(flavorByCluster(a), flavorByCluster(b))
 }
 
 // bindingText formats the binding of a workload for a message.
 func bindingText(status *api.WorkloadStatus) string {
-	text := replicasText(Replicas(status))
+	text := replicasText(status.ReplicasByCluster())
 	if flavors := flavorByCluster(status); len(flavors) > 0 {
 		var parts []string
 		for _, name := range slices.Sorted(maps.Keys(flavors)) {
@@ -45,15 +45,6 @@ func bindingText(status *api.WorkloadStatus) string {
 		return text + " under no policy"
 	}
 	return text + " under policy " + strconv.Quote(status.Policy)
-}
-
-// Replicas returns the replicas of a workload by cluster.
-func Replicas(status *api.WorkloadStatus) map[string]int64 {
-	replicas := make(map[string]int64, len(status.Clusters))
-	for _, c := range status.Clusters {
-		replicas[c.Name] = c.Replicas
-	}
-	return replicas
 }
 
 // flavorByCluster returns the flavors of a workload's replicas by cluster, if they have any.
