@@ -47,6 +47,7 @@ type Store struct {
 	ctx      context.Context // done after Close
 	stop     context.CancelFunc
 	loops    sync.WaitGroup
+	readers  sync.WaitGroup // of the embedded member's database, which must not be closed under them
 	closing  sync.Once
 	closeErr error
 	dying    sync.Once
@@ -270,6 +271,9 @@ func (s *Store) Close() error {
 			}
 		}
 		if s.member != nil {
+			if s.dead.Err() == nil {
+				s.readers.Wait()
+			}
 			s.disk.settleWith(nil)
 			s.member.Close()
 		}
@@ -372,7 +376,7 @@ func (s *Store) transact(ctx context.Context, txn func(clientv3.Txn) clientv3.Tx
 // store.
 func (s *Store) transactWithin(ctx context.Context, limit time.Duration, txn func(clientv3.Txn) clientv3.Txn) (*clientv3.TxnResponse, error) {
 	if s.ctx.Err() != nil {
-		return nil, fmt.Errorf("%w: it is closed", ErrUnavailable)
+		return nil, errClosed
 	}
 	if s.guard.replaced.Load() {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, errReplaced)
