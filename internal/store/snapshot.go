@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"crypto/sha256"
-	"fmt"
 	"io"
 
 	"go.etcd.io/etcd/server/v3/etcdserver"
@@ -11,9 +10,6 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 )
-
-// errClosed is the error of requests after Close.
-var errClosed = fmt.Errorf("%w: it is closed", ErrUnavailable)
 
 // writeDatabase writes the database of etcd as it is at one moment, followed by its SHA-256 sum, which etcd's tools
 // check, and returns the version of etcd's storage. The database is complete only if it returns no error. It does not
