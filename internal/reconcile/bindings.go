@@ -128,6 +128,16 @@ func (b *bindings) reclaim(affected []api.Key, path string) {
 	}
 }
 
+// remeasure marks the waiting workloads that follow a policy, as far as of includes them, so that
+// the numbers in their reasons become current.
+func (b *bindings) remeasure(path string, of func(workload api.Key) bool) {
+	for key := range following(b.followers, path) {
+		if w := b.workloads[key]; w != nil && w.pending && of(key) {
+			b.queue.mark(w)
+		}
+	}
+}
+
 // putWorkload applies a new workload, or a new spec of one.
 func (b *bindings) putWorkload(w *workloadBinding, object *api.Workload, specRevision int64) {
 	key := api.KeyOf(object)
