@@ -25,7 +25,7 @@
 //	 6 | slow disk | strace delays every fdatasync by 0.2 s, then by 9 s | 30 writes / 600 writes | a b c d e f | TestFaultSlowDisk
 //	 7 | quota | --quota 32Mi, filled | 1 / 5 | a b c d e f | TestFaultQuota
 //	 8 | second process on the data directory | a second server | 3 / 20 | a b c d e f | TestFaultSecondServer
-//	 9 | SIGSTOP of the leader until another server leads | SIGSTOP and SIGCONT, two servers on one etcd; the history of etcd says who wrote | 2 / 20 | a b c d e f | TestFaultPausedLeader, TestFaultAbandonedWhilePaused
+//	 9 | SIGSTOP of the leader until another server leads | SIGSTOP and SIGCONT, two servers on one etcd; the history of etcd says who wrote | 2 / 20 | a b c d e f | TestFaultPausedLeader, TestFaultAbandonedWhilePaused, TestFaultListsOfAPausedServer
 //	10 | kill -9 and SIGSTOP of an etcd member, the leader first | three members in processes of their own | 1 / 10 | a b c d e f | TestFaultEtcdMember
 //	11 | partition between server and store | a proxy that refuses, stalls both ways, one way, the other way, resets, delays | 6 / 30 | a b c d e f | TestFaultPartition
 //	12 | clock jumps by 1 h and 1 y to and fro, and stands still | a clock built into the server for the test (go build -overlay): nothing outside reaches the wall clock of a Go program but the clock of the machine, which is everybody's | 6 / 60 | a b c d e f | TestFaultClock

@@ -321,7 +321,7 @@ func TestHeartbeatsAreAnsweredAlike(t *testing.T) {
 		var shown [2]string
 		for i, query := range []string{"", "?wait=10s"} {
 			a := s.do(http.MethodPost, "/v1/clusters/"+test.cluster+"/heartbeat"+query, test.body, test.header...)
-			for _, name := range []string{"Date", "X-Request-Id", lastContactHeader, "Vary", "Content-Length", "ETag"} {
+			for _, name := range []string{"Date", "X-Request-Id", api.LastContactHeader, "Vary", "Content-Length", "ETag"} {
 				if name == "ETag" && (a.Header.Get(name) != "") != (a.StatusCode == http.StatusOK) {
 					t.Errorf("%s%s: ETag %q", test.cluster, query, a.Header.Get(name))
 				}
