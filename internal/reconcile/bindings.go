@@ -345,13 +345,13 @@ func leaves(s *api.WorkloadStatus, cluster string) bool {
 
 // bind decides where a workload goes that has a policy, or needs none.
 func (b *bindings) bind(w *workloadBinding, present binding.Present, now time.Time) binding.Binding {
-	out, ok := b.failures.known(b.version, w)
+	out, ok := b.failures.known(b.version, now, w)
 	if _, wanted := b.explained[w.key()]; wanted {
 		out, b.explained[w.key()] = b.binder.Explain(b.fleet, w.p, w.views(), b.others(), present, now)
 		b.explained[w.key()].Policy, b.explained[w.key()].PolicyReason = w.policyPath(), w.reason
 	} else if !ok {
 		out = b.binder.Bind(b.fleet, w.p, w.views(), b.others(), nil, present, now)
-		b.failures.remember(b.version, w, out)
+		b.failures.remember(b.version, now, w, out)
 	}
 	if !out.Complete && w.p.Preempts {
 		if better, done := b.preempt(w, present, now); done {
