@@ -18,7 +18,7 @@ func patientPeers(t *testing.T) []*Store {
 	t.Helper()
 	options := peers(t, 3)
 	for i := range options {
-		options[i].RequestTimeout, options[i].Patience = storetest.Patience, storetest.Patience
+		options[i].RequestTimeout, options[i].Patience, options[i].leaderGap = storetest.Patience, storetest.Patience, storetest.Patience
 	}
 	return openPeers(t, options)
 }

@@ -94,7 +94,7 @@ func (s *Store) awaitLeader(ctx context.Context) error {
 	if s.leaderless() == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.options.Patience/3)
+	ctx, cancel := context.WithTimeout(ctx, s.options.leaderGap)
 	defer cancel()
 	for s.guard.stalled() == nil {
 		changed := s.member.Server.LeaderChangedNotify()
