@@ -129,7 +129,7 @@ const contestPrefix = "contest-"
 // ageOf returns the maximum age of what a response shows: it has everything from before that time. The header has whole
 // milliseconds.
 func ageOf(header http.Header) (time.Duration, error) {
-	age, err := strconv.Atoi(header.Get("Scheduler-Last-Contact"))
+	age, err := strconv.Atoi(header.Get(api.LastContactHeader))
 	return time.Duration(age+1) * time.Millisecond, err
 }
 
@@ -282,7 +282,7 @@ func (x *contest) read(ctx context.Context, r *replica, name string) (out reply,
 	defer answer.Body.Close()
 	// What it shows was complete so many milliseconds ago: while this was being asked, or
 	// before.
-	if age, err := strconv.Atoi(answer.Header.Get("Scheduler-Last-Contact")); err != nil || time.Duration(age)*time.Millisecond > time.Since(asked) {
+	if age, err := strconv.Atoi(answer.Header.Get(api.LastContactHeader)); err != nil || time.Duration(age)*time.Millisecond > time.Since(asked) {
 		return reply{}, false
 	}
 	switch answer.StatusCode {

@@ -5,14 +5,21 @@ package faults
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // TestFaultAbandonedWhilePaused stops a server and sends it writes, whose clients give up before it
@@ -79,4 +86,92 @@ func TestFaultAbandonedWhilePaused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFaultListsOfAPausedServer pauses one of three servers, writes through the others, and asks the paused one for
+// lists, before and after it continues. A list shows every write that was acknowledged before its request, or says that
+// it is older.
+func TestFaultListsOfAPausedServer(t *testing.T) {
+	t.Parallel() // it mostly waits
+	f := begin(t, 9)
+	binary, err := tapped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, store := range []struct {
+		name, binary string
+		on           func(*ensemble)
+	}{{"etcd", serverBinary, onEtcd}, {"peers", binary, onThemselves}} {
+		t.Run(store.name, func(t *testing.T) {
+			t.Parallel()
+			e := newEnsemble(t, f, store.binary, store.on, unwrapped)
+			var current, older atomic.Int64
+			for round := range rounds(3, 20) {
+				paused := round % len(e.replicas)
+				e.listWhilePaused(e.replicas[paused], e.clients(paused+1), int64(round+1), &current, &older)
+			}
+			if current.Load() == 0 {
+				t.Error("no list was current")
+			}
+			t.Logf("%d lists were current, %d said that they are older", current.Load(), older.Load())
+		})
+	}
+}
+
+// listWhilePaused pauses a server, writes an object with a number through a client of the others, and counts the lists
+// with that number, and those that say that they are older.
+func (e *ensemble) listWhilePaused(r *replica, others *client.Client, number int64, current, older *atomic.Int64) {
+	e.t.Helper()
+	r.pause()
+	e.fault.happened()
+	written := placement("listed", groupName(0), 1, number)
+	written.SetDefaults()
+	eventually.True(e.t, "the others accept a write", func() bool {
+		_, err := others.Put(e.t.Context(), written, client.PutOptions{})
+		return err == nil
+	})
+	acknowledged := time.Now()
+	key := api.KeyOf(written)
+	path := strings.TrimSuffix(key.URLPath(), "/"+key.Name)
+	list := func() {
+		asked := time.Now()
+		answer, err := r.ask(http.MethodGet, path, "")
+		if err != nil || answer.status != http.StatusOK {
+			e.t.Errorf("list: %d %s %v", answer.status, answer.body, err)
+			return
+		}
+		age, err := ageOf(answer.header)
+		if err != nil {
+			e.t.Errorf("the age of a list: %v", err)
+			return
+		}
+		var all api.List[*api.Placement]
+		if err := json.Unmarshal([]byte(answer.body), &all); err != nil {
+			e.t.Error(err)
+			return
+		}
+		shows := slices.ContainsFunc(all.Items, func(p *api.Placement) bool { return api.KeyOf(p) == key && numberOf(p) == number })
+		switch {
+		case shows:
+			current.Add(1)
+		case asked.Add(-age).After(acknowledged):
+			e.t.Errorf("a list without what was acknowledged %s before it says that it is at most %s old", asked.Sub(acknowledged), age)
+		default:
+			older.Add(1)
+		}
+	}
+	var listing sync.WaitGroup
+	for range 4 {
+		listing.Go(list)
+	}
+	time.Sleep(50 * time.Millisecond) //nolint:forbidigo // a stopped server cannot show that a request has arrived
+	r.signal(syscall.SIGCONT)
+	for range 4 {
+		listing.Go(func() {
+			for range 8 {
+				list()
+			}
+		})
+	}
+	listing.Wait()
 }

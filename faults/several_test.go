@@ -93,6 +93,9 @@ func newEnsemble(t testing.TB, f *fault, binary string, on func(*ensemble), wrap
 		clients = append(clients, newClient(t, client.Options{Endpoints: slices.Concat(addresses[n%3:], addresses[:n%3]), MaxRetries: 2, RequestTimeout: 10 * time.Second}))
 	}
 	e.clients = func(writer int) *client.Client { return clients[writer] }
+	if e.members == nil {
+		eventually.True(t, "the leader does not lead the cluster of stores as well", func() bool { return e.leader() != e.storeLeader() })
+	}
 	e.fill()
 	if e.members == nil { // the connections to the others are not a leak
 		first, err := e.leader().figures()

@@ -31,6 +31,8 @@ import (
 type duties struct {
 	signals *signal.Runner
 	spot    *runner.Runner
+	// term is done when the term ends, which may be long before its parts have stopped.
+	term context.Context
 }
 
 // collectors returns the metrics of the duties.
@@ -161,7 +163,7 @@ func (l *leadership) lead(ctx context.Context, term *store.Term) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(term.Context(), cancel)() //nolint:contextcheck // the end of the term cancels it as well
-	d := l.server.newDuties()
+	d := l.server.newDuties(term.Context())           //nolint:contextcheck // the duties end with the term
 	defer l.current.Store(nil)
 	return runInOrder(ctx, []component{
 		{"leading", func(ctx context.Context) error {
@@ -186,7 +188,10 @@ func (l *leadership) begin(d *duties, revision int64) {
 }
 
 // Leads implements httpapi.Leader.
-func (l *leadership) Leads() bool { return l.current.Load() != nil }
+func (l *leadership) Leads() bool {
+	d := l.current.Load()
+	return d != nil && d.term.Err() == nil
+}
 
 // Revision implements httpapi.Leader.
 func (l *leadership) Revision(ctx context.Context) (int64, error) {

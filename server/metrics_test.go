@@ -81,7 +81,7 @@ func allMetrics(t *testing.T) map[string]documentedMetric {
 			found[m.name] = m
 		}
 	}
-	for _, collector := range s.newDuties().collectors() {
+	for _, collector := range s.newDuties(t.Context()).collectors() {
 		for _, m := range described(t, collector) {
 			m.leader = true
 			found[m.name] = m

@@ -436,3 +436,21 @@ func TestTokensCountOnEveryServerAtOnce(t *testing.T) {
 		ask(next, http.MethodGet, "/v1/clusters", made.Token, "", http.StatusUnauthorized)
 	}
 }
+
+// TestServerWhoseTermEndedDoesNotLead checks that a server says so at once, before the parts that only the leader has
+// have stopped.
+func TestServerWhoseTermEndedDoesNotLead(t *testing.T) {
+	term, end := context.WithCancel(t.Context())
+	var l leadership
+	if l.Leads() {
+		t.Error("Leads() = true before the first term")
+	}
+	l.current.Store(&duties{term: term})
+	if !l.Leads() {
+		t.Error("Leads() = false during the term")
+	}
+	end()
+	if l.Leads() {
+		t.Error("Leads() = true after the term")
+	}
+}

@@ -150,8 +150,8 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, stdout io.Wr
 	return s, s.register(registry)
 }
 
-// newDuties creates the parts of a term.
-func (s *server) newDuties() *duties {
+// newDuties creates the parts of a term, whose end is that of ctx.
+func (s *server) newDuties(ctx context.Context) *duties {
 	feeds := feed.NewGroup(s.clusters, s.faults.Component("kubernetes"))
 	signals := signal.New(signal.Options{
 		Fleet: s.fleet, Store: s.store, Codec: s.codec, Batcher: s.batcher, Network: s.network,
@@ -159,7 +159,7 @@ func (s *server) newDuties() *duties {
 	})
 	options := s.spot.options
 	options.Clusters, options.Kubernetes = signals, feeds
-	return &duties{signals, runner.New(options)}
+	return &duties{signals, runner.New(options), ctx}
 }
 
 // supervised returns a component that is restarted after a panic.

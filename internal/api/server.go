@@ -22,6 +22,11 @@ type DamagedObject struct {
 // request.
 const ServerHeader = "Scheduler-Server"
 
+// LastContactHeader is set on every response to an authenticated request. It is how many
+// milliseconds ago the store was last known to have nothing newer than what the response shows.
+// Reads are served from memory and continue without the store, so this is their maximum age.
+const LastContactHeader = "Scheduler-Last-Contact"
+
 // RequestTimeoutHeader is the header of a request that says how long the client waits for the
 // response.
 const RequestTimeoutHeader = "Request-Timeout"

@@ -32,7 +32,7 @@ type WorkloadSpec struct {
 // AllocationSpec says on which sites a workload is placed, and how its replicas are divided among
 // them. A site is a cluster with a region and a zone.
 type AllocationSpec struct {
-	Flavors           []string           `json:"flavors,omitempty" doc:"Machine sizes for one replica, best first: a site uses the first one that it has room for. In addition to 'replica_requests'."`
+	Flavors           []string           `json:"flavors,omitempty" doc:"Machine sizes for one replica, best first: a site uses the first one that it has room for, or, if the replicas do not fit on the sites like that, the first one with room for all of them or for the most. In addition to 'replica_requests'."`
 	Machines          map[string]int64   `json:"machines,omitempty" minimum:"1" maximum:"100000" doc:"Further machines of one replica: how many of each flavor."`
 	Regions           []AllocationRegion `json:"regions,omitempty" doc:"Regions where the sites may be. If omitted, anywhere."`
 	GeoLocation       *GeoLocation       `json:"geo_location,omitempty" doc:"Where the sites must be. Each part that is set must equal the cluster's claim of the same name."`

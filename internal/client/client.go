@@ -6,8 +6,9 @@
 // *api.Problem errors.
 //
 // With several servers on one store, a client uses one until it fails: it refuses or
-// drops connections, does not respond in time, or returns 503. The client then switches
-// to the next one at once, and waits only after it has tried all of them. Retries are
+// drops connections, does not respond in time, returns 503, or reads from a copy of the
+// store that is out of date. The client then switches to the next one at once, and waits
+// only after it has tried all of them. If all are out of date, it accepts that. Retries are
 // harmless on any server, because what makes them so is in the store: conditions on the
 // object (If-None-Match, If-Match), a preview that is committed once, an object that is
 // already as it was sent or already deleted. If a condition fails after an attempt

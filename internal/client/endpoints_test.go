@@ -319,6 +319,62 @@ func TestRedirectionIsFollowed(t *testing.T) {
 	}
 }
 
+// A server that cannot reach the store shows what it knew. A client with several endpoints believes it only if no other
+// one knows more.
+func TestOldReads(t *testing.T) {
+	const old = "3600000" // an hour, in milliseconds
+	for _, test := range []struct {
+		name string
+		ages []string // of the servers' responses; "" refuses connections
+		has  []bool   // which servers have the object
+		want int      // status of an error; 0 = none
+		// asked is how often each server is asked for two reads.
+		asked []int
+	}{
+		{"the first one is old", []string{old, "2", "2"}, []bool{false, true, true}, 0, []int{1, 2, 0}},
+		{"two are old", []string{old, old, "2"}, []bool{false, false, true}, 0, []int{1, 1, 2}},
+		{"it is as old as usual", []string{"2500", "2", "2"}, []bool{true, true, true}, 0, []int{2, 0, 0}},
+		{"all are old", []string{old, old, old}, []bool{true, true, true}, 0, []int{2, 2, 2}},
+		{"all are old and do not have it", []string{old, old, old}, []bool{false, false, false}, 404, []int{2, 2, 2}},
+		{"the others are gone", []string{old, "", ""}, []bool{true, false, false}, 0, []int{4, 0, 0}},
+		{"a single one", []string{old}, []bool{true}, 0, []int{2}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			asked := make([]int, len(test.ages)) // requests come one after the other
+			var endpoints []string
+			for i, age := range test.ages {
+				if age == "" {
+					endpoints = append(endpoints, endpointOf(t, nil))
+					continue
+				}
+				s := &store{}
+				if test.has[i] {
+					s.cluster = east()
+				}
+				endpoints = append(endpoints, endpointOf(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					asked[i]++
+					w.Header().Set(api.LastContactHeader, age)
+					s.ServeHTTP(w, r)
+				})))
+			}
+			c, err := client.New(client.Options{Endpoints: endpoints, MaxRetries: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			for range 2 {
+				if err := get(c); client.StatusOf(err) != test.want || (err == nil) != (test.want == 0) {
+					t.Errorf("%v, want %d", err, test.want)
+				}
+			}
+			if !slices.Equal(asked, test.asked) {
+				t.Errorf("they were asked %v times, want %v", asked, test.asked)
+			}
+		})
+	}
+}
+
 func TestWrongEndpoints(t *testing.T) {
 	for want, opts := range map[string]client.Options{
 		"not both":       {Endpoint: "http://a", Endpoints: []string{"http://b"}},

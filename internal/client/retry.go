@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -34,6 +35,7 @@ type attempts struct {
 	lost func() error
 	// once allows a single attempt. impatient ends retries after a timeout.
 	once, impatient bool
+	began           time.Time // of the current attempt
 }
 
 // failed records that an attempt at an endpoint failed, and switches to the next one. It reports
@@ -110,7 +112,22 @@ func (a *attempts) afterAnswer(resp *http.Response) bool {
 		a.uncertain = true
 		return again && a.repeatable
 	}
-	return false
+	// If no endpoint has newer data, this response is used.
+	return a.count < len(a.endpoints.bases) && a.isOld(resp) && a.failed(nil)
+}
+
+// maxAge is how old the data of one of several servers may be. With older data, the server cannot reach the store, and
+// is not ready either.
+const maxAge = 3 * time.Second
+
+// isOld reports whether a response shows older data than another server may have. The next pages of a list show what the
+// first one did, at every server.
+func (a *attempts) isOld(resp *http.Response) bool {
+	if resp.Request.Method != http.MethodGet || resp.Request.URL.Query().Has("continue") {
+		return false
+	}
+	age, err := strconv.ParseInt(resp.Header.Get(api.LastContactHeader), 10, 64)
+	return err == nil && time.Duration(age)*time.Millisecond > maxAge+time.Since(a.began)
 }
 
 // unconfirmed reports whether a server's store did not confirm whether it has written: it may have.
@@ -167,7 +184,7 @@ func (t attemptTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		req.Header.Set(api.RequestTimeoutHeader, timeLeft(ctx).String())
 	}
 	if req.Response == nil { // not a redirect
-		a.at = t.endpoints.current()
+		a.at, a.began = t.endpoints.current(), time.Now()
 		target := t.endpoints.bases[a.at].JoinPath(a.path)
 		target.RawQuery = req.URL.RawQuery
 		req.URL, req.Host = target, ""

@@ -10,18 +10,13 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// lastContactHeader is set on every response. It is how many milliseconds ago the store was last
-// known to have nothing newer than what the response shows. Reads are served from memory and
-// continue without the store, so this is their maximum age.
-const lastContactHeader = "Scheduler-Last-Contact"
-
 // describe sets the headers of a response that is about to be written.
 func (r *request) describe(header http.Header) {
 	if r.server != "" {
 		header.Set(api.ServerHeader, r.server)
 	}
 	if !r.picture.IsZero() {
-		header.Set(lastContactHeader, strconv.FormatInt(time.Since(r.picture).Milliseconds(), 10))
+		header.Set(api.LastContactHeader, strconv.FormatInt(time.Since(r.picture).Milliseconds(), 10))
 	}
 }
 
@@ -41,7 +36,7 @@ func describeFreshness(document *huma.OpenAPI) {
 				if response.Headers == nil {
 					response.Headers = map[string]*huma.Param{}
 				}
-				response.Headers[lastContactHeader], response.Headers[api.ServerHeader] = age, server
+				response.Headers[api.LastContactHeader], response.Headers[api.ServerHeader] = age, server
 			}
 		}
 	})

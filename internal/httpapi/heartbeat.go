@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
+	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
 
 type heartbeatInput struct {
@@ -40,7 +42,7 @@ func (r *reports) heartbeat(ctx context.Context, in *heartbeatInput) (*objectOut
 	}
 	revision, err := r.relay.heartbeat(ctx, key.Name, bytes.TrimSpace(in.Payload.Data))
 	if err != nil {
-		if r.fleet.Snapshot().Get(key) == nil {
+		if errors.Is(err, clusterhealth.ErrNotFound) || r.fleet.Snapshot().Get(key) == nil {
 			return nil, r.view.notFound(key) // deleted in between
 		}
 		return nil, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
 
 // samples has a document of each kind. Tests that range over api.Kinds fail for a kind without one.
@@ -267,6 +268,22 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
+// late are signals that have seen the end of a cluster which the fleet still shows, or shows again.
+type late struct{ Signals }
+
+func (late) Heartbeat(_ context.Context, name string, _ api.Heartbeat) (int64, error) {
+	return 0, fmt.Errorf("cluster %q: %w", name, clusterhealth.ErrNotFound)
+}
+
+// A heartbeat for a cluster that is being deleted, or created again, is not an internal error.
+func TestHeartbeatDuringADeletion(t *testing.T) {
+	s := startServer(t, func(o *Options) { o.Signals = late{o.Signals} })
+	s.mustPut("/v1/clusters/eu-1", `{"spec":{}}`)
+	if a := s.do(http.MethodPost, "/v1/clusters/eu-1/heartbeat", ""); a.StatusCode != http.StatusNotFound {
+		t.Errorf("got %d %s, want 404", a.StatusCode, a.body)
+	}
+}
+
 // A heartbeat is answered alike whether huma reads it or not: one with a parameter it
 // reads.
 func TestHeartbeatsAreAnsweredAlike(t *testing.T) {
@@ -304,7 +321,7 @@ func TestHeartbeatsAreAnsweredAlike(t *testing.T) {
 		var shown [2]string
 		for i, query := range []string{"", "?wait=10s"} {
 			a := s.do(http.MethodPost, "/v1/clusters/"+test.cluster+"/heartbeat"+query, test.body, test.header...)
-			for _, name := range []string{"Date", "X-Request-Id", lastContactHeader, "Vary", "Content-Length", "ETag"} {
+			for _, name := range []string{"Date", "X-Request-Id", api.LastContactHeader, "Vary", "Content-Length", "ETag"} {
 				if name == "ETag" && (a.Header.Get(name) != "") != (a.StatusCode == http.StatusOK) {
 					t.Errorf("%s%s: ETag %q", test.cluster, query, a.Header.Get(name))
 				}

@@ -21,6 +21,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/heartbeat"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
+	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
 
 const (
@@ -33,6 +34,9 @@ const (
 	relayTime = 15 * time.Second
 	// relayBytes is the approximate maximum size of one request.
 	relayBytes = 1 << 20
+	// relayWindow is how long a request is valid: the leader rejects older ones, and remembers the
+	// nonces of the others.
+	relayWindow = 30 * time.Second
 )
 
 // relayPause is the backoff before a server asks the leader again which heartbeats came through
@@ -59,14 +63,19 @@ type relay struct {
 	faults  *fault.Component
 	// id identifies this run of the server, with its notes and what is sent to it.
 	id string
+	// began is the zero of this server's clock for requests, which it reads from now.
+	began  time.Time
+	now    func() time.Time
+	nonces nonces
 
 	relayed gather[*relayed]
 	// reaches says that the leader accepts batches: it is reachable and not of an older version.
 	reaches atomic.Bool
 
 	mu     sync.Mutex
-	leader string // guarded by mu: ID of the leader
-	next   int64  // guarded by mu: number of the leader's note to continue after
+	leader string        // guarded by mu: ID of the leader
+	clock  time.Duration // guarded by mu: the leader's clock when it last responded
+	next   int64         // guarded by mu: number of the leader's note to continue after
 }
 
 // relayed is a heartbeat that waits for the leader's response.
@@ -86,13 +95,21 @@ type relayAnswer struct {
 // relayRequest is the encrypted content.
 type relayRequest struct {
 	// Leader is the recipient. It accepts no heartbeats meant for another one.
-	Leader     string     `json:"leader"`
-	After      int64      `json:"after"`
-	Heartbeats []*relayed `json:"heartbeats,omitempty"`
+	Leader string `json:"leader"`
+	// Clock is the recipient's clock when it last responded, and Nonce is different in every
+	// request: a request that somebody recorded is not accepted again.
+	Clock      time.Duration `json:"clock"`
+	Nonce      string        `json:"nonce"`
+	After      int64         `json:"after"`
+	Heartbeats []*relayed    `json:"heartbeats,omitempty"`
 }
 
 type relayResponse struct {
-	Leader  string                    `json:"leader"`
+	Leader string        `json:"leader"`
+	Clock  time.Duration `json:"clock"`
+	// Again says that nothing was done, because the request was for another leader or is too old.
+	// It can be repeated with the leader and the clock of this response.
+	Again   bool                      `json:"again,omitempty"`
 	Next    int64                     `json:"next"`
 	Answers []relayAnswer             `json:"answers,omitempty"`
 	Beats   map[string]heartbeat.Beat `json:"beats,omitempty"`
@@ -101,7 +118,7 @@ type relayResponse struct {
 func newRelay(l *leading, o Options, problemOf func(context.Context, error) *problem.Problem) *relay {
 	r := &relay{
 		leading: l, signals: o.Signals, beats: o.Beats, fleet: o.Fleet, codec: o.Codec, maxBody: o.MaxBodyBytes,
-		problem: problemOf, faults: o.Faults.Component("heartbeats"), id: rand.Text(),
+		problem: problemOf, faults: o.Faults.Component("heartbeats"), id: rand.Text(), began: o.Now(), now: o.Now,
 	}
 	r.relayed.moment, r.relayed.hand = relayMoment, r.hand
 	return r
@@ -193,27 +210,36 @@ func (r *relay) keepInTouch(ctx context.Context) bool {
 	return err == nil
 }
 
-// exchange sends heartbeats to the leader, and receives the times that it knows from others.
+// exchange sends heartbeats to the leader, and receives the times that it knows from others. A new
+// leader first says who it is.
 func (r *relay) exchange(ctx context.Context, all []*relayed) ([]relayAnswer, error) {
-	r.mu.Lock()
-	request := relayRequest{Leader: r.leader, After: r.next, Heartbeats: all}
-	r.mu.Unlock()
-	answer, err := r.ask(ctx, request)
-	known := err == nil && answer.Leader == request.Leader
-	r.reaches.Store(known)
-	if err != nil {
-		return nil, err
+	for range 2 {
+		r.mu.Lock()
+		request := relayRequest{Leader: r.leader, Clock: r.clock, Nonce: rand.Text(), After: r.next, Heartbeats: all}
+		r.mu.Unlock()
+		answer, err := r.ask(ctx, request)
+		if err != nil {
+			r.reaches.Store(false)
+			return nil, err
+		}
+		for cluster, beat := range answer.Beats {
+			r.beats.Note(cluster, beat)
+		}
+		r.mu.Lock()
+		r.leader, r.clock = answer.Leader, answer.Clock
+		if !answer.Again {
+			r.next = answer.Next
+		} else if answer.Leader != request.Leader {
+			r.next = 0
+		}
+		r.mu.Unlock()
+		if !answer.Again && answer.Leader == request.Leader && len(answer.Answers) == len(all) {
+			r.reaches.Store(true)
+			return answer.Answers, nil
+		}
 	}
-	for cluster, beat := range answer.Beats {
-		r.beats.Note(cluster, beat)
-	}
-	r.mu.Lock()
-	r.leader, r.next = answer.Leader, answer.Next
-	r.mu.Unlock()
-	if len(answer.Answers) != len(all) {
-		return nil, errors.New("another server leads since a moment ago")
-	}
-	return answer.Answers, nil
+	r.reaches.Store(false)
+	return nil, errors.New("another server has just become the leader")
 }
 
 // relaySeal is what encrypted requests are bound to.
@@ -240,15 +266,29 @@ func (r *relay) serve(w http.ResponseWriter, req *http.Request) {
 		problem.Write(w, noLeader(errors.New("another server considered this one the leader")))
 		return
 	}
-	response := relayResponse{Leader: r.id}
-	if request.Leader == r.id {
-		response.Answers = r.takeAll(req.Context(), request.Heartbeats)
-	} else {
-		request.After = 0
+	response, err := r.respond(req.Context(), request)
+	if err != nil {
+		problem.Write(w, r.problem(req.Context(), err))
+		return
 	}
-	response.Beats, response.Next = r.beats.Since(request.After)
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(operation.EncodeJSON(response)) // fails if the other server has gone away
+}
+
+// respond does what a request asks for, once.
+func (r *relay) respond(ctx context.Context, request *relayRequest) (*relayResponse, error) {
+	clock := r.now().Sub(r.began)
+	response := &relayResponse{Leader: r.id, Clock: clock}
+	if request.Leader != r.id || request.Clock < clock-relayWindow || request.Clock > clock {
+		response.Again = true
+		return response, nil
+	}
+	if !r.nonces.isNew(request.Nonce, clock) {
+		return nil, problem.New(api.ProblemForbidden, "this request was made before, or has no nonce: each is accepted once")
+	}
+	response.Answers = r.takeAll(ctx, request.Heartbeats)
+	response.Beats, response.Next = r.beats.Since(request.After)
+	return response, nil
 }
 
 func (r *relay) read(w http.ResponseWriter, req *http.Request) (*relayRequest, error) {
@@ -274,13 +314,17 @@ func (r *relay) takeAll(ctx context.Context, all []*relayed) []relayAnswer {
 	var taken sync.WaitGroup
 	for i, one := range all {
 		taken.Go(func() {
-			err := r.faults.Do(api.Key{Kind: api.KindCluster, Name: one.Cluster}.String(), func() error {
+			key := api.Key{Kind: api.KindCluster, Name: one.Cluster}
+			err := r.faults.Do(key.String(), func() error {
 				report, err := decodeReport(one.Report)
 				if err == nil {
 					answers[i].Revision, err = r.signals.Heartbeat(ctx, one.Cluster, report)
 				}
 				return err
 			})
+			if errors.Is(err, clusterhealth.ErrNotFound) {
+				err = problem.New(api.ProblemNotFound, "%s does not exist", key) // deleted in between
+			}
 			if err != nil {
 				p := r.problem(ctx, err).Problem
 				answers[i].Problem = &p

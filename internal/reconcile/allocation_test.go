@@ -235,6 +235,24 @@ func TestAllocations(t *testing.T) {
 		{"the first flavor that a site has with enough room", []events{
 			{west("a", holds("8", "4Gi"), flavors(large, small)), west("b", holds("8", "2Gi"), flavors(small, large)), allocate("web", 3, asks("large", "small"))},
 		}, []string{"1 large on a, 2 small on b"}},
+		{"a later flavor with room for all, if the first has room for some", []events{
+			{west("a", flavors(number("large", 1), number("small", 2))), allocate("web", 2, centralize, asks("large", "small"))},
+		}, []string{"2 small on a"}},
+		{"the first flavor on several sites before a later one on a single site", []events{
+			{west("a", flavors(number("large", 1), number("small", 2))), west("b", flavors(number("large", 2))), allocate("web", 2, centralize, asks("large", "small"))},
+		}, []string{"1 large on a, 1 large on b"}},
+		{"the flavors with the most room, if no site has room for all", []events{
+			{west("a", flavors(number("large", 1), number("small", 3))), west("b", flavors(number("large", 1))), allocate("web", 4, asks("large", "small"))},
+			{west("a", flavors(number("large", 1), number("small", 2), number("tiny", 2))), gone("web"), allocate("web", 4, asks("large", "small", "tiny"))},
+		}, []string{"3 small on a, 1 large on b", "Unschedulable: has room for 3 of 4 replicas: a 2, b 1"}},
+		{"an explicit reschedule to a later flavor, if the first has room for some", []events{
+			{west("a", flavors(number("large", 1), number("small", 3))), allocate("web", 1, asks("large", "small"))},
+			{func() *api.Workload {
+				w := allocate("web", 3, asks("large", "small"))
+				w.Metadata.RescheduleRequests = 1
+				return w
+			}()},
+		}, []string{"1 large on a", "3 small on a"}},
 		{"more replicas move none that runs, and have its flavor", []events{
 			{west("a", flavors(number("small", 2))), allocate("web", 2, asks("large", "small"))},
 			{west("a", flavors(number("small", 3), number("large", 9))), west("b", flavors(number("large", 9))), allocate("web", 4, centralize, asks("large", "small"))},

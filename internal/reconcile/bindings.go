@@ -131,6 +131,16 @@ func (b *bindings) reclaim(affected []api.Key, path string) {
 	}
 }
 
+// remeasure marks the waiting workloads that follow a policy, as far as of includes them, so that
+// the numbers in their reasons become current.
+func (b *bindings) remeasure(path string, of func(workload api.Key) bool) {
+	for key := range following(b.followers, path) {
+		if w := b.workloads[key]; w != nil && w.pending && of(key) {
+			b.queue.mark(w)
+		}
+	}
+}
+
 // putWorkload applies a new workload, or a new spec of one. stands says that a binding which comes with
 // it was there before, rather than committed with the spec as it was previewed.
 func (b *bindings) putWorkload(w *workloadBinding, object *api.Workload, specRevision int64, stands bool) {
@@ -345,13 +355,13 @@ func leaves(s *api.WorkloadStatus, cluster string) bool {
 
 // bind decides where a workload goes that has a policy, or needs none.
 func (b *bindings) bind(w *workloadBinding, present binding.Present, now time.Time) binding.Binding {
-	out, ok := b.failures.known(b.version, w)
+	out, ok := b.failures.known(b.version, now, w)
 	if _, wanted := b.explained[w.key()]; wanted {
 		out, b.explained[w.key()] = b.binder.Explain(b.fleet, w.p, w.views(), b.others(), present, now)
 		b.explained[w.key()].Policy, b.explained[w.key()].PolicyReason = w.policyPath(), w.reason
 	} else if !ok {
 		out = b.binder.Bind(b.fleet, w.p, w.views(), b.others(), nil, present, now)
-		b.failures.remember(b.version, w, out)
+		b.failures.remember(b.version, now, w, out)
 	}
 	if !out.Complete && w.p.Preempts {
 		if better, done := b.preempt(w, present, now); done {

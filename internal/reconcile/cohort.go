@@ -15,8 +15,9 @@ import (
 // clusters alike (a class), affinity groups of workloads (a scope), or the guests of one role. Its
 // members share a view of the fleet, which is updated row by row, and are woken together.
 //
-// A cohort is woken by a delta of the fleet that touches what it reads, and when a cluster is
-// removed from its view through the passing of time.
+// A cohort is woken by a delta of the fleet that touches what it reads, when a cluster is removed
+// from its view through the passing of time, and, if its view depends on the time, when the clock is
+// set back.
 type cohort[D member] struct {
 	query *placement.Query // of any member
 	view  *placement.View  // nil for guests: those of a role wait together, but have different requirements
@@ -258,15 +259,27 @@ func (all *cohorts[D, C]) leave(c C) (last bool) {
 }
 
 // expire refreshes the views from which clusters are removed through the passing of time because a
-// toleration has expired, and calls then with each cohort and the removed rows. Decisions that have
-// such a cluster are on the agenda of decisions.
-func (all *cohorts[D, C]) expire(p *picture, now time.Time, then func(c C, gone []int)) {
-	for _, s := range all.agenda.due(now) {
+// toleration has expired, and calls then with each cohort and the rows that differ. Decisions that
+// have such a cluster are on the agenda of decisions.
+//
+// back says that the clock was set back: a toleration that had expired may not have, so all views
+// that depend on the time are refreshed. The agenda does not list a view in which no toleration is left to expire.
+func (all *cohorts[D, C]) expire(p *picture, now time.Time, back bool, then func(c C, differ []int, back bool)) {
+	refresh := func(c C) {
+		s := c.shared()
 		p.version++
-		gone := s.view.Refresh(p.fleet, s.query, p.others())
+		differ := s.view.Refresh(p.fleet, s.query, p.others())
 		s.seen = p.version
 		all.note(s)
-		then(all.of[s.query.Class], gone)
+		then(c, differ, back)
+	}
+	if back {
+		for c := range all.readers[columns.Clock] {
+			refresh(c)
+		}
+	}
+	for _, s := range all.agenda.due(now) {
+		refresh(all.of[s.query.Class])
 	}
 }
 

@@ -3,16 +3,18 @@ package reconcile
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/binding"
 )
 
-// failures remember which workloads found no room since the picture last changed, so that
-// many alike cost little.
+// failures remember which workloads found no room in the present picture, so that many alike cost
+// little.
 type failures struct {
 	of      map[string]binding.Binding // by workloadBinding.alike
 	version int                        // of the picture
+	at      time.Time                  // tolerations may have expired later
 }
 
 // alike is equal for workloads with the same requirements under the same policy, or on the same
@@ -40,8 +42,8 @@ func sortedResources(q api.Quantities) []string {
 
 // known returns what another workload with the same requirements has just found, if that was
 // nothing and this one has nothing either.
-func (f *failures) known(version int, w *workloadBinding) (binding.Binding, bool) {
-	if f.version != version || !isNew(&w.status) {
+func (f *failures) known(version int, now time.Time, w *workloadBinding) (binding.Binding, bool) {
+	if f.version != version || !f.at.Equal(now) || !isNew(&w.status) {
 		return binding.Binding{}, false
 	}
 	out, ok := f.of[w.alike]
@@ -53,12 +55,12 @@ func isNew(s *api.WorkloadStatus) bool {
 }
 
 // remember takes in what a workload has found.
-func (f *failures) remember(version int, w *workloadBinding, out binding.Binding) {
+func (f *failures) remember(version int, now time.Time, w *workloadBinding, out binding.Binding) {
 	if out.Complete || !isNew(&w.status) {
 		return
 	}
-	if f.version != version || f.of == nil {
-		f.of, f.version = map[string]binding.Binding{}, version
+	if f.version != version || !f.at.Equal(now) || f.of == nil {
+		f.of, f.version, f.at = map[string]binding.Binding{}, version, now
 	}
 	f.of[w.alike] = out
 }

@@ -124,8 +124,8 @@ func onHosts[O api.Object](r row[O, *guest], of func(p *planner) *hosts) row[O, 
 	}
 	// The rest of the status is not decided.
 	r.agrees = func(g *guest, stored O) bool {
-		host, _ := g.hosting.chosen(stored)
-		return g.host == host
+		host, score := g.hosting.chosen(stored)
+		return g.host == host && (g.score == score || g.score != nil && score != nil && *g.score == *score)
 	}
 	r.holds = func(O) []hold { return nil } // hosts are not used up
 	r.turn = func(a, b *guest) int { return a.key().Compare(b.key()) }

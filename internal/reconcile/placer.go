@@ -200,11 +200,13 @@ func (p *placer) reservedChanged(rows []int) {
 	p.touch(nil, &delta)
 }
 
-// expired handles rows that were removed from the view of a class through the passing of time.
-func (p *placer) expired(c *class, gone []int) {
+// expired handles rows that differ in the view of a class through the passing of time: they were
+// removed, unless the clock was set back. A row that was added concerns even placements that have
+// what they want, if it is better.
+func (p *placer) expired(c *class, differ []int, back bool) {
 	c.markSpreading(&p.queue)
-	all := c.query.Relative() && placement.UpdateRanking(c.panel.ranking.Ranking, p.fleet, c.query, c.view.Mask, gone)
-	if c.noteExpired(p.fleet) || all {
+	all := c.query.Relative() && placement.UpdateRanking(c.panel.ranking.Ranking, p.fleet, c.query, c.view.Mask, differ)
+	if c.noteExpired(p.fleet) || all || back {
 		c.markAll(p.picture)
 	}
 	c.wake(&p.queue)

@@ -97,16 +97,18 @@ func (p *planner) remove(key api.Key) {
 	p.record(key)
 }
 
-// advance updates the fleet to a time, with the pending changes.
+// advance updates the fleet to a time, with the pending changes. The time may be earlier than that
+// of the last pass: the clock may be set back, and a simulation may be of an earlier time.
 func (p *planner) advance(now time.Time) {
 	p.host(now)
 	was := p.fleet
+	back := now.Before(was.Now())
 	p.bindings.spotChanged(was, p.pending.Clusters)
 	next, delta := was.With(p.pending.Changes, now)
 	rooms := p.bindings.rooms(delta.Rows)
 	p.fleet, p.pending.Changes = next, columns.Changes{}
-	defer p.placer.classes.expire(p.picture, now, p.placer.expired)
-	defer p.bindings.scopes.expire(p.picture, now, p.bindings.scopes.expired)
+	defer p.placer.classes.expire(p.picture, now, back, p.placer.expired)
+	defer p.bindings.scopes.expire(p.picture, now, back, p.bindings.scopes.expired)
 	if delta.Empty() {
 		return
 	}

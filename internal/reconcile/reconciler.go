@@ -42,7 +42,7 @@ type Options struct {
 	Logger *slog.Logger
 	// Faults records panics. If nil, panics are not recorded.
 	Faults *fault.Recorder
-	// Now is the clock. Default: time.Now.
+	// Now is the clock. Default: time.Now. Its monotonic readings are not used.
 	Now func() time.Time
 
 	// Standby starts without leading: before Lead is called, and after it has ended, the reconciler
@@ -79,6 +79,11 @@ func New(options Options) *Reconciler {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
+	// Only the wall clock counts, as for the stored times that decisions are compared with. Two times
+	// with a monotonic reading are compared by that instead, so that a pass would not notice that the
+	// clock was set back since the last one.
+	clock := options.Now
+	options.Now = func() time.Time { return clock().Round(0) }
 	r := &Reconciler{
 		options: options, logger: options.Logger, now: options.Now, metrics: newMetrics(),
 		published: newPublished(), settled: newSettled(), traces: &passTraces{tracer: options.Tracer}, ready: make(chan struct{}),

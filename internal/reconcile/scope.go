@@ -144,8 +144,10 @@ func (s *scope) wakeAll(q *queue) {
 	}
 }
 
-// expired handles a cluster that was removed from the view of a scope through the passing of time.
-func (all *scopes) expired(s *scope, _ []int) { s.wakeAll(&all.picture.queue) }
+// expired handles a cluster that was removed from the view of a scope through the passing of time,
+// or that is in it again because the clock was set back. Who has what it needs, and watches nothing,
+// is affected by neither.
+func (all *scopes) expired(s *scope, _ []int, _ bool) { s.wakeAll(&all.picture.queue) }
 
 // touchOccupants evaluates changed rows for the workloads on them.
 func (b *bindings) touchOccupants(delta *columns.Delta) {

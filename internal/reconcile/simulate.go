@@ -194,7 +194,7 @@ func (s *simulation) run(ctx context.Context, p *planner, request api.Simulation
 			told.foreseen[key] = d.kind().foresee(p, d, now)
 		}
 	}
-	for _, w := range p.pass(now) {
+	for _, w := range append(p.pass(now), s.remeasure(p, now)...) {
 		key := w.key()
 		if _, given := before[key]; !given {
 			before[key], _ = whereIs(s.base.object(key))
@@ -203,6 +203,23 @@ func (s *simulation) run(ctx context.Context, p *planner, request api.Simulation
 		told.written[key] = true
 	}
 	return s.result(p, before, told, now), nil
+}
+
+// remeasure decides the waiting workloads again that the result lists as bindings of the request's
+// policies, and returns what changed. The pass does not look again at a workload that waits when
+// others take room, because that does not help it, but its reason tells how much room there is. So
+// that would be the room at a moment of the pass that depends on how the base was decided.
+// Workloads of the request keep the decision that is explained.
+func (s *simulation) remeasure(p *planner, now time.Time) []write {
+	for _, key := range s.order {
+		if key.Kind == api.KindPropagationPolicy {
+			p.bindings.remeasure(key.Path(), func(workload api.Key) bool { return !slices.Contains(s.order, workload) })
+		}
+	}
+	if p.queue.len() == 0 {
+		return nil
+	}
+	return p.pass(now)
 }
 
 // laid is the revision of the specs in a request: no object of the base has it.

@@ -77,16 +77,14 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 // archive is started.
 func (s *Store) snapshot(ctx context.Context, spool *os.File) (BackupMeta, string, error) {
 	meta := BackupMeta{Format: backupFormat, CreatedAt: s.options.Now().UTC(), ClusterID: s.Info().ClusterID}
-	resp, err := s.client.SnapshotWithVersion(ctx)
-	if err != nil {
-		return meta, "", classify(err, false)
-	}
-	defer resp.Snapshot.Close()
 	hash := sha256.New()
-	if meta.SizeBytes, err = io.Copy(io.MultiWriter(spool, hash), resp.Snapshot); err != nil {
+	var err error
+	if meta.StoreVersion, err = s.writeDatabase(ctx, io.MultiWriter(spool, hash)); err != nil {
 		return meta, "", err
 	}
-	meta.StoreVersion = resp.Version
+	if meta.SizeBytes, err = spool.Seek(0, io.SeekCurrent); err != nil {
+		return meta, "", err
+	}
 	err = withSnapshots(func(snapshots snapshot.Manager) error {
 		status, err := snapshots.Status(spool.Name())
 		meta.Revision, meta.Keys = status.Revision, status.TotalKey

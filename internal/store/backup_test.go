@@ -253,13 +253,53 @@ func TestBackupUnderWrites(t *testing.T) {
 	}
 }
 
+// A store that is closed during a backup waits until nothing reads the database any more, and the backup fails.
+func TestCloseDuringABackup(t *testing.T) {
+	s := open(t)
+	for i := range 20 {
+		put(t, s, placement(i), strings.Repeat(fmt.Sprint(i), 100_000/len(fmt.Sprint(i))))
+	}
+	reading := make(chan struct{})
+	stalled, release := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.writeDatabase(t.Context(), writerFunc(func(p []byte) (int, error) {
+			select {
+			case reading <- struct{}{}:
+				_, _ = stalled.Read(make([]byte, 1)) // until the store is being closed
+			default:
+			}
+			return len(p), nil
+		}))
+		done <- err
+	}()
+	<-reading
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close() }()
+	<-s.ctx.Done()
+	_ = release.Close()
+	if err := <-done; !errors.Is(err, errClosed) {
+		t.Errorf("the backup ended with %v, want that the store is closed", err)
+	}
+	if err := <-closed; err != nil {
+		t.Fatal(err)
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (w writerFunc) Write(p []byte) (int, error) { return w(p) }
+
 // A member that has died may keep its locks for ever. A backup of it ends all the
 // same, and says what the member died of.
 func TestABackupEndsWithTheMember(t *testing.T) {
 	s := open(t, func(o *Options) { o.Fatal = func(error) {} })
 	tx := s.member.Server.Backend().BatchTx()
 	tx.LockOutsideApply()
-	defer tx.Unlock()
+	defer func() {
+		tx.Unlock()
+		s.readers.Wait() // the test goes on after the death of the member, a server does not
+	}()
 	done := make(chan error, 1)
 	go func() { done <- s.Backup(t.Context(), io.Discard) }()
 	s.fatal(errors.New("no space left on device"))

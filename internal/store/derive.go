@@ -275,15 +275,9 @@ func (s *Store) partRevisions(ctx context.Context, writes []StatusWrite, pending
 			gets = append(gets, clientv3.OpGet(etcdKey(writes[i].Key, Status), clientv3.WithKeysOnly()))
 		}
 	}
-	ctx, cancel := s.requestContext(ctx)
-	defer cancel()
-	asked := s.revision.Load()
-	resp, err := s.client.Txn(ctx).Then(gets...).Commit()
+	resp, err := s.getAll(ctx, gets...)
 	if err != nil {
-		return nil, fmt.Errorf("read the revisions of the objects: %w", classify(err, false))
-	}
-	if err := s.answered(asked, resp.Header); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the revisions of the objects: %w", err)
 	}
 	revisions, next := make([]partRevisions, len(pending)), 0
 	read := func() int64 { next++; return found(resp, next-1) }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"go.etcd.io/raft/v3"
 	"google.golang.org/grpc/status"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -175,6 +176,12 @@ func unsent(err error) bool {
 	return strings.Contains(err.Error(), "Error while dialing")
 }
 
+// isDropped reports whether the embedded member refused a write before anybody had it, because it
+// has no leader or hands over to another one. The client knows only the text of the error.
+func isDropped(err error) bool {
+	return err != nil && strings.Contains(err.Error(), raft.ErrProposalDropped.Error())
+}
+
 // classify maps an error of etcd to an error of this package. For a write, every response except a
 // rejection leaves the outcome unknown.
 func classify(err error, write bool) error {
@@ -189,7 +196,7 @@ func classify(err error, write bool) error {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	case errors.Is(err, rpctypes.ErrTooManyRequests), errors.Is(err, rpctypes.ErrPermissionDenied),
 		errors.Is(err, rpctypes.ErrUserEmpty), errors.Is(err, rpctypes.ErrInvalidAuthToken),
-		errors.Is(err, rpctypes.ErrNoLeader), unsent(err):
+		errors.Is(err, rpctypes.ErrNoLeader), unsent(err), isDropped(err):
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case write:
 		return fmt.Errorf("%w: %w", ErrUncertain, err)

@@ -162,10 +162,12 @@ func retried(t *testing.T, s *Store, n int) {
 func TestReplacedDataDirectoryIsNoticed(t *testing.T) {
 	t.Parallel()
 	for name, replace := range map[string]func(dir, old string) error{
-		"put back":      func(dir, old string) error { return errors.Join(os.RemoveAll(dir), os.Rename(old, dir)) },
-		"moved away":    func(dir, _ string) error { return os.Rename(dir, dir+".away") },
-		"log put back":  func(dir, old string) error { return swapBelow(dir, old, "etcd/member/wal") },
-		"etcd put back": func(dir, old string) error { return swapBelow(dir, old, "etcd") },
+		"put back":   swap,
+		"moved away": func(dir, _ string) error { return os.Rename(dir, dir+".away") },
+		"log put back": func(dir, old string) error {
+			return swap(filepath.Join(dir, "etcd/member/wal"), filepath.Join(old, "etcd/member/wal"))
+		},
+		"etcd put back": func(dir, old string) error { return swap(filepath.Join(dir, "etcd"), filepath.Join(old, "etcd")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			old := copyOf(t, written(t))
@@ -186,8 +188,10 @@ func TestReplacedDataDirectoryIsNoticed(t *testing.T) {
 	}
 }
 
-func swapBelow(dir, old, path string) error {
-	return errors.Join(os.RemoveAll(filepath.Join(dir, path)), os.Rename(filepath.Join(old, path), filepath.Join(dir, path)))
+// swap puts the directory old in the place of dir. The directory of a running server is moved, not removed: its log
+// makes files ahead of their use, and a removal that meets a new one fails.
+func swap(dir, old string) error {
+	return errors.Join(os.Rename(dir, dir+".away"), os.Rename(old, dir))
 }
 
 // Writable tells how writes do, whether anybody writes or not.

@@ -114,6 +114,7 @@ func (s *Store) campaign(ctx context.Context) (_ *Term, err error) {
 	if err := election.Campaign(waiting, string(value)); err != nil {
 		return nil, cmp.Or(context.Cause(waiting), err)
 	}
+	s.handOverCluster(ctx) // before anybody waits for what this server decides
 	// Campaign also returns if the lease has expired and its key is gone.
 	f := fence{key: election.Key(), revision: election.Rev(), created: true}
 	bounded, cancel := s.requestContext(ctx)
@@ -214,17 +215,8 @@ func (s *Store) Candidates(ctx context.Context) ([]Candidate, error) {
 	if s.options.alone() {
 		return nil, nil
 	}
-	if err := s.answers(); err != nil {
-		return nil, fmt.Errorf("read which servers there are: %w", err)
-	}
-	ctx, cancel := s.requestContext(ctx)
-	defer cancel()
-	asked := s.revision.Load()
-	resp, err := s.client.Get(ctx, candidatePrefix, clientv3.WithPrefix())
+	resp, err := s.get(ctx, s.options.RequestTimeout, candidatePrefix, clientv3.WithPrefix())
 	if err != nil {
-		return nil, fmt.Errorf("read which servers there are: %w", classify(err, false))
-	}
-	if err := s.answered(asked, resp.Header); err != nil {
 		return nil, fmt.Errorf("read which servers there are: %w", err)
 	}
 	return parseCandidates(resp.Kvs), nil

@@ -93,6 +93,9 @@ type Options struct {
 	Now func() time.Time
 
 	interpose func(clientv3.KV) clientv3.KV // between the store and etcd; only tests set it
+	// leaderGap is how long requests wait while the cluster of embedded members has no leader. Only
+	// tests set it. Zero means a second.
+	leaderGap time.Duration
 }
 
 func (o Options) withDefaults() Options {
@@ -106,6 +109,7 @@ func (o Options) withDefaults() Options {
 	o.LeaseTTL = cmp.Or(o.LeaseTTL, 10*time.Second)
 	o.RequestTimeout = cmp.Or(o.RequestTimeout, 10*time.Second)
 	o.Patience = cmp.Or(o.Patience, 3*time.Second)
+	o.leaderGap = cmp.Or(o.leaderGap, time.Second)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

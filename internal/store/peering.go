@@ -285,15 +285,6 @@ func refuseAlone(dataDir string) error {
 		errForeign, dataDir, len(noted), memberList(noted))
 }
 
-// leaderless returns an error if the cluster of embedded members has no leader, as a member of an
-// external cluster would.
-func (s *Store) leaderless() error {
-	if s.member == nil || s.options.alone() || s.member.Server.Leader() != 0 {
-		return nil
-	}
-	return &StalledError{Cause: errNoQuorum}
-}
-
 // whyStopped says why the embedded member has stopped by itself.
 func whyStopped(ctx context.Context, member *embed.Etcd, o Options) error {
 	stopped := errors.New("the embedded etcd stopped on its own")

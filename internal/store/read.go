@@ -20,17 +20,8 @@ func (s *Store) Read(ctx context.Context, key api.Key) (spec, status *Record, er
 	if err := checkKey(key); err != nil {
 		return nil, nil, err
 	}
-	if err := s.answers(); err != nil {
-		return nil, nil, fmt.Errorf("read %s: %w", key, err)
-	}
-	ctx, cancel := s.requestContext(ctx)
-	defer cancel()
-	asked := s.revision.Load()
-	resp, err := s.client.Txn(ctx).Then(clientv3.OpGet(etcdKey(key, Spec)), clientv3.OpGet(etcdKey(key, Status))).Commit()
+	resp, err := s.getAll(ctx, clientv3.OpGet(etcdKey(key, Spec)), clientv3.OpGet(etcdKey(key, Status)))
 	if err != nil {
-		return nil, nil, fmt.Errorf("read %s: %w", key, classify(err, false))
-	}
-	if err := s.answered(asked, resp.Header); err != nil {
 		return nil, nil, fmt.Errorf("read %s: %w", key, err)
 	}
 	parts := [2]*Record{}
@@ -79,17 +70,7 @@ func (s *Store) rangeTimeout() time.Duration {
 }
 
 func (s *Store) getRange(ctx context.Context, from, to string, limit int, revision int64) (*clientv3.GetResponse, error) {
-	if err := s.answers(); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(s.streamContext(ctx), s.rangeTimeout())
-	defer cancel()
-	asked := s.revision.Load()
-	resp, err := s.client.Get(ctx, from, clientv3.WithRange(to), clientv3.WithLimit(int64(limit)), clientv3.WithRev(revision))
-	if err != nil {
-		return nil, classify(err, false)
-	}
-	return resp, s.answered(asked, resp.Header)
+	return s.get(ctx, s.rangeTimeout(), from, clientv3.WithRange(to), clientv3.WithLimit(int64(limit)), clientv3.WithRev(revision))
 }
 
 // Page returns up to limit objects of a kind in one namespace, or ("") in all, in etcd's key order:

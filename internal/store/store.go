@@ -47,6 +47,7 @@ type Store struct {
 	ctx      context.Context // done after Close
 	stop     context.CancelFunc
 	loops    sync.WaitGroup
+	readers  sync.WaitGroup // of the embedded member's database, which must not be closed under them
 	closing  sync.Once
 	closeErr error
 	dying    sync.Once
@@ -104,6 +105,7 @@ func (s *Store) open(ctx context.Context) error {
 	s.keep(s.upgrade)
 	if !s.options.alone() {
 		s.keep(s.tellProgress)
+		s.keep(s.keepApart)
 	}
 	if s.disk != nil {
 		s.keep(func() { s.disk.run(s.ctx) })
@@ -270,6 +272,9 @@ func (s *Store) Close() error {
 			}
 		}
 		if s.member != nil {
+			if s.dead.Err() == nil {
+				s.readers.Wait()
+			}
 			s.disk.settleWith(nil)
 			s.member.Close()
 		}
@@ -319,18 +324,10 @@ func (s *Store) size() (size, inUse int64) {
 
 // Revision returns the current revision of the store, read linearizably.
 func (s *Store) Revision(ctx context.Context) (int64, error) {
-	if err := s.answers(); err != nil {
-		return 0, fmt.Errorf("read the revision of the store: %w", err)
-	}
-	ctx, cancel := s.requestContext(ctx)
-	defer cancel()
-	asked, at := s.revision.Load(), s.guard.clock.now()
-	resp, err := s.client.Get(ctx, epochKey, clientv3.WithCountOnly())
+	at := s.guard.clock.now()
+	resp, err := s.get(ctx, s.options.RequestTimeout, epochKey, clientv3.WithCountOnly())
 	if err != nil {
-		return 0, fmt.Errorf("read the revision of the store: %w", classify(err, false))
-	}
-	if err := s.answered(asked, resp.Header); err != nil {
-		return 0, err
+		return 0, fmt.Errorf("read the revision of the store: %w", err)
 	}
 	s.guard.currency.prove(at, resp.Header.Revision)
 	return resp.Header.Revision, nil
@@ -372,7 +369,7 @@ func (s *Store) transact(ctx context.Context, txn func(clientv3.Txn) clientv3.Tx
 // store.
 func (s *Store) transactWithin(ctx context.Context, limit time.Duration, txn func(clientv3.Txn) clientv3.Txn) (*clientv3.TxnResponse, error) {
 	if s.ctx.Err() != nil {
-		return nil, fmt.Errorf("%w: it is closed", ErrUnavailable)
+		return nil, errClosed
 	}
 	if s.guard.replaced.Load() {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, errReplaced)
@@ -383,12 +380,14 @@ func (s *Store) transactWithin(ctx context.Context, limit time.Duration, txn fun
 	bounded, cancel := context.WithTimeout(s.streamContext(ctx), min(limit, s.options.RequestTimeout))
 	defer cancel()
 	asked, began := s.revision.Load(), s.guard.clock.now()
-	if err := s.leaderless(); err != nil {
+	if err := s.awaitLeader(bounded); err != nil {
 		s.guard.attempted(ctx, began, errNoQuorum)
 		return nil, err
 	}
-	recorded := &recordedTxn{Txn: s.client.Txn(bounded)}
-	resp, err := txn(recorded).Commit()
+	recorded, resp, err := s.attempt(bounded, txn)
+	for isDropped(err) && backoff.Wait(bounded, droppedPause) {
+		recorded, resp, err = s.attempt(bounded, txn)
+	}
 	s.metrics.txnSeconds.Observe(time.Duration(s.guard.clock.now() - began).Seconds())
 	s.guard.attempted(ctx, began, err)
 	if err = classify(err, true); errors.Is(err, ErrFull) {
@@ -403,6 +402,12 @@ func (s *Store) transactWithin(ctx context.Context, limit time.Duration, txn fun
 		return nil, s.isReplaced(how) // the write is lost
 	}
 	return resp, s.answered(asked, resp.Header)
+}
+
+func (s *Store) attempt(ctx context.Context, txn func(clientv3.Txn) clientv3.Txn) (*recordedTxn, *clientv3.TxnResponse, error) {
+	recorded := &recordedTxn{Txn: s.client.Txn(ctx)}
+	resp, err := txn(recorded).Commit()
+	return recorded, resp, err
 }
 
 // recordedTxn remembers one of the values that a transaction is to write. A transaction
@@ -450,22 +455,4 @@ func (s *Store) doneThough(ctx context.Context, asked int64, put *clientv3.Op, f
 	}
 	header := &etcdserverpb.ResponseHeader{ClusterId: resp.Header.ClusterId, Revision: resp.Kvs[0].ModRevision}
 	return &clientv3.TxnResponse{Header: header, Succeeded: true}, nil
-}
-
-// requestContext limits one request to etcd. A member of an external cluster without a leader fails
-// at once instead of waiting for one.
-func (s *Store) requestContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(s.streamContext(ctx), s.options.RequestTimeout)
-}
-
-// answers returns nil if a read of the store can succeed. A single embedded member reads from
-// memory, regardless of its writes.
-func (s *Store) answers() error {
-	if s.options.alone() {
-		return nil
-	}
-	if err := s.leaderless(); err != nil {
-		return err
-	}
-	return s.guard.stalled()
 }

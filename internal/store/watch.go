@@ -122,15 +122,6 @@ func (s *Store) toBatch(resp *clientv3.WatchResponse) (Batch, error) {
 	return batch, nil
 }
 
-// streamContext makes a member without a leader end the stream instead of going silent. This does
-// not apply to a single embedded member.
-func (s *Store) streamContext(ctx context.Context) context.Context {
-	if s.member != nil {
-		return ctx
-	}
-	return clientv3.WithRequireLeader(ctx)
-}
-
 // RequestProgress requests a batch on the watch that says which revision it has reached. Without
 // it, a reader that waits for a revision in which nothing watched has changed would wait forever.
 func (s *Store) RequestProgress(ctx context.Context) error {

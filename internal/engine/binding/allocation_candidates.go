@@ -181,21 +181,47 @@ func (a *allocation) position(flavor string) (position int32, ok bool) {
 	return position, position >= 0 || flavor == "" && len(a.flavors) == 0
 }
 
-// trySites tries to place the whole workload on the sites of the mask.
+// choose chooses the flavor of a site, given how many replicas fit with each one: the first with
+// room for enough of them, or else the first of those with the most room; -1 if none has any.
+func (a *allocation) choose(enough int64, fit func(position int32) (room int64, ok bool)) (position int32, room int64) {
+	position = -1
+	for i := range a.positions {
+		switch n, ok := fit(i); {
+		case !ok || n == 0:
+		case n == division.Unknown || n >= enough:
+			return i, n
+		case n > room:
+			position, room = i, n
+		}
+	}
+	return position, room
+}
+
+// trySites tries to place the whole workload on the sites of the mask: with the first flavor that
+// each has any room for, and if it does not fit so, with the first that has room for all replicas,
+// or for most. So whether it fits does not depend on the order of the flavors, and less room never
+// makes it fit.
 func (b *Binder) trySites() (division.Result, error) {
-	b.gatherSites()
-	request := b.request()
-	result, err := b.divider.Divide(&request, b.candidates)
+	result, err := b.divideSites(1)
 	var full *division.NoRoomError
+	if errors.As(err, &full) && len(b.p.allocation.flavors) > 1 {
+		result, err = b.divideSites(b.p.replicas)
+	}
 	if errors.As(err, &full) {
 		err = b.roomBySite(full)
 	}
 	return result, err
 }
 
-// gatherSites lists the candidates of the mask in name order, each with the first flavor that fits
-// and its rating.
-func (b *Binder) gatherSites() {
+// divideSites divides the workload among the sites of the mask. See choose for enough.
+func (b *Binder) divideSites(enough int64) (division.Result, error) {
+	b.gatherSites(enough)
+	request := b.request()
+	return b.divider.Divide(&request, b.candidates)
+}
+
+// gatherSites lists the candidates of the mask in name order, each with its flavor and its rating.
+func (b *Binder) gatherSites(enough int64) {
 	rooms := b.siteRoom()
 	b.candidates, b.positions = b.candidates[:0], b.positions[:0]
 	for rank, row := range b.fleet.ByName() {
@@ -203,18 +229,13 @@ func (b *Binder) gatherSites() {
 			continue
 		}
 		c := division.Candidate{Row: row, Rank: int32(rank), Max: division.Unlimited}
-		chosen := int32(-1)
-		for position := range b.p.allocation.positions {
-			if free, ok := rooms.free(int(row), position); ok && free != 0 {
-				c.Free, chosen = free, position
-				break
-			}
-		}
+		var chosen int32
+		chosen, c.Free = b.p.allocation.choose(enough, func(position int32) (int64, bool) { return rooms.free(int(row), position) })
 		b.candidates, b.positions = append(b.candidates, c), append(b.positions, chosen)
 	}
 	for i := range b.places {
 		if m := &b.places[i]; b.mask.Has(m.row) {
-			b.markPresentSite(&rooms, m)
+			b.markPresentSite(&rooms, m, enough)
 		}
 	}
 	rating := b.siteRating()
@@ -236,7 +257,7 @@ func (b *Binder) candidateAt(row int) int {
 
 // markPresentSite sets what a site of the present binding holds. It keeps its flavor, unless that
 // is no longer requested or a new binding is.
-func (b *Binder) markPresentSite(rooms *siteRoom, m *memberRow) {
+func (b *Binder) markPresentSite(rooms *siteRoom, m *memberRow, enough int64) {
 	at := b.candidateAt(m.row)
 	if at < 0 {
 		return
@@ -255,12 +276,9 @@ func (b *Binder) markPresentSite(rooms *siteRoom, m *memberRow) {
 		}
 		b.remeasureSite(rooms, c, m, own, measure, position)
 	} else {
-		room := int64(0)
-		for position := range b.p.allocation.positions {
-			if total, ok := rooms.total(m.row, position, own); ok && total != 0 {
-				room, b.positions[at] = total, position
-				break
-			}
+		chosen, room := b.p.allocation.choose(enough, func(position int32) (int64, bool) { return rooms.total(m.row, position, own) })
+		if chosen >= 0 {
+			b.positions[at] = chosen
 		}
 		if c.Free = room; room != division.Unknown {
 			c.Assigned = min(c.Assigned, room)

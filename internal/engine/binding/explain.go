@@ -147,7 +147,7 @@ func (e *bindingExplained) candidate(row int32, c *division.Candidate) api.Candi
 		out.Available = &room
 	}
 	if len(p.weights) > 0 {
-		out.Weight = &c.Weight
+		out.Weight = new(c.Weight) // the candidates are overwritten by the next decision
 	}
 	if tiers := p.Groups[e.group].tiers; c.Tier > 0 && int(c.Tier) < len(tiers) {
 		out.Tier = tiers[c.Tier].Name

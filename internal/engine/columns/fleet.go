@@ -153,8 +153,8 @@ func State(c *api.Cluster) api.ClusterState {
 		return c.Status.State
 	case (c.Spec.Health != nil || c.HasKubeconfig()) && c.Metadata.Generation <= 1:
 		return api.StatePending
-	case c.Spec.Awaited(&c.Status) && c.Metadata.Generation <= 1 && c.Status.ObservedGeneration == 0:
-		return api.StatePending // will be observed soon
+	case c.Spec.Awaited(&c.Status) && c.Metadata.Generation <= 1:
+		return api.StatePending // also once its cloud is decided, which may be before it is observed
 	}
 	return api.StateOnline
 }

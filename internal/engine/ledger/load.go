@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -16,7 +17,7 @@ type Load struct {
 	before func(cluster string) int32
 	counts []int32        // by row
 	known  columns.Bitmap // rows that counts and tally include
-	tally  []int          // number of clusters by count
+	tally  tally          // of the known rows
 	// version changes whenever a count does.
 	version int
 	// frozen is the last result of Freeze, or nil if something has changed since.
@@ -83,15 +84,9 @@ func (l *Load) put(row int, count int32) {
 	}
 	l.own()
 	l.version++
-	l.tally[l.counts[row]]--
+	l.tally = l.tally.with(l.counts[row], -1)
 	l.counts[row] = count
-	for int(count) >= len(l.tally) {
-		l.tally = append(l.tally, 0)
-	}
-	l.tally[count]++
-	for last := len(l.tally) - 1; last > 0 && l.tally[last] == 0; last-- {
-		l.tally = l.tally[:last]
-	}
+	l.tally = l.tally.with(count, 1)
 }
 
 // Sync applies a new version of the fleet: a changed row may belong to another cluster.
@@ -101,19 +96,15 @@ func (l *Load) Sync(f *columns.Fleet, delta columns.Delta) {
 		l.counts = append(l.counts, make([]int32, slots-len(l.counts))...)
 		l.known = l.known.Grown(slots)
 	}
-	if l.tally == nil {
-		l.own()
-		l.tally = make([]int, 1)
-	}
 	for _, row := range delta.Rows {
 		live := f.Cluster(row) != nil
 		if was := l.known.Has(row); was != live {
 			l.own()
 			l.version++
 			if was {
-				l.tally[l.counts[row]]--
+				l.tally = l.tally.with(l.counts[row], -1)
 			} else {
-				l.tally[0]++
+				l.tally = l.tally.with(0, 1)
 			}
 			l.counts[row] = 0
 			l.known.Assign(row, live)
@@ -132,20 +123,43 @@ func (l *Load) at(row int) int32 {
 	return l.counts[row]
 }
 
-// Bounds returns the lowest and the highest count of any cluster.
+// bounds returns the lowest and the highest count of any cluster.
 func (l *Load) bounds() (low, high int32) {
 	if l == nil || len(l.tally) == 0 {
 		return 0, 0
 	}
-	for int(low) < len(l.tally)-1 && l.tally[low] == 0 {
-		low++
+	return l.tally[0].count, l.tally[len(l.tally)-1].count
+}
+
+// tally is how many clusters have each count, for the counts that occur, the lowest first. It is
+// as long as counts differ, however many decisions are counted.
+type tally []tallied
+
+type tallied struct{ count, clusters int32 }
+
+func (t tally) find(count int32) (at int, found bool) {
+	return slices.BinarySearchFunc(t, count, func(e tallied, count int32) int { return cmp.Compare(e.count, count) })
+}
+
+// of returns how many clusters have a count.
+func (t tally) of(count int32) int32 {
+	if at, found := t.find(count); found {
+		return t[at].clusters
 	}
-	for i := len(l.tally) - 1; i >= 0; i-- {
-		if l.tally[i] > 0 {
-			return low, int32(i)
-		}
+	return 0
+}
+
+// with returns the tally after some more, or fewer, clusters have a count. It changes the
+// receiver.
+func (t tally) with(count, by int32) tally {
+	at, found := t.find(count)
+	if !found {
+		t = slices.Insert(t, at, tallied{count: count})
 	}
-	return 0, 0
+	if t[at].clusters += by; t[at].clusters == 0 {
+		t = slices.Delete(t, at, at+1)
+	}
+	return t
 }
 
 // LoadSeen is the load from the point of view of one placement: without its own decision.
@@ -175,7 +189,7 @@ func (l *Load) Without(rows []int, slots int) LoadSeen {
 			s.hint |= 1 << (row & 63)
 		}
 	}
-	full := 0
+	full := int32(0)
 	for i, row := range rows {
 		if l.at(row) == 0 || s.many == nil && slices.Contains(rows[:i], row) || s.many != nil && s.many.Has(row) {
 			continue
@@ -188,7 +202,7 @@ func (l *Load) Without(rows []int, slots int) LoadSeen {
 		}
 		s.Low = min(s.Low, l.at(row)-1)
 	}
-	if s.High > 0 && full == l.tally[s.High] {
+	if s.High > 0 && full == l.tally.of(s.High) {
 		s.High-- // every cluster with the highest count is in the own decision
 	}
 	return s

@@ -70,3 +70,21 @@ func TestLoad(t *testing.T) {
 		}
 	})
 }
+
+// TestLoadIsAsLargeAsCountsDiffer checks that a load does not grow with the decisions that it
+// counts: it is copied for every write that adds some.
+func TestLoadIsAsLargeAsCountsDiffer(t *testing.T) {
+	clusters := map[string]*api.Cluster{}
+	for _, name := range []string{"busy", "idle"} {
+		clusters[name] = &api.Cluster{Metadata: api.Metadata{Name: name}}
+	}
+	f, delta := (&columns.Fleet{}).With(columns.Changes{Clusters: clusters}, enginetest.Epoch)
+	load := ledger.NewLoad()
+	load.Sync(f, delta)
+	for range 10_000 {
+		load.Add(f, "busy")
+	}
+	if got := load.Counts(); got != 2 {
+		t.Errorf("%d distinct counts, want 2: 0 and 10,000", got)
+	}
+}

@@ -42,18 +42,21 @@ func NewView(f *columns.Fleet, q *Query, others ledger.Others, ranking *score.Ra
 }
 
 // Refresh updates the mask and what depends on it to the version of the fleet, and returns the rows
-// that were removed from the mask. The owner of the ranking updates that.
-func (v *View) Refresh(f *columns.Fleet, q *Query, others ledger.Others) (gone []int) {
+// that were added to the mask or removed from it. The owner of the ranking updates that.
+func (v *View) Refresh(f *columns.Fleet, q *Query, others ledger.Others) (differ []int) {
 	p := newPass(f, q, others.Reserved)
 	was := v.Mask
 	v.Mask, v.demoted = p.mask(), p.demotedRows()
 	v.Until = p.Until
-	for i, w := range was {
-		for w &^= v.Mask[i]; w != 0; w &= w - 1 {
-			gone = append(gone, i<<6+bits.TrailingZeros64(w))
+	for i, w := range v.Mask {
+		if i < len(was) { // the fleet may have grown
+			w ^= was[i]
+		}
+		for ; w != 0; w &= w - 1 {
+			differ = append(differ, i<<6+bits.TrailingZeros64(w))
 		}
 	}
-	return gone
+	return differ
 }
 
 // isDemoted reports whether a row ranks last among equals.

@@ -180,7 +180,7 @@ func (h *handler) report(ctx context.Context, r *siteReport) (PushedAmount, int6
 		amounts.Allocated[name] = "0"
 	}
 	revision, err := h.backend.Report(ctx, key.Name, amounts)
-	if err != nil && h.fleet.Snapshot().Get(key) == nil {
+	if err != nil && (errors.Is(err, clusterhealth.ErrNotFound) || h.fleet.Snapshot().Get(key) == nil) {
 		return PushedAmount{}, 0, h.backend.NotFound(key) // deleted in between
 	}
 	return pushed, revision, err
