@@ -15,9 +15,10 @@ import (
 // linked list: readers walk it at their own pace, and none of them blocks another or the writer.
 type eventLog struct {
 	keep int // publications
+	// begun is closed when the log has begun to follow the fleet.
+	begun chan struct{}
 
 	mu          sync.Mutex
-	started     bool
 	first, last *event
 	written     *event // the last stored one
 	length      int    // number of events after first
@@ -68,7 +69,7 @@ type event struct {
 
 func newEventLog(keep int) *eventLog {
 	start := &event{ready: make(chan struct{})}
-	return &eventLog{keep: keep, first: start, last: start, written: start, polls: map[api.Key]map[*poll]struct{}{}, encoded: encodings{left: make(chan struct{}, 1)}}
+	return &eventLog{keep: keep, begun: make(chan struct{}), first: start, last: start, written: start, polls: map[api.Key]map[*poll]struct{}{}, encoded: encodings{left: make(chan struct{}, 1)}}
 }
 
 // follow appends changes to the log until ctx is done.
@@ -149,7 +150,19 @@ func (l *eventLog) start(revision int64, at *fleet.Snapshot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.push(&event{revision: revision})
-	l.first, l.written, l.snapshot, l.length, l.changes, l.started = l.last, l.last, at, 0, 0, true
+	l.first, l.written, l.snapshot, l.length, l.changes = l.last, l.last, at, 0, 0
+	if !l.hasBegun() {
+		close(l.begun)
+	}
+}
+
+func (l *eventLog) hasBegun() bool {
+	select {
+	case <-l.begun:
+		return true
+	default:
+		return false
+	}
 }
 
 func (l *eventLog) append(batch fleet.Batch) {
@@ -244,7 +257,7 @@ func (l *eventLog) appendUnstored(keys []api.Key, revision int64) {
 
 // takeEarly appends unstored changes once the log has reached their revision.
 func (l *eventLog) takeEarly() {
-	if !l.started || l.last.revision < l.earlyAt || len(l.early) == 0 {
+	if !l.hasBegun() || l.last.revision < l.earlyAt || len(l.early) == 0 {
 		return
 	}
 	slices.SortFunc(l.early, api.Key.Compare)
@@ -352,5 +365,5 @@ func (l *eventLog) after(revision int64) (at *event, known bool) {
 	if e != nil && e.passed && e.from < revision {
 		return nil, false
 	}
-	return at, at != nil && l.started
+	return at, at != nil && l.hasBegun()
 }

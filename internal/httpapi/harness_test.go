@@ -116,7 +116,7 @@ func startServerOn(t testing.TB, storeOptions store.Options, adjust ...func(*Opt
 			t.Errorf("close the store: %v", err)
 		}
 	})
-	<-pictures.Ready()
+	<-s.watches.events.begun // what is written from now on can be watched
 	return s
 }
 

@@ -123,7 +123,8 @@ func (ws *watches) watchStart(ctx context.Context, in *watchInput) (*event, int6
 	}
 	if text == "" {
 		at := ws.events.newest()
-		return at, at.revision, nil
+		// The log follows the fleet, so what other requests show already may still come.
+		return at, max(at.revision, ws.fleet.Snapshot().Revision()), nil
 	}
 	since, err := operation.ParseRevision(field, text)
 	if err != nil {
@@ -140,6 +141,10 @@ func (ws *watches) watchStart(ctx context.Context, in *watchInput) (*event, int6
 	}
 	if err != nil {
 		return nil, 0, problem.New(api.ProblemRevisionGone, "revision %d is not one of this store: list the objects again", since)
+	}
+	select {
+	case <-ws.events.begun:
+	case <-bounded.Done():
 	}
 	at, ok := ws.events.after(since)
 	if !ok {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -141,6 +142,30 @@ func TestWatch(t *testing.T) {
 		want := []string{"put shop/web", "delete eu-1", "delete shop/web"}[min(from, 3):]
 		s.watch("/v1/watch", "Last-Event-ID", events[from].id).expect(want...)
 		s.watch("/v1/watch?resource_version=" + events[from].data.ResourceVersion).expect(want...)
+	}
+}
+
+// TestWatchFromNowOn begins a watch while the log of events is behind the fleet.
+func TestWatchFromNowOn(t *testing.T) {
+	s := startServer(t)
+	s.mustPut("/v1/clusters/before", `{"spec":{}}`)
+	behind := &watches{fleet: s.fleet, events: newEventLog(1)}
+	_, since, err := behind.watchStart(t.Context(), &watchInput{})
+	if want := s.fleet.Snapshot().Revision(); err != nil || since != want {
+		t.Errorf("the watch begins after revision %d (%v), want %d", since, err, want)
+	}
+}
+
+// TestWatchResumesAsTheServerStarts resumes a watch before the log of events has begun to follow the fleet.
+func TestWatchResumesAsTheServerStarts(t *testing.T) {
+	s := startServer(t)
+	s.mustPut("/v1/clusters/before", `{"spec":{}}`)
+	at := s.fleet.Snapshot()
+	starting := &watches{fleet: s.fleet, events: newEventLog(1), waits: s.watches.waits}
+	time.AfterFunc(time.Millisecond, func() { starting.events.start(at.Revision(), at) })
+	version := strconv.FormatInt(at.Revision(), 10)
+	if _, since, err := starting.watchStart(t.Context(), &watchInput{ResourceVersion: version}); err != nil || since != at.Revision() {
+		t.Errorf("the watch begins after revision %d (%v), want %s", since, err, version)
 	}
 }
 
