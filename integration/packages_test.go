@@ -111,12 +111,12 @@ umount -l /run/old
 exec env -i container=test PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --system --unit=check.service --show-status=no --log-target=null
 `
 
-// packageFile returns the package that make release-dry-run has built.
-func packageFile(t *testing.T, format string) string {
+// released returns the file with this name that make release-dry-run has built.
+func released(t *testing.T, name string) string {
 	t.Helper()
-	found, err := filepath.Glob("../dist/*." + format)
+	found, err := filepath.Glob("../dist/" + name)
 	if err != nil || len(found) != 1 {
-		t.Fatalf("packages in dist/: %v %v, want one: run make release-dry-run", found, err)
+		t.Fatalf("%s in dist/: %v %v, want one: run make release-dry-run", name, found, err)
 	}
 	path, err := filepath.Abs(found[0])
 	if err != nil {
@@ -133,7 +133,7 @@ func TestServiceUnderSystemd(t *testing.T) {
 		t.Skip("only root can start a systemd of its own")
 	}
 	result := t.TempDir()
-	script := strings.NewReplacer("OVER", t.TempDir(), "PACKAGE", packageFile(t, "deb"), "RESULT", result).Replace(service)
+	script := strings.NewReplacer("OVER", t.TempDir(), "PACKAGE", released(t, "*.deb"), "RESULT", result).Replace(service)
 	ctx, cancel := context.WithTimeout(t.Context(), eventually.Limit)
 	defer cancel()
 	command := exec.CommandContext(ctx, "unshare", "--mount", "--pid", "--fork", "--kill-child", "--uts", "--ipc", "--net", "--cgroup", "--", "sh", "-euc", script)
@@ -174,7 +174,7 @@ func TestRPM(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can install a package in a file system of its own")
 	}
-	script := strings.NewReplacer("OVER", t.TempDir(), "PACKAGE", packageFile(t, "rpm")).Replace(machine + `
+	script := strings.NewReplacer("OVER", t.TempDir(), "PACKAGE", released(t, "*.rpm")).Replace(machine + `
 # There are no packages in the database of RPM that it could depend on.
 chroot $root rpm --install --nodeps /dev/shm/package >&2
 chroot $root rpm --verify --nodeps scheduler-server
