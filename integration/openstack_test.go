@@ -119,10 +119,10 @@ func zoneFigures(t *testing.T, region *api.CloudRegion) map[string]map[string][3
 				if err != nil {
 					t.Fatal(err)
 				}
-				row[i] = milli / 1000 / unit
+				row[i] = milli.Units() / unit
 			}
 			out[zone.Name][name] = row
-			if left, err := zone.Available[name].Milli(); err != nil || left/1000/unit != max(row[1]-row[2], 0) {
+			if left, err := zone.Available[name].Milli(); err != nil || left.Units()/unit != max(row[1]-row[2], 0) {
 				t.Errorf("%s of %s: %s available, want the rest of %v (%v)", name, zone.Name, zone.Available[name], row, err)
 			}
 		}

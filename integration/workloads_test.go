@@ -150,14 +150,18 @@ func (f *propagated) load(t testing.TB, dir string, change func(c *api.Cluster))
 	}
 }
 
-// milli returns an amount in thousandths.
+// milli returns an amount in thousandths, of which there are few enough for an int64.
 func milli(t testing.TB, q api.Quantity) int64 {
 	t.Helper()
 	v, err := q.Milli()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return v
+	n, ok := v.Small()
+	if !ok {
+		t.Fatalf("%s is too large for this test", q)
+	}
+	return n
 }
 
 // check checks that every binding satisfies its policy, and that all of them together fit on the clusters.

@@ -1,8 +1,14 @@
 package api
 
 import (
+	"cmp"
+	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 )
 
 // Cloud is an OpenStack cloud that clusters are created on. Its status holds the resources of each
@@ -185,16 +191,41 @@ func (r *CloudReport) Validate() FieldErrors {
 		for j := range region.Zones {
 			zones[j] = region.Zones[j].Name
 			errs.check(index(at+".zones", j)+".name", checkText(zones[j]))
+			region.Zones[j].checkTotals(&errs, index(at+".zones", j))
 		}
 		checkUnique(&errs, at+".zones", zones)
 		if region.Flavors != nil {
 			for j, flavor := range *region.Flavors {
 				errs.check(index(at+".flavors", j)+".name", checkText(flavor.Name))
+				errs.check(index(at+".flavors", j)+".memory_mib", checkMemory(flavor.MemoryMiB))
 			}
 		}
 	}
 	checkUnique(&errs, "regions", names)
 	return errs.inOrder(r)
+}
+
+// checkTotals checks that the allocatable amounts that follow from the available ones are quantities.
+func (z *CloudZone) checkTotals(errs *FieldErrors, at string) {
+	for _, name := range slices.Sorted(maps.Keys(z.Available)) {
+		if _, ok := z.Allocatable[name]; ok {
+			continue
+		}
+		available, err := z.Available[name].Milli()
+		allocated, bad := cmp.Or(z.Allocated[name], "0").Milli()
+		if err == nil && bad == nil && amount.Largest.Less(available.Plus(allocated)) {
+			errs.Add(at+".available["+quote(name)+"]", "%q and what is allocated, %q, are out of range together: a quantity is at most %d, which is just below 8Ei",
+				string(z.Available[name]), string(z.Allocated[name]), int64(math.MaxInt64))
+		}
+	}
+}
+
+// checkMemory describes what is wrong with a number of MiB, or returns "".
+func checkMemory(mebibytes int64) string {
+	if mebibytes < 0 {
+		return "" // the bounds of the field say so
+	}
+	return Quantity(strconv.FormatInt(mebibytes, 10) + "Mi").check()
 }
 
 // ObjectKind implements Object.

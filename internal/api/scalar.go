@@ -3,11 +3,15 @@ package api
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"regexp"
 	"strings"
 	"time"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 )
 
 // Duration is a duration as the user wrote it ("60s", "1m30s"). The text is kept, so that clients
@@ -65,27 +69,57 @@ type Quantity string
 // gigabytes for "1e999999999".
 var quantityShape = regexp.MustCompile(`^[+-]?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][+-]?[0-9]{1,2}|[numkKMGTPE]i?)?$`)
 
-// Milli returns the quantity in thousandths, rounded up and saturated at the limits of int64 (9.2 P
-// of a unit). Example: "1500m" is 1500, "64Gi" is 68719476736000.
-func (q Quantity) Milli() (int64, error) {
+// Milli returns the quantity in thousandths, rounded up. Example: "1500m" is 1500, "64Gi" is
+// 68719476736000. A quantity larger than Kubernetes allows is an error.
+func (q Quantity) Milli() (amount.Milli, error) {
 	if milli, ok := q.plainMilli(); ok {
-		return milli, nil
+		return amount.Of(milli), nil
 	}
-	v, err := resource.Quantity{}, error(nil)
-	ok := quantityShape.MatchString(string(q))
-	if ok {
-		v, err = resource.ParseQuantity(string(q))
+	if !quantityShape.MatchString(string(q)) {
+		return amount.Milli{}, q.malformed()
 	}
-	if !ok || err != nil {
-		return 0, fmt.Errorf("%q is not a quantity: write a number with an optional suffix, such as \"4\", \"1500m\" or \"64Gi\"", string(q))
+	v, err := resource.ParseQuantity(string(q))
+	if err != nil {
+		return amount.Milli{}, q.malformed()
 	}
-	switch {
-	case v.CmpInt64(math.MaxInt64/1000) > 0:
-		return math.MaxInt64, nil
-	case v.CmpInt64(math.MinInt64/1000) < 0:
-		return math.MinInt64, nil
+	if v.CmpInt64(parsesExactly) < 0 && v.CmpInt64(-parsesExactly) > 0 {
+		return amount.Of(v.MilliValue()), nil
 	}
-	return v.MilliValue(), nil
+	return q.largeMilli()
+}
+
+// parsesExactly is the number of units below which the Kubernetes parser is exact to thousandths.
+// It reads larger quantities with errors, and replaces those that are out of range by the largest.
+const parsesExactly = 1 << 52
+
+// largeMilli is Milli for a valid quantity of any size.
+func (q Quantity) largeMilli() (amount.Milli, error) {
+	number, factor := string(q), big.NewRat(1000, 1)
+	at := strings.IndexFunc(number, unicode.IsLetter)
+	if at >= 0 && !strings.ContainsAny(number[at+1:], "0123456789") { // otherwise an exponent
+		one := resource.MustParse("1" + number[at:]) // the suffix is valid
+		by, _ := new(big.Rat).SetString(one.AsDec().String())
+		number, factor = number[:at], factor.Mul(factor, by)
+	}
+	exact, ok := new(big.Rat).SetString(number)
+	if !ok {
+		return amount.Milli{}, q.malformed()
+	}
+	exact.Mul(exact, factor)
+	// Rounded up, like smaller ones.
+	milli, rest := new(big.Int).DivMod(exact.Num(), exact.Denom(), new(big.Int))
+	if rest.Sign() != 0 {
+		milli.Add(milli, big.NewInt(1))
+	}
+	units, rest := milli.DivMod(milli, big.NewInt(1000), rest)
+	if !units.IsInt64() || units.Int64() == math.MaxInt64 && rest.Sign() > 0 {
+		return amount.Milli{}, fmt.Errorf("%q is out of range: a quantity is at most %d, which is just below 8Ei", string(q), int64(math.MaxInt64))
+	}
+	return amount.Units(units.Int64()).Plus(amount.Of(rest.Int64())), nil
+}
+
+func (q Quantity) malformed() error {
+	return fmt.Errorf("%q is not a quantity: write a number with an optional suffix, such as \"4\", \"1500m\" or \"64Gi\"", string(q))
 }
 
 // check describes why the quantity is invalid, or returns "".
@@ -94,7 +128,7 @@ func (q Quantity) check() string {
 	switch {
 	case err != nil:
 		return err.Error()
-	case milli < 0:
+	case milli.Sign() < 0:
 		return fmt.Sprintf("%q must not be negative", string(q))
 	}
 	return ""
@@ -144,13 +178,7 @@ type Quantities map[string]Quantity
 
 // FormatMilli formats thousandths as a quantity: 1500 of cpu is "1500m", 68719476736000 of memory
 // is "64Gi".
-func FormatMilli(name string, milli int64) Quantity {
-	format := resource.DecimalSI
-	if name == ResourceMemory || name == "ephemeral-storage" || name == "storage" || strings.HasPrefix(name, ResourceStoragePrefix) {
-		format = resource.BinarySI
-	}
-	if milli%1000 == 0 {
-		return Quantity(resource.NewQuantity(milli/1000, format).String())
-	}
-	return Quantity(resource.NewMilliQuantity(milli, format).String())
+func FormatMilli(name string, milli amount.Milli) Quantity {
+	binary := name == ResourceMemory || name == "ephemeral-storage" || name == "storage" || strings.HasPrefix(name, ResourceStoragePrefix)
+	return Quantity(milli.Text(binary))
 }

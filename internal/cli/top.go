@@ -137,12 +137,12 @@ func fill(c *api.Cluster, resource string) float64 {
 		return -1
 	}
 	all, err := total.Milli()
-	if err != nil || all <= 0 {
+	if err != nil || !all.Positive() {
 		return -1
 	}
 	left, err := free.Milli()
 	if err != nil {
 		return -1
 	}
-	return 1 - float64(left)/float64(all)
+	return 1 - left.Share(all)
 }

@@ -99,7 +99,7 @@ func promised(p *planner, has func(*workloadBinding) []api.WorkloadCluster) map[
 			}
 			for resource, amount := range w.object.Spec.ReplicaRequests {
 				milli, _ := amount.Milli()
-				needed[resource] += c.Replicas * milli
+				needed[resource] += c.Replicas * int64(milli.Float())
 			}
 			row, ok := p.fleet.Row(c.Name)
 			if !ok {
@@ -116,7 +116,7 @@ func promised(p *planner, has func(*workloadBinding) []api.WorkloadCluster) map[
 			case sized || f.Count == nil:
 				milli, _ := f.Memory.Milli()
 				needed["cpu"] += c.Replicas * f.VCPUs * 1000
-				needed["memory"] += c.Replicas * milli
+				needed["memory"] += c.Replicas * int64(milli.Float())
 			default:
 				needed["number of "+f.Name] += c.Replicas * 1000
 			}
@@ -144,9 +144,10 @@ func checkPromised(t checker, p *planner) {
 // lacking returns a resource of which a cluster has less than is needed in addition to what is used.
 func lacking(c *api.Cluster, used api.Quantities, needed map[string]int64) (resource string, milli, has int64) {
 	for resource, milli := range needed {
-		has, _ := c.Spec.Allocatable[resource].Milli()
+		all, _ := c.Spec.Allocatable[resource].Milli()
+		has := int64(all.Float())
 		if used, err := used[resource].Milli(); err == nil {
-			has -= used
+			has -= int64(used.Float())
 		}
 		if flavor, counted := strings.CutPrefix(resource, "number of "); counted {
 			i := slices.IndexFunc(c.Spec.Flavors, func(f api.ClusterFlavor) bool { return f.Name == flavor })

@@ -426,7 +426,7 @@ func roomFor(p *planner, w *workloadBinding) (room int64, known bool) {
 		here := int64(1) << 40
 		if amount, told := c.Spec.Allocatable["seats"]; told {
 			milli, _ := amount.Milli()
-			here = milli / 1000
+			here = milli.Units()
 			for _, other := range p.bindings.workloads {
 				if other != w {
 					here -= clustersOf(&other.status)[c.Metadata.Name]

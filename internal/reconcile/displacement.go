@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/binding"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
@@ -80,8 +81,8 @@ func newDisplacement(b *bindings, by *workloadBinding, enough func(spare ledger.
 func gainOf(needs, other ledger.Needs) (gain float64) {
 	for _, a := range needs {
 		for _, b := range other {
-			if a.Resource == b.Resource && b.Milli > 0 {
-				gain += float64(a.Milli) / float64(b.Milli)
+			if a.Resource == b.Resource && b.Milli.Positive() {
+				gain += a.Milli.Share(b.Milli)
 			}
 		}
 	}
@@ -94,7 +95,7 @@ func (d *displacement) set(u *displaced, takes int64) {
 	case takes > u.takes:
 		d.spare.AddHold(d.fleet, u.needs, u.cluster, takes-u.takes)
 	case takes < u.takes:
-		amounts := map[string]int64{}
+		amounts := map[string]amount.Milli{}
 		for _, a := range u.needs.Of(u.takes - takes) {
 			amounts[a.Resource] = a.Milli
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/division"
@@ -120,7 +121,7 @@ func (s *siteRoom) limit(m *machineRoom, row int, room int64, own *ledger.Hold) 
 		t := &m.taken[i]
 		count := t.count
 		if own != nil {
-			count += own.Of(ledger.CountedPrefix+t.Flavor) / 1000
+			count += own.Of(ledger.CountedPrefix + t.Flavor).Fits(amount.Unit)
 		}
 		room = fewer(room, t.Left(s.reserved, row, count)/t.each)
 	}
@@ -148,7 +149,7 @@ func (s *siteRoom) total(row int, position int32, own *ledger.Hold) (total int64
 	}
 	total = m.room.Total(row, own)
 	if m.Counted {
-		total = fewer(total, m.Left(s.reserved, row, count+own.Of(ledger.CountedPrefix+m.Flavor)/1000))
+		total = fewer(total, m.Left(s.reserved, row, count+own.Of(ledger.CountedPrefix+m.Flavor).Fits(amount.Unit)))
 	}
 	return s.limit(m, row, total, own), true
 }

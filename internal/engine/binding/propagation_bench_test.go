@@ -371,7 +371,7 @@ func naiveRoom(b *testing.B, c *api.Cluster, w *api.Workload) int64 {
 		if err != nil {
 			b.Fatal(err)
 		}
-		return v
+		return int64(v.Float())
 	}
 	room := (milli(c.Spec.Allocatable["pods"]) - milli(c.Spec.Allocated["pods"])) / 1000
 	for name, request := range w.Spec.ReplicaRequests {

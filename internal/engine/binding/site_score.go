@@ -3,6 +3,7 @@ package binding
 import (
 	"strings"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/division"
@@ -38,17 +39,35 @@ type siteSeen struct {
 }
 
 // siteAmount is the capacity of a resource, and how much of it is free.
-type siteAmount struct{ capacity, free uint64 }
+type siteAmount struct{ capacity, free amount.Milli }
 
 // siteRating rates the sites of one workload.
 type siteRating struct {
 	b             *Binder
 	affine, apart []int // number of workloads by row; nil if it does not matter
 	seen          siteSeen
+	left          []siteColumns // of the resources that sites have, few of which differ
+}
+
+// siteColumns holds the columns of one resource.
+type siteColumns struct {
+	resource              string
+	uncommitted, reserved *amount.Column
+}
+
+// columns returns the columns of a resource.
+func (r *siteRating) columns(resource string) *siteColumns {
+	for i := range r.left {
+		if r.left[i].resource == resource {
+			return &r.left[i]
+		}
+	}
+	r.left = append(r.left, siteColumns{resource, r.b.fleet.Uncommitted()[resource], r.b.others.Reserved.Column(resource)})
+	return &r.left[len(r.left)-1]
 }
 
 func (b *Binder) siteRating() *siteRating {
-	r := &siteRating{b: b}
+	r := &siteRating{b: b, left: make([]siteColumns, 0, 4)}
 	r.affine = r.count(b.p.allocation.affine)
 	r.apart = r.count(b.p.allocation.apart)
 	return r
@@ -88,13 +107,14 @@ func (r *siteRating) see(c *division.Candidate, position int32) *siteSeen {
 		own, _ = r.b.others.Reserved.Held(r.b.p.key, r.b.fleet.Name(row))
 	}
 	for _, a := range r.b.siteSize(row) {
-		free := r.b.fleet.Uncommitted()[a.resource][row] - ledger.At(r.b.others.Reserved.Column(a.resource), row)
+		left := r.columns(a.resource)
+		free := left.uncommitted.At(row).Minus(ledger.At(left.reserved, row))
 		if own != nil {
-			free += own.Of(a.resource)
+			free = free.Plus(own.Of(a.resource))
 		}
 		to := &s.amounts[a.rated]
-		to.capacity += uint64(a.capacity)
-		to.free += uint64(min(max(free/ratedAmounts[a.rated].unit, 0), a.capacity))
+		to.capacity = to.capacity.Plus(a.capacity)
+		to.free = to.free.Plus(amount.Min(free.Rest(), a.capacity))
 	}
 	return s
 }
@@ -129,8 +149,8 @@ type siteSized struct {
 
 type sizedAmount struct {
 	resource string
-	rated    int   // index into ratedAmounts
-	capacity int64 // in units
+	rated    int // index into ratedAmounts
+	capacity amount.Milli
 }
 
 func (b *Binder) siteSize(row int) []sizedAmount {
@@ -148,7 +168,7 @@ func (b *Binder) siteSize(row int) []sizedAmount {
 				continue
 			}
 			if milli, ok := columns.Amount(resource, cluster.Status.Allocatable, cluster.Spec.Allocatable); ok {
-				known.amounts = append(known.amounts, sizedAmount{resource, i, milli / ratedAmounts[i].unit})
+				known.amounts = append(known.amounts, sizedAmount{resource, i, milli})
 			}
 		}
 	})

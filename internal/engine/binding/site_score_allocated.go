@@ -1,8 +1,7 @@
 package binding
 
 import (
-	"math/bits"
-
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 )
 
@@ -16,17 +15,14 @@ func (leastAllocated) Reads() columns.Aspects { return columns.Amounts }
 
 // ratedAmounts are the rated resources and their weights. Names of the form <resource>/<type> are
 // parts of one amount: storage is the sum over all types.
-//
-// Amounts are summed in units instead of thousandths, so that sums of large storage do not
-// overflow.
 var ratedAmounts = [...]struct {
-	resource     string
-	weight, unit int64
+	resource string
+	weight   int64
 }{
-	{columns.ResourceMemory, 10, 1000},
-	{columns.ResourceCPU, 10, 1},
-	{"storage", 5, 1000},
-	{"floating_ips", 1, 1},
+	{columns.ResourceMemory, 10},
+	{columns.ResourceCPU, 10},
+	{"storage", 5},
+	{"floating_ips", 1},
 }
 
 // Rate is the weighted mean of the free shares in percent, truncated. A resource that is not
@@ -42,10 +38,8 @@ func (leastAllocated) Rate(s *siteSeen) (score, raw int64) {
 
 // percent returns the free share, truncated.
 func (a siteAmount) percent() int64 {
-	if a.capacity == 0 {
+	if !a.capacity.Positive() {
 		return 0
 	}
-	high, low := bits.Mul64(min(a.free, a.capacity), 100)
-	percent, _ := bits.Div64(high, low, a.capacity)
-	return int64(percent)
+	return amount.Min(a.free, a.capacity).Times(100).Fits(a.capacity)
 }

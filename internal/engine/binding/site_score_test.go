@@ -3,6 +3,7 @@ package binding
 import (
 	"testing"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
@@ -35,18 +36,22 @@ func TestStackAffinity(t *testing.T) {
 func TestLeastAllocated(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
-		amounts [len(ratedAmounts)]siteAmount // memory, cpu, storage, floating IPs
+		amounts [len(ratedAmounts)][2]int64 // capacity and what is free of memory, cpu, storage, floating IPs
 		score   int64
 	}{
-		{name: "all free", amounts: [...]siteAmount{{10, 10}, {10, 10}, {10, 10}, {10, 10}}, score: 100},
-		{name: "all in use", amounts: [...]siteAmount{{10, 0}, {10, 0}, {10, 0}, {10, 0}}, score: 0},
+		{name: "all free", amounts: [...][2]int64{{10, 10}, {10, 10}, {10, 10}, {10, 10}}, score: 100},
+		{name: "all in use", amounts: [...][2]int64{{10, 0}, {10, 0}, {10, 0}, {10, 0}}, score: 0},
 		{name: "nothing reported", score: 0},
-		{name: "weights", amounts: [...]siteAmount{{1000, 500}, {100, 75}, {2000, 1500}, {}}, score: 62},
-		{name: "each part is truncated", amounts: [...]siteAmount{{3, 2}, {3, 2}, {3, 2}, {3, 2}}, score: 66},
-		{name: "very large amounts", amounts: [...]siteAmount{{1 << 62, 1 << 61}, {1 << 62, 1 << 62}, {1 << 63, 1 << 62}, {1, 1}}, score: 71},
+		{name: "weights", amounts: [...][2]int64{{1000, 500}, {100, 75}, {2000, 1500}, {}}, score: 62},
+		{name: "each part is truncated", amounts: [...][2]int64{{3, 2}, {3, 2}, {3, 2}, {3, 2}}, score: 66},
+		{name: "very large amounts", amounts: [...][2]int64{{1 << 62, 1 << 61}, {1 << 62, 1 << 62}, {1<<63 - 1, 1 << 62}, {1, 1}}, score: 71},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if score, _ := (leastAllocated{}).Rate(&siteSeen{amounts: tt.amounts}); score != tt.score {
+			seen := siteSeen{}
+			for i, of := range tt.amounts {
+				seen.amounts[i] = siteAmount{amount.Units(of[0]), amount.Units(of[1])}
+			}
+			if score, _ := (leastAllocated{}).Rate(&seen); score != tt.score {
 				t.Errorf("score %d, want %d", score, tt.score)
 			}
 		})

@@ -1,8 +1,7 @@
 package columns
 
 import (
-	"math"
-
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
@@ -15,10 +14,10 @@ const (
 )
 
 // Unreported marks a resource that a cluster does not report.
-const Unreported = math.MinInt64
+var Unreported = amount.Unreported
 
 // Amount returns the amount of a resource. A reported amount takes precedence over a declared one.
-func Amount(name string, reported, declared api.Quantities) (int64, bool) {
+func Amount(name string, reported, declared api.Quantities) (amount.Milli, bool) {
 	var q api.Quantity
 	ok := false
 	if len(reported) > 0 {
@@ -28,7 +27,7 @@ func Amount(name string, reported, declared api.Quantities) (int64, bool) {
 		q, ok = declared[name]
 	}
 	if !ok {
-		return 0, false
+		return amount.Milli{}, false
 	}
 	milli, err := q.Milli()
 	return milli, err == nil
@@ -36,18 +35,18 @@ func Amount(name string, reported, declared api.Quantities) (int64, bool) {
 
 // uncommittedOf returns allocatable - allocated of a resource in thousandths. It is 0 if more is
 // allocated than allocatable, and Unreported if the cluster has no allocatable amount.
-func uncommittedOf(c *api.Cluster, resource string) int64 {
+func uncommittedOf(c *api.Cluster, resource string) amount.Milli {
 	allocatable, ok := Amount(resource, c.Status.Allocatable, c.Spec.Allocatable)
 	if !ok {
 		return Unreported
 	}
 	allocated, _ := Amount(resource, c.Status.Allocated, c.Spec.Allocated)
-	return max(allocatable-allocated, 0)
+	return allocatable.Minus(allocated).Rest()
 }
 
 // allocatableOf returns the allocatable amount of a resource in thousandths, or Unreported if the
 // cluster has none, or no capacity.
-func allocatableOf(c *api.Cluster, resource string) int64 {
+func allocatableOf(c *api.Cluster, resource string) amount.Milli {
 	if _, whole := Amount(resource, c.Status.Capacity, c.Spec.Capacity); !whole {
 		return Unreported
 	}
@@ -73,15 +72,11 @@ func ResourcesOf(c *api.Cluster, f func(resource string)) {
 // Reported reports whether a cluster has an allocatable amount of a resource.
 func (f *Fleet) Reported(resource string, row int) bool {
 	column := f.Uncommitted()[resource]
-	return row < len(column) && column[row] != Unreported
+	return row < column.Len() && column.At(row).Reported()
 }
 
 // Positive reports whether an amount is above 0.
 func Positive(q api.Quantity) bool {
 	milli, err := q.Milli()
-	return err == nil && milli > 0
+	return err == nil && milli.Positive()
 }
-
-// MaxAmount caps the amount of a resource on a cluster, so that sums do not overflow if the amount
-// is unknown.
-const MaxAmount = math.MaxInt64 >> 8

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"sync/atomic"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
@@ -14,8 +15,8 @@ type amountTable struct{ made atomic.Pointer[amountColumns] }
 
 // amountColumns holds the amounts by resource and row, in thousandths. Immutable.
 type amountColumns struct {
-	uncommitted map[string][]int64 // see uncommittedOf
-	usable      map[string][]int64 // allocatable cpu and memory (see allocatableOf)
+	uncommitted map[string]*amount.Column // see uncommittedOf
+	usable      map[string]*amount.Column // allocatable cpu and memory (see allocatableOf)
 }
 
 // noColumns are the columns of an empty fleet.
@@ -145,37 +146,34 @@ func sameUncommitted(a, b *api.Cluster) bool {
 
 // columnTable is a table of amounts by row that is being modified.
 type columnTable struct {
-	columns map[string][]int64
+	columns map[string]*amount.Column
 	own     map[string]bool // columns that have been copied
 }
 
 // put sets the amount of a row, and reports whether it changed. Rows beyond the end of a column are
 // Unreported.
-func (t *columnTable) put(w *writer, name string, row int, amount int64) (changed bool) {
+func (t *columnTable) put(w *writer, name string, row int, milli amount.Milli) (changed bool) {
 	column := t.columns[name]
-	if row < len(column) && column[row] == amount || row >= len(column) && amount == Unreported {
+	if row < column.Len() && column.At(row) == milli || row >= column.Len() && milli == Unreported {
 		return false
 	}
 	if !t.own[name] {
 		column = t.copied(w, name)
 	}
-	column[row] = amount
+	column.Set(row, milli)
 	return true
 }
 
 // copied returns a column that this version may modify, copying it if necessary.
-func (t *columnTable) copied(w *writer, name string) []int64 {
+func (t *columnTable) copied(w *writer, name string) *amount.Column {
 	if t.own == nil {
 		t.own = map[string]bool{}
 		if t.columns = maps.Clone(t.columns); t.columns == nil {
-			t.columns = map[string][]int64{}
+			t.columns = map[string]*amount.Column{}
 		}
 	}
 	t.own[name] = true
-	column := make([]int64, w.slots)
-	for i := copy(column, t.columns[name]); i < w.slots; i++ {
-		column[i] = Unreported
-	}
+	column := t.columns[name].Copy(w.slots, Unreported)
 	t.columns[name] = column
 	return column
 }

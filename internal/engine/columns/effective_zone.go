@@ -80,8 +80,8 @@ func takeZone(e *api.Cluster, zone *api.CloudZone) {
 		}
 		available, known := Amount(name, zone.Available, nil)
 		used, _ := Amount(name, zone.Allocated, nil)
-		if known && available <= MaxAmount && used <= MaxAmount {
-			e.Status.Allocatable = api.Overlay(e.Status.Allocatable, api.Quantities{name: api.FormatMilli(name, available+used)})
+		if known {
+			e.Status.Allocatable = api.Overlay(e.Status.Allocatable, api.Quantities{name: api.FormatMilli(name, available.Plus(used))})
 		}
 	}
 	if len(zone.GoneResources) > 0 {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
@@ -160,5 +161,7 @@ func State(c *api.Cluster) api.ClusterState {
 }
 
 // Allocatable returns the allocatable amount of cpu or memory by row, in thousandths. It is
-// Unreported if a cluster has no such amount, or no capacity. The slice may be shorter than Slots.
-func (f *Fleet) Allocatable(resource string) []int64 { return f.amountColumns().usable[resource] }
+// Unreported if a cluster has no such amount, or no capacity. The column may be shorter than Slots.
+func (f *Fleet) Allocatable(resource string) *amount.Column {
+	return f.amountColumns().usable[resource]
+}

@@ -161,15 +161,15 @@ func sameFacts(t *rapid.T, f, g *columns.Fleet) {
 		}
 		f.Live().Each(func(row int) {
 			for _, resource := range []string{"cpu", "memory"} {
-				amount := int64(columns.Unreported)
-				if column := f.Allocatable(resource); row < len(column) {
-					amount = column[row]
+				usable := columns.Unreported
+				if column := f.Allocatable(resource); row < column.Len() {
+					usable = column.At(row)
 				}
-				out[f.Name(row)] = append(out[f.Name(row)], fmt.Sprint("usable ", resource, amount))
+				out[f.Name(row)] = append(out[f.Name(row)], fmt.Sprint("usable ", resource, usable))
 			}
 			for resource, column := range f.Uncommitted() {
-				if row < len(column) && column[row] != columns.Unreported {
-					out[f.Name(row)] = append(out[f.Name(row)], fmt.Sprint("left ", resource, column[row]))
+				if row < column.Len() && column.At(row).Reported() {
+					out[f.Name(row)] = append(out[f.Name(row)], fmt.Sprint("left ", resource, column.At(row)))
 				}
 			}
 			for _, x := range f.Rows()[row].Taints {

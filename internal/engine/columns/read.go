@@ -1,6 +1,10 @@
 package columns
 
-import "github.com/scheduler/terraform-provider-scheduler/internal/api"
+import (
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
+)
 
 // Getters return data that versions of the fleet share. It is read-only (see the package comment).
 
@@ -60,7 +64,7 @@ func (f *Fleet) MeanScores() []float64 { return f.score }
 
 // Uncommitted returns the available amount of each resource by row, in thousandths. The slices may
 // be shorter than Slots.
-func (f *Fleet) Uncommitted() map[string][]int64 { return f.amountColumns().uncommitted }
+func (f *Fleet) Uncommitted() map[string]*amount.Column { return f.amountColumns().uncommitted }
 
 // Metrics returns the metrics by id; nil for free ids.
 func (f *Fleet) Metrics() []*MetricState { return f.metrics }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
@@ -67,7 +68,7 @@ func TestHeartbeatTouchesNoSet(t *testing.T) {
 	if !slices.Equal(delta.Rows, []int{0}) {
 		t.Errorf("delta %+v, want row 0", delta)
 	}
-	if h.Labels().Of("zone").Values["a"] != f.Labels().Of("zone").Values["a"] || &h.Uncommitted()["memory"][0] != &g.Uncommitted()["memory"][0] {
+	if h.Labels().Of("zone").Values["a"] != f.Labels().Of("zone").Values["a"] || h.Uncommitted()["memory"] != g.Uncommitted()["memory"] {
 		t.Error("a report of cpu copied a set or another column")
 	}
 	if got := ledger.Available(h, nil, 0)["cpu"]; got != "3" {
@@ -249,8 +250,8 @@ func TestReadersAtOnce(t *testing.T) {
 				if zone.Rows.Len() != 200 || now.Labels().Of("none").Rows.Len() != 0 || now.Claims().Of("id").Rows.Len() != 200 {
 					t.Errorf("%d clusters are in a zone, want all 200", zone.Rows.Len())
 				}
-				if left := now.Uncommitted()["cpu"][0]; left != 4000 {
-					t.Errorf("%d of cpu are left, want 4000", left)
+				if left := now.Uncommitted()["cpu"].At(0); left != amount.Units(4) {
+					t.Errorf("%s of cpu are left, want 4000", left)
 				}
 			})
 		}

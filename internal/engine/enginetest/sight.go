@@ -3,6 +3,7 @@ package enginetest
 import (
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
@@ -30,7 +31,7 @@ func RollReserved(d Dice, n int) []Sight {
 		for _, key := range []api.Key{Owner, {Kind: api.KindPlacement, Namespace: "shop", Name: "db"}} {
 			for row := range f.Slots() {
 				if d.Chance(2) {
-					reserved.Hold(f, key, ledger.Needs{{Resource: "cpu", Text: "1", Milli: 1000}}, f.Name(row), Epoch.Add(time.Hour))
+					reserved.Hold(f, key, ledger.Needs{{Resource: "cpu", Text: "1", Milli: amount.Unit}}, f.Name(row), Epoch.Add(time.Hour))
 				}
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
@@ -32,8 +33,8 @@ func TestMaskEqualsAdmits(t *testing.T) {
 		reserved := ledger.NewReservations()
 		for range d(8) {
 			who := enginetest.Pick(d, owner, api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "p1"})
-			amount := ledger.Amount{Resource: enginetest.Pick(d, "cpu", "memory"), Text: "1", Milli: int64(1000 * (1 + d(3)))}
-			reserved.Hold(f, who, ledger.Needs{amount}, fmt.Sprintf("c%03d", d(14)), enginetest.Epoch.Add(time.Duration(d(5)-2)*30*time.Second))
+			held := ledger.Amount{Resource: enginetest.Pick(d, "cpu", "memory"), Text: "1", Milli: amount.Units(int64(1 + d(3)))}
+			reserved.Hold(f, who, ledger.Needs{held}, fmt.Sprintf("c%03d", d(14)), enginetest.Epoch.Add(time.Duration(d(5)-2)*30*time.Second))
 		}
 		l := LookAt(f, reserved, &owner)
 		l.Writable()

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
@@ -250,7 +251,7 @@ func TestChecksDeclareTheirReads(t *testing.T) {
 		late, _ := early.With(columns.Changes{}, f.Now().Add(time.Duration(30+d(60))*time.Second))
 		reserved := ledger.NewReservations()
 		for row := range f.Slots() {
-			reserved.Hold(f, api.Key{Name: "other"}, ledger.Needs{{Resource: "cpu", Text: "1", Milli: 1000}, {Resource: "memory", Text: "1Gi", Milli: 1 << 40}}, f.Name(row), enginetest.Epoch.Add(time.Hour))
+			reserved.Hold(f, api.Key{Name: "other"}, ledger.Needs{{Resource: "cpu", Text: "1", Milli: amount.Unit}, {Resource: "memory", Text: "1Gi", Milli: amount.Of(1 << 40)}}, f.Name(row), enginetest.Epoch.Add(time.Hour))
 		}
 		free, held := newLook(f, nil), newLook(f, reserved)
 		before, after := newLook(early, nil), newLook(late, nil)

@@ -3,10 +3,9 @@ package filter
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
@@ -27,7 +26,7 @@ func (resources) Compile(s *Spec, made []Check) ([]Check, error) {
 		if err != nil {
 			return made, fmt.Errorf("spec.resource_requests[%q]: %w", name, err)
 		}
-		if milli == 0 {
+		if milli == (amount.Milli{}) {
 			continue // asks for nothing
 		}
 		made = append(made, &hasRoom{Amount: ledger.Amount{Resource: name, Text: text, Milli: milli}})
@@ -46,7 +45,7 @@ func (c *hasRoom) Reserves() ledger.Amount { return c.Amount }
 
 func (c *hasRoom) Key(k key.Writer) {
 	k.Text("resource", c.Resource)
-	k.Text("amount", strconv.FormatInt(c.Milli, 10))
+	k.Text("amount", c.Milli.String())
 	k.Words("text", string(c.Text))
 }
 
@@ -60,7 +59,7 @@ func (c *hasRoom) Blame(n int) string {
 func (c *hasRoom) Apply(l *Look, keep columns.Bitmap) {
 	column, sums := l.Fleet.Uncommitted()[c.Resource], l.Reserved.Column(c.Resource)
 	keep.Each(func(row int) {
-		if row >= len(column) || column[row] == columns.Unreported || column[row]-ledger.At(sums, row) < c.Milli {
+		if row >= column.Len() || !column.At(row).Reported() || column.At(row).Minus(ledger.At(sums, row)).Less(c.Milli) {
 			keep.Clear(row)
 		}
 	})
@@ -68,7 +67,7 @@ func (c *hasRoom) Apply(l *Look, keep columns.Bitmap) {
 
 func (c *hasRoom) Admits(l *Look, row int, current bool) bool {
 	available, ok := c.available(l, row, current)
-	return ok && available >= c.Milli
+	return ok && !available.Less(c.Milli)
 }
 
 func (c *hasRoom) Reason(l *Look, row int) string {
@@ -82,22 +81,21 @@ func (c *hasRoom) Reason(l *Look, row int) string {
 		return fmt.Sprintf("reports no allocatable %s%s", c.Resource, because)
 	}
 	return fmt.Sprintf("has %s of %s available, %s requested%s",
-		api.FormatMilli(c.Resource, max(available, 0)), c.Resource, c.Text, because)
+		api.FormatMilli(c.Resource, available.Rest()), c.Resource, c.Text, because)
 }
 
 // available returns how much of the resource the placement could use on a cluster.
-func (c *hasRoom) available(l *Look, row int, current bool) (int64, bool) {
+func (c *hasRoom) available(l *Look, row int, current bool) (amount.Milli, bool) {
 	column := l.Fleet.Uncommitted()[c.Resource]
-	if row >= len(column) || column[row] == columns.Unreported {
-		return 0, false
+	if row >= column.Len() || !column.At(row).Reported() {
+		return amount.Milli{}, false
 	}
-	available := column[row] - ledger.At(l.Reserved.Column(c.Resource), row)
+	available := column.At(row).Minus(ledger.At(l.Reserved.Column(c.Resource), row))
 	if current {
 		// Its own use is counted either as a reservation or, if the cluster has reported since, as
 		// part of the allocated amount.
 		if h, ok := l.Reserved.Held(*l.Owner, l.Fleet.Name(row)); ok {
-			own := h.Of(c.Resource)
-			available = min(available, math.MaxInt64-own) + own
+			available = available.Plus(h.Of(c.Resource))
 		}
 	}
 	return available, true

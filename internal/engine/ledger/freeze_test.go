@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
@@ -36,7 +37,7 @@ func TestFrozenLedgerDoesNotChange(t *testing.T) {
 			name := rapid.SampledFrom(names).Draw(t, "cluster")
 			owner := rapid.SampledFrom(owners).Draw(t, "owner")
 			resource := rapid.SampledFrom([]string{"cpu", "memory"}).Draw(t, "resource")
-			amount := rapid.Int64Range(1, 3).Draw(t, "amount")
+			units := rapid.Int64Range(1, 3).Draw(t, "units")
 			at := enginetest.Epoch.Add(time.Duration(rapid.IntRange(-5, 5).Draw(t, "at")) * time.Second)
 			switch rapid.IntRange(0, 5).Draw(t, "what") {
 			case 0:
@@ -54,9 +55,9 @@ func TestFrozenLedgerDoesNotChange(t *testing.T) {
 					load[i].Sync(f, delta)
 				}
 			case 1, 2:
-				needs := ledger.Needs{{Resource: resource, Text: api.Quantity(fmt.Sprint(amount)), Milli: 1000 * amount}}
+				needs := ledger.Needs{{Resource: resource, Text: api.Quantity(fmt.Sprint(units)), Milli: amount.Units(units)}}
 				for i := range reserved {
-					reserved[i].HoldReplicas(f, owner, needs, name, amount, at)
+					reserved[i].HoldReplicas(f, owner, needs, name, units, at)
 				}
 			case 3:
 				for i := range reserved {
@@ -101,9 +102,9 @@ func saying(r *ledger.Reservations, l *ledger.Load, owners []api.Key, names []st
 		}
 	}
 	for _, resource := range []string{"cpu", "memory"} {
-		if column := r.Column(resource); slices.ContainsFunc(column, func(n int64) bool { return n != 0 }) {
-			for row := range 8 {
-				said = append(said, fmt.Sprintf("%s %d: %d", resource, row, ledger.At(column, row)))
+		for row := range 8 {
+			if n := ledger.At(r.Column(resource), row); n != (amount.Milli{}) {
+				said = append(said, fmt.Sprintf("%s %d: %s", resource, row, n))
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 )
@@ -62,23 +63,23 @@ func machineOf(f *columns.Fleet, row int, c *api.ClusterFlavor) (m Machine, coun
 func (m *Machine) Needs(base Needs) Needs { return m.Plus(base, 1) }
 
 // with returns the needs plus an amount.
-func (n Needs) with(resource string, milli int64) Needs {
+func (n Needs) with(resource string, milli amount.Milli) Needs {
 	i, found := slices.BinarySearchFunc(n, resource, func(r Amount, name string) int { return strings.Compare(r.Resource, name) })
 	out := slices.Clone(n)
 	if found {
-		out[i].Milli = min(out[i].Milli, columns.MaxAmount-min(milli, columns.MaxAmount)) + min(milli, columns.MaxAmount)
+		out[i].Milli = out[i].Milli.Plus(milli)
 		return out
 	}
-	return slices.Insert(out, i, Amount{Resource: resource, Milli: min(milli, columns.MaxAmount)})
+	return slices.Insert(out, i, Amount{Resource: resource, Milli: milli})
 }
 
 // Plus returns the needs of a replica that includes a number of such machines.
 func (m *Machine) Plus(base Needs, count int64) Needs {
 	if m.Counted {
-		return base.with(CountedPrefix+m.Flavor, times(1000, count))
+		return base.with(CountedPrefix+m.Flavor, amount.Units(count))
 	}
 	memory, _ := m.memory.Milli() // machineOf has parsed it
-	return base.with(columns.ResourceCPU, times(times(1000, m.vcpus), count)).with(columns.ResourceMemory, times(memory, count))
+	return base.with(columns.ResourceCPU, amount.Units(m.vcpus).Times(count)).with(columns.ResourceMemory, memory.Times(count))
 }
 
 // NeedsOn returns the needs of a replica on a cluster, where it is a machine of a flavor, "" for
@@ -104,7 +105,7 @@ func NeedsOn(f *columns.Fleet, base Needs, cluster, flavor string, further map[s
 
 // Left returns how many of a declared number of machines are not reserved.
 func (m *Machine) Left(reserved *Reservations, row int, count int64) int64 {
-	return max(count-At(reserved.Column(CountedPrefix+m.Flavor), row)/1000, 0)
+	return amount.Units(count).Minus(At(reserved.Column(CountedPrefix+m.Flavor), row)).Fits(amount.Unit)
 }
 
 // FlavorCounts returns how many machines of each flavor fit on a cluster. Flavors for which that is

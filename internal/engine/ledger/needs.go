@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 )
@@ -21,7 +22,7 @@ func NewNeeds(w *api.Workload) (Needs, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: spec.replica_requests[%q]: %w", api.KeyOf(w), name, err)
 		}
-		if milli > 0 && name != columns.ResourcePods {
+		if milli.Positive() && name != columns.ResourcePods {
 			needs = append(needs, Amount{name, w.Spec.ReplicaRequests[name], milli})
 		}
 	}
@@ -52,21 +53,14 @@ func (n Needs) Of(replicas int64) []Amount {
 	}
 	held := make([]Amount, 0, len(n)+1)
 	for _, r := range n {
-		held = append(held, Amount{Resource: r.Resource, Milli: times(r.Milli, replicas)})
+		held = append(held, Amount{Resource: r.Resource, Milli: r.Milli.Times(replicas)})
 	}
-	return append(held, Amount{Resource: columns.ResourcePods, Milli: times(1000, replicas)})
-}
-
-func times(milli, replicas int64) int64 {
-	if replicas > 0 && milli > columns.MaxAmount/replicas {
-		return columns.MaxAmount
-	}
-	return milli * replicas
+	return append(held, Amount{Resource: columns.ResourcePods, Milli: amount.Units(replicas)})
 }
 
 // Amount is an amount of a resource in thousandths.
 type Amount struct {
 	Resource string
 	Text     api.Quantity
-	Milli    int64
+	Milli    amount.Milli
 }

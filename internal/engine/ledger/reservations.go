@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/btree"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 )
@@ -19,7 +20,7 @@ import (
 type Reservations struct {
 	holds *btree.BTreeG[entry]
 	// sums are the counted holds by resource and row of the fleet last synced.
-	sums map[string][]int64
+	sums map[string]*amount.Column
 	// frozen is the last result of Freeze, or nil if something has changed since. owned are the
 	// columns that no frozen copy shares.
 	frozen *Reservations
@@ -45,31 +46,31 @@ type Hold struct {
 }
 
 // count returns how much of an amount is not contained in a report.
-func (h *Hold) count(r Amount) int64 {
+func (h *Hold) count(r Amount) amount.Milli {
 	if r.declared() {
 		return r.Milli
 	}
 	for _, known := range h.reported {
 		if known.Resource == r.Resource {
-			return max(r.Milli-known.Milli, 0)
+			return r.Milli.Minus(known.Milli).Rest()
 		}
 	}
 	return r.Milli
 }
 
 // Of returns how much of a resource is held.
-func (h *Hold) Of(resource string) int64 {
+func (h *Hold) Of(resource string) amount.Milli {
 	for _, r := range h.Requests {
 		if r.Resource == resource {
 			return r.Milli
 		}
 	}
-	return 0
+	return amount.Milli{}
 }
 
 // NewReservations returns an empty ledger.
 func NewReservations() *Reservations {
-	return &Reservations{holds: btree.NewG(16, inOrder), sums: map[string][]int64{}, owned: map[string]bool{}}
+	return &Reservations{holds: btree.NewG(16, inOrder), sums: map[string]*amount.Column{}, owned: map[string]bool{}}
 }
 
 func inOrder(a, b entry) bool {
@@ -98,20 +99,19 @@ func (r *Reservations) put(h entry) {
 }
 
 // writable returns a column that has all rows of the fleet and that no frozen copy shares.
-func (r *Reservations) writable(resource string, slots int) []int64 {
+func (r *Reservations) writable(resource string, slots int) *amount.Column {
 	r.frozen = nil
 	column := r.sums[resource]
-	if r.owned[resource] && len(column) >= slots {
+	if r.owned[resource] && column.Len() >= slots {
 		return column
 	}
-	own := make([]int64, max(slots, len(column)))
-	copy(own, column)
+	own := column.Copy(slots, amount.Milli{})
 	r.sums[resource], r.owned[resource] = own, true
 	return own
 }
 
 // Column returns the reserved amounts of a resource by row.
-func (r *Reservations) Column(resource string) []int64 {
+func (r *Reservations) Column(resource string) *amount.Column {
 	if r == nil {
 		return nil
 	}
@@ -154,7 +154,10 @@ func (r *Reservations) hold(f *columns.Fleet, h entry) {
 	}
 	if row, ok := f.Row(h.cluster); ok {
 		h.counted = !f.Rows()[row].Knows(h.since)
-		h.charge(func(resource string, amount int64) { r.writable(resource, f.Slots())[row] += amount })
+		h.charge(func(resource string, milli amount.Milli) {
+			column := r.writable(resource, f.Slots())
+			column.Set(row, column.At(row).Plus(milli))
+		})
 	}
 	r.put(h)
 }
@@ -168,14 +171,17 @@ func (r *Reservations) Release(f *columns.Fleet, placement api.Key, cluster stri
 	r.frozen = nil
 	r.holds.Delete(entry{cluster: cluster, owner: placement})
 	if row, ok := f.Row(cluster); ok {
-		h.charge(func(resource string, amount int64) { r.writable(resource, f.Slots())[row] -= amount })
+		h.charge(func(resource string, milli amount.Milli) {
+			column := r.writable(resource, f.Slots())
+			column.Set(row, column.At(row).Minus(milli))
+		})
 	}
 }
 
 // Sync applies a new version of the fleet: the holds on every changed row are counted again,
 // because a capacity report may be newer, and the row may belong to another cluster.
 func (r *Reservations) Sync(f *columns.Fleet, delta columns.Delta) {
-	sums := map[string]int64{}
+	sums := map[string]amount.Milli{}
 	var differ []entry
 	for _, row := range delta.Rows {
 		clear(sums)
@@ -195,18 +201,18 @@ func (r *Reservations) Sync(f *columns.Fleet, delta columns.Delta) {
 					h.Hold = &next
 					differ = append(differ, h)
 				}
-				h.charge(func(resource string, amount int64) { sums[resource] += amount })
+				h.charge(func(resource string, milli amount.Milli) { sums[resource] = sums[resource].Plus(milli) })
 				return true
 			})
 		}
 		for resource, column := range r.sums {
 			if sum := sums[resource]; sum != At(column, row) {
-				r.writable(resource, f.Slots())[row] = sum
+				r.writable(resource, f.Slots()).Set(row, sum)
 			}
 			delete(sums, resource)
 		}
 		for resource, sum := range sums {
-			r.writable(resource, f.Slots())[row] = sum
+			r.writable(resource, f.Slots()).Set(row, sum)
 		}
 	}
 	for _, h := range differ {
@@ -216,7 +222,7 @@ func (r *Reservations) Sync(f *columns.Fleet, delta columns.Delta) {
 
 // charge calls the function for every amount of a hold that the cluster's last capacity report does
 // not contain.
-func (h *Hold) charge(charge func(resource string, amount int64)) {
+func (h *Hold) charge(charge func(resource string, milli amount.Milli)) {
 	for _, q := range h.Requests {
 		if h.counted || q.declared() {
 			charge(q.Resource, h.count(q))
@@ -242,17 +248,17 @@ func Available(f *columns.Fleet, reserved *Reservations, row int) api.Quantities
 	}
 	out := api.Quantities{}
 	columns.ResourcesOf(f.Cluster(row), func(name string) {
-		if free := f.Uncommitted()[name][row]; free != columns.Unreported {
-			out[name] = api.FormatMilli(name, max(free-At(reserved.Column(name), row), 0))
+		if free := f.Uncommitted()[name].At(row); free.Reported() {
+			out[name] = api.FormatMilli(name, free.Minus(At(reserved.Column(name), row)).Rest())
 		}
 	})
 	return out
 }
 
 // At returns the value of a row in a column, which may be shorter than the fleet.
-func At(column []int64, row int) int64 {
-	if row < len(column) {
-		return column[row]
+func At(column *amount.Column, row int) amount.Milli {
+	if row < column.Len() {
+		return column.At(row)
 	}
-	return 0
+	return amount.Milli{}
 }

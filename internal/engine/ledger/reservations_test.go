@@ -44,9 +44,9 @@ func TestReservationFollowsReports(t *testing.T) {
 		if waiting := reserved.Waiting("c1"); ok && waiting != (want == "3") || reserved.Waiting("c0") {
 			t.Errorf("waiting for a report: %t, with %s available", waiting, want)
 		}
-		for _, held := range reserved.Column("cpu") {
-			if held < 0 {
-				t.Errorf("%d held, want no negative amount", held)
+		for row := range reserved.Column("cpu").Len() {
+			if held := reserved.Column("cpu").At(row); held.Sign() < 0 {
+				t.Errorf("%s held, want no negative amount", held)
 			}
 		}
 	}

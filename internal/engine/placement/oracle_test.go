@@ -3,11 +3,11 @@ package placement
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
@@ -136,40 +136,37 @@ func (o oracle) nextAt() time.Time {
 }
 
 // available returns the amount of a resource that a placement could use, in thousandths.
-func (o oracle) available(c *api.Cluster, resource string, p api.Key, current bool) (int64, bool) {
-	figure := func(reported, declared api.Quantities) (int64, bool) {
+func (o oracle) available(c *api.Cluster, resource string, p api.Key, current bool) (amount.Milli, bool) {
+	figure := func(reported, declared api.Quantities) (amount.Milli, bool) {
 		q, ok := reported[resource]
 		if !ok {
 			q, ok = declared[resource]
 		}
 		if !ok {
-			return 0, false
+			return amount.Milli{}, false
 		}
 		milli, err := q.Milli()
 		return milli, err == nil
 	}
 	free, ok := figure(c.Status.Allocatable, c.Spec.Allocatable)
 	if !ok {
-		return 0, false
+		return amount.Milli{}, false
 	}
 	used, _ := figure(c.Status.Allocated, c.Spec.Allocated)
-	amount, own := max(free-used, 0), int64(0)
+	left, own := free.Minus(used).Rest(), amount.Milli{}
 	for _, h := range o.holds {
 		milli, _ := h.requests[resource].Milli()
 		if h.cluster != c.Metadata.Name || h.requests[resource] == "" {
 			continue
 		}
 		if c.Status.CapacityReportedAt == nil || h.since.After(*c.Status.CapacityReportedAt) {
-			amount -= milli
+			left = left.Minus(milli)
 		}
 		if current && h.placement == p {
-			own += milli
+			own = own.Plus(milli)
 		}
 	}
-	if amount > math.MaxInt64-own {
-		return math.MaxInt64, true
-	}
-	return amount + own, true
+	return left.Plus(own), true
 }
 
 func (o oracle) online(c *api.Cluster) bool {
@@ -239,10 +236,10 @@ func (o oracle) rejects(p *api.Placement, c *api.Cluster, current bool) (filter,
 			continue
 		}
 		milli, _ := request.Milli()
-		if milli == 0 {
+		if milli == (amount.Milli{}) {
 			continue
 		}
-		if available, ok := o.available(c, resource, api.KeyOf(p), current); !ok || available < milli {
+		if available, ok := o.available(c, resource, api.KeyOf(p), current); !ok || available.Less(milli) {
 			return "resource_requests", resource
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
@@ -76,18 +77,18 @@ func (o prioritizerOracle) contestants(p *api.Placement, present Present) []*con
 			}
 			each(weight, steady, own)
 		case "resource_allocatable_cpu", "resource_allocatable_memory":
-			score := o.scaled(fit, func(x *contestant) (int64, bool) {
+			score := o.scaled(fit, func(x *contestant) (amount.Milli, bool) {
 				return o.allocatable(x.cluster, name[len("resource_allocatable_"):])
 			})
 			each(weight, score, score)
 		case "resource_available_cpu", "resource_available_memory":
 			resource := name[len("resource_available_"):]
-			left := o.scaled(fit, func(x *contestant) (int64, bool) {
+			left := o.scaled(fit, func(x *contestant) (amount.Milli, bool) {
 				milli, ok := o.available(x.cluster, resource, api.KeyOf(p), x.current)
-				return max(milli, 0), ok
+				return milli.Rest(), ok
 			})
 			unreserved := oracle{World: o.World}
-			free := o.scaled(fit, func(x *contestant) (int64, bool) {
+			free := o.scaled(fit, func(x *contestant) (amount.Milli, bool) {
 				return unreserved.available(x.cluster, resource, api.KeyOf(p), x.current)
 			})
 			each(weight, left, free)
@@ -142,43 +143,45 @@ func (o prioritizerOracle) balance() func(*contestant) float64 {
 	}
 }
 
+func amountOrder(a, b amount.Milli) int { return a.Minus(b).Sign() }
+
 // scaled maps amounts to -100 ... 100 over the clusters that fit and report one.
-func (o prioritizerOracle) scaled(fit []*contestant, amount func(*contestant) (int64, bool)) func(*contestant) float64 {
-	var all []int64
+func (o prioritizerOracle) scaled(fit []*contestant, of func(*contestant) (amount.Milli, bool)) func(*contestant) float64 {
+	var all []amount.Milli
 	for _, x := range fit {
-		if a, ok := amount(x); ok {
+		if a, ok := of(x); ok {
 			all = append(all, a)
 		}
 	}
 	return func(x *contestant) float64 {
-		a, ok := amount(x)
+		a, ok := of(x)
 		if !ok {
 			return 0
 		}
-		low, high := slices.Min(all), slices.Max(all)
+		low, high := slices.MinFunc(all, amountOrder), slices.MaxFunc(all, amountOrder)
 		if low == high {
 			return 100
 		}
-		return float64(int((float64(a-low)/float64(high-low) - 0.5) * 2 * 100))
+		return float64(int((a.Minus(low).Float()/high.Minus(low).Float() - 0.5) * 2 * 100))
 	}
 }
 
 // allocatable returns the static amount, which only counts if the capacity is known, too.
-func (o prioritizerOracle) allocatable(c *api.Cluster, resource string) (int64, bool) {
-	figure := func(reported, declared api.Quantities) (int64, bool) {
+func (o prioritizerOracle) allocatable(c *api.Cluster, resource string) (amount.Milli, bool) {
+	figure := func(reported, declared api.Quantities) (amount.Milli, bool) {
 		q, ok := reported[resource]
 		if !ok {
 			q, ok = declared[resource]
 		}
 		if !ok {
-			return 0, false
+			return amount.Milli{}, false
 		}
 		milli, err := q.Milli()
 		return milli, err == nil
 	}
-	amount, ok := figure(c.Status.Allocatable, c.Spec.Allocatable)
+	milli, ok := figure(c.Status.Allocatable, c.Spec.Allocatable)
 	_, whole := figure(c.Status.Capacity, c.Spec.Capacity)
-	return amount, ok && whole
+	return milli, ok && whole
 }
 
 // order sorts by total, highest first; then present clusters, then those without PreferNoSchedule taints, then by name.

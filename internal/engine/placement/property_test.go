@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
@@ -323,7 +324,7 @@ func rollLedger(t *rapid.T, d enginetest.Dice, w *enginetest.World, f *columns.F
 func checkLedger(t *rapid.T, w *enginetest.World, f *columns.Fleet, reserved *ledger.Reservations, holds []oracleHold) {
 	t.Helper()
 	o := oracle{w, holds}
-	total := map[string]int64{}
+	total := map[string]amount.Milli{}
 	for name, row := range f.Index() {
 		free := ledger.Available(f, reserved, row)
 		for _, resource := range []string{"cpu", "memory"} {
@@ -332,8 +333,8 @@ func checkLedger(t *rapid.T, w *enginetest.World, f *columns.Fleet, reserved *le
 			if ok != reported {
 				t.Fatalf("%s reports %s: %t, want %t", name, resource, reported, ok)
 			}
-			if ok && resource == "cpu" && got != api.FormatMilli(resource, max(want, 0)) {
-				t.Fatalf("%s has %s of %s, want %d thousandths", name, got, resource, want)
+			if ok && resource == "cpu" && got != api.FormatMilli(resource, want.Rest()) {
+				t.Fatalf("%s has %s of %s, want %s thousandths", name, got, resource, want)
 			}
 		}
 		for _, h := range holds {
@@ -343,20 +344,21 @@ func checkLedger(t *rapid.T, w *enginetest.World, f *columns.Fleet, reserved *le
 			}
 			if cpu, ok := h.requests["cpu"]; ok {
 				milli, _ := cpu.Milli()
-				total["cpu"] += milli
+				total["cpu"] = total["cpu"].Plus(milli)
 			}
 		}
 	}
 	for _, resource := range []string{"cpu", "memory"} {
-		sum := int64(0)
-		for row, held := range reserved.Column(resource) {
-			if held < 0 {
-				t.Fatalf("row %d holds %d of %s", row, held, resource)
+		sum := amount.Milli{}
+		for row := range reserved.Column(resource).Len() {
+			held := reserved.Column(resource).At(row)
+			if held.Sign() < 0 {
+				t.Fatalf("row %d holds %s of %s", row, held, resource)
 			}
-			sum += held
+			sum = sum.Plus(held)
 		}
 		if sum != total[resource] {
-			t.Fatalf("%d of %s are held, want %d", sum, resource, total[resource])
+			t.Fatalf("%s of %s are held, want %s", sum, resource, total[resource])
 		}
 	}
 }

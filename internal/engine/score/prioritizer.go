@@ -3,6 +3,7 @@ package score
 import (
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
@@ -85,20 +86,20 @@ type sighted interface {
 // figures holds the columns in which a prioritizer looks up values by row; each uses one of them.
 type figures struct {
 	scores  []int8
-	amounts []int64 // in thousandths, or Unreported
+	amounts *amount.Column // in thousandths, or Unreported
 }
 
 // amount returns the amount of a row.
-func (x *figures) amount(row int) int64 {
-	if row < len(x.amounts) {
-		return x.amounts[row]
+func (x *figures) amount(row int) amount.Milli {
+	if row < x.amounts.Len() {
+		return x.amounts.At(row)
 	}
 	return columns.Unreported
 }
 
 // comparing is a rater that compares candidates by an amount.
 type comparing interface {
-	Amount(r *Rating, i, row int) int64
+	Amount(r *Rating, i, row int) amount.Milli
 }
 
 // minding is a prioritizer that takes the decisions of other placements into account. It affects
@@ -121,7 +122,7 @@ type counting interface {
 
 // sharing is a comparing prioritizer that also compares what others leave of the amount.
 type sharing interface {
-	Left(r *Rating, i, row int) int64
+	Left(r *Rating, i, row int) amount.Milli
 }
 
 // sticking is a prioritizer that rates the clusters of the current decision. A positive weight

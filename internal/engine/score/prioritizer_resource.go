@@ -1,8 +1,7 @@
 package score
 
 import (
-	"math"
-
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
@@ -23,7 +22,7 @@ func (a allocatable) Figures(f *columns.Fleet) figures {
 }
 
 // Amount implements comparing.
-func (allocatable) Amount(r *Rating, i, row int) int64 { return r.figures[i].amount(row) }
+func (allocatable) Amount(r *Rating, i, row int) amount.Milli { return r.figures[i].amount(row) }
 
 // Rate implements rater.
 func (a allocatable) Rate(r *Rating, i, row int) float64 {
@@ -32,11 +31,11 @@ func (a allocatable) Rate(r *Rating, i, row int) float64 {
 
 // Observe implements observable.
 func (a allocatable) Observe(r *Rating, i, row int, _ bool) (float64, observation) {
-	amount := a.Amount(r, i, row)
-	if amount == columns.Unreported {
+	milli := a.Amount(r, i, row)
+	if !milli.Reported() {
 		return 0, observation{reason: "absent: the cluster's allocatable " + a.resource + " or its capacity is not known; counts as 0"}
 	}
-	return a.Rate(r, i, row), observation{raw: units(amount)}
+	return a.Rate(r, i, row), observation{raw: units(milli)}
 }
 
 // available rates what is left of the amount in the same way. On its own, it considers what no
@@ -52,7 +51,7 @@ func (a available) Figures(f *columns.Fleet) figures {
 }
 
 // Amount implements comparing.
-func (available) Amount(r *Rating, i, row int) int64 { return r.figures[i].amount(row) }
+func (available) Amount(r *Rating, i, row int) amount.Milli { return r.figures[i].amount(row) }
 
 // Rate implements rater.
 func (a available) Rate(r *Rating, i, row int) float64 {
@@ -61,19 +60,18 @@ func (a available) Rate(r *Rating, i, row int) float64 {
 
 // Left returns what reservations leave of the amount. The placement's own reservation counts as
 // available.
-func (a available) Left(r *Rating, i, row int) int64 {
-	amount := a.Amount(r, i, row)
-	if amount == columns.Unreported {
+func (a available) Left(r *Rating, i, row int) amount.Milli {
+	milli := a.Amount(r, i, row)
+	if !milli.Reported() {
 		return columns.Unreported
 	}
-	amount -= ledger.At(r.Reserved.Column(a.resource), row)
+	milli = milli.Minus(ledger.At(r.Reserved.Column(a.resource), row))
 	if r.mine != nil && r.mine.Has(row) {
 		if h, ok := r.Reserved.Held(*r.Owner, r.Fleet.Name(row)); ok {
-			own := h.Of(a.resource)
-			amount = min(amount, math.MaxInt64-own) + own
+			milli = milli.Plus(h.Of(a.resource))
 		}
 	}
-	return max(amount, 0)
+	return milli.Rest()
 }
 
 // Mind implements minding. If nobody has measured what is left, others do not count.
@@ -97,37 +95,37 @@ func (available) Most(*Rating, int) (most float64, ok bool) { return 0, false }
 
 // Observe implements observable.
 func (a available) Observe(r *Rating, i, row int, _ bool) (float64, observation) {
-	amount, scale := a.Amount(r, i, row), r.spans
+	milli, scale := a.Amount(r, i, row), r.spans
 	if r.left != nil {
-		amount, scale = a.Left(r, i, row), r.left
+		milli, scale = a.Left(r, i, row), r.left
 	}
-	if amount == columns.Unreported {
+	if !milli.Reported() {
 		return 0, observation{reason: "absent: the cluster's allocatable " + a.resource + " is not known; counts as 0"}
 	}
-	return scale[i].rate(amount), observation{raw: units(amount)}
+	return scale[i].rate(milli), observation{raw: units(milli)}
 }
 
 // units converts an amount in thousandths to units.
-func units(amount int64) *float64 {
-	raw := float64(amount) / 1000
+func units(milli amount.Milli) *float64 {
+	raw := milli.Float() / 1000
 	return &raw
 }
 
 // span is the range of an amount over the candidates.
 type span struct {
-	low, high int64
+	low, high amount.Milli
 	any       bool
 }
 
-func (s *span) cover(amount int64) {
-	if amount == columns.Unreported {
+func (s *span) cover(milli amount.Milli) {
+	if !milli.Reported() {
 		return
 	}
 	if !s.any {
-		*s = span{amount, amount, true}
+		*s = span{milli, milli, true}
 		return
 	}
-	s.low, s.high = min(s.low, amount), max(s.high, amount)
+	s.low, s.high = amount.Min(s.low, milli), amount.Max(s.high, milli)
 }
 
 // rate maps an amount to -100 for the lowest and 100 for the highest of the candidates, truncated
@@ -136,13 +134,13 @@ func (s *span) cover(amount int64) {
 //	int(((a - low) / (high - low) - 0.5) · 2 · 100)
 //
 // Example: 1, 2 and 4 rate -100, -33 and 100. This is what Open Cluster Management computes.
-func (s *span) rate(amount int64) float64 {
+func (s *span) rate(milli amount.Milli) float64 {
 	switch {
-	case amount == columns.Unreported:
+	case !milli.Reported():
 		return 0
 	case s.low == s.high:
 		return 100
 	}
-	share := float64(amount-s.low) / float64(s.high-s.low)
+	share := milli.Minus(s.low).Share(s.high.Minus(s.low))
 	return float64(int64((share - 0.5) * 2 * 100))
 }

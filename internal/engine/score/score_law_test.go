@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
@@ -258,7 +259,7 @@ func TestScorersDeclareTheirReads(t *testing.T) {
 				load.Add(f, f.Name(row))
 			}
 			if d.Chance(2) {
-				reserved.Hold(f, api.Key{Name: "other"}, ledger.Needs{{Resource: "cpu", Text: "1", Milli: 1000}, {Resource: "memory", Text: "1", Milli: 1000}}, f.Name(row), enginetest.Epoch)
+				reserved.Hold(f, api.Key{Name: "other"}, ledger.Needs{{Resource: "cpu", Text: "1", Milli: amount.Unit}, {Resource: "memory", Text: "1", Milli: amount.Unit}}, f.Name(row), enginetest.Epoch)
 			}
 		}
 		for aspect, others := range map[columns.Aspects]ledger.Others{columns.Chosen: {Load: load}, columns.Reserved: {Reserved: reserved}} {

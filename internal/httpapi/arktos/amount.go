@@ -109,12 +109,13 @@ func number(q api.Quantity, u unit) int64 {
 	if err != nil {
 		return 0
 	}
+	units := milli.Units()
 	switch u {
 	case mebibytes:
-		return milli / 1000 >> 20
+		return units >> 20
 	case gibibytes:
-		return milli / 1000 >> 30
+		return units >> 30
 	case pieces:
 	}
-	return milli / 1000
+	return units
 }

@@ -25,7 +25,7 @@ func TestAmountsAreRoundedDown(t *testing.T) {
 			t.Fatalf("%q %s %v", q, message, err)
 		}
 		one, part := map[unit]float64{pieces: 1000, mebibytes: 1000 << 20, gibibytes: 1000 << 30}[u], map[unit]float64{pieces: 1, mebibytes: 1000 << 10, gibibytes: 1000 << 20}[u]
-		if lost := n*one - float64(milli); lost < -1 || lost > part+1 {
+		if lost := n*one - milli.Float(); lost < -1 || lost > part+1 {
 			t.Errorf("quantity(%v) = %q, which is too low by %v", n, q, lost)
 		}
 		if whole := float64(int64(n)); whole == n && number(q, u) != int64(n) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
@@ -91,32 +92,30 @@ func checked(w *api.Workload) (*api.Workload, error) {
 }
 
 // requests are the total requested amounts, in thousandths by resource.
-type requests map[string]int64
+type requests map[string]amount.Milli
 
 // add adds an amount times a number, which is at least 1; it returns what is wrong with the amount.
-func (r requests) add(resource string, amount api.Quantity, times int64) string {
-	milli, err := amount.Milli()
+func (r requests) add(resource string, q api.Quantity, times int64) string {
+	milli, err := q.Milli()
 	if err != nil {
 		return err.Error()
 	}
-	if milli < 0 {
-		return strconv.Quote(string(amount)) + " must not be negative"
+	if milli.Sign() < 0 {
+		return strconv.Quote(string(q)) + " must not be negative"
 	}
-	if milli > (maxMilli-r[resource])/times {
-		return strconv.Quote(string(amount)) + " is too much"
+	sum := r[resource].Plus(milli.Times(times))
+	if amount.Largest.Less(sum) {
+		return strconv.Quote(string(q)) + " is too much"
 	}
-	r[resource] += milli * times
+	r[resource] = sum
 	return ""
 }
-
-// maxMilli limits the total of a request.
-const maxMilli = 1 << 62
 
 // quantities returns the totals, except those that are 0.
 func (r requests) quantities() api.Quantities {
 	var out api.Quantities
 	for name, milli := range r {
-		if milli == 0 {
+		if milli == (amount.Milli{}) {
 			continue
 		}
 		if out == nil {

@@ -1,6 +1,7 @@
 package openstack
 
 import (
+	"cmp"
 	"maps"
 	"reflect"
 	"slices"
@@ -152,13 +153,11 @@ func available(zone api.CloudZone) api.Quantities {
 		if err != nil {
 			continue // rejected by validation
 		}
-		var allocated int64
-		if used, ok := zone.Allocated[name]; ok {
-			if allocated, err = used.Milli(); err != nil {
-				continue
-			}
+		allocated, err := cmp.Or(zone.Allocated[name], "0").Milli()
+		if err != nil {
+			continue
 		}
-		out[name] = api.FormatMilli(name, max(allocatable-allocated, 0))
+		out[name] = api.FormatMilli(name, allocatable.Minus(allocated).Rest())
 	}
 	return out
 }

@@ -98,7 +98,7 @@ func read(t *rapid.T, zone *api.CloudZone, resource string, unit int64) amount {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return milli / 1000 / unit
+		return milli.Units() / unit
 	}
 	a := amount{total: value(zone.Capacity[resource]), allocatable: value(zone.Allocatable[resource]), used: value(zone.Allocated[resource])}
 	if got, want := value(zone.Available[resource]), max(a.allocatable-a.used, 0); got != want {
