@@ -22,6 +22,10 @@ type Load struct {
 	version int
 	// frozen is the last result of Freeze, or nil if something has changed since.
 	frozen *Load
+	// was holds the counts at the last Shift, of the rows whose count has changed since, and top the
+	// highest count then.
+	was map[int]int32
+	top tallied
 }
 
 // NewLoad returns an empty Load.
@@ -39,7 +43,7 @@ func (l *Load) Freeze() *Load {
 // Thaw returns an independent Load that starts from a frozen one. on returns how many of the
 // counted decisions chose a cluster.
 func (l *Load) Thaw(on func(cluster string) int32) *Load {
-	return &Load{names: map[string]int32{}, before: on, counts: l.counts, known: l.known, tally: l.tally, frozen: l}
+	return &Load{names: map[string]int32{}, before: on, counts: l.counts, known: l.known, tally: l.tally, frozen: l, top: l.tally.top()}
 }
 
 // of returns the count of a cluster.
@@ -84,6 +88,7 @@ func (l *Load) put(row int, count int32) {
 	}
 	l.own()
 	l.version++
+	l.remember(row)
 	l.tally = l.tally.with(l.counts[row], -1)
 	l.counts[row] = count
 	l.tally = l.tally.with(count, 1)
@@ -101,6 +106,7 @@ func (l *Load) Sync(f *columns.Fleet, delta columns.Delta) {
 		if was := l.known.Has(row); was != live {
 			l.own()
 			l.version++
+			l.remember(row)
 			if was {
 				l.tally = l.tally.with(l.counts[row], -1)
 			} else {
@@ -113,6 +119,58 @@ func (l *Load) Sync(f *columns.Fleet, delta columns.Delta) {
 			l.put(row, l.of(f.Name(row)))
 		}
 	}
+}
+
+// remember keeps the count of a row for the next Shift.
+func (l *Load) remember(row int) {
+	if _, known := l.was[row]; known {
+		return
+	}
+	if l.was == nil {
+		l.was = map[int]int32{}
+	}
+	l.was[row] = l.counts[row]
+}
+
+// Shift is how the counts have changed.
+type Shift struct {
+	// More are the rows that more decisions chose than before, and Fewer those that fewer did.
+	More, Fewer []int
+
+	was, is tallied // the highest count
+	top     bool    // other rows have it
+}
+
+// Empty reports whether no count has changed.
+func (s *Shift) Empty() bool { return len(s.More) == 0 && len(s.Fewer) == 0 && s.was == s.is }
+
+// Rescales reports whether the highest count may be another one for any placement, which does not
+// count its own decision.
+func (s *Shift) Rescales() bool { return s.was.count != s.is.count || s.top }
+
+// RescalesFor is Rescales for a placement that chose n clusters.
+func (s *Shift) RescalesFor(n int) bool {
+	return s.was.count != s.is.count || s.top && n >= int(min(s.was.clusters, s.is.clusters))
+}
+
+// Shift returns how the counts have changed since the last call.
+func (l *Load) Shift() Shift {
+	s := Shift{was: l.top, is: l.tally.top()}
+	for row, was := range l.was {
+		is := l.at(row)
+		s.top = s.top || was == s.was.count || is == s.is.count
+		switch {
+		case is > was:
+			s.More = append(s.More, row)
+		case is < was:
+			s.Fewer = append(s.Fewer, row)
+		}
+	}
+	slices.Sort(s.More)
+	slices.Sort(s.Fewer)
+	clear(l.was)
+	l.top = s.is
+	return s
 }
 
 // At returns the count of a row.
@@ -128,7 +186,7 @@ func (l *Load) bounds() (low, high int32) {
 	if l == nil || len(l.tally) == 0 {
 		return 0, 0
 	}
-	return l.tally[0].count, l.tally[len(l.tally)-1].count
+	return l.tally[0].count, l.tally.top().count
 }
 
 // tally is how many clusters have each count, for the counts that occur, the lowest first. It is
@@ -147,6 +205,14 @@ func (t tally) of(count int32) int32 {
 		return t[at].clusters
 	}
 	return 0
+}
+
+// top returns the highest count.
+func (t tally) top() tallied {
+	if len(t) == 0 {
+		return tallied{}
+	}
+	return t[len(t)-1]
 }
 
 // with returns the tally after some more, or fewer, clusters have a count. It changes the
