@@ -256,7 +256,10 @@ func (p *placer) decide(placed *placementDecision, now time.Time) (changed, move
 	wanting := placed.query.Wanted != 0 && !out.Full && (placed.query.Wanted != score.All || len(out.Choices) == 0)
 	placed.want(wanting)
 	placed.full, placed.movable, placed.worst, placed.worstTotal = out.Full, out.Movable, out.Worst, out.WorstTotal
-	if !out.Movable {
+	switch {
+	case p.comparesMore(placed):
+		placed.worst, placed.worstTotal = lowest, lowest // the class has another scale
+	case !out.Movable:
 		placed.worstTotal = lowest // what others decide since is not followed
 	}
 	placed.decided = true
