@@ -173,8 +173,12 @@ func (p *placer) comparesMore(placed *placementDecision) bool {
 // followLoad marks the placements that may move because others chose other clusters since the last
 // call. A move raises what the clusters of the placement score on their own, so moves end.
 func (p *placer) followLoad() {
+	if len(p.rankings.mindful) == 0 {
+		p.load.Forget()
+		return
+	}
 	shift := p.load.Shift()
-	if shift.Empty() || len(p.rankings.mindful) == 0 {
+	if shift.Empty() {
 		return
 	}
 	for _, row := range shift.More {

@@ -22,9 +22,9 @@ type Load struct {
 	version int
 	// frozen is the last result of Freeze, or nil if something has changed since.
 	frozen *Load
-	// was holds the counts at the last Shift, of the rows whose count has changed since, and top the
-	// highest count then.
-	was map[int]int32
+	// was are the previous counts of the changes since the last Shift, in order, and top is the highest
+	// count then.
+	was []counted
 	top tallied
 }
 
@@ -121,16 +121,14 @@ func (l *Load) Sync(f *columns.Fleet, delta columns.Delta) {
 	}
 }
 
-// remember keeps the count of a row for the next Shift.
-func (l *Load) remember(row int) {
-	if _, known := l.was[row]; known {
-		return
-	}
-	if l.was == nil {
-		l.was = map[int]int32{}
-	}
-	l.was[row] = l.counts[row]
+// counted is the count of a row.
+type counted struct {
+	row   int
+	count int32
 }
+
+// remember keeps the count of a row for the next Shift.
+func (l *Load) remember(row int) { l.was = append(l.was, counted{row, l.counts[row]}) }
 
 // Shift is how the counts have changed.
 type Shift struct {
@@ -156,22 +154,26 @@ func (s *Shift) RescalesFor(n int) bool {
 // Shift returns how the counts have changed since the last call.
 func (l *Load) Shift() Shift {
 	s := Shift{was: l.top, is: l.tally.top()}
-	for row, was := range l.was {
-		is := l.at(row)
-		s.top = s.top || was == s.was.count || is == s.is.count
+	slices.SortStableFunc(l.was, func(a, b counted) int { return cmp.Compare(a.row, b.row) })
+	for i, was := range l.was {
+		if i > 0 && l.was[i-1].row == was.row {
+			continue // a later change
+		}
+		is := l.at(was.row)
+		s.top = s.top || was.count == s.was.count || is == s.is.count
 		switch {
-		case is > was:
-			s.More = append(s.More, row)
-		case is < was:
-			s.Fewer = append(s.Fewer, row)
+		case is > was.count:
+			s.More = append(s.More, was.row)
+		case is < was.count:
+			s.Fewer = append(s.Fewer, was.row)
 		}
 	}
-	slices.Sort(s.More)
-	slices.Sort(s.Fewer)
-	clear(l.was)
-	l.top = s.is
+	l.Forget()
 	return s
 }
+
+// Forget makes the next Shift start from the present counts.
+func (l *Load) Forget() { l.was, l.top = l.was[:0], l.tally.top() }
 
 // At returns the count of a row.
 func (l *Load) at(row int) int32 {
