@@ -56,6 +56,8 @@ type restingClass struct {
 	n     int
 	// unsated counts those that have every cluster that fits, and want more.
 	unsated int
+	// movable counts those that the decisions of others alone may move.
+	movable int
 	// floor and floorTotal are the lowest Worst and WorstTotal of the others.
 	floor, floorTotal placement.Merit
 }
@@ -130,6 +132,9 @@ func (ix *forkIndex) leave(p *placedState) (lifted bool) {
 
 // count adds (1) or removes (-1) a placement.
 func (c *restingClass) count(p *placedState, by int) {
+	if p.movable {
+		c.movable += by
+	}
 	switch {
 	case !p.decided || p.query.Wanted == 0:
 	case !p.full:

@@ -75,7 +75,7 @@ func (ix *forkIndex) lines() (all []string) {
 		return true
 	})
 	ix.resting.Ascend(func(c restingClass) bool {
-		all = append(all, fmt.Sprintf("%q: %d, %d unsated, %+v, %+v", c.class, c.n, c.unsated, c.floor, c.floorTotal))
+		all = append(all, fmt.Sprintf("%q: %d, %d unsated, %d movable, %+v, %+v", c.class, c.n, c.unsated, c.movable, c.floor, c.floorTotal))
 		return true
 	})
 	return all

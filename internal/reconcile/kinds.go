@@ -30,6 +30,7 @@ type decidedKind interface {
 	adopted(p *planner, r *record)
 	holdsOf(object api.Object) []hold
 	sort(batch []decision)
+	before(a, b decision) bool
 	decided(p *planner, d decision, now time.Time) (changed, moved bool)
 	restsOn(p *planner, d decision) api.Key
 	explained(s *snapshot, r *record, now time.Time) *api.Explanation
@@ -181,6 +182,8 @@ func (r *row[O, D]) holdsOf(object api.Object) []hold { return r.holds(as[O](obj
 func (r *row[O, D]) sort(batch []decision) {
 	slices.SortFunc(batch, func(a, b decision) int { return r.turn(as[D](a), as[D](b)) })
 }
+
+func (r *row[O, D]) before(a, b decision) bool { return r.turn(as[D](a), as[D](b)) < 0 }
 
 func (r *row[O, D]) decided(p *planner, d decision, now time.Time) (changed, moved bool) {
 	return r.decide(p, as[D](d), now)

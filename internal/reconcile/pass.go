@@ -53,6 +53,7 @@ func (w *writes) list() []write {
 func (p *planner) pass(now time.Time) []write {
 	p.passes++
 	p.advance(now)
+	p.placer.followLoad()
 	p.lost.doubt(p.clusters, p.pending, p.inherited)
 	p.queue.markDue(now)
 	for _, g := range p.clusters.zoned {
@@ -84,11 +85,8 @@ func (p *planner) pass(now time.Time) []write {
 
 // decideStale makes the stale decisions of a kind again.
 func (p *planner) decideStale(k decidedKind, now time.Time) {
-	batch := p.queue.take(k)
-	defer p.queue.done(k, batch)
-	for _, d := range batch {
+	for d := range p.queue.round(k) {
 		t := d.queued()
-		t.stale = false
 		switch {
 		case t.gone:
 			continue

@@ -34,7 +34,7 @@ type standing struct {
 	worst, worstTotal placement.Merit
 	full              bool
 	decided           bool
-	resumed           bool // decided by an earlier run of the server, and not evaluated since
+	movable           bool // the decisions of others alone may move it; see placement.Outcome
 	wanting           bool // did not get what it wants
 }
 

@@ -19,7 +19,7 @@ var placements = row[*api.Placement, *placementDecision]{
 		return placed, ok
 	},
 	put: func(p *planner, placed *placementDecision, object *api.Placement, specRevision int64) {
-		p.placer.put(placed, object, specRevision, p.passes == 0 || p.following)
+		p.placer.put(placed, object, specRevision)
 	},
 	seen: func(p *planner, placed *placementDecision, object *api.Placement) { p.placer.see(placed, object) },
 	agrees: func(placed *placementDecision, stored *api.Placement) bool {
@@ -64,9 +64,7 @@ var placements = row[*api.Placement, *placementDecision]{
 
 // explainPlacement explains the decision of a placement.
 func (s *snapshot) explainPlacement(asked *api.Placement, r *record, now time.Time) *api.Explanation {
-	present := presentOf(asked, &asked.Status)
-	present.Standing = true // nothing has changed since the decision
-	return placement.Explain(s.fleet, r.placed.query, s.view(r.placed.query).Ranking, s.others(), present, now).Render()
+	return placement.Explain(s.fleet, r.placed.query, s.view(r.placed.query).Ranking, s.others(), presentOf(asked, &asked.Status), now).Render()
 }
 
 // previewPlacement returns a placement with the decision that it would get.

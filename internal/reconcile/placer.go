@@ -22,6 +22,10 @@ type placer struct {
 	classes    cohorts[*placementDecision, *class]
 	rankings   rankings
 	occupants  occupants[*placementDecision]
+	// evening are the classes with spread constraints in which the decisions of others count.
+	evening map[*class]struct{}
+	// deciding is the placement whose decision is being taken in. Its own place does not move it.
+	deciding *placementDecision
 }
 
 func newPlacer(p *picture, note func(*placementDecision)) *placer {
@@ -29,14 +33,14 @@ func newPlacer(p *picture, note func(*placementDecision)) *placer {
 		picture: p, note: note,
 		placements: map[api.Key]*placementDecision{},
 		classes:    newCohorts[*placementDecision, *class](),
-		rankings:   rankings{},
+		rankings:   newRankings(),
 		occupants:  occupants[*placementDecision]{},
+		evening:    map[*class]struct{}{},
 	}
 }
 
-// put applies a new placement, or a new spec of one. resumed says that the decision of a new one
-// was made by an earlier run of the server, or by another server.
-func (p *placer) put(known *placementDecision, object *api.Placement, specRevision int64, resumed bool) {
+// put applies a new placement, or a new spec of one.
+func (p *placer) put(known *placementDecision, object *api.Placement, specRevision int64) {
 	query, err := placement.NewQuery(object)
 	if err != nil {
 		p.logger.Error("a stored placement cannot be decided; its decision does not change", "placement", api.KeyOf(object).Path(), "error", err)
@@ -44,7 +48,6 @@ func (p *placer) put(known *placementDecision, object *api.Placement, specRevisi
 	}
 	if known == nil {
 		known = &placementDecision{object: object, specRevision: specRevision, query: query, status: &object.Status}
-		known.resumed = resumed
 		p.placements[query.Key] = known
 		p.joinClass(known)
 		known.class.share(query)
@@ -89,8 +92,10 @@ func (p *placer) remove(placed *placementDecision) {
 
 func (p *placer) joinClass(placed *placementDecision) {
 	c := p.classOf(placed.query)
-	c.add(placed)
-	placed.class, placed.wanting, placed.decided = c, false, false
+	if c.add(placed); len(c.spreading) > 0 && placed.query.ScoreReads().Any(columns.Chosen) {
+		p.evening[c] = struct{}{}
+	}
+	placed.class, placed.wanting, placed.decided, placed.movable = c, false, false, false
 }
 
 // classOf returns the class of a query and counts another use of it.
@@ -119,7 +124,9 @@ func concerning(q *placement.Query) columns.Aspects {
 
 func (p *placer) leaveClass(placed *placementDecision) {
 	c := placed.class
-	c.remove(placed)
+	if c.remove(placed); len(c.spreading) == 0 {
+		delete(p.evening, c)
+	}
 	c.wait(placed, false)
 	c.silence(&placed.sentence)
 	c.forgetFloor()
@@ -198,6 +205,13 @@ func (p *placer) advance(was *columns.Fleet, delta columns.Delta) {
 func (p *placer) reservedChanged(rows []int) {
 	delta := columns.AllOf(columns.Reserved, rows)
 	p.touch(nil, &delta)
+	for panel := range p.rankings.mindful {
+		if panel.reads.Any(columns.Reserved) {
+			for _, c := range panel.classes {
+				p.markMovable(c, nil)
+			}
+		}
+	}
 }
 
 // expired handles rows that differ in the view of a class through the passing of time: they were
@@ -205,6 +219,7 @@ func (p *placer) reservedChanged(rows []int) {
 // what they want, if it is better.
 func (p *placer) expired(c *class, differ []int, back bool) {
 	c.markSpreading(&p.queue)
+	p.measureAgain(c)
 	all := c.query.Relative() && placement.UpdateRanking(c.panel.ranking.Ranking, p.fleet, c.query, c.view.Mask, differ)
 	if c.noteExpired(p.fleet) || all || back {
 		c.markAll(p.picture)
@@ -218,7 +233,7 @@ func (p *placer) decide(placed *placementDecision, now time.Time) (changed, move
 	p.focus(placed.query.Key)
 	redated := p.redate(placed, now)
 	present := placed.present()
-	present.Standing = placed.resumed
+	scaled := p.comparesMore(placed)
 	out := placement.Decide(p.fleet, placed.query, placed.class.view, p.others(), present, now)
 	var why func() string
 	if !out.Full || len(out.Choices) == 0 {
@@ -232,15 +247,27 @@ func (p *placer) decide(placed *placementDecision, now time.Time) (changed, move
 		placed.status = &kept
 	}
 	if !out.Same {
+		p.deciding = placed
 		p.index(placed, before.Clusters, status.Clusters)
+		p.followLoad()
 		p.reserve(placed, before.Decisions, status.Decisions)
+		p.deciding = nil
 	}
 	wanting := placed.query.Wanted != 0 && !out.Full && (placed.query.Wanted != score.All || len(out.Choices) == 0)
 	placed.want(wanting)
-	placed.full, placed.worst, placed.worstTotal = out.Full, out.Worst, out.WorstTotal
-	placed.decided, placed.resumed = true, false
+	placed.full, placed.movable, placed.worst, placed.worstTotal = out.Full, out.Movable, out.Worst, out.WorstTotal
+	switch {
+	case p.comparesMore(placed):
+		placed.worst, placed.worstTotal = lowest, lowest // the class has another scale
+	case !out.Movable:
+		placed.worstTotal = lowest // what others decide since is not followed
+	}
+	placed.decided = true
 	placed.class.forgetFloor()
 	p.queue.agenda.set(placed, out.NextAt)
+	if scaled && !out.Same {
+		p.queue.mark(placed) // without a cluster that it has left, the others may compare differently
+	}
 	return changed || redated, !out.Same
 }
 
@@ -269,9 +296,7 @@ func (p *placer) why(placed *placementDecision, present placement.Present, chose
 // explain evaluates one placement without changing anything: why it is where it is, or where it
 // goes if a relevant change has not been evaluated yet.
 func (p *placer) explain(placed *placementDecision, now time.Time) *placement.Explained {
-	present := placed.present()
-	present.Standing = placed.resumed || placed.decided && !placed.stale
-	return p.explainFrom(placed, present, now)
+	return p.explainFrom(placed, placed.present(), now)
 }
 
 // explainFrom explains a decision that starts from the given one.

@@ -280,38 +280,57 @@ func TestPlannerKeepsAMisconfiguredDecision(t *testing.T) {
 	}
 }
 
-// TestRestartMovesNoBalancedDecision covers a cluster that other placements have left, so that a placement would now
-// prefer it. This alone causes no new decision, so a restart must not move it either. The next score of that cluster
-// does.
-func TestRestartMovesNoBalancedDecision(t *testing.T) {
-	objects := []api.Object{cluster("c1", nil), cluster("c2", nil), newScore("c1", 100, time.Time{}), newScore("c2", 50, time.Time{})}
-	web := newPlacement("web", 1, byScore, func(s *api.PlacementSpec) {
+// TestPlacementFollowsTheDecisionsOfOthers covers a cluster that others leave, so that a placement prefers it. It moves
+// there, because the cluster is also better without regard to others, and at once: after a restart, nothing is left to
+// move.
+func TestPlacementFollowsTheDecisionsOfOthers(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, cluster("c1", nil))
+	w.write(p, cluster("c2", nil))
+	w.write(p, newScore("c1", 100, time.Time{}))
+	w.write(p, newScore("c2", 50, time.Time{}))
+	for _, name := range []string{"a", "b"} {
+		w.write(p, newPlacement(name, 1, func(s *api.PlacementSpec) { s.ClusterNames = []string{"c1"} }))
+	}
+	w.write(p, newPlacement("web", 1, byScore, func(s *api.PlacementSpec) {
 		s.PrioritizerPolicy.Configurations = append(s.PrioritizerPolicy.Configurations, api.PrioritizerConfig{Type: api.PrioritizerBuiltin, Name: api.PrioritizerBalance})
-	})
-	web.Metadata.Generation = 1
-	web.Status = api.PlacementStatus{
-		ObservedGeneration: 1, DecisionRevision: 1, Clusters: []string{"c2"}, ScheduledAt: ptr(epoch),
-		Decisions: []api.Decision{{Cluster: "c2", Rank: 1, Score: 150, Since: ptr(epoch)}},
+	}))
+	p.pass(epoch)
+	wantClusters(t, p, "while others are on c1", "c2")
+	w.remove(p, api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "a"})
+	p.pass(epoch.Add(time.Minute))
+	wantClusters(t, p, "while another is on c1", "c2")
+	if kept := p.placer.explain(webOf(p), epoch.Add(time.Minute)).Render().Kept; kept != "" {
+		t.Errorf("kept by %q, want nothing: c2 is better because of the other", kept)
 	}
-	objects = append(objects, web)
-	for _, object := range objects {
-		object.SetDefaults()
+	w.remove(p, api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "b"})
+	all := w.afterPass(p)
+	p.pass(epoch.Add(2 * time.Minute))
+	wantClusters(t, p, "when all have left c1", "c1")
+	again, _ := replay(all, p.started, epoch.Add(2*time.Minute))
+	wantClusters(t, again, "after a restart when all had left c1", "c1")
+}
+
+// TestRestartTakesInWhatWasWritten covers a score that was written just before the server was killed: the placement moves
+// after the start, as it would have without the kill. Balance counts in its score by default.
+func TestRestartTakesInWhatWasWritten(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	for _, name := range []string{"c0", "c3"} {
+		w.write(p, cluster(name, nil))
 	}
-	p := newPlanner(discard())
-	for _, object := range objects {
-		p.put(object, 1)
-	}
-	p.pass(epoch.Add(time.Hour))
-	wantClusters(t, p, "after the restart", "c2")
-	if kept := p.placer.explain(webOf(p), epoch.Add(time.Hour)).Render().Kept; kept != "balance" {
-		t.Errorf("kept by %q, want balance", kept)
-	}
-	if n := len(p.pass(epoch.Add(2 * time.Hour))); n != 0 {
-		t.Errorf("a pass without a change wrote %d placements", n)
-	}
-	better := newScore("c1", 99, time.Time{})
-	better.SetDefaults()
-	p.put(better, 2)
-	p.pass(epoch.Add(3 * time.Hour))
-	wantClusters(t, p, "after a new score", "c1")
+	w.write(p, newPlacement("web", 1, func(s *api.PlacementSpec) {
+		byScore(s)
+		s.PrioritizerPolicy.Mode = api.ModeAdditive
+		s.PrioritizerPolicy.Configurations[0].Weight = ptr(int64(3))
+	}))
+	p.pass(epoch)
+	wantClusters(t, p, "at first", "c0")
+	all := w.afterPass(p)
+	better := newScore("c3", 100, time.Time{})
+	w.write(p, better)
+	all[api.KeyOf(better)] = better
+	p.pass(epoch.Add(time.Minute))
+	wantClusters(t, p, "with the score", "c3")
+	again, _ := replay(all, p.started, epoch.Add(time.Minute))
+	wantClusters(t, again, "after the start", "c3")
 }

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"cmp"
 	"container/heap"
+	"iter"
 	"slices"
 	"time"
 
@@ -51,20 +52,58 @@ func (t *turn) over() bool          { return t.gone }
 
 // queue holds the stale decisions, and those that become stale through the passing of time.
 type queue struct {
-	stale  [][]decision // by rank of their kind
+	lanes  []lane // by rank of their kind
 	agenda agenda[decision]
 	sorted int32 // number of large batches sorted
 }
 
-func newQueue() queue { return queue{stale: make([][]decision, len(decidedKinds))} }
+// lane holds the stale decisions of one kind. They are made in rounds, in which each has its turn:
+// one that becomes stale in a round is made in the same round if its turn is still to come. So it
+// does not matter whether it was stale from the beginning, as everything is after a start: if it is
+// evaluated before anything that affects it has changed, it stays as it is.
+type lane struct {
+	stale []decision // of the next round
+	batch []decision // of this round, in the order of their turns
+	made  int        // how many of the batch have had their turn
+	added []decision // to this round; a heap
+	now   decision   // whose turn it is; nil between rounds
+}
+
+func newQueue() queue { return queue{lanes: make([]lane, len(decidedKinds))} }
 
 // mark marks a decision as stale.
 func (q *queue) mark(d decision) {
-	if t := d.queued(); !t.stale {
-		t.stale = true
-		rank := d.kind().rank()
-		q.stale[rank] = append(q.stale[rank], d)
+	t := d.queued()
+	if t.stale {
+		return
 	}
+	t.stale = true
+	k := d.kind()
+	l := &q.lanes[k.rank()]
+	if l.now != nil && k.before(l.now, d) {
+		heap.Push(turns{l, k}, d)
+	} else {
+		l.stale = append(l.stale, d)
+	}
+}
+
+// turns are the decisions that were added to a round, as a heap.
+type turns struct {
+	*lane
+	kind decidedKind
+}
+
+// Len, Less, Swap, Push and Pop implement heap.Interface.
+func (t turns) Len() int           { return len(t.added) }
+func (t turns) Less(i, j int) bool { return t.kind.before(t.added[i], t.added[j]) }
+func (t turns) Swap(i, j int)      { t.added[i], t.added[j] = t.added[j], t.added[i] }
+func (t turns) Push(x any)         { t.added = append(t.added, x.(decision)) } //nolint:forcetypeassert // only mark pushes
+func (t turns) Pop() any {
+	last := len(t.added) - 1
+	x := t.added[last]
+	t.added[last] = nil
+	t.added = t.added[:last]
+	return x
 }
 
 // markDue marks the decisions whose time has come.
@@ -74,33 +113,53 @@ func (q *queue) markDue(now time.Time) {
 	}
 }
 
-// done takes back a batch, whose memory is reused.
-func (q *queue) done(k decidedKind, batch []decision) {
-	if q.stale[k.rank()] == nil {
-		clear(batch)
-		q.stale[k.rank()] = batch[:0]
-	}
-}
-
 // len returns the number of stale decisions.
 func (q *queue) len() int {
 	n := 0
-	for _, lane := range q.stale {
-		n += len(lane)
+	for i := range q.lanes {
+		n += len(q.lanes[i].stale)
 	}
 	return n
 }
 
 // has reports whether decisions of a kind are stale.
-func (q *queue) has(k decidedKind) bool { return len(q.stale[k.rank()]) > 0 }
+func (q *queue) has(k decidedKind) bool { return len(q.lanes[k.rank()].stale) > 0 }
 
-// take returns the stale decisions of a kind in the order in which they are made. Each stays marked
-// until its turn, so that earlier ones do not add it again.
-func (q *queue) take(k decidedKind) []decision {
-	batch := q.stale[k.rank()]
-	q.stale[k.rank()] = nil
-	q.sort(k, batch)
-	return batch
+// round yields the stale decisions of a kind at their turns. Each stays marked until its turn, so
+// that earlier ones do not add it again.
+func (q *queue) round(k decidedKind) iter.Seq[decision] {
+	l := &q.lanes[k.rank()]
+	return func(yield func(decision) bool) {
+		l.batch, l.stale, l.made = l.stale, l.batch[:0], 0
+		q.sort(k, l.batch)
+		defer l.end()
+		for l.next(k) {
+			l.now.queued().stale = false
+			if !yield(l.now) {
+				return
+			}
+		}
+	}
+}
+
+// next moves on to the next turn of a round, and reports whether there is one.
+func (l *lane) next(k decidedKind) bool {
+	switch {
+	case len(l.added) > 0 && (l.made == len(l.batch) || k.before(l.added[0], l.batch[l.made])):
+		l.now, _ = heap.Pop(turns{l, k}).(decision)
+	case l.made < len(l.batch):
+		l.now = l.batch[l.made]
+		l.made++
+	default:
+		return false
+	}
+	return true
+}
+
+// end ends a round. The memory of the batch is reused.
+func (l *lane) end() {
+	clear(l.batch)
+	l.batch, l.now = l.batch[:0], nil
 }
 
 // sort sorts a batch by the turns of a kind.

@@ -20,7 +20,8 @@ type ranking struct {
 // panel are the classes of a ranking in which such a cluster also has the same total.
 type panel struct {
 	ranking *ranking
-	key     string // placement.Query.ScoreKey
+	key     string          // placement.Query.ScoreKey
+	reads   columns.Aspects // what the scores depend on
 	classes []*class
 	floors  []floor // of the classes
 	ceiling score.Ceiling
@@ -56,41 +57,62 @@ func rankKey(q *placement.Query) string {
 	return ""
 }
 
-// rankings are the rankings of all classes, by rankKey.
-type rankings map[string]*ranking
+// rankings are the rankings of all classes.
+type rankings struct {
+	of map[string]*ranking // by rankKey
+	// mindful are the panels in which the decisions of other placements count.
+	mindful map[*panel]struct{}
+	herding int // how many of them prefer what others chose
+}
+
+func newRankings() rankings {
+	return rankings{of: map[string]*ranking{}, mindful: map[*panel]struct{}{}}
+}
 
 // join sets the ranking of a new class, and with it its view of the fleet.
-func (all rankings) join(c *class, view func(*score.Ranking) *placement.View) {
+func (all *rankings) join(c *class, view func(*score.Ranking) *placement.View) {
 	key := rankKey(c.query)
-	r, ok := all[key]
+	r, ok := all.of[key]
 	if !ok {
 		r = &ranking{query: c.query, panels: map[string]*panel{}}
-		all[key] = r
+		all.of[key] = r
 	}
 	c.view = view(r.Ranking)
 	r.Ranking = c.view.Ranking
 	key = c.query.ScoreKey()
 	if r.panels[key] == nil {
-		r.panels[key] = &panel{ranking: r, key: key}
+		r.panels[key] = &panel{ranking: r, key: key, reads: c.query.ScoreReads()}
+		if r.panels[key].reads.Any(columns.Chosen | columns.Reserved) {
+			all.mindful[r.panels[key]] = struct{}{}
+			if c.query.Herds() {
+				all.herding++
+			}
+		}
 	}
 	r.panels[key].add(c)
 }
 
 // leave releases the ranking of a class that is removed.
-func (all rankings) leave(c *class) {
+func (all *rankings) leave(c *class) {
 	r := c.panel.ranking
 	if c.panel.remove(c); len(c.panel.classes) == 0 {
 		delete(r.panels, c.panel.key)
+		if _, minds := all.mindful[c.panel]; minds {
+			delete(all.mindful, c.panel)
+			if c.query.Herds() {
+				all.herding--
+			}
+		}
 	}
 	if len(r.panels) == 0 {
-		delete(all, rankKey(c.query))
+		delete(all.of, rankKey(c.query))
 	}
 }
 
 // update updates the rankings that contain all clusters to a version of the fleet. Those that
 // contain only candidates follow when the mask of their class is known.
-func (all rankings) update(f *columns.Fleet, rows []int) {
-	for _, r := range all {
+func (all *rankings) update(f *columns.Fleet, rows []int) {
+	for _, r := range all.of {
 		if r.Ranking != nil && !r.query.Relative() {
 			placement.UpdateRanking(r.Ranking, f, r.query, nil, rows)
 		}

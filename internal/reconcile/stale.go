@@ -3,7 +3,9 @@ package reconcile
 import (
 	"slices"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
@@ -22,7 +24,7 @@ func (p *placer) touch(before *columns.Fleet, delta *columns.Delta) {
 			c.wake(&p.queue)
 		}
 	}
-	for _, r := range p.rankings {
+	for _, r := range p.rankings.of {
 		p.touchRanking(r, delta)
 	}
 	if delta.Fleet.Any(columns.ScoreValues) {
@@ -55,6 +57,7 @@ func (p *placer) touchClass(c *class, before *columns.Fleet, delta *columns.Delt
 	all := c.query.Relative() && placement.UpdateRanking(c.panel.ranking.Ranking, p.fleet, c.query, c.view.Mask, delta.Rows)
 	// If all are decided again anyway, as in the first pass, clusters outside the decisions need
 	// not be evaluated.
+	p.measureAgain(c)
 	again := all || len(rows) > manyRows && c.absent == 0 && !slices.ContainsFunc(c.placements, func(d *placementDecision) bool { return !d.stale })
 	spread := false
 	for _, row := range delta.Rows {
@@ -120,7 +123,8 @@ func (c *class) markAll(p *picture) {
 func (p *placer) touchOccupant(placed *placementDecision, row int, delta *columns.Delta) {
 	kept := placed.query.UsesScores() && !placed.class.view.Mask.Has(row)
 	seat := placed.query.SeatReads()
-	shown := seat != 0 && delta.ConcernsRow(row, seat)
+	shown := seat != 0 && delta.ConcernsRow(row, seat) || placement.Unread(p.fleet, placed.query, row) != nil ||
+		api.FindCondition(placed.status.Conditions, api.ConditionMetricsUnread) != nil
 	if !placed.decided || kept || shown || !placement.Admits(p.fleet, placed.query, p.reserved, row, true) || p.comparesMore(placed) {
 		p.queue.mark(placed)
 		return
@@ -134,6 +138,7 @@ func (p *placer) touchOccupant(placed *placementDecision, row int, delta *column
 		return
 	}
 	placed.worst, placed.worstTotal = placement.Lower(own, placed.worst), placement.Lower(total, placed.worstTotal)
+	placed.movable = placed.query.Minds() // perhaps
 	placed.class.forgetFloor()
 	p.note(placed)
 }
@@ -165,17 +170,105 @@ func (p *placer) comparesMore(placed *placementDecision) bool {
 	})
 }
 
+// followLoad marks the placements that may move because others chose other clusters since the last
+// call. A move raises what the clusters of the placement score on their own, so moves end.
+func (p *placer) followLoad() {
+	if len(p.rankings.mindful) == 0 {
+		p.load.Forget()
+		return
+	}
+	shift := p.load.Shift()
+	if shift.Empty() {
+		return
+	}
+	for _, row := range shift.More {
+		if !p.fleet.Live().Has(row) {
+			continue
+		}
+		name := p.fleet.Name(row)
+		p.inherited.takeOverAll(onCluster, name)
+		for placed := range p.occupants[name] {
+			if placed.movable && placed != p.deciding && placed.query.ScoreReads().Any(columns.Chosen) {
+				p.queue.mark(placed)
+			}
+		}
+	}
+	for c := range p.evening {
+		for placed := range c.spreading {
+			if placed.movable && placed != p.deciding {
+				p.queue.mark(placed)
+			}
+		}
+	}
+	if len(shift.Fewer) == 0 && !shift.Rescales() && p.rankings.herding == 0 {
+		return
+	}
+	for panel := range p.rankings.mindful {
+		if panel.reads.Any(columns.Chosen) {
+			p.touchShift(panel, &shift)
+		}
+	}
+}
+
+// touchShift marks the placements of a panel that a shift of the load may move to a cluster that
+// fewer others chose, or that now rate the counts of others otherwise.
+func (p *placer) touchShift(panel *panel, shift *ledger.Shift) {
+	herds := panel.classes[0].query.Herds()
+	for _, c := range panel.classes {
+		if herds {
+			p.markMovable(c, nil)
+		} else if shift.Rescales() {
+			p.markMovable(c, func(placed *placementDecision) bool { return shift.RescalesFor(len(placed.status.Clusters)) })
+		}
+	}
+	for _, row := range shift.Fewer {
+		if !p.fleet.Live().Has(row) {
+			continue
+		}
+		o := p.outsider(panel.classes[0], row)
+		for i := range panel.floors {
+			if c := panel.classes[i]; o.reaches(&panel.floors[i]) && c.view.Mask.Has(row) {
+				p.touchOutsider(c, row, o, true)
+			}
+		}
+	}
+}
+
+// measureAgain marks the placements of a class that compare what reservations leave on all clusters
+// that fit: any of them may shift the scale.
+func (p *placer) measureAgain(c *class) {
+	if c.query.Minds() && c.query.ScoreReads().Any(columns.Reserved) {
+		p.markMovable(c, nil)
+	}
+}
+
+// markMovable marks the placements of a class that the decisions of others alone may move. If which
+// is not nil, it chooses among them.
+func (p *placer) markMovable(c *class, which func(*placementDecision) bool) {
+	if c.absent > 0 && c.resting.movable > 0 {
+		c.takeOver(p.inherited)
+	}
+	for _, placed := range c.placements {
+		if placed.movable && placed != p.deciding && (which == nil || which(placed)) {
+			p.queue.mark(placed)
+		}
+	}
+}
+
 // outsider is a changed row from the point of view of placements that have not chosen it.
 type outsider struct {
 	merit placement.Merit
 	total placement.Merit // including the decisions of others
 	minds bool            // total counts too
+	// above says that it must be better than a chosen cluster: among equals, the decisions of others
+	// move nothing.
+	above bool
 }
 
 // outsider returns a row for the classes of a panel, given any of them.
 func (p *placer) outsider(c *class, row int) outsider {
 	o := outsider{merit: placement.MeritOf(p.fleet, c.query, c.view, p.others(), row, false)}
-	if c.query.Minds() {
+	if o.above = c.query.Minds(); o.above {
 		o.total, o.minds = placement.TotalOf(p.fleet, c.query, c.view, p.others(), row)
 	}
 	return o
@@ -183,5 +276,8 @@ func (p *placer) outsider(c *class, row int) outsider {
 
 // reaches reports whether the outsider may take a seat that is not below a floor.
 func (o *outsider) reaches(f *floor) bool {
-	return !o.merit.Less(f.own) && (!o.minds || !o.total.Less(f.total))
+	if o.above {
+		return f.own.Less(o.merit) && (!o.minds || f.total.Less(o.total))
+	}
+	return !o.merit.Less(f.own)
 }

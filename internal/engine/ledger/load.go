@@ -22,6 +22,10 @@ type Load struct {
 	version int
 	// frozen is the last result of Freeze, or nil if something has changed since.
 	frozen *Load
+	// was are the previous counts of the changes since the last Shift, in order, and top is the highest
+	// count then.
+	was []counted
+	top tallied
 }
 
 // NewLoad returns an empty Load.
@@ -39,7 +43,7 @@ func (l *Load) Freeze() *Load {
 // Thaw returns an independent Load that starts from a frozen one. on returns how many of the
 // counted decisions chose a cluster.
 func (l *Load) Thaw(on func(cluster string) int32) *Load {
-	return &Load{names: map[string]int32{}, before: on, counts: l.counts, known: l.known, tally: l.tally, frozen: l}
+	return &Load{names: map[string]int32{}, before: on, counts: l.counts, known: l.known, tally: l.tally, frozen: l, top: l.tally.top()}
 }
 
 // of returns the count of a cluster.
@@ -84,6 +88,7 @@ func (l *Load) put(row int, count int32) {
 	}
 	l.own()
 	l.version++
+	l.remember(row)
 	l.tally = l.tally.with(l.counts[row], -1)
 	l.counts[row] = count
 	l.tally = l.tally.with(count, 1)
@@ -101,6 +106,7 @@ func (l *Load) Sync(f *columns.Fleet, delta columns.Delta) {
 		if was := l.known.Has(row); was != live {
 			l.own()
 			l.version++
+			l.remember(row)
 			if was {
 				l.tally = l.tally.with(l.counts[row], -1)
 			} else {
@@ -115,6 +121,60 @@ func (l *Load) Sync(f *columns.Fleet, delta columns.Delta) {
 	}
 }
 
+// counted is the count of a row.
+type counted struct {
+	row   int
+	count int32
+}
+
+// remember keeps the count of a row for the next Shift.
+func (l *Load) remember(row int) { l.was = append(l.was, counted{row, l.counts[row]}) }
+
+// Shift is how the counts have changed.
+type Shift struct {
+	// More are the rows that more decisions chose than before, and Fewer those that fewer did.
+	More, Fewer []int
+
+	was, is tallied // the highest count
+	top     bool    // other rows have it
+}
+
+// Empty reports whether no count has changed.
+func (s *Shift) Empty() bool { return len(s.More) == 0 && len(s.Fewer) == 0 && s.was == s.is }
+
+// Rescales reports whether the highest count may be another one for any placement, which does not
+// count its own decision.
+func (s *Shift) Rescales() bool { return s.was.count != s.is.count || s.top }
+
+// RescalesFor is Rescales for a placement that chose n clusters.
+func (s *Shift) RescalesFor(n int) bool {
+	return s.was.count != s.is.count || s.top && n >= int(min(s.was.clusters, s.is.clusters))
+}
+
+// Shift returns how the counts have changed since the last call.
+func (l *Load) Shift() Shift {
+	s := Shift{was: l.top, is: l.tally.top()}
+	slices.SortStableFunc(l.was, func(a, b counted) int { return cmp.Compare(a.row, b.row) })
+	for i, was := range l.was {
+		if i > 0 && l.was[i-1].row == was.row {
+			continue // a later change
+		}
+		is := l.at(was.row)
+		s.top = s.top || was.count == s.was.count || is == s.is.count
+		switch {
+		case is > was.count:
+			s.More = append(s.More, was.row)
+		case is < was.count:
+			s.Fewer = append(s.Fewer, was.row)
+		}
+	}
+	l.Forget()
+	return s
+}
+
+// Forget makes the next Shift start from the present counts.
+func (l *Load) Forget() { l.was, l.top = l.was[:0], l.tally.top() }
+
 // At returns the count of a row.
 func (l *Load) at(row int) int32 {
 	if l == nil || row >= len(l.counts) {
@@ -128,7 +188,7 @@ func (l *Load) bounds() (low, high int32) {
 	if l == nil || len(l.tally) == 0 {
 		return 0, 0
 	}
-	return l.tally[0].count, l.tally[len(l.tally)-1].count
+	return l.tally[0].count, l.tally.top().count
 }
 
 // tally is how many clusters have each count, for the counts that occur, the lowest first. It is
@@ -147,6 +207,14 @@ func (t tally) of(count int32) int32 {
 		return t[at].clusters
 	}
 	return 0
+}
+
+// top returns the highest count.
+func (t tally) top() tallied {
+	if len(t) == 0 {
+		return tallied{}
+	}
+	return t[len(t)-1]
 }
 
 // with returns the tally after some more, or fewer, clusters have a count. It changes the

@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -86,5 +87,42 @@ func TestLoadIsAsLargeAsCountsDiffer(t *testing.T) {
 	}
 	if got := load.Counts(); got != 2 {
 		t.Errorf("%d distinct counts, want 2: 0 and 10,000", got)
+	}
+}
+
+// A shift lists each row once, by its count at the last one, and says when others' highest count may be another.
+func TestShift(t *testing.T) {
+	clusters := map[string]*api.Cluster{}
+	for _, name := range []string{"a", "b", "c"} {
+		clusters[name] = &api.Cluster{Metadata: api.Metadata{Name: name}}
+	}
+	f, delta := (&columns.Fleet{}).With(columns.Changes{Clusters: clusters}, enginetest.Epoch)
+	l := ledger.NewLoad()
+	l.Sync(f, delta)
+	row := func(name string) int { at, _ := f.Row(name); return at }
+	l.Add(f, "a")
+	l.Add(f, "a")
+	l.Add(f, "b")
+	if s := l.Shift(); !slices.Equal(s.More, []int{row("a"), row("b")}) || len(s.Fewer) != 0 || !s.RescalesFor(0) {
+		t.Errorf("after three decisions: %+v", s)
+	}
+	if s := l.Shift(); !s.Empty() {
+		t.Errorf("without a change: %+v", s)
+	}
+	l.Drop(f, "b")
+	l.Add(f, "c")
+	l.Add(f, "b")
+	if s := l.Shift(); !slices.Equal(s.More, []int{row("c")}) || len(s.Fewer) != 0 || s.Rescales() {
+		t.Errorf("b as before, c chosen by one: %+v", s)
+	}
+	l.Drop(f, "a")
+	l.Add(f, "b") // b has the highest count now, and the same number of clusters has it
+	if s := l.Shift(); !slices.Equal(s.More, []int{row("b")}) || !slices.Equal(s.Fewer, []int{row("a")}) || !s.RescalesFor(1) || s.RescalesFor(0) {
+		t.Errorf("the highest count moved from a to b: %+v", s)
+	}
+	l.Add(f, "c")
+	l.Forget()
+	if s := l.Shift(); !s.Empty() {
+		t.Errorf("after Forget: %+v", s)
 	}
 }

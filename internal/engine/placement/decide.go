@@ -26,11 +26,6 @@ type Present struct {
 	// Fresh is an explicit request for a new decision: current clusters get neither stickiness nor
 	// min_improvement. They still win ties.
 	Fresh bool
-	// Standing says that, as far as is known, nothing relevant to the placement has changed since
-	// the decision. If the decisions of other placements count in the score, it then moves nothing,
-	// whatever they have decided since: a restart, which reevaluates everything, must not move
-	// decisions.
-	Standing bool
 }
 
 // Choice is one chosen cluster with its score.
@@ -81,6 +76,9 @@ type Outcome struct {
 	// included. If those count (see Query.Minds), a cluster takes over a seat only if its own merit
 	// is above Worst and its total merit is above WorstTotal.
 	WorstTotal Merit
+	// Movable says that the decisions of others alone may move a seat: a cluster that was not chosen
+	// is better without regard to them (see Query.Minds).
+	Movable bool
 }
 
 // Merit determines whether a decision moves: standing, then the score without the decisions of
@@ -251,8 +249,8 @@ func Decide(f *columns.Fleet, q *Query, v *View, others ledger.Others, present P
 			out.kept, out.NextAt = held, until
 		}
 	}
-	p.border(&out, s, present)
 	out.Full = q.Wanted != score.All && len(s.seats) >= q.Wanted
+	p.border(&out, s, present)
 	out.Same = len(s.seats) == len(present.Decisions) && staying(s.seats) == len(s.seats)
 	out.Choices = p.shown(s.seats, present)
 	return out
@@ -279,8 +277,6 @@ func (p *Pass) kept(current []contender, present Present, now time.Time) (KeptBy
 		return keptByAge, end
 	case present.settled() && slices.ContainsFunc(current, func(c contender) bool { return q.scoring.Unread(p.Fleet, c.row) != nil }):
 		return keptByUnread, time.Time{}
-	case present.settled() && present.Standing && q.Minds():
-		return keptByBalance, time.Time{}
 	}
 	return "", time.Time{}
 }
@@ -302,6 +298,7 @@ func (p *Pass) border(out *Outcome, s seating, present Present) {
 			out.next, out.nextRow, out.hasNext = own, c.row, true
 		}
 	}
+	out.Movable = p.Query.Minds() && out.kept == "" && (out.hasNext && out.Worst.Less(out.next) || p.Query.Spreads() && !out.Full)
 }
 
 // ownOf returns the merit of a contender without the decisions of other placements.

@@ -32,6 +32,9 @@ func (q *Query) ScoreKey() string {
 // none.
 func (q *Query) Minds() bool { return q.scoring.Traits.Minds }
 
+// Herds reports whether a cluster may score higher because other placements chose it.
+func (q *Query) Herds() bool { return q.scoring.Traits.Herds }
+
 // Relative reports whether an additional candidate may change all scores.
 func (q *Query) Relative() bool { return q.scoring.Relative() }
 

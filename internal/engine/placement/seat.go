@@ -43,11 +43,15 @@ func (p *Pass) seat(v *View, current []contender, wanted int, present Present, h
 		// The first by total score need not be the first by own score.
 		s.without = 0
 		has := p.among(s.seats)
+		var best contender
+		left := false
 		for _, c := range current {
-			if !has.row(c.row) {
-				s.leave(c)
-				break
+			if !has.row(c.row) && (!left || p.ownOf(best, present.Fresh).Less(p.ownOf(c, present.Fresh))) {
+				best, left = c, true
 			}
+		}
+		if left {
+			s.leave(best)
 		}
 		if len(s.seats) >= wanted {
 			if c, ok := p.bestOwn(v, has, p.among(current)); ok {

@@ -116,6 +116,7 @@ func (s *prioritizers) add(p prioritizer, weight float64) {
 	}
 	traits.Away = s.away < 0
 	traits.Minds = traits.Minds || traits.Away || t.minds != nil
+	traits.Herds = traits.Herds || t.minds != nil && weight < 0
 	s.mindful = s.mindful || t.rates != nil && t.minds != nil
 	if _, ok := p.(comparing); ok {
 		traits.spans++

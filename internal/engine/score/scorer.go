@@ -48,6 +48,8 @@ type Traits struct {
 	// Away says that there is a negative steady weight: the displayed score of a current cluster is
 	// lower than the one that keeps it.
 	Away bool
+	// Herds says that a cluster may score higher because others chose it.
+	Herds bool
 	// spans is the number of amounts by which candidates are compared with one another, so that an
 	// additional candidate may change all scores.
 	spans int
