@@ -165,13 +165,18 @@ func TestNothingMovesBecauseItIsNotKnown(t *testing.T) {
 			now = now.Add(time.Minute)
 			before := w.held()
 			for range rapid.IntRange(1, 3).Draw(t, "changes") {
-				switch rapid.IntRange(0, 5).Draw(t, "change") {
+				switch rapid.IntRange(0, 6).Draw(t, "change") {
 				case 0:
 					changeCluster()
 				case 1:
 					values[number("m", 3)] = rapid.SampledFrom([]float64{0, 0.25, 0.5, 0.75, 1}).Draw(t, "value")
 				case 2:
 					w.write(p, project(number("project", 3), labels(), refs()...))
+				case 3: // another generation, which is decided at once
+					if web, ok := w.objects[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: number("web", 4)}].Copy().(*api.Placement); ok {
+						web.Metadata.Labels = labels()
+						w.write(p, web)
+					}
 				}
 			}
 			known := newPlanner(discard())
