@@ -59,8 +59,8 @@ const (
 	ConditionWorkloadsSelected = "WorkloadsSelected"
 	// ConditionMisconfigured of a placement: it refers to something that does not exist.
 	ConditionMisconfigured = "Misconfigured"
-	// ConditionMetricsUnread of a placement: a metric that its decision depends on cannot be read. The
-	// condition is only present while that is so.
+	// ConditionMetricsUnread of a placement or workload: a metric that its decision depends on cannot
+	// be read. The condition is only present while that is so.
 	ConditionMetricsUnread = "MetricsUnread"
 	// ConditionFaulted of an object: the server failed while processing the object and skips it.
 	// The condition is only present while that is so.

@@ -15,9 +15,10 @@ type DecisionStrategy struct {
 	DecisionGroups           []DecisionGroup `json:"decision_groups,omitempty" doc:"Named groups, in order: a cluster belongs to the first group that it matches. The remaining clusters form groups without a name."`
 }
 
-// DecisionGroup is a named group of chosen clusters.
+// DecisionGroup is a named group of chosen clusters. Several may have one name, as in Open Cluster
+// Management: each has its own clusters and its own positions among the groups of a decision.
 type DecisionGroup struct {
-	Name          string         `json:"name" doc:"Name of the group."`
+	Name          string         `json:"name" doc:"Name of the group. Several groups may have the same name."`
 	LabelSelector *LabelSelector `json:"label_selector,omitempty" doc:"Selects the clusters of the group by their labels."`
 }
 
@@ -80,16 +81,10 @@ func (d *DecisionStrategy) validate(errs *FieldErrors, field string) {
 	if size := d.ClustersPerDecisionGroup; !groupSizeShape.MatchString(string(size)) || len(size) > 9 {
 		errs.Add(field+".clusters_per_decision_group", "%q must be a number from 1, such as 10, or a percentage from 1%% to 100%%, such as \"25%%\"", string(size))
 	}
-	seen := map[string]int{}
 	for i, g := range d.DecisionGroups {
 		at := index(field+".decision_groups", i)
 		if !groupNameShape.MatchString(g.Name) {
 			errs.Add(at+".name", "%q must have 2 to 63 letters, digits, \"-\", \"_\" or \".\", and start and end with a letter or digit", g.Name)
-		}
-		if first, ok := seen[g.Name]; ok {
-			errs.Add(at+".name", "%q is already listed at position %d", g.Name, first)
-		} else {
-			seen[g.Name] = i
 		}
 		g.LabelSelector.validate(errs, at+".label_selector")
 	}

@@ -19,3 +19,16 @@ func TestGroupSizeUnmarshal(t *testing.T) {
 		}
 	}
 }
+
+// TestDecisionGroupsMayShareAName checks that two groups of one name are valid, as in Open Cluster Management.
+func TestDecisionGroupsMayShareAName(t *testing.T) {
+	object, err := Decode([]byte(`{"kind":"placement","metadata":{"name":"web"},"spec":{"decision_strategy":{"decision_groups":[
+		{"name":"canary","label_selector":{"match_labels":{"stage":"canary"}}},
+		{"name":"canary","label_selector":{"match_labels":{"stage":"preview"}}}]}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if errs := object.Validate(); errs.Err() != nil {
+		t.Errorf("refused: %v", errs.Err())
+	}
+}

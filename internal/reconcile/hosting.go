@@ -360,14 +360,19 @@ func (h *hosts) preview(known *guest, object api.Object, now time.Time) (api.Obj
 	return h.result(g, now), h.explain(g, now)
 }
 
-// choose chooses a host. It returns false if it is too early for that: the choice is permanent, and
-// must wait for metric values that are about to arrive.
+// choose chooses a host. If none can be chosen, the guest keeps the one that it has unless something
+// is known to speak against it. It returns false if it is too early to choose: the choice is permanent,
+// and must wait for metric values that are about to arrive.
 func (h *hosts) choose(g *guest, now time.Time) bool {
 	if unread := g.query.Unread(h.fleet); unread != "" {
 		g.lack = fmt.Sprintf("metric %q has not been read yet", unread)
 		return false
 	}
 	host, score, ok := g.query.Choose(h.fleet, h.view, now)
+	if !ok && g.query.Keeps(h.fleet, g.host) {
+		g.lack = ""
+		return true // it could be chosen if its metrics could be read
+	}
 	g.host, g.score, g.lack = "", nil, ""
 	if ok {
 		g.host, g.score = host, &score

@@ -174,7 +174,9 @@ func (w *workloadBinding) concerned(p *picture, row int) bool {
 	if observed < 0 || w.scopes[observed].query.Reads().Any(columns.Clock) || w.p.FailsBack() {
 		return true // with fail-back, an earlier group or tier may gain or lose it now
 	}
-	return !placement.Admits(p.fleet, w.p.Groups[observed].Query, p.reserved, row, true)
+	query := w.p.Groups[observed].Query
+	return !placement.Admits(p.fleet, query, p.reserved, row, true) || placement.Unread(p.fleet, query, row) != nil ||
+		api.FindCondition(w.status.Conditions, api.ConditionMetricsUnread) != nil
 }
 
 // roomChanged marks workloads that wait for room on clusters where there may be enough now.

@@ -90,3 +90,34 @@ func TestPlannerReDecidesWhenAScoreInAnExpressionExpires(t *testing.T) {
 	p.pass(until.Add(time.Hour + 1))
 	wantClusters(t, p, "when both have expired")
 }
+
+// TestScoresValidOfClustersThatWereLeft checks that an expired score no longer counts once the decision has left its
+// cluster, if only the decision kept that cluster.
+func TestScoresValidOfClustersThatWereLeft(t *testing.T) {
+	for name, hold := range map[string]func(c *api.Cluster){
+		"NoSelectIfNew": func(c *api.Cluster) { c.Spec.Taints = []api.Taint{{Key: "k", Effect: api.EffectNoSelectIfNew}} },
+		"NoSelect":      func(c *api.Cluster) { c.Spec.Taints = []api.Taint{{Key: "k", Effect: api.EffectNoSelect}} },
+		"paused":        func(c *api.Cluster) { c.Spec.Paused = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, p := newWorld(), newPlanner(discard())
+			until := epoch.Add(time.Minute)
+			w.write(p, cluster("c1", nil))
+			w.write(p, cluster("c2", nil))
+			w.write(p, newScore("c1", 90, until))
+			w.write(p, newScore("c2", 80, time.Time{}))
+			w.write(p, newPlacement("web", 1, byScore))
+			p.pass(epoch)
+			wantClusters(t, p, "at first", "c1")
+			held := cluster("c1", nil)
+			hold(held)
+			w.write(p, held)
+			p.pass(until.Add(1))
+			wantClusters(t, p, "expired", "c2")
+			if c := api.FindCondition(webOf(p).status.Conditions, api.ConditionScoresValid); c.Status != api.ConditionTrue {
+				t.Errorf("condition %+v, want True: c1 was left, and does not fit", c)
+			}
+			checkSettled(t, p, until.Add(1))
+		})
+	}
+}

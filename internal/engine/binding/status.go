@@ -10,6 +10,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/division"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
 // NewBindingStatus returns the status of a workload after a binding: the current status with what
@@ -51,8 +52,22 @@ func NewBindingStatus(f *columns.Fleet, p *Propagation, w *api.Workload, policy 
 	for _, c := range []api.Condition{boundCondition(p, out, fits), heldCondition(out)} {
 		changed = api.SetCondition(&status.Conditions, c, now) || changed
 	}
+	if c, ok := placement.UnreadCondition(f, p.Groups[max(out.group, 0)].Query, out.rows); ok {
+		changed = api.SetCondition(&status.Conditions, c, now) || changed
+	} else {
+		changed = api.RemoveCondition(&status.Conditions, api.ConditionMetricsUnread) || changed
+	}
 	changed = observeSplit(f, &w.Spec, &status, now) || changed
 	return status, changed, moved
+}
+
+// rows yields the rows of the clusters.
+func (out *Binding) rows(yield func(row int) bool) {
+	for _, s := range out.shares {
+		if !yield(int(s.Row)) {
+			return
+		}
+	}
 }
 
 // UnclaimedStatus returns the status of a workload that no policy selects: it stays where it is,
@@ -81,6 +96,7 @@ func UnclaimedStatus(f *columns.Fleet, w *api.Workload, why string, now time.Tim
 		c.Message += "; it stays where it is"
 	}
 	changed = api.SetCondition(&status.Conditions, c, now) || changed
+	changed = api.RemoveCondition(&status.Conditions, api.ConditionMetricsUnread) || changed
 	changed = observeSplit(f, &w.Spec, &status, now) || changed
 	return status, changed, moved
 }

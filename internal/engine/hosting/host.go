@@ -125,6 +125,13 @@ func (h *HostQuery) Fits(f *columns.Fleet, host string, others bool) bool {
 	return ok && placement.Admits(f, h.present, nil, row, true)
 }
 
+// Keeps reports whether a host that was chosen earlier meets all requirements, as far as its metrics
+// can be read at present.
+func (h *HostQuery) Keeps(f *columns.Fleet, host string) bool {
+	row, ok := f.Row(host)
+	return ok && placement.Admits(f, h.query, nil, row, true)
+}
+
 // Unread returns a metric of a host that may fit but whose value has not been read yet, or "". The
 // choice should wait for it, because it is permanent.
 func (h *HostQuery) Unread(f *columns.Fleet) string {

@@ -275,7 +275,7 @@ func (p *Pass) kept(current []contender, present Present, now time.Time) (KeptBy
 		return KeptByMigration, time.Time{}
 	case present.settled() && now.Before(end):
 		return keptByAge, end
-	case present.settled() && slices.ContainsFunc(current, func(c contender) bool { return q.scoring.Unread(p.Fleet, c.row) != nil }):
+	case !present.Fresh && slices.ContainsFunc(current, func(c contender) bool { return q.scoring.Unread(p.Fleet, c.row) != nil }):
 		return keptByUnread, time.Time{}
 	}
 	return "", time.Time{}

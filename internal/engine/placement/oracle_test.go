@@ -585,7 +585,7 @@ func (o oracle) decide(p *api.Placement, present Present) answer {
 	var out answer
 	end := present.ScheduledAt.Add(p.Spec.RescheduleAfter.Or(0))
 	young := present.Answered && !present.Fresh && o.Now.Before(end)
-	unread = unread && present.Answered && !present.Fresh
+	unread = unread && !present.Fresh
 	if (young || !*p.Spec.Migration || unread) && kept() < min(staying, wanted) {
 		for i := range fit {
 			fit[i].unconditional = fit[i].current

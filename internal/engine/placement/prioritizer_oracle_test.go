@@ -323,7 +323,7 @@ func (o prioritizerOracle) decide(p *api.Placement, present Present) answer {
 			chosen, out.held = kept, KeptByMigration
 		case present.Answered && !present.Fresh && o.Now.Before(end):
 			chosen, out.held, out.nextAt = kept, keptByAge, end
-		case present.Answered && !present.Fresh && o.unread(p, present):
+		case !present.Fresh && o.unread(p, present):
 			chosen, out.held = kept, keptByUnread
 		}
 	}

@@ -141,10 +141,11 @@ func TestUnknownMetricKeepsTheDecision(t *testing.T) {
 func TestDivide(t *testing.T) {
 	w := enginetest.NewWorld()
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		w.Clusters[name] = &api.Cluster{Metadata: api.Metadata{Name: name, Labels: map[string]string{"cloud": map[string]string{"c": "x", "e": "x"}[name]}}}
+		w.Clusters[name] = &api.Cluster{Metadata: api.Metadata{Name: name, Labels: map[string]string{"cloud": map[string]string{"a": "y", "c": "x", "d": "y", "e": "x"}[name]}}}
 	}
 	f := w.Fleet()
 	canary := []api.DecisionGroup{{Name: "canary", LabelSelector: &api.LabelSelector{MatchLabels: map[string]string{"cloud": "x"}}}}
+	twice := append(canary[:1:1], api.DecisionGroup{Name: "canary", LabelSelector: &api.LabelSelector{MatchLabels: map[string]string{"cloud": "y"}}})
 	ranked := []string{"e", "d", "c", "b", "a"}
 	for _, c := range []struct {
 		name     string
@@ -158,6 +159,7 @@ func TestDivide(t *testing.T) {
 		{"a percentage rounds up", &api.DecisionStrategy{ClustersPerDecisionGroup: "25%"}, ranked, "0 :[e d] 1 :[c b] 2 :[a] "},
 		{"named groups first, ranked", &api.DecisionStrategy{ClustersPerDecisionGroup: "100%", DecisionGroups: canary}, ranked, "0 canary:[e c] 1 :[d b a] "},
 		{"a named group is split, too", &api.DecisionStrategy{ClustersPerDecisionGroup: "1", DecisionGroups: canary}, []string{"e", "c", "a"}, "0 canary:[e] 1 canary:[c] 2 :[a] "},
+		{"two groups of one name", &api.DecisionStrategy{ClustersPerDecisionGroup: "100%", DecisionGroups: twice}, ranked, "0 canary:[e c] 1 canary:[d a] 2 :[b] "},
 		{"no clusters chosen", &api.DecisionStrategy{ClustersPerDecisionGroup: "1"}, nil, "0 :[] "},
 		{"group larger than the decision", &api.DecisionStrategy{ClustersPerDecisionGroup: "7"}, []string{"a"}, "0 :[a] "},
 	} {

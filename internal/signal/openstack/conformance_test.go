@@ -151,12 +151,12 @@ type storageIn struct {
 
 func checkStorage(t *conformance.T, in *storageIn, out *map[string]json.RawMessage) {
 	var pools []pool
-	for _, p := range in.Pools.Get() {
+	for i, p := range in.Pools.Get() {
 		if name := p.Name.Get(); name != "" && !strings.Contains(name, "@"+p.Backend.Get()+"#") {
 			t.Errorf("pool %s is not one of backend %s", name, p.Backend.Get())
 		}
 		ratio := in.Ratio.Get()
-		pools = append(pools, pool{backend: p.Backend.Get(), total: p.Total.Get(), free: p.Free.Get(), provisioned: p.Provisioned.Get(), ratio: ratio, thin: ratio > 0})
+		pools = append(pools, pool{backend: p.Backend.Get(), place: strconv.Itoa(i), total: p.Total.Get(), free: p.Free.Get(), provisioned: p.Provisioned.Get(), ratio: ratio, thin: ratio > 0})
 	}
 	var types []api.CloudVolumeType
 	for _, v := range in.Types.Get() {

@@ -1,6 +1,7 @@
 package openstack
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -15,6 +16,7 @@ const unlimited = 8 << 20
 // pool is a storage pool of Cinder's scheduler. Sizes are in GiB.
 type pool struct {
 	backend string
+	place   string // what identifies the storage that it is on
 	total   size
 	free    size
 	// provisioned is the total size of its volumes, if the backend reports it.
@@ -63,22 +65,38 @@ func (p pool) amount() (a amount, endless, ok bool) {
 	}, false, true
 }
 
+// scarcer reports whether less is left than according to another report about the same storage: each
+// host reports at another time, and some know only of their own volumes.
+func (a amount) scarcer(than amount) bool {
+	return cmp.Or(
+		cmp.Compare(a.allocatable-a.used, than.allocatable-than.used), cmp.Compare(than.used, a.used), cmp.Compare(a.total, than.total),
+	) < 0
+}
+
 // whole returns a nonnegative number of GiB, at most unlimited.
 func whole(gib float64) int64 { return int64(min(max(gib, 0), unlimited)) }
 
 // storage adds up the pools of every volume type, by resource name. A type has the pools of the
 // backend in its extra specs, and a backend without a type is listed under its own name. Unknown
-// amounts are left out.
+// amounts are left out. Pools of several hosts on the same storage count once.
 func storage(pools []pool, types []api.CloudVolumeType) map[string]amount {
-	backends := map[string]amount{}
+	type stored struct{ backend, place string }
+	places := map[stored]amount{}
 	endless := map[string]bool{}
 	for _, p := range pools {
 		a, infinite, ok := p.amount()
 		if !ok {
 			continue
 		}
-		backends[p.backend] = backends[p.backend].plus(a)
+		at := stored{p.backend, p.place}
+		if was, known := places[at]; !known || a.scarcer(was) {
+			places[at] = a
+		}
 		endless[p.backend] = endless[p.backend] || infinite
+	}
+	backends := map[string]amount{}
+	for at, a := range places {
+		backends[at.backend] = backends[at.backend].plus(a)
 	}
 	out := map[string]amount{}
 	put := func(name, backend string) {

@@ -2,6 +2,7 @@ package openstack
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,8 +46,8 @@ func TestPoolAmount(t *testing.T) {
 // pools, and a pool without a type is listed under its backend.
 func TestStorage(t *testing.T) {
 	pools := []pool{
-		{backend: "ceph", total: gib(100), free: gib(60)}, {backend: "ceph", total: gib(50), free: gib(50)},
-		{backend: "lvm", total: gib(10), free: gib(10)}, {backend: "lvm", total: size{infinite: true}},
+		{backend: "ceph", place: "1", total: gib(100), free: gib(60)}, {backend: "ceph", place: "2", total: gib(50), free: gib(50)},
+		{backend: "lvm", place: "1", total: gib(10), free: gib(10)}, {backend: "lvm", place: "2", total: size{infinite: true}},
 		{backend: "spare", total: gib(7), free: gib(7)}, {backend: "dark"},
 	}
 	types := []api.CloudVolumeType{
@@ -66,6 +67,92 @@ func TestStorage(t *testing.T) {
 	report := api.CloudReport{Collector: "c", Sequence: 1, Regions: []api.CloudRegionReport{{Name: "r", Zones: zones}}}
 	if err := report.Validate().Err(); err != nil {
 		t.Errorf("invalid names of resources: %v", err)
+	}
+}
+
+// TestSharedStorageCountsOnce checks that pools of several hosts on one storage count once, as each driver of Cinder
+// tells. The answers are like those of real drivers.
+func TestSharedStorageCountsOnce(t *testing.T) {
+	type host struct{ name, location, amounts string }
+	const thin = `"thin_provisioning_support": true, "max_over_subscription_ratio": "2.0", `
+	for name, c := range map[string]struct {
+		hosts []host
+		want  string
+	}{
+		"Ceph": {[]host{
+			{"ctl1@ceph#ceph", `"ceph:/etc/ceph/ceph.conf:a7f64266-0894-4f1e-a635-d0aeaca0e993:cinder:volumes"`, `"total_capacity_gb": 100.0, "free_capacity_gb": 60.5`},
+			{"ctl2@ceph#ceph", `"ceph:/etc/ceph/ceph.conf:a7f64266-0894-4f1e-a635-d0aeaca0e993:cinder:volumes"`, `"total_capacity_gb": 100.0, "free_capacity_gb": 59.5`},
+			{"ctl3@ceph#ceph", `"ceph:/etc/ceph/ceph.conf:a7f64266-0894-4f1e-a635-d0aeaca0e993:cinder:volumes"`, `"total_capacity_gb": 100.0, "free_capacity_gb": 60.5`},
+		}, "100Gi 100Gi 41Gi 59Gi"},
+		"Ceph, named and configured by host": {[]host{
+			{"ctl1@rbd-1#ceph", `"ceph:/etc/ceph/ctl1.conf:a7f64266-0894-4f1e-a635-d0aeaca0e993:cinder-1:volumes"`, `"total_capacity_gb": 100, "free_capacity_gb": 60`},
+			{"ctl2@rbd-2#volumes", `"site:/etc/ceph/ctl2.conf:a7f64266-0894-4f1e-a635-d0aeaca0e993:cinder-2:volumes"`, `"total_capacity_gb": 100, "free_capacity_gb": 60`},
+		}, "100Gi 100Gi 40Gi 60Gi"},
+		"Ceph, as earlier versions wrote it": {[]host{
+			{"ctl1@ceph#ceph", `"ceph:a7f64266-0894-4f1e-a635-d0aeaca0e993:cinder:volumes"`, `"total_capacity_gb": 100, "free_capacity_gb": 60`},
+			{"ctl2@ceph#ceph", `"ceph:a7f64266-0894-4f1e-a635-d0aeaca0e993:cinder:volumes"`, `"total_capacity_gb": 100, "free_capacity_gb": 60`},
+		}, "100Gi 100Gi 40Gi 60Gi"},
+		"two pools of a Ceph cluster": {[]host{
+			{"ctl1@ceph#ceph", `"ceph:/etc/ceph/ceph.conf:a7f64266-0894-4f1e-a635-d0aeaca0e993:cinder:volumes"`, `"total_capacity_gb": 100, "free_capacity_gb": 60`},
+			{"ctl1@more#ceph", `"ceph:/etc/ceph/ceph.conf:a7f64266-0894-4f1e-a635-d0aeaca0e993:cinder:more"`, `"total_capacity_gb": 50, "free_capacity_gb": 50`},
+		}, "150Gi 150Gi 40Gi 110Gi"},
+		"two Ceph clusters": {[]host{
+			{"ctl1@ceph#ceph", `"ceph:/etc/ceph/ceph.conf:a7f64266-0894-4f1e-a635-d0aeaca0e993:cinder:volumes"`, `"total_capacity_gb": 100, "free_capacity_gb": 60`},
+			{"ctl2@ceph#ceph", `"ceph:/etc/ceph/ceph.conf:0c1c9f0c-7d8b-4f4e-9d3f-3f2a8d6f9c11:cinder:volumes"`, `"total_capacity_gb": 100, "free_capacity_gb": 60`},
+		}, "200Gi 200Gi 80Gi 120Gi"},
+		"one host does not know": {[]host{
+			{"ctl1@ceph#ceph", `"ceph:/etc/ceph/ceph.conf:a7f64266-0894-4f1e-a635-d0aeaca0e993:cinder:volumes"`, `"total_capacity_gb": "unknown", "free_capacity_gb": "unknown"`},
+			{"ctl2@ceph#ceph", `"ceph:/etc/ceph/ceph.conf:a7f64266-0894-4f1e-a635-d0aeaca0e993:cinder:volumes"`, `"total_capacity_gb": 100, "free_capacity_gb": 60`},
+		}, "100Gi 100Gi 40Gi 60Gi"},
+		"hosts that know only their own volumes": {[]host{
+			{"ctl1@ceph#ceph", `"ceph:/etc/ceph/ceph.conf:a7f64266-0894-4f1e-a635-d0aeaca0e993:cinder:volumes"`, thin + `"total_capacity_gb": 100, "free_capacity_gb": 90, "provisioned_capacity_gb": 30`},
+			{"ctl2@ceph#ceph", `"ceph:/etc/ceph/ceph.conf:a7f64266-0894-4f1e-a635-d0aeaca0e993:cinder:volumes"`, thin + `"total_capacity_gb": 100, "free_capacity_gb": 90, "provisioned_capacity_gb": 70`},
+		}, "100Gi 200Gi 70Gi 130Gi"},
+		"LVM is each host's own": {[]host{
+			{"cmp1@lvm#lvm", `"LVMVolumeDriver:cmp1:cinder-volumes:thin:0"`, `"total_capacity_gb": 10, "free_capacity_gb": 4`},
+			{"cmp2@lvm#lvm", `"LVMVolumeDriver:cmp2:cinder-volumes:thin:0"`, `"total_capacity_gb": 10, "free_capacity_gb": 10`},
+		}, "20Gi 20Gi 6Gi 14Gi"},
+		"volumes of NetApp with a location": {[]host{
+			{"ctl1@ontap#flexvol1", `"ontap-cluster-1:svm1"`, `"total_capacity_gb": 10, "free_capacity_gb": 4`},
+			{"ctl1@ontap#flexvol2", `"ontap-cluster-1:svm1"`, `"total_capacity_gb": 20, "free_capacity_gb": 20`},
+			{"ctl2@ontap#flexvol1", `"ontap-cluster-1:svm1"`, `"total_capacity_gb": 10, "free_capacity_gb": 4`},
+			{"ctl2@ontap#flexvol2", `"ontap-cluster-1:svm1"`, `"total_capacity_gb": 20, "free_capacity_gb": 20`},
+		}, "30Gi 30Gi 6Gi 24Gi"},
+		"exports of NetApp": {[]host{
+			{"ctl1@ontap#10.0.0.1:/volumes", `null`, `"total_capacity_gb": 10, "free_capacity_gb": 4`},
+			{"ctl2@ontap#10.0.0.1:/volumes", `null`, `"total_capacity_gb": 10, "free_capacity_gb": 4`},
+			{"ctl2@ontap#10.0.0.2:/volumes", `null`, `"total_capacity_gb": 10, "free_capacity_gb": 4`},
+		}, "20Gi 20Gi 12Gi 8Gi"},
+		"no location": {[]host{
+			{"ctl1@array#pool", `null`, `"total_capacity_gb": 10, "free_capacity_gb": 4`},
+			{"ctl2@array#pool", `""`, `"total_capacity_gb": 10, "free_capacity_gb": 4`},
+			{"ctl3@array#pool", `{"serial": 7}`, `"total_capacity_gb": 10, "free_capacity_gb": 4`},
+		}, "30Gi 30Gi 18Gi 12Gi"},
+		"a pool that is listed twice": {[]host{
+			{"ctl1@array#pool", `null`, `"total_capacity_gb": 10, "free_capacity_gb": 4`},
+			{"ctl1@array#pool", `null`, `"total_capacity_gb": 10, "free_capacity_gb": 4`},
+		}, "10Gi 10Gi 6Gi 4Gi"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			entries := make([]string, len(c.hosts))
+			for i, h := range c.hosts {
+				entries[i] = `{"name": "` + h.name + `", "capabilities": {"volume_backend_name": "shared", "location_info": ` + h.location + `, ` + h.amounts + `}}`
+			}
+			zone := api.CloudZone{Name: "a", Capacity: api.Quantities{}, Allocatable: api.Quantities{}, Allocated: api.Quantities{}, Available: api.Quantities{}}
+			for range 2 { // in any order of the hosts
+				var shown []shownPool
+				if err := json.Unmarshal([]byte("["+strings.Join(entries, ", ")+"]"), &shown); err != nil {
+					t.Fatal(err)
+				}
+				pools := make([]pool, len(shown))
+				for i := range shown {
+					pools[i] = shown[i].pool()
+				}
+				regional([]api.CloudZone{zone}, storage(pools, nil), nil)
+				expectZones(t, &api.CloudRegion{Zones: []api.CloudZone{zone}}, map[string]map[string]string{"a": {"hosts": "0", "storage/shared": c.want}})
+				slices.Reverse(entries)
+			}
+		})
 	}
 }
 
