@@ -169,9 +169,9 @@ func (s *MetricState) Cause(namespace string) string {
 }
 
 // failsLike reports whether two states of a metric either both do not fail, or both fail with the
-// same description, and either can both be read or not.
+// same description, and either can both be read or both cannot for the same reason.
 func (s *MetricState) failsLike(other *MetricState) bool {
-	if s.Unread() != other.Unread() {
+	if s.Unread() != other.Unread() || s.Unread() && s.Reason != other.Reason {
 		return false
 	}
 	if !s.Fails() || !other.Fails() {

@@ -207,10 +207,9 @@ func (b *edit) compareMetrics(was, after *MetricState) {
 	})
 }
 
-// differs reports whether two states of a metric differ in a way that affects decisions or their
-// conditions.
+// differs reports whether two states of a metric differ in a way that affects decisions.
 func (s *MetricState) differs(other *MetricState) bool {
-	return s.Reason != other.Reason || s.Usable != other.Usable || s.Normalized != other.Normalized || s.Raw != other.Raw || s.onFailure != other.onFailure
+	return s.Usable != other.Usable || s.Normalized != other.Normalized || s.Raw != other.Raw || s.onFailure != other.onFailure
 }
 
 // MetricOf returns the state of a metric for the cluster in a row.
