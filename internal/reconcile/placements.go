@@ -53,6 +53,9 @@ var placements = row[*api.Placement, *placementDecision]{
 			}
 		},
 		foresee: func(p *planner, placed *placementDecision, now time.Time) *api.Explanation {
+			if late := untold(p.fleet, placed.query, now); late != nil {
+				return late
+			}
 			return p.placer.explain(placed, now).Render()
 		},
 		recall: func(p *planner, placed *placementDecision, foreseen *api.Explanation, written bool, now time.Time) *api.Explanation {
@@ -64,6 +67,9 @@ var placements = row[*api.Placement, *placementDecision]{
 
 // explainPlacement explains the decision of a placement.
 func (s *snapshot) explainPlacement(asked *api.Placement, r *record, now time.Time) *api.Explanation {
+	if late := untold(s.fleet, r.placed.query, now); late != nil {
+		return late
+	}
 	present := presentOf(asked, &asked.Status)
 	present.Standing = true // nothing has changed since the decision
 	return placement.Explain(s.fleet, r.placed.query, s.view(r.placed.query).Ranking, s.others(), present, now).Render()
@@ -74,6 +80,11 @@ func (s *snapshot) previewPlacement(asked *api.Placement, now time.Time) (*api.P
 	query, err := placement.NewQuery(asked)
 	if err != nil {
 		return nil, nil, fmt.Errorf("preview: %w", err)
+	}
+	if late := untold(s.fleet, query, now); late != nil {
+		previewed := *asked
+		previewed.Status, _ = placement.Late(&asked.Status, now)
+		return &previewed, late, nil
 	}
 	view := s.view(query)
 	explained := placement.Explain(s.fleet, query, view.Ranking, s.others(), presentOf(asked, &asked.Status), now)
