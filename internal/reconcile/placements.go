@@ -81,10 +81,10 @@ func (s *snapshot) previewPlacement(asked *api.Placement, now time.Time) (*api.P
 	if err != nil {
 		return nil, nil, fmt.Errorf("preview: %w", err)
 	}
-	if late := untold(s.fleet, query, now); late != nil {
-		previewed := *asked
-		previewed.Status, _ = placement.Late(&asked.Status, now)
-		return &previewed, late, nil
+	if untold(s.fleet, query, now) != nil {
+		return nil, nil, api.FieldErrors{{Field: "spec.predicates", Message: fmt.Sprintf(
+			"the CEL expressions take too long to be evaluated for all %d clusters in a preview: loops over fewer or shorter values cost less; "+
+				"a repeated preview continues where this one ended", s.fleet.Len())}}
 	}
 	view := s.view(query)
 	explained := placement.Explain(s.fleet, query, view.Ranking, s.others(), presentOf(asked, &asked.Status), now)
