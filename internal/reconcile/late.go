@@ -28,13 +28,14 @@ type lateClasses struct {
 	of     map[*class]struct{}
 	budget int // of a pass
 	left   int
+	told   int // what is left for the explanations of a simulation
 	// spent is what was spent on each namespace since the last time that no class was late. The
 	// namespace that has cost least is next, so that none waits for another that costs more.
 	spent map[string]int
 }
 
 func newLateClasses() lateClasses {
-	return lateClasses{of: map[*class]struct{}{}, budget: passBudget, left: passBudget, spent: map[string]int{}}
+	return lateClasses{of: map[*class]struct{}{}, budget: passBudget, left: passBudget, told: readBudget, spent: map[string]int{}}
 }
 
 // newReadPlanner returns a planner for a simulation: nobody waits for its pass but who asked for it.
@@ -155,10 +156,9 @@ func (l *lateClasses) resumeAt(now time.Time) time.Time {
 	return now
 }
 
-// untold returns the explanation of a placement whose expressions take too long to explain it, or nil.
-func untold(f *columns.Fleet, q *placement.Query, now time.Time) *api.Explanation {
-	budget := readBudget
-	if placement.AffordExplanation(f, q, &budget) {
+// untold returns the explanation of a placement whose expressions cost too much to explain it, or nil.
+func untold(f *columns.Fleet, q *placement.Query, budget *int, now time.Time) *api.Explanation {
+	if placement.AffordExplanation(f, q, budget) {
 		return nil
 	}
 	return placement.LateExplanation(f, q, now)

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // expensive returns an expression that costs almost as much as is allowed for a cluster with sixteen labels. It
@@ -190,6 +192,7 @@ func drain(t interface{ Fatalf(string, ...any) }, p *planner, now time.Time) {
 // unlimited budget: one that always waits until nothing is late in everything, and one that only does so at the end
 // in everything that does not depend on what was decided before.
 func TestBudgetDoesNotChangeDecisions(t *testing.T) {
+	late := 0
 	rapid.Check(t, func(t *rapid.T) {
 		w, unlimited, tiny, behind := newWorld(), newPlanner(discard()), newPlanner(discard()), newPlanner(discard())
 		unlimited.placer.late.budget, unlimited.placer.late.left = 1<<62, 1<<62
@@ -251,6 +254,7 @@ func TestBudgetDoesNotChangeDecisions(t *testing.T) {
 			}
 			now = now.Add(time.Second)
 			unlimited.pass(now)
+			late += len(tiny.placer.late.of)
 			drain(t, tiny, now)
 			behind.pass(now)
 			compareDecisions(t, unlimited, tiny, false)
@@ -260,6 +264,9 @@ func TestBudgetDoesNotChangeDecisions(t *testing.T) {
 		checkSettled(t, tiny, now)
 		checkSettled(t, behind, now)
 	})
+	if late == 0 {
+		t.Fatal("nothing was ever late")
+	}
 }
 
 // compareDecisions checks that two planners have decided the same; only for placements that want every cluster if all.
@@ -276,5 +283,28 @@ func compareDecisions(t *rapid.T, want, got *planner, all bool) {
 		if !sameOnes || !all && fmt.Sprint(a.Clusters) != fmt.Sprint(b.Clusters) || pendingOf(got, key) != nil {
 			t.Fatalf("%s: decided %v with an unlimited budget, %v (%+v) without", key, a.Clusters, b.Clusters, b.Conditions)
 		}
+	}
+}
+
+// TestLatePlacementsNeedNoOtherEvent checks that a reconciler writes that a placement is late, and then its decision,
+// although nothing else changes.
+func TestLatePlacementsNeedNoOtherEvent(t *testing.T) {
+	y, store := start(t)
+	for i := range 24 {
+		y.put(labelled(fmt.Sprintf("c%02d", i)))
+	}
+	y.put(newPlacement("greedy", 1, withExpression(expensive(7, "none"))))
+	eventually.True(t, "the placement is decided", func() bool {
+		greedy := y.placement("greedy")
+		return len(greedy.Status.Clusters) == 1 && api.FindCondition(greedy.Status.Conditions, api.ConditionExpressionsPending) == nil
+	})
+	n := 0
+	for _, keys := range store.written() {
+		if slices.Contains(keys, placementKey("shop", "greedy")) {
+			n++
+		}
+	}
+	if n != 2 {
+		t.Fatalf("the status was written %d times, want 2: late, and decided", n)
 	}
 }

@@ -53,7 +53,7 @@ var placements = row[*api.Placement, *placementDecision]{
 			}
 		},
 		foresee: func(p *planner, placed *placementDecision, now time.Time) *api.Explanation {
-			if late := untold(p.fleet, placed.query, now); late != nil {
+			if late := untold(p.fleet, placed.query, &p.placer.late.told, now); late != nil {
 				return late
 			}
 			return p.placer.explain(placed, now).Render()
@@ -67,7 +67,7 @@ var placements = row[*api.Placement, *placementDecision]{
 
 // explainPlacement explains the decision of a placement.
 func (s *snapshot) explainPlacement(asked *api.Placement, r *record, now time.Time) *api.Explanation {
-	if late := untold(s.fleet, r.placed.query, now); late != nil {
+	if late := untold(s.fleet, r.placed.query, new(readBudget), now); late != nil {
 		return late
 	}
 	present := presentOf(asked, &asked.Status)
@@ -81,7 +81,7 @@ func (s *snapshot) previewPlacement(asked *api.Placement, now time.Time) (*api.P
 	if err != nil {
 		return nil, nil, fmt.Errorf("preview: %w", err)
 	}
-	if untold(s.fleet, query, now) != nil {
+	if untold(s.fleet, query, new(readBudget), now) != nil {
 		return nil, nil, api.FieldErrors{{Field: "spec.predicates", Message: fmt.Sprintf(
 			"the CEL expressions take too long to be evaluated for all %d clusters in a preview: loops over fewer or shorter values cost less; "+
 				"a repeated preview continues where this one ended", s.fleet.Len())}}

@@ -292,7 +292,7 @@ func (p *placer) recall(placed *placementDecision, foreseen *api.Explanation, wr
 	if foreseen != nil && (!written || !placed.query.HasRequests()) {
 		return foreseen
 	}
-	if late := untold(p.fleet, placed.query, now); late != nil {
+	if late := untold(p.fleet, placed.query, &p.late.told, now); late != nil {
 		return late
 	}
 	was := *placed
