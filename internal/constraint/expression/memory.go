@@ -142,6 +142,9 @@ func (e *Expression) keep(c *reader, result bool, err error) {
 // Bounded reports whether an evaluation takes no longer than reading the cluster and the expression.
 func (e *Expression) Bounded() bool { return e.reads.bounded }
 
+// Remembers reports whether the expression has been found to be costly, so that it remembers results.
+func (e *Expression) Remembers() bool { return e.memory.active() }
+
 // Afford is Match while there is anything left of a budget in CEL units: what the evaluation costs is
 // taken from it. If nothing is left, the result is not known. What is bounded or remembered costs
 // nothing.

@@ -9,10 +9,16 @@ import (
 
 // Costly reports whether a check evaluates expressions whose cost depends on more than their length.
 func (c *Checks) Costly() bool {
+	return c.anyExpression(func(e *expression.Expression) bool { return !e.Bounded() })
+}
+
+// Remember reports whether a check evaluates expressions that remember results, each for the last
+// version of a cluster.
+func (c *Checks) Remember() bool { return c.anyExpression((*expression.Expression).Remembers) }
+
+func (c *Checks) anyExpression(is func(*expression.Expression) bool) bool {
 	check, ok := First[*matchesAny](c)
-	return ok && slices.ContainsFunc(check.predicates, func(p predicate) bool {
-		return slices.ContainsFunc(p.expressions, func(e *expression.Expression) bool { return !e.Bounded() })
-	})
+	return ok && slices.ContainsFunc(check.predicates, func(p predicate) bool { return slices.ContainsFunc(p.expressions, is) })
 }
 
 // Afford evaluates the expressions of the checks for some rows, as far as a budget in CEL units lasts,
