@@ -62,6 +62,10 @@ const (
 	// ConditionMetricsUnread of a placement or workload: a metric that its decision depends on cannot
 	// be read. The condition is only present while that is so.
 	ConditionMetricsUnread = "MetricsUnread"
+	// ConditionExpressionsPending of a placement: its expressions take too long to be evaluated for all
+	// clusters at once. Its decision stays until they have been. The condition is only present while
+	// that is so.
+	ConditionExpressionsPending = "ExpressionsPending"
 	// ConditionFaulted of an object: the server failed while processing the object and skips it.
 	// The condition is only present while that is so.
 	ConditionFaulted = "Faulted"
@@ -203,6 +207,9 @@ const (
 	ReasonValid   = "Valid"
 	ReasonExpired = "Expired"
 )
+
+// ReasonExpensive is the reason of ExpressionsPending.
+const ReasonExpensive = "Expensive"
 
 // Condition is one observation about an object.
 type Condition struct {

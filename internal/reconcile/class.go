@@ -22,6 +22,8 @@ type class struct {
 	// expired names a placement score that has expired on a cluster that fits.
 	expired string
 
+	spent int // on its expressions since it is late
+
 	floorKnown bool // false after a decision
 
 	// said are the conditions of the last decision.

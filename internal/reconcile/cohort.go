@@ -23,6 +23,7 @@ type cohort[D member] struct {
 	view  *placement.View  // nil for guests: those of a role wait together, but have different requirements
 	reads columns.Aspects  // what any member reads of clusters
 	uses  int              // number of uses by members
+	late  bool             // its view is not known yet: see lateClasses
 	at    time.Time        // when the view next changes through the passing of time; zero = never
 	seen  int              // version of the picture at the last change
 	// waiting are the members that did not get what they want, and are therefore woken by every
@@ -110,7 +111,7 @@ func (c *cohort[D]) silence(own **sentence) {
 func (c *cohort[D]) toldOtherwise(p *picture, before *columns.Fleet, delta *columns.Delta, rows []int) bool {
 	since := c.seen
 	c.seen = p.version
-	if len(c.waiting) == 0 {
+	if len(c.waiting) == 0 || c.late {
 		return false
 	}
 	same := before != nil && !c.query.Reads().Any(columns.Clock) && delta.Fleet == 0 && !delta.Concerns(0)
@@ -234,7 +235,9 @@ func (all *cohorts[D, C]) join(q *placement.Query, reads columns.Aspects, begin 
 		c = begin(cohort[D]{query: q})
 		all.of[q.Class] = c
 		all.readers.add(c, q.Reads())
-		all.note(c.shared())
+		if !c.shared().late {
+			all.note(c.shared())
+		}
 	}
 	s := c.shared()
 	if s.uses++; s.uses == 1 || s.reads|reads != s.reads {
@@ -267,6 +270,9 @@ func (all *cohorts[D, C]) leave(c C) (last bool) {
 func (all *cohorts[D, C]) expire(p *picture, now time.Time, back bool, then func(c C, differ []int, back bool)) {
 	refresh := func(c C) {
 		s := c.shared()
+		if s.late {
+			return
+		}
 		p.version++
 		differ := s.view.Refresh(p.fleet, s.query, p.others())
 		s.seen = p.version

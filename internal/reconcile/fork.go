@@ -19,7 +19,7 @@ import (
 // of the snapshot determines. The snapshot and its planner are not affected, so any number of forks
 // may exist at once, concurrently with passes.
 func (s *snapshot) fork(ix *forkIndex, logger *slog.Logger) *planner {
-	p := newPlanner(logger)
+	p := newReadPlanner(logger)
 	p.passes, p.started, p.fleet, p.aside = s.passes, s.started, s.fleet, maps.Clone(s.aside)
 	p.reserved, p.load = s.reserved.Thaw(), s.load.Thaw(ix.on)
 	p.inherited = &inherited{ix, map[api.Key]struct{}{}, func(r *record) {

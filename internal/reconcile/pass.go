@@ -53,6 +53,7 @@ func (w *writes) list() []write {
 func (p *planner) pass(now time.Time) []write {
 	p.passes++
 	p.advance(now)
+	p.placer.catchUp()
 	p.placer.followLoad()
 	p.lost.doubt(p.clusters, p.pending, p.inherited)
 	p.queue.markDue(now)

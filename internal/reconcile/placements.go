@@ -53,6 +53,9 @@ var placements = row[*api.Placement, *placementDecision]{
 			}
 		},
 		foresee: func(p *planner, placed *placementDecision, now time.Time) *api.Explanation {
+			if late := untold(p.fleet, placed.query, &p.placer.late.told, now); late != nil {
+				return late
+			}
 			return p.placer.explain(placed, now).Render()
 		},
 		recall: func(p *planner, placed *placementDecision, foreseen *api.Explanation, written bool, now time.Time) *api.Explanation {
@@ -64,6 +67,9 @@ var placements = row[*api.Placement, *placementDecision]{
 
 // explainPlacement explains the decision of a placement.
 func (s *snapshot) explainPlacement(asked *api.Placement, r *record, now time.Time) *api.Explanation {
+	if late := untold(s.fleet, r.placed.query, new(readBudget), now); late != nil {
+		return late
+	}
 	return placement.Explain(s.fleet, r.placed.query, s.view(r.placed.query).Ranking, s.others(), presentOf(asked, &asked.Status), now).Render()
 }
 
@@ -72,6 +78,11 @@ func (s *snapshot) previewPlacement(asked *api.Placement, now time.Time) (*api.P
 	query, err := placement.NewQuery(asked)
 	if err != nil {
 		return nil, nil, fmt.Errorf("preview: %w", err)
+	}
+	if untold(s.fleet, query, new(readBudget), now) != nil {
+		return nil, nil, api.FieldErrors{{Field: "spec.predicates", Message: fmt.Sprintf(
+			"the CEL expressions take too long to be evaluated for all %d clusters in a preview: loops over fewer or shorter values cost less; "+
+				"a repeated preview continues where this one ended", s.fleet.Len())}}
 	}
 	view := s.view(query)
 	explained := placement.Explain(s.fleet, query, view.Ranking, s.others(), presentOf(asked, &asked.Status), now)

@@ -26,6 +26,7 @@ type placer struct {
 	evening map[*class]struct{}
 	// deciding is the placement whose decision is being taken in. Its own place does not move it.
 	deciding *placementDecision
+	late     lateClasses
 }
 
 func newPlacer(p *picture, note func(*placementDecision)) *placer {
@@ -36,6 +37,7 @@ func newPlacer(p *picture, note func(*placementDecision)) *placer {
 		rankings:   newRankings(),
 		occupants:  occupants[*placementDecision]{},
 		evening:    map[*class]struct{}{},
+		late:       newLateClasses(),
 	}
 }
 
@@ -102,7 +104,7 @@ func (p *placer) joinClass(placed *placementDecision) {
 func (p *placer) classOf(q *placement.Query) *class {
 	return p.classes.join(q, concerning(q), func(shared cohort[*placementDecision]) *class {
 		c := &class{cohort: shared}
-		p.rankings.join(c, func(r *score.Ranking) *placement.View { return p.classes.view(p.picture, q, r) })
+		p.rankings.join(c, func(r *score.Ranking) *placement.View { return p.newView(c, r) })
 		c.view.Ceiling = &c.panel.ceiling
 		c.expired = c.view.Expired(p.fleet, q)
 		return c
@@ -132,6 +134,7 @@ func (p *placer) leaveClass(placed *placementDecision) {
 	c.forgetFloor()
 	if p.classes.leave(c) {
 		p.rankings.leave(c)
+		delete(p.late.of, c)
 	}
 }
 
@@ -232,6 +235,9 @@ func (p *placer) expired(c *class, differ []int, back bool) {
 func (p *placer) decide(placed *placementDecision, now time.Time) (changed, moved bool) {
 	p.focus(placed.query.Key)
 	redated := p.redate(placed, now)
+	if placed.class.late {
+		return p.postpone(placed, now) || redated, false
+	}
 	present := placed.present()
 	scaled := p.comparesMore(placed)
 	out := placement.Decide(p.fleet, placed.query, placed.class.view, p.others(), present, now)
@@ -310,6 +316,9 @@ func (p *placer) explainFrom(placed *placementDecision, present placement.Presen
 func (p *placer) recall(placed *placementDecision, foreseen *api.Explanation, written bool, now time.Time) *api.Explanation {
 	if foreseen != nil && (!written || !placed.query.HasRequests()) {
 		return foreseen
+	}
+	if late := untold(p.fleet, placed.query, &p.late.told, now); late != nil {
+		return late
 	}
 	was := *placed
 	if !placed.query.HasRequests() {

@@ -142,5 +142,6 @@ func (p *planner) followReservations(rows, more, less []int) {
 // nextAt returns when the planner must be called again without a change.
 func (p *planner) nextAt() time.Time {
 	next := sooner(p.queue.agenda.next(), p.fleet.NextAt())
+	next = sooner(next, p.placer.late.resumeAt(p.fleet.Now()))
 	return sooner(next, sooner(p.placer.classes.agenda.next(), p.bindings.scopes.agenda.next()))
 }

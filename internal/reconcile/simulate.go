@@ -39,7 +39,7 @@ func (r *Reconciler) Simulate(ctx context.Context, request api.Simulation) (*api
 		now = *request.Now
 	}
 	if request.Base == "empty" {
-		return newSimulation(r.options.ReadConstant, nothing{}).run(ctx, newPlanner(r.logger), request, now)
+		return newSimulation(r.options.ReadConstant, nothing{}).run(ctx, newReadPlanner(r.logger), request, now)
 	}
 	p, base := r.fork(live)
 	return newSimulation(r.options.ReadConstant, base).run(ctx, p, request, now)
@@ -93,7 +93,7 @@ func SimulateFile(ctx context.Context, request api.Simulation, read ReadConstant
 	if request.Now != nil {
 		now = *request.Now
 	}
-	return newSimulation(read, nothing{}).run(ctx, newPlanner(slog.New(slog.DiscardHandler)), request, now)
+	return newSimulation(read, nothing{}).run(ctx, newReadPlanner(slog.New(slog.DiscardHandler)), request, now)
 }
 
 // baseWorld is what a simulation starts with.

@@ -53,6 +53,9 @@ func (p *placer) touch(before *columns.Fleet, delta *columns.Delta) {
 // Rows whose rating changed are handled by its ranking.
 func (p *placer) touchClass(c *class, before *columns.Fleet, delta *columns.Delta, rows []int) {
 	p.focus(c.suspect())
+	if p.delays(c, rows) {
+		return
+	}
 	was := p.classes.follow(p.picture, c.shared(), rows)
 	all := c.query.Relative() && placement.UpdateRanking(c.panel.ranking.Ranking, p.fleet, c.query, c.view.Mask, delta.Rows)
 	// If all are decided again anyway, as in the first pass, clusters outside the decisions need
@@ -121,6 +124,9 @@ func (c *class) markAll(p *picture) {
 // touchOccupant evaluates a changed row as a chosen cluster of a placement. Expired scores on a
 // cluster that only the decision keeps are in no condition of the class.
 func (p *placer) touchOccupant(placed *placementDecision, row int, delta *columns.Delta) {
+	if placed.class.late {
+		return // decided again anyway
+	}
 	kept := placed.query.UsesScores() && !placed.class.view.Mask.Has(row)
 	seat := placed.query.SeatReads()
 	shown := seat != 0 && delta.ConcernsRow(row, seat) || placement.Unread(p.fleet, placed.query, row) != nil ||

@@ -36,6 +36,7 @@ type Expression struct {
 	program cel.Program
 	reads   reads
 	parsed  *ast.AST // for positions in the text
+	memory  memory
 }
 
 // compiled caches expressions by text: replicas of placements share the same few, and compiling
@@ -136,25 +137,52 @@ func (e *Expression) failure(err error) string {
 
 var errTooLong = fmt.Errorf("takes too long: it costs more than %d", maxCost)
 
+// evaluate returns the result for a cluster, remembered or computed.
 func (e *Expression) evaluate(c Cluster) (bool, error) {
+	if !e.reads.bounded {
+		if known, ok := e.recall(c); ok {
+			return known.result, known.err
+		}
+	}
+	result, _, err := e.run(c)
+	return result, err
+}
+
+// run computes the result for a cluster, and remembers it if the expression is costly.
+func (e *Expression) run(c Cluster) (result bool, cost int, err error) {
+	if e.reads.bounded {
+		return e.compute(c)
+	}
+	read := &reader{Cluster: c}
+	result, cost, err = e.compute(read)
+	if cost >= costly {
+		e.memory.activate()
+	}
+	if e.memory.active() {
+		e.keep(read, result, err)
+	}
+	return result, cost, err
+}
+
+func (e *Expression) compute(c Cluster) (result bool, cost int, err error) {
 	s := subjects.Get().(*subject) //nolint:forcetypeassert // the pool holds nothing else
 	s.cluster, s.cost = c, 0
 	out, _, err := e.program.Eval(s)
-	cost := s.cost
+	cost = s.cost
 	s.cluster = nil
 	subjects.Put(s)
 	switch {
 	case cost > maxCost:
 		// The result must not be used: "or" and loops continue after a failure.
-		return false, errTooLong
+		return false, cost, errTooLong
 	case err != nil:
-		return false, err
+		return false, cost, err
 	}
-	result, ok := out.(types.Bool)
+	is, ok := out.(types.Bool)
 	if !ok {
-		return false, errors.New("gives " + article(out.Type().TypeName()) + ", not true or false")
+		return false, cost, errors.New("gives " + article(out.Type().TypeName()) + ", not true or false")
 	}
-	return bool(result), nil
+	return bool(is), cost, nil
 }
 
 // UsesScores reports whether the expression reads scores.

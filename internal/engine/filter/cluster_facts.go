@@ -24,9 +24,12 @@ type clusterFacts struct {
 // expressionFacts are the aspects that an expression may read, besides metrics and scores.
 const expressionFacts = columns.Labels | columns.Claims | columns.Taints | columns.Place | columns.CustomResources | columns.Amounts | columns.Observations
 
-var _ expression.Cluster = (*clusterFacts)(nil)
+var _ expression.Versioned = (*clusterFacts)(nil)
 
 func (c *clusterFacts) cluster() *api.Cluster { return c.fleet.Cluster(c.row) }
+
+// Version is the cluster itself: it is never modified.
+func (c *clusterFacts) Version() any { return c.cluster() }
 
 // Name is the cluster's name.
 func (c *clusterFacts) Name() string { return c.cluster().Metadata.Name }

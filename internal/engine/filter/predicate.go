@@ -2,7 +2,6 @@ package filter
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -119,8 +118,7 @@ func (p *predicate) selectInto(c *clusterFacts, b, scratch columns.Bitmap) {
 // evaluate removes the clusters for which an expression is false from b. An expression that reads
 // only labels and claims is evaluated once for all clusters with the same values.
 func (c *clusterFacts) evaluate(e *expression.Expression, b columns.Bitmap) {
-	labels, claims, only := e.Keys()
-	if !only {
+	if _, _, only := e.Keys(); !only {
 		b.Each(func(row int) {
 			c.row = row
 			b.Assign(row, e.Match(c))
@@ -131,8 +129,7 @@ func (c *clusterFacts) evaluate(e *expression.Expression, b columns.Bitmap) {
 	var key []byte
 	b.Each(func(row int) {
 		c.row = row
-		key = appendValues(key[:0], labels, c.Labels())
-		key = appendValues(key, claims, c.Claims())
+		key = e.AppendKey(key[:0], c)
 		match, ok := known[string(key)]
 		if !ok {
 			match = e.Match(c)
@@ -140,25 +137,6 @@ func (c *clusterFacts) evaluate(e *expression.Expression, b columns.Bitmap) {
 		}
 		b.Assign(row, match)
 	})
-}
-
-// appendValues encodes the values of keys unambiguously. Expressions distinguish absent maps from
-// others, so the encoding does too.
-func appendValues(out []byte, keys []string, values map[string]string) []byte {
-	if len(values) == 0 {
-		return append(out, '!')
-	}
-	for _, key := range keys {
-		value, present := values[key]
-		if !present {
-			out = append(out, '-')
-			continue
-		}
-		out = strconv.AppendInt(out, int64(len(value)), 10)
-		out = append(out, ':')
-		out = append(out, value...)
-	}
-	return out
 }
 
 func meets(requirements []api.SelectorRequirement, values map[string]string) bool {

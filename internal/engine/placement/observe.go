@@ -170,6 +170,7 @@ func NewStatus(f *columns.Fleet, q *Query, v *View, meta *api.Metadata, was *api
 	} else {
 		changed = api.RemoveCondition(&status.Conditions, api.ConditionMetricsUnread) || changed
 	}
+	changed = api.RemoveCondition(&status.Conditions, api.ConditionExpressionsPending) || changed
 	return status, changed
 }
 

@@ -225,6 +225,9 @@ func Sentence(f *columns.Fleet, q *Query, others ledger.Others) string {
 // in both by the same check for the same cause. Then the Sentence of the query is the same if
 // nothing else differs.
 func RejectedAlike(before, now *columns.Fleet, q *Query, others ledger.Others, rows []int) bool {
+	if q.Checks.Remember() {
+		return false // an evaluation for the earlier fleet would be costly, and replace what is remembered
+	}
 	was, is := q.look(before, others.Reserved), q.look(now, others.Reserved)
 	for _, row := range rows {
 		by := rejecting(q.Checks.All, &is, row)
