@@ -150,7 +150,6 @@ var badFields = []struct {
 	{"scheduler_placement", "prioritizer_policy", doc{}, "prioritizer_policy"},
 	{"scheduler_placement", "decision_strategy", doc{"clusters_per_decision_group": "0"}, "decision_strategy.clusters_per_decision_group"},
 	{"scheduler_placement", "decision_strategy", doc{"decision_groups": list{doc{"name": "x"}}}, "decision_strategy.decision_groups[0].name"},
-	{"scheduler_placement", "decision_strategy", doc{"decision_groups": list{doc{"name": "aa"}, doc{"name": "aa"}}}, "decision_strategy.decision_groups[1].name"},
 
 	{rated, "metrics", doc{}, "metrics"},
 	{rated, "prioritizer_policy", doc{"mode": "both"}, "prioritizer_policy.mode"},
