@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -205,15 +206,27 @@ func (r *CloudReport) Validate() FieldErrors {
 	return errs.inOrder(r)
 }
 
+// ImpliedTotals yields the allocatable amounts that follow from a report that has only available ones:
+// available plus allocated, by resource, in order.
+func (z *CloudZone) ImpliedTotals() iter.Seq2[string, amount.Milli] {
+	return func(yield func(resource string, total amount.Milli) bool) {
+		for _, name := range slices.Sorted(maps.Keys(z.Available)) {
+			if _, ok := z.Allocatable[name]; ok {
+				continue
+			}
+			available, err := z.Available[name].Milli()
+			allocated, _ := cmp.Or(z.Allocated[name], "0").Milli()
+			if err == nil && !yield(name, available.Plus(allocated)) {
+				return
+			}
+		}
+	}
+}
+
 // checkTotals checks that the allocatable amounts that follow from the available ones are quantities.
 func (z *CloudZone) checkTotals(errs *FieldErrors, at string) {
-	for _, name := range slices.Sorted(maps.Keys(z.Available)) {
-		if _, ok := z.Allocatable[name]; ok {
-			continue
-		}
-		available, err := z.Available[name].Milli()
-		allocated, bad := cmp.Or(z.Allocated[name], "0").Milli()
-		if err == nil && bad == nil && amount.Largest.Less(available.Plus(allocated)) {
+	for name, total := range z.ImpliedTotals() {
+		if amount.Largest.Less(total) {
 			errs.Add(at+".available["+quote(name)+"]", "%q and what is allocated, %q, are out of range together: a quantity is at most %d, which is just below 8Ei",
 				string(z.Available[name]), string(z.Allocated[name]), int64(math.MaxInt64))
 		}

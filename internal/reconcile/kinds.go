@@ -29,8 +29,7 @@ type decidedKind interface {
 	forget(p *planner, key api.Key)
 	adopted(p *planner, r *record)
 	holdsOf(object api.Object) []hold
-	sort(batch []decision)
-	before(a, b decision) bool
+	compare(a, b decision) int
 	decided(p *planner, d decision, now time.Time) (changed, moved bool)
 	restsOn(p *planner, d decision) api.Key
 	explained(s *snapshot, r *record, now time.Time) *api.Explanation
@@ -179,11 +178,7 @@ func (r *row[O, D]) adopted(p *planner, known *record) { r.adopt(p, as[O](known.
 
 func (r *row[O, D]) holdsOf(object api.Object) []hold { return r.holds(as[O](object)) }
 
-func (r *row[O, D]) sort(batch []decision) {
-	slices.SortFunc(batch, func(a, b decision) int { return r.turn(as[D](a), as[D](b)) })
-}
-
-func (r *row[O, D]) before(a, b decision) bool { return r.turn(as[D](a), as[D](b)) < 0 }
+func (r *row[O, D]) compare(a, b decision) int { return r.turn(as[D](a), as[D](b)) }
 
 func (r *row[O, D]) decided(p *planner, d decision, now time.Time) (changed, moved bool) {
 	return r.decide(p, as[D](d), now)

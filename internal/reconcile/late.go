@@ -38,6 +38,16 @@ func newLateClasses() lateClasses {
 	return lateClasses{of: map[*class]struct{}{}, budget: passBudget, left: passBudget, told: readBudget, spent: map[string]int{}}
 }
 
+func (l *lateClasses) add(c *class) {
+	c.late = true
+	l.of[c] = struct{}{}
+}
+
+func (l *lateClasses) remove(c *class) {
+	delete(l.of, c)
+	c.late, c.spent = false, 0
+}
+
 // newReadPlanner returns a planner for a simulation: nobody waits for its pass but who asked for it.
 func newReadPlanner(logger *slog.Logger) *planner {
 	p := newPlanner(logger)
@@ -67,8 +77,7 @@ func (p *placer) newView(c *class, r *score.Ranking) *placement.View {
 	if known || p.attempt(c, nil) {
 		return p.classes.view(p.picture, c.query, r)
 	}
-	c.late = true
-	p.late.of[c] = struct{}{}
+	p.late.add(c)
 	v := &placement.View{Mask: columns.NewBitmap(p.fleet.Slots()), Ranking: r}
 	if v.Ranking == nil && c.query.Ranked() {
 		v.Ranking = placement.NewRanking(p.fleet, c.query, v.Mask)
@@ -79,8 +88,7 @@ func (p *placer) newView(c *class, r *score.Ranking) *placement.View {
 // delays reports whether a class is late, or is now because changed rows cost too much.
 func (p *placer) delays(c *class, rows []int) bool {
 	if !c.late && len(rows) > 0 && !p.attempt(c, rows) {
-		c.late = true
-		p.late.of[c] = struct{}{}
+		p.late.add(c)
 		c.markAll(p.picture) // the condition says so
 	}
 	if !c.late {
@@ -123,8 +131,7 @@ func (l *lateClasses) before(a, b *class) bool {
 
 // complete computes the view of a late class.
 func (p *placer) complete(c *class) {
-	delete(p.late.of, c)
-	c.late, c.spent = false, 0
+	p.late.remove(c)
 	c.view.Refresh(p.fleet, c.query, p.others())
 	p.classes.note(c.shared())
 	if c.query.Relative() {

@@ -134,7 +134,7 @@ func (p *placer) leaveClass(placed *placementDecision) {
 	c.forgetFloor()
 	if p.classes.leave(c) {
 		p.rankings.leave(c)
-		delete(p.late.of, c)
+		p.late.remove(c)
 	}
 }
 

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"fmt"
 	"log/slog"
-	"maps"
 	"reflect"
 	"slices"
 	"testing"
@@ -56,6 +55,17 @@ func (w *world) write(p *planner, object api.Object) {
 	w.objects[key], w.specs[key] = object, w.revision
 	w.history = append(w.history, object)
 	p.put(object, w.revision)
+}
+
+// writeMeasured writes the clusters c1, c2 and so on, each with a metric m1, m2 of its own that has a value.
+func (w *world) writeMeasured(p *planner, values ...float64) {
+	w.write(p, provider())
+	for i, value := range values {
+		w.write(p, metric(fmt.Sprintf("m%d", i+1), value))
+	}
+	for i := range values {
+		w.write(p, cluster(fmt.Sprintf("c%d", i+1), nil, api.MetricRef{Name: fmt.Sprintf("m%d", i+1)}))
+	}
 }
 
 func (w *world) remove(p *planner, key api.Key) {
@@ -304,17 +314,15 @@ func leavesItsClusters(p *api.Placement) bool {
 func checkKilled(t *rapid.T, w *world, p *planner, now time.Time) {
 	all := w.afterPass(p)
 	defer func() { w.last = all }()
-	again := newPlanner(discard())
-	again.started = p.started
-	for _, key := range slices.SortedFunc(maps.Keys(w.objects), api.Key.Compare) {
-		object := w.objects[key]
+	asWritten := stored{}
+	for key, object := range w.objects {
 		if was := w.last[key]; isDecided(key.Kind) && was != nil && was.Meta().UID == object.Meta().UID {
 			object = object.Copy()
 			reflect.ValueOf(object.StatusPart()).Elem().Set(reflect.ValueOf(was.StatusPart()).Elem())
 		}
-		again.put(object, 1)
+		asWritten[key] = object
 	}
-	again.pass(now)
+	again, _ := replay(asWritten, p.started, now)
 	for key, want := range all {
 		if placed, ok := want.(*api.Placement); !isDecided(key.Kind) || ok && leavesItsClusters(placed) {
 			continue
@@ -438,11 +446,7 @@ func TestPlannerLeavesTheRestUntouched(t *testing.T) {
 // young; the move comes when reschedule_after is over, without another change.
 func TestPlannerWakesAtTheInstant(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
-	w.write(p, provider())
-	w.write(p, metric("m1", 0.5))
-	w.write(p, metric("m2", 0.2))
-	w.write(p, cluster("c1", nil, api.MetricRef{Name: "m1"}))
-	w.write(p, cluster("c2", nil, api.MetricRef{Name: "m2"}))
+	w.writeMeasured(p, 0.5, 0.2)
 	w.write(p, newPlacement("web", 1, func(s *api.PlacementSpec) { s.RescheduleAfter = "60s" }))
 	p.pass(epoch)
 	if at := p.nextAt(); !at.IsZero() {

@@ -80,7 +80,7 @@ func (q *queue) mark(d decision) {
 	t.stale = true
 	k := d.kind()
 	l := &q.lanes[k.rank()]
-	if l.now != nil && k.before(l.now, d) {
+	if l.now != nil && k.compare(l.now, d) < 0 {
 		heap.Push(turns{l, k}, d)
 	} else {
 		l.stale = append(l.stale, d)
@@ -95,7 +95,7 @@ type turns struct {
 
 // Len, Less, Swap, Push and Pop implement heap.Interface.
 func (t turns) Len() int           { return len(t.added) }
-func (t turns) Less(i, j int) bool { return t.kind.before(t.added[i], t.added[j]) }
+func (t turns) Less(i, j int) bool { return t.kind.compare(t.added[i], t.added[j]) < 0 }
 func (t turns) Swap(i, j int)      { t.added[i], t.added[j] = t.added[j], t.added[i] }
 func (t turns) Push(x any)         { t.added = append(t.added, x.(decision)) } //nolint:forcetypeassert // only mark pushes
 func (t turns) Pop() any {
@@ -145,7 +145,7 @@ func (q *queue) round(k decidedKind) iter.Seq[decision] {
 // next moves on to the next turn of a round, and reports whether there is one.
 func (l *lane) next(k decidedKind) bool {
 	switch {
-	case len(l.added) > 0 && (l.made == len(l.batch) || k.before(l.added[0], l.batch[l.made])):
+	case len(l.added) > 0 && (l.made == len(l.batch) || k.compare(l.added[0], l.batch[l.made]) < 0):
 		l.now, _ = heap.Pop(turns{l, k}).(decision)
 	case l.made < len(l.batch):
 		l.now = l.batch[l.made]
@@ -165,7 +165,7 @@ func (l *lane) end() {
 // sort sorts a batch by the turns of a kind.
 func (q *queue) sort(k decidedKind, batch []decision) {
 	if len(batch) < largeBatch {
-		k.sort(batch)
+		slices.SortFunc(batch, k.compare)
 		return
 	}
 	first := batch[0].queued().place.batch
@@ -173,7 +173,7 @@ func (q *queue) sort(k decidedKind, batch []decision) {
 		slices.SortFunc(batch, func(a, b decision) int { return cmp.Compare(a.queued().place.at, b.queued().place.at) })
 		return
 	}
-	k.sort(batch)
+	slices.SortFunc(batch, k.compare)
 	q.sorted++
 	for i, d := range batch {
 		d.queued().place = place{q.sorted, int32(i)}

@@ -175,8 +175,7 @@ func (w *workloadBinding) concerned(p *picture, row int) bool {
 		return true // with fail-back, an earlier group or tier may gain or lose it now
 	}
 	query := w.p.Groups[observed].Query
-	return !placement.Admits(p.fleet, query, p.reserved, row, true) || placement.Unread(p.fleet, query, row) != nil ||
-		api.FindCondition(w.status.Conditions, api.ConditionMetricsUnread) != nil
+	return !placement.Admits(p.fleet, query, p.reserved, row, true) || placement.UnreadMatters(w.status.Conditions, p.fleet, query, row)
 }
 
 // roomChanged marks workloads that wait for room on clusters where there may be enough now.

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"slices"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
@@ -129,8 +128,7 @@ func (p *placer) touchOccupant(placed *placementDecision, row int, delta *column
 	}
 	kept := placed.query.UsesScores() && !placed.class.view.Mask.Has(row)
 	seat := placed.query.SeatReads()
-	shown := seat != 0 && delta.ConcernsRow(row, seat) || placement.Unread(p.fleet, placed.query, row) != nil ||
-		api.FindCondition(placed.status.Conditions, api.ConditionMetricsUnread) != nil
+	shown := seat != 0 && delta.ConcernsRow(row, seat) || placement.UnreadMatters(placed.status.Conditions, p.fleet, placed.query, row)
 	if !placed.decided || kept || shown || !placement.Admits(p.fleet, placed.query, p.reserved, row, true) || p.comparesMore(placed) {
 		p.queue.mark(placed)
 		return
@@ -194,16 +192,14 @@ func (p *placer) followLoad() {
 		name := p.fleet.Name(row)
 		p.inherited.takeOverAll(onCluster, name)
 		for placed := range p.occupants[name] {
-			if placed.movable && placed != p.deciding && placed.query.ScoreReads().Any(columns.Chosen) {
-				p.queue.mark(placed)
+			if placed.class.panel.reads.Any(columns.Chosen) {
+				p.wakeMovable(placed)
 			}
 		}
 	}
 	for c := range p.evening {
 		for placed := range c.spreading {
-			if placed.movable && placed != p.deciding {
-				p.queue.mark(placed)
-			}
+			p.wakeMovable(placed)
 		}
 	}
 	if len(shift.Fewer) == 0 && !shift.Rescales() && p.rankings.herding == 0 {
@@ -243,7 +239,7 @@ func (p *placer) touchShift(panel *panel, shift *ledger.Shift) {
 // measureAgain marks the placements of a class that compare what reservations leave on all clusters
 // that fit: any of them may shift the scale.
 func (p *placer) measureAgain(c *class) {
-	if c.query.Minds() && c.query.ScoreReads().Any(columns.Reserved) {
+	if c.panel.reads.Any(columns.Reserved) {
 		p.markMovable(c, nil)
 	}
 }
@@ -255,9 +251,17 @@ func (p *placer) markMovable(c *class, which func(*placementDecision) bool) {
 		c.takeOver(p.inherited)
 	}
 	for _, placed := range c.placements {
-		if placed.movable && placed != p.deciding && (which == nil || which(placed)) {
-			p.queue.mark(placed)
+		if which == nil || which(placed) {
+			p.wakeMovable(placed)
 		}
+	}
+}
+
+// wakeMovable marks a placement if the decisions of others alone may move it. Its own decision, which
+// is being taken in, does not.
+func (p *placer) wakeMovable(placed *placementDecision) {
+	if placed.movable && placed != p.deciding {
+		p.queue.mark(placed)
 	}
 }
 

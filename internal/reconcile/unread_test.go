@@ -24,11 +24,7 @@ func unreachable(name string) *api.Metric {
 // cannot be read, that a condition says which and since when, and that it goes when the metric is read again.
 func TestWorkloadsStayWhileMetricsCannotBeRead(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
-	w.write(p, provider())
-	w.write(p, metric("m1", 0.5))
-	w.write(p, metric("m2", 0.5))
-	w.write(p, cluster("c1", nil, api.MetricRef{Name: "m1"}))
-	w.write(p, cluster("c2", nil, api.MetricRef{Name: "m2"}))
+	w.writeMeasured(p, 0.5, 0.5)
 	w.write(p, policy("all", func(s *api.PropagationPolicySpec) { s.Placement.ReplicaScheduling = dynamic() }))
 	w.write(p, workload("web", 4))
 	w.stored(p, p.pass(epoch))

@@ -52,11 +52,7 @@ func NewBindingStatus(f *columns.Fleet, p *Propagation, w *api.Workload, policy 
 	for _, c := range []api.Condition{boundCondition(p, out, fits), heldCondition(out)} {
 		changed = api.SetCondition(&status.Conditions, c, now) || changed
 	}
-	if c, ok := placement.UnreadCondition(f, p.Groups[max(out.group, 0)].Query, out.rows); ok {
-		changed = api.SetCondition(&status.Conditions, c, now) || changed
-	} else {
-		changed = api.RemoveCondition(&status.Conditions, api.ConditionMetricsUnread) || changed
-	}
+	changed = placement.ObserveUnread(&status.Conditions, f, p.Groups[max(out.group, 0)].Query, out.rows, now) || changed
 	changed = observeSplit(f, &w.Spec, &status, now) || changed
 	return status, changed, moved
 }

@@ -13,9 +13,6 @@ const (
 	ResourcePods = "pods"
 )
 
-// Unreported marks a resource that a cluster does not report.
-var Unreported = amount.Unreported
-
 // Amount returns the amount of a resource. A reported amount takes precedence over a declared one.
 func Amount(name string, reported, declared api.Quantities) (amount.Milli, bool) {
 	var q api.Quantity
@@ -38,7 +35,7 @@ func Amount(name string, reported, declared api.Quantities) (amount.Milli, bool)
 func uncommittedOf(c *api.Cluster, resource string) amount.Milli {
 	allocatable, ok := Amount(resource, c.Status.Allocatable, c.Spec.Allocatable)
 	if !ok {
-		return Unreported
+		return amount.Unreported
 	}
 	allocated, _ := Amount(resource, c.Status.Allocated, c.Spec.Allocated)
 	return allocatable.Minus(allocated).Rest()
@@ -48,11 +45,11 @@ func uncommittedOf(c *api.Cluster, resource string) amount.Milli {
 // cluster has none, or no capacity.
 func allocatableOf(c *api.Cluster, resource string) amount.Milli {
 	if _, whole := Amount(resource, c.Status.Capacity, c.Spec.Capacity); !whole {
-		return Unreported
+		return amount.Unreported
 	}
 	allocatable, ok := Amount(resource, c.Status.Allocatable, c.Spec.Allocatable)
 	if !ok {
-		return Unreported
+		return amount.Unreported
 	}
 	return allocatable
 }

@@ -84,7 +84,7 @@ func (e *amountEdit) replace(w *writer, at int, old, c *api.Cluster) (changed bo
 // they have, regardless of use.
 func (e *amountEdit) put(w *writer, at int, old, c *api.Cluster, resized bool) (changed bool) {
 	ResourcesOf(old, func(name string) {
-		if uncommittedOf(c, name) == Unreported && e.uncommitted.put(w, name, at, Unreported) {
+		if uncommittedOf(c, name) == amount.Unreported && e.uncommitted.put(w, name, at, amount.Unreported) {
 			changed = true
 		}
 	})
@@ -154,7 +154,7 @@ type columnTable struct {
 // Unreported.
 func (t *columnTable) put(w *writer, name string, row int, milli amount.Milli) (changed bool) {
 	column := t.columns[name]
-	if row < column.Len() && column.At(row) == milli || row >= column.Len() && milli == Unreported {
+	if row < column.Len() && column.At(row) == milli || row >= column.Len() && milli == amount.Unreported {
 		return false
 	}
 	if !t.own[name] {
@@ -173,7 +173,7 @@ func (t *columnTable) copied(w *writer, name string) *amount.Column {
 		}
 	}
 	t.own[name] = true
-	column := t.columns[name].Copy(w.slots, Unreported)
+	column := t.columns[name].Copy(w.slots, amount.Unreported)
 	t.columns[name] = column
 	return column
 }

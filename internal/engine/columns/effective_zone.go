@@ -2,7 +2,6 @@ package columns
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,15 +73,8 @@ func standFor(e *api.Cluster, o *api.ClusterOpenStack, cloud *api.Cloud) {
 func takeZone(e *api.Cluster, zone *api.CloudZone) {
 	e.Status.Capacity, e.Status.Allocatable, e.Status.Allocated = zone.Capacity, zone.Allocatable, zone.Allocated
 	e.Status.CapacityReportedAt, e.Status.GoneResources = zone.ObservedAt, zone.GoneResources
-	for _, name := range slices.Sorted(maps.Keys(zone.Available)) {
-		if _, ok := zone.Allocatable[name]; ok {
-			continue
-		}
-		available, known := Amount(name, zone.Available, nil)
-		used, _ := Amount(name, zone.Allocated, nil)
-		if known {
-			e.Status.Allocatable = api.Overlay(e.Status.Allocatable, api.Quantities{name: api.FormatMilli(name, available.Plus(used))})
-		}
+	for name, total := range zone.ImpliedTotals() {
+		e.Status.Allocatable = api.Overlay(e.Status.Allocatable, api.Quantities{name: api.FormatMilli(name, total)})
 	}
 	if len(zone.GoneResources) > 0 {
 		e.Status.Conditions = api.WithResourcesGone(e.Status.Conditions, api.ReasonNotReported, api.GoneMessage(zone.GoneResources), zone.ObservedAt)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 	"pgregory.net/rapid"
@@ -161,7 +162,7 @@ func sameFacts(t *rapid.T, f, g *columns.Fleet) {
 		}
 		f.Live().Each(func(row int) {
 			for _, resource := range []string{"cpu", "memory"} {
-				usable := columns.Unreported
+				usable := amount.Unreported
 				if column := f.Allocatable(resource); row < column.Len() {
 					usable = column.At(row)
 				}

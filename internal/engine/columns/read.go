@@ -1,9 +1,8 @@
 package columns
 
 import (
-	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-
 	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
 // Getters return data that versions of the fleet share. It is read-only (see the package comment).

@@ -118,18 +118,21 @@ func (h *HostQuery) Choose(f *columns.Fleet, view func(*placement.Query) *placem
 // constraints are checked only if they have changed since the choice: a guest is not moved because
 // a metric value changed.
 func (h *HostQuery) Fits(f *columns.Fleet, host string, others bool) bool {
-	row, ok := f.Row(host)
 	if others {
-		return ok && placement.Admits(f, h.mild, nil, row, true)
+		return keeps(f, h.mild, host)
 	}
-	return ok && placement.Admits(f, h.present, nil, row, true)
+	return keeps(f, h.present, host)
 }
 
 // Keeps reports whether a host that was chosen earlier meets all requirements, as far as its metrics
 // can be read at present.
 func (h *HostQuery) Keeps(f *columns.Fleet, host string) bool {
+	return keeps(f, h.query, host)
+}
+
+func keeps(f *columns.Fleet, q *placement.Query, host string) bool {
 	row, ok := f.Row(host)
-	return ok && placement.Admits(f, h.query, nil, row, true)
+	return ok && placement.Admits(f, q, nil, row, true)
 }
 
 // Unread returns a metric of a host that may fit but whose value has not been read yet, or "". The

@@ -1,7 +1,6 @@
 package placement
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -56,6 +55,6 @@ const lateMessage = "the CEL expressions in predicates take too long to be evalu
 func LateExplanation(f *columns.Fleet, q *Query, now time.Time) *api.Explanation {
 	return &api.Explanation{
 		Kind: api.KindPlacement, Namespace: q.Key.Namespace, Name: q.Key.Name, At: now.UTC(),
-		Summary: fmt.Sprintf("not known yet: %s", lateMessage), Total: f.Len(), Candidates: []api.Candidate{},
+		Summary: "not known yet: " + lateMessage, Total: f.Len(), Candidates: []api.Candidate{},
 	}
 }

@@ -64,32 +64,3 @@ func scoresValidCondition(f *columns.Fleet, q *Query, v *View, out Outcome) api.
 	}
 	return c
 }
-
-// Unread returns a metric that a decision depends on and that cannot be read on a chosen row, or nil.
-func Unread(f *columns.Fleet, q *Query, row int) *columns.MetricState {
-	if !f.Unread() {
-		return nil
-	}
-	if s := q.Checks.Unread(&filter.Look{Fleet: f}, row); s != nil {
-		return s
-	}
-	return q.scoring.Unread(f, row)
-}
-
-// unreadCondition says which metric that a decision depends on cannot be read on one of its clusters,
-// if there is one. It names only the first by name and no clusters, so that it seldom changes.
-func unreadCondition(f *columns.Fleet, q *Query, out Outcome) (c api.Condition, ok bool) {
-	var first *columns.MetricState
-	for _, choice := range out.Choices {
-		if s := Unread(f, q, choice.Row); s != nil && (first == nil || s.Key.Compare(first.Key) < 0) {
-			first = s
-		}
-	}
-	if first == nil {
-		return c, false
-	}
-	return api.Condition{
-		Type: api.ConditionMetricsUnread, Status: api.ConditionTrue, Reason: first.Reason,
-		Message: fmt.Sprintf("metric %q cannot be read; clusters that were chosen with it stay until it can be", first.Key.Path()),
-	}, true
-}

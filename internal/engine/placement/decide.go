@@ -81,6 +81,15 @@ type Outcome struct {
 	Movable bool
 }
 
+// rows yields the rows of the chosen clusters.
+func (out *Outcome) rows(yield func(row int) bool) {
+	for _, c := range out.Choices {
+		if !yield(c.Row) {
+			return
+		}
+	}
+}
+
 // Merit determines whether a decision moves: standing, then the score without the decisions of
 // other placements. For clusters of the current decision it includes stickiness and
 // min_improvement.

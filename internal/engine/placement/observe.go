@@ -165,11 +165,7 @@ func NewStatus(f *columns.Fleet, q *Query, v *View, meta *api.Metadata, was *api
 	for c := range conditions(f, q, v, out, explain) {
 		changed = api.SetCondition(&status.Conditions, c, now) || changed
 	}
-	if c, ok := unreadCondition(f, q, out); ok {
-		changed = api.SetCondition(&status.Conditions, c, now) || changed
-	} else {
-		changed = api.RemoveCondition(&status.Conditions, api.ConditionMetricsUnread) || changed
-	}
+	changed = ObserveUnread(&status.Conditions, f, q, out.rows, now) || changed
 	changed = api.RemoveCondition(&status.Conditions, api.ConditionExpressionsPending) || changed
 	return status, changed
 }

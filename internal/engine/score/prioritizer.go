@@ -94,7 +94,7 @@ func (x *figures) amount(row int) amount.Milli {
 	if row < x.amounts.Len() {
 		return x.amounts.At(row)
 	}
-	return columns.Unreported
+	return amount.Unreported
 }
 
 // comparing is a rater that compares candidates by an amount.

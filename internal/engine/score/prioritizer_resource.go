@@ -63,7 +63,7 @@ func (a available) Rate(r *Rating, i, row int) float64 {
 func (a available) Left(r *Rating, i, row int) amount.Milli {
 	milli := a.Amount(r, i, row)
 	if !milli.Reported() {
-		return columns.Unreported
+		return amount.Unreported
 	}
 	milli = milli.Minus(ledger.At(r.Reserved.Column(a.resource), row))
 	if r.mine != nil && r.mine.Has(row) {
