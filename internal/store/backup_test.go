@@ -260,29 +260,24 @@ func TestCloseDuringABackup(t *testing.T) {
 		put(t, s, placement(i), strings.Repeat(fmt.Sprint(i), 100_000/len(fmt.Sprint(i))))
 	}
 	reading := make(chan struct{})
-	stalled, release := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
+		var first sync.Once
 		_, err := s.writeDatabase(t.Context(), writerFunc(func(p []byte) (int, error) {
-			select {
-			case reading <- struct{}{}:
-				_, _ = stalled.Read(make([]byte, 1)) // until the store is being closed
-			default:
-			}
+			first.Do(func() {
+				close(reading)
+				s.readers.Wait() // the rest is not taken: only the end of the store ends the reader
+			})
 			return len(p), nil
 		}))
 		done <- err
 	}()
 	<-reading
-	closed := make(chan error, 1)
-	go func() { closed <- s.Close() }()
-	<-s.ctx.Done()
-	_ = release.Close()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
 	if err := <-done; !errors.Is(err, errClosed) {
 		t.Errorf("the backup ended with %v, want that the store is closed", err)
-	}
-	if err := <-closed; err != nil {
-		t.Fatal(err)
 	}
 }
 
