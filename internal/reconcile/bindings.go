@@ -26,6 +26,8 @@ type bindings struct {
 	scopes    scopes
 	occupants occupants[*workloadBinding]
 	followers *btree.BTreeG[follower]
+	// preempting are those that wait and may displace others.
+	preempting map[*workloadBinding]struct{}
 	changed   []api.Key // of whom anything changed since the last pass that a fork has to know
 	now       time.Time // of the pass
 	observed  observedSplits
@@ -71,8 +73,8 @@ type bindingState struct {
 	// rivals says that there were workloads that it could have displaced, and that this was not
 	// enough. Those that came later have only taken free room.
 	rivals bool
-	// committed says that the binding was previewed and committed since the last one was made: what
-	// it displaces is still there.
+	// committed says that the binding was previewed and committed together with the spec, and has not
+	// been written since: what it displaces may still be there.
 	committed bool
 
 	unclaimed bool // its policy must be determined again
@@ -90,7 +92,7 @@ func newBindings(p *picture) *bindings {
 		claims:    claim.New(),
 		scopes:    scopes{newCohorts[*workloadBinding, *scope](), p},
 		occupants: occupants[*workloadBinding]{},
-		followers: newFollowers(),
+		followers: newFollowers(), preempting: map[*workloadBinding]struct{}{},
 	}
 	p.running = b
 	return b
@@ -141,9 +143,8 @@ func (b *bindings) remeasure(path string, of func(workload api.Key) bool) {
 	}
 }
 
-// putWorkload applies a new workload, or a new spec of one. stands says that a binding which comes with
-// it was there before, rather than committed with the spec as it was previewed.
-func (b *bindings) putWorkload(w *workloadBinding, object *api.Workload, specRevision int64, stands bool) {
+// putWorkload applies a new workload, or a new spec of one.
+func (b *bindings) putWorkload(w *workloadBinding, object *api.Workload, specRevision int64) {
 	key := api.KeyOf(object)
 	needs, err := ledger.NewNeeds(object)
 	if err != nil {
@@ -153,7 +154,6 @@ func (b *bindings) putWorkload(w *workloadBinding, object *api.Workload, specRev
 	b.claims.PutWorkload(object)
 	if w == nil {
 		w = &workloadBinding{object: object, status: object.Status, bindingState: bindingState{needs: needs}}
-		w.committed = !stands && len(object.Status.Clusters) > 0
 		b.workloads[key] = w
 		b.index(w, &api.WorkloadStatus{})
 		b.hold(w) // before any other is decided
@@ -162,17 +162,16 @@ func (b *bindings) putWorkload(w *workloadBinding, object *api.Workload, specRev
 		before := w.status
 		w.status, w.needs = *now, needs
 		w.keepObserved(&before)
-		w.committed = !stands
 		b.index(w, &before)
 		b.hold(w)
 	}
 	if object.Spec.Priority < w.object.Spec.Priority {
 		b.wakePreempting()
 	}
-	// Until the binding is made again, hold what the running replicas were chosen for.
 	w.object, w.specRevision, w.needs = object, specRevision, needs
 	w.unclaimed = true
 	w.p = nil // compiled from another spec
+	b.hold(w) // what runs counts with its new needs, as after a start
 	b.queue.mark(w)
 }
 
@@ -216,6 +215,7 @@ func (b *bindings) removeWorkload(key api.Key) {
 	b.index(w, &before)
 	b.scopes.exit(w)
 	delete(b.workloads, key)
+	delete(b.preempting, w)
 }
 
 // index updates occupants and followers for a status.
@@ -297,7 +297,7 @@ func (b *bindings) decide(w *workloadBinding, now time.Time) (changed, moved boo
 	before := w.status
 	if w.p == nil {
 		w.status, changed, moved = binding.UnclaimedStatus(b.fleet, &object, w.reason, now)
-		w.pending = false
+		b.setPending(w, false)
 		b.queue.agenda.set(w, time.Time{})
 		b.index(w, &before)
 		b.hold(w) // running replicas may have become larger or smaller
@@ -309,22 +309,26 @@ func (b *bindings) decide(w *workloadBinding, now time.Time) (changed, moved boo
 	w.status, changed, moved = binding.NewBindingStatus(b.fleet, w.p, &object, w.policy, out, now, func(group int) string {
 		return w.scopes[group].fits(b.picture, &w.sentences[group], w.p.Groups[group].Query)
 	})
-	w.setPending(!out.Complete)
+	b.setPending(w, !out.Complete)
 	w.lack, w.backLack, w.gained = out.Lack, out.BackLack, 0
 	w.cramped, w.overflowed = out.Cramped, out.Overflowed
 	w.watch()
 	b.index(w, &before)
 	b.hold(w)
-	if w.committed && w.p.Preempts {
+	if w.committed && w.p.Preempts && binding.AnswersPolicy(&before, w.policy) {
 		b.makeRoom(w, now)
+		changed = true // so that it is known to be done
 	}
 	w.committed = false
 	b.queue.agenda.set(w, out.NextAt)
 	if slices.ContainsFunc(before.Evictions, func(e api.Eviction) bool { return !leaves(&w.status, e.Cluster) }) {
 		b.queue.mark(w) // a cluster that has been left is a candidate again
 	}
-	if changed && w.p.FailsBack() {
-		b.queue.mark(w) // whether an earlier group could take it back must be checked from its new position
+	if slices.ContainsFunc(before.Evictions, func(e api.Eviction) bool { return runsOn(&w.status, e.Cluster) }) {
+		b.wakePreempting() // what has been taken back may be displaced, which what is leaving may not
+	}
+	if changed && (w.p.FailsBack() || w.pending && w.p.Preempts) {
+		b.queue.mark(w) // from its new position, an earlier group may take it back, or displacing others may be enough
 	}
 	return w.written() || changed || redated, moved
 }
@@ -351,6 +355,11 @@ func (w *workloadBinding) written() bool {
 // leaves reports whether a workload is leaving a cluster.
 func leaves(s *api.WorkloadStatus, cluster string) bool {
 	return slices.ContainsFunc(s.Evictions, func(e api.Eviction) bool { return e.Cluster == cluster })
+}
+
+// runsOn reports whether a workload has a cluster that it is not leaving.
+func runsOn(s *api.WorkloadStatus, cluster string) bool {
+	return slices.ContainsFunc(s.Clusters, func(c api.WorkloadCluster) bool { return c.Name == cluster })
 }
 
 // bind decides where a workload goes that has a policy, or needs none.

@@ -68,18 +68,21 @@ func TestBindingsHoldInvariants(t *testing.T) {
 				}
 				status := rapid.SampledFrom([]api.HealthStatus{api.Healthy, api.Healthy, api.Unhealthy, api.HealthUnknown}).Draw(t, "status")
 				p.bindings.report(x, api.HealthReport{Cluster: rapid.SampledFrom(x.status.Clusters).Draw(t, "cluster").Name, Status: status}, now)
+				w.last = w.afterPass(p) // as the report is stored
 			},
 			"time": func(t *rapid.T) {
 				until := now.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "seconds")) * time.Second)
 				for at := p.nextAt(); !at.IsZero() && at.Before(until); at = p.nextAt() {
 					now = latest(at, now)
 					p.pass(now)
+					w.last = w.afterPass(p)
 				}
 				now = until
 			},
 			"": func(t *rapid.T) {
 				p.pass(now)
 				checkBindings(t, p, now)
+				checkKilled(t, w, p, now)
 				checkFork(t, w, p, now)
 				checkSecond(t, w, p, now)
 			},

@@ -54,7 +54,7 @@ func decideAll(p *planner, now time.Time, parts ...[]*fleet.Entry) (writes []wri
 	err = fault.Confine("", func() error {
 		for _, entries := range parts {
 			for _, entry := range entries {
-				p.put(entry.Object, entry.SpecRevision)
+				p.putEntry(entry)
 			}
 		}
 		writes = p.pass(now)

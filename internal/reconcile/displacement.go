@@ -59,7 +59,7 @@ func newDisplacement(b *bindings, by *workloadBinding, enough func(spare ledger.
 			}
 			d.units = append(d.units, displaced{
 				victim: victim, cluster: c.Name, needs: needs, replicas: c.Replicas,
-				whole: !binding.Divides(victim.object, victim.policy), gain: gainOf(needs, by.needs),
+				gain: gainOf(needs, by.needs),
 			})
 		}
 	}
@@ -72,7 +72,10 @@ func newDisplacement(b *bindings, by *workloadBinding, enough func(spare ledger.
 		)
 	})
 	for i := range d.units {
-		d.set(&d.units[i], d.units[i].replicas)
+		u := &d.units[i]
+		b.claim(u.victim) // its turn may be still to come
+		u.whole = !binding.Divides(u.victim.object, u.victim.policy)
+		d.set(u, u.replicas)
 	}
 	return d
 }

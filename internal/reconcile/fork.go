@@ -157,7 +157,7 @@ func (b *bindings) adoptWorkload(object *api.Workload, r *record) {
 	b.occupants.move(w, nowhere, maps.Keys(clustersOf(&w.status)))
 	if w.p != nil {
 		b.scopes.enter(w)
-		w.setPending(w.pending)
+		b.setPending(w, w.pending)
 		w.watch()
 	}
 	w.gained = math.MaxInt64 // the actual value is not recorded

@@ -39,7 +39,7 @@ func TestLeaderKeepsTheScoreOfAHost(t *testing.T) {
 		t.Fatalf("the leader decided %d objects, want a cluster and a Magnum cluster", len(stored))
 	}
 
-	follower.lead(ahead, func(key api.Key) (api.Object, int64) { return stored[key], w.specs[key] })
+	follower.lead(ahead, w.entries(stored))
 	for _, write := range follower.pass(epoch) {
 		t.Errorf("becoming the leader writes %s: %+v, previously %+v", write.key(), write.result().StatusPart(), stored[write.key()].StatusPart())
 	}

@@ -93,24 +93,19 @@ func (r *loop) takeCommand(at *fleet.Snapshot) error {
 	ahead := r.ahead
 	r.ahead = map[api.Key]struct{}{}
 	return r.plan(func(p *planner) {
-		p.lead(ahead, func(key api.Key) (api.Object, int64) {
-			if entry := at.Get(key); entry != nil {
-				return entry.Object, entry.SpecRevision
-			}
-			return nil, 0
-		})
+		p.lead(ahead, at.Get)
 	})
 }
 
 // lead takes over the lead. Decisions that differ from the stored ones are replaced by these, as a
 // follower does, and evaluated again.
-func (p *planner) lead(ahead map[api.Key]struct{}, stored func(api.Key) (object api.Object, specRevision int64)) {
+func (p *planner) lead(ahead map[api.Key]struct{}, stored func(api.Key) *fleet.Entry) {
 	for _, key := range slices.SortedFunc(maps.Keys(ahead), api.Key.Compare) {
-		object, specRevision := stored(key)
-		if object == nil {
+		entry := stored(key)
+		if entry == nil {
 			continue
 		}
-		p.put(object, specRevision)
+		p.putEntry(entry)
 		if d := p.known(key); d != nil {
 			p.queue.mark(d)
 		}

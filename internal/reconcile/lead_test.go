@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
 // second is a server that follows another one in a world.
@@ -32,6 +33,16 @@ func (s *second) hear(w *world, all stored, now time.Time) {
 	}
 }
 
+// entries tells how objects are stored.
+func (w *world) entries(all stored) func(key api.Key) *fleet.Entry {
+	return func(key api.Key) *fleet.Entry {
+		if all[key] == nil {
+			return nil
+		}
+		return &fleet.Entry{Object: all[key], SpecRevision: w.specs[key]}
+	}
+}
+
 // checkSecond checks that a server that has followed another one, and knows more or less of what happened, can take
 // over at any time and decide as the other would have. If a restart moves nothing, it writes nothing.
 func checkSecond(t *rapid.T, w *world, p *planner, now time.Time) {
@@ -50,7 +61,7 @@ func checkSecond(t *rapid.T, w *world, p *planner, now time.Time) {
 	s := w.second
 	w.second = nil
 	s.hear(w, all, now) // it starts to lead only when it knows everything
-	s.p.lead(s.ahead, func(key api.Key) (api.Object, int64) { return all[key], w.specs[key] })
+	s.p.lead(s.ahead, w.entries(all))
 	_, rests := replay(all, p.started, now)
 	written := map[api.Key]bool{}
 	for _, write := range s.p.pass(now) {

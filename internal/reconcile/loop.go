@@ -283,7 +283,7 @@ func (r *loop) takeIn(ctx context.Context, batch fleet.Batch, more <-chan fleet.
 				case change.New == nil:
 					p.remove(change.Key)
 				default:
-					p.put(change.New.Object, change.New.SpecRevision)
+					p.putEntry(change.New)
 					delete(r.ahead, change.Key) // the next decision starts from there
 				}
 			}
@@ -325,7 +325,7 @@ func (r *loop) decide() (writes []write, err error) {
 		r.lose(p, r.damaged)
 		r.metrics.queue.Set(float64(p.queue.len()))
 		for _, entry := range r.released {
-			p.put(entry.Object, entry.SpecRevision)
+			p.putEntry(entry)
 		}
 		writes = p.pass(r.now())
 		r.passed(begin)

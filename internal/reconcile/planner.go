@@ -7,6 +7,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
 // planner holds every placement, workload and guest, its decision, and what makes that decision
@@ -83,6 +84,14 @@ func (p *planner) put(object api.Object, specRevision int64) {
 		known.queued().place = place{} // its turn may depend on what changes
 	}
 	k.take(p, known, object, specRevision)
+}
+
+// putEntry is put for an object as it is stored.
+func (p *planner) putEntry(entry *fleet.Entry) {
+	p.put(entry.Object, entry.SpecRevision)
+	if w, ok := p.bindings.workloads[api.KeyOf(entry.Object)]; ok {
+		w.committed = entry.StatusRevision == entry.SpecRevision
+	}
 }
 
 // remove notifies the planner that an object is gone.

@@ -98,14 +98,12 @@ func (s *spares) below(priority int64, b *bindings) ledger.Spare {
 	return spare
 }
 
-// wakePreempting makes waiting workloads look for others to displace, because one may have become
-// less important than they are.
+// wakePreempting makes waiting workloads look again for others to displace: there may be more than
+// before.
 func (b *bindings) wakePreempting() {
 	b.version++
-	for _, w := range b.workloads {
-		if w.pending && w.p != nil && w.p.Preempts {
-			b.queue.mark(w)
-		}
+	for w := range b.preempting {
+		b.queue.mark(w)
 	}
 }
 

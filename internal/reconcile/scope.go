@@ -54,10 +54,16 @@ func (all *scopes) exit(w *workloadBinding) {
 	w.scopes, w.sentences = nil, nil
 }
 
-func (w *workloadBinding) setPending(pending bool) {
+// setPending records whether a workload waits for more than it has.
+func (b *bindings) setPending(w *workloadBinding, pending bool) {
 	w.pending = pending
 	for _, s := range w.scopes {
 		s.wait(w, pending)
+	}
+	if pending && w.p.Preempts {
+		b.preempting[w] = struct{}{}
+	} else {
+		delete(b.preempting, w)
 	}
 }
 

@@ -78,7 +78,7 @@ func (r *Reconciler) fork(now time.Time) (*planner, liveWorld) {
 		case change.New == nil:
 			p.remove(change.Key)
 		default:
-			p.put(change.New.Object, change.New.SpecRevision)
+			p.putEntry(change.New)
 		}
 	}
 	p.pass(now)

@@ -21,7 +21,7 @@ var workloads = row[*api.Workload, *workloadBinding]{
 		return w, ok
 	},
 	put: func(p *planner, w *workloadBinding, object *api.Workload, specRevision int64) {
-		p.bindings.putWorkload(w, object, specRevision, p.passes == 0 || specRevision == laid)
+		p.bindings.putWorkload(w, object, specRevision)
 	},
 	seen: func(p *planner, w *workloadBinding, object *api.Workload) { p.bindings.seeWorkload(w, object) },
 	agrees: func(w *workloadBinding, stored *api.Workload) bool {

@@ -293,10 +293,7 @@ func (b *Binder) markPresentSite(rooms *siteRoom, m *memberRow, enough int64) {
 
 // remeasureSite is remeasure for a site.
 func (b *Binder) remeasureSite(rooms *siteRoom, c *division.Candidate, m *memberRow, own *ledger.Hold, measure *machineRoom, position int32) {
-	if b.present.answered && !b.present.pending || c.Free == division.Unknown {
-		return
-	}
-	if len(own.Requests) == 0 || !b.present.pending && slices.EqualFunc(own.Requests, measure.needs.Of(m.replicas), ledger.SameAmount) {
+	if b.present.observed && !b.present.pending || c.Free == division.Unknown || len(own.Requests) == 0 {
 		return
 	}
 	if total, _ := rooms.total(m.row, position, own); total != division.Unknown {

@@ -21,8 +21,8 @@ type Present struct {
 	health    []api.ClusterHealth
 	earlier   []api.EarlierAffinity
 	lost      int64
-	// answered says that the binding was made for the current spec and policy.
-	answered bool
+	// observed says that the binding was made for the current spec.
+	observed bool
 	// pending says that the present binding does not meet the request fully.
 	pending bool
 	// fresh is an explicit request for a new binding: the first group is tried first, and replicas
@@ -39,12 +39,13 @@ func NewPresent(w *api.Workload, policy *api.PropagationPolicy) Present {
 		pending:  scheduled != nil && scheduled.Status == api.ConditionFalse,
 		clusters: s.Clusters, affinity: s.ObservedAffinity, evictions: s.Evictions, health: s.Health,
 		earlier: s.EarlierAffinities, lost: s.LostReplicas,
-		answered: s.ObservedGeneration == w.Metadata.Generation && answersPolicy(s, policy),
+		observed: s.ObservedGeneration == w.Metadata.Generation,
 		fresh:    s.ObservedRescheduleRequests != w.Metadata.RescheduleRequests,
 	}
 }
 
-func answersPolicy(s *api.WorkloadStatus, policy *api.PropagationPolicy) bool {
+// AnswersPolicy reports whether a binding was made for a policy as it is now; nil is none.
+func AnswersPolicy(s *api.WorkloadStatus, policy *api.PropagationPolicy) bool {
 	path, uid, generation := policyOf(policy)
 	return s.Policy == path && s.PolicyUID == uid && s.PolicyGeneration == generation
 }

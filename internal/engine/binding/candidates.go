@@ -75,16 +75,15 @@ func (b *Binder) markPresent(m *ledger.Room) {
 	}
 }
 
-// remeasure counts the workload's replicas on a cluster as free if their size has changed since the
-// cluster was chosen, possibly without finding room since, or if a lost cluster is to be taken
-// back. Otherwise running replicas stay, even if the cluster has shrunk.
+// remeasure counts the workload's replicas on a cluster as free if the workload is to be placed anew:
+// its spec has changed, so their size may have, it has not found room since, or a lost cluster is to
+// be taken back. Otherwise running replicas stay, even if the cluster has shrunk.
 func (b *Binder) remeasure(c *division.Candidate, member *memberRow, m *ledger.Room) {
-	anew := b.present.pending || member.state == memberLeaving
-	if b.present.answered && !anew || c.Free == division.Unknown {
+	if b.present.observed && !b.present.pending && member.state != memberLeaving || c.Free == division.Unknown {
 		return
 	}
 	own, ok := b.others.Reserved.Held(b.p.key, member.cluster)
-	if !ok || !anew && slices.EqualFunc(own.Requests, b.p.needs.Of(member.replicas), ledger.SameAmount) {
+	if !ok {
 		return
 	}
 	if total := m.Total(member.row, own); total != division.Unknown {

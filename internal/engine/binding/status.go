@@ -26,7 +26,7 @@ func NewBindingStatus(f *columns.Fleet, p *Propagation, w *api.Workload, policy 
 		status.Preemptions = nil
 	}
 	answered := was.ObservedGeneration == w.Metadata.Generation &&
-		was.ObservedRescheduleRequests == w.Metadata.RescheduleRequests && answersPolicy(was, policy)
+		was.ObservedRescheduleRequests == w.Metadata.RescheduleRequests && AnswersPolicy(was, policy)
 	status.ObservedGeneration = w.Metadata.Generation
 	status.ObservedRescheduleRequests = w.Metadata.RescheduleRequests
 	status.Policy, status.PolicyUID, status.PolicyGeneration = policyOf(policy)
