@@ -28,12 +28,12 @@ type bindings struct {
 	followers *btree.BTreeG[follower]
 	// preempting are those that wait and may displace others.
 	preempting map[*workloadBinding]struct{}
-	changed   []api.Key // of whom anything changed since the last pass that a fork has to know
-	now       time.Time // of the pass
-	observed  observedSplits
-	braked    bool // evictions from clusters that are offline are held back
-	failures  failures
-	spares    spares
+	changed    []api.Key // of whom anything changed since the last pass that a fork has to know
+	now        time.Time // of the pass
+	observed   observedSplits
+	braked     bool // evictions from clusters that are offline are held back
+	failures   failures
+	spares     spares
 
 	// explained, if not nil, receives the explanations of a pass's decisions for the workloads that
 	// it contains as keys.
@@ -327,8 +327,8 @@ func (b *bindings) decide(w *workloadBinding, now time.Time) (changed, moved boo
 	if slices.ContainsFunc(before.Evictions, func(e api.Eviction) bool { return runsOn(&w.status, e.Cluster) }) {
 		b.wakePreempting() // what has been taken back may be displaced, which what is leaving may not
 	}
-	if changed && (w.p.FailsBack() || w.pending && w.p.Preempts) {
-		b.queue.mark(w) // from its new position, an earlier group may take it back, or displacing others may be enough
+	if changed && w.p.FailsBack() {
+		b.queue.mark(w) // whether an earlier group could take it back must be checked from its new position
 	}
 	return w.written() || changed || redated, moved
 }

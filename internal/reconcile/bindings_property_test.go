@@ -439,7 +439,11 @@ func roomFor(p *planner, w *workloadBinding) (room int64, known bool) {
 		}
 		if place.ReplicaScheduling == nil {
 			room = max(room, here) // every copy is complete
-			if has := seatsOf(&w.status)[c.Metadata.Name]; has > 0 && has < *w.object.Spec.Replicas {
+			has := seatsOf(&w.status)[c.Metadata.Name]
+			if has > here {
+				return 0, false // what runs stays where the cluster has shrunk, and it waits for the rest
+			}
+			if has > 0 && has < *w.object.Spec.Replicas {
 				grows = min(grows, here)
 			}
 		} else {

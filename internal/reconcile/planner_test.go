@@ -311,7 +311,7 @@ func leavesItsClusters(p *api.Placement) bool {
 
 // checkKilled checks that the decisions of a planner after a pass are those of a server that was killed before this
 // pass, when everything to be decided was already written, and started again.
-func checkKilled(t *rapid.T, w *world, p *planner, now time.Time) {
+func checkKilled(t checker, w *world, p *planner, now time.Time) {
 	all := w.afterPass(p)
 	defer func() { w.last = all }()
 	asWritten := stored{}

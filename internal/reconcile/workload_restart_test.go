@@ -1,0 +1,159 @@
+package reconcile
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+)
+
+// TestReplicasThatHaveGrownMoveAfterAStart changes what a replica needs, and then kills the server before it has
+// decided: what the replicas needed when they were placed is not stored, and does not matter.
+func TestReplicasThatHaveGrownMoveAfterAStart(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, policy("base", func(s *api.PropagationPolicySpec) { s.Placement.ReplicaScheduling = dynamic() }))
+	w.write(p, sized("a", "4"))
+	w.write(p, sized("b", "2"))
+	w.write(p, workload("web", 6, important(0, "1")))
+	p.pass(epoch)
+	w.last = w.afterPass(p)
+	w.write(p, sized("b", "8"))
+	p.pass(epoch)
+	w.last = w.afterPass(p)
+	w.write(p, workload("web", 6, important(0, "1500m")))
+	p.pass(epoch)
+	if on := replicasOf(p, "web"); !maps.Equal(on, map[string]int64{"a": 2, "b": 4}) {
+		t.Errorf("web is on %v, want as many as still fit on a, and the others on b", on)
+	}
+	checkKilled(t, w, p, epoch)
+}
+
+// TestOthersSeeReplicasThatHaveGrownAtOnce has a more important workload, which is decided first, find room in a cluster
+// on which replicas have grown in the meantime.
+func TestOthersSeeReplicasThatHaveGrownAtOnce(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, policy("base", func(s *api.PropagationPolicySpec) { s.Placement.ReplicaScheduling = dynamic() }))
+	w.write(p, sized("a", "8"))
+	w.write(p, workload("web", 4, important(0, "1")))
+	p.pass(epoch)
+	w.write(p, workload("big", 6, important(1, "1")))
+	p.pass(epoch)
+	w.last = w.afterPass(p)
+	w.write(p, sized("a", "10"))
+	w.write(p, workload("web", 4, important(0, "1500m")))
+	p.pass(epoch)
+	if web, big := replicasOf(p, "web"), replicasOf(p, "big"); !maps.Equal(web, map[string]int64{"a": 4}) || len(big) > 0 {
+		t.Errorf("web is on %v, big on %v, want web to stay and big to wait", web, big)
+	}
+	checkKilled(t, w, p, epoch)
+}
+
+// TestVictimsAreDividedAfterAStart has a workload displace one that is decided after it: its policy says whether a part of
+// it can go.
+func TestVictimsAreDividedAfterAStart(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	preempting(w, p)
+	w.write(p, sized("a", "4"))
+	w.write(p, workload("low", 4, important(1, "1")))
+	p.pass(epoch)
+	w.last = w.afterPass(p)
+	w.write(p, workload("high", 1, important(2, "1")))
+	p.pass(epoch)
+	if low := replicasOf(p, "low"); !maps.Equal(low, map[string]int64{"a": 3}) {
+		t.Errorf("low is on %v, want 3 on a", low)
+	}
+	checkKilled(t, w, p, epoch)
+}
+
+// TestWhatIsTakenBackMayBeDisplaced has a cluster return. The waiting workload has its turn before the one that takes
+// the cluster back, and displaces it afterwards.
+func TestWhatIsTakenBackMayBeDisplaced(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	preempting(w, p)
+	a := sized("a", "4")
+	w.write(p, a)
+	w.write(p, workload("low", 4, important(1, "1")))
+	p.pass(epoch)
+	down := *a
+	lose(&down, epoch)
+	w.write(p, &down)
+	w.write(p, workload("high", 4, important(2, "1")))
+	p.pass(epoch)
+	w.last = w.afterPass(p)
+	w.write(p, sized("a", "4"))
+	p.pass(epoch.Add(time.Minute))
+	if high := replicasOf(p, "high"); !maps.Equal(high, map[string]int64{"a": 4}) {
+		t.Errorf("high is on %v, want 4 on a", high)
+	}
+	checkKilled(t, w, p, epoch.Add(time.Minute))
+}
+
+// TestACommittedBindingMakesRoomOnce: what a preview displaces is displaced after the commit, also by a server that starts or
+// takes over in between. A binding that has been written again since has made its room.
+func TestACommittedBindingMakesRoomOnce(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	preempting(w, p)
+	w.write(p, sized("a", "4"))
+	w.write(p, workload("low", 4, important(1, "1")))
+	w.write(p, workload("high", 2, important(2, "1")))
+	p.pass(epoch)
+	all := w.afterPass(p)
+	low, high := api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: "low"}, api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: "high"}
+	full, _ := all[low].Copy().(*api.Workload)
+	full.Status.Clusters = []api.WorkloadCluster{{Name: "a", Replicas: 4, Since: &epoch}} // as before the commit
+	all[low] = full
+	for _, tt := range []struct {
+		name    string
+		status  int64 // revision of high's status; that of its spec is 7
+		want    map[string]int64
+		leads   bool // only later
+		changed bool // its policy, since
+	}{
+		{name: "committed before the start", status: 7, want: map[string]int64{"a": 2}},
+		{name: "committed before the takeover", status: 7, want: map[string]int64{"a": 2}, leads: true},
+		{name: "written since", status: 8, want: map[string]int64{"a": 4}},
+		{name: "written since, takeover", status: 8, want: map[string]int64{"a": 4}, leads: true},
+		{name: "committed under the policy as it was", status: 7, want: map[string]int64{"a": 4}, changed: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			next := newPlanner(discard())
+			next.following = tt.leads
+			for key, object := range all {
+				if tt.changed && key.Kind == api.KindPropagationPolicy {
+					object = object.Copy()
+					object.Meta().Generation++
+				}
+				if key != high {
+					next.put(object, 1)
+				}
+			}
+			stored := func(key api.Key) *fleet.Entry {
+				if key != high {
+					return &fleet.Entry{Object: all[key], SpecRevision: 1, StatusRevision: 2}
+				}
+				return &fleet.Entry{Object: all[key], SpecRevision: 7, StatusRevision: tt.status}
+			}
+			next.pass(epoch)
+			next.putEntry(stored(high))
+			if tt.leads {
+				ahead := map[api.Key]struct{}{}
+				for _, write := range next.pass(epoch) {
+					ahead[write.key()] = struct{}{}
+				}
+				next.lead(ahead, stored)
+			}
+			rewritten := false
+			for _, write := range next.pass(epoch) {
+				rewritten = rewritten || write.key() == high
+			}
+			if got := replicasOf(next, "low"); !maps.Equal(got, tt.want) {
+				t.Errorf("low is on %v, want %v", got, tt.want)
+			}
+			if committed := tt.status == 7; rewritten != committed {
+				t.Errorf("high was written: %t, want %t", rewritten, committed)
+			}
+		})
+	}
+}
