@@ -304,6 +304,7 @@ func (b *bindings) decide(w *workloadBinding, now time.Time) (changed, moved boo
 		return w.written() || changed || redated, moved
 	}
 	present := binding.NewPresent(&object, w.policy)
+	waited := w.pending
 	w.rivals = false
 	out := b.bind(w, present, now)
 	w.status, changed, moved = binding.NewBindingStatus(b.fleet, w.p, &object, w.policy, out, now, func(group int) string {
@@ -329,6 +330,9 @@ func (b *bindings) decide(w *workloadBinding, now time.Time) (changed, moved boo
 	}
 	if changed && w.p.FailsBack() {
 		b.queue.mark(w) // whether an earlier group could take it back must be checked from its new position
+	}
+	if w.pending && !waited && len(w.status.Clusters) > 0 {
+		b.queue.mark(w) // who waits need not stay where there is no room
 	}
 	return w.written() || changed || redated, moved
 }

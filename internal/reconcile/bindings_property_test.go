@@ -234,33 +234,8 @@ func checkBindings(t *rapid.T, p *planner, now time.Time) {
 			continue
 		}
 		checkPromises(t, p, w)
-		if w.pending && overbooked(p, w) {
-			continue // its present share is measured again while it waits
-		}
 		checkFreshLook(t, p, w, now)
 	}
-}
-
-// overbooked reports whether a workload is on a cluster whose capacity has shrunk below what runs there.
-func overbooked(p *planner, w *workloadBinding) bool {
-	all := promised(p, func(w *workloadBinding) []api.WorkloadCluster {
-		has := slices.Clone(w.status.Clusters)
-		for _, e := range w.status.Evictions {
-			has = append(has, api.WorkloadCluster{Name: e.Cluster, Replicas: e.Replicas})
-		}
-		return has
-	})
-	for name := range clustersOf(&w.status) {
-		row, ok := p.fleet.Row(name)
-		if !ok {
-			continue
-		}
-		c := p.fleet.Cluster(row)
-		if resource, _, _ := lacking(c, c.Spec.Allocated, all[name]); resource != "" {
-			return true
-		}
-	}
-	return false
 }
 
 // checkIndexes checks that the indexes by cluster contain the workload, and its shares.

@@ -74,9 +74,7 @@ func checkBound(t checker, p *planner, now time.Time) {
 		case w.object.Spec.Allocation == nil && chosen == nil:
 		case w.pending && (scheduled.Message == "" || scheduled.Status != api.ConditionFalse):
 			t.Fatalf("%s is pending, but does not say why: %+v", key, scheduled)
-		case w.pending && (w.p.Preempts || overbooked(p, w)):
-			// Deciding from scratch preempts nothing. What runs on a cluster whose capacity has shrunk is measured
-			// again while it waits.
+		case w.pending && w.p.Preempts: // deciding from scratch preempts nothing
 		default:
 			checkFreshLook(t, p, w, now)
 		}

@@ -88,3 +88,65 @@ func TestPlannerFollowsTheDecisionsOfOthers(t *testing.T) {
 		})
 	})
 }
+
+// rated makes web one of the prioritizers strategy: by the score of its clusters, and by a builtin of weight 1.
+func rated(builtin string, wanted, scoreWeight int64, change ...func(*api.PlacementSpec)) *api.Placement {
+	return newPlacement("web", wanted, append(change, func(s *api.PlacementSpec) {
+		byScore(s)
+		one := int64(1)
+		s.PrioritizerPolicy.Configurations[0].Weight = &scoreWeight
+		s.PrioritizerPolicy.Configurations = append(s.PrioritizerPolicy.Configurations,
+			api.PrioritizerConfig{Type: api.PrioritizerBuiltin, Name: builtin, Weight: &one})
+	})...)
+}
+
+// TestAPlacementFollowsTheHighestCount has a cluster that a placement may not use get as many decisions as the one that
+// had the most. The placement does not count its own decision there, so the scale of its balance is another one.
+func TestAPlacementFollowsTheHighestCount(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	for name, value := range map[string]int64{"a": 100, "b": 0, "c": 80, "e": -80} {
+		w.write(p, cluster(name, nil))
+		w.write(p, newScore(name, value, time.Time{}))
+	}
+	pin := func(name, cluster string) {
+		w.write(p, newPlacement(name, 1, func(s *api.PlacementSpec) { s.ClusterNames = []string{cluster} }))
+	}
+	for i, on := range []string{"a", "a", "b", "b", "c", "c"} {
+		pin(fmt.Sprintf("pin%d", i), on)
+	}
+	p.pass(epoch)
+	w.write(p, rated(api.PrioritizerBalance, 2, 1, func(s *api.PlacementSpec) { s.ClusterNames = []string{"a", "c", "e"} }))
+	p.pass(epoch)
+	wantClusters(t, p, "the most are 2: e 100 - 80, a -100 + 100, c -100 + 80", "e", "a")
+	pin("pin6", "b")
+	p.pass(epoch)
+	wantClusters(t, p, "the most are 3: a -33 + 100, c -33 + 80, e 100 - 80", "a", "c")
+}
+
+// TestAPlacementFollowsTheScaleOfWhatIsLeft adds a cluster to the candidates of a placement that has as many CPUs as the
+// others, and the least left: what the others have left differs less then.
+func TestAPlacementFollowsTheScaleOfWhatIsLeft(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	put := func(name, zone string) {
+		c := sized(name, "10")
+		c.Metadata.Labels = map[string]string{"zone": zone}
+		w.write(p, c)
+	}
+	put("a", "x")
+	put("b", "x")
+	put("c", "y")
+	for name, cpu := range map[string]api.Quantity{"a": "4", "b": "6", "c": "10"} {
+		w.write(p, newPlacement("on-"+name, 1, func(s *api.PlacementSpec) {
+			s.ClusterNames, s.ResourceRequests = []string{name}, api.Quantities{"cpu": cpu}
+		}))
+	}
+	for name, value := range map[string]int64{"a": 0, "b": 50, "c": -100} {
+		w.write(p, newScore(name, value, time.Time{}))
+	}
+	w.write(p, rated(api.PrioritizerAvailableCPU, 1, 2, func(s *api.PlacementSpec) { s.LabelConstraints = []string{"zone is x"} }))
+	p.pass(epoch)
+	wantClusters(t, p, "left are 6 and 4: a 100, b -100 + 100", "a")
+	put("c", "x")
+	p.pass(epoch)
+	wantClusters(t, p, "left are 6, 4 and 0: a 100, b 33 + 100", "b")
+}

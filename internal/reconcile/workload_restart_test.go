@@ -50,6 +50,80 @@ func TestOthersSeeReplicasThatHaveGrownAtOnce(t *testing.T) {
 	checkKilled(t, w, p, epoch)
 }
 
+// TestWhoWaitsNeedNotStay has a copy that cannot grow with the others, so that its workload waits, on a cluster that then
+// loses the room for what runs there: the other clusters are enough.
+func TestWhoWaitsNeedNotStay(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, policy("base"))
+	w.write(p, sized("a", "1"))
+	w.write(p, sized("b", "4"))
+	w.write(p, workload("web", 1, important(0, "1")))
+	p.pass(epoch)
+	w.write(p, workload("web", 2, important(0, "1")))
+	p.pass(epoch)
+	if on := replicasOf(p, "web"); !maps.Equal(on, map[string]int64{"a": 1, "b": 1}) {
+		t.Errorf("web is on %v, want it to wait on a and b", on)
+	}
+	w.last = w.afterPass(p)
+	w.write(p, sized("a", "0"))
+	p.pass(epoch)
+	if on := replicasOf(p, "web"); !maps.Equal(on, map[string]int64{"b": 2}) {
+		t.Errorf("web is on %v, want 2 on b", on)
+	}
+	checkKilled(t, w, p, epoch)
+}
+
+// TestWhoWaitsNeedNotStayBesideReplicasThatHaveGrown has the room of TestWhoWaitsNeedNotStay go because the replicas of
+// another workload need more.
+func TestWhoWaitsNeedNotStayBesideReplicasThatHaveGrown(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, policy("base"))
+	w.write(p, policy("only-a", func(s *api.PropagationPolicySpec) {
+		s.ResourceSelectors[0].Name, s.Placement.ReplicaScheduling = "low", dynamic()
+		s.Placement.ClusterAffinity = &api.ClusterAffinity{ClusterNames: []string{"a"}}
+	}))
+	w.write(p, sized("a", "4"))
+	w.write(p, sized("b", "4"))
+	w.write(p, workload("low", 3, important(0, "1")))
+	w.write(p, workload("web", 1, important(1, "1")))
+	p.pass(epoch)
+	w.write(p, workload("web", 2, important(1, "1")))
+	p.pass(epoch)
+	if on := replicasOf(p, "web"); !maps.Equal(on, map[string]int64{"a": 1, "b": 1}) {
+		t.Errorf("web is on %v, want it to wait on a and b", on)
+	}
+	w.last = w.afterPass(p)
+	w.write(p, workload("low", 3, important(0, "1500m")))
+	p.pass(epoch)
+	if on := replicasOf(p, "web"); !maps.Equal(on, map[string]int64{"b": 2}) {
+		t.Errorf("web is on %v, want 2 on b", on)
+	}
+	checkKilled(t, w, p, epoch)
+}
+
+// TestWhoBeginsToWaitNeedNotStay has a cluster shrink, where what runs stays, and then a policy ask for more than
+// has room there.
+func TestWhoBeginsToWaitNeedNotStay(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, policy("base", func(s *api.PropagationPolicySpec) { s.Placement.ReplicaScheduling = dynamic() }))
+	w.write(p, sized("a", "2"))
+	w.write(p, sized("b", "4"))
+	w.write(p, workload("web", 3, important(0, "1")))
+	p.pass(epoch)
+	w.write(p, sized("a", "0"))
+	p.pass(epoch)
+	if on := replicasOf(p, "web"); !maps.Equal(on, map[string]int64{"a": 1, "b": 2}) {
+		t.Errorf("web is on %v, want 1 to stay on a", on)
+	}
+	w.last = w.afterPass(p)
+	w.write(p, policy("base")) // every cluster has all replicas
+	p.pass(epoch)
+	if on := replicasOf(p, "web"); !maps.Equal(on, map[string]int64{"b": 3}) {
+		t.Errorf("web is on %v, want 3 on b", on)
+	}
+	checkKilled(t, w, p, epoch)
+}
+
 // TestVictimsAreDividedAfterAStart has a workload displace one that is decided after it: its policy says whether a part of
 // it can go.
 func TestVictimsAreDividedAfterAStart(t *testing.T) {
