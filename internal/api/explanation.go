@@ -137,7 +137,7 @@ type Simulation struct {
 // SimulationResult is the result of a Simulation.
 type SimulationResult struct {
 	Objects      []Object      `json:"objects" doc:"The given objects with their new status, and the placements and workloads that would change."`
-	Explanations []Explanation `json:"explanations" doc:"Why each placement and workload would get its clusters: of the given objects, and of up to 100 others that would change. They have at most a million candidates in all; what comes after these is not explained."`
+	Explanations []Explanation `json:"explanations" doc:"Why each placement and workload would get its clusters."`
 	Changes      []Change      `json:"changes" doc:"Decisions that would differ from the current ones."`
 }
 

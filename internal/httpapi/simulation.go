@@ -76,6 +76,7 @@ func (s *simulations) routes() {
 	simulate := operation.Declare(auth.AccessRead, huma.Operation{
 		OperationID: "simulate", Method: http.MethodPost, Path: "/v1/simulations", Tags: []string{"simulation"},
 		Summary:      "Decide without changing anything",
+		Description:  "Explains the given objects and up to 100 others that would change, with at most a million candidates in all. At most 100000 objects are simulated at once.",
 		MaxBodyBytes: s.maxBody, Middlewares: huma.Middlewares{s.oneOfFew},
 		Responses: map[string]*huma.Response{"200": operation.JSONResponse("OK", s.api.Schema(api.SimulationResult{}))},
 		Errors:    []int{http.StatusUnprocessableEntity, http.StatusTooManyRequests},
