@@ -194,6 +194,52 @@ func TestNamespacedReadersSeeTheirOwn(t *testing.T) {
 	}
 }
 
+// From the first token on every request needs one, so nobody may be left without one that creates others.
+func TestThereIsAlwaysAnAdministrator(t *testing.T) {
+	s := startServer(t)
+	create := func(body string, want int) string {
+		t.Helper()
+		a := s.do(http.MethodPost, "/v1/tokens", body)
+		if a.StatusCode != want {
+			t.Fatalf("%s: got %d %s, want %d", body, a.StatusCode, a.body, want)
+		}
+		if want != http.StatusCreated {
+			if e := a.problem(t).Errors[0]; e.Field != "role" || !strings.Contains(e.Message, "cannot be the role of the first token") || !strings.Contains(e.Message, "token create --role admin") {
+				t.Errorf("%s: got %+v", body, e)
+			}
+			return ""
+		}
+		return decodeAs[createdToken](t, a).Text
+	}
+	for _, role := range []string{"editor", "viewer", "agent"} {
+		create(`{"role":"`+role+`"}`, http.StatusUnprocessableEntity)
+	}
+	create(`{"role":"editor","namespaces":["shop"]}`, http.StatusUnprocessableEntity)
+	if s.sessions.Required() {
+		t.Fatal("a token was stored")
+	}
+	first := create(`{"role":"admin"}`, http.StatusCreated)
+	s.token = first
+	editor := create(`{"role":"editor"}`, http.StatusCreated)
+	second := create(`{"role":"admin"}`, http.StatusCreated)
+	revoke := func(token string, want int) {
+		t.Helper()
+		id, _, _ := strings.Cut(token, ".")
+		if a := s.do(http.MethodDelete, "/v1/tokens/"+id, ""); a.StatusCode != want {
+			t.Fatalf("got %d %s, want %d", a.StatusCode, a.body, want)
+		} else if want == http.StatusConflict && !strings.Contains(string(a.body), "last token that may manage tokens") {
+			t.Errorf("got %s", a.body)
+		}
+	}
+	revoke(first, http.StatusNoContent)
+	s.token = second
+	revoke(second, http.StatusConflict)
+	revoke(editor, http.StatusNoContent)
+	revoke(second, http.StatusNoContent) // none is left, so none is needed
+	s.token = ""
+	create(`{"role":"editor"}`, http.StatusUnprocessableEntity)
+}
+
 func TestTokens(t *testing.T) {
 	s := startServer(t, authenticated)
 	s.token = s.addToken(auth.RoleAdmin)

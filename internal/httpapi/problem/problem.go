@@ -153,6 +153,8 @@ func Of(err error) *Problem {
 	switch {
 	case errors.Is(err, auth.ErrEnded):
 		return Unauthorized(err.Error())
+	case errors.Is(err, auth.ErrLastAdministrator):
+		return New(api.ProblemConflict, "%s", auth.ErrLastAdministrator)
 	case errors.Is(err, auth.ErrNoToken):
 		return New(api.ProblemNotFound, "%s", auth.ErrNoToken)
 	case errors.Is(err, store.ErrCompacted):
