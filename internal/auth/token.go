@@ -126,7 +126,7 @@ func LeavesAdministrator(ctx context.Context, tokens TokenStore, id string, role
 
 // administers reports whether a token may manage tokens.
 func (t Token) administers(roles Roles, now time.Time) bool {
-	return t.identity(roles).MayAdminister() == nil && (t.ExpiresAt == nil || now.Before(*t.ExpiresAt))
+	return t.identity(roles).MayAdminister("manage tokens") == nil && (t.ExpiresAt == nil || now.Before(*t.ExpiresAt))
 }
 
 // ListTokens returns all tokens, the oldest first.

@@ -58,7 +58,7 @@ type createTokenOutput struct {
 }
 
 func (t *tokens) createToken(ctx context.Context, in *createTokenInput) (*createTokenOutput, error) {
-	if err := auth.Of(ctx).MayAdminister(); err != nil {
+	if err := auth.Of(ctx).MayAdminister("manage tokens"); err != nil {
 		return nil, err
 	}
 	var request auth.TokenRequest
@@ -89,7 +89,7 @@ type listTokensOutput struct {
 }
 
 func (t *tokens) listTokens(ctx context.Context, _ *struct{}) (*listTokensOutput, error) {
-	if err := auth.Of(ctx).MayAdminister(); err != nil {
+	if err := auth.Of(ctx).MayAdminister("manage tokens"); err != nil {
 		return nil, err
 	}
 	tokens, err := auth.ListTokens(ctx, t.store)
@@ -112,7 +112,7 @@ type revokeTokenInput struct {
 }
 
 func (t *tokens) revokeToken(ctx context.Context, in *revokeTokenInput) (*struct{}, error) {
-	if err := auth.Of(ctx).MayAdminister(); err != nil {
+	if err := auth.Of(ctx).MayAdminister("manage tokens"); err != nil {
 		return nil, err
 	}
 	// Who logs in with an issuer needs no stored token to create the next one.
