@@ -28,6 +28,9 @@ const (
 	maxCandidates = 1_000_000
 	// maxChosen is the maximum number of clusters of all decisions together that change.
 	maxChosen = 2_000_000
+	// maxRanked is the maximum number of clusters in all rankings together that the request's
+	// placements need: one for each different way to score clusters.
+	maxRanked = 20_000_000
 )
 
 // during lets a fork work no longer than ctx lasts, and choose no more clusters than limit in all.
@@ -164,14 +167,14 @@ type simulation struct {
 	order []api.Key
 	// unscored are the current clusters that the request gives without a score.
 	unscored map[api.Key]map[string]bool
-	// candidates and chosen limit the answer: maxCandidates and maxChosen.
-	candidates, chosen int
+	// candidates, chosen and ranked limit the memory: maxCandidates, maxChosen and maxRanked.
+	candidates, chosen, ranked int
 }
 
 func newSimulation(read ReadConstant, base baseWorld) *simulation {
 	return &simulation{
 		read: read, base: base, over: map[api.Key]api.Object{}, unscored: map[api.Key]map[string]bool{},
-		candidates: maxCandidates, chosen: maxChosen,
+		candidates: maxCandidates, chosen: maxChosen, ranked: maxRanked,
 	}
 }
 
@@ -209,10 +212,8 @@ func (s *simulation) run(ctx context.Context, p *planner, request api.Simulation
 			p.remove(key)
 		}
 	}
-	for _, key := range differs {
-		if object := s.over[key]; object != nil && ctx.Err() == nil {
-			p.put(object, laid)
-		}
+	if err := s.put(ctx, p, differs); err != nil {
+		return nil, err
 	}
 	for _, provider := range standIns {
 		p.put(provider, laid)
@@ -251,6 +252,29 @@ func (s *simulation) run(ctx context.Context, p *planner, request api.Simulation
 		return nil, err
 	}
 	return out, nil
+}
+
+// put gives the objects with some keys to the planner.
+func (s *simulation) put(ctx context.Context, p *planner, keys []api.Key) error {
+	inherited, clusters := len(p.placer.rankings.of), p.fleet.Len()
+	for _, key := range keys {
+		object := s.over[key]
+		if object == nil {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("simulate: %w", err)
+		}
+		if key.Kind == api.KindCluster {
+			clusters++
+		}
+		p.put(object, laid)
+		if rankings := len(p.placer.rankings.of) - inherited; rankings > 1 && rankings*clusters > s.ranked {
+			return api.FieldErrors{{Field: "objects", Message: fmt.Sprintf(
+				"have placements that score %d clusters in %d different ways, more than a simulation can hold: simulate fewer at a time", clusters, rankings)}}
+		}
+	}
+	return nil
 }
 
 // remeasure decides the waiting workloads again that the result lists as bindings of the request's

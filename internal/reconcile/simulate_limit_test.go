@@ -79,6 +79,22 @@ func TestTheAnswerOfASimulationIsLimited(t *testing.T) {
 	if _, err = run(func(s *simulation) { s.chosen = 100 }); err != nil {
 		t.Error(err)
 	}
+	// Ten placements that score alike share a ranking of ten clusters.
+	if _, err = run(func(s *simulation) { s.ranked = 10 }); err != nil {
+		t.Error(err)
+	}
+	request := manyOf(10, 0)
+	for i := range 10 {
+		request.Objects = append(request.Objects, json.RawMessage(fmt.Sprintf(
+			`{"kind":"placement","metadata":{"name":"p%d"},"spec":{"strategy":"prioritizers","prioritizer_policy":{"mode":"exact","configurations":[{"type":"addon","resource_name":"a%d","score_name":"b","weight":1}]}}}`, i, i)))
+	}
+	for ranked, want := range map[int]string{99: "score 10 clusters in 10 different ways", 100: ""} {
+		s := newSimulation(nil, nothing{})
+		s.ranked = ranked
+		if _, err := s.run(t.Context(), newReadPlanner(discard()), request, epoch); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("up to %d: %v", ranked, err)
+		}
+	}
 }
 
 func TestASimulationReportsAHundredErrorsAndCountsTheOthers(t *testing.T) {
