@@ -11,10 +11,24 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 )
 
-// createToken creates the first token of a server.
+// createToken creates a token on a server that has none.
 func createToken(t *testing.T, endpoint, body string) string {
 	t.Helper()
-	resp, err := http.Post(endpoint+"/v1/tokens", "application/json", strings.NewReader(body))
+	return createTokenAs(t, endpoint, createTokenAs(t, endpoint, "", `{"role":"admin"}`), body)
+}
+
+// createTokenAs creates a token with another one, or without if there is none yet.
+func createTokenAs(t *testing.T, endpoint, by, body string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, endpoint+"/v1/tokens", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if by != "" {
+		req.Header.Set("Authorization", "Bearer "+by)
+	}
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

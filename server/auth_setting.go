@@ -54,7 +54,7 @@ func (a *authSetting) Type() string { return objectType }
 // check returns every rule that the setting breaks.
 func (a *authSetting) check() api.FieldErrors {
 	errs := auth.ValidateRoles("auth.roles", a.Roles)
-	errs = append(errs, jwt.Validate("auth.jwt", a.JWT, a.roles())...)
+	errs.Join(jwt.Validate("auth.jwt", a.JWT, a.roles()))
 	for n, issuer := range a.JWT {
 		for _, file := range []struct{ key, path string }{{"ca_file", issuer.CAFile}, {"token_file", issuer.TokenFile}} {
 			if file.path == "" {

@@ -30,7 +30,8 @@ func newCheckCommand() *cobra.Command {
 		Short: "Look for damage in a data directory or a backup",
 		Long: `Read a data directory, or a file that "scheduler-server backup" wrote, to its last
 byte, and list what is damaged: objects, pages of the database, and files of the
-write-ahead log. Nothing is changed, and no key file is needed. The directory must not
+write-ahead log. Of an object only its present version is checked, not those that it
+replaced: no server reads these. Nothing is changed, and no key file is needed. The directory must not
 be in use by a server; to check a running server, check a backup of it.
 
 The exit code is 0 if nothing is damaged, 1 if something is, and 2 if the directory or

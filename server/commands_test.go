@@ -253,7 +253,10 @@ func TestOtherAddressesNeedTLSAndAToken(t *testing.T) {
 	if code != 1 || stdout != "" || !strings.Contains(stderr, "there is no token yet: create one with \"scheduler-server token create --data-dir "+dir) {
 		t.Fatalf("without a token: exit code %d: %s", code, stderr)
 	}
-	token := strings.TrimSpace(mustCommand(t, "token", "create", "--data-dir", dir, "--role", "editor"))
+	if code, stdout, stderr := command(t, "token", "create", "--data-dir", dir, "--role", "editor"); code != 1 || stdout != "" || !strings.Contains(stderr, "editor cannot be the role of the first token") {
+		t.Fatalf("the first token is an editor's: exit code %d: %s", code, stderr)
+	}
+	token := strings.TrimSpace(mustCommand(t, "token", "create", "--data-dir", dir, "--role", "admin"))
 	c := testConfig(dir)
 	c.Listen, c.TLSCertFile, c.TLSKeyFile = "0.0.0.0:0", certificate, key
 	s := start(t, c, func(o *client.Options) {

@@ -25,7 +25,8 @@ func newTokenCommand() *cobra.Command {
 		Use:   "token",
 		Short: "Manage API tokens",
 		Long: `Manage API tokens. The commands use a running server, or the data directory of a
-stopped one. Once there is a token, every request needs one.`,
+stopped one. Once there is a token, every request needs one: so the first one must
+have the role admin.`,
 		Args: cobra.NoArgs,
 	}
 	cmd.AddCommand(newTokenCreateCommand(), newTokenListCommand(), newTokenRevokeCommand())
@@ -161,7 +162,11 @@ func (r remoteTokens) revoke(ctx context.Context, id string) error {
 type storedTokens struct{ store auth.TokenStore }
 
 func (s storedTokens) create(ctx context.Context, request auth.TokenRequest) (string, error) {
-	text, _, _, err := auth.CreateToken(ctx, s.store, request, auth.Roles{}, time.Now())
+	now := time.Now()
+	if err := auth.KeepsAdministrator(ctx, s.store, request, auth.Roles{}, now); err != nil {
+		return "", err
+	}
+	text, _, _, err := auth.CreateToken(ctx, s.store, request, auth.Roles{}, now)
 	return text, err
 }
 

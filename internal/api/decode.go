@@ -25,7 +25,9 @@ func Decode(data []byte) (Object, error) {
 	}
 	info, ok := LookupKind(head.Kind)
 	if !ok {
-		return nil, FieldErrors{{Field: "kind", Message: oneOf(head.Kind, kindNames()...)}}
+		var errs FieldErrors
+		errs.check("kind", oneOf(head.Kind, kindNames()...))
+		return nil, errs
 	}
 	object := info.New()
 	err := DecodeInto(data, object)
@@ -87,7 +89,7 @@ func DecodeInto(data []byte, into any) error {
 		if !errors.As(failure, &found) {
 			return failure // not JSON
 		}
-		errs = append(errs, found...)
+		errs.Join(found)
 		if len(errs) >= maxWrongFields || len(data) > maxSearchedBytes {
 			return errs
 		}
@@ -181,16 +183,23 @@ func decodeError(err error) error {
 		case semantic.JSONKind != 0 && semantic.GoType != nil:
 			message = wrongType(semantic)
 		}
-		return FieldErrors{{Field: Redact(pointerToField(semantic.JSONPointer)), Message: Redact(message)}}
+		return oneError(semantic.JSONPointer, message)
 	}
 	var syntactic *jsontext.SyntacticError
 	if errors.As(err, &syntactic) {
 		if errors.Is(err, jsontext.ErrDuplicateName) {
-			return FieldErrors{{Field: Redact(pointerToField(syntactic.JSONPointer)), Message: "is given twice"}}
+			return oneError(syntactic.JSONPointer, "is given twice")
 		}
 		return fmt.Errorf("not a JSON document: %w at byte %d", syntactic.Err, syntactic.ByteOffset)
 	}
 	return fmt.Errorf("not a JSON document: %w", err)
+}
+
+// oneError returns the error of the field at a pointer.
+func oneError(at jsontext.Pointer, message string) FieldErrors {
+	var errs FieldErrors
+	errs.Add(pointerToField(at), "%s", message)
+	return errs
 }
 
 // wrongNumber describes a number that is out of range for its field.

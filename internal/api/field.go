@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -16,12 +17,27 @@ import (
 type FieldError struct {
 	Field   string `json:"field" doc:"Path of the field in the document: 'spec.metrics[0].weight'."`
 	Message string `json:"message" doc:"What is wrong, and what would be right."`
+	// more is set in the last element of a list that is too long: the number of errors left out.
+	more int
 }
 
 // Error joins the field and the message.
-func (e FieldError) Error() string { return e.Field + ": " + e.Message }
+func (e FieldError) Error() string {
+	if e.Field == "" {
+		return e.Message
+	}
+	return e.Field + ": " + e.Message
+}
 
-// FieldErrors are all validation errors of an object. A nil value means that the object is valid.
+// Limits on what is told of the errors of one document, so that the answer is not larger than the
+// document.
+const (
+	maxFieldErrors = 100
+	maxErrorText   = 1000 // bytes of a field or a message
+)
+
+// FieldErrors are the validation errors of an object: at most maxFieldErrors, and then one element
+// that says how many more there are. A nil value means that the object is valid.
 type FieldErrors []FieldError //nolint:recvcheck // Add and check append in place; as an error it is a value
 
 // Error lists every field error, one after the other.
@@ -34,9 +50,54 @@ func (e FieldErrors) Error() string {
 }
 
 // Add appends an error; the arguments are those of fmt.Sprintf. Text that looks like a misplaced
-// secret is redacted.
+// secret is redacted, and long text is cut.
 func (e *FieldErrors) Add(field, format string, args ...any) {
-	*e = append(*e, FieldError{Field: Redact(field), Message: Redact(fmt.Sprintf(format, args...))})
+	if len(*e) >= maxFieldErrors {
+		e.leaveOut(1)
+		return
+	}
+	*e = append(*e, FieldError{Field: cut(Redact(field)), Message: cut(Redact(fmt.Sprintf(format, args...)))})
+}
+
+// Join appends the errors of another list.
+func (e *FieldErrors) Join(others FieldErrors) {
+	for _, other := range others {
+		if left := max(other.more, 1); other.more > 0 || len(*e) >= maxFieldErrors {
+			e.leaveOut(left)
+			continue
+		}
+		*e = append(*e, other)
+	}
+}
+
+// leaveOut counts errors that the list does not contain.
+func (e *FieldErrors) leaveOut(n int) {
+	if last := len(*e) - 1; last >= 0 && (*e)[last].more > 0 {
+		n += (*e)[last].more
+		*e = (*e)[:last]
+	}
+	*e = append(*e, FieldError{Message: fmt.Sprintf("… and %d more", n), more: n})
+}
+
+// Count returns the number of errors, including those that the list only counts.
+func (e FieldErrors) Count() int {
+	n := len(e)
+	if n > 0 && e[n-1].more > 0 {
+		n += e[n-1].more - 1
+	}
+	return n
+}
+
+// cut shortens a text that is too long for an answer.
+func cut(text string) string {
+	if len(text) <= maxErrorText {
+		return text
+	}
+	end := maxErrorText
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
 }
 
 // And returns the list followed by the errors of more that concern other fields. A field that could
@@ -47,10 +108,10 @@ func (e FieldErrors) And(more FieldErrors) FieldErrors {
 		said := false
 		for _, have := range e {
 			steps, above := SplitField(m.Field), SplitField(have.Field)
-			said = said || len(above) <= len(steps) && slices.Equal(steps[:len(above)], above)
+			said = said || m.more == 0 && have.more == 0 && len(above) <= len(steps) && slices.Equal(steps[:len(above)], above)
 		}
 		if !said {
-			out = append(out, m)
+			out.Join(FieldErrors{m})
 		}
 	}
 	return out
@@ -214,6 +275,9 @@ func checkUnique(errs *FieldErrors, field string, values []string) {
 func (e FieldErrors) inOrder(object any) FieldErrors {
 	t := reflect.TypeOf(object).Elem()
 	slices.SortStableFunc(e, func(a, b FieldError) int {
+		if a.more > 0 || b.more > 0 {
+			return cmp.Compare(a.more, b.more)
+		}
 		return comparePaths(t, SplitField(a.Field), SplitField(b.Field))
 	})
 	return e

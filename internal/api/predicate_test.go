@@ -15,8 +15,8 @@ func TestPredicateCEL(t *testing.T) {
 	p.SetDefaults()
 	errs := p.Validate()
 	want := []FieldError{
-		{"spec.predicates[1].cel[1]", `the CEL expression is not valid at line 1, column 1: "tier" is not known`},
-		{"spec.predicates[1].cel[2]", `the CEL expression gives a string; it must give true or false`},
+		{Field: "spec.predicates[1].cel[1]", Message: `the CEL expression is not valid at line 1, column 1: "tier" is not known`},
+		{Field: "spec.predicates[1].cel[2]", Message: `the CEL expression gives a string; it must give true or false`},
 	}
 	if len(errs) != len(want) {
 		t.Fatalf("errors: %v", errs)

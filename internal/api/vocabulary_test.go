@@ -401,7 +401,7 @@ func TestMaxLengthCountsCharacters(t *testing.T) {
 		t.Error(errs)
 	}
 	c.Spec.Description += "u"
-	if errs := c.Validate(); len(errs) != 1 || errs[0] != (FieldError{"spec.description", "must have at most 1024 characters, has 1025"}) {
+	if errs := c.Validate(); len(errs) != 1 || errs[0] != (FieldError{Field: "spec.description", Message: "must have at most 1024 characters, has 1025"}) {
 		t.Error(errs)
 	}
 }

@@ -279,11 +279,11 @@ func (who Identity) MayReportOn(workload api.Key) error {
 	return nil
 }
 
-// MayAdminister checks the management of tokens. A token with namespaces never may, even if its
-// role was given the verb later.
-func (who Identity) MayAdminister() error {
+// MayAdminister checks the right to manage tokens and the store, of which the request needs action:
+// "manage tokens". A token with namespaces never may, even if its role was given the verb later.
+func (who Identity) MayAdminister(action string) error {
 	if !who.all(VerbAdminister) {
-		return who.Forbidden("administer tokens")
+		return who.Forbidden(action)
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func TestRolePermissions(t *testing.T) {
 		{"write of a shared one", of("shop", "bank"), func(who Identity, o *api.Cluster) error { return who.MayWrite(o) }, writes, false},
 		{"report of everybody", everybodys, func(who Identity, o *api.Cluster) error { return who.MayReport(o) }, reports, false},
 		{"report of its own", of("shop"), func(who Identity, o *api.Cluster) error { return who.MayReport(o) }, reports, true},
-		{"administration", everybodys, func(who Identity, _ *api.Cluster) error { return who.MayAdminister() }, []Role{RoleAdmin}, false},
+		{"administration", everybodys, func(who Identity, _ *api.Cluster) error { return who.MayAdminister("manage tokens") }, []Role{RoleAdmin}, false},
 	} {
 		for _, role := range append((Roles{}).Names(), "") {
 			for _, who := range []Identity{{Role: role}, {Role: role, Namespaces: []string{"shop"}}} {

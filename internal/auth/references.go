@@ -24,14 +24,16 @@ func (r Rights) mayRefer(who Identity, object, before api.Object, prefix string)
 	if len(refused) == 0 {
 		return nil
 	}
-	names := make([]string, len(refused))
-	fields := make(api.FieldErrors, len(refused))
+	var names []string
+	var fields api.FieldErrors
 	for i, ref := range refused {
-		names[i] = named(ref.Key)
-		fields[i] = api.FieldError{Field: prefix + ref.Field, Message: "names " + names[i] + ", which the token must not read"}
+		fields.Add(prefix+ref.Field, "names %s, which the token must not read", named(ref.Key))
+		if i < maxRefused {
+			names = append(names, named(ref.Key))
+		}
 	}
-	if len(names) > maxRefused {
-		names = append(names[:maxRefused], fmt.Sprintf("%d more", len(names)-maxRefused))
+	if len(refused) > maxRefused {
+		names = append(names, fmt.Sprintf("%d more", len(refused)-maxRefused))
 	}
 	forbidden := who.Forbidden("refer to " + strings.Join(names, ", ") + ", because it must not read that")
 	forbidden.Fields = fields

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -194,7 +195,7 @@ func (who Identity) MayRepair(verb Verb, key api.Key) error {
 
 // MaySimulate is checked before a simulation: it must not contain objects that are not visible,
 // whether they exist or not, nor references to them.
-func (r Rights) MaySimulate(who Identity, request api.Simulation) error {
+func (r Rights) MaySimulate(ctx context.Context, who Identity, request api.Simulation) error {
 	if who.ReadsAll() {
 		return nil
 	}
@@ -205,6 +206,9 @@ func (r Rights) MaySimulate(who Identity, request api.Simulation) error {
 		}
 	}
 	for i, raw := range request.Objects {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("check the rights for a simulation: %w", err)
+		}
 		object, _ := api.Decode(raw)
 		if object == nil {
 			continue // reported later

@@ -45,7 +45,7 @@ func TestRulesOfARole(t *testing.T) {
 	write := func(who Identity, o api.Object) error { return who.MayWrite(o) }
 	remove := func(who Identity, o api.Object) error { return who.may(VerbDelete, o) }
 	report := func(who Identity, o api.Object) error { return who.MayReport(o) }
-	administer := func(who Identity, _ api.Object) error { return who.MayAdminister() }
+	administer := func(who Identity, _ api.Object) error { return who.MayAdminister("manage tokens") }
 	for _, test := range []struct {
 		name       string
 		role       Role
@@ -63,7 +63,7 @@ func TestRulesOfARole(t *testing.T) {
 		{"delete in a namespace of the rule", "deployer", nil, remove, object(t, api.KindPlacement, "shop"), ""},
 		{"delete what may only be written", "deployer", nil, remove, object(t, api.KindPlacement, "bank"), "must not delete placement"},
 		{"report", "deployer", nil, report, object(t, api.KindCluster), "must not report"},
-		{"administer", "deployer", nil, administer, nil, "must not administer tokens"},
+		{"administer", "deployer", nil, administer, nil, "must not manage tokens"},
 		{"the token limits the rules", "deployer", []string{"shop"}, write, object(t, api.KindPlacement, "bank"), "for the namespaces shop must not write"},
 		{"the token does not extend the rules", "deployer", []string{"vault"}, write, object(t, api.KindPlacement, "vault"), "must not write"},
 		{"within both", "deployer", []string{"shop", "vault"}, write, object(t, api.KindPlacement, "shop"), ""},
@@ -76,7 +76,7 @@ func TestRulesOfARole(t *testing.T) {
 		{"report for another kind", "collector", nil, report, object(t, api.KindCloud), "must not report"},
 		{"read with a role that reports", "collector", nil, read, object(t, api.KindCluster, "shop"), "must not read objects"},
 		{"administer with a role of the configuration", "auditor", nil, administer, nil, ""},
-		{"administer with a limited token", "auditor", []string{"shop"}, administer, nil, "must not administer tokens"},
+		{"administer with a limited token", "auditor", []string{"shop"}, administer, nil, "must not manage tokens"},
 		{"a role that is not defined", "gone", nil, read, object(t, api.KindCluster), "the configuration of the server does not define the role"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -90,6 +90,45 @@ func CreateToken(ctx context.Context, tokens TokenStore, request TokenRequest, r
 	return token.ID + "." + encoded, token, revision, nil
 }
 
+// KeepsAdministrator checks the request for a token of somebody who needs none. From the first token on everybody does,
+// so that there must be one that can make and revoke others.
+func KeepsAdministrator(ctx context.Context, tokens TokenStore, request TokenRequest, roles Roles, now time.Time) error {
+	if err := request.Validate(roles, now).Err(); err != nil || roles.administers(request.Role) {
+		return err
+	}
+	stored, err := ListTokens(ctx, tokens)
+	if err != nil || slices.ContainsFunc(stored, func(t Token) bool { return t.administers(roles, now) }) {
+		return err
+	}
+	return api.FieldErrors{{Field: "role", Message: fmt.Sprintf("%s cannot be the role of the first token: once there is a token, every request needs one, and nobody could create or revoke any. "+
+		"Create the token of an administrator first (scheduler-server token create --role admin), then this one with it", request.Role)}}
+}
+
+// ErrLastAdministrator says that a token is not revoked because nobody could manage the others.
+var ErrLastAdministrator = errors.New("this is the last token that may manage tokens, and there are others: " +
+	"create another token of an administrator first (scheduler-server token create --role admin), or revoke the others before")
+
+// LeavesAdministrator returns ErrLastAdministrator if only the token with an ID can manage the others that there are.
+func LeavesAdministrator(ctx context.Context, tokens TokenStore, id string, roles Roles, now time.Time) error {
+	stored, err := ListTokens(ctx, tokens)
+	if err != nil {
+		return err
+	}
+	last := len(stored) > 1
+	for _, t := range stored {
+		last = last && t.administers(roles, now) == (t.ID == id)
+	}
+	if last {
+		return ErrLastAdministrator
+	}
+	return nil
+}
+
+// administers reports whether a token may manage tokens.
+func (t Token) administers(roles Roles, now time.Time) bool {
+	return t.identity(roles).MayAdminister("manage tokens") == nil && (t.ExpiresAt == nil || now.Before(*t.ExpiresAt))
+}
+
 // ListTokens returns all tokens, the oldest first.
 func ListTokens(ctx context.Context, tokens TokenStore) ([]Token, error) {
 	var list []Token

@@ -609,7 +609,15 @@ func testTokens(t *testing.T, f *fleet) {
 	var created struct {
 		Token string `json:"token"`
 	}
-	if err := f.server.Call(t.Context(), http.MethodPost, "/v1/tokens", map[string]string{"role": "viewer"}, &created); err != nil {
+	if err := f.server.Call(t.Context(), http.MethodPost, "/v1/tokens", map[string]string{"role": "admin"}, &created); err != nil {
+		t.Fatal(err)
+	}
+	admin, err := client.New(client.Options{Endpoint: f.endpoint, Token: api.NewSecret(created.Token)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	if err := admin.Call(t.Context(), http.MethodPost, "/v1/tokens", map[string]string{"role": "viewer"}, &created); err != nil {
 		t.Fatal(err)
 	}
 	denied := func(args ...string) string {

@@ -18,6 +18,7 @@ import (
 // auditor keeps the audit log of requests. Its log may be nil: then nothing is kept.
 type auditor struct {
 	log    *audit.Log
+	codec  Codec
 	logger *slog.Logger
 }
 
@@ -79,7 +80,7 @@ func (a *auditor) end(r *http.Request, note *request, status int) {
 // entry returns what is known of a request from its beginning.
 func (a *auditor) entry(r *http.Request, note *request) audit.Entry {
 	e := audit.Entry{
-		RequestID: note.id, TraceID: note.span.TraceID(), Client: serve.ClientOf(r.RemoteAddr), Forwarded: r.Header.Get(forwardedHeader) != "",
+		RequestID: note.id, TraceID: note.span.TraceID(), Client: serve.ClientOf(r.RemoteAddr), Forwarded: isForwarded(a.codec, r),
 		Method: methodOf(r), Route: note.route, Operation: note.audited.operation, Object: note.audited.object,
 	}
 	if note.who.Role != "" {

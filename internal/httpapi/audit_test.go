@@ -181,7 +181,7 @@ func TestAuditLogHasNoSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.mustPut("/v1/clusters/berlin", `{"spec":{"kubernetes":{"kubeconfig":`+string(quoted)+`}}}`)
-	created := s.do(http.MethodPost, "/v1/tokens", `{"role":"viewer"}`)
+	created := s.do(http.MethodPost, "/v1/tokens", `{"role":"admin"}`)
 	token := decodeAs[createdToken](t, created)
 	if e := lines.last(); e.Object == nil || *e.Object != (api.Key{Kind: "token", Name: token.ID}) {
 		t.Errorf("got %+v, want the ID of the token", e)

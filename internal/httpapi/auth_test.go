@@ -194,6 +194,105 @@ func TestNamespacedReadersSeeTheirOwn(t *testing.T) {
 	}
 }
 
+// Who may not write an object learns nothing of it by preconditions.
+func TestRightsComeBeforePreconditions(t *testing.T) {
+	s := startServer(t, authenticated)
+	s.token = s.addToken(auth.RoleAdmin)
+	s.mustPut("/v1/clusters/theirs", `{"spec":{"namespace":"bank"}}`)
+	s.mustPut("/v1/clusters/shared", `{"spec":{}}`)
+	s.mustPut("/v1/clusters/ours", `{"spec":{"namespace":"shop"}}`)
+	s.mustPut("/v1/namespaces/bank/metrics-providers/p", `{"spec":{"type":"static","static":{"metrics":{"a":1}}}}`)
+	s.mustPut("/v1/namespaces/bank/metrics/load", `{"spec":{"min":0,"max":1,"metrics_provider":{"name":"p","metric":"a"}}}`)
+	s.mustPut("/v1/namespaces/bank/placements/web", `{"spec":{}}`)
+	s.mustPut("/v1/namespaces/shop/placements/web", `{"spec":{}}`)
+	s.token = s.addToken(auth.RoleEditor, "shop")
+	for _, precondition := range [][2]string{{"If-Match", `"1"`}, {"If-None-Match", "*"}, {"If-Match", "*"}} {
+		for _, c := range []struct{ method, path, body string }{
+			{http.MethodPut, "/v1/clusters/theirs", `{"spec":{"namespace":"shop"}}`},
+			{http.MethodPut, "/v1/clusters/shared", `{"spec":{"namespace":"shop"}}`},
+			{http.MethodPut, "/v1/clusters/theirs/placement-scores/a", `{"spec":{"scores":{"a":1}}}`},
+			{http.MethodPut, "/v1/namespaces/bank/placements/web", `{"spec":{}}`},
+			{http.MethodPut, "/v1/clusters/ours", `{"spec":{"namespace":"shop","metrics":[{"name":"load","namespace":"bank","weight":1}]}}`},
+			{http.MethodDelete, "/v1/clusters/theirs", ""},
+			{http.MethodDelete, "/v1/namespaces/bank/placements/web", ""},
+			{http.MethodPost, "/v1/namespaces/bank/placements/web/reschedule", ""},
+		} {
+			a := s.do(c.method, c.path, c.body, precondition[0], precondition[1])
+			if a.StatusCode != http.StatusForbidden && a.StatusCode != http.StatusNotFound || strings.Contains(string(a.body), "resource_version") {
+				t.Errorf("%s %s with %s: got %d %s, want 403", c.method, c.path, precondition, a.StatusCode, a.body)
+			}
+		}
+	}
+	if a := s.do(http.MethodPut, "/v1/namespaces/shop/placements/web", `{"spec":{}}`, "If-Match", `"1"`); a.StatusCode != http.StatusPreconditionFailed {
+		t.Errorf("got %d %s, want 412", a.StatusCode, a.body)
+	}
+}
+
+// A refusal names the right that is missing for what was asked.
+func TestAdministrationIsRefusedByName(t *testing.T) {
+	s := startServer(t, authenticated)
+	s.token = s.addToken(auth.RoleEditor)
+	for request, want := range map[[2]string]string{
+		{http.MethodGet, "/v1/members"}: "must not manage the members of the store", {http.MethodPost, "/v1/members"}: "must not manage the members of the store",
+		{http.MethodDelete, "/v1/members/a"}: "must not manage the members of the store", {http.MethodGet, "/v1/tokens"}: "must not manage tokens",
+		{http.MethodGet, "/v1/backup"}: "must not make backups",
+	} {
+		body := ""
+		if request[0] == http.MethodPost {
+			body = "{}"
+		}
+		if a := s.do(request[0], request[1], body); a.StatusCode != http.StatusForbidden || !strings.Contains(string(a.body), want) {
+			t.Errorf("%v: got %d %s, want %q", request, a.StatusCode, a.body, want)
+		}
+	}
+}
+
+// From the first token on every request needs one, so nobody may be left without one that creates others.
+func TestThereIsAlwaysAnAdministrator(t *testing.T) {
+	s := startServer(t)
+	create := func(body string, want int) string {
+		t.Helper()
+		a := s.do(http.MethodPost, "/v1/tokens", body)
+		if a.StatusCode != want {
+			t.Fatalf("%s: got %d %s, want %d", body, a.StatusCode, a.body, want)
+		}
+		if want != http.StatusCreated {
+			if e := a.problem(t).Errors[0]; e.Field != "role" || !strings.Contains(e.Message, "cannot be the role of the first token") || !strings.Contains(e.Message, "token create --role admin") {
+				t.Errorf("%s: got %+v", body, e)
+			}
+			return ""
+		}
+		return decodeAs[createdToken](t, a).Text
+	}
+	for _, role := range []string{"editor", "viewer", "agent"} {
+		create(`{"role":"`+role+`"}`, http.StatusUnprocessableEntity)
+	}
+	create(`{"role":"editor","namespaces":["shop"]}`, http.StatusUnprocessableEntity)
+	if s.sessions.Required() {
+		t.Fatal("a token was stored")
+	}
+	first := create(`{"role":"admin"}`, http.StatusCreated)
+	s.token = first
+	editor := create(`{"role":"editor"}`, http.StatusCreated)
+	second := create(`{"role":"admin"}`, http.StatusCreated)
+	revoke := func(token string, want int) {
+		t.Helper()
+		id, _, _ := strings.Cut(token, ".")
+		if a := s.do(http.MethodDelete, "/v1/tokens/"+id, ""); a.StatusCode != want {
+			t.Fatalf("got %d %s, want %d", a.StatusCode, a.body, want)
+		} else if want == http.StatusConflict && !strings.Contains(string(a.body), "last token that may manage tokens") {
+			t.Errorf("got %s", a.body)
+		}
+	}
+	revoke(first, http.StatusNoContent)
+	s.token = second
+	revoke(second, http.StatusConflict)
+	revoke(editor, http.StatusNoContent)
+	revoke(second, http.StatusNoContent) // none is left, so none is needed
+	s.token = ""
+	create(`{"role":"editor"}`, http.StatusUnprocessableEntity)
+}
+
 func TestTokens(t *testing.T) {
 	s := startServer(t, authenticated)
 	s.token = s.addToken(auth.RoleAdmin)

@@ -19,7 +19,7 @@ const backupTime = time.Hour
 // backup streams a backup of the store. It contains the data of all namespaces, so it is for
 // administrators only.
 func (s *status) backup(w http.ResponseWriter, r *http.Request) {
-	if err := auth.Of(r.Context()).MayAdminister(); err != nil {
+	if err := auth.Of(r.Context()).MayAdminister("make backups"); err != nil {
 		problem.Write(w, s.api.Problem(r.Context(), err))
 		return
 	}

@@ -1,11 +1,13 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 	"strconv"
 	"time"
@@ -168,24 +170,28 @@ func isConflict(err error) bool {
 // attempt changes an object as it is said to be. asked says that the store was asked to
 // write it; the error is a *store.ConflictError where the object is another one by then.
 func (c *changes) attempt(ctx context.Context, key api.Key, current *stored, pre precondition, next func(current *stored) (*successor, error)) (result *stored, asked bool, err error) {
-	if err := pre.check(current); err != nil {
+	follows, err := next(current)
+	if err == nil && follows != nil {
+		var before api.Object
+		if current != nil {
+			before = current.object
+		}
+		err = c.rights.MayRefer(auth.Of(ctx), follows.object, before)
+	}
+	// Rights come first: who may not write an object does not learn its resource_version.
+	if status := problem.Of(err).Status; err == nil || status != http.StatusForbidden && status != http.StatusNotFound {
+		err = cmp.Or(pre.check(current), err)
+	}
+	if err != nil {
 		return nil, false, err
 	}
-	follows, err := next(current)
-	if err == nil && follows == nil && current != nil {
-		c.audit.wrote(ctx, key, current, current.object, current.revision)
-	}
-	if err != nil || follows == nil {
-		return current, false, err
+	if follows == nil {
+		if current != nil {
+			c.audit.wrote(ctx, key, current, current.object, current.revision)
+		}
+		return current, false, nil
 	}
 	object := follows.object
-	var before api.Object
-	if current != nil {
-		before = current.object
-	}
-	if err := c.rights.MayRefer(auth.Of(ctx), object, before); err != nil {
-		return nil, false, err
-	}
 	if follows.decide != nil {
 		if err := follows.decide(follows); err != nil {
 			return nil, false, err

@@ -92,7 +92,7 @@ type storeOutput struct {
 
 // finishUpgrade switches the store to the newest format.
 func (s *status) finishUpgrade(ctx context.Context, _ *struct{}) (*storeOutput, error) {
-	if err := auth.Of(ctx).MayAdminister(); err != nil {
+	if err := auth.Of(ctx).MayAdminister("upgrade the format of the store"); err != nil {
 		return nil, err
 	}
 	if err := s.store.FinishUpgrade(ctx); err != nil {

@@ -35,8 +35,22 @@ type Leader interface {
 }
 
 // forwardedHeader is set on requests that another server forwarded, so that they are not forwarded
-// again.
+// again. Its value is encrypted with the servers' key: in a request of anybody else it means
+// nothing.
 const forwardedHeader = "Scheduler-Forwarded"
+
+// forwardedSeal is what the value of forwardedHeader is bound to.
+var forwardedSeal = api.Key{Kind: "forwarded"}
+
+// isForwarded reports whether another server forwarded a request.
+func isForwarded(codec Codec, r *http.Request) bool {
+	value := r.Header.Get(forwardedHeader)
+	if value == "" {
+		return false
+	}
+	_, err := codec.Unseal(forwardedSeal, "request", value)
+	return err == nil
+}
 
 const settledPath = "/v1/settled"
 
@@ -45,13 +59,14 @@ type leading struct {
 	leader   Leader // nil if there are no other servers
 	waits    *waits
 	sessions *auth.Sessions
+	codec    Codec
 	logger   *slog.Logger
 	// together are requests that catch up together instead of each asking the store.
 	together gather[chan<- struct{}]
 }
 
 func newLeading(o Options, w *waits, sessions *auth.Sessions) *leading {
-	l := &leading{leader: o.Leader, waits: w, sessions: sessions, logger: o.Logger}
+	l := &leading{leader: o.Leader, waits: w, sessions: sessions, codec: o.Codec, logger: o.Logger}
 	faults := o.Faults.Component("heartbeats")
 	l.together.moment = relayMoment
 	l.together.hand = func(all []chan<- struct{}) {
@@ -71,7 +86,7 @@ func (l *leading) elsewhere(w http.ResponseWriter, r *http.Request) bool {
 	if l.leads() {
 		return false
 	}
-	if r.Header.Get(forwardedHeader) != "" {
+	if isForwarded(l.codec, r) {
 		problem.Write(w, noLeader(errors.New("another server considered this one the leader")))
 		return true
 	}
@@ -86,7 +101,7 @@ func (l *leading) elsewhere(w http.ResponseWriter, r *http.Request) bool {
 		Transport: l.leader.Transport(),
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.SetURL(to)
-			p.Out.Header.Set(forwardedHeader, "true")
+			p.Out.Header.Set(forwardedHeader, l.codec.Seal(forwardedSeal, "request", id))
 			p.Out.Header.Set("X-Request-Id", id)
 		},
 		ModifyResponse: func(answer *http.Response) error {

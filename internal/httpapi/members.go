@@ -53,7 +53,7 @@ type addMemberOutput struct {
 }
 
 func (m *members) add(ctx context.Context, in *addMemberInput) (*addMemberOutput, error) {
-	if err := auth.Of(ctx).MayAdminister(); err != nil {
+	if err := auth.Of(ctx).MayAdminister("manage the members of the store"); err != nil {
 		return nil, err
 	}
 	var request api.MemberRequest
@@ -83,7 +83,7 @@ type listMembersOutput struct {
 }
 
 func (m *members) list(ctx context.Context, _ *struct{}) (*listMembersOutput, error) {
-	if err := auth.Of(ctx).MayAdminister(); err != nil {
+	if err := auth.Of(ctx).MayAdminister("manage the members of the store"); err != nil {
 		return nil, err
 	}
 	return &listMembersOutput{&api.MemberList{Items: append([]api.StoreMember{}, m.store.Members()...)}}, nil
@@ -94,7 +94,7 @@ type removeMemberInput struct {
 }
 
 func (m *members) remove(ctx context.Context, in *removeMemberInput) (*struct{}, error) {
-	if err := auth.Of(ctx).MayAdminister(); err != nil {
+	if err := auth.Of(ctx).MayAdminister("manage the members of the store"); err != nil {
 		return nil, err
 	}
 	if err := m.store.RemoveMember(ctx, in.Name); err != nil {

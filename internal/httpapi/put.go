@@ -183,7 +183,7 @@ func decodeIntent(info api.KindInfo, key api.Key, data []byte) (api.Object, erro
 	}
 	*meta = api.Metadata{Name: meta.Name, Namespace: meta.Namespace, Cluster: meta.Cluster, Labels: meta.Labels}
 	reflect.ValueOf(object.StatusPart()).Elem().SetZero()
-	errs = append(errs, object.Validate()...)
+	errs.Join(object.Validate())
 	return object, unread.And(errs).Err()
 }
 

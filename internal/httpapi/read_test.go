@@ -116,6 +116,25 @@ func TestSimulation(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %d", body, a.StatusCode, a.body, want)
 		}
 	}
+	// The size of what is asked is limited, too, before it becomes many times larger in memory.
+	many := func(n int, element string) string { return "[" + strings.Repeat(element+",", n) + element + "]" }
+	for _, body := range []string{
+		`{"base":"empty","objects":` + many(maxSimulated, "{}") + `}`,
+		`{"delete":` + many(maxSimulated, "0") + `,"base":"empty"}`,
+		`{"objects":[{"kind":"placement","metadata":{"name":"a"},"spec":{"tolerations":` + many(maxSimulatedValues, "0") + `}}]}`,
+	} {
+		if a := s.do(http.MethodPost, "/v1/simulations", body); a.StatusCode != 413 || !strings.Contains(string(a.body), "simulate fewer") {
+			t.Errorf("%.40s…: got %d %.200s, want 413", body, a.StatusCode, a.body)
+		}
+	}
+	if a := s.do(http.MethodPost, "/v1/simulations", `{"base":"empty","objects":`+many(maxSimulated-1, "{}")+`}`); a.StatusCode == 413 {
+		t.Errorf("got %d %.200s for as many objects as there may be", a.StatusCode, a.body)
+	}
+	// So are the errors of a preview.
+	a = s.do(http.MethodPost, "/v1/previews", `{"metadata":{"name":"a","namespace":"shop"},"spec":{"label_constraints":`+many(200_000, `""`)+`}}`)
+	if a.StatusCode != 422 || len(a.body) > 100_000 || !strings.Contains(string(a.body), "… and 199901 more") {
+		t.Errorf("got %d with %d bytes: %.200s", a.StatusCode, len(a.body), a.body)
+	}
 	// The number of concurrent requests is limited.
 	begun, release := make(chan struct{}), make(chan struct{})
 	s.decisions.simulate = func(context.Context, api.Simulation) (*api.SimulationResult, error) {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"sync/atomic"
 	"testing"
@@ -35,11 +36,16 @@ type tappedLeader struct {
 	recorded []string
 }
 
+func (l *tappedLeader) Leads() bool { return false }
+
 func (l *tappedLeader) URL(context.Context) (*url.URL, error) { return l.url, nil }
 
 func (l *tappedLeader) Transport() http.RoundTripper { return l }
 
 func (l *tappedLeader) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body == nil {
+		return http.DefaultTransport.RoundTrip(r)
+	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
@@ -169,5 +175,29 @@ func TestRelayedHeartbeatDuringADeletion(t *testing.T) {
 	answers, err := follower.exchange(t.Context(), []*relayed{{Cluster: "berlin"}})
 	if err != nil || len(answers) != 1 || answers[0].Problem == nil || answers[0].Problem.Status != http.StatusNotFound {
 		t.Errorf("answers %+v, error %v, want 404", answers, err)
+	}
+}
+
+// Only servers can say that a request was forwarded: whoever else says so is served like everybody.
+func TestForgedForwardingMeansNothing(t *testing.T) {
+	s := startServer(t)
+	_, to := s.follower()
+	l := &leading{leader: to, codec: s.codec}
+	ask := func(value string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/clusters", nil)
+		r.Header.Set(forwardedHeader, value)
+		w := httptest.NewRecorder()
+		if !l.elsewhere(w, r) {
+			t.Fatalf("%q: the request was not forwarded", value)
+		}
+		return w
+	}
+	for _, value := range []string{"true", "1", s.codec.Seal(relaySeal, "request", "x")} {
+		if w := ask(value); w.Code != http.StatusOK {
+			t.Errorf("%q: got %d %s", value, w.Code, w.Body)
+		}
+	}
+	if w := ask(s.codec.Seal(forwardedSeal, "request", "x")); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("forwarded twice: got %d %s", w.Code, w.Body)
 	}
 }

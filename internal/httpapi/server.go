@@ -259,7 +259,7 @@ func New(options Options) (*Server, error) {
 		options: o, pauses: pauses, logger: o.Logger, metrics: newHTTPMetrics(),
 		logins:    auth.NewLoginLimit(o.LoginFailuresPerSecond, o.LoginFailureBurst),
 		sessions:  auth.NewSessions(o.Fleet, o.Roles, o.Authenticate || o.Issuers != nil, o.Logger, o.Now),
-		audit:     &auditor{o.Audit, o.Logger},
+		audit:     &auditor{o.Audit, o.Codec, o.Logger},
 		listening: make(chan struct{}),
 	}
 	var stopping context.Context

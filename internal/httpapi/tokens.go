@@ -38,7 +38,7 @@ func (t *tokens) routes() {
 	}), t.listTokens)
 	operation.Register(t.api, operation.Declare(auth.AccessAdminister, huma.Operation{
 		OperationID: "revoke-token", Method: http.MethodDelete, Path: "/v1/tokens/{id}", Tags: []string{"token"},
-		Summary: "Revoke a token", Errors: []int{http.StatusNotFound},
+		Summary: "Revoke a token", Errors: []int{http.StatusNotFound, http.StatusConflict},
 	}), t.revokeToken)
 }
 
@@ -58,12 +58,17 @@ type createTokenOutput struct {
 }
 
 func (t *tokens) createToken(ctx context.Context, in *createTokenInput) (*createTokenOutput, error) {
-	if err := auth.Of(ctx).MayAdminister(); err != nil {
+	if err := auth.Of(ctx).MayAdminister("manage tokens"); err != nil {
 		return nil, err
 	}
 	var request auth.TokenRequest
 	if err := operation.Decode(in.Payload.Data, &request); err != nil {
 		return nil, err
+	}
+	if auth.Of(ctx).TokenID == "" {
+		if err := auth.KeepsAdministrator(ctx, t.store, request, t.roles, t.now()); err != nil {
+			return nil, err
+		}
 	}
 	text, token, revision, err := auth.CreateToken(ctx, t.store, request, t.roles, t.now())
 	if err != nil {
@@ -84,7 +89,7 @@ type listTokensOutput struct {
 }
 
 func (t *tokens) listTokens(ctx context.Context, _ *struct{}) (*listTokensOutput, error) {
-	if err := auth.Of(ctx).MayAdminister(); err != nil {
+	if err := auth.Of(ctx).MayAdminister("manage tokens"); err != nil {
 		return nil, err
 	}
 	tokens, err := auth.ListTokens(ctx, t.store)
@@ -107,8 +112,14 @@ type revokeTokenInput struct {
 }
 
 func (t *tokens) revokeToken(ctx context.Context, in *revokeTokenInput) (*struct{}, error) {
-	if err := auth.Of(ctx).MayAdminister(); err != nil {
+	if err := auth.Of(ctx).MayAdminister("manage tokens"); err != nil {
 		return nil, err
+	}
+	// Who logs in with an issuer needs no stored token to create the next one.
+	if t.sessions.IsStored(auth.Of(ctx)) {
+		if err := auth.LeavesAdministrator(ctx, t.store, in.ID, t.roles, t.now()); err != nil {
+			return nil, err
+		}
 	}
 	revision, err := auth.RevokeToken(ctx, t.store, in.ID)
 	if err != nil {

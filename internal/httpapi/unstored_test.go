@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
@@ -69,7 +70,7 @@ func TestWatchTellsOfPanicsOnlyWhoMaySee(t *testing.T) {
 	s, work := faultyServer(t)
 	s.mustPut("/v1/namespaces/bank/placements/hidden?wait=0s", `{"spec":{}}`)
 	version := decodeAs[api.Placement](t, s.mustPut("/v1/namespaces/shop/placements/web?wait=0s", `{"spec":{}}`)).Metadata.ResourceVersion
-	s.token = decodeAs[createdToken](t, s.do(http.MethodPost, "/v1/tokens", `{"role":"viewer","namespaces":["shop"]}`)).Text
+	s.token = s.addToken(auth.RoleViewer, "shop")
 	watch := s.watch("/v1/watch?kinds=placement&resource_version=" + version).started()
 	work(api.KindPlacement, "bank/hidden", true)
 	work(api.KindPlacement, "shop/web", true)

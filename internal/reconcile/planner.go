@@ -30,6 +30,12 @@ type planner struct {
 	aside     map[api.Key][]string
 	records   records             // for readers
 	waitedFor map[api.Key]api.Key // by decisions that were evaluated since the last snapshot
+
+	// stops is asked before every decision of a fork whose requester may leave; once it is true, the
+	// planner is stopped, and of no use any more. counts is told every decision that changes.
+	stops   func() bool
+	counts  func(d decision)
+	stopped bool
 }
 
 func newPlanner(logger *slog.Logger) *planner {

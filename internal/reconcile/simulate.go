@@ -20,9 +20,40 @@ import (
 // maxSimulations is the number of concurrent simulations; each holds a copy of decisions.
 const maxSimulations = 2
 
-// maxExplained is the maximum number of explanations that a simulation returns for placements that
-// are not in the request.
-const maxExplained = 100
+// Limits of the answer of a simulation, which is held in memory.
+const (
+	// maxExplained is the maximum number of explanations for placements that are not in the request.
+	maxExplained = 100
+	// maxCandidates is the maximum number of candidates of all explanations together.
+	maxCandidates = 1_000_000
+	// maxChosen is the maximum number of clusters of all decisions together that change.
+	maxChosen = 2_000_000
+	// maxRanked is the maximum number of clusters in all rankings together that the request's
+	// placements need: one for each different way to score clusters.
+	maxRanked = 20_000_000
+)
+
+// during lets a fork work no longer than ctx lasts, and choose no more clusters than limit in all.
+// ended returns why it stopped, or nil.
+func (p *planner) during(ctx context.Context, limit int) (ended func() error) {
+	chosen := 0
+	ended = func() error {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("simulate: %w", err)
+		}
+		if chosen > limit {
+			return api.FieldErrors{{Field: "objects", Message: fmt.Sprintf(
+				"lead to decisions with more than %d clusters in all, more than an answer can have: simulate fewer at a time, or with a number_of_clusters", limit)}}
+		}
+		return nil
+	}
+	p.stops = func() bool { return chosen > limit || ctx.Err() != nil }
+	p.counts = func(d decision) {
+		at, _ := whereIs(d.result())
+		chosen += max(len(at.clusters), len(at.replicas))
+	}
+	return ended
+}
 
 // Simulate returns what the server would decide if the world were as in the request, using the same
 // functions as real decisions. Nothing is changed, and no pass waits for it. Invalid objects are
@@ -136,10 +167,15 @@ type simulation struct {
 	order []api.Key
 	// unscored are the current clusters that the request gives without a score.
 	unscored map[api.Key]map[string]bool
+	// candidates, chosen and ranked limit the memory: maxCandidates, maxChosen and maxRanked.
+	candidates, chosen, ranked int
 }
 
 func newSimulation(read ReadConstant, base baseWorld) *simulation {
-	return &simulation{read: read, base: base, over: map[api.Key]api.Object{}, unscored: map[api.Key]map[string]bool{}}
+	return &simulation{
+		read: read, base: base, over: map[api.Key]api.Object{}, unscored: map[api.Key]map[string]bool{},
+		candidates: maxCandidates, chosen: maxChosen, ranked: maxRanked,
+	}
 }
 
 // object returns the object with a key, or nil.
@@ -152,9 +188,10 @@ func (s *simulation) object(key api.Key) api.Object {
 
 // run lays the request over the base, which the planner has decided, and makes one pass at now.
 func (s *simulation) run(ctx context.Context, p *planner, request api.Simulation, now time.Time) (*api.SimulationResult, error) {
-	if err := s.lay(request, now); err != nil {
+	if err := s.lay(ctx, request, now); err != nil {
 		return nil, err
 	}
+	ended := p.during(ctx, s.chosen)
 	s.readConstants(p.fleet, now)
 	if lost := s.base.lost(); len(lost) > 0 {
 		p.lose(slices.DeleteFunc(lost, func(key api.Key) bool { return slices.Contains(s.order, key) }))
@@ -175,26 +212,34 @@ func (s *simulation) run(ctx context.Context, p *planner, request api.Simulation
 			p.remove(key)
 		}
 	}
-	for _, key := range differs {
-		if object := s.over[key]; object != nil {
-			p.put(object, laid)
-		}
+	if err := s.put(ctx, p, differs); err != nil {
+		return nil, err
 	}
 	for _, provider := range standIns {
 		p.put(provider, laid)
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("simulate: %w", err)
-	}
 	// Explanations are those of the pass: they start from the previous decision.
 	p.advance(now)
-	told := &explanations{foreseen: map[api.Key]*api.Explanation{}, written: map[api.Key]bool{}}
+	told := &explanations{
+		foreseen: map[api.Key]*api.Explanation{}, written: map[api.Key]bool{},
+		others: maxExplained, left: s.candidates,
+	}
 	for _, key := range s.order {
-		if d := p.known(key); d != nil {
+		if err := ended(); err != nil {
+			return nil, err
+		}
+		if d := p.known(key); d != nil && told.left > 0 {
 			told.foreseen[key] = d.kind().foresee(p, d, now)
+			if isDecided(key.Kind) { // even if it is explained later, it is explained
+				told.hold(p.fleet.Len())
+			}
 		}
 	}
-	for _, w := range append(p.pass(now), s.remeasure(p, now)...) {
+	written := append(p.pass(now), s.remeasure(p, now)...)
+	if err := ended(); err != nil {
+		return nil, err
+	}
+	for _, w := range written {
 		key := w.key()
 		if _, given := before[key]; !given {
 			before[key], _ = whereIs(s.base.object(key))
@@ -202,7 +247,34 @@ func (s *simulation) run(ctx context.Context, p *planner, request api.Simulation
 		s.over[key] = w.result()
 		told.written[key] = true
 	}
-	return s.result(p, before, told, now), nil
+	out := s.result(ctx, p, before, told, now)
+	if err := ended(); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// put gives the objects with some keys to the planner.
+func (s *simulation) put(ctx context.Context, p *planner, keys []api.Key) error {
+	inherited, clusters := len(p.placer.rankings.of), p.fleet.Len()
+	for _, key := range keys {
+		object := s.over[key]
+		if object == nil {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("simulate: %w", err)
+		}
+		if key.Kind == api.KindCluster {
+			clusters++
+		}
+		p.put(object, laid)
+		if rankings := len(p.placer.rankings.of) - inherited; rankings > 1 && rankings*clusters > s.ranked {
+			return api.FieldErrors{{Field: "objects", Message: fmt.Sprintf(
+				"have placements that score %d clusters in %d different ways, more than a simulation can hold: simulate fewer at a time", clusters, rankings)}}
+		}
+	}
+	return nil
 }
 
 // remeasure decides the waiting workloads again that the result lists as bindings of the request's
@@ -227,21 +299,39 @@ const laid = math.MaxInt64
 
 // explanations collects what a simulation explains.
 type explanations struct {
-	foreseen map[api.Key]*api.Explanation // before the pass
+	foreseen map[api.Key]*api.Explanation // before the pass; of what the request contains, by its key
 	written  map[api.Key]bool             // by the pass
+	// left is how many more candidates they may have, others how many more there may be of what the
+	// request does not contain.
+	left, others int
 }
 
-// of explains a decision after the pass, or returns nil for what is not decided.
+// of explains a decision after the pass, or returns nil for what is not decided or too much.
 func (x *explanations) of(p *planner, key api.Key, now time.Time) *api.Explanation {
 	d := p.known(key)
 	if d == nil {
 		return nil
 	}
-	return d.kind().recall(p, d, x.foreseen[key], x.written[key], now)
+	foreseen, given := x.foreseen[key]
+	held := given && isDecided(key.Kind)
+	if !held && (x.left <= 0 || !given && x.others <= 0) {
+		return nil
+	}
+	told := d.kind().recall(p, d, foreseen, x.written[key], now)
+	if told != nil && !held {
+		x.hold(len(told.Candidates))
+	}
+	return told
+}
+
+// hold counts an explanation with a number of candidates.
+func (x *explanations) hold(candidates int) {
+	x.left -= max(candidates, 1)
+	x.others--
 }
 
 // lay lays the request's objects over the base.
-func (s *simulation) lay(request api.Simulation, now time.Time) error {
+func (s *simulation) lay(ctx context.Context, request api.Simulation, now time.Time) error {
 	var errs api.FieldErrors
 	if request.Base != "" && request.Base != "live" && request.Base != "empty" {
 		errs.Add("base", "%q is not one of \"live\", \"empty\"", request.Base)
@@ -254,10 +344,13 @@ func (s *simulation) lay(request api.Simulation, now time.Time) error {
 	}
 	seen := map[api.Key]int{}
 	for i, raw := range request.Objects {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("simulate: %w", err)
+		}
 		field := fmt.Sprintf("objects[%d]", i)
 		object, err := decode(raw)
 		if err != nil {
-			errs = append(errs, within(field, err)...)
+			errs.Join(within(field, err))
 			continue
 		}
 		key := api.KeyOf(object)
@@ -267,7 +360,7 @@ func (s *simulation) lay(request api.Simulation, now time.Time) error {
 		}
 		seen[key] = i
 		if err := s.inherit(object, s.object(key), raw, now); err != nil {
-			errs = append(errs, within(field, err)...)
+			errs.Join(within(field, err))
 		}
 		s.over[key] = object
 		s.order = append(s.order, key)
@@ -295,9 +388,9 @@ func within(field string, err error) api.FieldErrors {
 	if !errors.As(err, &errs) {
 		return api.FieldErrors{{Field: field, Message: err.Error()}}
 	}
-	out := make(api.FieldErrors, len(errs))
-	for i, e := range errs {
-		out[i] = api.FieldError{Field: field + "." + e.Field, Message: e.Message}
+	out := slices.Clone(errs)
+	for i := range out {
+		out[i].Field = field + "." + out[i].Field
 	}
 	return out
 }
@@ -389,25 +482,29 @@ func (s *simulation) readConstants(f *columns.Fleet, now time.Time) {
 	}
 }
 
-// result returns the request's objects and every placement that moves.
-func (s *simulation) result(p *planner, before map[api.Key]where, told *explanations, now time.Time) *api.SimulationResult {
+// result returns the request's objects and every placement that moves, as far as ctx lasts.
+func (s *simulation) result(ctx context.Context, p *planner, before map[api.Key]where, told *explanations, now time.Time) *api.SimulationResult {
 	out := &api.SimulationResult{Objects: []api.Object{}, Explanations: []api.Explanation{}, Changes: []api.Change{}}
 	explained, at := map[api.Key]*api.Explanation{}, p.snapshot(nil)
 	listed := map[api.Key]bool{}
 	add := func(key api.Key) {
 		listed[key] = true
-		if len(out.Explanations) < max(maxExplained, len(s.order)) {
-			explained[key] = told.of(p, key, now)
-		}
+		explained[key] = told.of(p, key, now)
 		out.Objects = append(out.Objects, s.shown(at, key, explained[key], now))
 		if e := explained[key]; e != nil {
 			out.Explanations = append(out.Explanations, *e)
 		}
 	}
 	for _, key := range s.order {
+		if ctx.Err() != nil {
+			return nil
+		}
 		add(key)
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(before), api.Key.Compare) {
+		if ctx.Err() != nil {
+			return nil
+		}
 		at, ok := whereIs(s.object(key))
 		if !ok || before[key].same(at) {
 			continue

@@ -18,7 +18,9 @@ func (l *Limit) Watch(server *http.Server) {
 	handler := server.Handler
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(connKey{}).(*conn); ok && c != nil {
-			defer c.begin(r)()
+			var end func()
+			r, end = c.begin(r)
+			defer end()
 		}
 		handler.ServeHTTP(w, r)
 	})
@@ -102,8 +104,10 @@ func (c *conn) change(note func()) {
 	l.enter(c, phase)
 }
 
-// begin records a request; the returned function must be called when it has been answered.
-func (c *conn) begin(r *http.Request) (end func()) {
+// begin records a request, and returns it with a body that is watched; end must be called when it
+// has been answered. The request itself keeps its own body: the server recognizes by it whether the
+// client waits to be told to send it, or has much more to send, and then answers without it.
+func (c *conn) begin(r *http.Request) (watched *http.Request, end func()) {
 	hasBody := r.Body != nil && r.Body != http.NoBody
 	c.change(func() {
 		c.silence.Stop()
@@ -118,9 +122,11 @@ func (c *conn) begin(r *http.Request) (end func()) {
 	received := func() {}
 	if hasBody {
 		received = sync.OnceFunc(func() { c.change(func() { c.bodies = max(0, c.bodies-1) }) })
-		r.Body = &body{ReadCloser: r.Body, received: received}
+		watched := *r
+		watched.Body = &body{ReadCloser: r.Body, received: received}
+		r = &watched
 	}
-	return func() {
+	return r, func() {
 		if r.ProtoMajor == 1 {
 			return // the server reads the rest of the body before the connection is idle
 		}

@@ -230,6 +230,18 @@ func TestConnectionsAboveTheLimitAreRefused(t *testing.T) {
 	}
 }
 
+// Who answers without the body does not wait for it: neither of a client that waits to be told to send it, nor of one
+// that announces much.
+func TestAnswersDoNotWaitForABodyThatNobodyReads(t *testing.T) {
+	s := start(t, serve.NewLimit(serve.LimitOptions{Total: 8}), "api")
+	for _, header := range []string{"Content-Length: 10\r\nExpect: 100-continue", "Content-Length: 2000000\r\nExpect: 100-continue", "Content-Length: 2000000"} {
+		c := s.dial(t, "127.0.0.1", "POST / HTTP/1.1\r\nHost: a\r\n"+header+"\r\n\r\n")
+		if got := status(t, c); got != "HTTP/1.1 200 OK" {
+			t.Errorf("%q: got %q", header, got)
+		}
+	}
+}
+
 func TestARequestThatHasArrivedStays(t *testing.T) {
 	limit := serve.NewLimit(serve.LimitOptions{Total: 4, Grace: grace})
 	s := start(t, limit, "api")

@@ -5,6 +5,7 @@ import (
 	"crypto"
 	"crypto/rsa"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -34,11 +35,15 @@ func parsePublicKeys(texts []string) (fixed, error) {
 			if err != nil {
 				return fixed{}, fmt.Errorf("number %d: %w", n+1, err)
 			}
-			set.Keys = append(set.Keys, jose.JSONWebKey{Key: key})
+			k := jose.JSONWebKey{Key: key}
+			switch {
+			case !strong(key):
+				return fixed{}, fmt.Errorf("number %d: an RSA key must have at least 2048 bits", n+1)
+			case !usable(k):
+				return fixed{}, fmt.Errorf("number %d: it is no key for signatures: it must be an RSA, ECDSA (P-256, P-384, P-521) or Ed25519 key", n+1)
+			}
+			set.Keys = append(set.Keys, k)
 		}
-	}
-	if set = Usable(set); len(set.Keys) < len(texts) {
-		return fixed{}, errors.New("an RSA key must have at least 2048 bits")
 	}
 	return fixed{set}, nil
 }
@@ -59,17 +64,32 @@ func publicKey(block *pem.Block) (crypto.PublicKey, error) {
 	return nil, fmt.Errorf("it is a PEM block of type %q, not PUBLIC KEY or CERTIFICATE", block.Type)
 }
 
-// Usable returns the keys of a set that can verify a signature safely, without symmetric and private keys, and RSA keys
-// shorter than 2048 bits (NIST SP 800-131A).
-func Usable(set jose.JSONWebKeySet) jose.JSONWebKeySet {
-	var out jose.JSONWebKeySet
-	for _, key := range set.Keys {
-		if key.Valid() && key.IsPublic() && strong(key.Key) {
-			out.Keys = append(out.Keys, key)
-		}
+// ParseKeySet returns the keys of a JSON Web Key Set (RFC 7517) that can verify a signature safely, and how many it has
+// besides: as section 5 of the RFC wants it, a key that is not understood or of no use costs the others nothing.
+func ParseKeySet(document []byte) (set jose.JSONWebKeySet, others int, err error) {
+	var raw struct {
+		Keys []json.RawMessage `json:"keys"`
 	}
-	return out
+	if err := json.Unmarshal(document, &raw); err != nil {
+		return set, 0, errors.New("it is not a JSON object with a list of keys (keys)")
+	}
+	for _, text := range raw.Keys {
+		var key jose.JSONWebKey
+		if key.UnmarshalJSON(text) != nil || !usable(key) {
+			others++
+			continue
+		}
+		set.Keys = append(set.Keys, key)
+	}
+	if len(set.Keys) == 0 {
+		return set, others, fmt.Errorf("the key set has no public key that can be used, and %d others", others)
+	}
+	return set, others, nil
 }
+
+// usable reports whether a key can verify a signature safely: not a symmetric or private key, or an RSA key shorter than
+// 2048 bits (NIST SP 800-131A).
+func usable(key jose.JSONWebKey) bool { return key.Valid() && key.IsPublic() && strong(key.Key) }
 
 // strong reports whether a key is long enough.
 func strong(key any) bool {

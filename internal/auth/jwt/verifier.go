@@ -1,10 +1,9 @@
 package jwt
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -202,26 +201,52 @@ func (v *Verifier) remember(hash [sha256.Size]byte, p proven) {
 
 // unverifiedIssuer returns the claim iss, to find the keys with which to verify the token.
 func unverifiedIssuer(text string) (string, error) {
-	token, err := josejwt.ParseSigned(text, allAlgorithms())
+	token, err := jose.ParseSignedCompact(text, allAlgorithms())
 	if err != nil {
-		return "", &RejectedError{Reason: "it cannot be read: " + parseReason(err)}
+		return "", &RejectedError{Reason: "it cannot be read: " + parseReason(text, err)}
 	}
-	var claims struct {
-		Issuer string `json:"iss"`
+	all, err := parseClaims(token.UnsafePayloadWithoutVerification())
+	if err != nil {
+		return "", &RejectedError{Reason: err.Error()}
 	}
-	if err := token.UnsafeClaimsWithoutVerification(&claims); err != nil {
-		return "", &RejectedError{Reason: "its claims are not a JSON object"}
+	issuer, err := all.text("iss")
+	if err != nil {
+		return "", &RejectedError{Reason: err.Error()}
 	}
-	return claims.Issuer, nil
+	return issuer, nil
 }
 
 // parseReason returns why a token cannot be parsed, without its text.
-func parseReason(err error) string {
+func parseReason(text string, err error) string {
 	var algorithm *jose.ErrUnexpectedSignatureAlgorithm
 	if errors.As(err, &algorithm) && algorithm.Got != "" {
 		return fmt.Sprintf("its signature algorithm %.20q is never accepted", string(algorithm.Got))
 	}
+	if reason := headerReason(text); reason != "" {
+		return reason
+	}
 	return "it is not a signed token in compact form"
+}
+
+// headerReason returns what is wrong with the header of a token, or "".
+func headerReason(text string) string {
+	part, _, _ := strings.Cut(text, ".")
+	header, err := base64.RawURLEncoding.DecodeString(part)
+	if err != nil || len(header) == 0 {
+		return ""
+	}
+	var names map[string]any
+	if err := decodeStrictly("its header is", header, &names); err != nil {
+		return err.Error()
+	}
+	for _, name := range []string{"alg", "kid", "typ"} {
+		switch value := names[name].(type) {
+		case nil, string:
+		default:
+			return fmt.Sprintf("%s in its header must be a string, not %s", name, describe(value))
+		}
+	}
+	return ""
 }
 
 func allAlgorithms() []jose.SignatureAlgorithm {
@@ -237,7 +262,7 @@ func (t *trusted) verify(ctx context.Context, text string, now time.Time) (prove
 	reject := func(format string, args ...any) (proven, error) {
 		return proven{}, &RejectedError{Issuer: t.name, Reason: fmt.Sprintf(format, args...)}
 	}
-	token, err := josejwt.ParseSigned(text, t.algorithms)
+	token, err := jose.ParseSignedCompact(text, t.algorithms)
 	if err != nil {
 		var algorithm *jose.ErrUnexpectedSignatureAlgorithm
 		if errors.As(err, &algorithm) {
@@ -245,25 +270,36 @@ func (t *trusted) verify(ctx context.Context, text string, now time.Time) (prove
 		}
 		return reject("it cannot be read")
 	}
-	header := token.Headers[0] // ParseSigned accepts exactly one signature
+	header := token.Signatures[0].Header // the compact form has exactly one signature
 	suits := func(k jose.JSONWebKey) bool {
-		return (header.KeyID == "" || k.KeyID == header.KeyID) && (k.Use == "" || k.Use == "sig") && (k.Algorithm == "" || k.Algorithm == header.Algorithm)
+		return (header.KeyID == "" || k.KeyID == "" || k.KeyID == header.KeyID) && (k.Use == "" || k.Use == "sig") && (k.Algorithm == "" || k.Algorithm == header.Algorithm)
 	}
-	present, err := t.keys.Keys(ctx, func(set jose.JSONWebKeySet) bool { return slices.ContainsFunc(set.Keys, suits) })
+	verifies := func(k jose.JSONWebKey) bool {
+		if !suits(k) {
+			return false
+		}
+		_, err := token.Verify(k.Key)
+		return err == nil
+	}
+	// A key without an ID may have been replaced by another one; only the signature says so.
+	named := func(k jose.JSONWebKey) bool { return suits(k) && k.KeyID != "" && k.KeyID == header.KeyID }
+	present, err := t.keys.Keys(ctx, func(set jose.JSONWebKeySet) bool {
+		return slices.ContainsFunc(set.Keys, named) || slices.ContainsFunc(set.Keys, verifies)
+	})
 	if err != nil {
 		return proven{}, &KeysError{t.name, err}
 	}
-	var claims josejwt.Claims
-	var all claimSet
-	var by *jose.JSONWebKey
-	for i := range present.Keys {
-		if suits(present.Keys[i]) && token.Claims(present.Keys[i].Key, &claims, &all) == nil {
-			by = &present.Keys[i]
-			break
-		}
-	}
-	if by == nil {
+	by := slices.IndexFunc(present.Keys, verifies)
+	if by < 0 {
 		return reject("its signature does not match any of the issuer's keys")
+	}
+	all, err := parseClaims(token.UnsafePayloadWithoutVerification()) // verified above
+	if err != nil {
+		return reject("%v", err)
+	}
+	claims, err := all.registered()
+	if err != nil {
+		return reject("%v", err)
 	}
 	switch err := claims.ValidateWithLeeway(josejwt.Expected{Issuer: t.issuer, AnyAudience: t.audiences, Time: now}, t.skew); {
 	case errors.Is(err, josejwt.ErrExpired):
@@ -283,18 +319,8 @@ func (t *trusted) verify(ctx context.Context, text string, now time.Time) (prove
 		if m.matches(all) {
 			who := t.roles.Identity(auth.IssuedTokenID(t.name, claims.Subject), m.role, m.namespaces)
 			who.ExpiresAt = claims.Expiry.Time().Add(t.skew)
-			return proven{issuer: t, key: *by, who: who}, nil
+			return proven{issuer: t, key: present.Keys[by], who: who}, nil
 		}
 	}
 	return proven{}, &NotBoundError{Issuer: t.name, Claims: t.reads}
-}
-
-// claimSet contains all claims of a token, with numbers as written.
-type claimSet map[string]any
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (c *claimSet) UnmarshalJSON(data []byte) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	return d.Decode((*map[string]any)(c))
 }

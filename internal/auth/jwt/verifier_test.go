@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -66,7 +67,7 @@ func (c *changing) Keys(_ context.Context, wanted func(jose.JSONWebKeySet) bool)
 	if !wanted(c.set) {
 		c.asked++
 	}
-	return Usable(c.set), c.err
+	return jose.JSONWebKeySet{Keys: slices.DeleteFunc(slices.Clone(c.set.Keys), func(k jose.JSONWebKey) bool { return !usable(k) })}, c.err
 }
 
 func (c *changing) replace(keys ...jose.JSONWebKey) {
@@ -211,6 +212,7 @@ func TestRejects(t *testing.T) {
 		parts[part] = base64.RawURLEncoding.EncodeToString([]byte(with))
 		return strings.Join(parts, ".")
 	}
+	signed := func(header, payload string) string { return raw(header, payload, signature(t, k.rsa, header, payload)) }
 	embedded, _ := jose.JSONWebKey{Key: &k.other.PublicKey, KeyID: "mine"}.MarshalJSON()
 	for _, test := range []struct {
 		name string
@@ -237,14 +239,28 @@ func TestRejects(t *testing.T) {
 		{"another issuer", sign(t, good, claimsAnd(map[string]any{"iss": "https://evil.example.com"}), k.rsa), `"https://evil.example.com" is not trusted`},
 		{"issuer with a slash", sign(t, good, claimsAnd(map[string]any{"iss": issuerURL + "/"}), k.rsa), "is not trusted"},
 		{"no issuer", sign(t, good, claimsAnd(map[string]any{"iss": nil}), k.rsa), `"" is not trusted`},
-		{"issuer that is a list", sign(t, good, claimsAnd(map[string]any{"iss": []string{issuerURL}}), k.rsa), "not a JSON object"},
+		{"issuer that is a list", sign(t, good, claimsAnd(map[string]any{"iss": []string{issuerURL}}), k.rsa), "its claim iss must be a string, not a list"},
 		{"other audience", sign(t, good, claimsAnd(map[string]any{"aud": "vault"}), k.rsa), "its audience (aud) must be scheduler"},
 		{"no audience", sign(t, good, claimsAnd(map[string]any{"aud": nil}), k.rsa), "its audience (aud) must be scheduler"},
 		{"part of the audience", sign(t, good, claimsAnd(map[string]any{"aud": "scheduler2"}), k.rsa), "its audience (aud) must be scheduler"},
 		{"expired", sign(t, good, claimsAnd(map[string]any{"exp": now.Add(-31 * time.Second).Unix()}), k.rsa), "it expired at 2026-11-23T11:59:29Z"},
 		{"no expiry", sign(t, good, claimsAnd(map[string]any{"exp": nil}), k.rsa), "exp is required"},
 		{"null expiry", raw(`{"alg":"RS256","kid":"rsa"}`, strings.Replace(payload(nil), fmt.Sprintf(`"exp":%d`, now.Add(10*time.Minute).Unix()), `"exp":null`, 1), signature(t, k.rsa, `{"alg":"RS256","kid":"rsa"}`, strings.Replace(payload(nil), fmt.Sprintf(`"exp":%d`, now.Add(10*time.Minute).Unix()), `"exp":null`, 1))), "exp is required"},
-		{"text as the expiry", sign(t, good, claimsAnd(map[string]any{"exp": "never"}), k.rsa), "any of the issuer's keys"},
+		{"text as the expiry", sign(t, good, claimsAnd(map[string]any{"exp": "never"}), k.rsa), "its claim exp must be a number, the seconds since 1970, not a string"},
+		{"expiry in milliseconds", sign(t, good, claimsAnd(map[string]any{"exp": now.UnixMilli()}), k.rsa), "are these milliseconds?"},
+		{"list as the start", sign(t, good, claimsAnd(map[string]any{"nbf": []int{1}}), k.rsa), "its claim nbf must be a number, the seconds since 1970, not a list"},
+		{"boolean as the time of issue", sign(t, good, claimsAnd(map[string]any{"iat": true}), k.rsa), "its claim iat must be a number, the seconds since 1970, not a boolean"},
+		{"number as the audience", sign(t, good, claimsAnd(map[string]any{"aud": 5}), k.rsa), "its claim aud must be a string or a list of strings, not a number"},
+		{"object in the audience", sign(t, good, claimsAnd(map[string]any{"aud": []any{"scheduler", map[string]any{}}}), k.rsa), "and the list contains an object"},
+		{"list as the subject", sign(t, good, claimsAnd(map[string]any{"sub": []string{"a"}}), k.rsa), "its claim sub must be a string, not a list"},
+		{"wrong types with a wrong signature", sign(t, good, claimsAnd(map[string]any{"sub": 5, "aud": 5, "exp": "x"}), k.other), "any of the issuer's keys"},
+		{"claim given twice", signed(`{"alg":"RS256","kid":"rsa"}`, strings.Replace(payload(nil), "{", `{"aud":"vault",`, 1)), `its claims are not clear: "aud" is given twice`},
+		{"claim in a claim given twice", signed(`{"alg":"RS256","kid":"rsa"}`, strings.Replace(payload(nil), "{", `{"a":{"b":1,"b":2},`, 1)), `"b" is given twice`},
+		{"text after the claims", signed(`{"alg":"RS256","kid":"rsa"}`, payload(nil)+"{}"), "its claims are not a JSON object"},
+		{"header given twice", signed(`{"alg":"RS256","kid":"rsa","kid":"ec"}`, payload(nil)), `its header is not clear: "kid" is given twice`},
+		{"number as the key ID", signed(`{"alg":"RS256","kid":5}`, payload(nil)), "kid in its header must be a string, not a number"},
+		{"header that is a list", signed(`[]`, payload(nil)), "its header is not a JSON object"},
+
 		{"not yet valid", sign(t, good, claimsAnd(map[string]any{"nbf": now.Add(time.Minute).Unix()}), k.rsa), "not valid before 2026-11-23T12:01:00Z"},
 		{"issued in the future", sign(t, good, claimsAnd(map[string]any{"iat": now.Add(time.Hour).Unix()}), k.rsa), "issued in the future"},
 		{"claims that are not an object", sign(t, good, []string{issuerURL}, k.rsa), "not a JSON object"},
@@ -282,6 +298,83 @@ func signature(t *testing.T, key *rsa.PrivateKey, header, payload string) []byte
 		t.Fatal(err)
 	}
 	return signature
+}
+
+// The ID of a key is a hint (RFC 7515, section 4.1.4): a key without one is tried for every token.
+func TestKeysWithoutAnID(t *testing.T) {
+	k := keyring()
+	certificate := func(key crypto.PublicKey) string {
+		text, err := x509.MarshalPKIXPublicKey(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: text}))
+	}
+	keys := &changing{}
+	keys.replace(public("other", &k.other.PublicKey), public("", &k.rsa.PublicKey), public("", k.ed.Public()))
+	for source, v := range map[string]*Verifier{
+		"public_keys": verifier(t, issuers(func(i *Issuer) {
+			i.PublicKeys = []string{certificate(&k.other.PublicKey), certificate(&k.rsa.PublicKey) + certificate(k.ed.Public())}
+		}), nil),
+		"key set": verifier(t, issuers(nil), keys),
+	} {
+		for _, header := range []map[string]any{{"alg": "RS256", "kid": "2026-11"}, {"alg": "RS256"}} {
+			for _, call := range []string{"first", "again"} {
+				if _, err := v.Verify(t.Context(), sign(t, header, claimsAnd(nil), k.rsa)); err != nil {
+					t.Errorf("%s, header %v, %s: %v", source, header, call, err)
+				}
+			}
+		}
+		if _, err := v.Verify(t.Context(), sign(t, map[string]any{"alg": "EdDSA", "kid": "2026-11"}, claimsAnd(nil), k.ed)); err != nil {
+			t.Errorf("%s: %v", source, err)
+		}
+		if _, err := v.Verify(t.Context(), sign(t, map[string]any{"alg": "ES256", "kid": "2026-11"}, claimsAnd(nil), k.p256)); err == nil {
+			t.Errorf("%s: a token of a stranger was accepted", source)
+		}
+	}
+	// Keys without an ID that were replaced are asked for again.
+	keys.replace(public("", &k.other.PublicKey))
+	keys.asked = 0
+	if _, err := verifier(t, issuers(nil), keys).Verify(t.Context(), sign(t, map[string]any{"alg": "RS256", "kid": "b"}, claimsAnd(nil), k.rsa)); err == nil || keys.asked != 1 {
+		t.Errorf("got %v, and %d requests for newer keys, want 1", err, keys.asked)
+	}
+}
+
+// A key that is not understood costs the others nothing.
+func TestParseKeySet(t *testing.T) {
+	k := keyring()
+	text := func(key jose.JSONWebKey) string {
+		document, err := key.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(document)
+	}
+	good, x := text(public("good", &k.rsa.PublicKey)), base64.RawURLEncoding.EncodeToString(make([]byte, 32))
+	brokenChain := strings.Replace(good, "{", `{"x5c":["AAAA"],`, 1)
+	for name, other := range map[string]string{
+		"null": `null`, "number": `5`, "text": `"key"`, "list": `[]`, "empty": `{}`, "unknown kind": `{"kty":"AKP","alg":"ML-DSA-44","pub":"` + x + `"}`,
+		"unknown curve": `{"kty":"EC","crv":"secp256k1","x":"` + x + `","y":"` + x + `"}`, "key for encryption": `{"kty":"OKP","crv":"X25519","x":"` + x + `"}`,
+		"broken certificates": brokenChain, "number as the kind": `{"kty":5}`, "number as the ID": strings.Replace(good, `"good"`, `5`, 1),
+		"not on the curve": `{"kty":"EC","crv":"P-256","x":"` + x + `","y":"` + x + `"}`, "no modulus": `{"kty":"RSA","e":"AQAB"}`,
+		"symmetric": `{"kty":"oct","k":"` + x + `"}`, "short": text(public("short", &k.short.PublicKey)), "private": text(jose.JSONWebKey{KeyID: "private", Key: k.p256}),
+		"member given twice": strings.Replace(good, "{", `{"kid":"a",`, 1),
+	} {
+		for _, document := range []string{`{"keys":[` + other + `,` + good + `]}`, `{"keys":[` + good + `,` + other + `]}`} {
+			set, others, err := ParseKeySet([]byte(document))
+			if err != nil || others != 1 || len(set.Keys) != 1 || set.Keys[0].KeyID != "good" {
+				t.Errorf("%s: keys %v, %d others, %v", name, set.Keys, others, err)
+			}
+		}
+		if set, _, err := ParseKeySet([]byte(`{"keys":[` + other + `]}`)); err == nil {
+			t.Errorf("%s alone: keys %v", name, set.Keys)
+		}
+	}
+	for _, document := range []string{``, `[]`, `null`, `{}`, `{"keys":null}`, `{"keys":{}}`, `{"keys":[]}`, `<html>`} {
+		if set, _, err := ParseKeySet([]byte(document)); err == nil {
+			t.Errorf("%s: keys %v", document, set.Keys)
+		}
+	}
 }
 
 // A token whose signature has been verified is accepted no longer than its key.
@@ -418,6 +511,7 @@ func TestBindings(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	k := keyring()
+	x25519 := "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VuAyEACQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n-----END PUBLIC KEY-----\n"
 	short := string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: func() []byte { b, _ := x509.MarshalPKIXPublicKey(&k.short.PublicKey); return b }()}))
 	for _, test := range []struct {
 		name   string
@@ -433,6 +527,7 @@ func TestValidate(t *testing.T) {
 		{"http keys", func(i *Issuer) { i.JWKSURL = "http://10.0.0.1/keys" }, map[string]string{"auth.jwt[0].jwks_url": "https://"}},
 		{"two sources", func(i *Issuer) { i.JWKSURL, i.PublicKeys = "https://a/keys", []string{"x"} }, map[string]string{"auth.jwt[0].jwks_url": "choose one"}},
 		{"not PEM", func(i *Issuer) { i.PublicKeys = []string{"x"} }, map[string]string{"auth.jwt[0].public_keys": "not PEM"}},
+		{"key for encryption", func(i *Issuer) { i.PublicKeys = []string{x25519} }, map[string]string{"auth.jwt[0].public_keys": "number 1: it is no key for signatures"}},
 		{"short key", func(i *Issuer) { i.PublicKeys = []string{short} }, map[string]string{"auth.jwt[0].public_keys": "2048 bits"}},
 		{"empty audience", func(i *Issuer) { i.Audiences = []string{""} }, map[string]string{"auth.jwt[0].audiences": "none may be empty"}},
 		{"symmetric", func(i *Issuer) { i.Algorithms = []string{"HS256"} }, map[string]string{"auth.jwt[0].algorithms[0]": "is not one of"}},

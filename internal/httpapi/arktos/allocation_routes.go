@@ -147,7 +147,7 @@ func (h *handler) refusal(who auth.Identity, workload *api.Workload, explanation
 		if candidate.Available != nil {
 			message = fmt.Sprintf("has room for %d", *candidate.Available)
 		}
-		p.Errors = append(p.Errors, api.FieldError{Field: site.ID(), Message: message})
+		p.Errors.Add(site.ID(), "%s", message)
 	}
 	return p
 }

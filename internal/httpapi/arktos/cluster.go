@@ -128,7 +128,7 @@ func (b *clusterBody) amounts(errs *api.FieldErrors) (allocatable, allocated api
 	a.set("memcapacity", api.ResourceMemory, given(b.MemCapacity), mebibytes)
 	a.set("eipcapacity", api.ResourceFloatingIPs, given(b.EIPCapacity), pieces)
 	a.setStorage("storage", slices.DeleteFunc(slices.Clone(b.Storage), func(s storageBody) bool { return s.StorageCapacity != nil && *s.StorageCapacity == 0 }))
-	*errs = append(*errs, a.errs...)
+	errs.Join(a.errs)
 	for name := range a.quantities {
 		if allocated == nil {
 			allocated = api.Quantities{}

@@ -181,7 +181,7 @@ func pod(meta api.Metadata, namespace string, allocation *api.AllocationSpec, as
 // also joins errors about numbers with other errors.
 func also(errs api.FieldErrors, err error) error {
 	if fields, ok := err.(api.FieldErrors); ok { //nolint:errorlint // returned by Err, which returns the list itself
-		errs = append(errs, fields...)
+		errs.Join(fields)
 	}
 	return errs.Err()
 }

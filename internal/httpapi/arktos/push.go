@@ -88,7 +88,7 @@ func parseRegions(data []byte) ([]pushedFigures, error) {
 		named[name] = true
 		figures, wrong := regions[i].figures(at)
 		if len(wrong) > 0 {
-			errs = append(errs, wrong...)
+			errs.Join(wrong)
 			continue
 		}
 		all = append(all, figures...)
@@ -118,13 +118,13 @@ func (b *regionBody) figures(prefix string) ([]pushedFigures, api.FieldErrors) {
 		a.set(at+"CpuCapacity", api.ResourceCPU, z.CPUCapacity, pieces)
 		a.set(at+"MemCapacity", api.ResourceMemory, z.MemCapacity, mebibytes)
 		a.set(at+"EipCapacity", api.ResourceFloatingIPs, z.EIPCapacity, pieces)
-		errs = append(errs, a.errs...)
+		errs.Join(a.errs)
 		all = append(all, pushedFigures{b.RegionName, z.AvailabilityZone, a.quantities})
 	}
 	var a amounts
 	a.setStorage(prefix+"VolumeResources", b.VolumeResources)
 	a.set(prefix+"EipCapacity", api.ResourceFloatingIPs, b.EIPCapacity, pieces)
-	errs = append(errs, a.errs...)
+	errs.Join(a.errs)
 	return append(all, pushedFigures{b.RegionName, "", a.quantities}), errs
 }
 
@@ -177,7 +177,7 @@ func parseSites(data []byte) ([]pushedFigures, error) {
 		a.set(at+"MemCapacity", api.ResourceMemory, b.MemCapacity, mebibytes)
 		a.set(at+"EipCapacity", api.ResourceFloatingIPs, b.EIPCapacity, pieces)
 		a.setStorage(at+"Storage", b.Storage)
-		errs = append(errs, a.errs...)
+		errs.Join(a.errs)
 		all = append(all, pushedFigures{"", b.SiteID, a.quantities})
 	}
 	return all, errs.Err()

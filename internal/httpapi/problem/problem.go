@@ -76,14 +76,16 @@ func Unavailable(detail string) *Problem {
 
 // Invalid returns a 422 about one field.
 func Invalid(field, format string, args ...any) *Problem {
-	return InvalidFields(api.FieldErrors{{Field: field, Message: fmt.Sprintf(format, args...)}})
+	var fields api.FieldErrors
+	fields.Add(field, format, args...)
+	return InvalidFields(fields)
 }
 
 // InvalidFields returns a 422 about several fields.
 func InvalidFields(fields api.FieldErrors) *Problem {
 	p := New(api.ProblemInvalid, "the request has an invalid field")
-	if len(fields) != 1 {
-		p.Detail = fmt.Sprintf("the request has %d invalid fields", len(fields))
+	if n := fields.Count(); n != 1 {
+		p.Detail = fmt.Sprintf("the request has %d invalid fields", n)
 	}
 	p.Errors = fields
 	return p
@@ -151,6 +153,8 @@ func Of(err error) *Problem {
 	switch {
 	case errors.Is(err, auth.ErrEnded):
 		return Unauthorized(err.Error())
+	case errors.Is(err, auth.ErrLastAdministrator):
+		return New(api.ProblemConflict, "%s", auth.ErrLastAdministrator)
 	case errors.Is(err, auth.ErrNoToken):
 		return New(api.ProblemNotFound, "%s", auth.ErrNoToken)
 	case errors.Is(err, store.ErrCompacted):

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -58,6 +57,8 @@ type Keys struct {
 	read  time.Time // when set was fetched; zero = never
 	tried time.Time // when the last attempt started
 	err   error     // error of the last attempt
+
+	skipped int // keys that were of no use the last time; only one attempt runs at a time
 }
 
 // New makes the keys of an issuer.
@@ -137,8 +138,12 @@ func (k *Keys) fetch(ctx context.Context) (jose.JSONWebKeySet, error) {
 			JWKSURI string `json:"jwks_uri"`
 		}
 		at := strings.TrimSuffix(issuer.Issuer, "/") + "/.well-known/openid-configuration"
-		if err := get(ctx, client, at, &found); err != nil {
+		document, err := get(ctx, client, at)
+		if err != nil {
 			return jose.JSONWebKeySet{}, err
+		}
+		if err := json.Unmarshal(document, &found); err != nil {
+			return jose.JSONWebKeySet{}, fmt.Errorf("%s does not return a discovery document", at)
 		}
 		if found.Issuer != issuer.Issuer {
 			return jose.JSONWebKeySet{}, fmt.Errorf("the discovery document is that of issuer %.200q", found.Issuer)
@@ -148,14 +153,24 @@ func (k *Keys) fetch(ctx context.Context) (jose.JSONWebKeySet, error) {
 		}
 		address = found.JWKSURI
 	}
-	var set jose.JSONWebKeySet
-	if err := get(ctx, client, address, &set); err != nil {
+	document, err := get(ctx, client, address)
+	if err != nil {
 		return jose.JSONWebKeySet{}, err
 	}
-	if set = jwt.Usable(set); len(set.Keys) == 0 {
-		return jose.JSONWebKeySet{}, errors.New("the key set has no public key that can be used")
+	set, others, err := jwt.ParseKeySet(document)
+	if err != nil {
+		return jose.JSONWebKeySet{}, fmt.Errorf("%s: %w", address, err)
 	}
+	k.noteSkipped(others)
 	return set, nil
+}
+
+// noteSkipped logs how many keys of the issuer are of no use, whenever the number changes.
+func (k *Keys) noteSkipped(others int) {
+	if others != k.skipped && others > 0 {
+		k.options.Logger.Warn("some keys of a trusted issuer cannot verify signatures or are not understood; they are left out", "issuer", k.options.Issuer.Name, "keys", others)
+	}
+	k.skipped = others
 }
 
 // client returns a client that sends its token only to the origin.
@@ -185,26 +200,23 @@ func (k *Keys) client(origin string) (*http.Client, error) {
 	return outbound.New(k.options.Network, o), nil
 }
 
-// get fetches a JSON document.
-func get(ctx context.Context, client *http.Client, address string, into any) error {
+// get fetches a document.
+func get(ctx context.Context, client *http.Client, address string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return fmt.Errorf("%q is not a URL", address)
+		return nil, fmt.Errorf("%q is not a URL", address)
 	}
 	answer, err := client.Do(request)
 	if err != nil {
-		return fmt.Errorf("%s: %s", address, outbound.Describe(err))
+		return nil, fmt.Errorf("%s: %s", address, outbound.Describe(err))
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers with status %d", address, answer.StatusCode)
+		return nil, fmt.Errorf("%s answers with status %d", address, answer.StatusCode)
 	}
 	body, err := io.ReadAll(answer.Body)
 	if err != nil {
-		return fmt.Errorf("%s: %s", address, outbound.Describe(err))
+		return nil, fmt.Errorf("%s: %s", address, outbound.Describe(err))
 	}
-	if err := json.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("%s does not return the expected JSON", address)
-	}
-	return nil
+	return body, nil
 }

@@ -242,11 +242,12 @@ func TestDocuments(t *testing.T) {
 		{"another issuer", func(base string) any { return map[string]string{"issuer": base + "/", "jwks_uri": base + "/keys"} }, sound, "is that of issuer"},
 		{"keys over http", func(base string) any { return map[string]string{"issuer": base, "jwks_uri": "http://192.0.2.1/keys"} }, sound, "must begin with https://"},
 		{"no jwks_uri", func(base string) any { return map[string]string{"issuer": base} }, sound, "is not a URL"},
-		{"not JSON", nil, "<html>", "/keys does not return the expected JSON"},
+		{"not JSON", nil, "<html>", "/keys: it is not a JSON object with a list of keys"},
 		{"no keys", nil, jose.JSONWebKeySet{}, "no public key that can be used"},
 		{"private key", nil, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{KeyID: "p", Key: private}}}, "no public key that can be used"},
 		{"symmetric key", nil, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{KeyID: "s", Key: []byte("secret")}}}, "no public key that can be used"},
 		{"a symmetric and a public key", nil, jose.JSONWebKeySet{Keys: append([]jose.JSONWebKey{{KeyID: "s", Key: []byte("secret")}}, sound.Keys...)}, "a"},
+		{"a key of an unknown kind and a public key", nil, map[string]any{"keys": []any{map[string]string{"kty": "AKP", "kid": "b"}, nil, sound.Keys[0]}}, "a"},
 		{"too large", nil, strings.Repeat(" ", maxDocument+1) + "{}", "too large"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
