@@ -63,6 +63,12 @@ type PropagationPlacement struct {
 	EmptyClusters      bool               `json:"empty_clusters,omitempty" default:"false" doc:"If true, chosen clusters that get no replicas stay in the binding, with 0."`
 }
 
+// IsZero reports whether nothing is set: empty lists equal absent ones.
+func (p PropagationPlacement) IsZero() bool {
+	return p.ClusterAffinity == nil && len(p.ClusterAffinities)+len(p.ClusterTolerations)+len(p.SpreadConstraints) == 0 &&
+		p.ReplicaScheduling == nil && !p.EmptyClusters
+}
+
 // ClusterAffinity selects the clusters that meet all its conditions. Excluded clusters are never
 // selected. An empty affinity selects every cluster.
 type ClusterAffinity struct {
@@ -70,6 +76,11 @@ type ClusterAffinity struct {
 	ExcludeClusters []string           `json:"exclude_clusters,omitempty" ref:"cluster,optional" doc:"Names of clusters that are never chosen."`
 	LabelSelector   *LabelSelector     `json:"label_selector,omitempty" doc:"Conditions on the cluster's labels."`
 	FieldSelector   []FieldRequirement `json:"field_selector,omitempty" doc:"Conditions on the cluster's provider, region and zones, all of which must hold."`
+}
+
+// IsZero reports whether nothing is set: empty lists equal absent ones.
+func (a ClusterAffinity) IsZero() bool {
+	return len(a.ClusterNames)+len(a.ExcludeClusters)+len(a.FieldSelector) == 0 && a.LabelSelector == nil
 }
 
 // FieldRequirement is a condition on a field of a cluster. A cluster in several zones meets In if
