@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"regexp"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -43,4 +44,27 @@ func TestAccEmptyAndAbsentFollowTheDecision(t *testing.T) {
 		})
 	}
 	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: factories, Steps: steps})
+}
+
+// A list whose absence means all must not become empty: the placement would be on every cluster.
+func TestAccEmptyListThatMeansAll(t *testing.T) {
+	f := newFleet(t)
+	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: factories, Steps: []resource.TestStep{
+		{
+			Config: f.config(`resource "scheduler_placement" "web" {
+				name          = "web"
+				cluster_names = [for name in ["east", "west"] : name if name == "north"]
+			}`),
+			PlanOnly:    true,
+			ExpectError: regexp.MustCompile(`cluster_names:\s+must\s+not\s+be\s+empty:\s+omit\s+it\s+for\s+all\s+clusters`),
+		},
+		{
+			Config: f.config(`data "scheduler_placement_preview" "web" {
+				name         = "web"
+				cluster_sets = []
+			}`),
+			PlanOnly:    true,
+			ExpectError: regexp.MustCompile(`cluster_sets:\s+must\s+not\s+be\s+empty:\s+omit\s+it\s+for\s+all\s+clusters`),
+		},
+	}})
 }
