@@ -35,6 +35,7 @@ var badFields = []struct {
 	{"scheduler_cluster", "zones", list{"a", "a"}, "zones"},
 	{"scheduler_cluster", "zones", list{""}, "zones"},
 	{"scheduler_cluster", "api_resources", list{}, "api_resources"},
+	{"scheduler_cluster", "description", "red: \x1b[31m", "description"},
 	{"scheduler_cluster", "namespaces", list{}, "namespaces"},
 	{"scheduler_placement", "cluster_names", list{}, "cluster_names"},
 	{"scheduler_placement", "cluster_sets", list{}, "cluster_sets"},

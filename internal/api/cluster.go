@@ -288,6 +288,7 @@ func (c *Cluster) Validate() FieldErrors {
 	if s.Namespace != "" {
 		errs.check("spec.namespace", checkName(s.Namespace))
 	}
+	errs.check("spec.description", checkFreeText(s.Description))
 	s.validateNamespaces(&errs)
 	checkUnique(&errs, "spec.zones", s.Zones)
 	for i, zone := range s.Zones {
