@@ -64,7 +64,7 @@ type PropagationPlacement struct {
 }
 
 // IsZero reports whether nothing is set: empty lists equal absent ones.
-func (p PropagationPlacement) IsZero() bool {
+func (p *PropagationPlacement) IsZero() bool {
 	return p.ClusterAffinity == nil && len(p.ClusterAffinities)+len(p.ClusterTolerations)+len(p.SpreadConstraints) == 0 &&
 		p.ReplicaScheduling == nil && !p.EmptyClusters
 }
@@ -79,7 +79,7 @@ type ClusterAffinity struct {
 }
 
 // IsZero reports whether nothing is set: empty lists equal absent ones.
-func (a ClusterAffinity) IsZero() bool {
+func (a *ClusterAffinity) IsZero() bool {
 	return len(a.ClusterNames)+len(a.ExcludeClusters)+len(a.FieldSelector) == 0 && a.LabelSelector == nil
 }
 

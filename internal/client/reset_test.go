@@ -34,7 +34,7 @@ func (l *resetting) Accept() (net.Conn, error) {
 
 func flaky(t *testing.T, reset func(n int64) bool, change ...func(*client.Options)) *client.Client {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // nothing to cancel
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -191,7 +191,9 @@ func (r *Resource) sameOnServer(names []string, plan, before map[string]tftypes.
 func (r *Resource) stored(names []string, attributes map[string]tftypes.Value) (document map[string]any, ok bool) {
 	var d configDocument
 	flat, err := r.readAttributes(&d, attributes)
-	unknown := func(at path.Path) bool { return slices.ContainsFunc(names, func(name string) bool { return Related(at, path.Root(name)) }) }
+	unknown := func(at path.Path) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return Related(at, path.Root(name)) })
+	}
 	if err != nil || slices.ContainsFunc(d.Unknown, unknown) {
 		return nil, false
 	}

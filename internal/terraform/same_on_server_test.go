@@ -70,7 +70,7 @@ func around(ctx context.Context, attributes map[string]schema.Attribute, at []st
 		case isNested:
 			inner := map[string]schema.Attribute{}
 			for name, attribute := range nested.GetNestedObject().GetAttributes() {
-				inner[name] = attribute.(schema.Attribute) //nolint:forcetypeassert // of a resource
+				inner[name] = attribute.(schema.Attribute)
 			}
 			object := around(ctx, inner, at[1:], value)
 			switch typ := typ.(type) {
