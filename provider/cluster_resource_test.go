@@ -112,8 +112,6 @@ func TestAccClusterEmptyCollections(t *testing.T) {
 				  number_of_clusters = 0
 				  label_constraints  = []
 				  resource_requests  = {}
-				  cluster_sets       = []
-				  predicates         = []
 				  tolerations        = []
 				  spread_constraints = []
 				  metrics            = {}

@@ -3,6 +3,7 @@ package provider
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -192,6 +193,18 @@ func (c *configuration) session(version, userAgent string, diags *diag.Diagnosti
 	if !c.Endpoint.IsNull() && !c.Endpoints.IsNull() {
 		settingError(diags, "endpoints", "it must be absent because endpoint is set")
 	}
+	for i, element := range c.Endpoints.Elements() {
+		if at := path.Root("endpoints").AtListIndex(i); element.IsNull() {
+			diags.AddAttributeError(at, "Invalid "+at.String(), terraform.Sentence(at.String()+": must not be null"))
+		}
+	}
+	for _, name := range []string{"token_source", "token_audience", "token_file"} {
+		for _, s := range settings {
+			if s.name == name && s.value.ValueString() != "" && c.Token.ValueString() != "" {
+				diags.AddAttributeWarning(path.Root(name), name+" is not used", "token is set, so "+name+" has no effect. Remove one of the two.")
+			}
+		}
+	}
 	if timeout := text["request_timeout"]; timeout != "" {
 		d, err := time.ParseDuration(timeout)
 		if err != nil || d <= 0 {
@@ -234,7 +247,24 @@ func (c *configuration) session(version, userAgent string, diags *diag.Diagnosti
 	if diags.HasError() {
 		return nil, false
 	}
+	if file, identity := text["token_file"], opts.Tokens != nil; check && identity && file != "" {
+		if _, err := os.Stat(file); err != nil {
+			settingError(diags, "token_file", err.Error())
+			return nil, false
+		}
+	}
 	connection, err := client.New(opts)
+	if wrong, ok := errors.AsType[*client.EndpointError](err); ok {
+		at, name := path.Root("endpoint"), "endpoint"
+		switch {
+		case !c.Endpoints.IsNull():
+			at, name = path.Root("endpoints").AtListIndex(wrong.Index), "endpoints"
+		case opts.Endpoint == "":
+			at, name = path.Root("endpoints"), "endpoints"
+		}
+		diags.AddAttributeError(at, "Invalid "+at.String(), terraform.Sentence(err.Error())+" It may also come from the environment variable "+environmentName(name)+".")
+		return nil, false
+	}
 	if err != nil {
 		diags.AddError("The provider's configuration cannot be used", terraform.Sentence(err.Error()))
 		return nil, false

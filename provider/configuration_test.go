@@ -21,6 +21,7 @@ func TestConfiguration(t *testing.T) {
 		several     bool
 		namespace   string
 		want        string // part of the error
+		at          string // its attribute, if it matters
 	}{
 		{name: "nothing", endpoint: client.DefaultEndpoint, namespace: api.DefaultNamespace},
 		{name: "environment", environment: map[string]string{"SCHEDULER_ENDPOINT": "http://env", "SCHEDULER_NAMESPACE": "shop"}, endpoint: "http://env", namespace: "shop"},
@@ -42,6 +43,11 @@ func TestConfiguration(t *testing.T) {
 		{name: "ca_cert_file", config: configuration{CACertFile: types.StringValue("/does/not/exist")}, want: "CA certificate file"},
 		{name: "token", environment: map[string]string{"SCHEDULER_TOKEN": "abc\n"}, want: "trimspace"},
 		{name: "token_source", config: configuration{TokenSource: types.StringValue("hcp_terraform")}, want: "is not available"},
+		{name: "token_file", config: configuration{TokenSource: types.StringValue("file"), TokenFile: types.StringValue("/does/not/exist")}, want: "/does/not/exist", at: "token_file"},
+		{name: "one of several is bad", config: configuration{Endpoints: texts("http://a", "b")}, want: `"b" is not an address`, at: "endpoints[1]"},
+		{name: "one of several is bad in the environment", environment: map[string]string{"SCHEDULER_ENDPOINTS": "http://a,b"}, want: `"b" is not an address`, at: "endpoints"},
+		{name: "a bad one", config: configuration{Endpoint: types.StringValue("b")}, want: `"b" is not an address`, at: "endpoint"},
+		{name: "null among several", config: configuration{Endpoints: types.ListValueMust(types.StringType, []attr.Value{types.StringValue("http://a"), types.StringNull()})}, want: "must not be null", at: "endpoints[1]"},
 		{name: "token_source in the environment", environment: map[string]string{"SCHEDULER_TOKEN_SOURCE": "jenkins"}, want: `"jenkins" is not one of auto`},
 		{name: "token before the token of the run", environment: map[string]string{"SCHEDULER_TOKEN": "a.b", "SCHEDULER_TOKEN_SOURCE": "hcp_terraform"}, endpoint: client.DefaultEndpoint, namespace: api.DefaultNamespace},
 		{name: "client_key_file", environment: map[string]string{"SCHEDULER_CLIENT_KEY_FILE": "key.pem"}, want: "needs both files"},
@@ -60,6 +66,9 @@ func TestConfiguration(t *testing.T) {
 				if !diags.HasError() || !strings.Contains(diags[0].Detail(), test.want) {
 					t.Errorf("diagnostics are %v, expected %q", diags, test.want)
 				}
+				if with, ok := diags[0].(diag.DiagnosticWithPath); test.at != "" && (!ok || with.Path().String() != test.at) {
+					t.Errorf("the error is not about %s: %v", test.at, diags)
+				}
 				return
 			}
 			if diags.HasError() {
@@ -69,6 +78,15 @@ func TestConfiguration(t *testing.T) {
 				t.Errorf("endpoint is %s, namespace %s", s.Client().Endpoint(), s.Namespace())
 			}
 		})
+	}
+}
+
+// What a token makes meaningless is warned of.
+func TestTokenAndTokenSource(t *testing.T) {
+	var diags diag.Diagnostics
+	both := configuration{Token: types.StringValue("a.b"), TokenSource: types.StringValue("github_actions"), TokenFile: types.StringValue("/does/not/exist")}
+	if s, _ := both.session("test", "test", &diags); s == nil || len(diags) != 2 || diags[0].Summary() != "token_source is not used" || diags[1].Summary() != "token_file is not used" {
+		t.Errorf("diagnostics are %v", diags)
 	}
 }
 

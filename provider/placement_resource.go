@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
@@ -34,7 +36,22 @@ func newPlacementResource() *terraform.Resource {
 		Previewed:  previewedPlacement,
 		Inputs:     inputs,
 		Choice:     clustersOfPlacement(),
-		Warn:       noClusterWanted,
+		Warn:       warnOfPlacement,
+	}
+}
+
+// warnOfPlacement warns about a placement that asks for what it cannot get.
+func warnOfPlacement(config map[string]tftypes.Value, diags *diag.Diagnostics) {
+	noClusterWanted(config, diags)
+	warnOfExcluded(config, path.Empty(), diags)
+	const versions, number = "kubernetes_version", "number_of_clusters"
+	if wanted, err := constraint.ParseVersion(terraform.TextOf(config[versions])); err == nil && !wanted.Possible() {
+		diags.AddAttributeWarning(path.Root(versions), "No version meets kubernetes_version", fmt.Sprintf("%s: no version meets all conditions of %q, so no cluster fits.", versions, wanted))
+	}
+	if names, wanted := config["cluster_names"], wholeOf(config[number]); names.IsFullyKnown() && !names.IsNull() {
+		if listed := len(namesIn(names)); wanted > int64(listed) {
+			diags.AddAttributeWarning(path.Root(number), "The placement asks for more clusters than it lists", fmt.Sprintf("%s is %d, but cluster_names lists %d.", number, wanted, listed))
+		}
 	}
 }
 

@@ -145,7 +145,7 @@ func TestAccPlacementClusterNames(t *testing.T) {
 				ConfigPlanChecks:  resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 			},
 			{ // empty lists restrict nothing
-				Config:           named("cluster_names = []\nexclude_clusters = []\nnumber_of_clusters = 3"),
+				Config:           named("exclude_clusters = []\nnumber_of_clusters = 3"),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 				ConfigStateChecks: []statecheck.StateCheck{
 					statecheck.ExpectKnownValue("scheduler_placement.web", tfjsonpath.New("clusters"), knownvalue.ListSizeExact(3)),

@@ -96,7 +96,7 @@ func TestPlanPropagationPolicy(t *testing.T) {
 		{"created", doc{}, nil, doc{"priority": 0, "preemption": "Never", "workload_preemption": "Never", "placement": nil, "failover": nil, "fail_back": nil, "bindings": unknown{}}},
 		{"no change", doc{}, state(nil), state(nil)},
 		{"a label of the policy moves nothing", doc{"labels": doc{"team": "a"}}, state(nil), doc{"bindings": doc{"shop/web": doc{"member1": 3}, "shop/api": doc{}}}},
-		{"a placement", doc{"placement": doc{}}, state(nil), doc{"placement": doc{"empty_clusters": false}, "bindings": unknown{}}},
+		{"a placement of nothing", doc{"placement": doc{}}, state(nil), doc{"placement": doc{"empty_clusters": false}, "bindings": doc{"shop/web": doc{"member1": 3}, "shop/api": doc{}}}},
 		{"a priority", doc{"priority": 1}, state(nil), doc{"bindings": unknown{}}},
 		{"another selector", doc{"resource_selectors": list{doc{"api_version": "v1", "kind": "ConfigMap"}}}, state(nil), doc{"bindings": unknown{}}},
 

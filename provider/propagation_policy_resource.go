@@ -34,6 +34,7 @@ func newPropagationPolicyResource() *terraform.Resource {
 		Previewed:  previewedBindings,
 		Inputs:     inputs,
 		Report:     reportBindings,
+		Warn:       warnOfAffinities,
 
 		Unsatisfied: unsatisfiedBindings,
 	}

@@ -52,7 +52,7 @@ const fullPolicy = `
 	          { affinity_name = "rest" },
 	        ]
 	      },
-	      { affinity_name = "all", cluster_names = [] },
+	      { affinity_name = "all" },
 	    ]
 	    cluster_tolerations = [{ key = "dedicated", value = "web", toleration_seconds = 60 }]
 	    spread_constraints  = [{}, { spread_by_label = "rack", min_groups = 1, max_groups = 0 }, { spread_by_field = "region", max_groups = 2 }]
@@ -157,8 +157,8 @@ func TestAccPropagationPolicyEmptyCollections(t *testing.T) {
 	f := newFleet(t)
 	for _, empty := range []string{
 		`placement = {}`,
-		`placement = { cluster_affinity = {}, cluster_affinities = [], cluster_tolerations = [], spread_constraints = [], replica_scheduling = {} }`,
-		`placement = { cluster_affinity = { cluster_names = [], exclude_clusters = [], label_selector = {}, field_selector = [] } }`,
+		`placement = { cluster_affinity = {}, cluster_tolerations = [], spread_constraints = [], replica_scheduling = {} }`,
+		`placement = { cluster_affinity = { exclude_clusters = [], label_selector = {}, field_selector = [] } }`,
 		`placement = { replica_scheduling = { weight_preference = {}, cluster_limits = [] }, empty_clusters = false }`,
 		`placement = { replica_scheduling = { weight_preference = { static_weights = [{ affinity = {}, weight = 1 }] } } }`,
 		`placement = { replica_scheduling = { type = "Duplicated" } }`,

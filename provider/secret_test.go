@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -123,6 +124,9 @@ func keepSecret(t *testing.T, f *fleet, kind api.Kind, secret api.SecretField, b
 	}
 	now := attribute + "_wo"
 	version := func(n int) string { return fmt.Sprintf("%s_version = %d", now, n) }
+	// A look-up that failed does not remove what is stored.
+	refused := step("again-null", true, version(3))
+	refused.ExpectError = regexp.MustCompile(now + `:\s+must\s+not\s+be\s+null`)
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories,
 		CheckDestroy:             func(*terraform.State) error { generation = 0; return f.gone(key) },
@@ -135,7 +139,7 @@ func keepSecret(t *testing.T, f *fleet, kind api.Kind, secret api.SecretField, b
 			},
 			step("again-null", true, version(1)),
 			step("again-null", true, now+" = "+value("2"), version(2)),
-			step("again-null", false, version(3)),
+			refused,
 			step("and-back", true, now+" = "+value("3"), version(3)),
 			step("and-back", false, now+" = "+nothing, version(3)),
 		},

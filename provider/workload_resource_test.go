@@ -318,8 +318,8 @@ func TestAccClusterAPIResources(t *testing.T) {
 				ConfigStateChecks: binding(workloadAddress, counts{"east": 2}, nil),
 				ConfigPlanChecks:  resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 			},
-			{ // absent and empty are the same
-				Config:           config(`[]`),
+			{ // absent: all types
+				Config:           config(`null`),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 			},
 		},

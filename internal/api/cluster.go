@@ -26,7 +26,7 @@ type Cluster struct {
 // ClusterSpec is what the owner of a cluster declares.
 type ClusterSpec struct {
 	Namespace       string            `json:"namespace,omitempty" doc:"Namespace that owns the cluster: only placements of this namespace see it. If omitted, all do."`
-	Namespaces      []string          `json:"namespaces,omitempty" doc:"Namespaces that own the cluster, if there are several: only placements of these namespaces see it. Must not be empty. Cannot be combined with 'namespace'."`
+	Namespaces      []string          `json:"namespaces,omitempty" absent:"a cluster without an owner" doc:"Namespaces that own the cluster, if there are several: only placements of these namespaces see it. Cannot be combined with 'namespace'."`
 	Description     string            `json:"description,omitempty" maxLength:"1024" doc:"Free text about the cluster. Shown in explanations and lists."`
 	CloudProvider   string            `json:"cloud_provider,omitempty" doc:"Provider of the cluster's machines, such as 'aws'."`
 	Region          string            `json:"region,omitempty" doc:"Region that the cluster is in."`
@@ -34,7 +34,7 @@ type ClusterSpec struct {
 	Claims          map[string]string `json:"claims,omitempty" maxLength:"1024" doc:"Facts about the cluster by name, such as its version or platform. Matched by the claim selectors of placements."`
 	Taints          []Taint           `json:"taints,omitempty" doc:"Taints keep placements that do not tolerate them off the cluster."`
 	CustomResources []string          `json:"custom_resources,omitempty" doc:"Custom resource definitions in the cluster, as '<plural>.<group>'."`
-	APIResources    []string          `json:"api_resources,omitempty" doc:"Types of resources that the cluster accepts, as '<api version>/<kind>': 'apps/v1/Deployment'. Only workloads of these types are placed on it. If omitted, all are."`
+	APIResources    []string          `json:"api_resources,omitempty" absent:"workloads of all types" doc:"Types of resources that the cluster accepts, as '<api version>/<kind>': 'apps/v1/Deployment'. Only workloads of these types are placed on it."`
 	Metrics         []MetricRef       `json:"metrics,omitempty" doc:"Metrics that rate the cluster."`
 	Capacity        Quantities        `json:"capacity,omitempty" doc:"Total amount of each resource, as Kubernetes quantities: '{ cpu = \"64\", memory = \"256Gi\" }'."`
 	Allocatable     Quantities        `json:"allocatable,omitempty" doc:"Amount of each resource that workloads may use."`
@@ -288,6 +288,7 @@ func (c *Cluster) Validate() FieldErrors {
 	if s.Namespace != "" {
 		errs.check("spec.namespace", checkName(s.Namespace))
 	}
+	errs.check("spec.description", checkFreeText(s.Description))
 	s.validateNamespaces(&errs)
 	checkUnique(&errs, "spec.zones", s.Zones)
 	for i, zone := range s.Zones {
@@ -323,13 +324,9 @@ func (c *Cluster) Validate() FieldErrors {
 	return errs.inOrder(c)
 }
 
-// validateNamespaces checks the owners. An empty list is rejected instead of meaning "all
-// namespaces": a list that becomes empty must not make the cluster visible to everybody.
+// validateNamespaces checks the owners.
 func (s *ClusterSpec) validateNamespaces(errs *FieldErrors) {
 	const at = "spec.namespaces"
-	if s.Namespaces != nil && len(s.Namespaces) == 0 {
-		errs.Add(at, "must not be empty: list the namespaces that own the cluster, or omit the field for a cluster without an owner")
-	}
 	if s.Namespace != "" && len(s.Namespaces) > 0 {
 		errs.Add(at, "must be absent because spec.namespace is set: list all owners in one of the two")
 	}

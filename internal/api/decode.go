@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -175,7 +176,10 @@ func decodeError(err error) error {
 		case errors.Is(err, json.ErrUnknownName):
 			message = "is not a known field"
 		case semantic.JSONKind == '"' && semantic.GoType != nil && wanted(semantic.GoType) == aTime:
-			message = fmt.Sprintf("%s is not a time of RFC 3339, such as 2026-01-31T00:00:00Z or 2026-01-31T01:00:00+01:00", semantic.JSONValue)
+			message = "is not a time of RFC 3339, such as 2026-01-31T00:00:00Z or 2026-01-31T01:00:00+01:00"
+			if wrong, ok := errors.AsType[*time.ParseError](semantic.Err); ok {
+				message = quote(wrong.Value) + " " + message + wrong.Message // ": day out of range"
+			}
 		case errors.Is(semantic.Err, strconv.ErrRange), errors.Is(semantic.Err, strconv.ErrSyntax):
 			message = wrongNumber(semantic)
 		case semantic.Err != nil && semantic.GoType != nil:

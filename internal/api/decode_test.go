@@ -249,3 +249,17 @@ func TestDecodeReportsEveryInvalidField(t *testing.T) {
 		t.Errorf("fields %q, want %q", fields, want)
 	}
 }
+
+// The error of a time repeats it, with what is wrong.
+func TestDecodeWrongTime(t *testing.T) {
+	for text, want := range map[string]string{
+		"2031-02-29T00:00:00Z": `"2031-02-29T00:00:00Z" is not a time of RFC 3339, such as 2026-01-31T00:00:00Z or 2026-01-31T01:00:00+01:00: day out of range`,
+		"soon":                 `"soon" is not a time of RFC 3339, such as 2026-01-31T00:00:00Z or 2026-01-31T01:00:00+01:00`,
+	} {
+		var errs FieldErrors
+		err := DecodeInto([]byte(`{"spec":{"scores":{},"valid_until":"`+text+`"}}`), &PlacementScore{})
+		if !errors.As(err, &errs) || len(errs) != 1 || errs[0].Message != want {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

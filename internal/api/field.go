@@ -237,6 +237,15 @@ func checkText(text string) string {
 	return ""
 }
 
+// checkFreeText accepts text of several lines.
+func checkFreeText(text string) string {
+	if i := strings.IndexFunc(text, func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) }); i >= 0 {
+		r, _ := utf8.DecodeRuneInString(text[i:])
+		return fmt.Sprintf("must not contain control characters other than tabs and line breaks: it has %U", r)
+	}
+	return ""
+}
+
 // oneOf checks that a value is one of the allowed ones.
 func oneOf[T ~string](value T, allowed ...T) string {
 	if slices.Contains(allowed, value) {

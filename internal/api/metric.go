@@ -39,7 +39,7 @@ const (
 type MetricSpec struct {
 	Min             *float64          `json:"min,omitempty" required:"true" doc:"Value that maps to 0, or to 1 if 'direction' is 'descending'."`
 	Max             *float64          `json:"max,omitempty" required:"true" doc:"Value that maps to 1, or to 0 if 'direction' is 'descending'. Must be greater than 'min'."`
-	AllowedValues   []float64         `json:"allowed_values,omitempty" doc:"If not empty, any other value is invalid."`
+	AllowedValues   []float64         `json:"allowed_values,omitempty" absent:"all values in the range" doc:"Values that are valid. Any other value is invalid."`
 	MetricsProvider MetricProviderRef `json:"metrics_provider" doc:"Where the value is read."`
 	Direction       Direction         `json:"direction,omitempty" enum:"ascending,descending" default:"ascending" doc:"'ascending': higher values are better. 'descending': lower values are better."`
 	OnFailure       OnFailure         `json:"on_failure,omitempty" enum:"exclude,ignore,last_value" default:"exclude" doc:"What happens to a cluster whose metric has no usable value: 'exclude' the cluster, 'ignore' the metric, or use its 'last_value'. While a metric cannot be read, decisions keep the clusters that they have."`

@@ -139,6 +139,15 @@ func TestSameIntent(t *testing.T) {
 			t.Errorf("%s: SameIntent() is not %t", name, tt.same)
 		}
 	}
+	limits := func(p PropagationPlacement, affinity ClusterAffinity) *PropagationPolicy {
+		p.ReplicaScheduling = &ReplicaScheduling{ClusterLimits: []ClusterLimit{{Affinity: affinity}}}
+		return &PropagationPolicy{Spec: PropagationPolicySpec{Placement: p}}
+	}
+	empty := PropagationPlacement{ClusterTolerations: []Toleration{}, SpreadConstraints: []GroupConstraint{}}
+	if !SameIntent(limits(PropagationPlacement{}, ClusterAffinity{}), limits(empty, ClusterAffinity{ExcludeClusters: []string{}})) ||
+		!SameIntent(&PropagationPolicy{}, &PropagationPolicy{Spec: PropagationPolicySpec{Placement: empty}}) {
+		t.Error("empty lists in a policy's placement are a change")
+	}
 	if SameIntent(&Placement{}, &Metric{}) {
 		t.Error("SameIntent() of two kinds = true")
 	}

@@ -16,7 +16,7 @@ type OpenStackSpec struct {
 	ProjectDomainName           string   `json:"project_domain_name,omitempty" defaultBy:"project_name *=Default" doc:"Domain of the project."`
 	ApplicationCredentialID     string   `json:"application_credential_id,omitempty" doc:"ID of an application credential, instead of a user, password and project."`
 	ApplicationCredentialSecret Secret   `json:"application_credential_secret,omitzero" doc:"Secret of the application credential. It is kept only while the application credential, 'auth_url' and the certificate checks stay the same." writeOnly:"true" nullable:"true"`
-	Regions                     []string `json:"regions,omitempty" doc:"Regions to use. If omitted, all regions that the identity service lists."`
+	Regions                     []string `json:"regions,omitempty" absent:"all regions that the identity service lists" doc:"Regions to use."`
 	Interval                    Duration `json:"interval,omitempty" default:"60s" shortest:"100ms" doc:"Time between two collections."`
 	Timeout                     Duration `json:"timeout,omitempty" default:"60s" shortest:"1ms" doc:"Time limit for collecting one region."`
 	CACert                      string   `json:"ca_cert,omitempty" doc:"PEM certificates that the servers' certificates must chain to."`

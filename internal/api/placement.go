@@ -33,15 +33,15 @@ const StrategyMetrics Strategy = "metrics"
 // PlacementSpec is what the user asks for.
 type PlacementSpec struct {
 	NumberOfClusters      *int64             `json:"number_of_clusters,omitempty" minimum:"0" doc:"Number of clusters to choose. If omitted, all that fit."`
-	ClusterSets           []string           `json:"cluster_sets,omitempty" ref:"cluster_set" doc:"Names of the cluster sets to choose from. Only sets that admit the namespace count. If omitted, every cluster that the namespace sees."`
-	ClusterNames          []string           `json:"cluster_names,omitempty" ref:"cluster" doc:"Names of the clusters to choose from. If omitted, clusters of any name."`
+	ClusterSets           []string           `json:"cluster_sets,omitempty" ref:"cluster_set" absent:"all clusters that the namespace sees" doc:"Names of the cluster sets to choose from. Only sets that allow this namespace are used."`
+	ClusterNames          []string           `json:"cluster_names,omitempty" ref:"cluster" absent:"all clusters" doc:"Names of the clusters to choose from."`
 	ExcludeClusters       []string           `json:"exclude_clusters,omitempty" ref:"cluster,optional" doc:"Names of clusters that are never chosen."`
 	KubernetesVersion     string             `json:"kubernetes_version,omitempty" doc:"Constraint on the cluster's observed Kubernetes version: '>= 1.33, < 2', '~> 1.33.0'. Only the numbers count: 'v1.33.2+k3s1' is 1.33.2. A cluster whose version is not known does not match."`
 	LabelConstraints      []string           `json:"label_constraints,omitempty" doc:"Constraints on the cluster's labels, all of which must hold: 'location is DE', 'tier != edge', 'zone in (a, b)', 'zone not in (c)'. A cluster without the label does not match."`
 	MetricConstraints     []string           `json:"metric_constraints,omitempty" doc:"Constraints on the cluster's metrics, all of which must hold: 'load < 5', 'latency less than or equal 0.2'. A metric without a value satisfies none."`
 	MetricConstraintBasis Basis              `json:"metric_constraint_basis,omitempty" enum:"raw,normalized,weighted" default:"raw" doc:"Which value of a metric 'metric_constraints' compare."`
 	CustomResources       []string           `json:"custom_resources,omitempty" doc:"Custom resource definitions that the cluster must have, as '<plural>.<group>'."`
-	Predicates            []Predicate        `json:"predicates,omitempty" doc:"Sets of conditions. If there are any, a cluster must match at least one set. It matches a set if all conditions in it hold."`
+	Predicates            []Predicate        `json:"predicates,omitempty" absent:"all clusters" doc:"Sets of conditions. A cluster must match at least one set. It matches a set if all conditions in it hold."`
 	Tolerations           []Toleration       `json:"tolerations,omitempty" doc:"Taints that the placement tolerates."`
 	ResourceRequests      Quantities         `json:"resource_requests,omitempty" doc:"Amounts that must be available on each chosen cluster, as Kubernetes quantities. They are reserved there."`
 	SpreadConstraints     []SpreadConstraint `json:"spread_constraints,omitempty" doc:"How the chosen clusters are spread over labels, claims, regions, zones or providers."`

@@ -56,20 +56,31 @@ type ResourceSelector struct {
 // PropagationPlacement says which clusters are chosen, and how replicas are divided among them.
 type PropagationPlacement struct {
 	ClusterAffinity    *ClusterAffinity   `json:"cluster_affinity,omitempty" doc:"Clusters to choose from. If neither this nor 'cluster_affinities' is set, every visible cluster."`
-	ClusterAffinities  []AffinityTerm     `json:"cluster_affinities,omitempty" doc:"Groups of clusters to choose from, in order of preference: the first group that can take the whole workload gets it. Cannot be combined with 'cluster_affinity'."`
+	ClusterAffinities  []AffinityTerm     `json:"cluster_affinities,omitempty" absent:"all clusters" doc:"Groups of clusters to choose from, in order of preference: the first group that can take the whole workload gets it. Cannot be combined with 'cluster_affinity'."`
 	ClusterTolerations []Toleration       `json:"cluster_tolerations,omitempty" doc:"Taints that the workloads tolerate."`
 	SpreadConstraints  []GroupConstraint  `json:"spread_constraints,omitempty" doc:"Over how many clusters, regions, zones, providers or values of a label a workload is spread. The constraints apply to the clusters that have replicas in the final result. If one uses a field other than 'cluster', there must also be one for 'cluster'."`
 	ReplicaScheduling  *ReplicaScheduling `json:"replica_scheduling,omitempty" doc:"How replicas are divided among clusters. If omitted, every chosen cluster gets all of them ('Duplicated')."`
 	EmptyClusters      bool               `json:"empty_clusters,omitempty" default:"false" doc:"If true, chosen clusters that get no replicas stay in the binding, with 0."`
 }
 
+// IsZero reports whether nothing is set: empty lists equal absent ones.
+func (p *PropagationPlacement) IsZero() bool {
+	return p.ClusterAffinity == nil && len(p.ClusterAffinities)+len(p.ClusterTolerations)+len(p.SpreadConstraints) == 0 &&
+		p.ReplicaScheduling == nil && !p.EmptyClusters
+}
+
 // ClusterAffinity selects the clusters that meet all its conditions. Excluded clusters are never
 // selected. An empty affinity selects every cluster.
 type ClusterAffinity struct {
-	ClusterNames    []string           `json:"cluster_names,omitempty" ref:"cluster" doc:"Names of clusters. If omitted, any name."`
+	ClusterNames    []string           `json:"cluster_names,omitempty" ref:"cluster" absent:"all clusters" doc:"Names of clusters."`
 	ExcludeClusters []string           `json:"exclude_clusters,omitempty" ref:"cluster,optional" doc:"Names of clusters that are never chosen."`
 	LabelSelector   *LabelSelector     `json:"label_selector,omitempty" doc:"Conditions on the cluster's labels."`
 	FieldSelector   []FieldRequirement `json:"field_selector,omitempty" doc:"Conditions on the cluster's provider, region and zones, all of which must hold."`
+}
+
+// IsZero reports whether nothing is set: empty lists equal absent ones.
+func (a *ClusterAffinity) IsZero() bool {
+	return len(a.ClusterNames)+len(a.ExcludeClusters)+len(a.FieldSelector) == 0 && a.LabelSelector == nil
 }
 
 // FieldRequirement is a condition on a field of a cluster. A cluster in several zones meets In if

@@ -300,6 +300,13 @@ func (f *Field) check() func(v reflect.Value) string {
 			}
 			return Quantity(v.String()).check()
 		}
+	case f.Absent != "":
+		return func(v reflect.Value) string {
+			if !v.IsNil() && v.Len() == 0 {
+				return "must not be empty: omit it for " + f.Absent
+			}
+			return ""
+		}
 	case f.Minimum != nil || f.Maximum != nil:
 		return f.checkBounds
 	case f.MaxLength > 0:

@@ -58,6 +58,9 @@ type Field struct {
 	Shortest time.Duration
 	// MaxLength is the maximum number of characters, or 0 if unlimited.
 	MaxLength int
+	// Absent is what a list stands for if it is absent. It must then not be empty: an expression that
+	// becomes empty must not stand for everything. "" = absent and empty are the same.
+	Absent string
 	// Ref is the kind of the objects that the field refers to, or "".
 	Ref Kind
 }
@@ -144,9 +147,12 @@ func (f *Field) bounds() string {
 	return ""
 }
 
-// Limits describes the minimum of a duration and the maximum length of text.
+// Limits describes the minimum of a duration, the maximum length of text, and a list that must not
+// be empty.
 func (f *Field) Limits() string {
 	switch {
+	case f.Absent != "":
+		return "Omit it for " + f.Absent + "; it must not be empty."
 	case f.Shortest > 0:
 		return "At least `" + f.Shortest.String() + "`."
 	case f.MaxLength > 0:
@@ -258,6 +264,7 @@ func parseField(of reflect.Type, f reflect.StructField, name, options string) (F
 	read("maximum", number, func(text string) (err error) { field.Maximum, err = parseBound(text); return err })
 	read("maxLength", text, func(text string) (err error) { field.MaxLength, err = strconv.Atoi(text); return err })
 	read("shortest", f.Type == reflect.TypeFor[Duration](), func(text string) (err error) { field.Shortest, err = time.ParseDuration(text); return err })
+	read("absent", f.Type.Kind() == reflect.Slice, func(text string) error { field.Absent = text; return nil })
 	read("enum", text, func(text string) error { field.Enum = strings.Split(text, ","); return nil })
 	read("defaultBy", true, func(text string) (err error) { field.DefaultBy, err = parseDefaultBy(text); return err })
 	return field, mistakes

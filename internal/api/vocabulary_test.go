@@ -351,6 +351,8 @@ func TestTagsAreValidated(t *testing.T) {
 					bad = "-1"
 				case f.MaxLength > 0:
 					bad = strings.Repeat("ü", f.MaxLength+1)
+				case f.Absent != "":
+					bad = []any{}
 				case f.Minimum != nil:
 					bad = min(*f.Minimum-1, -1) // 0 may mean absent
 				default:

@@ -34,7 +34,7 @@ type WorkloadSpec struct {
 type AllocationSpec struct {
 	Flavors           []string           `json:"flavors,omitempty" doc:"Machine sizes for one replica, best first: a site uses the first one that it has room for, or, if the replicas do not fit on the sites like that, the first one with room for all of them or for the most. In addition to 'replica_requests'."`
 	Machines          map[string]int64   `json:"machines,omitempty" minimum:"1" maximum:"100000" doc:"Further machines of one replica: how many of each flavor."`
-	Regions           []AllocationRegion `json:"regions,omitempty" doc:"Regions where the sites may be. If omitted, anywhere."`
+	Regions           []AllocationRegion `json:"regions,omitempty" absent:"all regions" doc:"Regions where the sites may be."`
 	GeoLocation       *GeoLocation       `json:"geo_location,omitempty" doc:"Where the sites must be. Each part that is set must equal the cluster's claim of the same name."`
 	Operator          string             `json:"operator,omitempty" doc:"Operator of the sites: must equal the clusters' claim 'operator'."`
 	SiteID            string             `json:"site_id,omitempty" doc:"A site, as '<region>--<zone>', or all sites of a region, as '<region>--'."`
@@ -55,7 +55,7 @@ func (s *WorkloadSpec) Machines() map[string]int64 {
 // AllocationRegion is a region, or some zones of it.
 type AllocationRegion struct {
 	Region            string   `json:"region" doc:"Name of the region."`
-	AvailabilityZones []string `json:"availability_zones,omitempty" doc:"Zones in the region. If omitted, the whole region."`
+	AvailabilityZones []string `json:"availability_zones,omitempty" absent:"the whole region" doc:"Zones in the region."`
 }
 
 // GeoLocation is a place on earth. Sites have it as claims with these names.

@@ -168,8 +168,8 @@ type call struct {
 	// stream says that the response has no end, so no timeout applies.
 	stream bool
 	// connecting says that the call only checks whether the server responds: it is sent even if the
-	// server counts as lost, and not retried if it times out. once says that it is not retried at
-	// all.
+	// server counts as lost, and not retried if it times out. once says that it is retried only if
+	// the connection is reset.
 	connecting, once bool
 
 	attempts *attempts

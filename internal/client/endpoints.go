@@ -32,16 +32,28 @@ func newEndpoints(opts Options) (*endpoints, error) {
 	e := &endpoints{names: texts}
 	for i, text := range texts {
 		if slices.Contains(texts[:i], text) {
-			return nil, fmt.Errorf("endpoint %q is given twice", api.Redact(text))
+			return nil, &EndpointError{i, fmt.Errorf("endpoint %q is given twice", api.Redact(text))}
 		}
 		base, err := parseEndpoint(text)
 		if err != nil {
-			return nil, err
+			return nil, &EndpointError{i, err}
 		}
 		e.bases = append(e.bases, base)
 	}
 	return e, nil
 }
+
+// EndpointError says what is wrong with an address.
+type EndpointError struct {
+	Index int // among the addresses given
+	Err   error
+}
+
+// Error describes the mistake.
+func (e *EndpointError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the mistake.
+func (e *EndpointError) Unwrap() error { return e.Err }
 
 func parseEndpoint(text string) (*url.URL, error) {
 	base, err := url.Parse(text)

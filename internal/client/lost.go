@@ -56,7 +56,7 @@ func (l *loss) err() error {
 
 // settle decides whether an error of a call means that the server is lost. A single request may be
 // too slow or break off with a healthy server, so the server is lost only if it does not respond to
-// a simple request either.
+// a simple request either, which is repeated if its connection is reset.
 func (c *Client) settle(ctx context.Context, q *call, err error) error {
 	if err == nil || !c.opts.GiveUp || q.connecting {
 		return err

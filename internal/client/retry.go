@@ -33,7 +33,8 @@ type attempts struct {
 	uncertain bool
 	// lost returns an error if the server is lost, which ends all retries.
 	lost func() error
-	// once allows a single attempt. impatient ends retries after a timeout.
+	// once allows a single attempt, unless its connection is reset. impatient ends retries after a
+	// timeout.
 	once, impatient bool
 	began           time.Time // of the current attempt
 }
@@ -91,7 +92,7 @@ func (a *attempts) afterError(ctx context.Context, err error) (bool, error) {
 	// The library recognizes permanent errors, such as an untrusted certificate or a malformed
 	// address.
 	passes, why := retryablehttp.DefaultRetryPolicy(ctx, nil, err)
-	return passes && !a.once && (!a.impatient || !errors.Is(err, context.DeadlineExceeded)), why
+	return passes && (!a.once || isReset(err)) && (!a.impatient || !errors.Is(err, context.DeadlineExceeded)), why
 }
 
 // afterAnswer decides whether to retry after a response.
@@ -142,6 +143,11 @@ func unconfirmed(resp *http.Response) bool {
 type readBody struct {
 	io.Reader
 	io.Closer
+}
+
+// isReset reports whether a connection broke off: something listens, and the next one may hold.
+func isReset(err error) bool {
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // notDelivered reports whether the request certainly never reached the server.

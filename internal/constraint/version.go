@@ -2,6 +2,7 @@ package constraint
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	version "github.com/hashicorp/go-version"
@@ -65,6 +66,27 @@ func (v Version) Canonical() string { return v.canonical }
 // in v1.33.2+k3s1 and v1.32.1-eks-4f2e1a, and pre-release suffixes are ignored. Text that is not a
 // version meets no constraint.
 func (v Version) Match(text string) bool { return v.Explain(text) == "" }
+
+// Possible reports whether any version of three numbers meets the constraint: 0, one that it names, or
+// the one after that.
+func (v Version) Possible() bool {
+	candidates := []string{"0"}
+	for _, one := range v.all {
+		// String is the constraint as text: an operator and a version.
+		named, err := version.NewVersion(strings.TrimLeft(one.String(), "=!<>~ "))
+		if err != nil {
+			return true
+		}
+		next := named.Segments()
+		next[len(next)-1]++
+		texts := make([]string, len(next))
+		for i, n := range next {
+			texts[i] = strconv.Itoa(n)
+		}
+		candidates = append(candidates, named.String(), strings.Join(texts, "."))
+	}
+	return slices.ContainsFunc(candidates, v.Match)
+}
 
 // Explain says why a version does not meet the constraint, or returns "". Empty text is an unknown
 // version.

@@ -242,7 +242,7 @@ func TestPlannerDecisionsEqualFreshOnes(t *testing.T) {
 						s.LabelConstraints = rapid.SampledFrom([][]string{nil, nil, {"zone is a"}, {"zone in (a, b)"}, {"zone != c"}}).Draw(t, "labels")
 						s.KubernetesVersion = rapid.SampledFrom([]string{"", "", "", ">= 1.33", "!= 1.33.1"}).Draw(t, "versions")
 						if rapid.IntRange(0, 4).Draw(t, "named") == 0 {
-							s.ClusterNames = rapid.SliceOfN(clusterName, 0, 5).Draw(t, "names")
+							s.ClusterNames = rapid.SliceOfN(clusterName, 1, 5).Draw(t, "names")
 							s.ExcludeClusters = rapid.SliceOfN(clusterName, 0, 3).Draw(t, "excluded")
 						}
 						s.MetricConstraints = rapid.SampledFrom([][]string{nil, nil, {"m0 > 0.3"}, {"m1 <= 0.5"}}).Draw(t, "metrics")

@@ -184,12 +184,12 @@ func shapeOf(t reflect.Type) (shape, reflect.Type) {
 	return shapeNone, nil
 }
 
-// elementType returns the type of the elements of a list or map, or nil. whole is the type to use
-// for integers.
-func elementType(t reflect.Type, whole attr.Type) attr.Type {
+// elementType returns the type of the elements of a list or map, or nil. whole and decimal are the
+// types to use for numbers.
+func elementType(t reflect.Type, whole, decimal attr.Type) attr.Type {
 	switch s, _ := shapeOf(t); s { //nolint:exhaustive // there are no lists or maps of other types
 	case shapeDecimal:
-		return types.Float64Type
+		return decimal
 	case shapeWhole:
 		return whole
 	case shapeText:
@@ -237,7 +237,7 @@ func specAttribute(f *api.Field) schema.Attribute {
 		}
 		return a
 	case shapeDecimal:
-		a := schema.Float64Attribute{MarkdownDescription: description, Required: required, Optional: optional, Computed: computed}
+		a := schema.Float64Attribute{CustomType: decimalNumber{}, MarkdownDescription: description, Required: required, Optional: optional, Computed: computed}
 		if f.Default != "" {
 			value, _ := strconv.ParseFloat(f.Default, 64) // every default is parsed by a test of package api
 			a.Default = staticDecimal(value)
@@ -252,7 +252,7 @@ func specAttribute(f *api.Field) schema.Attribute {
 		}
 		return schema.ListNestedAttribute{MarkdownDescription: description, Required: required, Optional: optional, NestedObject: object}
 	case shapeList:
-		elements := elementType(inner, WholeNumber{})
+		elements := elementType(inner, WholeNumber{}, decimalNumber{})
 		switch {
 		case elements == nil:
 			return unsupported{why: noAttribute(f)}
@@ -265,7 +265,7 @@ func specAttribute(f *api.Field) schema.Attribute {
 		}
 		return a
 	case shapeMap:
-		if elements := elementType(inner, WholeNumber{}); elements != nil {
+		if elements := elementType(inner, WholeNumber{}, decimalNumber{}); elements != nil {
 			return schema.MapAttribute{MarkdownDescription: description, Required: required, Optional: optional, Sensitive: f.Secret, WriteOnly: f.Secret, ElementType: elements}
 		}
 	case shapeObjectMap, shapeNone: // only statuses have maps of objects
@@ -325,14 +325,14 @@ func computedAttribute(f *api.Field) datasource.Attribute {
 		return datasource.ListNestedAttribute{MarkdownDescription: description, Computed: true,
 			NestedObject: datasource.NestedAttributeObject{Attributes: ComputedAttributes(inner)}}
 	case shapeList:
-		if elements := elementType(inner, types.Int64Type); elements != nil {
+		if elements := elementType(inner, types.Int64Type, types.Float64Type); elements != nil {
 			return datasource.ListAttribute{MarkdownDescription: description, Computed: true, ElementType: elements}
 		}
 	case shapeObjectMap:
 		return datasource.MapNestedAttribute{MarkdownDescription: description, Computed: true,
 			NestedObject: datasource.NestedAttributeObject{Attributes: ComputedAttributes(inner)}}
 	case shapeMap:
-		if elements := elementType(inner, types.Int64Type); elements != nil {
+		if elements := elementType(inner, types.Int64Type, types.Float64Type); elements != nil {
 			return datasource.MapAttribute{MarkdownDescription: description, Computed: true, ElementType: elements}
 		}
 	case shapeNone:

@@ -123,3 +123,8 @@ func (s *Server) Exact(kind api.Kind, t tftypes.Type, private []byte) []byte {
 
 // OwnTraits returns the fields that have traits in Terraform.
 func OwnTraits() []string { return slices.Collect(maps.Keys(ownTraits)) }
+
+// Replanned reports whether a plan makes the decision of a state unknown.
+func (r *Resource) Replanned(plan, before map[string]tftypes.Value) bool {
+	return r.replanned(plan, before)
+}

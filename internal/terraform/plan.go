@@ -2,6 +2,7 @@ package terraform
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -159,10 +160,48 @@ func (r *Resource) planDecision(plan, before map[string]tftypes.Value, changed b
 	}
 }
 
-// replanned reports whether an input of the decision has changed or is new.
+// replanned reports whether an input of the decision has changed or is new. What is equal on the
+// server has not changed: an empty list and none, a default and the attribute left out, another
+// spelling of an amount.
 func (r *Resource) replanned(plan, before map[string]tftypes.Value) bool {
 	if before == nil {
 		return true
 	}
-	return slices.ContainsFunc(r.Inputs, func(name string) bool { return !same(plan[name], before[name]) })
+	var changed []string
+	for _, name := range r.Inputs {
+		if !same(plan[name], before[name]) {
+			changed = append(changed, name)
+		}
+	}
+	return len(changed) > 0 && !r.sameOnServer(changed, plan, before)
+}
+
+// sameOnServer reports whether the server has the same values for attributes of a plan and a state.
+func (r *Resource) sameOnServer(names []string, plan, before map[string]tftypes.Value) bool {
+	next, ok := r.stored(names, plan)
+	if !ok {
+		return false
+	}
+	was, ok := r.stored(names, before)
+	return ok && !slices.ContainsFunc(names, func(name string) bool { return !reflect.DeepEqual(next[name], was[name]) })
+}
+
+// stored returns the document that the server makes of the attributes of a plan or state. ok is
+// false if that depends on values that are unknown, or if the server would refuse them.
+func (r *Resource) stored(names []string, attributes map[string]tftypes.Value) (document map[string]any, ok bool) {
+	var d configDocument
+	flat, err := r.readAttributes(&d, attributes)
+	unknown := func(at path.Path) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return Related(at, path.Root(name)) })
+	}
+	if err != nil || slices.ContainsFunc(d.Unknown, unknown) {
+		return nil, false
+	}
+	foldSecrets(r.secrets(), flat, true)
+	object, err := Unflatten(r.Kind, flat)
+	if err != nil {
+		return nil, false
+	}
+	document, err = Flatten(object)
+	return document, err == nil
 }

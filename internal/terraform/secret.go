@@ -55,7 +55,7 @@ func withSecrets(attributes map[string]schema.Attribute) map[string]schema.Attri
 		delete(all, name)
 		all[name+versionSuffix] = schema.Int64Attribute{
 			CustomType:          WholeNumber{},
-			MarkdownDescription: "Any whole number. Change it to send a new `" + now + "`, because Terraform cannot detect that it changed. If it changes while `" + now + "` is null, the stored value is removed, and the plan says so.",
+			MarkdownDescription: "Any whole number. Change it to send a new `" + now + "`, because Terraform cannot detect that it changed. A new version needs a value: it is an error if `" + now + "` is null.",
 			Optional:            true,
 		}
 	}

@@ -73,13 +73,18 @@ func emptyStored(t tftypes.Type) tftypes.Value {
 	return tftypes.NewValue(t, []tftypes.Value{})
 }
 
-// emptied reports whether the secret is removed: by an empty value, or by a changed version without
-// a value.
-func (s *secretPlan) emptied() bool {
-	if s.given.IsNull() {
-		return s.raised
+// emptied reports whether the secret is removed: only an empty value does that.
+func (s *secretPlan) emptied() bool { return s.given.IsKnown() && isEmpty(s.given) }
+
+// withoutValue says what is right instead of a new version of null, which a look-up that failed
+// leaves.
+func (s *secretPlan) withoutValue() string {
+	empty := `""`
+	if s.isMap {
+		empty = "{}"
 	}
-	return s.given.IsKnown() && isEmpty(s.given)
+	return fmt.Sprintf("%s: must not be null when %s changes: set the new value, set %s to remove the stored one, or keep the version",
+		s.at, s.name+versionSuffix, empty)
 }
 
 // after returns what the server will have when the plan is applied.
@@ -138,6 +143,10 @@ func (r *Resource) planSecrets(plan map[string]tftypes.Value, config, before tft
 	key := r.key(plan)
 	kept, settled := r.keptSecrets(tftypes.NewValue(t, plan), config, before, replaced, diags)
 	r.visitSecrets(plan, AttributesOf(config), AttributesOf(before), func(s secretPlan) tftypes.Value {
+		if s.raised && s.given.IsNull() {
+			diags.AddAttributeError(s.at, "A new version of no value", Sentence(s.withoutValue()))
+			return s.planned
+		}
 		after := s.after()
 		if settled && after.IsKnown() && !after.IsNull() {
 			after = s.among(kept)
@@ -147,8 +156,6 @@ func (r *Resource) planSecrets(plan map[string]tftypes.Value, config, before tft
 		switch {
 		case replaced && s.given.IsNull():
 			gone, reason = emptyStored(s.planned.Type()), "the object is replaced, and the new one has no secret that is not given again"
-		case s.given.IsNull() && s.raised:
-			reason = fmt.Sprintf("%s changes while %s is null", s.name+versionSuffix, s.name+WriteOnlySuffix)
 		case s.given.IsNull():
 			reason = "the name that it belongs to was removed"
 		case s.emptied():

@@ -130,8 +130,12 @@ func (r *Resource) document(d *configDocument, value tftypes.Value) (map[string]
 
 // read returns the document of all attributes, including derived ones.
 func (r *Resource) read(d *configDocument, value tftypes.Value) (map[string]any, error) {
+	return r.readAttributes(d, AttributesOf(value))
+}
+
+func (r *Resource) readAttributes(d *configDocument, attributes map[string]tftypes.Value) (map[string]any, error) {
 	document, secrets := map[string]any{}, r.secrets()
-	for name, attribute := range AttributesOf(value) {
+	for name, attribute := range attributes {
 		declared := r.Attributes[name]
 		readOnly := declared != nil && !declared.IsOptional() && !declared.IsRequired() && !isStoredSecret(secrets, path.Root(name))
 		if name == "timeouts" || r.Local[name] || readOnly {

@@ -15,13 +15,16 @@ var exceptions = map[string][]string{
 		"internal/client.Client.ReportHealth",
 		"internal/client.Client.WithdrawInterruption", "internal/client.IsPreconditionFailed",
 	},
+	"the JSON library calls it": {
+		"internal/api.ClusterAffinity.IsZero", "internal/api.PropagationPlacement.IsZero",
+	},
 	"huma fills it in, and takes only what is exported": {
 		"internal/httpapi.Node", "internal/httpapi.PutInput.Payload", "internal/httpapi.PutInput.Target",
 		"internal/httpapi/arktos.Payload", "internal/httpapi/arktos.Payload.Data",
 	},
 	"it belongs to a value of which others use the rest": {
 		"internal/api.DefaultBy.Cases", "internal/api.DefaultCase", "internal/api.DefaultCase.Value", "internal/api.DefaultCase.When",
-		"internal/api.Field.Index", "internal/api.Field.MaxLength", "internal/api.Field.Ref", "internal/api.Field.Shortest",
+		"internal/api.Field.Absent", "internal/api.Field.Index", "internal/api.Field.MaxLength", "internal/api.Field.Ref", "internal/api.Field.Shortest",
 		"internal/fleet.Damage.Spec", "internal/fleet.Damage.Status",
 		"internal/spot.Requirement.Key", "internal/spot.Requirement.Operator",
 		"internal/spot/webhook.Creation.GenerateName", "internal/store.Finding.File", "internal/store.Finding.Key",

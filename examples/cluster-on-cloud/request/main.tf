@@ -37,7 +37,7 @@ variable "kubeconfig" {
 variable "kubeconfig_version" {
   description = "Change this to send a new kubeconfig."
   type        = number
-  default     = 0
+  default     = null
 }
 
 # Each cloud has a namespace for its metrics, so that every price metric can have

@@ -36,6 +36,9 @@ func Normalize(spec api.MetricSpec, raw float64) (float64, error) {
 	case len(spec.AllowedValues) > 0 && !slices.Contains(spec.AllowedValues, raw):
 		return 0, &invalidMetricError{fmt.Sprintf("the value %v is not one of the allowed values %v", raw, spec.AllowedValues)}
 	}
+	if math.IsInf(high-low, 0) {
+		raw, low, high = raw/2, low/2, high/2
+	}
 	if spec.Direction == api.Descending {
 		return (high - raw) / (high - low), nil
 	}

@@ -2,6 +2,8 @@ package terraform
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"math/big"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -39,6 +41,9 @@ func (t WholeNumber) Validate(_ context.Context, in tftypes.Value, at path.Path)
 		_ = in.As(&number) // checked by isWhole
 		// Same text as the server's, so that the two are reported as one.
 		message := string(NumberText(&number)) + " is not a whole number of at most 64 bits"
+		if near, err := NumberText(&number).Int64(); err == nil {
+			message = fmt.Sprintf("the result of a calculation is close to %d, but is not a whole number: round it, such as with floor(... + 0.5)", near)
+		}
 		diags.AddAttributeError(at, "Invalid "+at.String(), Sentence(at.String()+": "+message))
 	}
 	return diags
@@ -52,4 +57,48 @@ func isWhole(v tftypes.Value) bool {
 	}
 	_, accuracy := number.Int64()
 	return accuracy == big.Exact
+}
+
+// decimalNumber is the framework's float64 type, except that a number out of its range is reported
+// as a user error: the framework reports an error in the provider and asks for a bug report.
+type decimalNumber struct{ basetypes.Float64Type }
+
+// Equal implements attr.Type. Values are plain float64 values.
+func (t decimalNumber) Equal(o attr.Type) bool {
+	_, same := o.(decimalNumber)
+	return same || t.Float64Type.Equal(o)
+}
+
+// ValueFromTerraform implements attr.Type. A number out of range becomes unknown; Validate, which
+// the framework calls next, rejects it.
+func (t decimalNumber) ValueFromTerraform(ctx context.Context, in tftypes.Value) (attr.Value, error) {
+	if outOfRange(in) != "" {
+		return types.Float64Unknown(), nil
+	}
+	return t.Float64Type.ValueFromTerraform(ctx, in)
+}
+
+// Validate implements xattr.TypeWithValidate, as the framework's own type does.
+func (t decimalNumber) Validate(_ context.Context, in tftypes.Value, at path.Path) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if message := outOfRange(in); message != "" {
+		diags.AddAttributeError(at, "Invalid "+at.String(), Sentence(at.String()+": "+message))
+	}
+	return diags
+}
+
+// outOfRange says why a number has no float64, or returns "". The text is that of the server.
+func outOfRange(v tftypes.Value) string {
+	var number big.Float
+	if !v.IsKnown() || v.IsNull() || !v.Type().Is(tftypes.Number) || v.As(&number) != nil {
+		return ""
+	}
+	f, accuracy := number.Float64()
+	switch {
+	case math.IsInf(f, 0):
+		return string(NumberText(&number)) + " is too large a number"
+	case f == 0 && accuracy != big.Exact:
+		return number.Text('g', 20) + " is too small a number: the nearest one that can be kept is 0"
+	}
+	return ""
 }
