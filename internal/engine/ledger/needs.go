@@ -30,7 +30,7 @@ func NewNeeds(w *api.Workload) (Needs, error) {
 }
 
 // Equal reports whether two needs are equal.
-func (n Needs) Equal(other Needs) bool { return slices.EqualFunc(n, other, SameAmount) }
+func (n Needs) Equal(other Needs) bool { return slices.EqualFunc(n, other, sameAmount) }
 
 // Compete reports whether replicas with these needs reduce the room for replicas with the others.
 func (n Needs) Compete(f *columns.Fleet, row int, other Needs) bool {
@@ -43,8 +43,8 @@ func (n Needs) Compete(f *columns.Fleet, row int, other Needs) bool {
 	})
 }
 
-// SameAmount reports whether two amounts have the same resource and value.
-func SameAmount(a, b Amount) bool { return a.Resource == b.Resource && a.Milli == b.Milli }
+// sameAmount reports whether two amounts have the same resource and value.
+func sameAmount(a, b Amount) bool { return a.Resource == b.Resource && a.Milli == b.Milli }
 
 // Of returns what a number of replicas need.
 func (n Needs) Of(replicas int64) []Amount {
