@@ -18,6 +18,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
@@ -128,7 +129,15 @@ func TestCollectPushesWhatChanges(t *testing.T) {
 	var created struct {
 		Token string `json:"token"`
 	}
-	if err := s.client.Call(t.Context(), http.MethodPost, tokensPath, auth.TokenRequest{Role: auth.RoleAgent}, &created); err != nil {
+	if err := s.client.Call(t.Context(), http.MethodPost, tokensPath, auth.TokenRequest{Role: auth.RoleAdmin}, &created); err != nil {
+		t.Fatal(err)
+	}
+	admin, err := client.New(client.Options{Endpoint: s.url, Token: api.NewSecret(created.Token), RequestTimeout: eventually.Limit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(admin.Close)
+	if err := admin.Call(t.Context(), http.MethodPost, tokensPath, auth.TokenRequest{Role: auth.RoleAgent}, &created); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
