@@ -33,7 +33,7 @@ func warnOfAffinities(config map[string]tftypes.Value, diags *diag.Diagnostics) 
 			visit(attributes[name], at.AtName(name))
 		}
 		if v.Type().Is(tftypes.List{}) {
-			for i, element := range elementsOf(v) {
+			for i, element := range terraform.ElementsOf(v) {
 				visit(element, at.AtListIndex(i))
 			}
 		}
@@ -44,19 +44,10 @@ func warnOfAffinities(config map[string]tftypes.Value, diags *diag.Diagnostics) 
 // namesIn returns the known texts of a list.
 func namesIn(list tftypes.Value) []string {
 	var names []string
-	for _, element := range elementsOf(list) {
+	for _, element := range terraform.ElementsOf(list) {
 		if text := terraform.TextOf(element); text != "" && !slices.Contains(names, text) {
 			names = append(names, text)
 		}
 	}
 	return names
-}
-
-// elementsOf returns the elements of a list; none if it is null or unknown.
-func elementsOf(list tftypes.Value) []tftypes.Value {
-	var elements []tftypes.Value
-	if list.IsKnown() && !list.IsNull() && list.Type().Is(tftypes.List{}) {
-		_ = list.As(&elements) // cannot fail for a list
-	}
-	return elements
 }

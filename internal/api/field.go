@@ -56,7 +56,7 @@ func (e *FieldErrors) Add(field, format string, args ...any) {
 		e.leaveOut(1)
 		return
 	}
-	*e = append(*e, FieldError{Field: cut(Redact(field)), Message: cut(Redact(fmt.Sprintf(format, args...)))})
+	*e = append(*e, FieldError{Field: Shorten(Redact(field), maxErrorText), Message: Shorten(Redact(fmt.Sprintf(format, args...)), maxErrorText)})
 }
 
 // Join appends the errors of another list.
@@ -86,18 +86,6 @@ func (e FieldErrors) Count() int {
 		n += e[n-1].more - 1
 	}
 	return n
-}
-
-// cut shortens a text that is too long for an answer.
-func cut(text string) string {
-	if len(text) <= maxErrorText {
-		return text
-	}
-	end := maxErrorText
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
 }
 
 // And returns the list followed by the errors of more that concern other fields. A field that could

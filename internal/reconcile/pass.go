@@ -65,7 +65,7 @@ func (p *planner) pass(now time.Time) []write {
 		p.found.addObserved(g)
 	}
 	p.clusters.zoned = nil
-	for p.queue.len() > 0 && !p.stopped {
+	for p.queue.len() > 0 && !p.limit.reached() {
 		p.bindings.now = now
 		for _, k := range decidedKinds {
 			p.decideStale(k, now)
@@ -84,11 +84,11 @@ func (p *planner) pass(now time.Time) []write {
 	return found
 }
 
-// decideStale makes the stale decisions of a kind again, unless the planner stops.
+// decideStale makes the stale decisions of a kind again, until the limit of the planner is reached.
 func (p *planner) decideStale(k decidedKind, now time.Time) {
 	for d := range p.queue.round(k) {
 		t := d.queued()
-		if p.stopped = p.stopped || p.stops != nil && p.stops(); p.stopped {
+		if p.limit.reached() {
 			return
 		}
 		switch {
@@ -99,11 +99,8 @@ func (p *planner) decideStale(k decidedKind, now time.Time) {
 			p.logger.Warn("a decision did not settle in one pass; it is checked again in a second", "object", d.key().String())
 			p.queue.agenda.set(d, now.Add(time.Second))
 		default:
-			changed, moved := k.decided(p, d, now)
-			if changed && p.counts != nil {
-				p.counts(d)
-			}
-			if changed {
+			if changed, moved := k.decided(p, d, now); changed {
+				p.limit.count(d)
 				p.found.add(d, moved)
 				continue // recorded at the end of the pass
 			}

@@ -31,11 +31,7 @@ type planner struct {
 	records   records             // for readers
 	waitedFor map[api.Key]api.Key // by decisions that were evaluated since the last snapshot
 
-	// stops is asked before every decision of a fork whose requester may leave; once it is true, the
-	// planner is stopped, and of no use any more. counts is told every decision that changes.
-	stops   func() bool
-	counts  func(d decision)
-	stopped bool
+	limit *limit // of the work of a fork; nil if there is none
 }
 
 func newPlanner(logger *slog.Logger) *planner {

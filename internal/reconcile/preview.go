@@ -40,9 +40,9 @@ func (r *Reconciler) PreviewWorkload(ctx context.Context, workload *api.Workload
 	now := r.now()
 	p, _ := r.fork(now)
 	p.put(workload, laid)
-	ended := p.during(ctx, maxChosen)
+	p.limit = &limit{ctx: ctx, most: maxChosen}
 	p.pass(now)
-	if err := ended(); err != nil {
+	if err := p.limit.err(); err != nil {
 		return api.WorkloadStatus{}, nil, err
 	}
 	w, ok := p.bindings.workloads[api.KeyOf(workload)]
@@ -70,12 +70,12 @@ func (r *Reconciler) PreviewPolicy(ctx context.Context, policy *api.PropagationP
 	p, _ := r.fork(now)
 	before, path := p.snapshot(nil), policy.Path()
 	p.put(policy, laid)
-	ended := p.during(ctx, maxChosen)
+	p.limit = &limit{ctx: ctx, most: maxChosen}
 	p.pass(now)
 	out := map[api.Key]api.PreviewedWorkload{}
 	for _, followers := range [2]*btree.BTreeG[follower]{before.followers, p.bindings.followers} {
 		for key := range following(followers, path) {
-			if err := ended(); err != nil {
+			if err := p.limit.err(); err != nil {
 				return nil, err
 			}
 			w := p.bindings.workloads[key]

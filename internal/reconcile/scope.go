@@ -126,10 +126,11 @@ func (b *bindings) advance(was *columns.Fleet, delta columns.Delta, rooms map[in
 	b.scopes.roomTaken(other)
 	var grown []int
 	for _, row := range other {
-		if ledger.Overcommitted(b.fleet, b.reserved, row) {
+		room := ledger.RoomOn(b.fleet, b.reserved, row)
+		if room.Overcommitted() {
 			b.wakeWaiting(row)
 		}
-		if ledger.RoomOn(b.fleet, b.reserved, row).Grew(rooms[row]) {
+		if room.Grew(rooms[row]) {
 			grown = append(grown, row)
 		}
 	}
@@ -223,9 +224,6 @@ func (b *bindings) roomChanged(rows []int) {
 // wakeWaiting marks the workloads on a cluster that wait: what they have there need not stay if it does
 // not fit any more.
 func (b *bindings) wakeWaiting(row int) {
-	if b.fleet.Cluster(row) == nil {
-		return
-	}
 	for w := range b.occupants[b.fleet.Name(row)] {
 		if w.pending {
 			b.queue.mark(w)

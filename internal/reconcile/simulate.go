@@ -33,26 +33,34 @@ const (
 	maxRanked = 20_000_000
 )
 
-// during lets a fork work no longer than ctx lasts, and choose no more clusters than limit in all.
-// ended returns why it stopped, or nil.
-func (p *planner) during(ctx context.Context, limit int) (ended func() error) {
-	chosen := 0
-	ended = func() error {
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("simulate: %w", err)
-		}
-		if chosen > limit {
-			return api.FieldErrors{{Field: "objects", Message: fmt.Sprintf(
-				"lead to decisions with more than %d clusters in all, more than an answer can have: simulate fewer at a time, or with a number_of_clusters", limit)}}
-		}
-		return nil
+// limit is how long a fork works for a request, and how much it may decide. Once it is reached, the
+// fork is of no use any more. nil is no limit.
+type limit struct {
+	ctx          context.Context // of the request
+	chosen, most int             // clusters of all decisions together that change
+}
+
+// reached reports whether there is a reason to stop.
+func (l *limit) reached() bool { return l != nil && (l.chosen > l.most || l.ctx.Err() != nil) }
+
+// err returns why the fork has stopped, or nil.
+func (l *limit) err() error {
+	if err := l.ctx.Err(); err != nil {
+		return fmt.Errorf("simulate: %w", err)
 	}
-	p.stops = func() bool { return chosen > limit || ctx.Err() != nil }
-	p.counts = func(d decision) {
+	if l.chosen > l.most {
+		return api.FieldErrors{{Field: "objects", Message: fmt.Sprintf(
+			"lead to decisions with more than %d clusters in all, more than an answer can have: simulate fewer at a time, or with a number_of_clusters", l.most)}}
+	}
+	return nil
+}
+
+// count counts the clusters of a decision that changes.
+func (l *limit) count(d decision) {
+	if l != nil {
 		at, _ := whereIs(d.result())
-		chosen += max(len(at.clusters), len(at.replicas))
+		l.chosen += max(len(at.clusters), len(at.replicas))
 	}
-	return ended
 }
 
 // Simulate returns what the server would decide if the world were as in the request, using the same
@@ -191,7 +199,7 @@ func (s *simulation) run(ctx context.Context, p *planner, request api.Simulation
 	if err := s.lay(ctx, request, now); err != nil {
 		return nil, err
 	}
-	ended := p.during(ctx, s.chosen)
+	p.limit = &limit{ctx: ctx, most: s.chosen}
 	s.readConstants(p.fleet, now)
 	if lost := s.base.lost(); len(lost) > 0 {
 		p.lose(slices.DeleteFunc(lost, func(key api.Key) bool { return slices.Contains(s.order, key) }))
@@ -225,7 +233,7 @@ func (s *simulation) run(ctx context.Context, p *planner, request api.Simulation
 		others: maxExplained, left: s.candidates,
 	}
 	for _, key := range s.order {
-		if err := ended(); err != nil {
+		if err := p.limit.err(); err != nil {
 			return nil, err
 		}
 		if d := p.known(key); d != nil && told.left > 0 {
@@ -236,7 +244,7 @@ func (s *simulation) run(ctx context.Context, p *planner, request api.Simulation
 		}
 	}
 	written := append(p.pass(now), s.remeasure(p, now)...)
-	if err := ended(); err != nil {
+	if err := p.limit.err(); err != nil {
 		return nil, err
 	}
 	for _, w := range written {
@@ -248,7 +256,7 @@ func (s *simulation) run(ctx context.Context, p *planner, request api.Simulation
 		told.written[key] = true
 	}
 	out := s.result(ctx, p, before, told, now)
-	if err := ended(); err != nil {
+	if err := p.limit.err(); err != nil {
 		return nil, err
 	}
 	return out, nil

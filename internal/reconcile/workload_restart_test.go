@@ -9,6 +9,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
+// wantReplicas checks on which clusters a workload of the namespace shop runs, and with how many replicas.
+func wantReplicas(t *testing.T, p *planner, workload string, want map[string]int64) {
+	t.Helper()
+	if got := replicasOf(p, workload); !maps.Equal(got, want) {
+		t.Errorf("%s is on %v, want %v", workload, got, want)
+	}
+}
+
 // TestReplicasThatHaveGrownMoveAfterAStart changes what a replica needs, and then kills the server before it has
 // decided: what the replicas needed when they were placed is not stored, and does not matter.
 func TestReplicasThatHaveGrownMoveAfterAStart(t *testing.T) {
@@ -24,9 +32,7 @@ func TestReplicasThatHaveGrownMoveAfterAStart(t *testing.T) {
 	w.last = w.afterPass(p)
 	w.write(p, workload("web", 6, important(0, "1500m")))
 	p.pass(epoch)
-	if on := replicasOf(p, "web"); !maps.Equal(on, map[string]int64{"a": 2, "b": 4}) {
-		t.Errorf("web is on %v, want as many as still fit on a, and the others on b", on)
-	}
+	wantReplicas(t, p, "web", map[string]int64{"a": 2, "b": 4})
 	checkKilled(t, w, p, epoch)
 }
 
@@ -44,9 +50,8 @@ func TestOthersSeeReplicasThatHaveGrownAtOnce(t *testing.T) {
 	w.write(p, sized("a", "10"))
 	w.write(p, workload("web", 4, important(0, "1500m")))
 	p.pass(epoch)
-	if web, big := replicasOf(p, "web"), replicasOf(p, "big"); !maps.Equal(web, map[string]int64{"a": 4}) || len(big) > 0 {
-		t.Errorf("web is on %v, big on %v, want web to stay and big to wait", web, big)
-	}
+	wantReplicas(t, p, "web", map[string]int64{"a": 4})
+	wantReplicas(t, p, "big", nil)
 	checkKilled(t, w, p, epoch)
 }
 
@@ -61,15 +66,11 @@ func TestWhoWaitsNeedNotStay(t *testing.T) {
 	p.pass(epoch)
 	w.write(p, workload("web", 2, important(0, "1")))
 	p.pass(epoch)
-	if on := replicasOf(p, "web"); !maps.Equal(on, map[string]int64{"a": 1, "b": 1}) {
-		t.Errorf("web is on %v, want it to wait on a and b", on)
-	}
+	wantReplicas(t, p, "web", map[string]int64{"a": 1, "b": 1})
 	w.last = w.afterPass(p)
 	w.write(p, sized("a", "0"))
 	p.pass(epoch)
-	if on := replicasOf(p, "web"); !maps.Equal(on, map[string]int64{"b": 2}) {
-		t.Errorf("web is on %v, want 2 on b", on)
-	}
+	wantReplicas(t, p, "web", map[string]int64{"b": 2})
 	checkKilled(t, w, p, epoch)
 }
 
@@ -89,15 +90,11 @@ func TestWhoWaitsNeedNotStayBesideReplicasThatHaveGrown(t *testing.T) {
 	p.pass(epoch)
 	w.write(p, workload("web", 2, important(1, "1")))
 	p.pass(epoch)
-	if on := replicasOf(p, "web"); !maps.Equal(on, map[string]int64{"a": 1, "b": 1}) {
-		t.Errorf("web is on %v, want it to wait on a and b", on)
-	}
+	wantReplicas(t, p, "web", map[string]int64{"a": 1, "b": 1})
 	w.last = w.afterPass(p)
 	w.write(p, workload("low", 3, important(0, "1500m")))
 	p.pass(epoch)
-	if on := replicasOf(p, "web"); !maps.Equal(on, map[string]int64{"b": 2}) {
-		t.Errorf("web is on %v, want 2 on b", on)
-	}
+	wantReplicas(t, p, "web", map[string]int64{"b": 2})
 	checkKilled(t, w, p, epoch)
 }
 
@@ -112,15 +109,11 @@ func TestWhoBeginsToWaitNeedNotStay(t *testing.T) {
 	p.pass(epoch)
 	w.write(p, sized("a", "0"))
 	p.pass(epoch)
-	if on := replicasOf(p, "web"); !maps.Equal(on, map[string]int64{"a": 1, "b": 2}) {
-		t.Errorf("web is on %v, want 1 to stay on a", on)
-	}
+	wantReplicas(t, p, "web", map[string]int64{"a": 1, "b": 2})
 	w.last = w.afterPass(p)
 	w.write(p, policy("base")) // every cluster has all replicas
 	p.pass(epoch)
-	if on := replicasOf(p, "web"); !maps.Equal(on, map[string]int64{"b": 3}) {
-		t.Errorf("web is on %v, want 3 on b", on)
-	}
+	wantReplicas(t, p, "web", map[string]int64{"b": 3})
 	checkKilled(t, w, p, epoch)
 }
 
@@ -135,9 +128,7 @@ func TestVictimsAreDividedAfterAStart(t *testing.T) {
 	w.last = w.afterPass(p)
 	w.write(p, workload("high", 1, important(2, "1")))
 	p.pass(epoch)
-	if low := replicasOf(p, "low"); !maps.Equal(low, map[string]int64{"a": 3}) {
-		t.Errorf("low is on %v, want 3 on a", low)
-	}
+	wantReplicas(t, p, "low", map[string]int64{"a": 3})
 	checkKilled(t, w, p, epoch)
 }
 
@@ -158,9 +149,7 @@ func TestWhatIsTakenBackMayBeDisplaced(t *testing.T) {
 	w.last = w.afterPass(p)
 	w.write(p, sized("a", "4"))
 	p.pass(epoch.Add(time.Minute))
-	if high := replicasOf(p, "high"); !maps.Equal(high, map[string]int64{"a": 4}) {
-		t.Errorf("high is on %v, want 4 on a", high)
-	}
+	wantReplicas(t, p, "high", map[string]int64{"a": 4})
 	checkKilled(t, w, p, epoch.Add(time.Minute))
 }
 
@@ -222,9 +211,7 @@ func TestACommittedBindingMakesRoomOnce(t *testing.T) {
 			for _, write := range next.pass(epoch) {
 				rewritten = rewritten || write.key() == high
 			}
-			if got := replicasOf(next, "low"); !maps.Equal(got, tt.want) {
-				t.Errorf("low is on %v, want %v", got, tt.want)
-			}
+			wantReplicas(t, next, "low", tt.want)
 			if committed := tt.status == 7; rewritten != committed {
 				t.Errorf("high was written: %t, want %t", rewritten, committed)
 			}

@@ -271,7 +271,7 @@ func (r *attributeRule) valid(ctx context.Context, given tftypes.Value, writeOnl
 	case r.nests == inObject:
 		return valid(ctx, r.nested, AttributesOf(given), writeOnly)
 	}
-	for _, element := range elementsOf(given) {
+	for _, element := range ElementsOf(given) {
 		// Leave elements that are not fully known to the framework.
 		if element.IsNull() || !element.IsKnown() || r.nests == inSet && !element.IsFullyKnown() || !valid(ctx, r.nested, AttributesOf(element), writeOnly) {
 			return false
@@ -309,8 +309,8 @@ func steady(rules []attributeRule, config, prior map[string]tftypes.Value) bool 
 			}
 			continue
 		}
-		elements := elementsOf(given)
-		for i, element := range elementsOf(is) {
+		elements := ElementsOf(given)
+		for i, element := range ElementsOf(is) {
 			var of map[string]tftypes.Value
 			if i < len(elements) {
 				of = AttributesOf(elements[i])
@@ -377,7 +377,7 @@ func (r *attributeRule) createNested(ctx context.Context, planned, given tftypes
 	if r.nests == inObject {
 		return inside(planned, given)
 	}
-	elements, of := elementsOf(planned), elementsOf(given)
+	elements, of := ElementsOf(planned), ElementsOf(given)
 	if len(elements) != len(of) {
 		return planned, false
 	}

@@ -265,8 +265,8 @@ func AttributesOf(v tftypes.Value) map[string]tftypes.Value {
 	return attributes
 }
 
-// elementsOf returns the elements of a list or set; none if it is null or unknown.
-func elementsOf(v tftypes.Value) []tftypes.Value {
+// ElementsOf returns the elements of a list or set; none if it is null or unknown.
+func ElementsOf(v tftypes.Value) []tftypes.Value {
 	var elements []tftypes.Value
 	if v.IsKnown() && !v.IsNull() && (v.Type().Is(tftypes.List{}) || v.Type().Is(tftypes.Set{})) {
 		_ = v.As(&elements) // cannot fail for a list or a set

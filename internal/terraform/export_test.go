@@ -26,7 +26,6 @@ var (
 	AttributePath   = attributePath
 	DefaultOf       = defaultOf
 	Diagnose        = diagnose
-	ElementsOf      = elementsOf
 	IsEmpty         = isEmpty
 	KeepSpelling    = keepSpelling
 	ParentAttribute = parentAttribute

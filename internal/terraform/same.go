@@ -28,7 +28,7 @@ func same(a, b tftypes.Value) bool {
 		var x, y map[string]tftypes.Value
 		return a.As(&x) == nil && b.As(&y) == nil && sameAttributes(x, y)
 	case t.Is(tftypes.List{}):
-		x, y := elementsOf(a), elementsOf(b)
+		x, y := ElementsOf(a), ElementsOf(b)
 		if len(x) != len(y) {
 			return false
 		}

@@ -124,8 +124,8 @@ func (s *secretPlan) lost(after tftypes.Value) []string {
 		return []string{""}
 	}
 	var names []string
-	still := elementsOf(after)
-	for _, name := range elementsOf(s.before) {
+	still := ElementsOf(after)
+	for _, name := range ElementsOf(s.before) {
 		if !slices.ContainsFunc(still, name.Equal) {
 			names = append(names, TextOf(name))
 		}

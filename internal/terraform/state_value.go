@@ -74,7 +74,7 @@ func stateValue(ctx context.Context, attribute schema.Attribute, t tftypes.Type,
 		if !ok {
 			return tftypes.Value{}, fmt.Errorf("%T is not a list", document)
 		}
-		before := elementsOf(prior)
+		before := ElementsOf(prior)
 		elements := make([]tftypes.Value, len(list))
 		for i, item := range list {
 			elementType := elementTypeOf(t)
@@ -133,7 +133,7 @@ func setValue(ctx context.Context, attributes map[string]schema.Attribute, t tft
 		return tftypes.Value{}, fmt.Errorf("%T is not a list", document)
 	}
 	elementType := elementTypeOf(t)
-	before := elementsOf(prior)
+	before := ElementsOf(prior)
 	elements := make([]tftypes.Value, len(list))
 	for i, item := range list {
 		value, err := nestedValue(ctx, attributes, elementType, item, tftypes.NewValue(elementType, nil))
@@ -166,7 +166,7 @@ func isEmpty(v tftypes.Value) bool {
 		}
 		return true
 	case v.Type().Is(tftypes.List{}), v.Type().Is(tftypes.Set{}):
-		return len(elementsOf(v)) == 0
+		return len(ElementsOf(v)) == 0
 	case v.Type().Is(tftypes.Map{}):
 		var elements map[string]tftypes.Value
 		return v.As(&elements) == nil && len(elements) == 0
@@ -199,8 +199,8 @@ func keepSpelling(value, prior tftypes.Value) tftypes.Value {
 			return prior
 		}
 	case value.Type().Is(tftypes.List{}):
-		before := elementsOf(prior)
-		elements := elementsOf(value)
+		before := ElementsOf(prior)
+		elements := ElementsOf(value)
 		for i := range min(len(elements), len(before)) {
 			elements[i] = keepSpelling(elements[i], before[i])
 		}
@@ -238,7 +238,7 @@ func settleValue(planned, server tftypes.Value) tftypes.Value {
 	case planned.IsKnown() && planned.Type().Is(tftypes.Object{}):
 		return tftypes.NewValue(planned.Type(), settle(AttributesOf(planned), AttributesOf(server)))
 	case planned.IsKnown() && planned.Type().Is(tftypes.List{}):
-		elements, stored := elementsOf(planned), elementsOf(server)
+		elements, stored := ElementsOf(planned), ElementsOf(server)
 		if len(elements) != len(stored) {
 			return server
 		}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
@@ -125,7 +124,9 @@ func standingOn(f *columns.Fleet, spec *api.WorkloadSpec, status *api.WorkloadSt
 		return clusterSplit{splitUnobserved, on + " has not been observed yet"}
 	}
 	d := &status.Distribution[i]
-	said := func(otherwise string) string { return on + ": " + cmp.Or(shortened(d.Message), otherwise) }
+	said := func(otherwise string) string {
+		return on + ": " + cmp.Or(api.Shorten(d.Message, maxSplitMessage), otherwise)
+	}
 	switch d.State {
 	case api.DistributionBlocked:
 		return clusterSplit{splitBlocked, said("the split cannot be reached")}
@@ -149,14 +150,3 @@ func standingOn(f *columns.Fleet, spec *api.WorkloadSpec, status *api.WorkloadSt
 
 // maxSplitMessage limits how much of a message the condition repeats.
 const maxSplitMessage = 256
-
-func shortened(text string) string {
-	if len(text) <= maxSplitMessage {
-		return text
-	}
-	end := maxSplitMessage
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
-}

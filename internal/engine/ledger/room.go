@@ -214,20 +214,6 @@ func RoomOn(f *columns.Fleet, reserved *Reservations, row int) RowRoom {
 	return r
 }
 
-// Overcommitted reports whether more of a resource is held on a cluster than there is.
-func Overcommitted(f *columns.Fleet, reserved *Reservations, row int) bool {
-	if row >= len(f.Rows()) || f.Rows()[row] == nil {
-		return false
-	}
-	for resource, column := range f.Uncommitted() {
-		c := RoomColumn{uncommitted: column, reserved: reserved.Column(resource)}
-		if left, ok := c.left(row); ok && left.Sign() < 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // For returns how many replicas fit.
 func (r RowRoom) For(needs Needs) int64 {
 	if !r.reports {
@@ -241,6 +227,16 @@ func (r RowRoom) For(needs Needs) int64 {
 		best = min(best, left.Fits(amount.Unit))
 	}
 	return best
+}
+
+// Overcommitted reports whether more of a resource is held than there is.
+func (r RowRoom) Overcommitted() bool {
+	for _, left := range r.left {
+		if left.Sign() < 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // Grew reports whether there is more of anything than before.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	jsonv1 "github.com/go-json-experiment/json/v1"
@@ -12,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
 // reviewVersion is the only version that the webhook is registered for.
@@ -128,14 +129,9 @@ func shorten(warnings []string) []string {
 		warnings = warnings[:maxWarnings]
 	}
 	for i, warning := range warnings {
-		if len(warning) <= maxWarning {
-			continue
+		if len(warning) > maxWarning {
+			warnings[i] = api.Shorten(warning, maxWarning-len("…"))
 		}
-		end := maxWarning - len("…")
-		for end > 0 && !utf8.RuneStart(warning[end]) {
-			end--
-		}
-		warnings[i] = warning[:end] + "…"
 	}
 	return warnings
 }
