@@ -75,8 +75,10 @@ type PlacementStatus struct {
 type Decision struct {
 	Cluster string  `json:"cluster" ref:"cluster,optional" doc:"Name of the cluster."`
 	Score   float64 `json:"score" doc:"Score when the decision was made."`
-	Rank    int64   `json:"rank" doc:"Rank of the cluster, where 1 is best."`
-	Group   string  `json:"group,omitempty" doc:"Name of the cluster's decision group."`
+	// Withheld is never stored: it depends on the reader.
+	Withheld bool   `json:"withheld,omitempty" doc:"True if a metric of a namespace that the reader may not read is part of the score, which is shown as 0 then. The order of the clusters is not affected."`
+	Rank     int64  `json:"rank" doc:"Rank of the cluster, where 1 is best."`
+	Group    string `json:"group,omitempty" doc:"Name of the cluster's decision group."`
 	// GroupIndex is set if the placement divides its clusters into groups.
 	GroupIndex *int64     `json:"group_index,omitempty" doc:"Position of the cluster's group among 'decision_groups'."`
 	Since      *time.Time `json:"since,omitempty" doc:"When the cluster was chosen."`

@@ -8,19 +8,21 @@ import (
 )
 
 // MayRefer is checked before an object is stored or used for a decision: its writer must be allowed
-// to read every object that it refers to. Otherwise the status, decision or simulation would
+// to read every object that it refers to, and every metric that it names. Otherwise the status, decision or simulation would
 // disclose information about them. References that the object already had are allowed; before is
 // the current object, or nil.
 //
 // If a referenced object does not exist, only the namespace is checked, so that the result does not
 // disclose whether an object in a namespace exists.
 func (r Rights) MayRefer(who Identity, object, before api.Object) error {
-	return r.mayRefer(who, object, before, "")
+	return r.mayRefer(r.metricNames(who, nil), object, before, "")
 }
 
-// mayRefer is MayRefer for an object whose fields are named with a prefix.
-func (r Rights) mayRefer(who Identity, object, before api.Object, prefix string) error {
-	refused := r.refusedReferences(who, object, before)
+// mayRefer is MayRefer for an object of a simulation, whose fields are named with a prefix. metrics
+// checks the names of metrics.
+func (r Rights) mayRefer(metrics *metricNames, object, before api.Object, prefix string) error {
+	who := metrics.who
+	refused := append(r.refusedReferences(who, object, before), metrics.unreadable(object, before)...)
 	if len(refused) == 0 {
 		return nil
 	}

@@ -200,6 +200,7 @@ func (r Rights) MaySimulate(ctx context.Context, who Identity, request api.Simul
 		return nil
 	}
 	snapshot := r.fleet.Snapshot()
+	given := make([]api.Object, len(request.Objects))
 	for _, key := range request.Delete {
 		if entry := snapshot.Get(key); !r.readsNew(who, key, nil) || entry != nil && !r.Reads(who, entry.Object) {
 			return who.Forbidden("simulate changes of " + key.String())
@@ -209,7 +210,13 @@ func (r Rights) MaySimulate(ctx context.Context, who Identity, request api.Simul
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("check the rights for a simulation: %w", err)
 		}
-		object, _ := api.Decode(raw)
+		given[i], _ = api.Decode(raw)
+	}
+	names := r.metricNames(who, given)
+	for i, object := range given {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("check the rights for a simulation: %w", err)
+		}
 		if object == nil {
 			continue // reported later
 		}
@@ -221,7 +228,7 @@ func (r Rights) MaySimulate(ctx context.Context, who Identity, request api.Simul
 		case entry != nil:
 			before = entry.Object
 		}
-		if err := r.mayRefer(who, object, before, fmt.Sprintf("objects[%d].", i)); err != nil {
+		if err := r.mayRefer(names, object, before, fmt.Sprintf("objects[%d].", i)); err != nil {
 			return err
 		}
 	}
@@ -250,7 +257,10 @@ func (r Rights) Visible(who Identity, explanation *api.Explanation) *api.Explana
 		return !who.Reads(candidate.Kind)
 	}
 	shown.Candidates = slices.DeleteFunc(shown.Candidates, func(c api.Candidate) bool { return hidden(c.Cluster) })
-	if m := explanation.Margin; m != nil && (hidden(m.From) || hidden(m.To)) {
+	withheld := func(name string) bool {
+		return hidden(name) || slices.ContainsFunc(shown.Candidates, func(c api.Candidate) bool { return c.Cluster == name && c.Score == nil })
+	}
+	if m := explanation.Margin; m != nil && (withheld(m.From) || withheld(m.To)) {
 		shown.Margin = nil
 	}
 	shown.Total -= len(explanation.Candidates) - len(shown.Candidates)
@@ -291,7 +301,7 @@ func (r Rights) VisibleResult(who Identity, result *api.SimulationResult) *api.S
 		if policy, ok := object.(*api.PropagationPolicy); ok {
 			object = who.VisibleBindings(policy)
 		}
-		shown.Objects = append(shown.Objects, who.Disclosed(object))
+		shown.Objects = append(shown.Objects, r.Disclosed(who, object))
 	}
 	// A cluster's key has no namespace that shows its owners.
 	sees := func(key api.Key) bool { return who.Reads(key.Kind, OwnersIn(key.Namespace)...) && !hidden[key] }

@@ -21,19 +21,24 @@ func (who Identity) SeesDamaged(key api.Key) bool {
 
 // Disclosed returns an object without information in its status about objects that the reader may
 // not see. It is a copy if something is left out.
-func (who Identity) Disclosed(object api.Object) api.Object {
+func (r Rights) Disclosed(who Identity, object api.Object) api.Object {
 	if who.all(anyVerb) {
 		return object
 	}
 	switch o := object.(type) {
 	case *api.Workload:
 		return who.disclosedPreemptions(o)
+	case *api.Placement:
+		return r.disclosedPlacement(who, o)
 	case *api.Metric:
 		if o.Status.Clusters != nil && !who.SeesEvery(api.KindCluster) {
 			return disclosedMetric(o)
 		}
 	}
-	hidden := func(m api.ClusterMetricStatus) bool { return !who.sees(api.KindMetric, OwnersIn(m.Namespace)...) }
+	object = r.withoutHostScore(who, object)
+	hidden := func(m api.ClusterMetricStatus) bool {
+		return !who.seesMetric(api.Key{Kind: api.KindMetric, Namespace: m.Namespace, Name: m.Name})
+	}
 	metrics := metricsOf(object)
 	if metrics == nil || !slices.ContainsFunc(*metrics, hidden) {
 		return object
@@ -45,6 +50,47 @@ func (who Identity) Disclosed(object api.Object) api.Object {
 		if hidden(m) {
 			(*metrics)[i] = api.ClusterMetricStatus{Name: m.Name, Namespace: m.Namespace, Weight: m.Weight, Reason: api.ReasonWithheld}
 		}
+	}
+	return object
+}
+
+// disclosedPlacement returns a placement without the scores that its reader may not see.
+func (r Rights) disclosedPlacement(who Identity, placement *api.Placement) *api.Placement {
+	visible := r.VisibleScores(who, placement, placement.Status.Decisions)
+	if len(visible) == 0 || &visible[0] == &placement.Status.Decisions[0] {
+		return placement
+	}
+	shown := *placement
+	shown.Status.Decisions = visible
+	return &shown
+}
+
+// withoutHostScore returns a cluster or Magnum cluster without the score of its cloud or project,
+// if that contains the value of a metric that may not be shown.
+func (r Rights) withoutHostScore(who Identity, object api.Object) api.Object {
+	snapshot := r.fleet.Snapshot()
+	var host api.Key
+	switch o := object.(type) {
+	case *api.Cluster:
+		host = api.Key{Kind: api.KindCloud, Name: o.Status.Cloud}
+	case *api.MagnumCluster:
+		host = api.Key{Kind: api.KindOpenStackProject, Namespace: o.Metadata.Namespace, Name: o.Status.Project}
+	default:
+		return object
+	}
+	entry := snapshot.Get(host)
+	if entry == nil {
+		return object
+	}
+	if _, hidden := who.meansHidden("", "", listedBy(snapshot, entry.Object)); !hidden {
+		return object
+	}
+	object = object.Copy()
+	switch o := object.(type) {
+	case *api.Cluster:
+		o.Status.CloudScore = nil
+	case *api.MagnumCluster:
+		o.Status.Score = nil
 	}
 	return object
 }
@@ -110,6 +156,7 @@ func (who Identity) discloseValues(candidates []api.Candidate) {
 		if !slices.ContainsFunc(c.Scores, func(p api.ScorePart) bool { return hidden(p.Tells) }) {
 			continue
 		}
+		c.Score = nil
 		c.Scores = slices.Clone(c.Scores)
 		for j := range c.Scores {
 			if p := &c.Scores[j]; hidden(p.Tells) {

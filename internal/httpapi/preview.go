@@ -53,7 +53,7 @@ type preview struct {
 }
 
 // shown returns the preview for a reader.
-func (p *preview) shown(who auth.Identity) *api.Preview {
+func (p *preview) shown(rights auth.Rights, who auth.Identity) *api.Preview {
 	key := api.KeyOf(p.Object)
 	shown := &api.Preview{
 		ID: p.ID, Token: p.ID, Kind: key.Kind, Namespace: key.Namespace, Name: key.Name,
@@ -65,7 +65,7 @@ func (p *preview) shown(who auth.Identity) *api.Preview {
 	switch object := p.Object.(type) {
 	case *api.Placement:
 		status := &object.Status
-		shown.Clusters, shown.Decisions, shown.Groups = present(status.Clusters), present(status.Decisions), status.DecisionGroups
+		shown.Clusters, shown.Decisions, shown.Groups = present(status.Clusters), present(rights.VisibleScores(who, object, status.Decisions)), status.DecisionGroups
 		shown.Satisfied = holds(status.Conditions, api.ConditionSatisfied)
 	case *api.Workload:
 		status := &object.Status

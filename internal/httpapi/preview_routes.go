@@ -99,7 +99,7 @@ func (ps *previews) createPreview(ctx context.Context, in *createPreviewInput) (
 	if err := ps.keepPreview(ctx, p); err != nil {
 		return nil, err
 	}
-	return &previewOutput{Status: http.StatusCreated, Body: p.shown(who)}, nil
+	return &previewOutput{Status: http.StatusCreated, Body: p.shown(ps.rights, who)}, nil
 }
 
 // foresee makes the decision of a preview.
@@ -194,5 +194,5 @@ func (ps *previews) getPreview(ctx context.Context, in *getPreviewInput) (*previ
 	if err := who.MayRead(p.Object); err != nil {
 		return nil, err
 	}
-	return &previewOutput{Status: http.StatusOK, Body: p.shown(who)}, nil
+	return &previewOutput{Status: http.StatusOK, Body: p.shown(ps.rights, who)}, nil
 }

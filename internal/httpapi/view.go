@@ -97,7 +97,7 @@ func (v *view) completed(who auth.Identity, object api.Object) api.Object {
 	case *api.Cluster:
 		object = v.beats.Show(o)
 	}
-	return v.resolved(who, who.Disclosed(v.decisions.Observe(object)))
+	return v.resolved(who, v.rights.Disclosed(who, v.decisions.Observe(object)))
 }
 
 // boundPolicy returns a policy with the bindings that a reader may see. It is always a copy:

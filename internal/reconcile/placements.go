@@ -114,8 +114,9 @@ func completeDecision(p *api.Placement, answered bool) {
 func unscored(p *api.Placement, status json.RawMessage) map[string]bool {
 	var given struct {
 		Decisions []struct {
-			Cluster string   `json:"cluster"`
-			Score   *float64 `json:"score"`
+			Cluster  string   `json:"cluster"`
+			Score    *float64 `json:"score"`
+			Withheld bool     `json:"withheld"`
 		} `json:"decisions"`
 	}
 	_ = json.Unmarshal(status, &given) // decoded before
@@ -124,7 +125,7 @@ func unscored(p *api.Placement, status json.RawMessage) map[string]bool {
 		out[d.Cluster] = true
 	}
 	for _, d := range given.Decisions {
-		if d.Score != nil {
+		if d.Score != nil && !d.Withheld {
 			delete(out, d.Cluster)
 		}
 	}
@@ -147,6 +148,7 @@ func (s *simulation) score(p *api.Placement, explanation *api.Explanation) *api.
 	copied := *p
 	copied.Status.Decisions = slices.Clone(p.Status.Decisions)
 	for i, d := range copied.Status.Decisions {
+		copied.Status.Decisions[i].Withheld = false
 		if score, ok := scores[d.Cluster]; ok && d.Score == 0 {
 			copied.Status.Decisions[i].Score = score
 		}

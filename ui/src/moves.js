@@ -45,7 +45,7 @@ function whyOf(row, { status = {} }, joined) {
   if (row.held || row.message) return row.held ?? row.message;
   const eviction = (status.evictions ?? []).at(-1);
   if (eviction) return eviction.message || `${eviction.reason}: ${eviction.cluster}`;
-  const scores = (status.decisions ?? []).filter((d) => joined.includes(d.cluster)).slice(0, 3).map((d) => `${d.cluster} with score ${formatNumber(d.score)}`);
+  const scores = (status.decisions ?? []).filter((d) => joined.includes(d.cluster)).slice(0, 3).map((d) => d.withheld ? d.cluster : `${d.cluster} with score ${formatNumber(d.score)}`);
   return scores.length > 0 ? `chose ${scores.join(', ')}` : '';
 }
 

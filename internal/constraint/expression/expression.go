@@ -189,7 +189,11 @@ func (e *Expression) compute(c Cluster) (result bool, cost int, err error) {
 func (e *Expression) UsesScores() bool { return e.reads.scores }
 
 // UsesMetrics reports whether the expression reads metrics.
-func (e *Expression) UsesMetrics() bool { return e.reads.metrics }
+func (e *Expression) UsesMetrics() bool { return len(e.reads.metrics) > 0 }
+
+// Metrics returns the names of the metrics that the expression reads, sorted, with "" for a name
+// that the expression computes.
+func (e *Expression) Metrics() []string { return e.reads.metrics }
 
 // Keys returns the labels and claims that the result depends on, sorted; only says that it depends
 // on nothing else. Then clusters with equal values of these have the same result, where it also

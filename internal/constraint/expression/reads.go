@@ -14,7 +14,7 @@ type reads struct {
 	claims  []string
 	other   bool
 	scores  bool
-	metrics bool
+	metrics []string // names; "" for one that is computed
 	// bounded: every part runs at most once, and nothing is larger than the cluster's document and
 	// the expression.
 	bounded bool
@@ -28,6 +28,8 @@ func findReads(root ast.Expr) reads {
 	r.labels = slices.Compact(r.labels)
 	slices.Sort(r.claims)
 	r.claims = slices.Compact(r.claims)
+	slices.Sort(r.metrics)
+	r.metrics = slices.Compact(r.metrics)
 	return r
 }
 
@@ -84,7 +86,11 @@ func (r *reads) call(c ast.CallExpr) {
 	case scoresFunction:
 		r.scores = true
 	case metricFunction:
-		r.metrics = true
+		name := ""
+		if args := c.Args(); len(args) == 1 {
+			name, _ = constant(args[0])
+		}
+		r.metrics = append(r.metrics, name)
 	}
 	if !boundedFunctions[c.FunctionName()] {
 		r.bounded = false

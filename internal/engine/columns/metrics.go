@@ -269,25 +269,15 @@ func (b *edit) scoreRows() {
 	})
 }
 
-// MetricNamed returns the metric of a cluster that a name refers to in a namespace.
+// MetricNamed returns the metric of a cluster that a name in an object of a namespace means: see
+// api.MetricNamed.
 func (f *Fleet) MetricNamed(namespace, name string, row int) (RowMetric, bool) {
 	var found RowMetric
-	rank := 0
+	best := 0
 	for _, m := range f.rows[row].Metrics {
-		key := f.metrics[m.ID].Key
-		if key.Name != name {
-			continue
-		}
-		r := 1
-		switch key.Namespace {
-		case namespace:
-			r = 3
-		case "":
-			r = 2
-		}
-		if r > rank {
-			found, rank = m, r
+		if rank := api.NameRank(f.metrics[m.ID].Key, namespace, name); rank > best {
+			found, best = m, rank
 		}
 	}
-	return found, rank > 0
+	return found, best > 0
 }

@@ -434,7 +434,7 @@ func (o oracle) matches(p *api.Placement, x api.Predicate, c *api.Cluster, curre
 	return true
 }
 
-// metricNamed returns the metric that a constraint of a placement means on a cluster.
+// metricNamed returns the metric that a name in a placement means on a cluster.
 func metricNamed(p *api.Placement, c *api.Cluster, name string) (api.MetricRef, bool) {
 	refs := map[string]api.MetricRef{}
 	first := ""

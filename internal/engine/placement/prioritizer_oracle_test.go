@@ -109,12 +109,9 @@ func (o prioritizerOracle) contestants(p *api.Placement, present Present) []*con
 			each(weight, score, score)
 		case "metric":
 			score := func(x *contestant) float64 {
-				for _, ref := range x.cluster.Spec.Metrics {
-					if v := o.metric(ref.Key(), x.cluster.Metadata.Name); ref.Name == c.Name && v.usable {
-						return 200*v.normalized - 100
-					} else if ref.Name == c.Name {
-						break
-					}
+				ref, ok := metricNamed(p, x.cluster, c.Name)
+				if v := o.metric(ref.Key(), x.cluster.Metadata.Name); ok && v.usable {
+					return 200*v.normalized - 100
 				}
 				return 0
 			}

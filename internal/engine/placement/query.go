@@ -87,7 +87,7 @@ func Compile(p *api.Placement, takesFailing bool) (*Query, error) {
 		q.Wanted = int(*spec.NumberOfClusters)
 	}
 	var err error
-	if q.scoring, err = score.Compile(spec); err != nil {
+	if q.scoring, err = score.Compile(p.Metadata.Namespace, spec); err != nil {
 		return nil, fmt.Errorf("%s: %w", q.Key, err)
 	}
 	err = q.ask(&filter.Spec{

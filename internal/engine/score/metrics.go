@@ -29,7 +29,7 @@ var (
 	usual = newScoring(api.StrategyMetrics, &weightedMean{api.DefaultStickiness})
 )
 
-func newWeightedMean(spec *api.PlacementSpec) *Scoring {
+func newWeightedMean(_ string, spec *api.PlacementSpec) *Scoring {
 	switch m := spec.Metrics; {
 	case m == nil || m.Stickiness == nil || *m.Stickiness == 0:
 		return loose

@@ -36,11 +36,15 @@ var builtins = []prioritizer{
 	available{builtin{api.PrioritizerAvailableMemory}, "memory"},
 }
 
-// configured creates prioritizers from the user's configuration, by type. A built-in one is looked
-// up by name.
-var configured = map[api.PrioritizerType]func(*api.PrioritizerConfig) prioritizer{
-	api.PrioritizerAddon:  func(c *api.PrioritizerConfig) prioritizer { return addonScore{c.ResourceName, c.ScoreName} },
-	api.PrioritizerMetric: func(c *api.PrioritizerConfig) prioritizer { return metricScore{c.Name} },
+// configured creates prioritizers from the user's configuration, by type, for a placement in a
+// namespace. A built-in one is looked up by name.
+var configured = map[api.PrioritizerType]func(namespace string, c *api.PrioritizerConfig) prioritizer{
+	api.PrioritizerAddon: func(_ string, c *api.PrioritizerConfig) prioritizer {
+		return addonScore{c.ResourceName, c.ScoreName}
+	},
+	api.PrioritizerMetric: func(namespace string, c *api.PrioritizerConfig) prioritizer {
+		return metricScore{namespace, c.Name}
+	},
 }
 
 // builtin is the name and key of a built-in prioritizer.
@@ -51,7 +55,6 @@ func (b builtin) Name() string { return b.kind }
 
 // Key implements prioritizer.
 func (b builtin) Key(k key.Writer) {
-	k.Text("type", string(api.PrioritizerBuiltin))
 	k.Text("builtin", b.kind)
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
@@ -18,7 +17,6 @@ func (a addonScore) Name() string { return a.resource + "/" + a.score }
 
 // Key implements prioritizer.
 func (a addonScore) Key(k key.Writer) {
-	k.Text("type", string(api.PrioritizerAddon))
 	k.Text("resource", a.resource)
 	k.Text("score", a.score)
 }

@@ -3,21 +3,20 @@ package score
 import (
 	"fmt"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
 // metricScore maps the normalized value n of a metric that clusters list to 200·n - 100, and to 0
-// if there is no usable value.
-type metricScore struct{ metric string }
+// if there is no usable value. The name is resolved as in metric constraints.
+type metricScore struct{ namespace, metric string }
 
 // Name implements prioritizer.
 func (m metricScore) Name() string { return m.metric }
 
 // Key implements prioritizer.
 func (m metricScore) Key(k key.Writer) {
-	k.Text("type", string(api.PrioritizerMetric))
+	k.Text("namespace", m.namespace)
 	k.Text("metric", m.metric)
 }
 
@@ -46,13 +45,13 @@ func (m metricScore) observe(f *columns.Fleet, row int) observation {
 	case state == nil:
 		return observation{reason: fmt.Sprintf("absent: the cluster lists no metric %q; counts as 0", m.metric)}
 	case !state.Usable:
-		return observation{reason: state.Describe("") + "; counts as 0"}
+		return observation{reason: state.Describe(m.namespace) + "; counts as 0"}
 	}
 	raw := state.Raw
 	return observation{raw: &raw, metric: &state.Key}
 }
 
-// of returns the first metric with the name that a cluster lists, or nil if it has no usable value.
+// of returns the metric of a cluster, or nil if it has no usable value.
 func (m metricScore) of(f *columns.Fleet, row int) *columns.MetricState {
 	if state := m.listed(f, row); state != nil && state.Usable {
 		return state
@@ -60,12 +59,10 @@ func (m metricScore) of(f *columns.Fleet, row int) *columns.MetricState {
 	return nil
 }
 
-// listed returns the first metric with the name that a cluster lists.
+// listed returns the metric with the name that a cluster lists, or nil.
 func (m metricScore) listed(f *columns.Fleet, row int) *columns.MetricState {
-	for _, listed := range f.Rows()[row].Metrics {
-		if state := f.MetricOf(row, listed); state.Key.Name == m.metric {
-			return state
-		}
+	if listed, ok := f.MetricNamed(m.namespace, m.metric, row); ok {
+		return f.MetricOf(row, listed)
 	}
 	return nil
 }

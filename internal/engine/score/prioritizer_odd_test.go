@@ -53,7 +53,7 @@ func TestAddedPrioritizer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		by, err := score.Compile(&p.Spec)
+		by, err := score.Compile(p.Metadata.Namespace, &p.Spec)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,20 +38,20 @@ type term struct {
 }
 
 // additive is the policy without configurations, which most placements have.
-var additive = newScoring(api.StrategyPrioritizers, compilePolicy(&api.PrioritizerPolicy{}))
+var additive = newScoring(api.StrategyPrioritizers, compilePolicy("", &api.PrioritizerPolicy{}))
 
-// newPrioritizers compiles a prioritizer policy.
-func newPrioritizers(spec *api.PlacementSpec) *Scoring {
+// newPrioritizers compiles the prioritizer policy of a placement in a namespace.
+func newPrioritizers(namespace string, spec *api.PlacementSpec) *Scoring {
 	policy := spec.PrioritizerPolicy
 	if policy == nil || policy.Mode != api.ModeExact && len(policy.Configurations) == 0 {
 		return additive
 	}
-	return newScoring(api.StrategyPrioritizers, compilePolicy(policy))
+	return newScoring(api.StrategyPrioritizers, compilePolicy(namespace, policy))
 }
 
 // compilePolicy collects the terms of a policy. If a built-in prioritizer is listed twice, the last
 // weight counts; scores and metrics add up.
-func compilePolicy(policy *api.PrioritizerPolicy) *prioritizers {
+func compilePolicy(namespace string, policy *api.PrioritizerPolicy) *prioritizers {
 	s := &prioritizers{traits: Traits{Words: &ocmWords}}
 	weights := map[string]float64{}
 	var order []string
@@ -72,7 +72,7 @@ func compilePolicy(policy *api.PrioritizerPolicy) *prioritizers {
 			weight = float64(*c.Weight)
 		}
 		if compile, ok := configured[c.Type]; ok {
-			s.add(compile(c), weight)
+			s.add(compile(namespace, c), weight)
 		} else {
 			weigh(c.Name, weight)
 		}

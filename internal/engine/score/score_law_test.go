@@ -56,7 +56,7 @@ func (rareFirst) Cover(*Rating, []span, int) {}
 // rolled draws a way to score clusters.
 func rolled(t *testing.T, d enginetest.Dice) *Scoring {
 	t.Helper()
-	by, err := Compile(&enginetest.RollScoring(d).Spec)
+	by, err := Compile(enginetest.Pick(d, "shop", "bank"), &enginetest.RollScoring(d).Spec)
 	if err != nil {
 		t.Fatal(err)
 	}

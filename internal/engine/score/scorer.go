@@ -32,7 +32,7 @@ type scorer interface {
 
 // strategies create the scorers of placements, by strategy. To add one, add its file and a line
 // here.
-var strategies = map[api.Strategy]func(*api.PlacementSpec) *Scoring{
+var strategies = map[api.Strategy]func(namespace string, spec *api.PlacementSpec) *Scoring{
 	api.StrategyMetrics:      newWeightedMean,
 	api.StrategyPrioritizers: newPrioritizers,
 }
@@ -116,14 +116,14 @@ type Scoring struct {
 	Perishes perishable // nil: independent of time
 }
 
-// Compile compiles the scoring of a placement. It fails only for a spec that should not have passed
+// Compile compiles the scoring of a placement in a namespace. It fails only for a spec that should not have passed
 // validation.
-func Compile(spec *api.PlacementSpec) (*Scoring, error) {
+func Compile(namespace string, spec *api.PlacementSpec) (*Scoring, error) {
 	compile, ok := strategies[spec.Strategy]
 	if !ok {
 		return nil, fmt.Errorf("spec.strategy: %q is not known", spec.Strategy)
 	}
-	return compile(spec), nil
+	return compile(namespace, spec), nil
 }
 
 func newScoring(strategy api.Strategy, s scorer) *Scoring {
