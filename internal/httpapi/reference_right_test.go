@@ -269,6 +269,14 @@ func TestValuesOfMetricsStayInTheirNamespace(t *testing.T) {
 			}
 		}
 	}
+	// A simulation of a decision without its scores has those of now.
+	s.token = viewer
+	shown := s.expect(http.StatusOK, http.MethodGet, "/v1/namespaces/shop/placements/metrics", "")
+	s.token = admin
+	a := s.expect(http.StatusOK, http.MethodPost, "/v1/simulations", `{"objects":[`+string(shown.body)+`]}`)
+	if text := string(a.body); !strings.Contains(string(shown.body), `"withheld":true`) || !strings.Contains(text, `"score":0.47658`) || strings.Contains(text, "withheld") {
+		t.Errorf("got %s for %s, want the scores", text, shown.body)
+	}
 	s.token = viewer
 	watch := s.watch("/v1/watch?kinds=cluster").started()
 	s.token = admin
