@@ -159,7 +159,7 @@ func TestMarginNamesOnlyWhatMayBeRead(t *testing.T) {
 	rights := NewRights(fleet.New(fleet.Options{}))
 	explanation := &api.Explanation{
 		Kind: api.KindPlacement, Namespace: "shop", Name: "web", Total: 2,
-		Candidates: []api.Candidate{{Cluster: "eu-1"}, {Cluster: "eu-2"}}, Margin: &api.MoveMargin{From: "eu-1", To: "eu-2"},
+		Candidates: []api.Candidate{{Cluster: "eu-1", Score: new(0.5)}, {Cluster: "eu-2", Score: new(0.25)}}, Margin: &api.MoveMargin{From: "eu-1", To: "eu-2"},
 	}
 	for role, shown := range map[Role]bool{"placements": false, "clusters": true} {
 		x := rights.Visible(roles.Identity("t", role, nil), explanation)
