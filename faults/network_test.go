@@ -302,7 +302,17 @@ func TestFaultOlderCopy(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.happened()
-		w.replaced()
+		w.replaced(func() {
+			// The next start says the same, and how to go on nevertheless.
+			mark := dir + ".high-water-mark"
+			p := launch(t, nil, w.binary, w.args...)
+			if code := p.awaitExit(eventually.Limit); code == 0 || !p.stderr.Contains("the data directory was put back to an older copy") || !p.stderr.Contains("remove "+mark) {
+				t.Errorf("the server exited with %d:\n%s", code, p.stderr.Tail())
+			}
+			if err := os.Remove(mark); err != nil {
+				t.Fatal(err)
+			}
+		})
 	})
 	for _, variant := range []string{"older", "empty"} {
 		t.Run(variant, func(t *testing.T) {
@@ -328,13 +338,14 @@ func TestFaultOlderCopy(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.happened()
-			w.replaced()
+			w.replaced(func() {})
 		})
 	}
 }
 
-// replaced waits until the server has noticed that its store has been replaced, and continues with its contents.
-func (w *world) replaced() {
+// replaced waits until the server has noticed that its store has been replaced, and continues with its contents after
+// accept.
+func (w *world) replaced(accept func()) {
 	w.t.Helper()
 	p := w.p()
 	acknowledged := map[api.Key]int64{}
@@ -353,6 +364,7 @@ func (w *world) replaced() {
 		w.t.Errorf("the server exited with %d:\n%s", code, p.stderr.Tail())
 	}
 	w.t.Logf("noticed after %s", time.Since(began).Round(time.Millisecond))
+	accept()
 	w.start()
 	there, err := objects(w.p())
 	if err != nil {

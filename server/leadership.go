@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
@@ -53,6 +54,9 @@ type leadership struct {
 	led     chan struct{}
 	ledOnce sync.Once
 
+	// reading is held while the candidates are read.
+	reading *semaphore.Weighted
+
 	mu      sync.Mutex
 	servers []store.Candidate // guarded by mu; as of at
 	at      time.Time         // guarded by mu
@@ -63,7 +67,7 @@ func newLeadership(s *server) (*leadership, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &leadership{server: s, transport: tracing.Peer(transport), led: make(chan struct{})}, nil
+	return &leadership{server: s, transport: tracing.Peer(transport), led: make(chan struct{}), reading: semaphore.NewWeighted(1)}, nil
 }
 
 // others reports whether other servers may share the store.
@@ -232,19 +236,35 @@ func (l *leadership) Servers(ctx context.Context) []api.ServerMember {
 const candidatesFresh = 250 * time.Millisecond
 
 // candidates returns the servers on the store. If they cannot be read, it returns the last known
-// ones with the error.
+// ones with the error. All who ask at the same time share one read, for no longer than they want to
+// wait.
 func (l *leadership) candidates(ctx context.Context) ([]store.Candidate, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if time.Since(l.at) < candidatesFresh {
-		return l.servers, nil
+	last, fresh := l.lastCandidates()
+	if fresh {
+		return last, nil
+	}
+	if err := l.reading.Acquire(ctx, 1); err != nil {
+		return last, err
+	}
+	defer l.reading.Release(1)
+	if last, fresh = l.lastCandidates(); fresh {
+		return last, nil
 	}
 	list, err := l.server.store.Candidates(ctx)
 	if err != nil {
-		return l.servers, err
+		return last, err
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.servers, l.at = list, time.Now()
 	return list, nil
+}
+
+// lastCandidates returns the servers as last read, and whether that was a moment ago.
+func (l *leadership) lastCandidates() (list []store.Candidate, fresh bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.servers, time.Since(l.at) < candidatesFresh
 }
 
 // Describe implements prometheus.Collector. The metrics differ between terms, so none are

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 )
@@ -61,12 +63,15 @@ type leading struct {
 	sessions *auth.Sessions
 	codec    Codec
 	logger   *slog.Logger
+	maxBody  int64
+	// patience is how long a request that nobody answers is sent again.
+	patience time.Duration
 	// together are requests that catch up together instead of each asking the store.
 	together gather[chan<- struct{}]
 }
 
 func newLeading(o Options, w *waits, sessions *auth.Sessions) *leading {
-	l := &leading{leader: o.Leader, waits: w, sessions: sessions, codec: o.Codec, logger: o.Logger}
+	l := &leading{leader: o.Leader, waits: w, sessions: sessions, codec: o.Codec, logger: o.Logger, maxBody: o.MaxBodyBytes, patience: relayTime}
 	faults := o.Faults.Component("heartbeats")
 	l.together.moment = relayMoment
 	l.together.hand = func(all []chan<- struct{}) {
@@ -81,26 +86,31 @@ func newLeading(o Options, w *waits, sessions *auth.Sessions) *leading {
 func (l *leading) leads() bool { return l.leader == nil || l.leader.Leads() }
 
 // elsewhere forwards a request that only the leader can serve, and reports whether it has done so
-// or has responded with an error.
-func (l *leading) elsewhere(w http.ResponseWriter, r *http.Request) bool {
+// or has responded with an error. While there is no leader it waits for one, which may be this
+// server. repeatable says that the request may be sent to the next leader, too, if the one that got
+// it has not responded.
+func (l *leading) elsewhere(w http.ResponseWriter, r *http.Request, repeatable bool) bool {
 	if l.leads() {
 		return false
 	}
 	if isForwarded(l.codec, r) {
-		problem.Write(w, noLeader(errors.New("another server considered this one the leader")))
+		notLeading(w)
 		return true
 	}
-	to, err := l.leader.URL(r.Context())
-	if err != nil {
-		problem.Write(w, noLeader(err))
-		return true
+	var body []byte
+	if r.ContentLength != 0 {
+		var err error
+		if body, err = operation.ReadBody(w, r, l.maxBody); err != nil {
+			problem.Write(w, problem.Of(err))
+			return true
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
 	note := requestOf(r.Context())
-	id := note.id
+	id, here := note.id, false
 	proxy := &httputil.ReverseProxy{
-		Transport: l.leader.Transport(),
+		Transport: &delivery{l, body, repeatable},
 		Rewrite: func(p *httputil.ProxyRequest) {
-			p.SetURL(to)
 			p.Out.Header.Set(forwardedHeader, l.codec.Seal(forwardedSeal, "request", id))
 			p.Out.Header.Set("X-Request-Id", id)
 		},
@@ -110,12 +120,116 @@ func (l *leading) elsewhere(w http.ResponseWriter, r *http.Request) bool {
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			problem.Write(w, noLeader(fmt.Errorf("the leader at %s does not respond: %w", to.Redacted(), err)))
+			if here = errors.Is(err, errLeadsItself); !here {
+				problem.Write(w, noLeader(err))
+			}
 		},
 		ErrorLog: log.New(io.Discard, "", 0), // reported by the error handler
 	}
 	proxy.ServeHTTP(w, r)
-	return true
+	if here && body != nil {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return !here
+}
+
+var (
+	// errSucceeded says that a request was given up because the server that it was sent to no longer
+	// leads.
+	errSucceeded = errors.New("another server leads by now")
+	// errLeadsItself says that this server leads by now.
+	errLeadsItself = errors.New("this server leads by now")
+	// errNotLeading is the response of a server that does not lead.
+	errNotLeading = errors.New("another server considered this one the leader")
+)
+
+// notLeading responds to another server that this one does not lead. It marks the response: nothing
+// was done.
+func notLeading(w http.ResponseWriter) {
+	w.Header().Set(forwardedHeader, "not leading")
+	problem.Write(w, noLeader(errNotLeading))
+}
+
+// delivery sends one request to the leader, and again to the next one if it is not answered.
+type delivery struct {
+	leading    *leading
+	body       []byte
+	repeatable bool
+}
+
+// RoundTrip implements http.RoundTripper.
+func (d *delivery) RoundTrip(r *http.Request) (*http.Response, error) {
+	patience, cancel := context.WithTimeout(r.Context(), d.leading.patience)
+	defer cancel()
+	for {
+		response, sent, err := d.try(r)
+		if err == nil || sent && !d.repeatable || !backoff.Wait(patience, again) {
+			return response, err
+		}
+		if d.leading.leads() {
+			return nil, errLeadsItself
+		}
+	}
+}
+
+// try sends the request to the present leader. sent says that it may have been served although
+// there is an error.
+func (d *delivery) try(r *http.Request) (_ *http.Response, sent bool, err error) {
+	to, err := d.leading.leader.URL(r.Context())
+	if err != nil {
+		return nil, false, err
+	}
+	ctx, done := d.leading.whileLeads(r.Context(), to)
+	defer done()
+	out := r.Clone(ctx)
+	(&httputil.ProxyRequest{Out: out}).SetURL(to)
+	if d.body != nil {
+		out.Body = io.NopCloser(bytes.NewReader(d.body))
+	}
+	response, err := d.leading.leader.Transport().RoundTrip(out)
+	if err != nil {
+		return nil, true, fmt.Errorf("the leader at %s does not respond: %w", to.Redacted(), err)
+	}
+	defer response.Body.Close()
+	if response.Header.Get(forwardedHeader) != "" {
+		return nil, false, errNotLeading
+	}
+	content, err := io.ReadAll(response.Body) // a leader may stop in the middle of it
+	if err != nil {
+		return nil, true, fmt.Errorf("the response of the leader at %s cannot be read: %w", to.Redacted(), err)
+	}
+	response.Body = io.NopCloser(bytes.NewReader(content))
+	return response, true, nil
+}
+
+// whileLeads returns a context that is done when the server at an address is known not to lead
+// anymore: one that is paused or cut off never responds.
+func (l *leading) whileLeads(ctx context.Context, at *url.URL) (context.Context, context.CancelFunc) {
+	return l.until(ctx, func(ctx context.Context) bool {
+		now, err := l.leader.URL(ctx)
+		return l.leads() || err == nil && *now != *at
+	})
+}
+
+// whileLeading returns a context that is done when this server does not lead anymore.
+func (l *leading) whileLeading(ctx context.Context) (context.Context, context.CancelFunc) {
+	if l.leader == nil {
+		return ctx, func() {}
+	}
+	return l.until(ctx, func(context.Context) bool { return !l.leads() })
+}
+
+// until returns a context that is done, with errSucceeded, when another server leads.
+func (l *leading) until(ctx context.Context, succeeded func(context.Context) bool) (context.Context, context.CancelFunc) {
+	ctx, giveUp := context.WithCancelCause(ctx)
+	go func() {
+		for backoff.Wait(ctx, again) {
+			if succeeded(ctx) {
+				giveUp(errSucceeded)
+			}
+		}
+	}()
+	return ctx, func() { giveUp(context.Canceled) }
 }
 
 // noLeader returns the problem if only the leader could respond.
@@ -167,7 +281,7 @@ func (l *leading) shownSettled(r *http.Request) (int64, error) {
 		return 0, err
 	}
 	if !l.leads() {
-		return 0, noLeader(errors.New("another server considered this one the leader"))
+		return 0, noLeader(errNotLeading)
 	}
 	l.waits.tracer.Caused(r.Context(), revision)
 	bounded, cancel := l.waits.bounded(r.Context(), wait)
@@ -178,7 +292,8 @@ func (l *leading) shownSettled(r *http.Request) (int64, error) {
 	return l.waits.fleet.Snapshot().Revision(), nil
 }
 
-// again is the delay before asking the leader again if it does not respond.
+// again is the delay before asking the leader again if it does not respond, and before looking who
+// leads while it has not responded yet.
 const again = 100 * time.Millisecond
 
 // settle waits until the leader has decided what follows from a revision, and returns the revision
@@ -189,10 +304,8 @@ func (l *leading) settle(ctx context.Context, revision int64) (int64, error) {
 		if err == nil {
 			return shown, nil
 		}
-		select {
-		case <-ctx.Done():
+		if !backoff.Wait(ctx, again) {
 			return 0, fmt.Errorf("%w: %w", ctx.Err(), err)
-		case <-time.After(again):
 		}
 		if l.leads() { // this server leads by now
 			return revision, l.waits.settle(ctx, revision)
@@ -219,12 +332,14 @@ func (l *leading) askSettled(ctx context.Context, revision int64) (int64, error)
 
 // ask sends a request to the leader, and decodes its response.
 func (l *leading) ask(ctx context.Context, method string, target url.URL, header http.Header, body io.Reader, answer any) error {
-	to, err := l.leader.URL(ctx)
+	leader, err := l.leader.URL(ctx)
 	if err != nil {
 		return err
 	}
-	to = to.JoinPath(target.Path)
+	to := leader.JoinPath(target.Path)
 	to.RawQuery = target.RawQuery
+	ctx, done := l.whileLeads(ctx, leader)
+	defer done()
 	request, err := http.NewRequestWithContext(ctx, method, to.String(), body)
 	if err != nil {
 		return err

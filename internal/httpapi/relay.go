@@ -30,7 +30,7 @@ const (
 	relayPath = "/v1/heartbeats"
 	// relayMoment is how long a heartbeat waits to be sent together with others.
 	relayMoment = 25 * time.Millisecond
-	// relayTime is the timeout of the leader.
+	// relayTime is how long a server tries to hand something to the leader.
 	relayTime = 15 * time.Second
 	// relayBytes is the approximate maximum size of one request.
 	relayBytes = 1 << 20
@@ -168,9 +168,9 @@ func (r *relay) hand(all []*relayed) {
 func (r *relay) handSome(all []*relayed) {
 	answers, err := []relayAnswer(nil), errors.New("it was not forwarded to the leader")
 	r.faults.Go("", func() {
-		ctx, cancel := r.leading.waits.bounded(context.Background(), relayTime)
+		ctx, cancel := r.leading.waits.bounded(context.Background(), r.leading.patience)
 		defer cancel()
-		answers, err = r.exchange(ctx, all)
+		answers, err = r.deliver(ctx, all)
 	})
 	for i, one := range all {
 		if err != nil {
@@ -179,6 +179,20 @@ func (r *relay) handSome(all []*relayed) {
 			continue
 		}
 		one.answer <- answers[i]
+	}
+}
+
+// deliver hands heartbeats to the leader, or to the next one if it does not respond, which may be
+// this server.
+func (r *relay) deliver(ctx context.Context, all []*relayed) ([]relayAnswer, error) {
+	for {
+		answers, err := r.exchange(ctx, all)
+		if err == nil || !backoff.Wait(ctx, again) {
+			return answers, err
+		}
+		if r.leading.leads() {
+			return r.takeAll(ctx, all), nil
+		}
 	}
 }
 
@@ -263,7 +277,7 @@ func (r *relay) serve(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	if !r.leading.leads() {
-		problem.Write(w, noLeader(errors.New("another server considered this one the leader")))
+		notLeading(w)
 		return
 	}
 	response, err := r.respond(req.Context(), request)

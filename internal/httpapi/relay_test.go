@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/heartbeat"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 )
@@ -63,7 +65,9 @@ func (s *testServer) follower() (*relay, *tappedLeader) {
 		s.t.Fatal(err)
 	}
 	l := &tappedLeader{url: to}
-	return &relay{leading: &leading{leader: l}, beats: &heartbeat.Times{}, codec: s.codec}, l
+	w := &waits{stopping: s.t.Context()}
+	w.leading = &leading{leader: l, waits: w, codec: s.codec, maxBody: 1 << 20}
+	return &relay{leading: w.leading, beats: &heartbeat.Times{}, codec: s.codec, faults: fault.New(slog.New(slog.DiscardHandler)).Component("heartbeats")}, l
 }
 
 // TestRelayedHeartbeatsAreAcceptedOnce: a request between servers that somebody recorded is of no
@@ -182,12 +186,12 @@ func TestRelayedHeartbeatDuringADeletion(t *testing.T) {
 func TestForgedForwardingMeansNothing(t *testing.T) {
 	s := startServer(t)
 	_, to := s.follower()
-	l := &leading{leader: to, codec: s.codec}
+	l := &leading{leader: to, codec: s.codec} // without patience
 	ask := func(value string) *httptest.ResponseRecorder {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/clusters", nil)
 		r.Header.Set(forwardedHeader, value)
 		w := httptest.NewRecorder()
-		if !l.elsewhere(w, r) {
+		if !l.elsewhere(w, r, true) {
 			t.Fatalf("%q: the request was not forwarded", value)
 		}
 		return w

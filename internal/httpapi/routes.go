@@ -26,11 +26,11 @@ func (s *Server) routes(page *ui) http.Handler {
 	if o.Audit != nil { // without a log, requests do not pay for it
 		s.api.Audit(s.audit.begin)
 	}
-	s.api.PassOn(func(w http.ResponseWriter, r *http.Request) bool {
+	s.api.PassOn(func(w http.ResponseWriter, r *http.Request, repeatable bool) bool {
 		if isHeartbeat(r) && s.relay.reaches.Load() {
 			return false
 		}
-		return s.waits.leading.elsewhere(w, r)
+		return s.waits.leading.elsewhere(w, r, repeatable)
 	})
 	rights := auth.NewRights(o.Fleet)
 	v := &view{fleet: o.Fleet, rights: rights, decisions: o.Decisions, beats: o.Beats, faults: o.Faults, now: o.Now}

@@ -61,18 +61,22 @@ func (w *waits) await(ctx context.Context, revision int64, wait time.Duration) {
 
 // settle waits until what follows from a revision is decided and visible, on any server.
 func (w *waits) settle(ctx context.Context, revision int64) error {
-	if !w.leading.leads() {
-		shown, err := w.leading.settle(ctx, revision)
-		if err != nil {
+	for w.leading.leads() {
+		leading, done := w.leading.whileLeading(ctx)
+		observed, err := w.signals.Settle(leading, revision)
+		if err == nil {
+			err = w.decisions.Settle(leading, max(revision, observed))
+		}
+		done()
+		if err == nil || w.leading.leads() || ctx.Err() != nil {
 			return err
 		}
-		return w.decisions.Settle(ctx, max(revision, shown))
 	}
-	observed, err := w.signals.Settle(ctx, revision)
+	shown, err := w.leading.settle(ctx, revision)
 	if err != nil {
 		return err
 	}
-	return w.decisions.Settle(ctx, max(revision, observed))
+	return w.decisions.Settle(ctx, max(revision, shown))
 }
 
 // pictureTime returns a time at which the in-memory copy is known to have been complete.

@@ -56,7 +56,7 @@ func checkDirectory(dir string) (Report, error) {
 	if err := checkLog(dir); err != nil {
 		report.Findings = append(report.Findings, Finding{File: filepath.Join(memberDir(dir), "member", "wal"), What: err.Error(), Fatal: true})
 	}
-	findings, records, err := inspectMember(memberDir(dir))
+	findings, records, _, err := inspectMember(memberDir(dir))
 	if err != nil {
 		return report, err
 	}

@@ -311,6 +311,12 @@ func (c *Cluster) adviceReplace() string {
 	return fmt.Sprintf(`to have it back, empty its data directory, run "scheduler-server members add %s" against another server, and start it as that says`, own)
 }
 
+// adviceReplaceMember says how a member whose data cannot be used can take part again.
+func (c *Cluster) adviceReplaceMember() string {
+	own := c.own()
+	return fmt.Sprintf(`run "scheduler-server members remove %s" against another server, empty this data directory, run "scheduler-server members add %s" against another server, and start this one as that says; if those that are left are too few to change members, go on with a backup of one of them`, own.Name, own)
+}
+
 // refuse returns an error if this member, whose data directory is initialized, must not take part
 // in the cluster that others know.
 func (c *Cluster) refuse(dataDir string, cluster, id types.ID, views []*view) error {

@@ -31,6 +31,9 @@ type guard struct {
 	mark     int64       // ModRevision of markKey as last written; used only by the probe
 	marked   int64       // when it was written, by the clock; used only by the probe
 	files    fileGuard   // of the embedded member
+	applied  uint64      // entry of the log after the last probe; used only by the probe
+	onDisk   uint64      // mark outside the database; used only by the probe
+	unmarked bool        // that it cannot be written there was logged; used only by the probe
 	replaced atomic.Bool // the in-memory copy belongs to another store
 
 	// troubleSince is when the first of the writes began that have failed since the last success,
@@ -68,7 +71,7 @@ func (s *Store) answered(asked int64, header *etcdserverpb.ResponseHeader) error
 // isReplaced terminates the process.
 func (s *Store) isReplaced(how string) error {
 	s.guard.replaced.Store(true)
-	err := fmt.Errorf("%w: %w: %s; start the server again to go on with what is there now", ErrUnavailable, errReplaced, how)
+	err := fmt.Errorf("%w: %w: %s; start the server again to go on with what is there now, or to be told why it must not", ErrUnavailable, errReplaced, how)
 	s.fatal(err)
 	return err
 }
@@ -175,6 +178,7 @@ func (s *Store) probe() {
 		return // recorded, and retried soon
 	}
 	s.guard.currency.prove(began, resp.Header.Revision)
+	s.keepDiskMark()
 	if !s.options.alone() {
 		s.noSpace.Store(false) // its alarm has been cleared
 	}

@@ -32,7 +32,7 @@ func BenchmarkInspectMember(b *testing.B) {
 	}
 	b.SetBytes(info.Size())
 	for b.Loop() {
-		if findings, _, err := inspectMember(memberDir(dir)); err != nil || len(findings) > 0 {
+		if findings, _, _, err := inspectMember(memberDir(dir)); err != nil || len(findings) > 0 {
 			b.Fatal(findings, err)
 		}
 	}

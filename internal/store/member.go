@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -83,6 +84,9 @@ func startMember(ctx context.Context, o Options, onFatal func(error)) (*embed.Et
 		return nil, nil, err
 	}
 	member, err := startEtcd(cfg)
+	if err != nil && o.Cluster != nil && strings.Contains(err.Error(), inconsistent) {
+		return nil, nil, fmt.Errorf("%w: %s: %w: %s", ErrDamaged, cfg.Dir, err, o.Cluster.adviceReplaceMember())
+	}
 	if err != nil {
 		return nil, nil, cannotStart(cfg.Dir, err)
 	}
@@ -98,6 +102,9 @@ func startMember(ctx context.Context, o Options, onFatal func(error)) (*embed.Et
 	started.Store(true)
 	return member, v3client.New(member.Server), nil
 }
+
+// inconsistent is in etcd's error if a member does not have what the others have.
+const inconsistent = "data inconsistency with peers"
 
 // cannotStart says why a member does not start, and what to do about it.
 func cannotStart(dir string, err error) error {

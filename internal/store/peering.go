@@ -22,6 +22,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/membership"
+	"go.etcd.io/etcd/server/v3/features"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
 	"google.golang.org/protobuf/proto"
@@ -58,6 +59,14 @@ func enterCluster(ctx context.Context, cfg *embed.Config, o Options) (*neighbour
 	// A member that was away briefly catches up from the log rather than from a copy of the
 	// database.
 	cfg.SnapshotCount, cfg.SnapshotCatchUpEntries = 1000, 1000
+	// Before it takes part, a member compares what it has with what the others have.
+	gates, ok := cfg.ServerFeatureGate.(interface{ Set(gates string) error })
+	if !ok {
+		return nil, errors.New("this etcd has no feature gates")
+	}
+	if err := gates.Set(string(features.InitialCorruptCheck) + "=true"); err != nil {
+		return nil, err
+	}
 
 	if checkLog(o.DataDir) == nil {
 		cluster, id, err := logIdentity(o.DataDir)

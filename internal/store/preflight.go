@@ -17,7 +17,7 @@ func (s *Store) preflight() error {
 	if err := checkLog(dir); err != nil {
 		return err
 	}
-	findings, _, err := inspectMember(memberDir(dir))
+	findings, _, last, err := inspectMember(memberDir(dir))
 	if err != nil {
 		return fmt.Errorf("read the files of the store: %w", err)
 	}
@@ -31,7 +31,7 @@ func (s *Store) preflight() error {
 		}
 	}
 	if fatal == 0 {
-		return nil
+		return refuseOlderCopy(s.options, last)
 	}
 	others := ""
 	if fatal > 1 {
@@ -41,8 +41,8 @@ func (s *Store) preflight() error {
 }
 
 // inspectMember reads the database and the log of a member. records is the number of records in the
-// database.
-func inspectMember(member string) (findings []Finding, records int, err error) {
+// database, and last the last entry of the log.
+func inspectMember(member string) (findings []Finding, records int, last uint64, err error) {
 	member = filepath.Join(member, "member")
 	path := filepath.Join(member, "snap", "db")
 	var db database
@@ -51,14 +51,14 @@ func inspectMember(member string) (findings []Finding, records int, err error) {
 	switch {
 	case err == nil && info.Size() > 0:
 		if db, err = inspectDatabase(path); err != nil {
-			return nil, 0, err
+			return nil, 0, 0, err
 		}
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return nil, 0, err
+		return nil, 0, 0, err
 	}
-	findings, last, err := inspectLog(member)
+	findings, last, err = inspectLog(member)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, 0, err
 	}
 	if len(findings) == 0 && last < db.consistentIndex {
 		findings = append(findings, Finding{
@@ -66,5 +66,5 @@ func inspectMember(member string) (findings []Finding, records int, err error) {
 			What: fmt.Sprintf("the log ends with entry %d, and the database %s has seen entry %d", last, path, db.consistentIndex),
 		})
 	}
-	return append(db.findings, findings...), db.records, nil
+	return append(db.findings, findings...), db.records, last, nil
 }

@@ -108,7 +108,7 @@ func open(t testing.TB, change ...func(*Options)) *Store {
 			t.Errorf("close: %v", err)
 		}
 		if running && o.DataDir != "" && existingStore(o.DataDir) && !firstStartInterrupted(o.DataDir) {
-			if findings, _, err := inspectMember(memberDir(o.DataDir)); err != nil || slices.ContainsFunc(findings, func(f Finding) bool { return f.Fatal }) {
+			if findings, _, _, err := inspectMember(memberDir(o.DataDir)); err != nil || slices.ContainsFunc(findings, func(f Finding) bool { return f.Fatal }) {
 				t.Errorf("the files of an intact store are reported as damaged: %v, %v", findings, err)
 			}
 		}

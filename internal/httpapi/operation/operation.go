@@ -40,11 +40,13 @@ func mark(op huma.Operation, as string) huma.Operation {
 }
 
 // PassOn makes elsewhere serve the operations marked with AtLeader; it returns false if this server
-// must serve the request. It must be called before they are registered.
-func (a *API) PassOn(elsewhere func(w http.ResponseWriter, r *http.Request) bool) {
+// must serve the request. repeatable says that doing it twice is like doing it once. PassOn must be
+// called before they are registered.
+func (a *API) PassOn(elsewhere func(w http.ResponseWriter, r *http.Request, repeatable bool) bool) {
 	a.huma.UseMiddleware(func(ctx huma.Context, next func(huma.Context)) {
 		if ctx.Operation().Metadata[atLeader] == true {
-			if r, w := humago.Unwrap(ctx); elsewhere(w, r) {
+			repeatable := ctx.Operation().Method != http.MethodPost || ctx.Operation().Metadata[routine] == true
+			if r, w := humago.Unwrap(ctx); elsewhere(w, r, repeatable) {
 				return
 			}
 		}
