@@ -86,7 +86,9 @@ func whatWouldBeOne(err error) string {
 func (s *Session) failed(diags *diag.Diagnostics, what string, t tftypes.Type, err error) {
 	var lost *client.LostError
 	if !errors.As(err, &lost) {
-		diagnose(diags, what, t, err)
+		if !s.forbiddenBefore(diags, what, err) {
+			diagnose(diags, what, t, err)
+		}
 		return
 	}
 	if s.told.Swap(true) {

@@ -204,6 +204,7 @@ func (r *Resource) changes() (end func()) {
 func (r *Resource) delete(ctx context.Context, key api.Key) error {
 	defer r.session.lists.forget()
 	defer r.changes()()
+	defer r.session.deletions.begin(key)()
 	if r.Dependents != "" {
 		r.session.replaced.remember(ctx, r.session.client, r.Dependents, key)
 	}
