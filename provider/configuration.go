@@ -265,6 +265,10 @@ func (c *configuration) session(version, userAgent string, diags *diag.Diagnosti
 		diags.AddAttributeError(at, "Invalid "+at.String(), terraform.Sentence(err.Error())+" It may also come from the environment variable "+environmentName(name)+".")
 		return nil, false
 	}
+	if wrong, ok := errors.AsType[*client.FileError](err); ok {
+		settingError(diags, wrong.Setting, err.Error())
+		return nil, false
+	}
 	if err != nil {
 		diags.AddError("The provider's configuration cannot be used", terraform.Sentence(err.Error()))
 		return nil, false

@@ -27,12 +27,18 @@ func (s *Session) Connect(ctx context.Context, diags *diag.Diagnostics) {
 	err := s.client.Connect(ctx)
 	var refused *client.LoginError
 	var unreachable *client.UnreachableError
+	var identity interface {
+		error
+		Setting() string
+	}
 	endpoint, at := s.client.Endpoints(), path.Root("endpoint")
 	if s.client.Several() {
 		at = path.Root("endpoints")
 	}
 	switch {
 	case err == nil:
+	case errors.As(err, &identity):
+		diags.AddAttributeError(path.Root(identity.Setting()), "There is no token", Sentence(identity.Error())+fmt.Sprintf(" Correct %s (SCHEDULER_%s), or set token (SCHEDULER_TOKEN).", identity.Setting(), strings.ToUpper(identity.Setting())))
 	case errors.As(err, &refused):
 		diags.AddAttributeError(path.Root("token"), "The scheduling server rejects the token", fmt.Sprintf("The server at %s says: %s%s", endpoint, Sentence(refused.Error()), remedy(http.StatusUnauthorized)))
 	case errors.As(err, &unreachable):
