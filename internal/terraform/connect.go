@@ -24,7 +24,7 @@ const startedHere = " If this configuration itself starts the server, have endpo
 // Connect checks that the server can be used. An error returned here is reported once by Terraform,
 // which then starts nothing that needs the provider.
 func (s *Session) Connect(ctx context.Context, diags *diag.Diagnostics) {
-	err := s.client.Connect(ctx)
+	info, err := s.client.Connect(ctx)
 	var refused *client.LoginError
 	var unreachable *client.UnreachableError
 	var identity interface {
@@ -37,6 +37,7 @@ func (s *Session) Connect(ctx context.Context, diags *diag.Diagnostics) {
 	}
 	switch {
 	case err == nil:
+		s.compareFields(ctx, info)
 	case errors.As(err, &identity):
 		diags.AddAttributeError(path.Root(identity.Setting()), "There is no token", Sentence(identity.Error())+fmt.Sprintf(" Correct %s (SCHEDULER_%s), or set token (SCHEDULER_TOKEN).", identity.Setting(), strings.ToUpper(identity.Setting())))
 	case errors.As(err, &refused):
@@ -93,7 +94,7 @@ func (s *Session) failed(diags *diag.Diagnostics, what string, t tftypes.Type, e
 	var lost *client.LostError
 	if !errors.As(err, &lost) {
 		if !s.forbiddenBefore(diags, what, err) {
-			diagnose(diags, what, t, err)
+			diagnose(diags, what, t, s.withVersions(err))
 		}
 		return
 	}
