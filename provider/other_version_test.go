@@ -26,7 +26,6 @@ type document = map[string]any
 func newOtherVersion(t *testing.T, endpoint string, describe func(schemas, paths document), show func(spec document), unknown ...string) *otherVersion {
 	t.Helper()
 	o := &otherVersion{door: newDoor(t, endpoint)}
-	o.proxy.Rewrite, o.proxy.Director = nil, dropEncoding(o.proxy.Director)
 	o.proxy.ModifyResponse = func(resp *http.Response) error {
 		path := resp.Request.URL.Path
 		cluster := strings.HasPrefix(path, "/v1/clusters/")
@@ -56,6 +55,7 @@ func newOtherVersion(t *testing.T, endpoint string, describe func(schemas, paths
 		return err
 	}
 	o.let(func(_ int64, w http.ResponseWriter, r *http.Request) bool {
+		r.Header.Set("Accept-Encoding", "identity") // the proxy changes the response
 		if !strings.HasPrefix(r.URL.Path, "/v1/clusters/") {
 			return true
 		}
@@ -85,14 +85,6 @@ func newOtherVersion(t *testing.T, endpoint string, describe func(schemas, paths
 		return true
 	})
 	return o
-}
-
-// dropEncoding asks for responses that are not compressed.
-func dropEncoding(next func(*http.Request)) func(*http.Request) {
-	return func(r *http.Request) {
-		next(r)
-		r.Header.Del("Accept-Encoding")
-	}
 }
 
 func properties(schemas document, name string) document {

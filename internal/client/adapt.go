@@ -125,18 +125,18 @@ func carryOver(t reflect.Type, from, to any, at string) error {
 // member returns the type of a field of a struct, or of a value of a map. Whatever is in other types
 // is known.
 func member(t reflect.Type, name string) (reflect.Type, bool) {
-	switch t.Kind() {
-	case reflect.Struct:
-		for _, field := range api.Fields(t) {
-			if field.Name == name {
-				return field.Type, true
-			}
-		}
-		return nil, false
-	case reflect.Map:
+	if t.Kind() == reflect.Map {
 		return t.Elem(), true
 	}
-	return t, true
+	if t.Kind() != reflect.Struct {
+		return t, true
+	}
+	for _, field := range api.Fields(t) {
+		if field.Name == name {
+			return field.Type, true
+		}
+	}
+	return nil, false
 }
 
 // onlyKnown returns what a type has of a document.

@@ -146,6 +146,7 @@ func (f *serverFields) compareType(kind api.Kind, o *openAPI, t reflect.Type, sc
 		if known < len(schema.Properties) {
 			f.more[kind] = true
 		}
+	default: // a value
 	}
 }
 
