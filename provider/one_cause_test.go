@@ -41,15 +41,36 @@ func TestAccInterruptedApply(t *testing.T) {
 	f := newFleet(t)
 	w := newWorkspace(t, f.config(`resource "scheduler_cluster" "c" { name = "c" }`))
 	w.ok("apply", "-auto-approve")
+	for _, name := range []string{"d", "e", "f"} {
+		f.cluster(name)
+	}
 	w.file("terraform.tfstate", "")
 	result := w.run("apply", "-auto-approve")
 	if len(result.errors) != 1 {
 		t.Fatalf("%d errors:\n%s", len(result.errors), result.output)
 	}
-	for _, want := range []string{"exactly this object", `import { to = scheduler_cluster.<name>, id = "c" }`, "moved", "create_before_destroy"} {
+	for _, want := range []string{"exactly this object", "to = scheduler_cluster.<name>\n        id = \"c\"", "moved", "create_before_destroy"} {
 		if !strings.Contains(result.errors[0].Detail, want) {
 			t.Errorf("the error does not say %q:\n%s", want, result.errors[0].Detail)
 		}
+	}
+	w.file("main.tf", f.config(`
+		resource "scheduler_cluster" "more" {
+		  for_each = toset(["d", "e", "f"])
+		  name     = each.key
+		}`))
+	long := 0
+	result = w.run("apply", "-auto-approve")
+	for _, e := range result.errors {
+		if strings.Contains(e.Detail, "create_before_destroy") {
+			long++
+		}
+		if !strings.Contains(e.Detail, "terraform import scheduler_cluster.<name> ") {
+			t.Errorf("an error does not say how to import:\n%s", e.Detail)
+		}
+	}
+	if long != 1 || len(result.errors) != 3 {
+		t.Errorf("%d of %d errors have a long text:\n%s", long, len(result.errors), result.output)
 	}
 }
 

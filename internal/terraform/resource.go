@@ -170,7 +170,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	}
 	if exists(err, opts) {
 		_, same := r.session.written(ctx, object)
-		alreadyExists(&resp.Diagnostics, typePrefix+string(r.Kind), key, same)
+		alreadyExists(&resp.Diagnostics, typePrefix+string(r.Kind), key, same, r.session.causes.tell("exists"))
 		return
 	}
 	if err != nil {
