@@ -58,7 +58,7 @@ func TestAccDanglingReferencesWarn(t *testing.T) {
 		`No value for metric "orphan": metrics_provider "nowhere" does not exist`,
 		`No response from metrics_provider "down": `,
 		"connection refused",
-		`Metrics of cluster "rated" have no value: Metric "absent" is not available: UnknownMetric`,
+		`A metric of cluster "rated" has no value: Metric "absent" is not available: UnknownMetric`,
 		`metric "silent" is not available: UnreachableMetricsProvider`,
 		`cluster "zone" refers to a missing object: openstack.cloud names cloud "gone", which does not exist`,
 		`cluster_set "set" refers to a missing object: clusters[1] names cluster "missing", which does not exist`,

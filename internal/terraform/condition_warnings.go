@@ -17,7 +17,7 @@ type conditionWarning struct {
 
 var conditionWarnings = []conditionWarning{
 	{api.ConditionReferencesResolved, "%s refers to a missing object"},
-	{api.ConditionMetricsAvailable, "Metrics of %s have no value"},
+	{api.ConditionMetricsAvailable, "A metric of %s has no value"},
 	{api.ConditionCollected, "No current capacity of %s"},
 	{api.ConditionObserved, "No full access to %s"},
 }
