@@ -57,14 +57,12 @@ func TestAccDanglingReferencesWarn(t *testing.T) {
 	for _, want := range []string{
 		`No value for metric "orphan": metrics_provider "nowhere" does not exist`,
 		`No response from metrics_provider "down": `,
-		`No value for metric "silent": `,
 		"connection refused",
-		`Metrics of cluster "rated" have no value: Metric "absent" is not available: UnknownMetric`,
+		`A metric of cluster "rated" has no value: Metric "absent" is not available: UnknownMetric`,
 		`metric "silent" is not available: UnreachableMetricsProvider`,
 		`cluster "zone" refers to a missing object: openstack.cloud names cloud "gone", which does not exist`,
 		`cluster_set "set" refers to a missing object: clusters[1] names cluster "missing", which does not exist`,
 		`placement "default/web" refers to a missing object: cluster_sets[1] names cluster_set "no-such-set", which does not exist`,
-		`No workload follows propagation_policy "idle"`,
 		`placement.cluster_affinity.cluster_names[0] names cluster "nobody", which does not exist`,
 	} {
 		if !strings.Contains(strings.ToLower(all.String()), strings.ToLower(want)) {

@@ -69,7 +69,7 @@ func configurationAttributes() map[string]schema.Attribute {
 			Sensitive:           true,
 		},
 		"token_source": schema.StringAttribute{
-			MarkdownDescription: "Where to find a JSON Web Token of the run, if `token` is not set: `hcp_terraform`, `github_actions`, `environment` (the variable `SCHEDULER_ID_TOKEN`, for GitLab), `file` (`token_file`) or `none`. With `auto`, the first of these that is there is used. The server must trust the issuer: see the guide *Tokens, roles and namespaces*. Defaults to `auto`. Environment variable: `SCHEDULER_TOKEN_SOURCE`.",
+			MarkdownDescription: "Where to find a JSON Web Token of the run, if `token` is not set: `hcp_terraform`, `github_actions`, `environment` (the variable `SCHEDULER_ID_TOKEN`, for GitLab), `file` (`token_file`) or `none`. With `auto`, the first one available is used. The server must trust the issuer: see the guide *Tokens, roles and namespaces*. Defaults to `auto`. Environment variable: `SCHEDULER_TOKEN_SOURCE`.",
 			Optional:            true,
 			Validators:          []validator.String{stringvalidator.OneOf(workloadidentity.Names()...)},
 		},
@@ -78,7 +78,7 @@ func configurationAttributes() map[string]schema.Attribute {
 			Optional:            true,
 		},
 		"token_file": schema.StringAttribute{
-			MarkdownDescription: "File with a JSON Web Token that is renewed by others, such as a projected service account token of Kubernetes. Environment variable: `SCHEDULER_TOKEN_FILE`.",
+			MarkdownDescription: "File with a JSON Web Token that another program keeps renewing, such as a projected service account token of Kubernetes. Environment variable: `SCHEDULER_TOKEN_FILE`.",
 			Optional:            true,
 		},
 		"ca_cert_file": schema.StringAttribute{
@@ -263,6 +263,10 @@ func (c *configuration) session(version, userAgent string, diags *diag.Diagnosti
 			at, name = path.Root("endpoints"), "endpoints"
 		}
 		diags.AddAttributeError(at, "Invalid "+at.String(), terraform.Sentence(err.Error())+" It may also come from the environment variable "+environmentName(name)+".")
+		return nil, false
+	}
+	if wrong, ok := errors.AsType[*client.FileError](err); ok {
+		settingError(diags, wrong.Setting, err.Error())
 		return nil, false
 	}
 	if err != nil {

@@ -1,6 +1,8 @@
 package provider
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -40,7 +42,10 @@ func TestConfiguration(t *testing.T) {
 		{name: "request_timeout", config: configuration{RequestTimeout: types.StringValue("soon")}, want: `"soon" is not a duration`},
 		{name: "max_retries", environment: map[string]string{"SCHEDULER_MAX_RETRIES": "many"}, want: `"many" is not a whole number`},
 		{name: "namespace", config: configuration{Namespace: types.StringValue("My Shop")}, want: "lowercase letters"},
-		{name: "ca_cert_file", config: configuration{CACertFile: types.StringValue("/does/not/exist")}, want: "CA certificate file"},
+		{name: "ca_cert_file", config: configuration{CACertFile: types.StringValue("/does/not/exist")}, want: "CA certificate file", at: "ca_cert_file"},
+		{name: "no certificate authority", config: configuration{CACertFile: types.StringValue("configuration_test.go")}, want: "contains no PEM certificate", at: "ca_cert_file"},
+		{name: "client_cert_file", config: configuration{ClientCertFile: types.StringValue("/does/not/exist"), ClientKeyFile: types.StringValue("configuration_test.go")}, want: "/does/not/exist", at: "client_cert_file"},
+		{name: "no client certificate", config: configuration{ClientCertFile: types.StringValue("configuration_test.go"), ClientKeyFile: types.StringValue("/does/not/exist")}, want: "contains no PEM certificate", at: "client_cert_file"},
 		{name: "token", environment: map[string]string{"SCHEDULER_TOKEN": "abc\n"}, want: "trimspace"},
 		{name: "token_source", config: configuration{TokenSource: types.StringValue("hcp_terraform")}, want: "is not available"},
 		{name: "token_file", config: configuration{TokenSource: types.StringValue("file"), TokenFile: types.StringValue("/does/not/exist")}, want: "/does/not/exist", at: "token_file"},
@@ -50,7 +55,7 @@ func TestConfiguration(t *testing.T) {
 		{name: "null among several", config: configuration{Endpoints: types.ListValueMust(types.StringType, []attr.Value{types.StringValue("http://a"), types.StringNull()})}, want: "must not be null", at: "endpoints[1]"},
 		{name: "token_source in the environment", environment: map[string]string{"SCHEDULER_TOKEN_SOURCE": "jenkins"}, want: `"jenkins" is not one of auto`},
 		{name: "token before the token of the run", environment: map[string]string{"SCHEDULER_TOKEN": "a.b", "SCHEDULER_TOKEN_SOURCE": "hcp_terraform"}, endpoint: client.DefaultEndpoint, namespace: api.DefaultNamespace},
-		{name: "client_key_file", environment: map[string]string{"SCHEDULER_CLIENT_KEY_FILE": "key.pem"}, want: "needs both files"},
+		{name: "client_key_file", environment: map[string]string{"SCHEDULER_CLIENT_KEY_FILE": "key.pem"}, want: "needs both files", at: "client_cert_file"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			// The tests may run in a CI system with its own tokens.
@@ -78,6 +83,27 @@ func TestConfiguration(t *testing.T) {
 				t.Errorf("endpoint is %s, namespace %s", s.Client().Endpoint(), s.Namespace())
 			}
 		})
+	}
+}
+
+// What the file of a token lacks is said of that file, not of the server, which was not asked.
+func TestTokenFileWithoutAToken(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte("no token"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var diags diag.Diagnostics
+	c := configuration{TokenSource: types.StringValue("file"), TokenFile: types.StringValue(file)}
+	s, _ := c.session("test", "test", &diags)
+	if s == nil {
+		t.Fatal(diags)
+	}
+	s.Connect(t.Context(), &diags)
+	if len(diags) != 1 || diags[0].Summary() != "There is no token" || !strings.Contains(diags[0].Detail(), "SCHEDULER_TOKEN_FILE") {
+		t.Errorf("diagnostics are %v", diags)
+	}
+	if with, ok := diags[0].(diag.DiagnosticWithPath); !ok || with.Path().String() != "token_file" {
+		t.Errorf("the error is not about the file: %v", diags)
 	}
 }
 

@@ -40,13 +40,18 @@ func newPropagationPolicyResource() *terraform.Resource {
 	}
 }
 
-// unsatisfiedBindings says why workloads of a policy have no clusters.
+// unsatisfiedBindings says why workloads of a policy have no clusters, or that there are none. A
+// refresh says so, not the apply that creates the policy: it may create the workloads after it.
 func unsatisfiedBindings(object api.Object) string {
 	policy, ok := object.(*api.PropagationPolicy)
 	if !ok {
 		return ""
 	}
-	_, texts := pendingBindings(policy)
+	waiting, texts := pendingBindings(policy)
+	c := api.FindCondition(policy.Status.Conditions, api.ConditionWorkloadsSelected)
+	if waiting == 0 && c != nil && c.Status == api.ConditionFalse {
+		return terraform.Sentence(c.Message)
+	}
 	return strings.Join(texts, " ")
 }
 

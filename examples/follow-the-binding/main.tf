@@ -60,7 +60,7 @@ locals {
 }
 
 # Stands in for what you create on each cluster, such as a kubernetes_deployment_v1
-# with that cluster's provider. The guide shows one.
+# with that cluster's provider. See ../releases.
 resource "terraform_data" "deployment" {
   for_each = local.deployments
 

@@ -108,7 +108,7 @@ resource "scheduler_placement" "batch" {
 }
 
 # Resources that use a decision follow it. In practice, this would be a helm_release
-# or a DNS record.
+# or a DNS record: see ../releases.
 resource "terraform_data" "release" {
   input = "web runs in ${join(" and ", scheduler_placement.web.clusters)}"
 }

@@ -41,7 +41,7 @@ type ClusterSpec struct {
 	Allocated       Quantities        `json:"allocated,omitempty" doc:"Amount of each resource in use. Writing it is a capacity report: reservations for earlier decisions end."`
 	Paused          bool              `json:"paused,omitempty" default:"false" doc:"If true, the cluster gets no new decisions. Existing ones stay."`
 	Kubernetes      *KubernetesSpec   `json:"kubernetes,omitempty" doc:"Access to the Kubernetes API. The server then observes the cluster's state, capacity, region, zones, custom resource definitions and resource types."`
-	Health          *HealthSpec       `json:"health,omitempty" doc:"How the server checks whether the cluster is online. If omitted, a cluster with a kubeconfig is watched. One without a kubeconfig and without heartbeats counts as online, unless it has yet to be created."`
+	Health          *HealthSpec       `json:"health,omitempty" doc:"How the server checks whether the cluster is online. If omitted: a cluster with a kubeconfig is watched; one that has sent heartbeats is online while they continue; any other counts as online, unless it has yet to be created."`
 
 	Spot             *SpotSpec         `json:"spot,omitempty" doc:"Splits workloads between the on-demand and spot nodes of the cluster: workloads with a 'distribution', and Deployments and StatefulSets that request it by label. If omitted, the server changes nothing in the cluster. Removing it removes the webhook and leaves the pods as they are."`
 	OpenStack        *ClusterOpenStack `json:"openstack,omitempty" doc:"Availability zone of a cloud that the cluster represents. The cluster has the capacity and flavors of the zone."`

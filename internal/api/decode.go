@@ -167,6 +167,9 @@ func kindNames() []Kind {
 	return names
 }
 
+// UnknownField is the message about a field that a type does not have.
+const UnknownField = "is not a known field"
+
 // decodeError converts an error of the JSON library into a field error.
 func decodeError(err error) error {
 	var semantic *json.SemanticError
@@ -174,7 +177,7 @@ func decodeError(err error) error {
 		message := "has a wrong type"
 		switch {
 		case errors.Is(err, json.ErrUnknownName):
-			message = "is not a known field"
+			message = UnknownField
 		case semantic.JSONKind == '"' && semantic.GoType != nil && wanted(semantic.GoType) == aTime:
 			message = "is not a time of RFC 3339, such as 2026-01-31T00:00:00Z or 2026-01-31T01:00:00+01:00"
 			if wrong, ok := errors.AsType[*time.ParseError](semantic.Err); ok {

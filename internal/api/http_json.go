@@ -10,7 +10,7 @@ import (
 
 // HTTPJSONSpec configures JSON documents that are read over HTTP.
 type HTTPJSONSpec struct {
-	URL   string `json:"url" doc:"URL of the document. '${cluster.name}', '${region}', '${labels.x}' and '${claims.x}' stand for those of the cluster that the metric is read for, and '${metric}' for the metric's 'metrics_provider.metric'. Placeholders may be used in the path and in the query, where they are escaped."`
+	URL   string `json:"url" doc:"URL of the document. '${cluster.name}', '${region}', '${labels.x}' and '${claims.x}' are replaced by the values of the cluster being rated, and '${metric}' by the metric's 'metrics_provider.metric'. Placeholders may be used in the path and in the query, where they are escaped."`
 	Value string `json:"value" doc:"JSON pointer ([RFC 6901](https://www.rfc-editor.org/rfc/rfc6901)) to the value: a number, or a string that holds one. May contain the placeholders of 'url'. If empty, the document itself is the number."`
 }
 

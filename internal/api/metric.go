@@ -42,7 +42,7 @@ type MetricSpec struct {
 	AllowedValues   []float64         `json:"allowed_values,omitempty" absent:"all values in the range" doc:"Values that are valid. Any other value is invalid."`
 	MetricsProvider MetricProviderRef `json:"metrics_provider" doc:"Where the value is read."`
 	Direction       Direction         `json:"direction,omitempty" enum:"ascending,descending" default:"ascending" doc:"'ascending': higher values are better. 'descending': lower values are better."`
-	OnFailure       OnFailure         `json:"on_failure,omitempty" enum:"exclude,ignore,last_value" default:"exclude" doc:"What happens to a cluster whose metric has no usable value: 'exclude' the cluster, 'ignore' the metric, or use its 'last_value'. While a metric cannot be read, decisions keep the clusters that they have."`
+	OnFailure       OnFailure         `json:"on_failure,omitempty" enum:"exclude,ignore,last_value" default:"exclude" doc:"What happens to a cluster whose metric has no usable value: 'exclude': it gets no new decision; 'ignore': it is rated without the metric; 'last_value': it is rated by the last value. In each case, present decisions keep the cluster while the metric cannot be read."`
 	MaxAge          Duration          `json:"max_age,omitempty" doc:"How long the last valid value remains usable while the provider cannot be reached. If omitted, 4 times the provider's interval."`
 }
 

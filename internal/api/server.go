@@ -34,6 +34,7 @@ const RequestTimeoutHeader = "Request-Timeout"
 // ServerInfo is the response of /v1/server.
 type ServerInfo struct {
 	Version string    `json:"version" doc:"Version of the server."`
+	Fields  string    `json:"fields" doc:"Fingerprint of the kinds and fields that the server knows. Servers and providers with the same one know the same fields."`
 	Name    string    `json:"name,omitempty" doc:"Name of this server among several. Absent if there is only one."`
 	Leader  bool      `json:"leader" doc:"Whether this server is the leader, which makes the decisions."`
 	Now     time.Time `json:"now" doc:"The server's clock."`

@@ -244,7 +244,7 @@ func TestAllServersGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	for _, ask := range []func() error{func() error { return c.Connect(t.Context()) }, func() error { return get(c) }} {
+	for _, ask := range []func() error{func() error { _, err := c.Connect(t.Context()); return err }, func() error { return get(c) }} {
 		var unreachable *client.UnreachableError
 		err := ask()
 		if !errors.As(err, &unreachable) || unreachable.Endpoint != first+", "+second {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
 // connectTimeout is the timeout of an attempt that only checks whether the server responds.
@@ -24,19 +26,20 @@ func (e *LostError) Unwrap() error { return e.Err }
 
 // Connect checks that the server responds and accepts the token. It retries up to
 // Options.MaxRetries times if nothing listens, but does not retry if the server accepts connections
-// without responding. The token need not be allowed to read the server's description.
-func (c *Client) Connect(ctx context.Context) error {
+// without responding. It returns the server's description; nil if the token is not allowed to read
+// it.
+func (c *Client) Connect(ctx context.Context) (*api.ServerInfo, error) {
 	return c.connect(ctx, false)
 }
 
-func (c *Client) connect(ctx context.Context, once bool) error {
-	var info struct{}
+func (c *Client) connect(ctx context.Context, once bool) (*api.ServerInfo, error) {
+	info := &api.ServerInfo{}
 	q := &call{method: http.MethodGet, path: "/v1/server", repeatable: true, connecting: true, once: once}
-	err := c.read(ctx, q, &info)
+	err := c.read(ctx, q, info)
 	if StatusOf(err) == http.StatusForbidden {
-		return nil
+		return nil, nil //nolint:nilnil // documented
 	}
-	return err
+	return info, err
 }
 
 // loss records whether the server is lost.
@@ -75,7 +78,7 @@ func (c *Client) settle(ctx context.Context, q *call, err error) error {
 		return lost
 	}
 	// The caller's context may be done, but the result concerns all calls.
-	again := c.connect(context.WithoutCancel(ctx), true)
+	_, again := c.connect(context.WithoutCancel(ctx), true)
 	if errors.As(again, &unreachable) || errors.As(again, &refused) {
 		return c.lose(err)
 	}

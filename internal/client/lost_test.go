@@ -41,7 +41,7 @@ func TestRefusedLoginFailsLaterCalls(t *testing.T) {
 				problem(w, api.Problem{Status: test.status, Title: "no", Detail: "the token is unknown"})
 			}, givingUp)
 			var refused *client.LoginError
-			if err := c.Connect(t.Context()); !errors.As(err, &refused) || client.StatusOf(err) != test.status {
+			if _, err := c.Connect(t.Context()); !errors.As(err, &refused) || client.StatusOf(err) != test.status {
 				t.Fatalf("Connect() = %v", err)
 			}
 			var lost *client.LostError
@@ -68,7 +68,7 @@ func TestBusyServerIsAskedAgain(t *testing.T) {
 		}
 		answer(w, http.StatusOK, map[string]any{})
 	}, givingUp)
-	if err := c.Connect(t.Context()); err != nil {
+	if _, err := c.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -144,7 +144,7 @@ func TestSilentServer(t *testing.T) {
 			<-r.Context().Done()
 		}, givingUp, func(o *client.Options) { o.RequestTimeout = 50 * time.Millisecond })
 		var unreachable *client.UnreachableError
-		if err := c.Connect(t.Context()); !errors.As(err, &unreachable) || connections.Load() != 1 {
+		if _, err := c.Connect(t.Context()); !errors.As(err, &unreachable) || connections.Load() != 1 {
 			t.Errorf("connecting gives %v after %d requests", err, connections.Load())
 		}
 	})

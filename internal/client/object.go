@@ -30,6 +30,11 @@ type PutOptions struct {
 	// TakeAway are the fields of the secrets that the server should remove. Other secrets that the
 	// object does not have are kept. A map means all its entries.
 	TakeAway []string
+	// LeaveOut are fields that are not sent: "spec.a.*.b", where "*" is every element of a list or
+	// map. The server does not know them.
+	LeaveOut []string
+	// CarryOver keeps the fields that only the server knows: they are read first.
+	CarryOver bool
 	// Wait is how long the server delays the response until the resulting decision is made. nil =
 	// the server's default, 0 = not at all.
 	Wait *time.Duration
@@ -69,6 +74,11 @@ func (c *Client) Put(ctx context.Context, object api.Object, opts PutOptions) (a
 	body, err := encode(object, opts.TakeAway)
 	if err != nil {
 		return nil, err
+	}
+	if len(opts.LeaveOut) > 0 || opts.CarryOver {
+		if body, err = c.adapt(ctx, object, body, opts); err != nil {
+			return nil, err
+		}
 	}
 	stored, err := newObject(key.Kind)
 	if err != nil {

@@ -63,7 +63,7 @@ func flaky(t *testing.T, reset func(n int64) bool, change ...func(*client.Option
 func TestConnectOverAFlakyNetwork(t *testing.T) {
 	for _, resets := range []int64{1, 2} {
 		c := flaky(t, func(n int64) bool { return n <= resets })
-		if err := c.Connect(t.Context()); err != nil {
+		if _, err := c.Connect(t.Context()); err != nil {
 			t.Errorf("after %d connections that were reset: %v", resets, err)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // How secrets are kept, which the fields themselves do not describe.
 const (
 	secretKept  = "Never returned. If omitted or null, the stored value is kept; an empty string removes it."
-	secretsKept = "Never returned. If omitted or null, the stored values are kept. In a map, null keeps a value and an empty string removes it."
+	secretsKept = "Never returned. If omitted or null, the stored values are kept. In a map, a null entry keeps its stored value, and an empty string removes it."
 )
 
 // describeFields adds what huma does not read from field tags: Markdown descriptions, defaults that

@@ -120,7 +120,7 @@ func (s *status) describe(ctx context.Context, _ *struct{}) (*serverOutput, erro
 	}
 	info := &api.ServerInfo{
 		Damaged: damaged, Name: s.name,
-		Version: s.version, Leader: s.leading.leads(), Now: s.now().UTC(), Store: s.store.Info(),
+		Version: s.version, Fields: api.Fingerprint(), Leader: s.leading.leads(), Now: s.now().UTC(), Store: s.store.Info(),
 	}
 	if s.leading.leader != nil {
 		info.Servers = s.leading.leader.Servers(ctx)

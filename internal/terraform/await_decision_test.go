@@ -56,7 +56,7 @@ func TestAwaitDecision(t *testing.T) {
 		{name: "one constraint excludes all clusters", polls: 1, severity: diag.SeverityWarning, want: `0 of 9 clusters fit. The nearest miss: without "tier is gold" 12 more clusters would fit.`,
 			conditions: []api.Condition{{Type: api.ConditionSatisfied, Status: api.ConditionFalse, Message: "1 of 2 clusters"}},
 			miss:       &api.NearestMiss{Filter: "labels", On: "tier is gold", Count: 12}},
-		{name: "a filter without a subject excludes all clusters", polls: 1, severity: diag.SeverityError, want: `fit. The nearest miss: without the state filter 1 more cluster would fit.`,
+		{name: "a filter without a subject excludes all clusters", polls: 1, severity: diag.SeverityError, want: `fit. The nearest miss: 1 more cluster would fit if it were online.`,
 			conditions: []api.Condition{{Type: api.ConditionScheduled, Status: api.ConditionFalse, Message: "nothing"}},
 			miss:       &api.NearestMiss{Filter: "state", Count: 1}},
 		{name: "misconfigured", polls: 1, severity: diag.SeverityWarning, want: "Metric heat does not exist.",

@@ -3,7 +3,6 @@ package terraform
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
@@ -14,19 +13,17 @@ import (
 // update. Conditions of a decision are reported by the wait for it.
 type conditionWarning struct {
 	conditionType, summary string
-	hint                   string // an explanation that may be harmless
 }
 
 var conditionWarnings = []conditionWarning{
-	{api.ConditionReferencesResolved, "%s refers to a missing object", ""},
-	{api.ConditionWorkloadsSelected, "No workload follows %s", "Workloads that are created after it, also by this apply, will follow it if it selects them."},
-	{api.ConditionMetricsAvailable, "Metrics of %s have no value", ""},
-	{api.ConditionCollected, "No current capacity of %s", ""},
-	{api.ConditionObserved, "No full access to %s", ""},
+	{api.ConditionReferencesResolved, "%s refers to a missing object"},
+	{api.ConditionMetricsAvailable, "A metric of %s has no value"},
+	{api.ConditionCollected, "No current capacity of %s"},
+	{api.ConditionObserved, "No full access to %s"},
 }
 
 // warnOfConditions warns about an object that was just written: it is stored, but something that it
-// refers to is missing or does not respond.
+// refers to is missing or does not respond. What several objects wait for is explained once.
 func (r *Resource) warnOfConditions(diags *diag.Diagnostics, object api.Object) {
 	list := api.ConditionsOf(object)
 	if list == nil {
@@ -38,13 +35,13 @@ func (r *Resource) warnOfConditions(diags *diag.Diagnostics, object api.Object) 
 	}
 	for _, w := range warnings {
 		c := api.FindCondition(*list, w.conditionType)
-		if c == nil || c.Status != api.ConditionFalse || c.Reason == api.ReasonPending {
+		if c == nil || c.Status != api.ConditionFalse || c.Reason == api.ReasonPending || r.session.warnedBefore(object, c) {
 			continue
 		}
 		text := c.Message
 		if c.Detail != "" {
 			text += ": " + c.Detail
 		}
-		diags.AddWarning(fmt.Sprintf(w.summary, api.KeyOf(object)), strings.TrimSpace(Sentence(text)+" "+w.hint))
+		diags.AddWarning(fmt.Sprintf(w.summary, api.KeyOf(object)), Sentence(text))
 	}
 }

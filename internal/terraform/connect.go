@@ -24,15 +24,22 @@ const startedHere = " If this configuration itself starts the server, have endpo
 // Connect checks that the server can be used. An error returned here is reported once by Terraform,
 // which then starts nothing that needs the provider.
 func (s *Session) Connect(ctx context.Context, diags *diag.Diagnostics) {
-	err := s.client.Connect(ctx)
+	info, err := s.client.Connect(ctx)
 	var refused *client.LoginError
 	var unreachable *client.UnreachableError
+	var identity interface {
+		error
+		Setting() string
+	}
 	endpoint, at := s.client.Endpoints(), path.Root("endpoint")
 	if s.client.Several() {
 		at = path.Root("endpoints")
 	}
 	switch {
 	case err == nil:
+		s.compareFields(ctx, info)
+	case errors.As(err, &identity):
+		diags.AddAttributeError(path.Root(identity.Setting()), "There is no token", Sentence(identity.Error())+fmt.Sprintf(" Correct %s (SCHEDULER_%s), or set token (SCHEDULER_TOKEN).", identity.Setting(), strings.ToUpper(identity.Setting())))
 	case errors.As(err, &refused):
 		diags.AddAttributeError(path.Root("token"), "The scheduling server rejects the token", fmt.Sprintf("The server at %s says: %s%s", endpoint, Sentence(refused.Error()), remedy(http.StatusUnauthorized)))
 	case errors.As(err, &unreachable):
@@ -86,7 +93,9 @@ func whatWouldBeOne(err error) string {
 func (s *Session) failed(diags *diag.Diagnostics, what string, t tftypes.Type, err error) {
 	var lost *client.LostError
 	if !errors.As(err, &lost) {
-		diagnose(diags, what, t, err)
+		if !s.forbiddenBefore(diags, what, err) {
+			diagnose(diags, what, t, s.withVersions(err))
+		}
 		return
 	}
 	if s.told.Swap(true) {

@@ -104,12 +104,32 @@ func forbiddenField(diags *diag.Diagnostics, summary string, t tftypes.Type, fie
 	diags.AddAttributeError(at, "Forbidden "+shown, Sentence(shown+": "+attributeNames(field.Message))+remedy(http.StatusForbidden))
 }
 
-// alreadyExists reports that an object to be created exists.
-func alreadyExists(diags *diag.Diagnostics, resourceType string, key api.Key) {
-	diags.AddError(
-		fmt.Sprintf("Already exists: %s", key),
-		fmt.Sprintf("Another configuration or client created it. To manage it here, import it: terraform import %s.<name> %s", resourceType, key.Path()),
-	)
+// exists reports whether a create failed because there is an object of that name.
+func exists(err error, opts client.PutOptions) bool {
+	return client.StatusOf(err) == http.StatusPreconditionFailed && !previewRefused(err, opts)
+}
+
+// alreadyExists reports that an object to be created exists. same says that it is as it would be
+// created, again that an error has explained what to do.
+func alreadyExists(diags *diag.Diagnostics, resourceType string, key api.Key, same, again bool) {
+	if again {
+		diags.AddError(fmt.Sprintf("Already exists: %s", key), fmt.Sprintf("Another error of this run says what to do. To import it: terraform import %s.<name> %s", resourceType, key.Path()))
+		return
+	}
+	whose := "The server has an object of this name that is not in the state of this resource. What to do depends on who created it:"
+	if same {
+		whose = "The server has exactly this object, but it is not in the state of this resource: an apply that was interrupted may have created it. What to do depends on who created it:"
+	}
+	diags.AddError(fmt.Sprintf("Already exists: %s", key), fmt.Sprintf(`%s
+  - An apply that was interrupted, another configuration or another client: to manage it here, import it: terraform import %[2]s.<name> %[3]s
+    or write:
+      import {
+        to = %[2]s.<name>
+        id = %[3]q
+      }
+  - Another instance of this resource, because names moved between the instances of a count: plan and apply again. With for_each over the names, or moved blocks, they do not move.
+  - This resource itself, because create_before_destroy creates its replacement first: two objects cannot have one name. Remove create_before_destroy, or let a new name come with each replacement.
+  - Another resource of this configuration with the same name: rename one of them.`, whose, resourceType, key.Path()))
 }
 
 // timedOut describes an expired timeout: which one, and where to increase it.

@@ -50,6 +50,7 @@ type modification struct {
 // modify completes the plan with what depends on other attributes, on the provider or on a preview.
 // replace says that the object moves to another namespace.
 func (r *Resource) modify(ctx context.Context, m modification, diags *diag.Diagnostics) (replace bool, err error) {
+	r.planServerFields(m.config, diags)
 	replace = r.planNamespace(m)
 	if err := r.planDependentDefaults(ctx, m.plan, m.given); err != nil {
 		return replace, err

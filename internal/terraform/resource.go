@@ -7,7 +7,6 @@ package terraform
 import (
 	"context"
 	"maps"
-	"net/http"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -153,7 +152,11 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	opts := client.PutOptions{
 		Create: true, Wait: r.wait(req.Plan.Raw, limit), PreviewToken: r.previewTokenOf(req.Config.Raw, req.Plan.Raw, tftypes.Value{}),
 	}
+	deleted := r.session.deletions.of(key)
 	stored, err := r.put(ctx, object, opts)
+	if exists(err, opts) && r.session.deletions.vacated(ctx, key, deleted) {
+		stored, err = r.put(ctx, object, opts)
+	}
 	if err != nil && client.StatusOf(err) == 0 {
 		// There was no response, and the context may be done. If the object was created, it must be
 		// saved, or the next apply would conflict with it.
@@ -165,8 +168,9 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 		reportRefusedPreview(&resp.Diagnostics, key, err)
 		return
 	}
-	if client.StatusOf(err) == http.StatusPreconditionFailed {
-		alreadyExists(&resp.Diagnostics, typePrefix+string(r.Kind), key)
+	if exists(err, opts) {
+		_, same := r.session.written(ctx, object)
+		alreadyExists(&resp.Diagnostics, typePrefix+string(r.Kind), key, same, r.session.causes.tell("exists"))
 		return
 	}
 	if err != nil {

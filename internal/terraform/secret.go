@@ -44,7 +44,7 @@ func withSecrets(attributes map[string]schema.Attribute) map[string]schema.Attri
 				Computed:            true,
 			}
 		case schema.MapAttribute:
-			a.MarkdownDescription += " The server stores the values encrypted and never returns them; they appear in no plan or state. Null keeps the stored values, `{}` removes all of them. In a map, null keeps a value, and values that the map does not name are removed."
+			a.MarkdownDescription += " The server stores the values encrypted and never returns them; they appear in no plan or state. Null keeps the stored values, `{}` removes all of them. In a map, a null entry keeps its stored value; entries not listed are removed."
 			all[now] = a
 			all[name+storedSuffix] = schema.ListAttribute{
 				MarkdownDescription: "Names of the values that the server has.",

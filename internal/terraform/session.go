@@ -32,6 +32,11 @@ type Session struct {
 	// resource has reported it, or is about to, so that the run fails: errors of a data source in a
 	// check block are only warnings.
 	told, failing atomic.Bool
+	// causes are the causes of errors and warnings that were explained.
+	causes    causes
+	deletions deletions
+	// fields is how the server's fields differ from the provider's; nil = they have not been compared.
+	fields atomic.Pointer[serverFields]
 	// build is the version of the provider.
 	build        string
 	fingerprints sync.Map // of the states of each kind

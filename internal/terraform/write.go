@@ -184,6 +184,7 @@ func (r *Resource) replace(ctx context.Context, object api.Object, seen *version
 func (r *Resource) put(ctx context.Context, object api.Object, opts client.PutOptions) (api.Object, error) {
 	defer r.session.lists.forget()
 	defer r.changes()()
+	r.session.knownFields(ctx).adapt(r.Kind, &opts)
 	stored, err := r.session.client.Put(ctx, object, opts)
 	if err == nil && opts.Create && r.Dependents != "" {
 		r.session.replaced.restore(ctx, r.session.client, api.KeyOf(object))
@@ -204,6 +205,7 @@ func (r *Resource) changes() (end func()) {
 func (r *Resource) delete(ctx context.Context, key api.Key) error {
 	defer r.session.lists.forget()
 	defer r.changes()()
+	defer r.session.deletions.begin(key)()
 	if r.Dependents != "" {
 		r.session.replaced.remember(ctx, r.session.client, r.Dependents, key)
 	}

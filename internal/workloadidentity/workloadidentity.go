@@ -115,6 +115,26 @@ func (i *Identity) Source() string { return i.source.name }
 // renewBefore is how long before it expires a token is read again.
 const renewBefore = time.Minute
 
+// tokenError says that a source has no token that can be used.
+type tokenError struct {
+	Source string
+	Err    error
+}
+
+// Error names the source and what is wrong.
+func (e *tokenError) Error() string { return fmt.Sprintf("token source %q: %v", e.Source, e.Err) }
+
+// Unwrap returns what is wrong.
+func (e *tokenError) Unwrap() error { return e.Err }
+
+// Setting returns the setting of the provider to change.
+func (e *tokenError) Setting() string {
+	if e.Source == file.name {
+		return "token_file"
+	}
+	return "token_source"
+}
+
 // Token returns a token that has not expired. It is read again when it is about to.
 func (i *Identity) Token(ctx context.Context) (api.Secret, error) {
 	i.mu.Lock()
@@ -124,12 +144,12 @@ func (i *Identity) Token(ctx context.Context) (api.Secret, error) {
 	}
 	text, err := i.source.token(ctx, i.options)
 	if err != nil {
-		return api.Secret{}, fmt.Errorf("token source %q: %w", i.source.name, err)
+		return api.Secret{}, &tokenError{i.source.name, err}
 	}
 	text = strings.TrimSpace(text)
 	expires, err := check(text, i.options.Audience)
 	if err != nil {
-		return api.Secret{}, fmt.Errorf("token source %q: %w", i.source.name, err)
+		return api.Secret{}, &tokenError{i.source.name, err}
 	}
 	i.text, i.expires = text, expires
 	return api.NewSecret(text), nil
