@@ -18,6 +18,19 @@ import (
 // longestWait is the longest wait of a request, which nothing here comes near to.
 const longestWait = time.Minute
 
+// askLeader sends a request until there is a leader for it, and returns how long the last one took.
+func (r *replica) askLeader(method, path, body string) (a answer, took time.Duration, err error) {
+	for limit := time.Now().Add(eventually.Limit); ; {
+		began := time.Now()
+		a, err = r.ask(method, path, body)
+		took = time.Since(began)
+		if err != nil || a.status != http.StatusServiceUnavailable || began.After(limit) {
+			return a, took, err
+		}
+		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // the interval between two checks
+	}
+}
+
 // TestFaultPausedLeaderIsSucceeded pauses the leader, again and again, and sends requests that wait for it through the
 // others. The next leader answers them, long before their own time-outs, while the first is still paused.
 func TestFaultPausedLeaderIsSucceeded(t *testing.T) {
@@ -45,9 +58,7 @@ func TestFaultPausedLeaderIsSucceeded(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				began := time.Now()
-				answer, err := r.ask(http.MethodPut, api.KeyOf(p).URLPath()+"?wait="+longestWait.String(), string(body))
-				took := time.Since(began)
+				answer, took, err := r.askLeader(http.MethodPut, api.KeyOf(p).URLPath()+"?wait="+longestWait.String(), string(body))
 				var got api.Placement
 				switch {
 				case err != nil || answer.status/100 != 2:
@@ -58,7 +69,7 @@ func TestFaultPausedLeaderIsSucceeded(t *testing.T) {
 				t.Logf("round %d, %s: a write is answered after %s", round, r.name, took.Round(time.Millisecond))
 			})
 			asking.Go(func() {
-				answer, err := r.ask(http.MethodPost, api.Key{Kind: api.KindCluster, Name: clusterName(0)}.URLPath()+"/heartbeat", "{}")
+				answer, _, err := r.askLeader(http.MethodPost, api.Key{Kind: api.KindCluster, Name: clusterName(0)}.URLPath()+"/heartbeat", "{}")
 				if err != nil || answer.status != http.StatusOK {
 					t.Errorf("round %d, %s: a heartbeat is answered with %d %s, %v", round, r.name, answer.status, answer.body, err)
 				}
