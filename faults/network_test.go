@@ -295,6 +295,13 @@ func TestFaultOlderCopy(t *testing.T) {
 		w.startWriting()
 		w.awaitWrites(40)
 		w.stopWriting()
+		last, changes := highWater(dir), 0
+		eventually.True(t, "the high-water mark has everything that was written", func() bool {
+			if now := highWater(dir); now != last {
+				last, changes = now, changes+1
+			}
+			return changes > 2 // it is one write of the server's own late, and one may just have begun
+		})
 		if err := os.Rename(dir, dir+".away"); err != nil {
 			t.Fatal(err)
 		}

@@ -16,8 +16,8 @@ import (
 func (r *replica) disk() string { return r.args[slices.Index(r.args, "--data-dir")+1] }
 
 // highWater returns how far the log of a server had come, as it has noted beside its data directory.
-func (r *replica) highWater() uint64 {
-	text, err := os.ReadFile(r.disk() + ".high-water-mark")
+func highWater(dir string) uint64 {
+	text, err := os.ReadFile(dir + ".high-water-mark")
 	var mark struct{ Index uint64 }
 	if err != nil || json.Unmarshal(text, &mark) != nil {
 		return 0
@@ -55,13 +55,13 @@ func TestFaultOlderDisks(t *testing.T) {
 	for _, r := range e.replicas {
 		r.stop()
 		older[r] = copyDir(t, r.disk())
-		marks = append(marks, r.highWater())
+		marks = append(marks, highWater(r.disk()))
 		e.launch(r)
 	}
 	e.startWriting()
 	eventually.True(t, "every server has come further than the copy of its disk", func() bool {
 		for i, r := range e.replicas {
-			if r.highWater() < marks[i]+300 {
+			if highWater(r.disk()) < marks[i]+300 {
 				return false
 			}
 		}
