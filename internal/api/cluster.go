@@ -344,6 +344,15 @@ func (c *Cluster) Owners() []string {
 	return c.Spec.Namespaces
 }
 
+// SoleOwner returns the only owner of the cluster. It is "" if the cluster has none, or several, to
+// whom what belongs to one of them must not be disclosed.
+func (c *Cluster) SoleOwner() string {
+	if owners := c.Owners(); len(owners) == 1 {
+		return owners[0]
+	}
+	return ""
+}
+
 // VisibleTo reports whether placements in a namespace can see the cluster.
 func (c *Cluster) VisibleTo(namespace string) bool {
 	if c.Spec.Namespace != "" {

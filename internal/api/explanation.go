@@ -71,8 +71,13 @@ type Rejection struct {
 	Count  int    `json:"count" doc:"Number of clusters rejected."`
 }
 
-// OwnershipFilter is the filter that rejects the clusters of other namespaces.
-const OwnershipFilter = "namespace"
+// Filters that others than the engine treat in their own way.
+const (
+	// OwnershipFilter rejects the clusters of other namespaces.
+	OwnershipFilter = "namespace"
+	// StateFilter rejects clusters that are not online.
+	StateFilter = "state"
+)
 
 // NearestMiss is a constraint that is the only one that some clusters do not meet.
 type NearestMiss struct {

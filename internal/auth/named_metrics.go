@@ -93,10 +93,7 @@ func (who Identity) meansHidden(namespace, name string, listed []api.MetricRef) 
 // namespaceOf returns the namespace in which names of metrics in an object are looked up.
 func namespaceOf(object api.Object) string {
 	if cluster, ok := object.(*api.Cluster); ok {
-		if owners := cluster.Owners(); len(owners) == 1 {
-			return owners[0]
-		}
-		return ""
+		return cluster.SoleOwner()
 	}
 	return object.Meta().Namespace
 }
@@ -155,7 +152,8 @@ func listedBy(snapshot *fleet.Snapshot, object api.Object) []api.MetricRef {
 
 // VisibleScores returns the decisions of a placement without the scores that contain the value of
 // a metric that the reader may not see. It is a copy if something is left out.
-func (r Rights) VisibleScores(who Identity, placement *api.Placement, decisions []api.Decision) []api.Decision {
+func (r Rights) VisibleScores(who Identity, placement *api.Placement) []api.Decision {
+	decisions := placement.Status.Decisions
 	if who.SeesEvery(api.KindMetric) {
 		return decisions
 	}

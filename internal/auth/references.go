@@ -8,9 +8,9 @@ import (
 )
 
 // MayRefer is checked before an object is stored or used for a decision: its writer must be allowed
-// to read every object that it refers to, and every metric that it names. Otherwise the status, decision or simulation would
-// disclose information about them. References that the object already had are allowed; before is
-// the current object, or nil.
+// to read every object that it refers to, and every metric that it names. Otherwise the status,
+// decision or simulation would disclose information about them. References that the object already
+// had are allowed; before is the current object, or nil.
 //
 // If a referenced object does not exist, only the namespace is checked, so that the result does not
 // disclose whether an object in a namespace exists.

@@ -56,7 +56,7 @@ func (r Rights) Disclosed(who Identity, object api.Object) api.Object {
 
 // disclosedPlacement returns a placement without the scores that its reader may not see.
 func (r Rights) disclosedPlacement(who Identity, placement *api.Placement) *api.Placement {
-	visible := r.VisibleScores(who, placement, placement.Status.Decisions)
+	visible := r.VisibleScores(who, placement)
 	if len(visible) == 0 || &visible[0] == &placement.Status.Decisions[0] {
 		return placement
 	}
@@ -69,28 +69,27 @@ func (r Rights) disclosedPlacement(who Identity, placement *api.Placement) *api.
 // if that contains the value of a metric that may not be shown.
 func (r Rights) withoutHostScore(who Identity, object api.Object) api.Object {
 	snapshot := r.fleet.Snapshot()
-	var host api.Key
+	ratedByHidden := func(host api.Key) bool {
+		entry := snapshot.Get(host)
+		if entry == nil {
+			return false
+		}
+		_, hidden := who.meansHidden("", "", listedBy(snapshot, entry.Object))
+		return hidden
+	}
 	switch o := object.(type) {
 	case *api.Cluster:
-		host = api.Key{Kind: api.KindCloud, Name: o.Status.Cloud}
+		if ratedByHidden(api.Key{Kind: api.KindCloud, Name: o.Status.Cloud}) {
+			shown := *o
+			shown.Status.CloudScore = nil
+			return &shown
+		}
 	case *api.MagnumCluster:
-		host = api.Key{Kind: api.KindOpenStackProject, Namespace: o.Metadata.Namespace, Name: o.Status.Project}
-	default:
-		return object
-	}
-	entry := snapshot.Get(host)
-	if entry == nil {
-		return object
-	}
-	if _, hidden := who.meansHidden("", "", listedBy(snapshot, entry.Object)); !hidden {
-		return object
-	}
-	object = object.Copy()
-	switch o := object.(type) {
-	case *api.Cluster:
-		o.Status.CloudScore = nil
-	case *api.MagnumCluster:
-		o.Status.Score = nil
+		if ratedByHidden(api.Key{Kind: api.KindOpenStackProject, Namespace: o.Metadata.Namespace, Name: o.Status.Project}) {
+			shown := *o
+			shown.Status.Score = nil
+			return &shown
+		}
 	}
 	return object
 }

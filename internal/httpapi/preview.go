@@ -65,7 +65,7 @@ func (p *preview) shown(rights auth.Rights, who auth.Identity) *api.Preview {
 	switch object := p.Object.(type) {
 	case *api.Placement:
 		status := &object.Status
-		shown.Clusters, shown.Decisions, shown.Groups = present(status.Clusters), present(rights.VisibleScores(who, object, status.Decisions)), status.DecisionGroups
+		shown.Clusters, shown.Decisions, shown.Groups = present(status.Clusters), present(rights.VisibleScores(who, object)), status.DecisionGroups
 		shown.Satisfied = holds(status.Conditions, api.ConditionSatisfied)
 	case *api.Workload:
 		status := &object.Status

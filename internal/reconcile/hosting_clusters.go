@@ -53,7 +53,7 @@ var clustersOnClouds = role{
 			return hosting.HostRequest{}, noWish
 		}
 		r := hosting.HostRequest{
-			Guest: api.KeyOf(c), UID: c.Metadata.UID, Namespace: soleOwner(c),
+			Guest: api.KeyOf(c), UID: c.Metadata.UID, Namespace: c.SoleOwner(),
 			One: "cloud", Many: "clouds", Desperate: true,
 		}
 		if k := c.Spec.CloudConstraints; k != nil {
@@ -88,16 +88,6 @@ var clustersOnClouds = role{
 		}
 		return c
 	},
-}
-
-// soleOwner returns the namespace whose clouds a cluster may be created on, in addition to clouds
-// without an owner. It is "" if the cluster has several owners, because the cloud would be
-// disclosed to the others.
-func soleOwner(c *api.Cluster) string {
-	if owners := c.Owners(); len(owners) == 1 {
-		return owners[0]
-	}
-	return ""
 }
 
 // cloudWish returns whether a cluster needs a cloud. A cluster with a kubeconfig exists, and one

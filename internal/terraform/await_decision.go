@@ -203,9 +203,6 @@ func (r *Resource) explained(ctx context.Context, key api.Key, message string) s
 	return text
 }
 
-// filterState is the filter that admits only clusters that are online.
-const filterState = "state"
-
 // nearestMiss says which constraint to drop to admit the most. Example: The nearest miss: without
 // "tier is gold" 12 more clusters would fit.
 func nearestMiss(miss *api.NearestMiss, chosen string) string {
@@ -217,7 +214,7 @@ func nearestMiss(miss *api.NearestMiss, chosen string) string {
 	if miss.Count != 1 {
 		more, were = strconv.Itoa(miss.Count)+" more "+chosen+"s", "they were"
 	}
-	if miss.Filter == filterState && miss.On == "" {
+	if miss.Filter == api.StateFilter && miss.On == "" {
 		return "The nearest miss: " + more + " would fit if " + were + " online."
 	}
 	return "The nearest miss: without " + without + " " + more + " would fit."

@@ -14,7 +14,7 @@ import (
 // that.
 type state struct{}
 
-func (state) Name() string { return "state" }
+func (state) Name() string { return api.StateFilter }
 
 func (state) Compile(s *Spec, made []Check) ([]Check, error) {
 	if s.Tolerations == &noTolerations {

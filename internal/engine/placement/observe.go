@@ -33,16 +33,8 @@ func Observe(f *columns.Fleet, reserved *ledger.Reservations, cluster *api.Clust
 		states = append(states, s)
 		c.Status.Metrics = append(c.Status.Metrics, s.Shown(m.Weight))
 	}
-	c.Status.Conditions = withMetricsAvailable(c.Status.Conditions, soleOwner(&c), states)
+	c.Status.Conditions = withMetricsAvailable(c.Status.Conditions, c.SoleOwner(), states)
 	return &c
-}
-
-// soleOwner returns the only owner of a cluster, or "" if it has none or several.
-func soleOwner(c *api.Cluster) string {
-	if owners := c.Owners(); len(owners) == 1 {
-		return owners[0]
-	}
-	return ""
 }
 
 // maxDescribedMetrics is the number of metrics that a condition describes.

@@ -116,8 +116,8 @@ type Scoring struct {
 	Perishes perishable // nil: independent of time
 }
 
-// Compile compiles the scoring of a placement in a namespace. It fails only for a spec that should not have passed
-// validation.
+// Compile compiles the scoring of a placement in a namespace. It fails only for a spec that should
+// not have passed validation.
 func Compile(namespace string, spec *api.PlacementSpec) (*Scoring, error) {
 	compile, ok := strategies[spec.Strategy]
 	if !ok {
