@@ -177,6 +177,7 @@ type simulation struct {
 	unscored map[api.Key]map[string]bool
 	// candidates, chosen and ranked limit the memory: maxCandidates, maxChosen and maxRanked.
 	candidates, chosen, ranked int
+	inherited                  int // rankings that the planner had at first
 }
 
 func newSimulation(read ReadConstant, base baseWorld) *simulation {
@@ -196,35 +197,23 @@ func (s *simulation) object(key api.Key) api.Object {
 
 // run lays the request over the base, which the planner has decided, and makes one pass at now.
 func (s *simulation) run(ctx context.Context, p *planner, request api.Simulation, now time.Time) (*api.SimulationResult, error) {
+	p.limit = &limit{ctx: ctx, most: s.chosen}
+	s.inherited = len(p.placer.rankings.of)
+	if request.Steps {
+		return s.runSteps(ctx, p, request, now)
+	}
 	if err := s.lay(ctx, request, now); err != nil {
 		return nil, err
 	}
-	p.limit = &limit{ctx: ctx, most: s.chosen}
-	s.readConstants(p.fleet, now)
-	if lost := s.base.lost(); len(lost) > 0 {
-		p.lose(slices.DeleteFunc(lost, func(key api.Key) bool { return slices.Contains(s.order, key) }))
+	s.lose(p)
+	if err := s.apply(ctx, p, request, now); err != nil {
+		return nil, err
 	}
-	standIns := s.completeMetrics(request, now)
 	before := map[api.Key]where{}
 	for _, key := range s.order {
 		if at, ok := whereIs(s.over[key]); ok {
 			before[key] = at
 		}
-	}
-	// Changes are applied as in the live server, in key order, so that the same request gives the
-	// same result.
-	differs := slices.SortedFunc(maps.Keys(s.over), api.Key.Compare)
-	for _, key := range differs {
-		k, base, object := decidedAs(key.Kind), s.base.object(key), s.over[key]
-		if base != nil && (object == nil || k != nil && k.startsOver(object, base)) {
-			p.remove(key)
-		}
-	}
-	if err := s.put(ctx, p, differs); err != nil {
-		return nil, err
-	}
-	for _, provider := range standIns {
-		p.put(provider, laid)
 	}
 	// Explanations are those of the pass: they start from the previous decision.
 	p.advance(now)
@@ -262,9 +251,38 @@ func (s *simulation) run(ctx context.Context, p *planner, request api.Simulation
 	return out, nil
 }
 
+// lose tells the planner which objects of the base are lost, unless the request gives them.
+func (s *simulation) lose(p *planner) {
+	if lost := s.base.lost(); len(lost) > 0 {
+		p.lose(slices.DeleteFunc(lost, func(key api.Key) bool { return slices.Contains(s.order, key) }))
+	}
+}
+
+// apply gives what was laid over the base to the planner, for the next pass.
+func (s *simulation) apply(ctx context.Context, p *planner, request api.Simulation, now time.Time) error {
+	s.readConstants(p.fleet, now)
+	standIns := s.completeMetrics(request, now)
+	// Changes are applied as in the live server, in key order, so that the same request gives the
+	// same result.
+	differs := slices.SortedFunc(maps.Keys(s.over), api.Key.Compare)
+	for _, key := range differs {
+		k, base, object := decidedAs(key.Kind), s.base.object(key), s.over[key]
+		if base != nil && (object == nil || k != nil && k.startsOver(object, base)) {
+			p.remove(key)
+		}
+	}
+	if err := s.put(ctx, p, differs); err != nil {
+		return err
+	}
+	for _, provider := range standIns {
+		p.put(provider, laid)
+	}
+	return nil
+}
+
 // put gives the objects with some keys to the planner.
 func (s *simulation) put(ctx context.Context, p *planner, keys []api.Key) error {
-	inherited, clusters := len(p.placer.rankings.of), p.fleet.Len()
+	clusters := p.fleet.Len()
 	for _, key := range keys {
 		object := s.over[key]
 		if object == nil {
@@ -277,7 +295,7 @@ func (s *simulation) put(ctx context.Context, p *planner, keys []api.Key) error 
 			clusters++
 		}
 		p.put(object, laid)
-		if rankings := len(p.placer.rankings.of) - inherited; rankings > 1 && rankings*clusters > s.ranked {
+		if rankings := len(p.placer.rankings.of) - s.inherited; rankings > 1 && rankings*clusters > s.ranked {
 			return api.FieldErrors{{Field: "objects", Message: fmt.Sprintf(
 				"have placements that score %d clusters in %d different ways, more than a simulation can hold: simulate fewer at a time", clusters, rankings)}}
 		}

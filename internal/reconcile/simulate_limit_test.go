@@ -79,6 +79,13 @@ func TestTheAnswerOfASimulationIsLimited(t *testing.T) {
 	if _, err = run(func(s *simulation) { s.chosen = 100 }); err != nil {
 		t.Error(err)
 	}
+	steps := manyOf(10, 10)
+	steps.Steps = true
+	s := newSimulation(nil, nothing{})
+	s.chosen = 99
+	if _, err = s.run(t.Context(), newReadPlanner(discard()), steps, epoch); err == nil || !strings.Contains(err.Error(), "more than 99 clusters in all") {
+		t.Errorf("in steps: got %v, want an error about decisions with more than 99 clusters", err)
+	}
 	// Ten placements that score alike share a ranking of ten clusters.
 	if _, err = run(func(s *simulation) { s.ranked = 10 }); err != nil {
 		t.Error(err)
@@ -89,10 +96,12 @@ func TestTheAnswerOfASimulationIsLimited(t *testing.T) {
 			`{"kind":"placement","metadata":{"name":"p%d"},"spec":{"strategy":"prioritizers","prioritizer_policy":{"mode":"exact","configurations":[{"type":"addon","resource_name":"a%d","score_name":"b","weight":1}]}}}`, i, i)))
 	}
 	for ranked, want := range map[int]string{99: "score 10 clusters in 10 different ways", 100: ""} {
-		s := newSimulation(nil, nothing{})
-		s.ranked = ranked
-		if _, err := s.run(t.Context(), newReadPlanner(discard()), request, epoch); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("up to %d: %v", ranked, err)
+		for _, request.Steps = range []bool{false, true} {
+			s := newSimulation(nil, nothing{})
+			s.ranked = ranked
+			if _, err := s.run(t.Context(), newReadPlanner(discard()), request, epoch); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("up to %d, steps %t: %v", ranked, request.Steps, err)
+			}
 		}
 	}
 }
