@@ -25,11 +25,12 @@ func newMagnumClusterResource() *terraform.Resource {
 		Description: "A cluster to be created by OpenStack Magnum. The server chooses its project from the `scheduler_openstack_project`s in its namespace, by their labels and metrics; " +
 			"an `openstack_containerinfra_cluster_v1` with `project_id` and `selected_template_id` then creates it. The choice stays as long as the project exists and fits. " +
 			"If the projects are in the same configuration, make this resource depend on them.",
-		Attributes: attributes,
-		Local:      map[string]bool{"wait": true},
-		Decision:   magnumProject,
-		Inputs:     inputs,
-		Choice:     projectOfMagnumCluster(),
+		Attributes:  attributes,
+		Local:       map[string]bool{"wait": true},
+		Decision:    magnumProject,
+		ConcernedBy: concerned,
+		Inputs:      inputs,
+		Choice:      projectOfMagnumCluster(),
 	}
 }
 

@@ -30,13 +30,14 @@ func newPlacementResource() *terraform.Resource {
 		Unsettled: placementUnsettled,
 		Description: "Selects clusters. " + referToClusters + "The server chooses clusters by labels, claims, taints, metrics, scores, custom resources and capacity, and keeps the choice current. " +
 			"`clusters` is the decision as of the last refresh. It stays known in a plan unless the plan changes something that affects the decision.",
-		Attributes: attributes,
-		Local:      map[string]bool{"wait": true, terraform.PreviewToken: true},
-		Decision:   placementDecision,
-		Previewed:  previewedPlacement,
-		Inputs:     inputs,
-		Choice:     clustersOfPlacement(),
-		Warn:       warnOfPlacement,
+		Attributes:  attributes,
+		Local:       map[string]bool{"wait": true, terraform.PreviewToken: true},
+		Decision:    placementDecision,
+		ConcernedBy: concerned,
+		Previewed:   previewedPlacement,
+		Inputs:      inputs,
+		Choice:      clustersOfPlacement(),
+		Warn:        warnOfPlacement,
 	}
 }
 

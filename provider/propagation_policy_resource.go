@@ -28,13 +28,15 @@ func newPropagationPolicyResource() *terraform.Resource {
 		Unsettled: overflowUnsettled,
 		Description: "Determines on which clusters the `scheduler_workload`s that it selects run, how their replicas are divided, and what happens when a cluster is lost. " +
 			"A policy with a namespace applies to workloads in that namespace; a policy without one applies to workloads in all namespaces. `bindings` is the result as of the last refresh.",
-		Attributes: attributes,
-		Local:      map[string]bool{terraform.PreviewToken: true},
-		Decision:   policyBindings,
-		Previewed:  previewedBindings,
-		Inputs:     inputs,
-		Report:     reportBindings,
-		Warn:       warnOfAffinities,
+		Attributes:  attributes,
+		Local:       map[string]bool{terraform.PreviewToken: true},
+		Decision:    policyBindings,
+		ConcernedBy: concerned,
+		Derived:     true,
+		Previewed:   previewedBindings,
+		Inputs:      inputs,
+		Report:      reportBindings,
+		Warn:        warnOfAffinities,
 
 		Unsatisfied: unsatisfiedBindings,
 	}

@@ -68,6 +68,7 @@ func simulationArguments() map[string]schema.Attribute {
 
 func simulate(ctx context.Context, s *terraform.Session, arguments map[string]any) (map[string]any, error) {
 	simulation := api.Simulation{Base: terraform.Argument(arguments, "base")}
+	simulation.Steps, _ = arguments["steps"].(bool)
 	for i, text := range terraform.Texts(arguments, "objects") {
 		if !json.Valid([]byte(text)) {
 			return nil, api.FieldErrors{{Field: fmt.Sprintf("objects[%d]", i), Message: "is not JSON: write jsonencode({ kind = …, metadata = …, spec = … })"}}

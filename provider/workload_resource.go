@@ -44,6 +44,7 @@ func newWorkloadResource() *terraform.Resource {
 		Local:        map[string]bool{"wait": true, terraform.PreviewToken: true},
 		Significant:  []string{distribution, "on_demand", "spot"},
 		Decision:     workloadBinding,
+		ConcernedBy:  concerned,
 		Previewed:    previewedWorkload,
 		Inputs:       inputs,
 		PlanDivision: planSplit,

@@ -14,16 +14,17 @@ import (
 )
 
 // ModifyPlan implements resource.ResourceWithModifyPlan. Its result depends only on the
-// configuration, the state and, if there is one, a preview, which never changes: Terraform plans a
-// second time during apply, and both plans must agree.
+// configuration, the state, private state and, if there is one, a preview, which never changes:
+// Terraform plans a second time during apply, and both plans must agree.
 func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
+		r.planDeletion(AttributesOf(req.State.Raw))
 		return
 	}
 	m := modification{
 		plan: AttributesOf(resp.Plan.Raw), config: req.Config.Raw, before: req.State.Raw,
 		given: AttributesOf(req.Config.Raw), was: AttributesOf(req.State.Raw),
-		unfinished: req.Private != nil && readVersion(ctx, req.Private, &resp.Diagnostics).unfinished(),
+		replanned: req.Private != nil && readVersion(ctx, req.Private, &resp.Diagnostics).replanned(),
 	}
 	replace, err := r.modify(ctx, m, &resp.Diagnostics)
 	if err != nil {
@@ -33,6 +34,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if replace {
 		resp.RequiresReplace = append(resp.RequiresReplace, path.Root("namespace"))
 	}
+	r.planWrite(m.plan, m.was)
 	resp.Plan.Raw = tftypes.NewValue(resp.Plan.Raw.Type(), m.plan)
 }
 
@@ -43,8 +45,8 @@ type modification struct {
 	// given and was are the attributes of the configuration and the state; was is nil for a new
 	// object.
 	given, was map[string]tftypes.Value
-	// unfinished says that the last update must be planned again.
-	unfinished bool
+	// replanned says that the decision is planned again although its inputs stay.
+	replanned bool
 }
 
 // modify completes the plan with what depends on other attributes, on the provider or on a preview.
@@ -55,7 +57,7 @@ func (r *Resource) modify(ctx context.Context, m modification, diags *diag.Diagn
 	if err := r.planDependentDefaults(ctx, m.plan, m.given); err != nil {
 		return replace, err
 	}
-	replanned := m.unfinished || r.replanned(m.plan, m.was)
+	replanned := m.replanned || r.replanned(m.plan, m.was)
 	r.planDecision(m.plan, m.was, replanned)
 	replaced := m.was != nil && r.key(m.was) != r.key(m.plan)
 	t := m.config.Type()
@@ -145,7 +147,7 @@ var dependentValuesOf sync.Map // kind and value → map[string]tftypes.Value
 // planDecision keeps the decision of the state in the plan unless one of its inputs changes, so
 // that a change of a label or timeout does not make everything that uses the decision unknown. Null
 // counts as a decision only if objects without a decision have null. A decision for which an update
-// waited in vain is planned again.
+// waited in vain, or which other writes of this run move, is planned again.
 func (r *Resource) planDecision(plan, before map[string]tftypes.Value, changed bool) {
 	if r.Decision == nil || before == nil {
 		return

@@ -44,6 +44,11 @@ type Resource struct {
 	// Decision returns the computed attributes that come from the object's status, as JSON; nil =
 	// none.
 	Decision func(api.Object) map[string]any
+	// ConcernedBy reports whether the decision of an object may depend on objects of a kind.
+	ConcernedBy func(object api.Object, kind api.Kind) bool
+	// Derived says that the decision summarizes those of other objects: a simulation shows it only
+	// for objects that it is given.
+	Derived bool
 	// Previewed returns the same attributes according to a preview; nil = no previews.
 	Previewed func(*api.Preview) map[string]any
 	// Inputs names the attributes that the decision depends on.
@@ -256,7 +261,9 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	resp.State.Raw = tftypes.NewValue(req.State.Raw.Type(), values)
 	unfinished := readVersion(ctx, req.Private, &resp.Diagnostics).unfinished() && !r.reached(object, req.State.Raw)
 	exact := r.session.fingerprint(r.Kind, req.State.Raw.Type())
-	keepVersion(ctx, resp.Private, versionOf(object, unfinished, exact), sameAttributes(values, prior), &resp.Diagnostics)
+	now := versionOf(object, unfinished, exact)
+	now.Moves = r.moves(ctx, object, &resp.Diagnostics)
+	keepVersion(ctx, resp.Private, now, sameAttributes(values, prior), &resp.Diagnostics)
 	end()
 	if r.session.warn {
 		warnUnsatisfied(r.session.unsatisfied.add(ctx, key, r.missing(object)), &resp.Diagnostics)

@@ -204,6 +204,7 @@ func (r *directResource) planCreation(ctx context.Context, req *tfprotov6.PlanRe
 	if err != nil || replace || len(diags) > 0 {
 		return nil
 	}
+	r.planWrite(plan, nil)
 	planned, err := tfprotov6.NewDynamicValue(r.valueType, tftypes.NewValue(r.valueType, plan))
 	if err != nil {
 		return nil
@@ -244,7 +245,7 @@ func (r *directResource) planNothing(ctx context.Context, req *tfprotov6.PlanRes
 	var diags diag.Diagnostics
 	plan := maps.Clone(was)
 	replace, err := r.modify(ctx, modification{
-		plan: plan, config: config, before: before, given: given, was: was, unfinished: private.unfinished(),
+		plan: plan, config: config, before: before, given: given, was: was, replanned: private.replanned(),
 	}, &diags)
 	if err != nil || replace || len(diags) > 0 || !sameAttributes(plan, was) {
 		return nil
@@ -287,11 +288,15 @@ func (r *directResource) read(ctx context.Context, req *tfprotov6.ReadResourceRe
 		return nil
 	}
 	resp := &tfprotov6.ReadResourceResponse{NewState: state, Private: req.Private, NewIdentity: encoded}
-	exact := r.session.fingerprint(r.Kind, r.valueType)
-	if private != nil && private.Exact == exact && private.sameIntent(object) && private.ResourceVersion == object.Meta().ResourceVersion {
+	var diags diag.Diagnostics
+	now := versionOf(object, false, r.session.fingerprint(r.Kind, r.valueType))
+	if now.Moves = r.moves(ctx, object, &diags); len(diags) > 0 {
+		return nil
+	}
+	if private != nil && *private == now {
 		return resp
 	}
-	return r.reread(ctx, resp, private, versionOf(object, false, exact), object)
+	return r.reread(ctx, resp, private, now, object)
 }
 
 // reread answers the read of an object that may have changed since the state was made

@@ -35,6 +35,7 @@ type Session struct {
 	// causes are the causes of errors and warnings that were explained.
 	causes    causes
 	deletions deletions
+	planned   plannedWrites
 	// fields is how the server's fields differ from the provider's; nil = they have not been compared.
 	fields atomic.Pointer[serverFields]
 	// build is the version of the provider.

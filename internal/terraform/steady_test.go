@@ -106,8 +106,8 @@ func TestUnsteadyPlans(t *testing.T) {
 		{"default without a reason", policy("Directly", nil), policy("Directly", "10m"), "", false},
 		{"no default, without a reason", policy("Directly", nil), policy("Directly", nil), "", true},
 		{"own default", policy(nil, "1m"), policy("Directly", "1m"), "", false},
-		{"finished", policy("Directly", nil), policy("Directly", nil), `["u",1,"7",false,""]`, true},
-		{"unfinished", policy("Directly", nil), policy("Directly", nil), `["u",1,"7",true,""]`, false},
+		{"finished", policy("Directly", nil), policy("Directly", nil), `["u",1,"7",false,false,""]`, true},
+		{"unfinished", policy("Directly", nil), policy("Directly", nil), `["u",1,"7",true,false,""]`, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := resourceOf(t, api.KindPropagationPolicy)
@@ -169,14 +169,14 @@ func TestSteadyReadsEqualTheFrameworks(t *testing.T) {
 					rt.Fatal(err)
 				}
 				private := privateVersion(rt, rapid.SampledFrom([]string{
-					`["u",2,"7",false,"EXACT"]`, `["u",2,"7",false,"EXACT"]`, `["u",2,"7",false,"EXACT"]`, `["u",2,"7",true,"EXACT"]`, `["v",2,"7",false,"EXACT"]`,
-					`["u",1,"7",false,"EXACT"]`, `["u",2,"7",false,"other"]`, `["u",2,"7",false,""]`,
+					`["u",2,"7",false,false,"EXACT"]`, `["u",2,"7",false,false,"EXACT"]`, `["u",2,"7",false,false,"EXACT"]`, `["u",2,"7",true,false,"EXACT"]`, `["v",2,"7",false,false,"EXACT"]`,
+					`["u",2,"7",false,true,"EXACT"]`, `["u",1,"7",false,false,"EXACT"]`, `["u",2,"7",false,false,"other"]`, `["u",2,"7",false,false,""]`,
 				}).Draw(rt, "private"))
 				if private = server.Exact(kind, typ, private); rapid.IntRange(0, 9).Draw(rt, "no private state") == 0 {
 					private = nil
 				}
 				// This private state says that the rest was made from this object.
-				exact := meta.ResourceVersion == "7" && string(private) == string(server.Exact(kind, typ, privateVersion(rt, `["u",2,"7",false,"EXACT"]`)))
+				exact := meta.ResourceVersion == "7" && string(private) == string(server.Exact(kind, typ, privateVersion(rt, `["u",2,"7",false,false,"EXACT"]`)))
 				if !exact && rapid.Bool().Draw(rt, "drifted") {
 					state = drift(rt, "state", state)
 				}
@@ -267,8 +267,8 @@ func drawPlan(t *rapid.T, kind api.Kind, r *terraform.Resource, described schema
 		Config:           dynamic(t, typ, tftypes.NewValue(typ, config)),
 	}
 	private := rapid.SampledFrom([]string{
-		"", "", "", `["u",2,"7",false,"x"]`, `["u",2,"7",false,""]`,
-		`["u",2,"7",true,""]`, `{"uid":"u"}`, `"not a version"`,
+		"", "", "", `["u",2,"7",false,false,"x"]`, `["u",2,"7",false,false,""]`,
+		`["u",2,"7",true,false,""]`, `{"uid":"u"}`, `"not a version"`,
 	}).Draw(t, "private")
 	if private != "" {
 		req.PriorPrivate, err = json.Marshal(map[string][]byte{"version": []byte(private)})

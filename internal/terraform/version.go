@@ -17,6 +17,8 @@ type version struct {
 	// Unfinished says that an update was written but failed because what it waits for did not
 	// happen: it is planned again until it does.
 	Unfinished bool
+	// Moves says that the run that read the object has planned writes that move its decision.
+	Moves bool
 	// Exact is the fingerprint of the provider that created the complete state from this version of
 	// the object: as long as both are unchanged, so is the state. "" = the state contains planned
 	// values that the server spells differently.
@@ -26,13 +28,13 @@ type version struct {
 // encode returns the version for private state. It is compact, because Terraform rewrites the state
 // of all resources after each operation.
 func (v *version) encode() ([]byte, error) {
-	return json.Marshal([]any{v.UID, v.Generation, v.ResourceVersion, v.Unfinished, v.Exact})
+	return json.Marshal([]any{v.UID, v.Generation, v.ResourceVersion, v.Unfinished, v.Moves, v.Exact})
 }
 
 // decodeVersion decodes a version; nil if it is none.
 func decodeVersion(data []byte) *version {
 	v := &version{}
-	fields := []any{&v.UID, &v.Generation, &v.ResourceVersion, &v.Unfinished, &v.Exact}
+	fields := []any{&v.UID, &v.Generation, &v.ResourceVersion, &v.Unfinished, &v.Moves, &v.Exact}
 	if n := len(fields); json.Unmarshal(data, &fields) != nil || len(fields) != n {
 		return nil
 	}
@@ -64,11 +66,14 @@ func readVersion(ctx context.Context, private privateData, diags *diag.Diagnosti
 // unfinished reports whether an update must be planned again.
 func (v *version) unfinished() bool { return v != nil && v.Unfinished }
 
+// replanned reports whether the decision must be planned again although its inputs stay.
+func (v *version) replanned() bool { return v != nil && (v.Unfinished || v.Moves) }
+
 // kept reports that a version stays in private state: one of the same intent does where
 // the state does, because the server takes it as a precondition all the same, and a
 // state that does not change is not written.
 func (v *version) kept(now version, stateStays bool) bool {
-	return stateStays && v != nil && v.UID == now.UID && v.Generation == now.Generation && v.Unfinished == now.Unfinished
+	return stateStays && v != nil && v.UID == now.UID && v.Generation == now.Generation && v.Unfinished == now.Unfinished && v.Moves == now.Moves
 }
 
 // keepVersion remembers the version that a state was made from, unless the one that is

@@ -136,9 +136,7 @@ func (r *Resource) read(d *configDocument, value tftypes.Value) (map[string]any,
 func (r *Resource) readAttributes(d *configDocument, attributes map[string]tftypes.Value) (map[string]any, error) {
 	document, secrets := map[string]any{}, r.secrets()
 	for name, attribute := range attributes {
-		declared := r.Attributes[name]
-		readOnly := declared != nil && !declared.IsOptional() && !declared.IsRequired() && !isStoredSecret(secrets, path.Root(name))
-		if name == "timeouts" || r.Local[name] || readOnly {
+		if !r.isWritten(name) {
 			continue
 		}
 		field, err := d.read(attribute, path.Root(name))
@@ -153,6 +151,14 @@ func (r *Resource) readAttributes(d *configDocument, attributes map[string]tftyp
 	d.spell = func(fields api.FieldErrors) api.FieldErrors { return secretSpelling(secrets, fields) }
 	d.Unknown = slices.DeleteFunc(d.Unknown, func(at path.Path) bool { return isStoredSecret(secrets, at) })
 	return document, nil
+}
+
+// isWritten reports whether an attribute is part of what is written to the server, or says which of
+// its secrets the server has.
+func (r *Resource) isWritten(name string) bool {
+	declared := r.Attributes[name]
+	readOnly := declared != nil && !declared.IsOptional() && !declared.IsRequired() && !isStoredSecret(r.secrets(), path.Root(name))
+	return name != "timeouts" && !r.Local[name] && !readOnly
 }
 
 // replace overwrites an object, unless somebody else has changed the user's part of it since the
