@@ -106,9 +106,9 @@ func TestAccPlanCountsItsOwnWrites(t *testing.T) {
 		then          []string // clusters of the output x after the apply
 	}{
 		{
-			name:   "the labels of the cluster",
-			before: func(n string) string { return clusters(n, `"on"`, `"on"`) + onClusters(n, "") },
-			after:  func(n string) string { return clusters(n, `"off"`, `"on"`) + onClusters(n, "") },
+			name:    "the labels of the cluster",
+			before:  func(n string) string { return clusters(n, `"on"`, `"on"`) + onClusters(n, "") },
+			after:   func(n string) string { return clusters(n, `"off"`, `"on"`) + onClusters(n, "") },
 			unknown: []string{placement + ".clusters"}, then: []string{"b"},
 		},
 		{
@@ -118,21 +118,27 @@ func TestAccPlanCountsItsOwnWrites(t *testing.T) {
 			known:  []string{placement + ".clusters"}, then: []string{"a"},
 		},
 		{
-			name:   "a label that is not known yet",
-			before: func(n string) string { return fmt.Sprintf(computed, "on") + clusters(n, `terraform_data.label.output`, `"on"`) + onClusters(n, "") },
-			after:  func(n string) string { return fmt.Sprintf(computed, "off") + clusters(n, `terraform_data.label.output`, `"on"`) + onClusters(n, "") },
+			name: "a label that is not known yet",
+			before: func(n string) string {
+				return fmt.Sprintf(computed, "on") + clusters(n, `terraform_data.label.output`, `"on"`) + onClusters(n, "")
+			},
+			after: func(n string) string {
+				return fmt.Sprintf(computed, "off") + clusters(n, `terraform_data.label.output`, `"on"`) + onClusters(n, "")
+			},
 			unknown: []string{placement + ".clusters"}, then: []string{"b"},
 		},
 		{
-			name:    "a cluster is deleted, and the dependency with it",
-			before:  func(n string) string { return clusters(n, `"on"`, `"on"`) + onClusters(n, "") },
-			after:   func(n string) string { return clusters(n, `"off"`, "", `"on"`) + strings.Replace(onClusters(n, ""), "cluster.b]", "cluster.c]", 1) },
+			name:   "a cluster is deleted, and the dependency with it",
+			before: func(n string) string { return clusters(n, `"on"`, `"on"`) + onClusters(n, "") },
+			after: func(n string) string {
+				return clusters(n, `"off"`, "", `"on"`) + strings.Replace(onClusters(n, ""), "cluster.b]", "cluster.c]", 1)
+			},
 			unknown: []string{placement + ".clusters"}, then: []string{"c"},
 		},
 		{
-			name:   "scores",
-			before: func(n string) string { return scored(n, 50, 10) },
-			after:  func(n string) string { return scored(n, 10, 50) },
+			name:    "scores",
+			before:  func(n string) string { return scored(n, 50, 10) },
+			after:   func(n string) string { return scored(n, 10, 50) },
 			unknown: []string{placement + ".clusters"}, then: []string{"b"},
 		},
 		{
@@ -142,9 +148,9 @@ func TestAccPlanCountsItsOwnWrites(t *testing.T) {
 			known:  []string{placement + ".clusters"}, then: []string{"a"},
 		},
 		{
-			name:   "a policy",
-			before: func(n string) string { return running(n, `["a", "b"]`, "2") },
-			after:  func(n string) string { return running(n, `["b"]`, "2") },
+			name:    "a policy",
+			before:  func(n string) string { return running(n, `["a", "b"]`, "2") },
+			after:   func(n string) string { return running(n, `["b"]`, "2") },
 			unknown: []string{workload + ".clusters", policy + ".bindings"}, then: []string{"b"},
 		},
 		{

@@ -1,0 +1,237 @@
+package provider_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/seeded"
+)
+
+// In each round, a random configuration of all resources is changed at random, planned and applied. The plan after it is
+// empty: every output and everything that follows a decision has what was decided after all writes of the round. The
+// configuration says with depends_on what depends on what. PLAN_ROUNDS is the number of rounds.
+func TestAccRandomRoundsLeaveNothingToPlan(t *testing.T) {
+	f := newFleet(t)
+	rounds := 3
+	if text := os.Getenv("PLAN_ROUNDS"); text != "" {
+		var err error
+		if rounds, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := &randomConfig{Rand: seeded.Rand(t)}
+	w := newWorkspace(t, f.config())
+	for round := range rounds + 1 {
+		r.change(round == 0)
+		config, err := json.MarshalIndent(r.config(), "", " ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.file("main.tf.json", string(config))
+		applied := w.run("apply", "-auto-approve", "-parallelism="+r.pick("1", "10", "50"))
+		if slices.ContainsFunc(applied.errors, func(m message) bool { return m.Summary == "Invalid for_each argument" }) {
+			// A decision that moves is not known yet: what is to be made for each of its clusters is made after it.
+			args := []string{"apply", "-auto-approve"}
+			for _, address := range r.decisions() {
+				args = append(args, "-target="+address)
+			}
+			w.ok(args...)
+			applied = w.run("apply", "-auto-approve")
+		}
+		if len(applied.errors) > 0 {
+			t.Fatalf("round %d: %v\n%s\n%s", round, applied.errors, applied.output, config)
+		}
+		if again := w.ok("plan", "-detailed-exitcode"); again.code != 0 {
+			t.Fatalf("round %d: the plan after the apply is not empty:\n%s\nthe apply before:\n%s\n%s", round, again.output, applied.output, config)
+		}
+	}
+	w.file("main.tf.json", "{}")
+	w.ok("apply", "-auto-approve")
+}
+
+// randomConfig draws configurations.
+type randomConfig struct {
+	*rand.Rand
+	resources map[string]doc // by address
+}
+
+func (r *randomConfig) pick(from ...string) string { return from[r.IntN(len(from))] }
+
+// some returns some of a list, in its order.
+func (r *randomConfig) some(from ...string) []string {
+	out := []string{}
+	for _, text := range from {
+		if r.IntN(2) == 0 {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// change draws some resources anew; all of them draws every one.
+func (r *randomConfig) change(all bool) {
+	if r.resources == nil {
+		r.resources = map[string]doc{}
+	}
+	makers := r.makers()
+	for _, address := range slices.Sorted(maps.Keys(makers)) {
+		switch {
+		case !all && r.IntN(3) > 0:
+		case !strings.HasSuffix(address, "0") && r.IntN(6) == 0:
+			delete(r.resources, address)
+		default:
+			r.resources[address] = makers[address]()
+		}
+	}
+	// A score goes with its cluster.
+	for address := range r.resources {
+		if number, ok := strings.CutPrefix(address, "scheduler_placement_score.s"); ok && r.resources["scheduler_cluster.c"+number] == nil {
+			delete(r.resources, address)
+		}
+	}
+}
+
+// layers are the types of resources, each of which may depend on those before it.
+var layers = []string{
+	"scheduler_metrics_provider", "scheduler_metric", "scheduler_cluster_set", "scheduler_cloud", "scheduler_openstack_project",
+	"scheduler_cluster", "scheduler_placement_score", "scheduler_placement", "scheduler_propagation_policy", "scheduler_workload", "scheduler_magnum_cluster",
+}
+
+// makers draw the resources, by their addresses.
+func (r *randomConfig) makers() map[string]func() doc {
+	labels := func() doc { return doc{"tier": r.pick("gold", "iron"), "zone": r.pick("n", "s")} }
+	metrics := func() []doc { return []doc{{"name": "m" + r.pick("0", "1"), "weight": 1 + r.IntN(3)}} }
+	wants := func() []string { return r.some("tier is "+r.pick("gold", "iron"), "zone is "+r.pick("n", "s")) }
+	makers := map[string]func() doc{
+		"scheduler_metrics_provider.p0": func() doc {
+			return doc{"name": "p0", "type": "static", "static": doc{"metrics": doc{"v0": r.IntN(10), "v1": r.IntN(10)}}}
+		},
+		"scheduler_cluster_set.s0": func() doc {
+			return doc{"name": "s0", "namespaces": []string{"shop"}, "selector": doc{"match_labels": doc{"zone": r.pick("n", "s")}}}
+		},
+		"scheduler_propagation_policy.p0": func() doc {
+			return doc{
+				"name": "p0", "namespace": "shop", "preemption": r.pick("always", "never"), "priority": r.IntN(3),
+				"resource_selectors": []doc{{"api_version": "apps/v1", "kind": "Deployment"}},
+				"placement": doc{
+					"cluster_affinity":   doc{"label_selector": doc{"match_labels": doc{"tier": r.pick("gold", "iron")}}},
+					"replica_scheduling": doc{"type": "divided", "division_preference": r.pick("aggregated", "weighted")},
+				},
+			}
+		},
+		"scheduler_magnum_cluster.g0": func() doc { return doc{"name": "g0", "namespace": "shop", "label_constraints": wants()} },
+	}
+	for i := range 2 {
+		n := strconv.Itoa(i)
+		makers["scheduler_metric.m"+n] = func() doc {
+			return doc{"name": "m" + n, "min": 0, "max": 10, "direction": r.pick("ascending", "descending"), "metrics_provider": doc{"name": "p0", "metric": "v" + n}}
+		}
+		makers["scheduler_cloud.c"+n] = func() doc { return doc{"name": "c" + n, "labels": labels(), "metrics": metrics()} }
+		makers["scheduler_openstack_project.o"+n] = func() doc {
+			return doc{"name": "o" + n, "namespace": "shop", "labels": labels(), "metrics": metrics(), "project_id": n, "template_id": "t"}
+		}
+		makers["scheduler_workload.w"+n] = func() doc {
+			return doc{
+				"name": "w" + n, "namespace": "shop", "api_version": "apps/v1", "kind": "Deployment", "replicas": r.IntN(6),
+				"resource_requests": doc{"cpu": r.pick("1", "2")}, "priority": r.IntN(3),
+			}
+		}
+	}
+	for i := range 4 {
+		n := strconv.Itoa(i)
+		makers["scheduler_cluster.c"+n] = func() doc {
+			d := doc{"name": "c" + n, "labels": labels(), "metrics": metrics(), "allocatable": doc{"cpu": strconv.Itoa(2 + r.IntN(8))}}
+			if r.IntN(4) == 0 {
+				d["taints"] = []doc{{"key": "k", "effect": r.pick("NoSelect", "NoSelectIfNew", "PreferNoSelect")}}
+			}
+			if r.IntN(3) == 0 {
+				d["cloud_constraints"] = doc{"label_constraints": wants()}
+			}
+			return d
+		}
+		makers["scheduler_placement_score.s"+n] = func() doc {
+			return doc{"cluster": "c" + n, "name": "s", "scores": doc{"v": r.IntN(100)}}
+		}
+		makers["scheduler_placement.p"+n] = func() doc {
+			d := doc{
+				"name": "p" + n, "namespace": "shop", "label_constraints": wants(), "number_of_clusters": 1 + r.IntN(3),
+				"reschedule_after": "0s", "wait": doc{"on_timeout": "warning"},
+			}
+			switch r.IntN(4) {
+			case 0:
+				d["strategy"] = "prioritizers"
+				d["prioritizer_policy"] = doc{"configurations": []doc{{"type": "addon", "resource_name": "s", "score_name": "v", "weight": 1 + r.IntN(3)}}}
+			case 1:
+				d["metric_constraints"] = []string{"m0 > " + strconv.Itoa(r.IntN(5))}
+			case 2:
+				d["cluster_sets"] = []string{"s0"}
+			}
+			if r.IntN(3) == 0 {
+				d["resource_requests"] = doc{"cpu": "1"}
+			}
+			return d
+		}
+	}
+	return makers
+}
+
+// config returns the configuration in JSON syntax: each resource depends on those of the layers before, and those that
+// decisions are made for one after another also on the one before.
+func (r *randomConfig) config() doc {
+	byType, outputs := map[string]map[string]doc{}, doc{}
+	var before, layer []string
+	for _, kind := range layers {
+		serial := slices.Contains([]string{"scheduler_placement", "scheduler_workload"}, kind)
+		layer = nil
+		for _, address := range slices.Sorted(maps.Keys(r.resources)) {
+			typ, name, _ := strings.Cut(address, ".")
+			if typ != kind {
+				continue
+			}
+			d := maps.Clone(r.resources[address])
+			if d["depends_on"] = slices.Clone(before); serial {
+				d["depends_on"] = slices.Concat(before, layer)
+			}
+			if byType[typ] == nil {
+				byType[typ] = map[string]doc{}
+			}
+			byType[typ][name] = d
+			layer = append(layer, address)
+		}
+		before = append(before, layer...)
+	}
+	follow := map[string]doc{}
+	for _, address := range r.decisions() {
+		typ, name, _ := strings.Cut(address, ".")
+		attribute := map[string]string{"scheduler_cluster": "cloud", "scheduler_propagation_policy": "bindings", "scheduler_magnum_cluster": "project"}[typ]
+		if attribute == "" {
+			attribute = "clusters"
+		}
+		expression := fmt.Sprintf("${%s.%s}", address, attribute)
+		id := strings.TrimPrefix(typ, "scheduler_") + "_" + name
+		outputs[id] = doc{"value": expression}
+		follow[id] = doc{"input": expression}
+	}
+	follow["release"] = doc{"for_each": "${toset(scheduler_placement.p0.clusters)}"}
+	byType["terraform_data"] = follow
+	return doc{"resource": byType, "output": outputs}
+}
+
+// decisions returns the addresses of everything that is decided.
+func (r *randomConfig) decisions() []string {
+	var out []string
+	for _, address := range slices.Sorted(maps.Keys(r.resources)) {
+		switch typ, _, _ := strings.Cut(address, "."); typ {
+		case "scheduler_cluster", "scheduler_placement", "scheduler_workload", "scheduler_propagation_policy", "scheduler_magnum_cluster":
+			out = append(out, address)
+		}
+	}
+	return out
+}
