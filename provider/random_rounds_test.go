@@ -30,20 +30,23 @@ func TestAccRandomRoundsLeaveNothingToPlan(t *testing.T) {
 	w := newWorkspace(t, f.config())
 	for round := range rounds + 1 {
 		r.change(round == 0)
-		config, err := json.MarshalIndent(r.config(), "", " ")
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.file("main.tf.json", string(config))
-		applied := w.run("apply", "-auto-approve", "-parallelism="+r.pick("1", "10", "50"))
-		if slices.ContainsFunc(applied.errors, func(m message) bool { return m.Summary == "Invalid for_each argument" }) {
-			// A decision that moves is not known yet: what is to be made for each of its clusters is made after it.
-			args := []string{"apply", "-auto-approve"}
-			for _, address := range r.decisions() {
-				args = append(args, "-target="+address)
+		write := func(released bool) string {
+			config, err := json.MarshalIndent(r.config(released), "", " ")
+			if err != nil {
+				t.Fatal(err)
 			}
-			w.ok(args...)
-			applied = w.run("apply", "-auto-approve")
+			w.file("main.tf.json", string(config))
+			return string(config)
+		}
+		config := write(true)
+		apply := []string{"apply", "-auto-approve", "-parallelism=" + r.pick("1", "10", "50")}
+		applied := w.run(apply...)
+		if slices.ContainsFunc(applied.errors, func(m message) bool { return m.Summary == "Invalid for_each argument" }) {
+			// A decision that moves is not known yet: what is made for each of its clusters is made after it.
+			write(false)
+			w.ok(apply...)
+			write(true)
+			applied = w.run(apply...)
 		}
 		if len(applied.errors) > 0 {
 			t.Fatalf("round %d: %v\n%s\n%s", round, applied.errors, applied.output, config)
@@ -118,15 +121,15 @@ func (r *randomConfig) makers() map[string]func() doc {
 		},
 		"scheduler_propagation_policy.p0": func() doc {
 			return doc{
-				"name": "p0", "namespace": "shop", "preemption": r.pick("always", "never"), "priority": r.IntN(3),
-				"resource_selectors": []doc{{"api_version": "apps/v1", "kind": "Deployment"}},
+				"name": "p0", "namespace": "shop", "preemption": r.pick("Always", "Never"), "priority": r.IntN(3),
+				"resource_selectors": []doc{{"api_version": "apps/v1", "kind": "Deployment", "name": "w0"}, {"api_version": "apps/v1", "kind": "Deployment", "name": "w1"}},
 				"placement": doc{
 					"cluster_affinity":   doc{"label_selector": doc{"match_labels": doc{"tier": r.pick("gold", "iron")}}},
-					"replica_scheduling": doc{"type": "divided", "division_preference": r.pick("aggregated", "weighted")},
+					"replica_scheduling": doc{"type": "Divided", "division_preference": r.pick("Aggregated", "Weighted")},
 				},
 			}
 		},
-		"scheduler_magnum_cluster.g0": func() doc { return doc{"name": "g0", "namespace": "shop", "label_constraints": wants()} },
+		"scheduler_magnum_cluster.g0": func() doc { return doc{"name": "g0", "namespace": "shop", "label_constraints": wants(), "wait": doc{"on_timeout": "warning"}} },
 	}
 	for i := range 2 {
 		n := strconv.Itoa(i)
@@ -140,7 +143,7 @@ func (r *randomConfig) makers() map[string]func() doc {
 		makers["scheduler_workload.w"+n] = func() doc {
 			return doc{
 				"name": "w" + n, "namespace": "shop", "api_version": "apps/v1", "kind": "Deployment", "replicas": r.IntN(6),
-				"resource_requests": doc{"cpu": r.pick("1", "2")}, "priority": r.IntN(3),
+				"replica_requests": doc{"cpu": r.pick("1", "2")}, "priority": r.IntN(3), "wait": doc{"on_timeout": "warning"},
 			}
 		}
 	}
@@ -152,7 +155,7 @@ func (r *randomConfig) makers() map[string]func() doc {
 				d["taints"] = []doc{{"key": "k", "effect": r.pick("NoSelect", "NoSelectIfNew", "PreferNoSelect")}}
 			}
 			if r.IntN(3) == 0 {
-				d["cloud_constraints"] = doc{"label_constraints": wants()}
+				d["cloud_constraints"], d["wait"] = doc{"label_constraints": wants()}, doc{"on_timeout": "warning"}
 			}
 			return d
 		}
@@ -162,7 +165,7 @@ func (r *randomConfig) makers() map[string]func() doc {
 		makers["scheduler_placement.p"+n] = func() doc {
 			d := doc{
 				"name": "p" + n, "namespace": "shop", "label_constraints": wants(), "number_of_clusters": 1 + r.IntN(3),
-				"reschedule_after": "0s", "wait": doc{"on_timeout": "warning"},
+				"reschedule_after": "0s", "wait": doc{"on_timeout": "warning"}, // there may be none
 			}
 			switch r.IntN(4) {
 			case 0:
@@ -184,7 +187,9 @@ func (r *randomConfig) makers() map[string]func() doc {
 
 // config returns the configuration in JSON syntax: each resource depends on those of the layers before, and those that
 // decisions are made for one after another also on the one before.
-func (r *randomConfig) config() doc {
+//
+// released says that something is made for each cluster of a decision.
+func (r *randomConfig) config(released bool) doc {
 	byType, outputs := map[string]map[string]doc{}, doc{}
 	var before, layer []string
 	for _, kind := range layers {
@@ -196,9 +201,11 @@ func (r *randomConfig) config() doc {
 				continue
 			}
 			d := maps.Clone(r.resources[address])
-			if d["depends_on"] = slices.Clone(before); serial {
-				d["depends_on"] = slices.Concat(before, layer)
+			dependsOn := append([]string{}, before...) // never null
+			if serial {
+				dependsOn = append(dependsOn, layer...)
 			}
+			d["depends_on"] = dependsOn
 			if byType[typ] == nil {
 				byType[typ] = map[string]doc{}
 			}
@@ -210,16 +217,18 @@ func (r *randomConfig) config() doc {
 	follow := map[string]doc{}
 	for _, address := range r.decisions() {
 		typ, name, _ := strings.Cut(address, ".")
-		attribute := map[string]string{"scheduler_cluster": "cloud", "scheduler_propagation_policy": "bindings", "scheduler_magnum_cluster": "project"}[typ]
+		attribute := map[string]string{"scheduler_cluster": "cloud", "scheduler_placement": "clusters", "scheduler_workload": "clusters", "scheduler_magnum_cluster": "project"}[typ]
 		if attribute == "" {
-			attribute = "clusters"
+			continue // the workloads in the bindings of a policy depend on it, not it on them
 		}
 		expression := fmt.Sprintf("${%s.%s}", address, attribute)
 		id := strings.TrimPrefix(typ, "scheduler_") + "_" + name
 		outputs[id] = doc{"value": expression}
 		follow[id] = doc{"input": expression}
 	}
-	follow["release"] = doc{"for_each": "${toset(scheduler_placement.p0.clusters)}"}
+	if released {
+		follow["release"] = doc{"for_each": "${toset(scheduler_placement.p0.clusters)}"}
+	}
 	byType["terraform_data"] = follow
 	return doc{"resource": byType, "output": outputs}
 }

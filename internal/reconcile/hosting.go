@@ -204,15 +204,22 @@ func (h *hosts) putGuest(g *guest, object api.Object, specRevision int64) {
 		g = h.newGuest(object)
 		h.guests[g.key()] = g
 		h.occupants.move(g, nowhere, inPlace(g.host))
-	} else {
-		g.answered = false
 	}
-	g.object, g.specRevision, g.query = object, specRevision, nil
-	_, g.wish = h.request(object)
+	h.respecify(g, object)
+	g.specRevision = specRevision
 	if !isNew || g.wish != noWish || api.FindCondition(statusConditions(object), api.ConditionBound) != nil {
 		h.picture.queue.mark(g)
 	}
 	h.askAgain(g)
+}
+
+// respecify gives a guest another spec. Its host is checked again only if it requests something else
+// of it: a label of a cluster does not take it off a cloud.
+func (h *hosts) respecify(g *guest, object api.Object) {
+	before, _ := h.request(g.object)
+	request, wish := h.request(object)
+	g.answered = g.answered && reflect.DeepEqual(before, request)
+	g.object, g.query, g.wish = object, nil, wish
 }
 
 // newGuest returns a guest with only the state in its object.
@@ -349,7 +356,7 @@ func (h *hosts) preview(known *guest, object api.Object, now time.Time) (api.Obj
 	g := h.newGuest(object)
 	if known != nil && known.object.Meta().UID == object.Meta().UID {
 		copied := *known
-		copied.object, copied.wish, copied.query, copied.answered = object, g.wish, nil, false
+		h.respecify(&copied, object)
 		g = &copied
 	}
 	g.fresh = g.fresh || h.again(g)
