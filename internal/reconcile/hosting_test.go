@@ -91,6 +91,41 @@ func TestAClusterIsBoundOnceAndStays(t *testing.T) {
 }
 
 // Clusters with the same requirements share their view of the clouds until a cloud changes.
+// A cluster stays on a cloud that fits no more, also when something changes in it that the choice does not depend on.
+func TestAClusterIsCheckedAgainIfItAsksForAnotherCloud(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(*api.Cluster)
+		want   string
+	}{
+		{"its labels", func(c *api.Cluster) { c.Metadata.Labels = map[string]string{"a": "b"} }, "north"},
+		{"its size", func(c *api.Cluster) { c.Spec.Allocatable = api.Quantities{"cpu": "4"} }, "north"},
+		{"its constraints, which still do not fit", func(c *api.Cluster) { c.Spec.CloudConstraints = &api.CloudConstraints{LabelConstraints: []string{"tier in (gold)"}} }, "south"},
+		{"its constraints, which fit now", func(c *api.Cluster) { c.Spec.CloudConstraints = &api.CloudConstraints{LabelConstraints: []string{"tier in (gold, iron)"}} }, "north"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w, p := newWorld(), newPlanner(discard())
+			w.write(p, cloud("north", "", map[string]string{"tier": "gold"}))
+			w.write(p, wishing("web", "tier is gold"))
+			w.stored(p, p.pass(epoch))
+			w.write(p, cloud("north", "", map[string]string{"tier": "iron"}))
+			w.write(p, cloud("south", "", map[string]string{"tier": "gold"}))
+			w.stored(p, p.pass(epoch))
+			changed, _ := w.objects[api.Key{Kind: api.KindCluster, Name: "web"}].Copy().(*api.Cluster)
+			test.change(changed)
+			previewed, _ := p.clouds.preview(p.clouds.guests[api.KeyOf(changed)], changed, epoch)
+			w.write(p, changed)
+			w.stored(p, p.pass(epoch))
+			if got := guestOf[*api.Cluster](t, p.clouds, api.KeyOf(changed)).Status.Cloud; got != test.want {
+				t.Errorf("on cloud %q, want %q", got, test.want)
+			}
+			if got := previewed.(*api.Cluster).Status.Cloud; got != test.want {
+				t.Errorf("previewed on %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 func TestEqualGuestsShareAView(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, cloud("south", "", map[string]string{"location": "IT"}))
