@@ -100,8 +100,12 @@ func TestAClusterIsCheckedAgainIfItAsksForAnotherCloud(t *testing.T) {
 	}{
 		{"its labels", func(c *api.Cluster) { c.Metadata.Labels = map[string]string{"a": "b"} }, "north"},
 		{"its size", func(c *api.Cluster) { c.Spec.Allocatable = api.Quantities{"cpu": "4"} }, "north"},
-		{"its constraints, which still do not fit", func(c *api.Cluster) { c.Spec.CloudConstraints = &api.CloudConstraints{LabelConstraints: []string{"tier in (gold)"}} }, "south"},
-		{"its constraints, which fit now", func(c *api.Cluster) { c.Spec.CloudConstraints = &api.CloudConstraints{LabelConstraints: []string{"tier in (gold, iron)"}} }, "north"},
+		{"its constraints, which still do not fit", func(c *api.Cluster) {
+			c.Spec.CloudConstraints = &api.CloudConstraints{LabelConstraints: []string{"tier in (gold)"}}
+		}, "south"},
+		{"its constraints, which fit now", func(c *api.Cluster) {
+			c.Spec.CloudConstraints = &api.CloudConstraints{LabelConstraints: []string{"tier in (gold, iron)"}}
+		}, "north"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w, p := newWorld(), newPlanner(discard())
