@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	_ "golang.org/x/crypto/x509roots/fallback" // for systems without root certificates, such as the image
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/cli"
 	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
