@@ -67,6 +67,14 @@ func TestCommands(t *testing.T) {
 		{"WatchContinues", testWatchContinues},
 		{"WatchListsWhatItMissed", testWatchListsWhatItMissed},
 		{"Documents", testDocuments},
+		{"Files", testFiles},
+		{"FilesKeepSecrets", testFilesKeepSecrets},
+		{"FilesOfGet", testFilesOfGet},
+		{"FileInTwoParts", testApplyStopsWithoutServer},
+		{"DrainAsks", testDrainAsks},
+		{"DrainHeld", testDrainHeld},
+		{"DrainInterrupted", testDrainInterrupted},
+		{"Terminal", testTerminal},
 		{"HostileTextIsEscaped", testHostileTextIsEscaped},
 		{"Completion", testCompletion},
 		{"Contexts", testContexts},
@@ -248,6 +256,12 @@ func testGoldenFiles(t *testing.T, f *fleet) {
 		{"get-names", "get placement web shop/db -o name", 0},
 		{"get-yaml", "get placement web -o yaml", 0},
 		{"get-json", "get placements -l tier=front -o json", 0},
+		{"get-jsonpath", "get placement web -o jsonpath={.metadata.name}{'\\n'}{.spec.number_of_clusters}{'\\n'}{.spec.nothing}", 0},
+		{"get-jsonpath-list", "get clusters -o jsonpath={range.items[*]}{.metadata.name}{'\\n'}{end}", 0},
+		{"get-jsonpath-path", "get cluster eu-1 -o jsonpath=.spec.allocatable.memory", 0},
+		{"get-jsonpath-wrong", "get clusters -o jsonpath={.metadata", ExitUsage},
+		{"get-jsonpath-empty", "get clusters -o jsonpath=", ExitUsage},
+		{"explain-jsonpath", "explain placement web -o jsonpath={.candidates[*].cluster}", 0},
 		{"get-nothing", "get clouds", 0},
 		{"get-missing", "get placement web nope", exitNotFound},
 		{"get-unknown-kind", "get pods", ExitUsage},
@@ -283,7 +297,10 @@ func testGoldenFiles(t *testing.T, f *fleet) {
 		{"drain-dry-run", "drain eu-1 --dry-run", 0},
 		{"drain-output", "drain eu-1 -o json", ExitUsage},
 		{"cordon", "cordon eu-1 eu-2", 0},
-		{"drain", "drain eu-1", 0},
+		{"drain-unasked", "drain eu-1", ExitUsage},
+		{"drain-missing", "drain nowhere --yes", exitNotFound},
+		{"drain", "drain eu-1 --yes", 0},
+		{"drain-again", "drain eu-1 --yes", 0},
 		{"uncordon", "uncordon eu-1 eu-2", 0},
 		{"taint", "taint eu-3 maintenance=disks:NoSelectIfNew slow:PreferNoSelect", 0},
 		{"taint-removed", "taint eu-3 maintenance- slow:PreferNoSelect-", 0},
@@ -488,7 +505,8 @@ func testDocuments(t *testing.T, f *fleet) {
 
 // Without a server, a command says so, and its exit code does.
 func TestWithoutServer(t *testing.T) {
-	for _, args := range []string{"get placements", "watch", "cordon a"} {
+	file := writeFile(t, "fleet.yaml", "kind: cluster\nmetadata: {name: a}\n")
+	for _, args := range []string{"get placements", "watch", "cordon a", "drain a --yes", "apply -f " + file, "diff -f " + file} {
 		code, _, stderr := run(t, environment(t, nil), append(strings.Fields(args), "--endpoint", "http://127.0.0.1:1")...)
 		if code != exitNoServer || !strings.Contains(stderr, "http://127.0.0.1:1") || !strings.Contains(stderr, "connection refused") {
 			t.Errorf("%s: exit code %d: %s", args, code, stderr)
@@ -687,6 +705,8 @@ func testCompletion(t *testing.T, f *fleet) {
 		"get placement ":        "web",
 		"explain ":              "workloads",
 		"cordon ":               "eu-1",
+		"drain ":                "eu-1",
+		"get cl -o ":            "jsonpath=",
 		"describe workload ":    "api",
 		"reschedule ":           "placements",
 		"context use ":          "",
