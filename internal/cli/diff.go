@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/pmezard/go-difflib/difflib"
@@ -105,7 +106,7 @@ func (s *session) diffObject(ctx context.Context, server *client.Client, object 
 		return false, err
 	}
 	return true, s.printDiff(difflib.UnifiedDiff{
-		A: difflib.SplitLines(before), B: difflib.SplitLines(after), FromFile: from, ToFile: object.at, Context: 3,
+		A: slices.Collect(strings.Lines(before)), B: slices.Collect(strings.Lines(after)), FromFile: from, ToFile: object.at, Context: 3,
 	})
 }
 

@@ -220,6 +220,11 @@ var errDrained = errors.New("what is left does not move")
 func (d *draining) follow(ctx context.Context, f *following) error {
 	err := errDrained
 	if d.waits() {
+		for _, key := range d.keys() { // since before
+			if e := d.eviction(d.left[key]); e != nil {
+				fmt.Fprintln(d.Stdout, printable.Text(leaving(key, e)))
+			}
+		}
 		err = f.follow(ctx, func(e api.Event) error {
 			if err := d.moved(e); err != nil || d.waits() {
 				return err
@@ -268,15 +273,21 @@ func (d *draining) moved(e api.Event) error {
 		to, _ := clustersOf(e.Object)
 		line = key.String() + ": now on " + orNone(to)
 	case eviction != nil && d.eviction(before) == nil:
-		line = key.String() + ": leaving " + eviction.Cluster
-		if eviction.Until != nil {
-			line += ", at the latest at " + eviction.Until.UTC().Format(time.RFC3339)
-		}
+		line = leaving(key, eviction)
 	default:
 		return nil
 	}
 	_, err := fmt.Fprintln(d.Stdout, printable.Text(line))
 	return err
+}
+
+// leaving says that a workload leaves a cluster, and when.
+func leaving(key api.Key, e *api.Eviction) string {
+	line := key.String() + ": leaving " + e.Cluster
+	if e.Until != nil {
+		line += ", at the latest at " + e.Until.UTC().Format(time.RFC3339)
+	}
+	return line
 }
 
 // stayError says that decisions stay on clusters that are drained.
@@ -310,6 +321,11 @@ func (d *draining) held(ctx context.Context) error {
 func (d *draining) reason(ctx context.Context, key api.Key) (string, error) {
 	if e := d.eviction(d.left[key]); e != nil {
 		return fmt.Sprintf("purge mode %s: it leaves when it is rescheduled", e.PurgeMode), nil
+	}
+	if p, ok := d.left[key].(*api.Placement); ok && slices.ContainsFunc(p.Spec.Tolerations, func(t api.Toleration) bool {
+		return t.Matches(drainTaint.Key, drainTaint.Value, drainTaint.Effect)
+	}) {
+		return "it tolerates the taint " + taintText(drainTaint.Key, drainTaint.Value, drainTaint.Effect), nil
 	}
 	explanation, err := d.server.Explain(ctx, key)
 	if err != nil {

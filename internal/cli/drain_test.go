@@ -34,15 +34,15 @@ func testDrainAsks(t *testing.T, f *fleet) {
 	}
 }
 
-// What tolerates the drain stays, and drain says so.
-func testDrainHeld(t *testing.T, f *fleet) {
+// TestDrainHeld checks that what tolerates the drain stays, and that drain says so.
+func TestDrainHeld(t *testing.T) {
+	f := newServer(t)
 	f.vars["SCHEDULER_NAMESPACE"] = "held"
-	for _, name := range []string{"held-1", "held-2"} {
-		f.put("/v1/clusters/"+name, `{"metadata":{"labels":{"in":"held"}},"spec":{}}`)
-	}
+	f.put("/v1/clusters/held-1", `{"metadata":{"labels":{"in":"held"}},"spec":{}}`)
 	f.put("/v1/namespaces/held/placements/stays", `{"spec":{"cluster_names":["held-1"],"tolerations":[{"key":"scheduler/drain","operator":"Exists"}]}}`)
 	f.put("/v1/namespaces/held/placements/moves", `{"spec":{"number_of_clusters":1,"label_constraints":["in is held"]}}`)
 	f.put("/v1/namespaces/held/placements/lost", `{"spec":{"cluster_names":["held-1"]}}`)
+	f.put("/v1/clusters/held-2", `{"metadata":{"labels":{"in":"held"}},"spec":{}}`)
 	for _, name := range []string{"drain-held-dry-run", "drain-held", "drain-held-again"} {
 		args := []string{"drain", "held-1", "--yes"}
 		want := exitRefused

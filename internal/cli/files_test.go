@@ -34,7 +34,7 @@ spec: {region: eu}
 ---
 # nothing here
 ---
-{"kind":"placement","metadata":{"name":"files","namespace":"files"},"spec":{"label_constraints":["in is files"]}}
+{"kind":"placement","metadata":{"name":"files","namespace":"files"},"spec":{"cluster_names":["files-1"]}}
 `
 	badObjects = `kind: cluster
 metadata: {name: files-3}
@@ -62,13 +62,14 @@ metadata: {name: files-5}
 `
 )
 
-// testFiles compares with golden files what apply and diff say of files.
-func testFiles(t *testing.T, f *fleet) {
+// TestFiles compares with golden files what apply and diff say of files.
+func TestFiles(t *testing.T) {
+	f := newServer(t)
 	files := map[string]string{
 		"GOOD":      writeFile(t, "good.yaml", goodObjects),
 		"BAD":       writeFile(t, "bad.yaml", badObjects),
-		"CHANGED":   writeFile(t, "changed.yaml", strings.Replace(goodObjects, "files-2, labels: {in: files}", "files-2", 1)),
-		"REFUSED":   writeFile(t, "refused.yaml", "kind: cluster\nmetadata: {name: files-3}\nspec: {cloud_provider: 'a b'}\n---\nkind: placement\nmetadata: {name: refused}\nspec: {number_of_clusters: -1}\n---\nkind: placement\nmetadata: {name: accepted, namespace: files}\n"),
+		"CHANGED":   writeFile(t, "changed.yaml", strings.NewReplacer("files-2, labels: {in: files}", "files-2", `["files-1"]`, `["files-2"]`).Replace(goodObjects)),
+		"REFUSED":   writeFile(t, "refused.yaml", "kind: cluster\nmetadata: {name: files-3}\nspec: {cloud_provider: 'a b'}\n---\nkind: placement\nmetadata: {name: refused}\nspec: {number_of_clusters: -1}\n---\nkind: placement\nmetadata: {name: accepted, namespace: files}\nspec: {cluster_names: [files-1]}\n"),
 		"EMPTY":     writeFile(t, "empty.yaml", "---\n# nothing\n"),
 		"JSON":      writeFile(t, "several.json", `{"kind":"cluster","metadata":{"name":"files-6"}} {"kind":"cluster","metadata":{"name":"files-7"}}`),
 		"DIRECTORY": filepath.Dir(writeFile(t, "readme.txt", "not an object")),
@@ -127,8 +128,8 @@ func testFilesKeepSecrets(t *testing.T, f *fleet) {
 		return "kind: metrics_provider\nmetadata: {name: keeper}\nspec:\n  type: prometheus\n  prometheus:\n    url: http://127.0.0.1:1\n" + spec
 	}
 	without := writeFile(t, "without.yaml", document(""))
-	with := writeFile(t, "with.yaml", document("    bearer_token: "+secret+"\n"))
-	empty := writeFile(t, "empty.yaml", document("    bearer_token: ''\n"))
+	with := writeFile(t, "with.yaml", document("  bearer_token: "+secret+"\n"))
+	empty := writeFile(t, "empty.yaml", document("  bearer_token: ''\n"))
 	has := func() bool {
 		t.Helper()
 		object, err := f.server.Get(t.Context(), api.Key{Kind: api.KindMetricsProvider, Name: "keeper"})
@@ -144,7 +145,7 @@ func testFilesKeepSecrets(t *testing.T, f *fleet) {
 	}
 	all := f.must("apply", "-f", without)
 	_, out, _ := f.run("diff", "-f", with)
-	if all += out; !strings.Contains(out, "+    bearer_token: (secret)\n") {
+	if all += out; !strings.Contains(out, "+  bearer_token: (secret)\n") {
 		t.Errorf("%s\nwant a difference that does not show the secret", out)
 	}
 	all += f.must("apply", "-f", with)
@@ -157,7 +158,7 @@ func testFilesKeepSecrets(t *testing.T, f *fleet) {
 		t.Errorf("%s\nwant the secret kept", out)
 	}
 	_, out, _ = f.run("diff", "-f", empty)
-	if all += out; !strings.Contains(out, "-    bearer_token: (secret)\n") {
+	if all += out; !strings.Contains(out, "-  bearer_token: (secret)\n") {
 		t.Errorf("%s\nwant the secret removed", out)
 	}
 	if all += f.must("apply", "-f", empty); has() {
