@@ -45,7 +45,7 @@ moving. The same command again continues, and uncordon ends it.
 			if !o.dryRun && (o.exitCode || cmd.Flags().Changed("output")) {
 				return usage("--exit-code and --output are about what would move: they need --dry-run")
 			}
-			if !o.dryRun && !o.yes && !s.Terminal.Asks {
+			if !o.dryRun && !o.yes && !s.Terminal.asks {
 				return usage("drain asks before it moves anything, and there is no terminal to ask: give --yes, or --dry-run to see what would move")
 			}
 			return s.drain(cmd.Context(), args, o)

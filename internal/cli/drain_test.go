@@ -21,7 +21,7 @@ func (f *fleet) drained(name string) bool {
 // Without the answer yes, drain changes nothing.
 func testDrainAsks(t *testing.T, f *fleet) {
 	f.put("/v1/clusters/ask", `{"spec":{}}`)
-	f.env.Terminal.Asks = true
+	f.env.Terminal.asks = true
 	for _, test := range []struct {
 		answer string
 		code   int

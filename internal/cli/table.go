@@ -92,8 +92,8 @@ func cut(text string, width int) string {
 
 // printWidths is print with given widths. It is not text/tabwriter because tables of a watch continue with the same widths.
 func (t *table) printWidths(env Environment, w io.Writer, widths []int) error {
-	if env.Terminal.Width > 0 {
-		widths = fit(t.header, widths, env.Terminal.Width)
+	if env.Terminal.width > 0 {
+		widths = fit(t.header, widths, env.Terminal.width)
 	}
 	var b strings.Builder
 	lines := t.rows

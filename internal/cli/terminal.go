@@ -9,10 +9,10 @@ import (
 
 // Terminal is what is known of the terminal that a command runs in.
 type Terminal struct {
-	// Width is how many columns standard output has, 0 if it is no terminal.
-	Width int
-	// Asks says that standard input is a terminal and questions are seen there.
-	Asks bool
+	// width is how many columns standard output has, 0 if it is no terminal.
+	width int
+	// asks says that standard input is a terminal and questions are seen there.
+	asks bool
 }
 
 // TerminalOf returns what is known of the terminal of standard input, output and error.
@@ -20,10 +20,10 @@ func TerminalOf(stdin io.Reader, stdout, stderr io.Writer) Terminal {
 	var t Terminal
 	if file, ok := stdout.(*os.File); ok {
 		if width, _, err := term.GetSize(int(file.Fd())); err == nil {
-			t.Width = width
+			t.width = width
 		}
 	}
-	t.Asks = isTerminal(stdin) && isTerminal(stderr)
+	t.asks = isTerminal(stdin) && isTerminal(stderr)
 	return t
 }
 
@@ -45,7 +45,7 @@ const (
 
 // paint colours a text on a terminal, unless the user wants no colours.
 func (e Environment) paint(c color, text string) string {
-	if c == plain || e.Terminal.Width == 0 || e.Getenv("NO_COLOR") != "" || e.Getenv("TERM") == "dumb" {
+	if c == plain || e.Terminal.width == 0 || e.Getenv("NO_COLOR") != "" || e.Getenv("TERM") == "dumb" {
 		return text
 	}
 	return string(c) + text + "\x1b[0m"

@@ -10,7 +10,7 @@ import (
 // A table fits the terminal, but for what names its rows, and has colours unless nobody wants them.
 func testTerminal(t *testing.T, f *fleet) {
 	full := f.must("get", "clusters", "-o", "wide")
-	f.env.Terminal.Width = 60
+	f.env.Terminal.width = 60
 	for _, name := range []string{"NO_COLOR", "TERM"} {
 		f.vars[name] = "dumb"
 		out := f.must("get", "clusters", "-o", "wide")
@@ -27,7 +27,7 @@ func testTerminal(t *testing.T, f *fleet) {
 	if out := f.must("get", "clusters"); !strings.Contains(out, string(green)+"online\x1b[0m") {
 		t.Errorf("%q has no colours", out)
 	}
-	f.env.Terminal.Width = 1
+	f.env.Terminal.width = 1
 	if out := f.must("get", "placements", "-A"); !strings.Contains(out, "shop") || !strings.Contains(out, "web") {
 		t.Errorf("%q has no names", out)
 	}
