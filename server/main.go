@@ -61,6 +61,7 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 func executeAs(ctx context.Context, name string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRootCommand(name, cli.Environment{ //nolint:contextcheck // cobra passes the context to commands
 		Program: name, Version: version, Stdin: stdin, Stdout: stdout, Stderr: stderr, Getenv: os.Getenv,
+		Terminal:   cli.TerminalOf(stdin, stdout, stderr),
 		ConfigFile: contextsFile(), Now: time.Now,
 		SimulateFile: func(ctx context.Context, file string) error { return simulateFile(ctx, file, stdin, stdout) },
 	})

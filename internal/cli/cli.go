@@ -32,7 +32,7 @@ var exitMeanings = []string{
 	ExitUsage:    "wrong command line",
 	exitNotFound: "the object does not exist",
 	exitNoServer: "no server can be reached, or it is not ready",
-	exitChanges:  "with --exit-code: decisions would change",
+	exitChanges:  "with --exit-code: decisions would change; of diff: objects differ",
 }
 
 func exitCodes() string {
@@ -51,6 +51,8 @@ type Environment struct {
 	Stdin   io.Reader
 	Stdout  io.Writer
 	Stderr  io.Writer
+	// Terminal is that of these streams.
+	Terminal Terminal
 	// Getenv reads a variable, as os.Getenv does.
 	Getenv func(string) string
 	// ConfigFile is the path of the file with contexts if no flag or variable names another.
@@ -93,9 +95,10 @@ func (e *changesError) Error() string {
 func exitCode(err error) int {
 	var wrong usageError
 	var changes *changesError
+	var differs *differenceError
 	var unreachable *client.UnreachableError
 	switch status := client.StatusOf(err); {
-	case errors.As(err, &changes):
+	case errors.As(err, &changes), errors.As(err, &differs):
 		return exitChanges
 	case errors.As(err, &wrong):
 		return ExitUsage
@@ -120,7 +123,7 @@ func Commands(env Environment) []*cobra.Command {
 	s := &session{Environment: env}
 	commands := []*cobra.Command{
 		s.getCommand(), s.describeCommand(), s.explainCommand(), s.watchCommand(), s.topCommand(), s.simulateCommand(),
-		s.rescheduleCommand(), s.cordonCommand(), s.uncordonCommand(), s.drainCommand(), s.taintCommand(), s.deleteCommand(),
+		s.applyCommand(), s.diffCommand(), s.rescheduleCommand(), s.cordonCommand(), s.uncordonCommand(), s.drainCommand(), s.taintCommand(), s.deleteCommand(),
 		s.contextCommand(),
 	}
 	for _, command := range commands {

@@ -67,6 +67,12 @@ func TestCommands(t *testing.T) {
 		{"WatchContinues", testWatchContinues},
 		{"WatchListsWhatItMissed", testWatchListsWhatItMissed},
 		{"Documents", testDocuments},
+		{"FilesKeepSecrets", testFilesKeepSecrets},
+		{"FilesOfGet", testFilesOfGet},
+		{"FileInTwoParts", testApplyStopsWithoutServer},
+		{"DrainAsks", testDrainAsks},
+		{"DrainInterrupted", testDrainInterrupted},
+		{"Terminal", testTerminal},
 		{"HostileTextIsEscaped", testHostileTextIsEscaped},
 		{"Completion", testCompletion},
 		{"Contexts", testContexts},
@@ -80,12 +86,7 @@ func TestCommands(t *testing.T) {
 // placements and a workload.
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
-	f := &fleet{t: t, endpoint: servertest.Start(t)}
-	var err error
-	if f.server, err = client.New(client.Options{Endpoint: f.endpoint}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(f.server.Close)
+	f := newServer(t)
 	f.put("/v1/metrics-providers/table", `{"spec":{"type":"static","static":{"metrics":{"load":0.25,"price":3}}}}`)
 	f.put("/v1/metrics/load", `{"spec":{"min":0,"max":1,"direction":"descending","metrics_provider":{"name":"table","metric":"load"}}}`)
 	f.put("/v1/metrics/price", `{"spec":{"min":0,"max":4,"direction":"descending","metrics_provider":{"name":"table","metric":"price"}}}`)
@@ -97,12 +98,24 @@ func newFleet(t *testing.T) *fleet {
 	f.put("/v1/namespaces/shop/placements/web", `{"metadata":{"labels":{"tier":"front"}},"spec":{"number_of_clusters":2,"label_constraints":["region is eu"]}}`)
 	f.put("/v1/namespaces/shop/placements/db", `{"spec":{"number_of_clusters":5}}`)
 	f.put("/v1/namespaces/shop/propagation-policies/all", `{"spec":{"resource_selectors":[{"api_version":"apps/v1","kind":"Deployment"}],
-		"placement":{"replica_scheduling":{"type":"Divided","division_preference":"Weighted"}}}}`)
+		"placement":{"replica_scheduling":{"type":"Divided","division_preference":"Weighted"}},"failover":{"cluster":{"purge_mode":"Directly"}}}}`)
 	f.put("/v1/namespaces/shop/workloads/api", `{"spec":{"api_version":"apps/v1","kind":"Deployment","replicas":6,"replica_requests":{"cpu":"500m"}}}`)
 	f.decided("placement", "web", "eu-1", "eu-2")
 	f.decided("placement", "db", "eu-1", "eu-2", "eu-3")
 	f.decided("workload", "api", "eu-1=2", "eu-2=2", "eu-3=2")
 	return f
+}
+
+// newServer starts a server with nothing on it.
+func newServer(t *testing.T) *fleet {
+	t.Helper()
+	f := &fleet{t: t, endpoint: servertest.Start(t)}
+	var err error
+	if f.server, err = client.New(client.Options{Endpoint: f.endpoint}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.server.Close)
+	return f.in(t)
 }
 
 // in returns the fleet for a part of the test, with an environment of its own.
@@ -248,6 +261,12 @@ func testGoldenFiles(t *testing.T, f *fleet) {
 		{"get-names", "get placement web shop/db -o name", 0},
 		{"get-yaml", "get placement web -o yaml", 0},
 		{"get-json", "get placements -l tier=front -o json", 0},
+		{"get-jsonpath", "get placement web -o jsonpath={.metadata.name}{'\\n'}{.spec.number_of_clusters}{'\\n'}{.spec.nothing}", 0},
+		{"get-jsonpath-list", "get clusters -o jsonpath={range.items[*]}{.metadata.name}{'\\n'}{end}", 0},
+		{"get-jsonpath-path", "get cluster eu-1 -o jsonpath=.spec.allocatable.memory", 0},
+		{"get-jsonpath-wrong", "get clusters -o jsonpath={.metadata", ExitUsage},
+		{"get-jsonpath-empty", "get clusters -o jsonpath=", ExitUsage},
+		{"explain-jsonpath", "explain placement web -o jsonpath={.candidates[*].cluster}", 0},
 		{"get-nothing", "get clouds", 0},
 		{"get-missing", "get placement web nope", exitNotFound},
 		{"get-unknown-kind", "get pods", ExitUsage},
@@ -283,7 +302,10 @@ func testGoldenFiles(t *testing.T, f *fleet) {
 		{"drain-dry-run", "drain eu-1 --dry-run", 0},
 		{"drain-output", "drain eu-1 -o json", ExitUsage},
 		{"cordon", "cordon eu-1 eu-2", 0},
-		{"drain", "drain eu-1", 0},
+		{"drain-unasked", "drain eu-1", ExitUsage},
+		{"drain-missing", "drain nowhere --yes", exitNotFound},
+		{"drain", "drain eu-1 --yes", 0},
+		{"drain-again", "drain eu-1 --yes", 0},
 		{"uncordon", "uncordon eu-1 eu-2", 0},
 		{"taint", "taint eu-3 maintenance=disks:NoSelectIfNew slow:PreferNoSelect", 0},
 		{"taint-removed", "taint eu-3 maintenance- slow:PreferNoSelect-", 0},
@@ -488,7 +510,8 @@ func testDocuments(t *testing.T, f *fleet) {
 
 // Without a server, a command says so, and its exit code does.
 func TestWithoutServer(t *testing.T) {
-	for _, args := range []string{"get placements", "watch", "cordon a"} {
+	file := writeFile(t, "fleet.yaml", "kind: cluster\nmetadata: {name: a}\n")
+	for _, args := range []string{"get placements", "watch", "cordon a", "drain a --yes", "apply -f " + file, "diff -f " + file} {
 		code, _, stderr := run(t, environment(t, nil), append(strings.Fields(args), "--endpoint", "http://127.0.0.1:1")...)
 		if code != exitNoServer || !strings.Contains(stderr, "http://127.0.0.1:1") || !strings.Contains(stderr, "connection refused") {
 			t.Errorf("%s: exit code %d: %s", args, code, stderr)
@@ -687,6 +710,8 @@ func testCompletion(t *testing.T, f *fleet) {
 		"get placement ":        "web",
 		"explain ":              "workloads",
 		"cordon ":               "eu-1",
+		"drain ":                "eu-1",
+		"get cl -o ":            "jsonpath=",
 		"describe workload ":    "api",
 		"reschedule ":           "placements",
 		"context use ":          "",

@@ -240,7 +240,7 @@ func (s *session) contextListCommand() *cobra.Command {
 				}
 				t.add(current, name, strings.Join(context.Endpoints, ","), context.Namespace)
 			}
-			return t.print(s.Stdout)
+			return t.print(s.Environment, s.Stdout)
 		},
 	}
 }

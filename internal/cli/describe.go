@@ -101,7 +101,7 @@ func (s *session) describe(ctx context.Context, server *client.Client, info api.
 		for _, c := range *list {
 			t.add("  "+c.Type, string(c.Status), c.Reason, age(c.LastTransitionAt, now), c.Message)
 		}
-		if err := t.print(&b); err != nil {
+		if err := t.print(s.Environment, &b); err != nil {
 			return err
 		}
 	}

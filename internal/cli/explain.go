@@ -2,10 +2,8 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -52,13 +50,13 @@ for each candidate, and a column for each part of the score.`,
 				if i > 0 {
 					fmt.Fprintln(s.Stdout) // an error shows with the table
 				}
-				return printExplanation(s.Stdout, key, explanation, all, s.Now())
+				return s.printExplanation(key, explanation, all)
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, fmt.Sprintf("show all candidates, not only the chosen ones and %d others", shownCandidates))
 	cmd.Flags().StringVar(&whyNot, "why-not", "", "say in one sentence why this candidate was not chosen")
-	output = defineOutput(cmd, "", outputTable, outputJSON, outputYAML)
+	output = defineOutput(cmd, "", outputTable, outputJSON, outputYAML, outputJSONPath)
 	return cmd
 }
 
@@ -83,14 +81,15 @@ func answerWhyNot(key api.Key, x *api.Explanation, name string) (string, error) 
 }
 
 // printExplanation prints the matrix of a decision.
-func printExplanation(w io.Writer, key api.Key, x *api.Explanation, all bool, now time.Time) error {
+func (s *session) printExplanation(key api.Key, x *api.Explanation, all bool) error {
+	now := s.Now()
 	say := func(format string, args ...any) {
 		for i, arg := range args {
 			if text, ok := arg.(string); ok {
 				args[i] = printable.Text(text)
 			}
 		}
-		fmt.Fprintf(w, format, args...) // an error shows with the table
+		fmt.Fprintf(s.Stdout, format, args...) // an error shows with the table
 	}
 	say("%s: %s\n", key.String(), x.Summary)
 	if x.Policy != "" {
@@ -123,7 +122,7 @@ func printExplanation(w io.Writer, key api.Key, x *api.Explanation, all bool, no
 	}
 	say("\n")
 	t := explanationTable(shown)
-	if err := t.print(w); err != nil {
+	if err := t.print(s.Environment, s.Stdout); err != nil {
 		return err
 	}
 	if hidden > 0 {

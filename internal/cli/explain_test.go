@@ -3,7 +3,6 @@ package cli
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
@@ -17,7 +16,10 @@ func TestExplanationOfAMargin(t *testing.T) {
 	} {
 		var out strings.Builder
 		x := &api.Explanation{Margin: &api.MoveMargin{From: "eu", To: "us", Margin: margin}}
-		if err := printExplanation(&out, api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}, x, false, time.Now()); err != nil {
+		env := environment(t, nil)
+		env.Stdout = &out
+		s := &session{Environment: env}
+		if err := s.printExplanation(api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}, x, false); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(out.String(), want) {

@@ -33,7 +33,7 @@ contain the global objects too. The kinds, which may be in the plural, and their
 		ValidArgsFunction: s.completeObjects(anyKind),
 		RunE:              func(cmd *cobra.Command, args []string) error { return s.get(cmd.Context(), o, args) },
 	}
-	o.output = defineOutput(cmd, "", outputTable, outputWide, outputJSON, outputYAML, outputName)
+	o.output = defineOutput(cmd, "", outputTable, outputWide, outputJSON, outputYAML, outputName, outputJSONPath)
 	flags := cmd.Flags()
 	flags.StringVarP(&o.selector, "selector", "l", "", "label selector, such as env=prod,tier!=db")
 	flags.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "show the objects of all namespaces")
@@ -58,7 +58,7 @@ func (s *session) get(ctx context.Context, o getOptions, args []string) error {
 		return err
 	}
 	p := &printer{
-		output: o.output.value, w: s.Stdout, now: s.Now, single: len(keys) == 1 && !o.watch,
+		env: s.Environment, output: o.output.value, single: len(keys) == 1 && !o.watch,
 		columns: tableOf(info, o.everywhere || len(keys) > 0, o.output.value == outputWide),
 	}
 	f := &following{

@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +19,8 @@ const (
 	outputJSON  = "json"
 	outputYAML  = "yaml"
 	outputName  = "name"
+	// outputJSONPath is followed by a template.
+	outputJSONPath = "jsonpath="
 )
 
 // outputFormat is the value of --output.
@@ -41,13 +42,21 @@ func defineOutput(cmd *cobra.Command, more string, known ...string) *outputForma
 }
 
 func (f *outputFormat) choice() string {
-	last := len(f.known) - 1
-	return strings.Join(f.known[:last], ", ") + " or " + f.known[last]
+	names := slices.Clone(f.known)
+	last := len(names) - 1
+	if names[last] == outputJSONPath {
+		names[last] += "TEMPLATE"
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // Set implements pflag.Value.
 func (f *outputFormat) Set(value string) error {
-	if !slices.Contains(f.known, value) {
+	if strings.HasPrefix(value, outputJSONPath) && slices.Contains(f.known, outputJSONPath) {
+		if _, err := parseJSONPath(value); err != nil {
+			return err
+		}
+	} else if value == outputJSONPath || !slices.Contains(f.known, value) {
 		return fmt.Errorf("it must be %s", f.choice())
 	}
 	f.value = value
@@ -62,9 +71,8 @@ func (*outputFormat) Type() string { return "format" }
 
 // printer prints objects.
 type printer struct {
+	env     Environment
 	output  string
-	w       io.Writer
-	now     func() time.Time
 	columns []column
 	// single makes JSON and YAML show the object itself, not a list.
 	single bool
@@ -99,12 +107,14 @@ func (p *printer) flush() error {
 			if key.Namespace != "" {
 				name = key.Namespace + "/" + name
 			}
-			if _, err := fmt.Fprintln(p.w, singular(info)+" "+printable.Text(name)); err != nil {
+			if _, err := fmt.Fprintln(p.env.Stdout, singular(info)+" "+printable.Text(name)); err != nil {
 				return err
 			}
 		}
 		return nil
-	case outputJSON, outputYAML:
+	case outputTable, outputWide:
+		return p.table(added, events, first)
+	default:
 		if first {
 			if p.single && len(added) == 1 {
 				return p.document(added[0], false)
@@ -118,20 +128,22 @@ func (p *printer) flush() error {
 		}
 		return nil
 	}
-	return p.table(added, events, first)
 }
 
-// document prints a value as JSON or YAML. follows says that it is not the first one.
+// document prints a value as JSON or YAML, or what a template takes from it. follows says that it is not the first one.
 func (p *printer) document(value any, follows bool) error {
-	return printDocument(p.w, p.output, value, follows)
+	return printDocument(p.env.Stdout, p.output, value, follows)
 }
 
-// printDocument prints a value as JSON or YAML. In YAML, a line separates it from one that it
-// follows.
+// printDocument prints a value as JSON or YAML, or what a template takes from it. In YAML, a line
+// separates it from one that it follows.
 func printDocument(w io.Writer, output string, value any, follows bool) error {
 	text, err := printable.Encode(value)
 	if err != nil {
 		return err
+	}
+	if strings.HasPrefix(output, outputJSONPath) {
+		return printJSONPath(w, output, text)
 	}
 	if output == outputYAML {
 		if text, err = toYAML(text); err != nil {
@@ -152,20 +164,18 @@ func (p *printer) table(added []api.Object, events []api.EventType, first bool) 
 		t.header = append(t.header, c.header)
 	}
 	for i, o := range added {
-		cells := row(p.columns, o, p.now())
+		cells := row(p.columns, o, p.env.Now())
 		if events[i] == api.EventDelete {
 			cells = append(slices.Repeat([]string{""}, len(cells)-1), "deleted")
 			for j, c := range p.columns {
 				if c.header == "NAMESPACE" || c.header == "CLUSTER" || c.header == "NAME" {
-					cells[j] = c.value(o, p.now())
+					cells[j] = c.value(o, p.env.Now())
 				}
 			}
 		}
 		t.add(cells...)
 	}
-	if !first {
-		t.header = nil
-	}
+	t.continues = !first
 	p.widths = t.widths(p.widths)
-	return t.printWidths(p.w, p.widths)
+	return t.printWidths(p.env, p.env.Stdout, p.widths)
 }

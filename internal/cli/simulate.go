@@ -1,19 +1,15 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
@@ -76,8 +72,8 @@ func (s *session) simulate(ctx context.Context, o simulation) error {
 	}
 	var request api.Simulation
 	if o.file != "" {
-		if err := s.readYAML(o.file, &request); err != nil {
-			return err
+		if err := ReadFile(o.file, s.Stdin, &request); err != nil {
+			return usage("--file: %w", err)
 		}
 	}
 	for _, name := range o.without {
@@ -120,7 +116,7 @@ func (s *session) printSimulation(result *api.SimulationResult, output string, e
 		if err := printDocument(s.Stdout, output, result, false); err != nil {
 			return err
 		}
-	} else if err := printChanges(s.Stdout, result); err != nil {
+	} else if err := s.printChanges(result); err != nil {
 		return err
 	}
 	if exitCode && len(result.Changes) > 0 {
@@ -130,9 +126,9 @@ func (s *session) printSimulation(result *api.SimulationResult, output string, e
 }
 
 // printChanges prints the decisions that would differ, with the reason.
-func printChanges(w io.Writer, result *api.SimulationResult) error {
+func (s *session) printChanges(result *api.SimulationResult) error {
 	if len(result.Changes) == 0 {
-		_, err := fmt.Fprintln(w, "no decision would change")
+		_, err := fmt.Fprintln(s.Stdout, "no decision would change")
 		return err
 	}
 	why := map[api.Key]string{}
@@ -143,7 +139,7 @@ func printChanges(w io.Writer, result *api.SimulationResult) error {
 	for _, c := range result.Changes {
 		t.add(c.String(), placed(c.From, c.FromReplicas), placed(c.To, c.ToReplicas), why[c.Key])
 	}
-	return t.print(w)
+	return t.print(s.Environment, s.Stdout)
 }
 
 // placed formats the clusters of a decision, with replicas if there are any.
@@ -158,30 +154,6 @@ func placed(clusters []string, replicas map[string]int64) string {
 		}
 	}
 	return strings.Join(out, ",")
-}
-
-// readYAML reads a document in YAML or JSON, strictly.
-func (s *session) readYAML(path string, into any) error {
-	var data []byte
-	var err error
-	if path == standardInput {
-		data, err = readLimited(s.Stdin)
-	} else {
-		data, err = os.ReadFile(path)
-	}
-	if err != nil {
-		return fmt.Errorf("--file: %w", err)
-	}
-	if len(bytes.TrimSpace(data)) == 0 {
-		return usage("--file %s: it is empty", path)
-	}
-	if data, err = yaml.YAMLToJSONStrict(data); err != nil {
-		return usage("--file %s: %w", path, err)
-	}
-	if err := api.DecodeInto(data, into); err != nil {
-		return usage("--file %s: %w", path, err)
-	}
-	return nil
 }
 
 // addObject adds an object to a simulation, as it would be written.

@@ -1,11 +1,12 @@
 package cli
 
 import (
-	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
 )
 
@@ -13,6 +14,8 @@ import (
 type table struct {
 	header []string
 	rows   [][]string
+	// continues says that the header is already shown.
+	continues bool
 }
 
 func (t *table) add(cells ...string) {
@@ -26,7 +29,9 @@ func (t *table) add(cells ...string) {
 }
 
 // print writes the table with its header.
-func (t *table) print(w io.Writer) error { return t.printWidths(w, t.widths(nil)) }
+func (t *table) print(env Environment, w io.Writer) error {
+	return t.printWidths(env, w, t.widths(nil))
+}
 
 // widths returns the widths of the columns, which are at least those given.
 func (t *table) widths(atLeast []int) []int {
@@ -42,21 +47,81 @@ func (t *table) widths(atLeast []int) []int {
 	return widths
 }
 
-// printWidths is print with given widths. It is not text/tabwriter because tables of a watch
-// continue with the same widths.
-func (t *table) printWidths(w io.Writer, widths []int) error {
+// columnGap is between two columns.
+const columnGap = "  "
+
+// narrowest is how narrow fit makes a column. It leaves room for a header and a beginning.
+const narrowest = 12
+
+// named are the headers of columns that identify a row: they are never cut.
+var named = []string{"NAME", "NAMESPACE", "CLUSTER", "OBJECT"}
+
+// fit narrows the widest columns until the table has a width. Columns that identify a row stay, so the
+// table may remain wider.
+func fit(header []string, widths []int, width int) []int {
+	widths = slices.Clone(widths)
+	total := func() int {
+		sum := (len(widths) - 1) * len(columnGap)
+		for _, w := range widths {
+			sum += w
+		}
+		return sum
+	}
+	for over := total() - width; over > 0; over = total() - width {
+		widest := -1
+		for i, w := range widths {
+			if w > narrowest && !slices.Contains(named, header[i]) && (widest < 0 || w >= widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		widths[widest]--
+	}
+	return widths
+}
+
+// cut shortens a text that is too wide.
+func cut(text string, width int) string {
+	if letters := []rune(text); len(letters) > width {
+		return string(letters[:width-1]) + "…"
+	}
+	return text
+}
+
+// printWidths is print with given widths. It is not text/tabwriter because tables of a watch continue with the same widths.
+func (t *table) printWidths(env Environment, w io.Writer, widths []int) error {
+	if env.Terminal.width > 0 {
+		widths = fit(t.header, widths, env.Terminal.width)
+	}
 	var b strings.Builder
 	lines := t.rows
-	if len(t.header) > 0 {
+	if !t.continues {
 		lines = append([][]string{t.header}, lines...)
 	}
 	for _, cells := range lines {
-		var line strings.Builder
+		var line, gap string
 		for i, cell := range cells {
-			fmt.Fprintf(&line, "%-*s  ", widths[i], cell)
+			cell = cut(cell, widths[i])
+			line += gap + env.paint(colorOf(cell), cell)
+			gap = strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)) + columnGap
 		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// colorOf returns the colour of a cell: that of a state or of the status of a condition.
+func colorOf(cell string) color {
+	switch cell {
+	case string(api.StateOnline), string(api.ConditionTrue):
+		return green
+	case string(api.StateOffline), string(api.ConditionFalse):
+		return red
+	case string(api.ConditionUnknown), string(api.StateUnhealthy):
+		return yellow
+	}
+	return plain
 }

@@ -14,9 +14,6 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
 )
 
-// drainTaint is what drain adds to a cluster, and uncordon removes.
-var drainTaint = api.Taint{Key: "scheduler/drain", Effect: api.EffectNoSelect}
-
 // managedNote says what happens to changes of objects that Terraform manages.
 const managedNote = `If the cluster is managed by Terraform, the next plan shows the change and the next
 apply undoes it.`
@@ -44,58 +41,6 @@ func (s *session) uncordonCommand() *cobra.Command {
 func uncordon(c *api.Cluster) {
 	c.Spec.Paused = false
 	removeTaint(c, drainTaint.Key, "")
-}
-
-func drain(c *api.Cluster) {
-	c.Spec.Paused = true
-	addTaint(c, drainTaint)
-}
-
-func (s *session) drainCommand() *cobra.Command {
-	var dryRun, exitCode bool
-	var output *outputFormat
-	cmd := &cobra.Command{
-		Use: "drain CLUSTER...", Short: "Move everything off clusters", Args: cobra.MinimumNArgs(1),
-		Long: `Move everything off clusters. It sets paused and adds the taint
-` + taintText(drainTaint.Key, "", drainTaint.Effect) + `, so decisions that tolerate that taint stay. With --dry-run, it
-only shows what would move.
-
-` + managedNote,
-		Example:           "  PROGRAM drain eu-1 --dry-run\n  PROGRAM drain eu-1\n  PROGRAM uncordon eu-1",
-		ValidArgsFunction: s.completeClusters,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !dryRun && (exitCode || cmd.Flags().Changed("output")) {
-				return usage("--exit-code and --output are about what would move: they need --dry-run")
-			}
-			if !dryRun {
-				return s.changeClusters(cmd.Context(), args, drain)
-			}
-			server, err := s.connect(cmd.Context())
-			if err != nil {
-				return err
-			}
-			var request api.Simulation
-			for _, name := range args {
-				cluster, err := getCluster(cmd.Context(), server, name)
-				if err != nil {
-					return err
-				}
-				drain(cluster)
-				if err := addObject(&request, cluster); err != nil {
-					return err
-				}
-			}
-			result, err := server.Simulate(cmd.Context(), request)
-			if err != nil {
-				return err
-			}
-			return s.printSimulation(result, output.value, exitCode)
-		},
-	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would move")
-	cmd.Flags().BoolVar(&exitCode, "exit-code", false, fmt.Sprintf("with --dry-run: exit with %d if decisions would change", exitChanges))
-	output = defineOutput(cmd, "needs --dry-run", outputTable, outputJSON, outputYAML)
-	return cmd
 }
 
 func (s *session) taintCommand() *cobra.Command {

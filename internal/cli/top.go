@@ -94,7 +94,7 @@ func (s *session) topClusters(ctx context.Context, o topOptions) error {
 		}
 		t.add(append(cells, strconv.FormatInt(u.placements, 10), strconv.FormatInt(u.replicas, 10))...)
 	}
-	return t.print(s.Stdout)
+	return t.print(s.Environment, s.Stdout)
 }
 
 // countDecisions counts what clusters have.

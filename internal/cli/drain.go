@@ -1,0 +1,370 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
+)
+
+// drainTaint is what drain adds to a cluster, and uncordon removes.
+var drainTaint = api.Taint{Key: "scheduler/drain", Effect: api.EffectNoSelect}
+
+// drainOptions are the flags of drain.
+type drainOptions struct {
+	dryRun, yes, exitCode bool
+	output                *outputFormat
+}
+
+func (s *session) drainCommand() *cobra.Command {
+	var o drainOptions
+	cmd := &cobra.Command{
+		Use: "drain CLUSTER...", Short: "Move everything off clusters", Args: cobra.MinimumNArgs(1),
+		Long: `Move everything off clusters: show what would move and what would stay, ask, set paused and
+add the taint ` + taintText(drainTaint.Key, "", drainTaint.Effect) + `, then show each move until nothing is left. If
+decisions stay, for example because they tolerate the taint, it says what holds them, and the
+exit code is 1.
+
+It can be interrupted at any time: the clusters stay drained and what moves goes on
+moving. The same command again continues, and uncordon ends it.
+
+` + managedNote,
+		Example:           "  PROGRAM drain eu-1 --dry-run\n  PROGRAM drain eu-1\n  PROGRAM uncordon eu-1",
+		ValidArgsFunction: s.completeClusters,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !o.dryRun && (o.exitCode || cmd.Flags().Changed("output")) {
+				return usage("--exit-code and --output are about what would move: they need --dry-run")
+			}
+			if !o.dryRun && !o.yes && !s.Terminal.asks {
+				return usage("drain asks before it moves anything, and there is no terminal to ask: give --yes, or --dry-run to see what would move")
+			}
+			return s.drain(cmd.Context(), args, o)
+		},
+	}
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only show what would move")
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&o.exitCode, "exit-code", false, fmt.Sprintf("with --dry-run: exit with %d if decisions would change", exitChanges))
+	o.output = defineOutput(cmd, "needs --dry-run", outputTable, outputJSON, outputYAML)
+	return cmd
+}
+
+func drain(c *api.Cluster) {
+	c.Spec.Paused = true
+	addTaint(c, drainTaint)
+}
+
+// draining is how far a drain is.
+type draining struct {
+	*session
+
+	server   *client.Client
+	clusters []string
+	// left are the objects that are still on the clusters, and moving those of them that are going
+	// to leave.
+	left   map[api.Key]api.Object
+	moving map[api.Key]bool
+}
+
+func (s *session) drain(ctx context.Context, names []string, o drainOptions) error {
+	server, err := s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	var request api.Simulation
+	var undrained []string
+	for _, name := range names {
+		cluster, err := getCluster(ctx, server, name)
+		if err != nil {
+			return err
+		}
+		before := cluster.Copy()
+		drain(cluster)
+		if !api.SameIntent(before, cluster) {
+			undrained = append(undrained, name)
+		}
+		if err := addObject(&request, cluster); err != nil {
+			return err
+		}
+	}
+	d := &draining{session: s, server: server, clusters: names, left: map[api.Key]api.Object{}, moving: map[api.Key]bool{}}
+	f := &following{server: server, kinds: d.kinds(), stderr: s.Stderr, program: s.Program}
+	if err := f.list(ctx, func(o api.Object) { d.note(o, false) }); err != nil {
+		return err
+	}
+	result, err := server.Simulate(ctx, request)
+	if err != nil {
+		return err
+	}
+	if o.dryRun && o.output.value != outputTable {
+		return s.printSimulation(result, o.output.value, o.exitCode)
+	}
+	if err := d.announce(result); err != nil {
+		return err
+	}
+	switch {
+	case o.dryRun && o.exitCode && len(result.Changes) > 0:
+		return &changesError{len(result.Changes)}
+	case o.dryRun:
+		return nil
+	case len(undrained) > 0 && !o.yes:
+		if err := s.confirm(ctx, fmt.Sprintf("Drain %s?", strings.Join(names, ", "))); err != nil {
+			return err
+		}
+	}
+	if err := s.changeClusters(ctx, undrained, drain); err != nil {
+		return err
+	}
+	return d.follow(ctx, f)
+}
+
+// kinds are those with decisions for clusters.
+func (*draining) kinds() []api.KindInfo {
+	placement, _ := api.LookupKind(api.KindPlacement)
+	workload, _ := api.LookupKind(api.KindWorkload)
+	return []api.KindInfo{placement, workload}
+}
+
+// on returns those of the clusters that an object is on, or is leaving.
+func (d *draining) on(o api.Object) []string {
+	var all []string
+	switch o := o.(type) {
+	case *api.Placement:
+		all = o.Status.Clusters
+	case *api.Workload:
+		for _, c := range o.Status.Clusters {
+			all = append(all, c.Name)
+		}
+		all = append(all, slices.Collect(maps.Keys(o.Status.Evicting()))...)
+	}
+	return slices.DeleteFunc(slices.Clone(d.clusters), func(name string) bool { return !slices.Contains(all, name) })
+}
+
+// note notes whether an object is still on the clusters.
+func (d *draining) note(o api.Object, deleted bool) {
+	key := api.KeyOf(o)
+	if deleted || len(d.on(o)) == 0 {
+		delete(d.left, key)
+		return
+	}
+	d.left[key] = o
+}
+
+// announce prints what would move and what would stay.
+func (d *draining) announce(result *api.SimulationResult) error {
+	losing := 0
+	for _, c := range result.Changes {
+		if _, ok := d.left[c.Key]; ok && !slices.ContainsFunc(d.clusters, func(name string) bool { return slices.Contains(c.To, name) }) {
+			d.moving[c.Key] = true
+			if len(c.To) < len(c.From) {
+				losing++
+			}
+		}
+	}
+	for key, o := range d.left { // interrupted before
+		if e := d.eviction(o); e != nil && e.PurgeMode == api.PurgeGracefully {
+			d.moving[key] = true
+		}
+	}
+	if err := d.printChanges(result); err != nil {
+		return err
+	}
+	if losing > 0 {
+		fmt.Fprintf(d.Stdout, "%s would be on fewer clusters than now\n", counted(losing, "decision"))
+	}
+	if stay := len(d.left) - len(d.moving); stay > 0 {
+		fmt.Fprintf(d.Stdout, "%s would stay:\n", counted(stay, "decision"))
+		t := table{header: []string{"OBJECT", "ON"}}
+		for _, key := range d.keys() {
+			if !d.moving[key] {
+				t.add(key.String(), strings.Join(d.on(d.left[key]), ","))
+			}
+		}
+		return t.print(d.Environment, d.Stdout)
+	}
+	return nil
+}
+
+// keys returns the objects that are left, in order.
+func (d *draining) keys() []api.Key {
+	return slices.SortedFunc(maps.Keys(d.left), api.Key.Compare)
+}
+
+// eviction returns how a workload is leaving one of the clusters, or nil.
+func (d *draining) eviction(o api.Object) *api.Eviction {
+	workload, ok := o.(*api.Workload)
+	if !ok {
+		return nil
+	}
+	for i, e := range workload.Status.Evictions {
+		if slices.Contains(d.clusters, e.Cluster) {
+			return &workload.Status.Evictions[i]
+		}
+	}
+	return nil
+}
+
+// errDrained ends the following of a drain.
+var errDrained = errors.New("what is left does not move")
+
+// follow shows each move until what is left does not move.
+func (d *draining) follow(ctx context.Context, f *following) error {
+	err := errDrained
+	if d.waits() {
+		for _, key := range d.keys() { // since before
+			if e := d.eviction(d.left[key]); e != nil {
+				fmt.Fprintln(d.Stdout, printable.Text(leaving(key, e)))
+			}
+		}
+		err = f.follow(ctx, func(e api.Event) error {
+			if err := d.moved(e); err != nil || d.waits() {
+				return err
+			}
+			return errDrained
+		})
+	}
+	names := strings.Join(d.clusters, " ")
+	switch {
+	case errors.Is(err, errDrained) && len(d.left) == 0:
+		_, err := fmt.Fprintln(d.Stdout, printable.Text("nothing is left on "+strings.Join(d.clusters, ", ")))
+		return err
+	case errors.Is(err, errDrained):
+		return d.held(ctx)
+	case err == nil:
+		return fmt.Errorf("interrupted: %s on %s, and what moves goes on moving; to follow it again, run %s drain %s; to end the drain, run %s uncordon %s",
+			counted(len(d.left), "decision")+" left", strings.Join(d.clusters, ", "), d.Program, names, d.Program, names)
+	}
+	return err
+}
+
+// waits reports whether something is left that is going to leave.
+func (d *draining) waits() bool {
+	for key, o := range d.left {
+		if e := d.eviction(o); d.moving[key] && (e == nil || e.PurgeMode != api.PurgeNever) {
+			return true
+		}
+	}
+	return false
+}
+
+// moved notes an event, and shows it if it is about the clusters.
+func (d *draining) moved(e api.Event) error {
+	key := api.KeyOf(e.Object)
+	before := d.left[key]
+	d.note(e.Object, e.Type == api.EventDelete)
+	if before == nil {
+		return nil
+	}
+	after := d.left[key]
+	var line string
+	switch eviction := d.eviction(e.Object); {
+	case e.Type == api.EventDelete:
+		line = key.String() + ": deleted"
+	case after == nil:
+		to, _ := clustersOf(e.Object)
+		line = key.String() + ": now on " + orNone(to)
+	case eviction != nil && d.eviction(before) == nil:
+		line = leaving(key, eviction)
+	default:
+		return nil
+	}
+	_, err := fmt.Fprintln(d.Stdout, printable.Text(line))
+	return err
+}
+
+// leaving says that a workload leaves a cluster, and when.
+func leaving(key api.Key, e *api.Eviction) string {
+	line := key.String() + ": leaving " + e.Cluster
+	if e.Until != nil {
+		line += ", at the latest at " + e.Until.UTC().Format(time.RFC3339)
+	}
+	return line
+}
+
+// stayError says that decisions stay on clusters that are drained.
+type stayError struct {
+	count    int
+	clusters []string
+}
+
+// Error implements error.
+func (e *stayError) Error() string {
+	return fmt.Sprintf("%s left on %s", counted(e.count, "decision"), strings.Join(e.clusters, ", "))
+}
+
+// held says what holds the objects that are left.
+func (d *draining) held(ctx context.Context) error {
+	t := table{header: []string{"OBJECT", "ON", "HELD BY"}}
+	for _, key := range d.keys() {
+		reason, err := d.reason(ctx, key)
+		if err != nil {
+			return err
+		}
+		t.add(key.String(), strings.Join(d.on(d.left[key]), ","), reason)
+	}
+	if err := t.print(d.Environment, d.Stdout); err != nil {
+		return err
+	}
+	return &stayError{len(d.left), d.clusters}
+}
+
+// reason says what holds an object.
+func (d *draining) reason(ctx context.Context, key api.Key) (string, error) {
+	if e := d.eviction(d.left[key]); e != nil {
+		return fmt.Sprintf("purge mode %s: it leaves when it is rescheduled", e.PurgeMode), nil
+	}
+	if p, ok := d.left[key].(*api.Placement); ok && slices.ContainsFunc(p.Spec.Tolerations, func(t api.Toleration) bool {
+		return t.Matches(drainTaint.Key, drainTaint.Value, drainTaint.Effect)
+	}) {
+		return "it tolerates the taint " + taintText(drainTaint.Key, drainTaint.Value, drainTaint.Effect), nil
+	}
+	explanation, err := d.server.Explain(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	reason := explanation.Summary
+	if explanation.Kept != "" {
+		reason = explanation.Kept
+	}
+	if explanation.NextAt != nil {
+		now := d.Now()
+		reason += "; may change in " + age(&now, *explanation.NextAt)
+	}
+	return reason, nil
+}
+
+// counted returns a number of things: "1 decision", "2 decisions".
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}
+
+// confirm asks a question on the terminal, and returns an error unless the answer is yes.
+func (s *session) confirm(ctx context.Context, question string) error {
+	fmt.Fprint(s.Stderr, printable.Text(question)+" [y/N] ")
+	answered := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(s.Stdin).ReadString('\n') // without an answer, it is no
+		answered <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case answer := <-answered:
+		if answer == "y" || answer == "yes" {
+			return nil
+		}
+		return errors.New("nothing was changed")
+	case <-ctx.Done():
+		return errors.New("interrupted: nothing was changed")
+	}
+}
