@@ -137,7 +137,7 @@ cd "$0"
 mkdir -p proc
 mount --bind . .
 mount --bind /proc "$0/proc"
-for volume in etc/scheduler var/lib/scheduler-server; do mount --bind "$0/$volume" "$0/$volume"; done
+for volume in etc/scheduler var/lib/scheduler; do mount --bind "$0/$volume" "$0/$volume"; done
 mount -o remount,bind,ro "$0"
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 exec chroot --userspec=65532:65532 --groups= "$0" "$@"`, root}, append(config.Config.Entrypoint, args...)...)
@@ -154,7 +154,7 @@ exec chroot --userspec=65532:65532 --groups= "$0" "$@"`, root}, append(config.Co
 	if out := output("version"); !strings.Contains(out, labels["org.opencontainers.image.version"]) {
 		t.Errorf("version %q, want the label's: %v", out, labels)
 	}
-	token := regexp.MustCompile(`(?m)^([0-9a-f]+\.\S+)$`).FindStringSubmatch(output("init", "/etc/scheduler", "--data-dir", "/var/lib/scheduler-server", "--host", "127.0.0.1"))
+	token := regexp.MustCompile(`(?m)^([0-9a-f]+\.\S+)$`).FindStringSubmatch(output("init", "/etc/scheduler", "--data-dir", "/var/lib/scheduler", "--host", "127.0.0.1"))
 	if token == nil {
 		t.Fatal("init printed no token")
 	}

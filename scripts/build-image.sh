@@ -46,9 +46,9 @@ for arch in ${IMAGE_ARCHS:-$(go env GOARCH)}; do
 	install -m 755 "$binary" "$files/usr/bin/scheduler-server"
 	ln -s scheduler-server "$files/usr/bin/schedulerctl"
 	# New volumes get the owner of what they are mounted on.
-	install -d -m 700 "$files"/{etc/scheduler,var/lib/scheduler-server}
+	install -d -m 700 "$files"/{etc/scheduler,var/lib/scheduler}
 	archive --create "$files.tar" "$files" 0 etc usr usr/bin usr/bin/scheduler-server usr/bin/schedulerctl var var/lib
-	archive --append "$files.tar" "$files" 65532 etc/scheduler var/lib/scheduler-server
+	archive --append "$files.tar" "$files" 65532 etc/scheduler var/lib/scheduler
 	quiet crane append --oci-empty-base --new_layer "$files.tar" --new_tag "$local/$name:$arch"
 	# The user is a number, so that Kubernetes can tell that it is not root.
 	quiet crane mutate "$local/$name:$arch" --tag "$local/$name:$arch" --set-platform "linux/$arch" --user 65532:65532 \
