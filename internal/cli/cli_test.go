@@ -69,7 +69,7 @@ func TestCommands(t *testing.T) {
 		{"Documents", testDocuments},
 		{"FilesKeepSecrets", testFilesKeepSecrets},
 		{"FilesOfGet", testFilesOfGet},
-		{"FileInTwoParts", testApplyStopsWithoutServer},
+		{"ApplyStopsWithoutServer", testApplyStopsWithoutServer},
 		{"DrainAsks", testDrainAsks},
 		{"DrainInterrupted", testDrainInterrupted},
 		{"Terminal", testTerminal},

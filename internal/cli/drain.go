@@ -179,10 +179,10 @@ func (d *draining) announce(result *api.SimulationResult) error {
 		return err
 	}
 	if losing > 0 {
-		fmt.Fprintf(d.Stdout, "%s would be on fewer clusters than now\n", counted(losing, "decision"))
+		fmt.Fprintf(d.Stdout, "%s would be on fewer clusters than now\n", counted(losing))
 	}
 	if stay := len(d.left) - len(d.moving); stay > 0 {
-		fmt.Fprintf(d.Stdout, "%s would stay:\n", counted(stay, "decision"))
+		fmt.Fprintf(d.Stdout, "%s would stay:\n", counted(stay))
 		t := table{header: []string{"OBJECT", "ON"}}
 		for _, key := range d.keys() {
 			if !d.moving[key] {
@@ -241,7 +241,7 @@ func (d *draining) follow(ctx context.Context, f *following) error {
 		return d.held(ctx)
 	case err == nil:
 		return fmt.Errorf("interrupted: %s on %s, and what moves goes on moving; to follow it again, run %s drain %s; to end the drain, run %s uncordon %s",
-			counted(len(d.left), "decision")+" left", strings.Join(d.clusters, ", "), d.Program, names, d.Program, names)
+			counted(len(d.left))+" left", strings.Join(d.clusters, ", "), d.Program, names, d.Program, names)
 	}
 	return err
 }
@@ -298,7 +298,7 @@ type stayError struct {
 
 // Error implements error.
 func (e *stayError) Error() string {
-	return fmt.Sprintf("%s left on %s", counted(e.count, "decision"), strings.Join(e.clusters, ", "))
+	return fmt.Sprintf("%s left on %s", counted(e.count), strings.Join(e.clusters, ", "))
 }
 
 // held says what holds the objects that are left.
@@ -342,12 +342,12 @@ func (d *draining) reason(ctx context.Context, key api.Key) (string, error) {
 	return reason, nil
 }
 
-// counted returns a number of things: "1 decision", "2 decisions".
-func counted(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
+// counted returns a number of decisions: "1 decision", "2 decisions".
+func counted(n int) string {
+	if n == 1 {
+		return "1 decision"
 	}
-	return fmt.Sprintf("%d %s", n, thing)
+	return fmt.Sprintf("%d decisions", n)
 }
 
 // confirm asks a question on the terminal, and returns an error unless the answer is yes.
