@@ -32,6 +32,9 @@ type Token struct {
 	Description string     `json:"description,omitempty"`
 	CreatedAt   time.Time  `json:"created_at"`
 	ExpiresAt   *time.Time `json:"expires_at,omitempty" doc:"When the token expires. Absent if it does not."`
+
+	// revision is the one that stored the record, if the token was listed.
+	revision int64
 }
 
 // TokenRequest describes a token to create.
@@ -108,20 +111,29 @@ func KeepsAdministrator(ctx context.Context, tokens TokenStore, request TokenReq
 var ErrLastAdministrator = errors.New("this is the last token that may manage tokens, and there are others: " +
 	"create another token of an administrator first (scheduler-server token create --role admin), or revoke the others before")
 
-// LeavesAdministrator returns ErrLastAdministrator if only the token with an ID can manage the others that there are.
-func LeavesAdministrator(ctx context.Context, tokens TokenStore, id string, roles Roles, now time.Time) error {
-	stored, err := ListTokens(ctx, tokens)
-	if err != nil {
-		return err
+// RevokeButLast deletes a token as RevokeToken does, unless only this one can manage the others that there are: then it
+// returns ErrLastAdministrator. Of two administrators that are revoked at once, on one server or on two, one stays.
+func RevokeButLast(ctx context.Context, tokens TokenStore, id string, roles Roles, now time.Time) (revision int64, err error) {
+	for {
+		stored, err := ListTokens(ctx, tokens)
+		if err != nil {
+			return 0, err
+		}
+		administers := func(t Token) bool { return t.administers(roles, now) }
+		revoked := slices.IndexFunc(stored, func(t Token) bool { return t.ID == id })
+		if revoked < 0 || len(stored) == 1 || !administers(stored[revoked]) {
+			return RevokeToken(ctx, tokens, id)
+		}
+		others := slices.Delete(stored, revoked, revoked+1)
+		stays := slices.IndexFunc(others, administers)
+		if stays < 0 {
+			return 0, ErrLastAdministrator
+		}
+		revision, err = RevokeToken(ctx, tokens, id, others[stays])
+		if _, changed := errors.AsType[*store.ConflictError](err); !changed {
+			return revision, err
+		}
 	}
-	last := len(stored) > 1
-	for _, t := range stored {
-		last = last && t.administers(roles, now) == (t.ID == id)
-	}
-	if last {
-		return ErrLastAdministrator
-	}
-	return nil
 }
 
 // administers reports whether a token may manage tokens.
@@ -145,6 +157,7 @@ func ListTokens(ctx context.Context, tokens TokenStore) ([]Token, error) {
 				// It still counts as a token and can be revoked, but it is rejected.
 				token = Token{ID: record.Key.Name, Description: "damaged: it is rejected; revoke it and create another"}
 			}
+			token.revision = record.ModRevision
 			list = append(list, token)
 		}
 		if next == "" {
@@ -174,8 +187,9 @@ func decodeToken(record store.Record) (Token, error) {
 // ErrNoToken says that there is no token with the given ID.
 var ErrNoToken = errors.New("the token does not exist: give its ID, the part before the dot")
 
-// RevokeToken deletes a token. Running servers reject it at once.
-func RevokeToken(ctx context.Context, tokens TokenStore, id string) (revision int64, err error) {
+// RevokeToken deletes a token. Running servers reject it at once. If one of those that must stay, which were listed,
+// was revoked or changed since, it deletes nothing and returns a *store.ConflictError.
+func RevokeToken(ctx context.Context, tokens TokenStore, id string, stay ...Token) (revision int64, err error) {
 	if !tokenIDShape(id) {
 		return 0, ErrNoToken
 	}
@@ -186,7 +200,11 @@ func RevokeToken(ctx context.Context, tokens TokenStore, id string) (revision in
 	if spec == nil {
 		return 0, ErrNoToken
 	}
-	revision, err = tokens.Commit(ctx, store.Write{Key: tokenKey(id), Part: store.Spec, Expect: store.Any})
+	writes := []store.Write{{Key: tokenKey(id), Part: store.Spec, Expect: store.Any}}
+	for _, other := range stay {
+		writes = append(writes, store.Write{Key: tokenKey(other.ID), Part: store.Spec, Expect: other.revision, CheckOnly: true})
+	}
+	revision, err = tokens.Commit(ctx, writes...)
 	if err != nil {
 		return 0, fmt.Errorf("delete token %s: %w", id, err)
 	}
