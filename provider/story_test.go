@@ -244,12 +244,6 @@ func TestAccStoryDisasterRecovery(t *testing.T) {
 	create := then(step, nil, variables(false), map[string]knownvalue.Check{"runs_on": knownvalue.ListSizeExact(0)})
 	create.ConfigStateChecks = append(create.ConfigStateChecks, afterwards(report))
 	create.ConfigPlanChecks, create.ExpectNonEmptyPlan = resource.ConfigPlanChecks{}, true
-	// The effect of a taint on the placement shows at the next refresh, because the placement itself does not change.
-	taint := func(maintenance bool) resource.TestStep {
-		step := then(step, nil, variables(maintenance), nil)
-		step.ConfigPlanChecks, step.ExpectNonEmptyPlan = resource.ConfigPlanChecks{}, true
-		return step
-	}
 	lost := func() { agents.of("primary").Store(true); f.until(ledger, "backup") }
 	tainted := func() error {
 		object, err := f.client.Get(f.ctx(), api.Key{Kind: api.KindCluster, Name: "primary"})
@@ -270,9 +264,7 @@ func TestAccStoryDisasterRecovery(t *testing.T) {
 			create,
 			then(step, nil, variables(false), runs("primary")),
 			// With a taint, and back.
-			taint(true),
 			then(step, nil, variables(true), runs("backup")),
-			taint(false),
 			then(step, nil, variables(false), runs("primary")),
 			// With missing heartbeats, and back.
 			failedOver,

@@ -222,10 +222,10 @@ func nearestMiss(miss *api.NearestMiss, chosen string) string {
 
 // report adds a warning or an error, depending on the wait attribute. By default, a create warns,
 // because an error would taint the resource and the next apply would replace an object that only
-// needs more time; an update fails.
+// needs more time; an update fails, unless it is only for what other writes of the run move.
 func report(diags *diag.Diagnostics, w DecisionWait, summary, detail string) {
 	severity := TextOf(AttributesOf(AttributesOf(w.Plan)["wait"])["on_timeout"])
-	if severity == onTimeoutError || severity == "" && !w.Created {
+	if severity == onTimeoutError || severity == "" && !w.Created && !w.Unasked {
 		diags.AddError(summary, detail)
 		return
 	}
