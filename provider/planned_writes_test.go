@@ -117,6 +117,12 @@ func TestAccPlanCountsItsOwnWrites(t *testing.T) {
 			after:  func(n string) string { return clusters(n, `"on"`, `"off"`) + onClusters(n, "") + released },
 			known:  []string{placement + ".clusters"}, then: []string{"a"},
 		},
+		{ // that is no error of the apply: nothing was asked of the placement
+			name:    "the labels of all clusters",
+			before:  func(n string) string { return clusters(n, `"on"`, `"on"`) + onClusters(n, "") },
+			after:   func(n string) string { return clusters(n, `"off"`, `"off"`) + onClusters(n, "") },
+			unknown: []string{placement + ".clusters"}, then: []string{},
+		},
 		{
 			name: "a label that is not known yet",
 			before: func(n string) string {

@@ -119,12 +119,6 @@ func (s *Sessions) Verify(text string) (Identity, bool) {
 	return token.identity(s.roles), true
 }
 
-// IsStored reports whether an identity is that of a stored token, not of an issuer's.
-func (s *Sessions) IsStored(who Identity) bool {
-	_, ok := s.token(who.TokenID)
-	return ok
-}
-
 // Tokens returns all tokens, the oldest first.
 func (s *Sessions) Tokens() ([]Token, error) {
 	var list []Token

@@ -111,25 +111,32 @@ func KeepsAdministrator(ctx context.Context, tokens TokenStore, request TokenReq
 var ErrLastAdministrator = errors.New("this is the last token that may manage tokens, and there are others: " +
 	"create another token of an administrator first (scheduler-server token create --role admin), or revoke the others before")
 
-// RevokeButLast deletes a token as RevokeToken does, unless only this one can manage the others that there are: then it
-// returns ErrLastAdministrator. Of two administrators that are revoked at once, on one server or on two, one stays.
-func RevokeButLast(ctx context.Context, tokens TokenStore, id string, roles Roles, now time.Time) (revision int64, err error) {
+// RevokeButLast deletes a token for somebody, unless it is the own one and nobody could manage the others that there
+// are: then it returns ErrLastAdministrator. Somebody whose own token has ended gets ErrEnded, so that of two
+// administrators who revoke each other at once, on one server or on two, one stays.
+func RevokeButLast(ctx context.Context, tokens TokenStore, who Identity, id string, roles Roles, now time.Time) (revision int64, err error) {
+	if !tokenIDShape(who.TokenID) {
+		return RevokeToken(ctx, tokens, id) // who logs in with an issuer needs no stored token to create the next one
+	}
 	for {
 		stored, err := ListTokens(ctx, tokens)
 		if err != nil {
 			return 0, err
 		}
-		administers := func(t Token) bool { return t.administers(roles, now) }
-		revoked := slices.IndexFunc(stored, func(t Token) bool { return t.ID == id })
-		if revoked < 0 || len(stored) == 1 || !administers(stored[revoked]) {
+		own := slices.IndexFunc(stored, func(t Token) bool { return t.ID == who.TokenID && t.administers(roles, now) })
+		stays := own
+		if id == who.TokenID {
+			stays = slices.IndexFunc(stored, func(t Token) bool { return t.ID != id && t.administers(roles, now) })
+		}
+		switch {
+		case own < 0:
+			return 0, ErrEnded
+		case stays < 0 && len(stored) > 1:
+			return 0, ErrLastAdministrator
+		case stays < 0:
 			return RevokeToken(ctx, tokens, id)
 		}
-		others := slices.Delete(stored, revoked, revoked+1)
-		stays := slices.IndexFunc(others, administers)
-		if stays < 0 {
-			return 0, ErrLastAdministrator
-		}
-		revision, err = RevokeToken(ctx, tokens, id, others[stays])
+		revision, err = RevokeToken(ctx, tokens, id, stored[stays])
 		if _, changed := errors.AsType[*store.ConflictError](err); !changed {
 			return revision, err
 		}

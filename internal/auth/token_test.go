@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -50,8 +51,8 @@ func addTokens(t *testing.T, tokens TokenStore, roles ...Role) (ids []string) {
 	return ids
 }
 
-func revokeButLast(t *testing.T, tokens TokenStore, id string) error {
-	_, err := RevokeButLast(t.Context(), tokens, id, Roles{}, time.Now())
+func revokeButLast(t *testing.T, tokens TokenStore, by, id string) error {
+	_, err := RevokeButLast(t.Context(), tokens, Identity{TokenID: by, Role: RoleAdmin}, id, Roles{}, time.Now())
 	return err
 }
 
@@ -72,33 +73,46 @@ func stored(t *testing.T, tokens TokenStore) map[string]bool {
 // TestRevocationsThatMeet revokes a token while the revocation of another has been checked and is not yet written.
 func TestRevocationsThatMeet(t *testing.T) {
 	tokens := openTokens(t)
+	type revocation struct{ by, of int } // indexes of tokens; by -1: somebody of an issuer
+	two, user := []Role{RoleAdmin, RoleAdmin}, []Role{RoleAdmin, RoleAdmin, RoleEditor}
 	for name, test := range map[string]struct {
-		roles           []Role
-		revoked, second int // indexes of the token, and of the one that is revoked in between
-		err             error
+		roles         []Role
+		first, within revocation // within is written while first waits
+		err           error      // of first
 	}{
-		"the older administrator first":              {[]Role{RoleAdmin, RoleAdmin, RoleEditor}, 1, 0, ErrLastAdministrator},
-		"the newer administrator first":              {[]Role{RoleAdmin, RoleAdmin, RoleEditor}, 0, 1, ErrLastAdministrator},
-		"nothing but the two":                        {[]Role{RoleAdmin, RoleAdmin}, 0, 1, nil},
-		"a third administrator stays":                {[]Role{RoleAdmin, RoleAdmin, RoleAdmin, RoleEditor}, 2, 0, nil},
-		"an editor and an administrator":             {[]Role{RoleAdmin, RoleAdmin, RoleEditor}, 2, 0, nil},
-		"the last administrator after the only user": {[]Role{RoleAdmin, RoleAdmin, RoleEditor}, 0, 2, nil},
-		"the same token":                             {[]Role{RoleAdmin, RoleAdmin, RoleEditor}, 0, 0, nil},
+		"each other, the newer waits":        {user, revocation{1, 0}, revocation{0, 1}, ErrEnded},
+		"each other, the older waits":        {user, revocation{0, 1}, revocation{1, 0}, ErrEnded},
+		"each other, and there are no more":  {two, revocation{0, 1}, revocation{1, 0}, ErrEnded},
+		"both their own, the newer waits":    {user, revocation{1, 1}, revocation{0, 0}, ErrLastAdministrator},
+		"both their own, the older waits":    {user, revocation{0, 0}, revocation{1, 1}, ErrLastAdministrator},
+		"both their own, and there are none": {two, revocation{0, 0}, revocation{1, 1}, nil},
+		"its own, and a third stays":         {append(two, RoleAdmin), revocation{0, 0}, revocation{1, 1}, nil},
+		"another's, by somebody who is gone": {append(two, RoleAdmin), revocation{0, 2}, revocation{1, 0}, ErrEnded},
+		"a user's, and another's own":        {user, revocation{0, 2}, revocation{1, 1}, nil},
+		"its own, while the user's ends":     {user, revocation{0, 0}, revocation{1, 2}, nil},
+		"the same, by two":                   {user, revocation{0, 0}, revocation{1, 0}, nil},
+		"an issuer's, while all others end":  {two, revocation{-1, 1}, revocation{-1, 0}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ids := addTokens(t, tokens, test.roles...)
+			by := func(r revocation) string {
+				if r.by < 0 {
+					return IssuedTokenID("pipelines", "release")
+				}
+				return ids[r.by]
+			}
 			meets := &interrupted{tokens, func() {
-				if err := revokeButLast(t, tokens, ids[test.second]); err != nil {
+				if err := revokeButLast(t, tokens, by(test.within), ids[test.within.of]); err != nil {
 					t.Error(err)
 				}
 			}}
-			if err := revokeButLast(t, meets, ids[test.revoked]); !errors.Is(err, test.err) {
+			if err := revokeButLast(t, meets, by(test.first), ids[test.first.of]); !errors.Is(err, test.err) {
 				t.Errorf("got %v, want %v", err, test.err)
 			}
 			if meets.before != nil {
 				t.Error("nothing was revoked in between")
 			}
-			if left := stored(t, tokens); left[ids[test.revoked]] != (test.err != nil) || left[ids[test.second]] {
+			if left := stored(t, tokens); left[ids[test.first.of]] != (test.err != nil) || left[ids[test.within.of]] {
 				t.Errorf("left: %v of %v", left, ids)
 			}
 			for id := range stored(t, tokens) {
@@ -110,26 +124,30 @@ func TestRevocationsThatMeet(t *testing.T) {
 	}
 }
 
-// TestRevocationsAtOnce revokes two administrators at once: one is refused.
+// TestRevocationsAtOnce has the last two administrators revoke each other, or themselves, at once: one is refused.
 func TestRevocationsAtOnce(t *testing.T) {
-	tokens := openTokens(t)
-	addTokens(t, tokens, RoleEditor)
-	ids := addTokens(t, tokens, RoleAdmin)
-	for range 20 {
-		ids = append(ids, addTokens(t, tokens, RoleAdmin)...)
-		errs := make([]error, len(ids))
-		var all sync.WaitGroup
-		for i, id := range ids {
-			all.Go(func() { errs[i] = revokeButLast(t, tokens, id) })
-		}
-		all.Wait()
-		refused := 0
-		if !errors.Is(errs[refused], ErrLastAdministrator) {
-			refused = 1
-		}
-		if !errors.Is(errs[refused], ErrLastAdministrator) || errs[1-refused] != nil {
-			t.Fatalf("got %v, want one refused", errs)
-		}
-		ids = ids[refused : refused+1]
+	for name, own := range map[string]bool{"each other": false, "themselves": true} {
+		t.Run(name, func(t *testing.T) {
+			tokens := openTokens(t)
+			addTokens(t, tokens, RoleEditor)
+			left := addTokens(t, tokens, RoleAdmin)
+			for range 20 {
+				ids := slices.Concat(left, addTokens(t, tokens, RoleAdmin))
+				errs := make([]error, len(ids))
+				var all sync.WaitGroup
+				for i, id := range ids {
+					of := ids[1-i]
+					if own {
+						of = id
+					}
+					all.Go(func() { errs[i] = revokeButLast(t, tokens, id, of) })
+				}
+				all.Wait()
+				left = slices.DeleteFunc(ids, func(id string) bool { return !stored(t, tokens)[id] })
+				if len(left) != 1 || (errs[0] == nil) == (errs[1] == nil) {
+					t.Fatalf("got %v and %d administrators, want one refused and one left", errs, len(left))
+				}
+			}
+		})
 	}
 }

@@ -115,14 +115,7 @@ func (t *tokens) revokeToken(ctx context.Context, in *revokeTokenInput) (*struct
 	if err := auth.Of(ctx).MayAdminister("manage tokens"); err != nil {
 		return nil, err
 	}
-	var revision int64
-	var err error
-	if t.sessions.IsStored(auth.Of(ctx)) {
-		revision, err = auth.RevokeButLast(ctx, t.store, in.ID, t.roles, t.now())
-	} else {
-		// Who logs in with an issuer needs no stored token to create the next one.
-		revision, err = auth.RevokeToken(ctx, t.store, in.ID)
-	}
+	revision, err := auth.RevokeButLast(ctx, t.store, auth.Of(ctx), in.ID, t.roles, t.now())
 	if err != nil {
 		return nil, err
 	}
