@@ -225,7 +225,7 @@ func nearestMiss(miss *api.NearestMiss, chosen string) string {
 // needs more time; an update fails, unless it is only for what other writes of the run move.
 func report(diags *diag.Diagnostics, w DecisionWait, summary, detail string) {
 	severity := TextOf(AttributesOf(AttributesOf(w.Plan)["wait"])["on_timeout"])
-	if severity == onTimeoutError || severity == "" && !w.Created && !w.Unasked {
+	if severity == onTimeoutError || severity == "" && !w.Created && !w.unasked {
 		diags.AddError(summary, detail)
 		return
 	}

@@ -83,9 +83,9 @@ type DecisionWait struct {
 	Object  api.Object
 	Plan    tftypes.Value
 	Created bool
-	// Unasked says that the plan asks for no other decision: other writes of the run move it.
-	Unasked bool
 	Limit   time.Duration
+	// unasked says that the plan asks for no other decision: other writes of the run move it.
+	unasked bool
 	// mark is the position of the operation among the changes of the run.
 	mark int
 }
@@ -222,7 +222,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	r.finish(ctx, outcome{
 		wait: DecisionWait{
 			Object: stored, Plan: req.Plan.Raw, Limit: limit, mark: mark,
-			Unasked: seen != nil && seen.Moves && !seen.Unfinished && !r.replanned(AttributesOf(req.Plan.Raw), AttributesOf(req.State.Raw)),
+			unasked: seen != nil && seen.Moves && !seen.Unfinished && !r.replanned(AttributesOf(req.Plan.Raw), AttributesOf(req.State.Raw)),
 		},
 		state: &resp.State, identity: resp.Identity, private: resp.Private, diags: &resp.Diagnostics,
 	})
