@@ -39,16 +39,20 @@ func defineFiles(cmd *cobra.Command, names *[]string) {
 	cmd.Flags().StringSliceVarP(names, "file", "f", nil, "file or directory with objects, - for standard input; may be repeated")
 }
 
-// filesOf returns the files of a command line, all of which can be read.
-func (s *session) filesOf(names []string) (*files, error) {
+// withFiles returns the files of a command line, all of which can be read, and the server they are for.
+func (s *session) withFiles(ctx context.Context, names []string) (*files, *client.Client, error) {
 	if len(names) == 0 {
-		return nil, usage("--file: name a file or directory with objects, or - for standard input")
+		return nil, nil, usage("--file: name a file or directory with objects, or - for standard input")
 	}
 	found, err := s.findFiles(names)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return found, found.check()
+	if err := found.check(); err != nil {
+		return nil, nil, err
+	}
+	server, err := s.connect(ctx)
+	return found, server, err
 }
 
 // refusedError says that the server refused some of the objects.
@@ -60,11 +64,7 @@ func (e *refusedError) Error() string {
 }
 
 func (s *session) apply(ctx context.Context, names []string) error {
-	found, err := s.filesOf(names)
-	if err != nil {
-		return err
-	}
-	server, err := s.connect(ctx)
+	found, server, err := s.withFiles(ctx, names)
 	if err != nil {
 		return err
 	}

@@ -45,11 +45,7 @@ func (e *differenceError) Error() string {
 }
 
 func (s *session) diff(ctx context.Context, names []string) error {
-	found, err := s.filesOf(names)
-	if err != nil {
-		return err
-	}
-	server, err := s.connect(ctx)
+	found, server, err := s.withFiles(ctx, names)
 	if err != nil {
 		return err
 	}
