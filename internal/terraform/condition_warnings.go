@@ -12,14 +12,14 @@ import (
 // conditionWarnings are the conditions that cause a warning if they are false after a create or
 // update. Conditions of a decision are reported by the wait for it.
 type conditionWarning struct {
-	conditionType, summary string
+	conditionType, summary, remedy string
 }
 
 var conditionWarnings = []conditionWarning{
-	{api.ConditionReferencesResolved, "%s refers to a missing object"},
-	{api.ConditionMetricsAvailable, "A metric of %s has no value"},
-	{api.ConditionCollected, "No current capacity of %s"},
-	{api.ConditionObserved, "No full access to %s"},
+	{api.ConditionReferencesResolved, "%s refers to a missing object", " If this configuration creates it, refer to the name of its resource, so that Terraform creates it first."},
+	{api.ConditionMetricsAvailable, "A metric of %s has no value", ""},
+	{api.ConditionCollected, "No current capacity of %s", ""},
+	{api.ConditionObserved, "No full access to %s", ""},
 }
 
 // warnOfConditions warns about an object that was just written: it is stored, but something that it
@@ -42,6 +42,6 @@ func (r *Resource) warnOfConditions(diags *diag.Diagnostics, object api.Object) 
 		if c.Detail != "" {
 			text += ": " + c.Detail
 		}
-		diags.AddWarning(fmt.Sprintf(w.summary, api.KeyOf(object)), Sentence(text))
+		diags.AddWarning(fmt.Sprintf(w.summary, api.KeyOf(object)), Sentence(text)+w.remedy)
 	}
 }
