@@ -29,6 +29,7 @@ func TestAccRandomRoundsLeaveNothingToPlan(t *testing.T) {
 	r := &randomConfig{Rand: seeded.Rand(t)}
 	w := newWorkspace(t, f.config())
 	for round := range rounds + 1 {
+		before, decided := maps.Clone(r.resources), w.ok("output").output
 		r.change(round == 0)
 		write := func(released bool) string {
 			config, err := json.MarshalIndent(r.config(released), "", " ")
@@ -52,7 +53,10 @@ func TestAccRandomRoundsLeaveNothingToPlan(t *testing.T) {
 			t.Fatalf("round %d: %v\n%s\n%s", round, applied.errors, applied.output, config)
 		}
 		if again := w.ok("plan", "-detailed-exitcode"); again.code != 0 {
-			t.Fatalf("round %d: the plan after the apply is not empty:\n%s\nthe apply before:\n%s\n%s", round, again.output, applied.output, config)
+			left := w.ok("output").output
+			w.ok("apply", "-refresh-only", "-auto-approve")
+			t.Fatalf("round %d: the plan after the apply is not empty:\n%s\nthe apply before:\n%s\n%s\nthe round changed:\n%s\ndecisions before: %s\nafter the apply: %s\nnow: %s",
+				round, again.output, applied.output, config, r.changed(before), decided, left, w.ok("output").output)
 		}
 	}
 	w.file("main.tf.json", "{}")
@@ -90,7 +94,7 @@ func (r *randomConfig) change(all bool) {
 		case !all && (r.IntN(3) > 0 || strings.HasPrefix(address, "scheduler_metric")):
 			// Metrics stay: the server reads new values after the write, not with it.
 		case !all && !strings.HasSuffix(address, "0") && r.IntN(6) == 0:
-			r.resources[address]["count"] = 0
+			r.remove(address)
 		default:
 			r.resources[address] = makers[address]()
 			r.resources[address]["count"] = 1
@@ -99,9 +103,28 @@ func (r *randomConfig) change(all bool) {
 	// A score goes with its cluster.
 	for address := range r.resources {
 		if number, ok := strings.CutPrefix(address, "scheduler_placement_score.s"); ok && r.resources["scheduler_cluster.c"+number]["count"] == 0 {
-			r.resources[address]["count"] = 0
+			r.remove(address)
 		}
 	}
+}
+
+func (r *randomConfig) remove(address string) {
+	d := maps.Clone(r.resources[address])
+	d["count"] = 0
+	r.resources[address] = d
+}
+
+// changed shows what resources were before and are now.
+func (r *randomConfig) changed(before map[string]doc) string {
+	var out strings.Builder
+	for _, address := range slices.Sorted(maps.Keys(r.resources)) {
+		from, _ := json.Marshal(before[address]) // a doc has nothing that fails
+		to, _ := json.Marshal(r.resources[address])
+		if string(from) != string(to) {
+			fmt.Fprintf(&out, "%s\n  %s\n  %s\n", address, from, to)
+		}
+	}
+	return out.String()
 }
 
 // layers are the types of resources, each of which may depend on those before it.
@@ -125,7 +148,8 @@ func (r *randomConfig) makers() map[string]func() doc {
 		"scheduler_propagation_policy.p0": func() doc {
 			return doc{
 				"name": "p0", "namespace": "shop", "preemption": r.pick("Always", "Never"), "priority": r.IntN(3),
-				"resource_selectors": []doc{{"api_version": "apps/v1", "kind": "Deployment", "name": "w0"}, {"api_version": "apps/v1", "kind": "Deployment", "name": "w1"}},
+				"workload_preemption": "LowerPriority",
+				"resource_selectors":  []doc{{"api_version": "apps/v1", "kind": "Deployment", "name": "w0"}, {"api_version": "apps/v1", "kind": "Deployment", "name": "w1"}},
 				"placement": doc{
 					"cluster_affinity":   doc{"label_selector": doc{"match_labels": doc{"tier": r.pick("gold", "iron")}}},
 					"replica_scheduling": doc{"type": "Divided", "division_preference": r.pick("Aggregated", "Weighted")},
@@ -146,16 +170,21 @@ func (r *randomConfig) makers() map[string]func() doc {
 			return doc{"name": "o" + n, "namespace": "shop", "labels": labels(), "metrics": metrics(), "project_id": n, "template_id": "t"}
 		}
 		makers["scheduler_workload.w"+n] = func() doc {
+			priority, replicas, cpu := r.IntN(2), r.IntN(6), r.pick("1", "2")
+			if i == 0 {
+				// Planned before the other one, it takes what it needs from it, and never waits for what the other one frees.
+				priority, replicas, cpu = 2, r.IntN(3), "1"
+			}
 			return doc{
-				"name": "w" + n, "namespace": "shop", "api_version": "apps/v1", "kind": "Deployment", "replicas": r.IntN(6),
-				"replica_requests": doc{"cpu": r.pick("1", "2")}, "priority": r.IntN(3), "wait": doc{"on_timeout": "warning"},
+				"name": "w" + n, "namespace": "shop", "api_version": "apps/v1", "kind": "Deployment", "replicas": replicas,
+				"replica_requests": doc{"cpu": cpu}, "priority": priority, "wait": doc{"on_timeout": "warning"},
 			}
 		}
 	}
 	for i := range 4 {
 		n := strconv.Itoa(i)
 		makers["scheduler_cluster.c"+n] = func() doc {
-			d := doc{"name": "c" + n, "labels": labels(), "metrics": metrics(), "allocatable": doc{"cpu": strconv.Itoa(2 + r.IntN(8))}}
+			d := doc{"name": "c" + n, "labels": labels(), "metrics": metrics(), "allocatable": doc{"cpu": strconv.Itoa(2 + r.IntN(8)), "memory": r.pick("0", "1Ti")}}
 			if r.IntN(4) == 0 {
 				d["taints"] = []doc{{"key": "k", "effect": r.pick("NoSelect", "NoSelectIfNew", "PreferNoSelect")}}
 			}
@@ -182,7 +211,7 @@ func (r *randomConfig) makers() map[string]func() doc {
 				d["cluster_sets"] = []string{"s0"}
 			}
 			if r.IntN(3) == 0 {
-				d["resource_requests"] = doc{"cpu": "1"}
+				d["resource_requests"] = doc{"memory": "1Gi"} // no placement waits until another makes room
 			}
 			return d
 		}

@@ -137,7 +137,7 @@ type Simulation struct {
 	Now     *time.Time        `json:"now,omitempty" doc:"Time of the simulation (RFC 3339). If omitted, the server's clock is used."`
 	Objects []json.RawMessage `json:"objects,omitempty" doc:"Objects as the API shows them, including their status: the status is taken as the previous decision or the observed values."`
 	Delete  []Key             `json:"delete,omitempty" doc:"Objects to leave out of the base."`
-	Steps   bool              `json:"steps,omitempty" doc:"Make decisions after each object, in the order of the lists, as if the objects were written one after another and then those in 'delete' deleted. 'changes' lists every decision that moves on the way, even if it returns. Nothing is explained."`
+	Steps   bool              `json:"steps,omitempty" doc:"Make decisions after each object, in the order of the lists, as if the objects were written one after another and then those in 'delete' deleted; and again with the clusters and everything else that decisions are based on in the opposite order. 'changes' lists every decision that moves on the way, even if it returns. Nothing is explained."`
 }
 
 // SimulationResult is the result of a Simulation.

@@ -77,11 +77,12 @@ func (r *Reconciler) Simulate(ctx context.Context, request api.Simulation) (*api
 	if request.Now != nil {
 		now = *request.Now
 	}
-	if request.Base == "empty" {
-		return newSimulation(r.options.ReadConstant, nothing{}).run(ctx, newReadPlanner(r.logger), request, now)
-	}
-	p, base := r.fork(live)
-	return newSimulation(r.options.ReadConstant, base).run(ctx, p, request, now)
+	return simulate(ctx, request, r.options.ReadConstant, now, func() (*planner, baseWorld) {
+		if request.Base == "empty" {
+			return newReadPlanner(r.logger), nothing{}
+		}
+		return r.fork(live)
+	})
 }
 
 // mayFork waits until another simulation may run.
@@ -132,7 +133,18 @@ func SimulateFile(ctx context.Context, request api.Simulation, read ReadConstant
 	if request.Now != nil {
 		now = *request.Now
 	}
-	return newSimulation(read, nothing{}).run(ctx, newReadPlanner(slog.New(slog.DiscardHandler)), request, now)
+	return simulate(ctx, request, read, now, func() (*planner, baseWorld) {
+		return newReadPlanner(slog.New(slog.DiscardHandler)), nothing{}
+	})
+}
+
+// simulate runs a request at now. fork returns a planner and the world that it has decided.
+func simulate(ctx context.Context, request api.Simulation, read ReadConstant, now time.Time, fork func() (*planner, baseWorld)) (*api.SimulationResult, error) {
+	if request.Steps {
+		return simulateSteps(ctx, request, read, now, fork)
+	}
+	p, base := fork()
+	return newSimulation(read, base).run(ctx, p, request, now)
 }
 
 // baseWorld is what a simulation starts with.
@@ -197,11 +209,7 @@ func (s *simulation) object(key api.Key) api.Object {
 
 // run lays the request over the base, which the planner has decided, and makes one pass at now.
 func (s *simulation) run(ctx context.Context, p *planner, request api.Simulation, now time.Time) (*api.SimulationResult, error) {
-	p.limit = &limit{ctx: ctx, most: s.chosen}
-	s.inherited = len(p.placer.rankings.of)
-	if request.Steps {
-		return s.runSteps(ctx, p, request, now)
-	}
+	s.start(ctx, p)
 	if err := s.lay(ctx, request, now); err != nil {
 		return nil, err
 	}
@@ -249,6 +257,12 @@ func (s *simulation) run(ctx context.Context, p *planner, request api.Simulation
 		return nil, err
 	}
 	return out, nil
+}
+
+// start limits what the planner does for the simulation.
+func (s *simulation) start(ctx context.Context, p *planner) {
+	p.limit = &limit{ctx: ctx, most: s.chosen}
+	s.inherited = len(p.placer.rankings.of)
 }
 
 // lose tells the planner which objects of the base are lost, unless the request gives them.

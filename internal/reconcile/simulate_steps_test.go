@@ -77,6 +77,39 @@ func TestSimulateSteps(t *testing.T) {
 	}
 }
 
+// Writes that do not depend on each other may be made in any order, so a decision that one of two orders moves, moves.
+func TestSimulateStepsInBothOrders(t *testing.T) {
+	cluster := func(name, state string) string {
+		return `{"kind":"cluster","metadata":{"name":"` + name + `","labels":{"state":"` + state + `"}}}`
+	}
+	set := func(states string) string {
+		return `{"kind":"cluster_set","metadata":{"name":"set"},"spec":{"namespaces":["shop"],"selector":{"match_expressions":[{"key":"state","operator":"In","values":[` + states + `]}]}}}`
+	}
+	y, _ := start(t)
+	for _, text := range []string{
+		cluster("a", "yes"), cluster("b", "yes"), set(`"yes"`),
+		`{"kind":"placement","metadata":{"name":"web","namespace":"shop"},"spec":{"number_of_clusters":1,"cluster_sets":["set"]}}`,
+	} {
+		object, err := api.Decode([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		y.put(object)
+	}
+	widen, leave := set(`"yes","also"`), cluster("a", "also")
+	for name, objects := range map[string][]json.RawMessage{
+		"the cluster leaves the set before the set is wider": raw(leave, widen), "the set is wider before the cluster leaves it": raw(widen, leave),
+	} {
+		result, err := y.reconciler.Simulate(t.Context(), api.Simulation{Steps: true, Objects: objects})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(result.Changes) != 1 || result.Changes[0].Name != "web" || !slices.Equal(result.Changes[0].To, []string{"b"}) || len(result.Objects) != 3 {
+			t.Errorf("%s: %d objects, changes %+v, want web on b", name, len(result.Objects), result.Changes)
+		}
+	}
+}
+
 func TestSimulateStepsNamesTheWrongObject(t *testing.T) {
 	request := api.Simulation{Base: "empty", Steps: true, Objects: raw(`{"kind":"cluster","metadata":{"name":"a"}}`, `{"kind":"cluster","metadata":{"name":"B"}}`)}
 	_, err := SimulateFile(t.Context(), request, nil, epoch)
