@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
-	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/tempstore"
 )
 
 // interrupted is a store in which something else happens just before the first commit.
@@ -24,19 +24,6 @@ func (i *interrupted) Commit(ctx context.Context, writes ...store.Write) (int64,
 		before()
 	}
 	return i.TokenStore.Commit(ctx, writes...)
-}
-
-func openTokens(t *testing.T) TokenStore {
-	s, err := store.Open(t.Context(), store.Options{DataDir: t.TempDir(), NoFsync: true, MinFreeBytes: 1, RequestTimeout: storetest.Patience, Patience: storetest.Patience})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
 }
 
 func addTokens(t *testing.T, tokens TokenStore, roles ...Role) (ids []string) {
@@ -72,7 +59,7 @@ func stored(t *testing.T, tokens TokenStore) map[string]bool {
 
 // TestRevocationsThatMeet revokes a token while the revocation of another has been checked and is not yet written.
 func TestRevocationsThatMeet(t *testing.T) {
-	tokens := openTokens(t)
+	tokens := tempstore.Open(t)
 	type revocation struct{ by, of int } // indexes of tokens; by -1: somebody of an issuer
 	two, user := []Role{RoleAdmin, RoleAdmin}, []Role{RoleAdmin, RoleAdmin, RoleEditor}
 	for name, test := range map[string]struct {
@@ -128,7 +115,7 @@ func TestRevocationsThatMeet(t *testing.T) {
 func TestRevocationsAtOnce(t *testing.T) {
 	for name, own := range map[string]bool{"each other": false, "themselves": true} {
 		t.Run(name, func(t *testing.T) {
-			tokens := openTokens(t)
+			tokens := tempstore.Open(t)
 			addTokens(t, tokens, RoleEditor)
 			left := addTokens(t, tokens, RoleAdmin)
 			for range 20 {

@@ -12,6 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/tempstore"
 )
 
 func TestMain(m *testing.M) {
@@ -30,15 +31,7 @@ type bench struct {
 
 func start(t testing.TB, change ...func(*Options)) *bench {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{DataDir: t.TempDir(), NoFsync: true, MinFreeBytes: 1, RequestTimeout: storetest.Patience, Patience: storetest.Patience})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := tempstore.Open(t)
 	codec, err := store.OpenCodec(filepath.Join(t.TempDir(), "key"))
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/tempstore"
 )
 
 func TestMain(m *testing.M) {
@@ -38,15 +39,7 @@ type bench struct {
 
 func openStore(t testing.TB) (*store.Store, *store.Codec) {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{DataDir: t.TempDir(), NoFsync: true, MinFreeBytes: 1, RequestTimeout: storetest.Patience, Patience: storetest.Patience})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := tempstore.Open(t)
 	codec, err := store.OpenCodec(filepath.Join(t.TempDir(), "key"))
 	if err != nil {
 		t.Fatal(err)

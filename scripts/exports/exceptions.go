@@ -4,7 +4,7 @@ package main
 var testCode = []string{
 	"internal/certtest", "internal/conformance", "internal/cputime", "internal/engine/enginetest", "internal/eventually", "internal/faketime",
 	"internal/logtest", "internal/proxytest", "internal/store/storetest", "internal/terraform/terraformtest",
-	"internal/testkit/seeded", "internal/testkit/servertest", "internal/tracing/otlptest",
+	"internal/testkit/seeded", "internal/testkit/servertest", "internal/testkit/tempstore", "internal/tracing/otlptest",
 }
 
 // exceptions are exported although no production code outside of their package uses
