@@ -104,7 +104,8 @@ func TestQuotaRefusesGrowthAndHeals(t *testing.T) {
 	}
 }
 
-// If many writes run when the quota is exhausted, those that failed were not written, and the others were.
+// If many writes run when the quota is exhausted, those that failed were not written, and the others were. On a slow
+// machine etcd may give up on a write that waits behind the others: that one may have been written.
 func TestRefusedForTheQuotaIsNotWritten(t *testing.T) {
 	t.Parallel()
 	s := open(t, func(o *Options) {
@@ -115,7 +116,7 @@ func TestRefusedForTheQuotaIsNotWritten(t *testing.T) {
 	const writers = 32
 	var running sync.WaitGroup
 	var mu sync.Mutex
-	written, refused := map[int]bool{}, 0
+	written, uncertain, refused := map[int]bool{}, map[int]bool{}, 0
 	for w := range writers {
 		running.Go(func() {
 			value := noise(256 << 10)
@@ -130,12 +131,15 @@ func TestRefusedForTheQuotaIsNotWritten(t *testing.T) {
 					continue
 				}
 				mu.Lock()
-				if err == nil {
+				switch {
+				case err == nil:
 					written[n] = true
-				} else if !errors.Is(err, ErrFull) || errors.Is(err, ErrUncertain) {
-					t.Errorf("placement %d: %v", n, err)
-				} else {
+				case errors.Is(err, ErrUncertain) && ctx.Err() == nil:
+					uncertain[n], err = true, nil
+				case errors.Is(err, ErrFull):
 					refused++
+				default:
+					t.Errorf("placement %d: %v", n, err)
 				}
 				mu.Unlock()
 				if err != nil {
@@ -153,7 +157,7 @@ func TestRefusedForTheQuotaIsNotWritten(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if !written[n] {
+		if !written[n] && !uncertain[n] {
 			t.Errorf("placement %d was rejected, but exists", n)
 		}
 		delete(written, n)
