@@ -192,8 +192,8 @@ func (d *displacement) takeLeast(units []displaced) bool {
 }
 
 // combinations returns all ways to take replicas from units, the least first: by replicas of the
-// highest priority, then of the next ones, then by workloads, then such that the last units give. It
-// returns nil if there are too many.
+// highest priority, then of the next ones, then by workloads, then such that the last workloads give,
+// and of each the last units. It returns nil if there are too many.
 func combinations(units []displaced) [][]int64 {
 	count := int64(1)
 	for i := range units {
@@ -207,8 +207,8 @@ func combinations(units []displaced) [][]int64 {
 		count *= ways
 	}
 	type way struct {
-		takes, replicas []int64 // by unit, and by priority
-		workloads       int
+		takes, replicas, each []int64 // by unit, by priority, and by workload
+		workloads             int
 	}
 	all := []way{{takes: []int64{}}}
 	for i := range units {
@@ -223,20 +223,26 @@ func combinations(units []displaced) [][]int64 {
 		all = next
 	}
 	for k := range all {
-		w, from := &all[k], map[*workloadBinding]bool{}
+		w := &all[k]
 		for i, n := range w.takes {
 			if i == 0 || units[i].victim.object.Spec.Priority != units[i-1].victim.object.Spec.Priority {
 				w.replicas = append(w.replicas, 0)
 			}
+			if i == 0 || units[i].victim != units[i-1].victim {
+				w.each = append(w.each, 0)
+			}
 			w.replicas[len(w.replicas)-1] += n
+			w.each[len(w.each)-1] += n
+		}
+		for _, n := range w.each {
 			if n > 0 {
-				from[units[i].victim] = true
+				w.workloads++
 			}
 		}
-		w.workloads = len(from)
 	}
 	slices.SortFunc(all, func(x, y way) int {
-		return cmp.Or(slices.Compare(x.replicas, y.replicas), cmp.Compare(x.workloads, y.workloads), slices.Compare(x.takes, y.takes))
+		return cmp.Or(slices.Compare(x.replicas, y.replicas), cmp.Compare(x.workloads, y.workloads),
+			slices.Compare(x.each, y.each), slices.Compare(x.takes, y.takes))
 	})
 	out := make([][]int64, len(all))
 	for i := range all {

@@ -1,13 +1,10 @@
 package reconcile
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
@@ -97,90 +94,25 @@ func TestTheYoungestIsDisplaced(t *testing.T) {
 	}
 }
 
-// toll is what a displacement costs: replicas by priority from the highest, then the number of workloads.
-func toll(taken, priority map[string]int64) []int64 {
-	out := []int64{0, 0, 0}
-	for name, n := range taken {
-		if n > 0 {
-			out[2-priority[name]] += n
-			out[2]++
-		}
+// TestTheYoungestGivesTheMost has two divided workloads of one priority: three replicas must go, two of the young one
+// and one of the old, or the other way round.
+func TestTheYoungestGivesTheMost(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	preempting(w, p)
+	w.write(p, sized("a", "2"))
+	w.write(p, sized("b", "4"))
+	for i, replicas := range []int64{3, 2} {
+		w.write(p, workload([]string{"old", "young"}[i], replicas, important(1, "1")))
+		p.pass(epoch.Add(time.Duration(i) * time.Minute))
 	}
-	return out
-}
-
-// TestPreemptionIsMinimal compares with trying everything that could be displaced on small fleets.
-func TestPreemptionIsMinimal(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		w, p := newWorld(), newPlanner(discard())
-		preempting(w, p)
-		free := map[string]int64{}
-		for i := range rapid.IntRange(1, 3).Draw(t, "clusters") {
-			name := fmt.Sprint("c", i)
-			free[name] = rapid.Int64Range(1, 5).Draw(t, "cpus")
-			w.write(p, sized(name, fmt.Sprint(free[name])))
-		}
-		type unit struct {
-			workload, cluster string
-			replicas, size    int64
-		}
-		size, of := map[string]int64{}, map[string]int64{}
-		for i := range rapid.IntRange(1, 3).Draw(t, "workloads") {
-			name := fmt.Sprint("w", i)
-			size[name], of[name] = rapid.Int64Range(1, 2).Draw(t, "size"), rapid.Int64Range(1, 2).Draw(t, "priority")
-			w.write(p, workload(name, rapid.Int64Range(1, 3).Draw(t, "replicas"), important(of[name], fmt.Sprint(size[name]))))
-			p.pass(epoch.Add(time.Duration(i) * time.Minute))
-		}
-		var units []unit
-		for _, name := range slices.Sorted(maps.Keys(size)) {
-			for cluster, n := range replicasOf(p, name) {
-				units = append(units, unit{name, cluster, n, size[name]})
-				free[cluster] -= n * size[name]
-			}
-		}
-		wanted, needs := rapid.Int64Range(1, 5).Draw(t, "wanted"), rapid.Int64Range(1, 3).Draw(t, "needs")
-		var best []int64
-		var try func(i int, taken map[string]int64)
-		try = func(i int, taken map[string]int64) {
-			if i == len(units) {
-				var room int64
-				for _, cpus := range free {
-					room += max(cpus, 0) / needs
-				}
-				if cost := toll(taken, of); room >= wanted && (best == nil || slices.Compare(cost, best) < 0) {
-					best = cost
-				}
-				return
-			}
-			u := units[i]
-			for n := range u.replicas + 1 {
-				taken[u.workload] += n
-				free[u.cluster] += n * u.size
-				try(i+1, taken)
-				taken[u.workload] -= n
-				free[u.cluster] -= n * u.size
-			}
-		}
-		try(0, map[string]int64{})
-		w.write(p, workload("high", wanted, important(3, fmt.Sprint(needs))))
-		p.pass(epoch.Add(time.Hour))
-		taken := map[string]int64{}
-		for name := range size {
-			for _, by := range p.bindings.workloads[api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: name}].status.Preemptions {
-				if by.Workload == "shop/high" {
-					taken[name] += by.Replicas
-				}
-			}
-		}
-		got := toll(taken, of)
-		if best == nil {
-			best = toll(nil, of)
-		}
-		if !slices.Equal(got, best) {
-			t.Fatalf("displaced %v, the least is %v: units %+v, free %v, %d × %d wanted", got, best, units, free, wanted, needs)
-		}
-		checkBound(t, p, epoch.Add(time.Hour))
-	})
+	if old, young := replicasOf(p, "old"), replicasOf(p, "young"); old["a"] != 1 || young["a"] != 1 {
+		t.Fatalf("old on %v, young on %v, want one of each on a", old, young)
+	}
+	w.write(p, workload("high", 2, important(2, "2")))
+	p.pass(epoch.Add(time.Hour))
+	if old, young := replicasOf(p, "old"), replicasOf(p, "young"); old["b"] != 2 || len(old) != 1 || len(young) > 0 {
+		t.Errorf("old on %v, young on %v, want the young one displaced first", old, young)
+	}
 }
 
 // TestPreviewOfAPreemptingWorkload checks that the preview shows what the write does, and changes nothing.
