@@ -286,6 +286,16 @@ func (b *bindings) claim(w *workloadBinding) {
 	w.alike = alike(w)
 }
 
+// firstEnd returns when the first of some evictions ends because its grace has passed, zero if none does.
+func firstEnd(evictions []api.Eviction) (first time.Time) {
+	for _, e := range evictions {
+		if e.Until != nil && (first.IsZero() || e.Until.Before(first)) {
+			first = *e.Until
+		}
+	}
+	return first
+}
+
 // decide makes one binding again, and reports whether the status changed, and whether clusters or
 // replicas did.
 func (b *bindings) decide(w *workloadBinding, now time.Time) (changed, moved bool) {
@@ -298,7 +308,7 @@ func (b *bindings) decide(w *workloadBinding, now time.Time) (changed, moved boo
 	if w.p == nil {
 		w.status, changed, moved = binding.UnclaimedStatus(b.fleet, &object, w.reason, now)
 		b.setPending(w, false)
-		b.queue.agenda.set(w, time.Time{})
+		b.queue.agenda.set(w, firstEnd(w.status.Evictions))
 		b.index(w, &before)
 		b.hold(w) // running replicas may have become larger or smaller
 		return w.written() || changed || redated, moved

@@ -22,6 +22,7 @@ func TestBindingsHoldInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, p := newWorld(), newPlanner(discard())
 		now := epoch
+		rescheduled := map[api.Key]time.Time{} // by hand
 		for i := range 3 {
 			w.write(p, drawMember(t, fmt.Sprintf("c%d", i), now))
 		}
@@ -56,6 +57,7 @@ func TestBindingsHoldInvariants(t *testing.T) {
 					again := *x
 					again.Metadata.RescheduleRequests++
 					w.write(p, &again)
+					rescheduled[api.KeyOf(x)] = now
 				}
 			},
 			"no workload": func(t *rapid.T) {
@@ -82,6 +84,7 @@ func TestBindingsHoldInvariants(t *testing.T) {
 			"": func(t *rapid.T) {
 				p.pass(now)
 				checkBindings(t, p, now)
+				checkEvictions(t, p, rescheduled, now)
 				checkKilled(t, w, p, now)
 				checkFork(t, w, p, now)
 				checkSecond(t, w, p, now)
@@ -238,6 +241,77 @@ func checkBindings(t *rapid.T, p *planner, now time.Time) {
 	}
 }
 
+// checkEvictions checks that every eviction has a cause, and is neither past its grace nor older than a reschedule by
+// hand, and that replicas that succeed it do not all run.
+func checkEvictions(t checker, p *planner, rescheduled map[api.Key]time.Time, now time.Time) {
+	for key, w := range p.bindings.workloads {
+		s := &w.status
+		for _, e := range s.Evictions {
+			fail := func(why string) { t.Fatalf("%s is leaving %s at %s, but %s: %+v, %+v", key, e.Cluster, now, why, e, s) }
+			row, ok := p.fleet.Row(e.Cluster)
+			switch h := healthOn(s, e.Cluster); {
+			case !ok:
+				fail("the cluster is gone")
+			case e.Since.Before(rescheduled[key]):
+				fail("it has been rescheduled by hand")
+			case e.PurgeMode == api.PurgeNever:
+			case !now.Before(*e.Until):
+				fail("its grace has passed")
+			case w.policy == nil: // what is tolerated is not known
+			case e.Reason == api.EvictedClusterLost && !drives(p.fleet.Cluster(row), w.policy, now):
+				fail("the cluster is back")
+			case e.Reason == api.EvictedApplicationUnhealthy && h != nil && h.Status == api.Healthy:
+				fail("it is healthy there")
+			case succeeded(s, e):
+				fail("its successors run")
+			}
+		}
+	}
+}
+
+func healthOn(s *api.WorkloadStatus, cluster string) *api.ClusterHealth {
+	for i := range s.Health {
+		if s.Health[i].Cluster == cluster {
+			return &s.Health[i]
+		}
+	}
+	return nil
+}
+
+// drives reports whether a cluster drives workloads away that follow a policy.
+func drives(c *api.Cluster, policy *api.PropagationPolicy, now time.Time) bool {
+	if c.Status.State == api.StateOffline {
+		return true
+	}
+	for _, taint := range c.Taints() {
+		if taint.Effect != api.EffectNoSelect && taint.Effect != api.EffectNoExecute {
+			continue
+		}
+		tolerated := slices.ContainsFunc(policy.Spec.Placement.ClusterTolerations, func(by api.Toleration) bool {
+			return by.Key == taint.Key && (by.TolerationSeconds == nil || taint.TimeAdded != nil &&
+				now.Before(taint.TimeAdded.Add(time.Duration(*by.TolerationSeconds)*time.Second)))
+		})
+		if !tolerated {
+			return true
+		}
+	}
+	return false
+}
+
+// succeeded reports whether a workload has all its replicas, and all of its clusters have reported since an eviction
+// began that it is healthy there.
+func succeeded(s *api.WorkloadStatus, e api.Eviction) bool {
+	if c := api.FindCondition(s.Conditions, api.ConditionScheduled); c.Status != api.ConditionTrue || len(s.Clusters) == 0 {
+		return false
+	}
+	for _, c := range s.Clusters {
+		if h := healthOn(s, c.Name); h == nil || h.Status != api.Healthy || !h.ReportedAt.After(*e.Since) {
+			return false
+		}
+	}
+	return true
+}
+
 // checkIndexes checks that the indexes by cluster contain the workload, and its shares.
 func checkIndexes(t checker, p *planner, w *workloadBinding) {
 	has := clustersOf(&w.status)
@@ -314,13 +388,6 @@ func checkPromises(t *rapid.T, p *planner, w *workloadBinding) {
 	for _, e := range s.Evictions {
 		if _, both := seatsOf(s)[e.Cluster]; both {
 			fail("it runs on %s, and is leaving it", e.Cluster)
-		}
-		row, ok := p.fleet.Row(e.Cluster)
-		if !ok || e.Reason != api.EvictedClusterLost || e.PurgeMode == api.PurgeNever {
-			continue
-		}
-		if c := p.fleet.Cluster(row); c.Status.State == api.StateOnline && len(c.Taints()) == 0 {
-			fail("it is leaving %s, which is back", e.Cluster)
 		}
 	}
 	runs := int64(0)

@@ -184,8 +184,9 @@ func (b *Binder) Bind(f *columns.Fleet, p *Propagation, views []*placement.View,
 	b.askInOrder(start, !bound.fresh && observed >= 0 && lost == 0 && b.any(memberStays) && !b.any(memberUnwanted))
 	b.takeBack(observed)
 	if !b.out.Complete && bound.fresh && len(bound.clusters) > 0 {
-		// A new division is impossible: keep the binding as if none had been requested.
-		bound.fresh = false
+		// A new division is impossible: keep the binding as if none had been requested, but for the
+		// evictions, which end.
+		bound.fresh, bound.evictions = false, nil
 		return b.Bind(f, p, views, others, spare, bound, now)
 	}
 	if b.out.Complete {
@@ -294,13 +295,13 @@ func (b *Binder) stateOf(pass *placement.Pass, c *api.WorkloadCluster, row int, 
 	return memberUnwanted
 }
 
-// judgeEvictions is judge for the clusters that the workload is leaving. first is the pass of the
-// group that is tried first. With restore, the workload stays on a lost cluster that came back
+// judgeEvictions is judge for the clusters that the workload is leaving, which an explicit reschedule
+// ends. first is the pass of the group that is tried first. With restore, the workload stays on a lost cluster that came back
 // before a replacement was found.
 func (b *Binder) judgeEvictions(first *placement.Pass, restore bool) {
 	for _, e := range b.present.evictions {
 		row, ok := b.fleet.Row(e.Cluster)
-		if !ok || b.evictionOver(e) {
+		if !ok || b.present.fresh || expired(e, b.now) {
 			continue
 		}
 		m := memberRow{row: row, replicas: e.Replicas, cluster: e.Cluster, state: memberLeaving, evicted: e.Reason}

@@ -93,9 +93,9 @@ func (b *Binder) failed(cluster string) bool {
 	return !b.now.Before(at)
 }
 
-// evictionOver reports whether an eviction has expired. An explicit reschedule ends all of them.
-func (b *Binder) evictionOver(e api.Eviction) bool {
-	return b.present.fresh || e.PurgeMode != api.PurgeNever && e.Until != nil && !b.now.Before(*e.Until)
+// expired reports whether the grace of an eviction has passed.
+func expired(e api.Eviction, now time.Time) bool {
+	return e.PurgeMode != api.PurgeNever && e.Until != nil && !now.Before(*e.Until)
 }
 
 // recovered reports whether the cause of an eviction is gone: the cluster is online and no taint

@@ -67,14 +67,17 @@ func (out *Binding) rows(yield func(row int) bool) {
 }
 
 // UnclaimedStatus returns the status of a workload that no policy selects: it stays where it is,
-// except on clusters that are gone.
+// except on clusters that are gone. Evictions end with their grace, or by an explicit reschedule.
 func UnclaimedStatus(f *columns.Fleet, w *api.Workload, why string, now time.Time) (status api.WorkloadStatus, changed, moved bool) {
 	was := &w.Status
 	status = *was
 	now = now.UTC()
 	gone := func(name string) bool { _, ok := f.Row(name); return !ok }
 	status.Clusters = slices.DeleteFunc(slices.Clone(was.Clusters), func(c api.WorkloadCluster) bool { return gone(c.Name) })
-	status.Evictions = slices.DeleteFunc(slices.Clone(was.Evictions), func(e api.Eviction) bool { return gone(e.Cluster) })
+	fresh := was.ObservedRescheduleRequests != w.Metadata.RescheduleRequests
+	status.Evictions = slices.DeleteFunc(slices.Clone(was.Evictions), func(e api.Eviction) bool {
+		return gone(e.Cluster) || fresh || expired(e, now)
+	})
 	status.Health = concerned(was, &status, false)
 	moved = len(status.Clusters) < len(was.Clusters)
 	resplit := putTargets(&w.Spec, &status)
@@ -85,8 +88,7 @@ func UnclaimedStatus(f *columns.Fleet, w *api.Workload, why string, now time.Tim
 	status.ObservedGeneration = w.Metadata.Generation
 	status.ObservedRescheduleRequests = w.Metadata.RescheduleRequests
 	status.Policy, status.PolicyUID, status.PolicyGeneration = "", "", 0
-	changed = moved || resplit || len(status.Evictions) < len(was.Evictions) || was.ObservedGeneration != status.ObservedGeneration || was.Policy != "" ||
-		was.ObservedRescheduleRequests != status.ObservedRescheduleRequests
+	changed = moved || resplit || len(status.Evictions) < len(was.Evictions) || was.ObservedGeneration != status.ObservedGeneration || was.Policy != "" || fresh
 	c := api.Condition{Type: api.ConditionScheduled, Status: api.ConditionFalse, Reason: api.ReasonNoPolicyMatched, Message: why}
 	if len(status.Clusters) > 0 {
 		c.Message += "; it stays where it is"
