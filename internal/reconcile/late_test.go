@@ -188,12 +188,39 @@ func drain(t interface{ Fatalf(string, ...any) }, p *planner, now time.Time) {
 	t.Fatalf("%d classes stay late", len(p.placer.late.of))
 }
 
+// TestExpressionsThatShareABudgetAreAllEvaluated has placements with two expressions, of which the first spends
+// the whole budget of an attempt on clusters that it has evaluated before, unless it remembers them.
+func TestExpressionsThatShareABudgetAreAllEvaluated(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	p.placer.late.budget, p.placer.late.left = attempts, attempts // one evaluation in each attempt
+	for i := range 5 {
+		w.write(p, cluster(fmt.Sprint("c", i), map[string]string{"a": "1"}))
+	}
+	loop := func(label string) string {
+		return fmt.Sprintf(`cluster.metadata.labels.exists(l, l == "two-%s") || cluster.metadata.name != "%s"`, label, label)
+	}
+	w.write(p, newPlacement("both", 1, func(s *api.PlacementSpec) {
+		s.Predicates = []api.Predicate{{CEL: []string{loop("first"), loop("second")}}}
+	}))
+	w.write(p, newPlacement("either", 1, func(s *api.PlacementSpec) {
+		s.Predicates = []api.Predicate{{CEL: []string{"!(" + loop("third") + ")"}}, {CEL: []string{loop("fourth")}}}
+	}))
+	drain(t, p, epoch)
+	for _, name := range []string{"both", "either"} {
+		if clusters := p.placer.placements[placementKey("shop", name)].status.Clusters; len(clusters) != 1 {
+			t.Errorf("%s has %v, want a cluster", name, clusters)
+		}
+	}
+	checkSettled(t, p, epoch)
+}
+
 // TestBudgetDoesNotChangeDecisions checks that a planner with a tiny budget decides in the end like one with an
 // unlimited budget: one that always waits until nothing is late in everything, and one that only does so at the end
 // in everything that does not depend on what was decided before.
 func TestBudgetDoesNotChangeDecisions(t *testing.T) {
-	late := 0
+	late, draws := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
+		draws++
 		w, unlimited, tiny, behind := newWorld(), newPlanner(discard()), newPlanner(discard()), newPlanner(discard())
 		unlimited.placer.late.budget, unlimited.placer.late.left = 1<<62, 1<<62
 		for _, p := range []*planner{tiny, behind} {
@@ -210,6 +237,9 @@ func TestBudgetDoesNotChangeDecisions(t *testing.T) {
 			`cluster.metadata.labels.exists(l, l == "a")`, `cluster.metadata.labels.all(l, cluster.metadata.labels[l] != "2")`,
 			`cluster.metadata.labels.exists(l, l == "b") || cluster.metric("m") > 0.4`,
 			`managedCluster.spec.taints.all(t, t.key != "k") && cluster.metadata.name != "c1"`, `cluster.metadata.name != "c2"`,
+		}
+		for i := range expressions { // others have no results to remember
+			expressions[i] = fmt.Sprintf("(%s) && cluster.metadata.name != \"other-%d\"", expressions[i], draws)
 		}
 		now := epoch
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
@@ -243,8 +273,8 @@ func TestBudgetDoesNotChangeDecisions(t *testing.T) {
 					name := fmt.Sprint("p", rapid.IntRange(0, 3).Draw(t, "placement"))
 					put(newPlacement(name, rapid.SampledFrom([]int64{-1, 1, 2}).Draw(t, "wanted"), func(s *api.PlacementSpec) {
 						for range rapid.IntRange(1, 2).Draw(t, "predicates") {
-							withMore := api.Predicate{CEL: []string{rapid.SampledFrom(expressions).Draw(t, "expression")}}
-							s.Predicates = append(s.Predicates, withMore)
+							several := rapid.SliceOfN(rapid.SampledFrom(expressions), 1, 2).Draw(t, "expressions")
+							s.Predicates = append(s.Predicates, api.Predicate{CEL: several})
 						}
 						if rapid.Bool().Draw(t, "tolerates") {
 							s.Tolerations = []api.Toleration{{Key: "k", Operator: api.TolerationExists}}
@@ -253,10 +283,11 @@ func TestBudgetDoesNotChangeDecisions(t *testing.T) {
 				}
 			}
 			now = now.Add(time.Second)
-			unlimited.pass(now)
+			tiny.pass(now) // the others remember its results
 			late += len(tiny.placer.late.of)
 			drain(t, tiny, now)
 			behind.pass(now)
+			unlimited.pass(now)
 			compareDecisions(t, unlimited, tiny, false)
 		}
 		drain(t, behind, now)

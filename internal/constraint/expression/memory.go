@@ -142,12 +142,20 @@ func (e *Expression) keep(c *reader, result bool, err error) {
 // Bounded reports whether an evaluation takes no longer than reading the cluster and the expression.
 func (e *Expression) Bounded() bool { return e.reads.bounded }
 
-// Remembers reports whether the expression has been found to be costly, so that it remembers results.
+// Remembers reports whether the expression remembers results, because it has been found to be costly
+// or was told to.
 func (e *Expression) Remembers() bool { return e.memory.active() }
 
+// Remember has the expression remember results from now on, unless it is bounded.
+func (e *Expression) Remember() {
+	if !e.reads.bounded {
+		e.memory.activate()
+	}
+}
+
 // Afford is Match while there is anything left of a budget in CEL units: what the evaluation costs is
-// taken from it. If nothing is left, the result is not known. What is bounded or remembered costs
-// nothing.
+// taken from it. If nothing is left, the result is not known; with Remember, the next attempt continues
+// from here. What is bounded or remembered costs nothing.
 func (e *Expression) Afford(c Cluster, budget *int) (match, known bool) {
 	if e.reads.bounded {
 		return e.Match(c), true
@@ -156,7 +164,6 @@ func (e *Expression) Afford(c Cluster, budget *int) (match, known bool) {
 		return r.err == nil && r.result, true
 	}
 	if *budget <= 0 {
-		e.memory.activate() // the next attempt continues from here
 		return false, false
 	}
 	match, cost, err := e.run(c)

@@ -24,6 +24,7 @@ func TestAfford(t *testing.T) {
 	if _, known := e.Afford(first, &budget); known {
 		t.Fatal("something was evaluated without a budget")
 	}
+	e.Remember()
 	budget = 1
 	if match, known := e.Afford(first, &budget); !match || !known || budget > 0 {
 		t.Fatalf("Afford() = %v, %v, left %d", match, known, budget)
@@ -61,6 +62,7 @@ func TestAffordEqualValues(t *testing.T) {
 	if _, _, only := e.Keys(); !only || e.Bounded() {
 		t.Fatal("the expression does not test what it should")
 	}
+	e.Remember()
 	ranked := func(name, rank string) *testCluster {
 		return &testCluster{name: name, labels: map[string]string{"rank": rank, "name": name}}
 	}

@@ -49,6 +49,15 @@ func (c *matchesAny) afford(l *Look, rows columns.Bitmap, every bool, budget *in
 			_, known = c.affordRow(facts, every, budget)
 		}
 	})
+	if !known {
+		// The next attempt continues from here. All of them remember: one that did not would spend the
+		// budget of every attempt on what it has evaluated before, and another would never have its turn.
+		for _, p := range c.predicates {
+			for _, e := range p.expressions {
+				e.Remember()
+			}
+		}
+	}
 	return known
 }
 
