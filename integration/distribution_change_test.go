@@ -179,29 +179,38 @@ func (s *splitCluster) unhealthy(t *testing.T) {
 func (s *splitCluster) budget(t *testing.T) {
 	w := s.create(manifest{workloadID: workloadID{"Deployment", "change", "budget"}, replicas: 3, labels: enabled("all-in-spot", "")})
 	s.reaches(w, 0, 3)
-	budgets := s.client.PolicyV1().PodDisruptionBudgets("change")
-	budget := &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Name: "budget"},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: number(intstr.FromInt32(0)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": w.name}}},
-	}
-	if _, err := budgets.Create(t.Context(), budget, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	eventually.True(t, "the budget is in force", func() bool {
-		b, err := budgets.Get(t.Context(), "budget", metav1.GetOptions{})
-		return err == nil && b.Status.ObservedGeneration == b.Generation && b.Status.ExpectedPods == 3
-	})
+	allow := s.forbidDisruption(w, 3)
 	s.relabel(w, "custom", "1")
 	eventually.True(t, "the server reports that a disruption budget blocks it", func() bool {
 		d := s.distribution(w)
 		return d != nil && d.State != api.DistributionReplacing && strings.Contains(d.Message, "budget")
 	})
 	s.ended(w, 0, "")
-	if err := budgets.Delete(t.Context(), "budget", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	allow()
 	s.reaches(w, 1, 2)
 	s.ended(w, 1, spotNode)
+}
+
+// forbidDisruption has a disruption budget keep all pods of a workload, of which there are so many, until it is allowed.
+func (s *splitCluster) forbidDisruption(w workloadID, pods int32) (allow func()) {
+	s.t.Helper()
+	budgets := s.client.PolicyV1().PodDisruptionBudgets(w.namespace)
+	budget := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: w.name},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: number(intstr.FromInt32(0)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": w.name}}},
+	}
+	if _, err := budgets.Create(s.t.Context(), budget, metav1.CreateOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
+	eventually.True(s.t, "the budget is in force", func() bool {
+		b, err := budgets.Get(s.t.Context(), w.name, metav1.GetOptions{})
+		return err == nil && b.Status.ObservedGeneration == b.Generation && b.Status.ExpectedPods == pods
+	})
+	return func() {
+		if err := budgets.Delete(s.t.Context(), w.name, metav1.DeleteOptions{}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
 }
 
 // setReady sets whether a pod is ready.
