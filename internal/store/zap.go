@@ -66,6 +66,7 @@ var groundless = map[string]bool{
 	// Consequences of a member stopping; the loss itself is logged separately.
 	"closed TCP streaming connection with remote peer": true,
 	"failed to find remote peer in cluster":            true,
+	"server has stopped; skipping GoAttach":            true,
 }
 
 // campaignsTooEarly is how raft warns that a member which starts wants to lead before it has read which members there
