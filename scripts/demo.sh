@@ -2,7 +2,9 @@
 # Shows the whole path on this machine, and leaves nothing behind: a server, metrics, `terraform apply` of
 # examples/quickstart, a metric that changes, a placement that follows it and a plan that reports it.
 #
-# It needs Go and Terraform. A Prometheus on the PATH is used; without one the metrics are static.
+# With KEEP=1 it destroys nothing and leaves everything running; the last line has the address of the page and a token.
+#
+# It needs what `make build` builds, Go and Terraform. A Prometheus on the PATH is used; without one the metrics are static.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/local-server.sh
@@ -16,7 +18,6 @@ terraform_console() { terraform -chdir="$work/quickstart" console <<<"$1" 2>/dev
 cp -R examples/quickstart "$work/quickstart"
 
 say 'Starting the scheduling server'
-make --no-print-directory -s build
 go build -o "$work/exporter" ./examples/demo/exporter
 start_server
 echo "The server is at $SCHEDULER_ENDPOINT, its data in an embedded store."
@@ -87,6 +88,17 @@ grep -E '^(terraform_data|Apply complete)' "$work/terraform.log"
 output decisions
 echo
 output why
+
+if [[ ${KEEP:-} ]]; then
+	say 'Everything stays, and the server keeps running'
+	SCHEDULER_TOKEN=$(bin/scheduler-server token create --role admin --description 'make demo')
+	trap - EXIT INT TERM
+	echo "Its configuration is in $work/quickstart. To change something:"
+	echo "  export SCHEDULER_ENDPOINT=$SCHEDULER_ENDPOINT SCHEDULER_TOKEN=$SCHEDULER_TOKEN TF_CLI_CONFIG_FILE=$work/terraform.rc"
+	echo "To end it: kill ${pids[*]}; sleep 1; rm -rf $work"
+	echo "The page: $SCHEDULER_ENDPOINT/ui token: $SCHEDULER_TOKEN"
+	exit
+fi
 
 say 'terraform destroy'
 terraform_quietly destroy -auto-approve

@@ -11,6 +11,8 @@ type Problem struct {
 	Status int         `json:"status" doc:"HTTP status code."`
 	Detail string      `json:"detail,omitempty" doc:"What went wrong in this case."`
 	Errors FieldErrors `json:"errors,omitempty" doc:"Invalid fields."`
+	// Message is set for GitOps controllers, which show it alone.
+	Message string `json:"message,omitempty" doc:"All of it in one line. Only below /integrations/."`
 }
 
 // Error returns the problem as one line.
@@ -69,6 +71,7 @@ const (
 	ProblemCloudUnreachable     ProblemType = problemPrefix + "cloud-unreachable"
 	ProblemUnavailable          ProblemType = problemPrefix + "unavailable"
 	ProblemUnconfirmed          ProblemType = problemPrefix + "unconfirmed"
+	ProblemNoAnswer             ProblemType = problemPrefix + "no-answer"
 	ProblemStoreFull            ProblemType = problemPrefix + "store-full"
 )
 
@@ -121,6 +124,7 @@ var ProblemTypes = []ProblemInfo{
 	{ProblemCloudUnreachable, 502, "Bad Gateway", "The OpenStack cloud rejected the request, or did not return a usable response."},
 	{ProblemUnavailable, 503, "Service Unavailable", "The server is starting, or its store does not respond. Nothing was changed. Repeat the request after `Retry-After`."},
 	{ProblemUnconfirmed, 503, "Service Unavailable", "The store did not confirm the write, which may have happened. Read the object before you repeat the request."},
+	{ProblemNoAnswer, 503, "Service Unavailable", "A GitOps controller asked for the clusters of a decision, and would delete what it has made because of the answer: no cluster fits, the decision has not been made yet, or what the server knows is too old. The controller keeps what it has, and asks again. `allow_empty` permits an answer without clusters when none fits."},
 	{ProblemStoreFull, 507, "Insufficient Storage", "The store is full. Nothing was written. Reads continue."},
 }
 

@@ -130,6 +130,7 @@ var bodies = map[string]string{
 	"announce-interruption":            `{}`,
 	"create-token":                     `{"role":"viewer"}`,
 	"add-member":                       `{"name":"b","url":"http://127.0.0.1:1"}`,
+	"argocd-plugin":                    `{"input":{"parameters":{"name":"thing"}}}`,
 	"create-preview":                   `{"kind":"placement","metadata":{"namespace":"NAMESPACE","name":"thing"},"spec":{}}`,
 	"simulate":                         `{"objects":[{"kind":"placement","metadata":{"namespace":"NAMESPACE","name":"thing"},"spec":{}}]}`,
 	"globalscheduler-register-cluster": `{"name":"registered-CLUSTER",OWNER"ipaddress":"10.0.0.1","region":{"region":"registered","availabilityzone":"CLUSTER"}}`,
@@ -175,6 +176,8 @@ func rights(op documented, who person, target whose) int {
 	switch {
 	case op.access == auth.AccessOpen:
 		return http.StatusOK
+	case who.role == "" && op.id == "argocd-plugin":
+		return http.StatusForbidden // as Argo CD's documentation asks
 	case who.role == "":
 		return http.StatusUnauthorized
 	case !slices.Contains(roles, who.role):
@@ -248,6 +251,9 @@ func (a *accessTest) path(op documented, target whose) string {
 		"{id}", cmp.Or(a.ids[idFor(op)+string(target)], "0123456789abcdef")).Replace(op.path)
 	if !op.body && (strings.Contains(path, "/pods") && !strings.Contains(path, "/pods/id") || strings.Contains(path, "/allocations")) {
 		path += "?namespace=" + namespaceOf[target]
+	}
+	if op.id == "flux-inputs" {
+		path += "?name=thing"
 	}
 	return path
 }

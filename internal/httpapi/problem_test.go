@@ -19,7 +19,7 @@ import (
 func TestEveryProblemTypeIsUsed(t *testing.T) {
 	declared := constantsOf(t, "../api")
 	used := map[string]bool{}
-	for _, dir := range []string{".", "arktos", "operation", "problem"} {
+	for _, dir := range []string{".", "arktos", "gitops", "operation", "problem"} {
 		files, err := parser.ParseDir(token.NewFileSet(), dir, func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0) //nolint:staticcheck // no types needed
 		if err != nil {
 			t.Fatal(err)

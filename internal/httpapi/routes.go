@@ -9,6 +9,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/arktos"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/gitops"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile/promise"
@@ -68,6 +69,7 @@ func (s *Server) routes(page *ui) http.Handler {
 	} {
 		part.routes()
 	}
+	gitops.Register(s.api, gitopsBackend{o.Store, v}, o.Fleet)
 	arktos.Register(s.api, arktosBackend{view: v, waits: s.waits, changes: c, decisions: o.Decisions, signals: o.Signals, now: o.Now}, o.Fleet, o.Faults)
 	describeFreshness(s.api.Document())
 	describeDeadline(s.api.Document())

@@ -22,6 +22,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/heartbeat"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/gitops"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
@@ -275,7 +276,7 @@ func New(options Options) (*Server, error) {
 		return nil, err
 	}
 	guarded := s.survive(limitWork(sameSite(s.authenticate(s.trace(s.waits.leading.keepCredentials(s.waits.leading.current(s.reports.direct(answers))))))))
-	s.handler = serve.LimitTime(s.observe(guarded), o.BodyTimeout, operation.MaxWait+simulationTime)
+	s.handler = serve.LimitTime(s.observe(gitops.WithMessages(guarded)), o.BodyTimeout, operation.MaxWait+simulationTime)
 	return s, nil
 }
 
