@@ -14,6 +14,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // controllers are the two protocols, with the same queries.
@@ -307,11 +308,7 @@ func TestControllersAreNeverToldToDeleteByMistake(t *testing.T) {
 func (s *testServer) damage(key api.Key) {
 	s.t.Helper()
 	s.commitPast(key, []byte("{"))
-	for deadline := time.Now().Add(time.Minute); s.fleet.Snapshot().Damaged(key) == nil; {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("%s is not damaged", key)
-		}
-	}
+	eventually.True(s.t, key.String()+" is damaged", func() bool { return s.fleet.Snapshot().Damaged(key) != nil })
 }
 
 // Without a token, with a wrong one and with one for other namespaces, nothing is said, and everything stays.
