@@ -42,9 +42,8 @@ var exceptions = map[string][]string{
 	},
 	"tests of other packages make random objects of all its values, or compare with it": {
 		"internal/api.BuiltinPrioritizers", "internal/api.DynamicWeightAvailable", "internal/api.MaxScore", "internal/api.MinScore",
-		"internal/api.PolicyKey", "internal/api.SpreadRegion", "internal/api.TaintEffects", "internal/api.WorkloadStatus.HealthOn",
+		"internal/api.SpreadRegion", "internal/api.TaintEffects", "internal/api.WorkloadStatus.HealthOn",
 		"internal/auth.Roles.Names", "internal/httpapi/arktos.PodBound", "internal/httpapi/arktos.PodPending",
-		"internal/httpapi/problem.MediaType",
 	},
 	"the tests of rights go through every field that refers to an object": {
 		"internal/api.ReferenceField", "internal/api.ReferenceField.Field", "internal/api.ReferenceField.In",

@@ -17,10 +17,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 )
 
-// Paths of the answers. Argo CD appends the end of ArgoCDPath to the baseUrl that it has.
+// Paths of the answers. Argo CD appends the end of argocdPath to the baseUrl that it has.
 const (
-	ArgoCDPath = argocdPrefix + "{namespace}/api/v1/getparams.execute"
-	FluxPath   = prefix + "flux/{namespace}/inputs"
+	argocdPath = argocdPrefix + "{namespace}/api/v1/getparams.execute"
+	fluxPath   = prefix + "flux/{namespace}/inputs"
 
 	prefix       = "/integrations/"
 	argocdPrefix = prefix + "argocd/"
@@ -50,14 +50,14 @@ func Register(to *operation.API, backend Backend, objects *fleet.Fleet) {
 	const rule = "The controller deletes what it has made for a cluster that is missing in the answer. So an answer has no clusters only if the specs ask for none, or 'allow_empty' is set. Otherwise it is an error, and the controller keeps what it has."
 	failures := []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusInternalServerError}
 	plugin := operation.Declare(auth.AccessRead, huma.Operation{
-		OperationID: "argocd-plugin", Method: http.MethodPost, Path: ArgoCDPath, Tags: []string{"gitops"},
+		OperationID: "argocd-plugin", Method: http.MethodPost, Path: argocdPath, Tags: []string{"gitops"},
 		Summary: "Clusters of decisions, for the plugin generator of an Argo CD ApplicationSet", Description: rule,
 		MaxBodyBytes: to.MaxBody, Errors: append(failures, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType),
 	})
 	operation.Register(to, plugin, h.argocd)
 	to.DescribeBody(plugin, to.Schema(api.PluginRequest{}), true)
 	operation.Register(to, operation.Declare(auth.AccessRead, huma.Operation{
-		OperationID: "flux-inputs", Method: http.MethodGet, Path: FluxPath, Tags: []string{"gitops"},
+		OperationID: "flux-inputs", Method: http.MethodGet, Path: fluxPath, Tags: []string{"gitops"},
 		Summary: "Clusters of decisions, for a ResourceSetInputProvider of flux-operator", Description: rule,
 		Errors:    append(failures, http.StatusRequestEntityTooLarge),
 		Responses: map[string]*huma.Response{"200": operation.JSONResponse("OK", to.Schema(api.FluxInputs{}))},
