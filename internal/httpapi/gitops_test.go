@@ -363,6 +363,26 @@ func TestControllersNeedTheirRights(t *testing.T) {
 	}
 }
 
+// Templates get what a cluster inherits from its cloud, and no score that contains a metric that the token may not read.
+func TestControllersSeeWhatTheirTokenSees(t *testing.T) {
+	t.Parallel()
+	s, admin, _, viewer := startVault(t)
+	s.mustPut("/v1/clouds/north", `{"metadata":{"labels":{"location":"NO"}}}`)
+	for _, room := range []string{"", `"allocatable":{"cpu":"8"},`} { // first it is created on the cloud, then it exists
+		s.mustPut("/v1/clusters/edge", `{"metadata":{"labels":{"own":"1"}},"spec":{`+room+`"inherit_labels":true,"cloud_constraints":{"label_constraints":["location is NO"]},"metrics":[{"name":"hidden","namespace":"vault"}]}}`)
+	}
+	s.mustPut("/v1/namespaces/shop/placements/edge", `{"spec":{"cluster_names":["edge"]}}`)
+	for _, c := range controllers {
+		for token, scored := range map[string]bool{admin: true, viewer: false} {
+			s.token = token
+			rows := toldClusters(t, c.ask(s, "shop", map[string]any{"name": "edge"}))
+			if len(rows) != 1 || (rows[0].Score != nil) != scored || rows[0].Labels["location"] != "NO" || rows[0].Labels["own"] != "1" {
+				t.Errorf("%s, scored %t: %+v", c.name, scored, rows)
+			}
+		}
+	}
+}
+
 // Requests that are not those of the controllers get a problem with a message as well.
 func TestControllersRequestsThatAreWrong(t *testing.T) {
 	s := startServer(t)

@@ -168,10 +168,6 @@ func (s *source) rows(q *query, stored api.Object) ([]api.DecidedCluster, error)
 
 // current refuses if a decision does not answer what users have written last.
 func (s *source) current(object api.Object) error {
-	key := api.KeyOf(object)
-	if s.objects.Damaged(key) != nil {
-		return problem.Damaged(key)
-	}
 	var observed int64
 	switch o := object.(type) {
 	case *api.Placement:
@@ -183,7 +179,7 @@ func (s *source) current(object api.Object) error {
 		}
 	}
 	if written := object.Meta().Generation; observed != written {
-		return undecided("%s has not been decided yet since it was written: its generation is %d, that of its decision %d", key, written, observed)
+		return undecided("%s has not been decided yet since it was written: its generation is %d, that of its decision %d", api.KeyOf(object), written, observed)
 	}
 	return nil
 }

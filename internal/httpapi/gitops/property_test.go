@@ -223,6 +223,11 @@ func TestNothingIsDeletedByMistake(t *testing.T) {
 				t.Errorf("%s is damaged", key)
 			}
 		}
+		for key := range o.hurt {
+			if parameters.Kind == api.DecisionOfPolicy && key.Kind == api.KindWorkload && key.Namespace == namespace {
+				t.Errorf("%s is damaged, and might follow the policy", key)
+			}
+		}
 		if asked == 0 && (parameters.Kind != api.DecisionOfPolicy || !parameters.AllowEmpty) {
 			t.Errorf("nothing was asked for, and the answer is %v", rows)
 		}
