@@ -87,6 +87,8 @@ func TestAccDataSources(t *testing.T) {
 				statecheck.ExpectKnownValue("data.scheduler_placement_decisions.web", at("decisions").AtSliceIndex(0).AtMapKey("score"), number(0.8)),
 				statecheck.ExpectKnownValue("data.scheduler_placement_decisions.web", at("decision_revision"), knownvalue.Int64Exact(1)),
 				statecheck.ExpectKnownValue("data.scheduler_placement_decisions.web", at("scheduled_at"), knownvalue.NotNull()),
+				statecheck.ExpectKnownValue("data.scheduler_placement_decisions.web", at("cause").AtMapKey("type"), text("spec")),
+				statecheck.ExpectKnownValue("data.scheduler_placement_decisions.web", at("cause").AtMapKey("object").AtMapKey("name"), text("web")),
 				statecheck.ExpectKnownValue("data.scheduler_placement_explanation.web", at("summary"), knownvalue.StringRegexp(regexp.MustCompile(`^munich chosen; 2 of 3 clusters fit`))),
 				statecheck.ExpectKnownValue("data.scheduler_placement_explanation.web", at("total"), knownvalue.Int64Exact(3)),
 				statecheck.ExpectKnownValue("data.scheduler_placement_explanation.web", at("candidates"), knownvalue.ListSizeExact(3)),

@@ -19,6 +19,7 @@ type DecisionSummary struct {
 
 	ScheduledAt      *time.Time `json:"scheduled_at,omitempty" doc:"When the decision last changed."`
 	DecisionRevision int64      `json:"decision_revision,omitempty" doc:"Number of times that the decision has changed."`
+	Cause            *Cause     `json:"cause,omitempty" doc:"What made the decision change last."`
 	ResourceVersion  string     `json:"resource_version" doc:"Store revision of the object's last change."`
 }
 
@@ -61,9 +62,11 @@ func Summarize(object Object) (row DecisionSummary, decided bool) {
 	}
 	switch o := object.(type) {
 	case *Placement:
-		row.Wanted, row.ScheduledAt, row.DecisionRevision = o.Spec.NumberOfClusters, o.Status.ScheduledAt, o.Status.DecisionRevision
+		row.Wanted = o.Spec.NumberOfClusters
+		row.ScheduledAt, row.DecisionRevision, row.Cause = o.Status.ScheduledAt, o.Status.DecisionRevision, o.Status.Cause
 	case *Workload:
-		row.Replicas, row.Policy, row.ScheduledAt, row.DecisionRevision = o.Spec.Replicas, o.Status.Policy, o.Status.ScheduledAt, o.Status.DecisionRevision
+		row.Replicas, row.Policy = o.Spec.Replicas, o.Status.Policy
+		row.ScheduledAt, row.DecisionRevision, row.Cause = o.Status.ScheduledAt, o.Status.DecisionRevision, o.Status.Cause
 	}
 	if c := Satisfaction(object); c != nil {
 		row.Satisfied, row.Reason, row.Message = c.Status, c.Reason, c.Message

@@ -68,6 +68,7 @@ type PlacementStatus struct {
 	DecisionGroups             []ChosenGroup `json:"decision_groups,omitempty" doc:"The chosen clusters by group."`
 	ScheduledAt                *time.Time    `json:"scheduled_at,omitempty" doc:"When the decision last changed."`
 	DecisionRevision           int64         `json:"decision_revision,omitempty" doc:"Number of times that the decision has changed."`
+	Cause                      *Cause        `json:"cause,omitempty" doc:"What made the decision change last. Absent if nothing was decided yet."`
 	Conditions                 []Condition   `json:"conditions,omitempty" doc:"Conditions that the server observed."`
 }
 

@@ -150,6 +150,7 @@ type WorkloadStatus struct {
 	Distribution     []ClusterDistribution `json:"distribution,omitempty" doc:"Observed split between on-demand and spot nodes, by cluster."`
 	ScheduledAt      *time.Time            `json:"scheduled_at,omitempty" doc:"When the binding last changed."`
 	DecisionRevision int64                 `json:"decision_revision,omitempty" doc:"Number of times that the binding has changed."`
+	Cause            *Cause                `json:"cause,omitempty" doc:"What made the binding change last. Absent if nothing was decided yet."`
 	Conditions       []Condition           `json:"conditions,omitempty" doc:"Conditions that the server observed."`
 }
 

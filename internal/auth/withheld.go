@@ -27,7 +27,7 @@ func (r Rights) Disclosed(who Identity, object api.Object) api.Object {
 	}
 	switch o := object.(type) {
 	case *api.Workload:
-		return who.disclosedPreemptions(o)
+		return r.disclosedWorkload(who, o)
 	case *api.Placement:
 		return r.disclosedPlacement(who, o)
 	case *api.Metric:
@@ -54,15 +54,40 @@ func (r Rights) Disclosed(who Identity, object api.Object) api.Object {
 	return object
 }
 
-// disclosedPlacement returns a placement without the scores that its reader may not see.
+// disclosedPlacement returns a placement without the scores that its reader may not see, and without
+// what made it change if that is not visible.
 func (r Rights) disclosedPlacement(who Identity, placement *api.Placement) *api.Placement {
-	visible := r.VisibleScores(who, placement)
-	if len(visible) == 0 || &visible[0] == &placement.Status.Decisions[0] {
+	visible, cause := r.VisibleScores(who, placement), r.disclosedCause(who, placement, placement.Status.Cause)
+	if cause == placement.Status.Cause && (len(visible) == 0 || &visible[0] == &placement.Status.Decisions[0]) {
 		return placement
 	}
 	shown := *placement
-	shown.Status.Decisions = visible
+	shown.Status.Decisions, shown.Status.Cause = visible, cause
 	return &shown
+}
+
+// disclosedWorkload returns a workload without what displaced it, and what made it change, if that
+// is not visible.
+func (r Rights) disclosedWorkload(who Identity, workload *api.Workload) *api.Workload {
+	shown := who.disclosedPreemptions(workload)
+	if cause := r.disclosedCause(who, workload, workload.Status.Cause); cause != workload.Status.Cause {
+		copied := *shown
+		copied.Status.Cause = cause
+		return &copied
+	}
+	return shown
+}
+
+// disclosedCause returns what made the decision on an object change: only the kind of change, unless
+// the reader may see what changed. Who owns an object that is gone is not known any more.
+func (r Rights) disclosedCause(who Identity, decided api.Object, cause *api.Cause) *api.Cause {
+	if cause == nil || cause.Object == nil || *cause.Object == api.KeyOf(decided) {
+		return cause
+	}
+	if entry := r.fleet.Snapshot().Get(*cause.Object); entry != nil && r.Reads(who, entry.Object) || entry == nil && who.SeesDamaged(*cause.Object) {
+		return cause
+	}
+	return &api.Cause{Type: cause.Type}
 }
 
 // withoutHostScore returns a cluster or Magnum cluster without the score of its cloud or project,

@@ -160,10 +160,12 @@ func (b *bindings) putWorkload(w *workloadBinding, object *api.Workload, specRev
 	} else if now := &object.Status; now.ObservedGeneration == object.Metadata.Generation && now.ObservedGeneration > w.status.ObservedGeneration {
 		// The binding was committed together with the spec: it was previewed.
 		before := w.status
-		w.status, w.needs = *now, needs
+		w.status, w.needs, w.answered = *now, needs, nil
 		w.keepObserved(&before)
 		b.index(w, &before)
 		b.hold(w)
+	} else {
+		w.rewritten(w.object)
 	}
 	if object.Spec.Priority < w.object.Spec.Priority {
 		b.wakePreempting()
@@ -300,6 +302,7 @@ func firstEnd(evictions []api.Eviction) (first time.Time) {
 // replicas did.
 func (b *bindings) decide(w *workloadBinding, now time.Time) (changed, moved bool) {
 	b.focus(w.key())
+	followed := w.policy
 	b.claim(w)
 	redated := b.redate(w, now)
 	object := *w.object
@@ -307,6 +310,7 @@ func (b *bindings) decide(w *workloadBinding, now time.Time) (changed, moved boo
 	before := w.status
 	if w.p == nil {
 		w.status, changed, moved = binding.UnclaimedStatus(b.fleet, &object, w.reason, now)
+		b.giveCause(w, followed, &before, now)
 		b.setPending(w, false)
 		b.queue.agenda.set(w, firstEnd(w.status.Evictions))
 		b.index(w, &before)
@@ -320,6 +324,7 @@ func (b *bindings) decide(w *workloadBinding, now time.Time) (changed, moved boo
 	w.status, changed, moved = binding.NewBindingStatus(b.fleet, w.p, &object, w.policy, out, now, func(group int) string {
 		return w.scopes[group].fits(b.picture, &w.sentences[group], w.p.Groups[group].Query)
 	})
+	b.giveCause(w, followed, &before, now)
 	b.setPending(w, !out.Complete)
 	w.lack, w.backLack, w.gained = out.Lack, out.BackLack, 0
 	w.cramped, w.overflowed = out.Cramped, out.Overflowed

@@ -79,6 +79,7 @@ func (p *planner) pass(now time.Time) []write {
 		p.record(key)
 	}
 	p.bindings.changed = nil
+	p.changes.end()
 	found := p.found.list()
 	p.found = writes{}
 	return found

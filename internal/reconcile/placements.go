@@ -23,7 +23,9 @@ var placements = row[*api.Placement, *placementDecision]{
 	},
 	seen: func(p *planner, placed *placementDecision, object *api.Placement) { p.placer.see(placed, object) },
 	agrees: func(placed *placementDecision, stored *api.Placement) bool {
-		return reflect.DeepEqual(placed.status, &stored.Status)
+		decided := *placed.status
+		decided.Cause = stored.Status.Cause // which changes came together differs among servers
+		return reflect.DeepEqual(&decided, &stored.Status)
 	},
 	remove: func(p *planner, key api.Key) {
 		if placed, ok := p.placer.placements[key]; ok {
@@ -84,10 +86,13 @@ func (s *snapshot) previewPlacement(asked *api.Placement, now time.Time) (*api.P
 			"the CEL expressions take too long to be evaluated for all %d clusters in a preview: loops over fewer or shorter values cost less; "+
 				"a repeated preview continues where this one ended", s.fleet.Len())}}
 	}
-	view := s.view(query)
-	explained := placement.Explain(s.fleet, query, view.Ranking, s.others(), presentOf(asked, &asked.Status), now)
+	view, present := s.view(query), presentOf(asked, &asked.Status)
+	explained := placement.Explain(s.fleet, query, view.Ranking, s.others(), present, now)
 	previewed := *asked
 	previewed.Status, _ = placement.NewStatus(s.fleet, query, view, &asked.Metadata, &asked.Status, explained.Outcome, now, explained.Summary)
+	if previewed.Status.DecisionRevision != asked.Status.DecisionRevision {
+		previewed.Status.Cause = s.writtenCause(asked, present.Answered, present.Fresh)
+	}
 	return &previewed, explained.Render(), nil
 }
 

@@ -59,6 +59,7 @@ func (p *placer) put(known *placementDecision, object *api.Placement, specRevisi
 		return
 	}
 	p.leaveClass(known)
+	known.rewritten(known.object)
 	known.object, known.specRevision, known.query = object, specRevision, query
 	p.joinClass(known)
 	known.class.share(query)
@@ -70,7 +71,7 @@ func (p *placer) put(known *placementDecision, object *api.Placement, specRevisi
 		now.ObservedGeneration > before.ObservedGeneration {
 		// The decision was committed together with the spec: it was previewed. A decision made here
 		// in the meantime for the previous spec, which could no longer be written, is void.
-		known.status = &object.Status
+		known.status, known.answered = &object.Status, nil
 		p.index(known, before.Clusters, object.Status.Clusters)
 	}
 	p.reserve(known, before.Decisions, known.status.Decisions)
@@ -247,6 +248,9 @@ func (p *placer) decide(placed *placementDecision, now time.Time) (changed, move
 	}
 	status, changed := placement.NewStatus(p.fleet, placed.query, placed.class.view, &placed.object.Metadata, placed.status, out, now, why)
 	before := placed.status
+	if status.DecisionRevision != before.DecisionRevision {
+		status.Cause = p.causeOf(placed, present, &out)
+	}
 	if changed {
 		status.Conditions = placed.class.says(status.Conditions)
 		kept := status
@@ -268,7 +272,7 @@ func (p *placer) decide(placed *placementDecision, now time.Time) (changed, move
 	case !out.Movable:
 		placed.worstTotal = lowest // what others decide since is not followed
 	}
-	placed.decided = true
+	placed.decided, placed.answered = true, nil
 	placed.class.forgetFloor()
 	p.queue.agenda.set(placed, out.NextAt)
 	if scaled && !out.Same {

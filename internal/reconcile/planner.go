@@ -118,6 +118,7 @@ func (p *planner) advance(now time.Time) {
 	next, delta := was.With(p.pending.Changes, now)
 	rooms := p.bindings.rooms(delta.Rows)
 	p.fleet, p.pending.Changes = next, columns.Changes{}
+	p.changes.advance(was, delta.Rows)
 	defer p.placer.classes.expire(p.picture, now, back, p.placer.expired)
 	defer p.bindings.scopes.expire(p.picture, now, back, p.bindings.scopes.expired)
 	if delta.Empty() {

@@ -128,6 +128,7 @@ func (b *bindings) take(u *displaced, by *workloadBinding, now time.Time) {
 	victim.status.LostReplicas += u.takes
 	victim.status.ScheduledAt = &now
 	victim.status.DecisionRevision++
+	victim.status.Cause = displacedBy(by)
 	victim.status.Preemptions = append(slices.Clone(before.Preemptions), api.PreemptedBy{
 		Cluster: u.cluster, Replicas: u.takes, Workload: by.key().Path(), Priority: &priority, At: &now,
 	})

@@ -34,8 +34,10 @@ type turn struct {
 	at     time.Time // when it becomes stale through the passing of time; zero = never
 	rounds rounds
 	place  place
-	stale  bool
-	gone   bool // its object is gone
+	// answered is the version of the object that the decision answers, if it was written since.
+	answered api.Object
+	stale    bool
+	gone     bool // its object is gone
 }
 
 // place is the position of a decision in the last large batch that was sorted; zero if there is
@@ -45,6 +47,13 @@ type place struct{ batch, at int32 }
 
 // largeBatch is the size from which places are kept.
 const largeBatch = 1000
+
+// rewritten notes the version of an object that its decision answers, before another one is applied.
+func (t *turn) rewritten(object api.Object) {
+	if t.answered == nil {
+		t.answered = object
+	}
+}
 
 func (t *turn) queued() *turn       { return t }
 func (t *turn) instant() *time.Time { return &t.at }

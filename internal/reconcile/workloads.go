@@ -25,7 +25,9 @@ var workloads = row[*api.Workload, *workloadBinding]{
 	},
 	seen: func(p *planner, w *workloadBinding, object *api.Workload) { p.bindings.seeWorkload(w, object) },
 	agrees: func(w *workloadBinding, stored *api.Workload) bool {
-		return reflect.DeepEqual(&w.status, &stored.Status)
+		decided := w.status
+		decided.Cause = stored.Status.Cause // which changes came together differs among servers
+		return reflect.DeepEqual(&decided, &stored.Status)
 	},
 	remove: func(p *planner, key api.Key) { p.bindings.removeWorkload(key) },
 	adopt:  func(p *planner, w *api.Workload, r *record) { p.bindings.adoptWorkload(w, r) },
@@ -115,6 +117,9 @@ func (s *snapshot) previewWorkload(w *api.Workload, now time.Time) (*api.Workloa
 	previewed.Status, _, _ = binding.NewBindingStatus(s.fleet, p, w, policy, out, now, func(group int) string {
 		return placement.Sentence(s.fleet, p.Groups[group].Query, s.others())
 	})
+	if previewed.Status.DecisionRevision != w.Status.DecisionRevision {
+		previewed.Status.Cause = s.writtenCause(w, w.Status.ObservedGeneration == w.Metadata.Generation, w.Status.ObservedRescheduleRequests != w.Metadata.RescheduleRequests)
+	}
 	return &previewed, explanation, nil
 }
 

@@ -1,0 +1,596 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// keyOf returns the key of a test object in the namespace "shop".
+func keyOf(kind api.Kind, name string) api.Key {
+	return api.Key{Kind: kind, Namespace: "shop", Name: name}
+}
+
+// TestCauses makes one change, or several in one pass, and checks what a decision says was the cause of its move.
+func TestCauses(t *testing.T) {
+	web := keyOf(api.KindPlacement, "web")
+	deploy := keyOf(api.KindWorkload, "web")
+	one := func(change ...func(*api.PlacementSpec)) *api.Placement { return newPlacement("web", 1, change...) }
+	rated := func(w *world, p *planner, a, b float64) {
+		w.write(p, provider())
+		w.write(p, metric("ma", a))
+		w.write(p, metric("mb", b))
+		w.write(p, cluster("a", nil, api.MetricRef{Name: "ma"}))
+		w.write(p, cluster("b", nil, api.MetricRef{Name: "mb"}))
+	}
+	tainted := func(name string, effect api.TaintEffect) *api.Cluster {
+		c := cluster(name, nil)
+		c.Spec.Taints = []api.Taint{{Key: "maintenance", Effect: effect}}
+		return c
+	}
+	in := func(name string, state api.ClusterState) *api.Cluster {
+		c := cluster(name, nil)
+		c.Status.State = state
+		return c
+	}
+	withCPU := func(c *api.Cluster) *api.Cluster {
+		c.Spec.Allocatable = api.Quantities{"cpu": "4"}
+		return c
+	}
+	labelled := func(name, value string) *api.Cluster { return cluster(name, map[string]string{"tier": value}) }
+	scored := func(cluster string, value int64, until *time.Time) *api.PlacementScore {
+		return &api.PlacementScore{
+			Metadata: api.Metadata{Name: "cost", Cluster: cluster},
+			Spec:     api.PlacementScoreSpec{Scores: map[string]int64{"cheap": value}, ValidUntil: until},
+		}
+	}
+	byScore := func(s *api.PlacementSpec) {
+		s.Strategy = "prioritizers"
+		s.PrioritizerPolicy = &api.PrioritizerPolicy{Mode: api.ModeExact, Configurations: []api.PrioritizerConfig{
+			{Type: api.PrioritizerAddon, ResourceName: "cost", ScoreName: "cheap", Weight: ptr(int64(1))},
+		}}
+	}
+	placedOn := func(cluster string) *api.Placement {
+		p := one()
+		p.Status = api.PlacementStatus{Clusters: []string{cluster}, Decisions: []api.Decision{{Cluster: cluster, Rank: 1}}, ObservedGeneration: 1, DecisionRevision: 3}
+		return p
+	}
+	minute := epoch.Add(time.Minute)
+	divided := func(s *api.PropagationPolicySpec) { s.Placement.ReplicaScheduling = dynamic() }
+	cpus := func(w *api.Workload) { w.Spec.ReplicaRequests = api.Quantities{"cpu": "1"} }
+	groups := func(s *api.PropagationPolicySpec) {
+		divided(s)
+		s.Placement.ClusterAffinities = []api.AffinityTerm{
+			{AffinityName: "main", ClusterAffinity: api.ClusterAffinity{ClusterNames: []string{"a"}}},
+			{AffinityName: "spare", ClusterAffinity: api.ClusterAffinity{ClusterNames: []string{"b"}}},
+		}
+		s.FailBack = &api.FailBack{Mode: api.FailBackAutomatic, Stabilization: "1m"}
+	}
+	for name, c := range map[string]struct {
+		before func(w *world, p *planner)
+		// between makes passes before the one that moves the decision.
+		between func(w *world, p *planner)
+		change  func(w *world, p *planner)
+		after   time.Duration // of the last pass, after the first
+		of      api.Key
+		want    string
+	}{
+		"created": {
+			before: func(w *world, p *planner) { rated(w, p, 0.5, 0.9) },
+			change: func(w *world, p *planner) { w.write(p, one()) },
+			of:     web, want: `{"type":"spec","object":{"kind":"placement","namespace":"shop","name":"web"}}`,
+		},
+		"own spec": {
+			before: func(w *world, p *planner) { rated(w, p, 0.5, 0.9); w.write(p, one()) },
+			change: func(w *world, p *planner) {
+				w.write(p, metric("mb", 0.8))
+				w.write(p, newPlacement("web", 2))
+			},
+			of: web, want: `{"type":"spec","object":{"kind":"placement","namespace":"shop","name":"web"},"field":"spec.number_of_clusters","old":"1","new":"2"}`,
+		},
+		"labels": {
+			before: func(w *world, p *planner) {
+				w.write(p, sized("a", "4"))
+				w.write(p, sized("b", "4"))
+				w.write(p, policy("p", divided, func(s *api.PropagationPolicySpec) {
+					s.ResourceSelectors[0].LabelSelector = &api.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
+				}))
+				w.write(p, workload("web", 2, cpus))
+			},
+			change: func(w *world, p *planner) {
+				w.write(p, workload("web", 2, cpus, func(w *api.Workload) {
+					w.Metadata.Labels = map[string]string{"tier": "gold"}
+				}))
+			},
+			of: deploy, want: `{"type":"spec","object":{"kind":"workload","namespace":"shop","name":"web"},"field":"metadata.labels.tier","new":"gold"}`,
+		},
+		"reschedule": {
+			before: func(w *world, p *planner) {
+				rated(w, p, 0.5, 0.9)
+				w.write(p, one(func(s *api.PlacementSpec) { s.MinImprovement = 0.5 }))
+			},
+			between: func(w *world, p *planner) {
+				w.write(p, metric("mb", 0.4))
+				w.stored(p, p.pass(epoch.Add(time.Second)))
+			},
+			change: func(w *world, p *planner) {
+				d, _ := p.known(web).result().(*api.Placement)
+				again := *d
+				again.Metadata.RescheduleRequests = 1 // which is no new spec
+				w.revision++
+				p.put(&again, w.revision)
+			},
+			of: web, want: `{"type":"reschedule","object":{"kind":"placement","namespace":"shop","name":"web"}}`,
+		},
+		"metric": {
+			before: func(w *world, p *planner) { rated(w, p, 0.5, 0.9); w.write(p, one()) },
+			change: func(w *world, p *planner) { w.write(p, metric("mb", 0.2)) },
+			of:     web, want: `{"type":"metric","object":{"kind":"metric","name":"mb"},"field":"status.value","old":"0.9","new":"0.2"}`,
+		},
+		"the metric that differs more": {
+			before: func(w *world, p *planner) { rated(w, p, 0.5, 0.6); w.write(p, one()) },
+			change: func(w *world, p *planner) {
+				w.write(p, metric("mb", 0.55))
+				w.write(p, metric("ma", 0.9))
+			},
+			of: web, want: `{"type":"metric","object":{"kind":"metric","name":"ma"},"field":"status.value","old":"0.5","new":"0.9"}`,
+		},
+		"bounds of a metric": {
+			before: func(w *world, p *planner) { rated(w, p, 0.5, 0.9); w.write(p, one()) },
+			change: func(w *world, p *planner) {
+				m := metric("mb", 0.9)
+				m.Spec.Max = ptr(9.0)
+				w.write(p, m)
+			},
+			of: web, want: `{"type":"metric","object":{"kind":"metric","name":"mb"},"field":"spec.max","old":"1","new":"9"}`,
+		},
+		"metric constraint": {
+			before: func(w *world, p *planner) {
+				rated(w, p, 0.5, 0.9)
+				w.write(p, metric("load", 0.1))
+				for _, name := range []string{"a", "b"} {
+					w.write(p, cluster(name, nil, api.MetricRef{Name: "m" + name}, api.MetricRef{Name: "load", Weight: ptr(0.0)}))
+				}
+				w.write(p, cluster("c", nil))
+				w.write(p, newPlacement("web", -1, func(s *api.PlacementSpec) { s.MetricConstraints = []string{"load < 0.5"} }))
+			},
+			change: func(w *world, p *planner) {
+				w.write(p, metric("mb", 0.1))
+				w.write(p, metric("load", 0.7))
+			},
+			of: web, want: `{"type":"metric","object":{"kind":"metric","name":"load"},"field":"status.value","old":"0.1","new":"0.7"}`,
+		},
+		"metric moved a decision that was too young before": {
+			before: func(w *world, p *planner) {
+				rated(w, p, 0.5, 0.9)
+				w.write(p, one(func(s *api.PlacementSpec) { s.RescheduleAfter = "60s" }))
+			},
+			between: func(w *world, p *planner) {
+				w.write(p, metric("mb", 0.2))
+				w.stored(p, p.pass(epoch.Add(10*time.Second)))
+				w.write(p, cluster("unrelated", nil))
+				w.stored(p, p.pass(epoch.Add(20*time.Second)))
+			},
+			after: time.Minute, of: web,
+			want: `{"type":"time","object":{"kind":"placement","namespace":"shop","name":"web"},"field":"spec.reschedule_after","old":"60s"}`,
+		},
+		"metric, just when a decision is old enough": {
+			before: func(w *world, p *planner) {
+				rated(w, p, 0.5, 0.9)
+				w.write(p, one(func(s *api.PlacementSpec) { s.RescheduleAfter = "60s" }))
+			},
+			between: func(w *world, p *planner) {
+				w.write(p, metric("mb", 0.2))
+				w.stored(p, p.pass(epoch.Add(10*time.Second)))
+				w.write(p, metric("mb", 0.9))
+				w.stored(p, p.pass(epoch.Add(20*time.Second)))
+			},
+			change: func(w *world, p *planner) { w.write(p, metric("ma", 0.95)) },
+			after:  time.Minute, of: web,
+			want: `{"type":"metric","object":{"kind":"metric","name":"ma"},"field":"status.value","old":"0.5","new":"0.95"}`,
+		},
+		"placement score": {
+			before: func(w *world, p *planner) {
+				w.write(p, cluster("a", nil))
+				w.write(p, cluster("b", nil))
+				w.write(p, scored("a", 10, nil))
+				w.write(p, one(byScore))
+			},
+			change: func(w *world, p *planner) { w.write(p, scored("b", 20, nil)) },
+			of:     web, want: `{"type":"score","object":{"kind":"placement_score","namespace":"b","name":"cost"}}`,
+		},
+		"changed score": {
+			before: func(w *world, p *planner) {
+				w.write(p, cluster("a", nil))
+				w.write(p, cluster("b", nil))
+				w.write(p, scored("a", 10, nil))
+				w.write(p, scored("b", 5, nil))
+				w.write(p, one(byScore))
+			},
+			change: func(w *world, p *planner) { w.write(p, scored("a", -3, nil)) },
+			of:     web, want: `{"type":"score","object":{"kind":"placement_score","namespace":"a","name":"cost"},"field":"spec.scores.cheap","old":"10","new":"-3"}`,
+		},
+		"expired score": {
+			before: func(w *world, p *planner) {
+				w.write(p, cluster("a", nil))
+				w.write(p, cluster("b", nil))
+				w.write(p, scored("a", 10, &minute))
+				w.write(p, scored("b", 5, nil))
+				w.write(p, one(byScore))
+			},
+			after: 2 * time.Minute, of: web,
+			want: `{"type":"time","object":{"kind":"placement_score","namespace":"a","name":"cost"},"field":"spec.valid_until","old":"2026-03-01T12:01:00Z"}`,
+		},
+		"taint": {
+			before: func(w *world, p *planner) {
+				w.write(p, cluster("a", nil))
+				w.write(p, newPlacement("web", -1))
+			},
+			change: func(w *world, p *planner) { w.write(p, tainted("a", api.EffectNoExecute)) },
+			of:     web, want: `{"type":"taint","object":{"kind":"cluster","name":"a"},"field":"spec.taints","new":"maintenance:NoSelect"}`,
+		},
+		"taint removed": {
+			before: func(w *world, p *planner) {
+				w.write(p, tainted("a", api.EffectNoExecute))
+				w.write(p, newPlacement("web", -1))
+			},
+			change: func(w *world, p *planner) { w.write(p, cluster("a", nil)) },
+			of:     web, want: `{"type":"taint","object":{"kind":"cluster","name":"a"},"field":"spec.taints","old":"maintenance:NoSelect"}`,
+		},
+		"toleration ran out": {
+			before: func(w *world, p *planner) {
+				c := tainted("a", api.EffectNoExecute)
+				c.Metadata.ModifiedAt = &epoch
+				w.write(p, c)
+				w.write(p, newPlacement("web", -1, func(s *api.PlacementSpec) {
+					s.Tolerations = []api.Toleration{{Key: "maintenance", Operator: api.TolerationExists, TolerationSeconds: ptr(int64(60))}}
+				}))
+			},
+			after: 2 * time.Minute, of: web,
+			want: `{"type":"time","object":{"kind":"cluster","name":"a"},"field":"spec.taints","new":"maintenance:NoSelect"}`,
+		},
+		"cluster offline": {
+			before: func(w *world, p *planner) {
+				w.write(p, in("a", api.StateOnline))
+				w.write(p, in("b", api.StateOnline))
+				w.write(p, newPlacement("web", -1))
+			},
+			change: func(w *world, p *planner) { w.write(p, in("a", api.StateOffline)) },
+			of:     web, want: `{"type":"cluster_offline","object":{"kind":"cluster","name":"a"},"field":"status.state","old":"online","new":"offline"}`,
+		},
+		"cluster back": {
+			before: func(w *world, p *planner) {
+				w.write(p, in("a", api.StateOffline))
+				w.write(p, newPlacement("web", -1))
+			},
+			change: func(w *world, p *planner) { w.write(p, in("a", api.StateOnline)) },
+			of:     web, want: `{"type":"cluster_back","object":{"kind":"cluster","name":"a"},"field":"status.state","old":"offline","new":"online"}`,
+		},
+		"cluster created": {
+			before: func(w *world, p *planner) {
+				w.write(p, cluster("a", nil))
+				w.write(p, newPlacement("web", -1))
+			},
+			change: func(w *world, p *planner) { w.write(p, cluster("b", nil)) },
+			of:     web, want: `{"type":"cluster","object":{"kind":"cluster","name":"b"}}`,
+		},
+		"cluster deleted": {
+			before: func(w *world, p *planner) {
+				w.write(p, cluster("a", nil))
+				w.write(p, newPlacement("web", -1))
+			},
+			change: func(w *world, p *planner) { w.remove(p, api.Key{Kind: api.KindCluster, Name: "a"}) },
+			of:     web, want: `{"type":"cluster","object":{"kind":"cluster","name":"a"}}`,
+		},
+		"label": {
+			before: func(w *world, p *planner) {
+				w.write(p, labelled("a", "gold"))
+				w.write(p, newPlacement("web", -1, func(s *api.PlacementSpec) { s.LabelConstraints = []string{"tier is gold"} }))
+			},
+			change: func(w *world, p *planner) { w.write(p, labelled("a", "tin")) },
+			of:     web, want: `{"type":"cluster","object":{"kind":"cluster","name":"a"},"field":"metadata.labels.tier","old":"gold","new":"tin"}`,
+		},
+		"cluster set": {
+			before: func(w *world, p *planner) {
+				w.write(p, cluster("a", nil))
+				w.write(p, &api.ClusterSet{Metadata: api.Metadata{Name: "eu"}, Spec: api.ClusterSetSpec{Clusters: []string{"a"}}})
+				w.write(p, newPlacement("web", -1, func(s *api.PlacementSpec) { s.ClusterSets = []string{"eu"} }))
+			},
+			change: func(w *world, p *planner) {
+				w.write(p, &api.ClusterSet{Metadata: api.Metadata{Name: "eu"}, Spec: api.ClusterSetSpec{Clusters: []string{"b"}}})
+			},
+			of: web, want: `{"type":"cluster_set","object":{"kind":"cluster_set","name":"eu"},"field":"spec.clusters","old":"[\"a\"]","new":"[\"b\"]"}`,
+		},
+		"capacity": {
+			before: func(w *world, p *planner) {
+				w.write(p, sized("a", "4"))
+				w.write(p, newPlacement("web", -1, func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "2"} }))
+			},
+			change: func(w *world, p *planner) { w.write(p, sized("a", "1")) },
+			of:     web, want: `{"type":"capacity","object":{"kind":"cluster","name":"a"},"field":"spec.allocatable.cpu","old":"4","new":"1"}`,
+		},
+		"freed by another": {
+			before: func(w *world, p *planner) {
+				w.write(p, sized("a", "4"))
+				w.write(p, newPlacement("other", 1, func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "3"} }))
+				w.write(p, newPlacement("web", 1, func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "3"} }))
+			},
+			change: func(w *world, p *planner) { w.remove(p, keyOf(api.KindPlacement, "other")) },
+			of:     web, want: `{"type":"capacity"}`,
+		},
+		"workload created": {
+			before: func(w *world, p *planner) { w.write(p, sized("a", "4")); w.write(p, policy("p", divided)) },
+			change: func(w *world, p *planner) { w.write(p, workload("web", 2, cpus)) },
+			of:     deploy, want: `{"type":"spec","object":{"kind":"workload","namespace":"shop","name":"web"}}`,
+		},
+		"replicas": {
+			before: func(w *world, p *planner) {
+				w.write(p, sized("a", "4"))
+				w.write(p, policy("p", divided))
+				w.write(p, workload("web", 2, cpus))
+			},
+			change: func(w *world, p *planner) { w.write(p, workload("web", 3, cpus)) },
+			of:     deploy, want: `{"type":"spec","object":{"kind":"workload","namespace":"shop","name":"web"},"field":"spec.replicas","old":"2","new":"3"}`,
+		},
+		"policy changed": {
+			before: func(w *world, p *planner) {
+				w.write(p, sized("a", "4"))
+				w.write(p, sized("b", "4"))
+				w.write(p, policy("p", divided))
+				w.write(p, workload("web", 2, cpus))
+			},
+			change: func(w *world, p *planner) {
+				w.write(p, policy("p", divided, func(s *api.PropagationPolicySpec) {
+					s.Placement.ClusterAffinity = &api.ClusterAffinity{ExcludeClusters: []string{"a"}}
+				}))
+			},
+			of: deploy, want: `{"type":"policy","object":{"kind":"propagation_policy","namespace":"shop","name":"p"},"field":"spec.placement.cluster_affinity","new":"{\"exclude_clusters\":[\"a\"]}"}`,
+		},
+		"failover and back": {
+			before: func(w *world, p *planner) {
+				w.write(p, withCPU(in("a", api.StateOnline)))
+				w.write(p, sized("b", "4"))
+				w.write(p, sized("c", "4"))
+				w.write(p, sized("d", "4"))
+				w.write(p, policy("p", groups))
+				w.write(p, workload("web", 2, cpus))
+			},
+			between: func(w *world, p *planner) {
+				w.write(p, withCPU(in("a", api.StateOffline)))
+				w.stored(p, p.pass(epoch.Add(time.Second)))
+				w.write(p, withCPU(in("a", api.StateOnline)))
+				w.stored(p, p.pass(epoch.Add(2*time.Second)))
+			},
+			after: 2 * time.Minute, of: deploy,
+			want: `{"type":"fail_back","object":{"kind":"propagation_policy","namespace":"shop","name":"p"},"field":"spec.fail_back","old":"spare","new":"main"}`,
+		},
+		"failover": {
+			before: func(w *world, p *planner) {
+				w.write(p, withCPU(in("a", api.StateOnline)))
+				w.write(p, sized("b", "4"))
+				w.write(p, sized("c", "4"))
+				w.write(p, sized("d", "4"))
+				w.write(p, policy("p", groups))
+				w.write(p, workload("web", 2, cpus))
+			},
+			change: func(w *world, p *planner) {
+				w.write(p, withCPU(in("a", api.StateOffline)))
+			},
+			of: deploy, want: `{"type":"cluster_offline","object":{"kind":"cluster","name":"a"},"field":"status.state","old":"online","new":"offline"}`,
+		},
+		"preemption": {
+			before: func(w *world, p *planner) {
+				w.write(p, sized("a", "4"))
+				w.write(p, policy("p", divided, func(s *api.PropagationPolicySpec) { s.WorkloadPreemption = api.WorkloadPreemptionLowerPriority }))
+				w.write(p, workload("web", 4, cpus))
+			},
+			change: func(w *world, p *planner) {
+				w.write(p, workload("important", 4, cpus, func(w *api.Workload) { w.Spec.Priority = 9 }))
+			},
+			of: deploy, want: `{"type":"preemption","object":{"kind":"workload","namespace":"shop","name":"important"},"field":"spec.priority","new":"9"}`,
+		},
+		"displaced, and elsewhere at once": {
+			before: func(w *world, p *planner) {
+				w.write(p, sized("a", "4"))
+				w.write(p, sized("b", "4"))
+				w.write(p, policy("p", divided, func(s *api.PropagationPolicySpec) { s.WorkloadPreemption = api.WorkloadPreemptionLowerPriority }))
+				w.write(p, workload("web", 2, cpus, func(w *api.Workload) { w.Spec.ReplicaRequests = api.Quantities{"cpu": "2"} }))
+			},
+			change: func(w *world, p *planner) {
+				w.write(p, workload("important", 1, func(w *api.Workload) {
+					w.Spec.Priority, w.Spec.ReplicaRequests = 9, api.Quantities{"cpu": "3"}
+				}))
+			},
+			of: deploy, want: `{"type":"preemption","object":{"kind":"workload","namespace":"shop","name":"important"},"field":"spec.priority","new":"9"}`,
+		},
+		"without a policy, its cluster is gone": {
+			before: func(w *world, p *planner) {
+				w.write(p, sized("a", "4"))
+				w.write(p, policy("p", divided))
+				w.write(p, workload("web", 2, cpus))
+			},
+			between: func(w *world, p *planner) {
+				w.remove(p, keyOf(api.KindPropagationPolicy, "p"))
+				w.stored(p, p.pass(epoch.Add(time.Second)))
+			},
+			change: func(w *world, p *planner) { w.remove(p, api.Key{Kind: api.KindCluster, Name: "a"}) },
+			of:     deploy, want: `{"type":"cluster","object":{"kind":"cluster","name":"a"}}`,
+		},
+		"another policy": {
+			before: func(w *world, p *planner) {
+				w.write(p, sized("a", "4"))
+				w.write(p, sized("b", "4"))
+				only := func(name string) func(*api.PropagationPolicySpec) {
+					return func(s *api.PropagationPolicySpec) {
+						s.Placement.ClusterAffinity = &api.ClusterAffinity{ClusterNames: []string{name}}
+					}
+				}
+				w.write(p, policy("p", divided, only("a")))
+				w.write(p, policy("q", divided, only("b")))
+				w.write(p, workload("web", 2, cpus))
+			},
+			change: func(w *world, p *planner) { w.remove(p, keyOf(api.KindPropagationPolicy, "p")) },
+			of:     deploy, want: `{"type":"policy","object":{"kind":"propagation_policy","namespace":"shop","name":"q"}}`,
+		},
+		"gone while no server ran": {
+			before: func(*world, *planner) {},
+			change: func(w *world, p *planner) {
+				w.write(p, sized("b", "4"))
+				w.write(p, placedOn("a"))
+			},
+			of: web, want: `{"type":"cluster","object":{"kind":"cluster","name":"a"}}`,
+		},
+		"better while no server ran": {
+			before: func(*world, *planner) {},
+			change: func(w *world, p *planner) {
+				rated(w, p, 0.5, 0.9)
+				w.write(p, placedOn("a"))
+			},
+			of: web, want: `{"type":"unknown"}`,
+		},
+		"rejected by a metric since a restart": {
+			before: func(*world, *planner) {},
+			change: func(w *world, p *planner) {
+				rated(w, p, 0.5, 0.9)
+				w.write(p, metric("load", 0.7))
+				w.write(p, cluster("a", nil, api.MetricRef{Name: "ma"}, api.MetricRef{Name: "load"}))
+				placed := placedOn("a")
+				placed.Spec.MetricConstraints = []string{"load < 0.5"}
+				w.write(p, placed)
+			},
+			of: web, want: `{"type":"metric","object":{"kind":"metric","name":"load"},"field":"status.value"}`,
+		},
+		"other metrics of a cluster": {
+			before: func(w *world, p *planner) { rated(w, p, 0.5, 0.9); w.write(p, one()) },
+			change: func(w *world, p *planner) {
+				w.write(p, metric("low", 0.1))
+				w.write(p, cluster("b", nil, api.MetricRef{Name: "low"}))
+			},
+			of: web, want: `{"type":"cluster","object":{"kind":"cluster","name":"b"},"field":"spec.metrics","old":"[{\"name\":\"mb\",\"weight\":1}]","new":"[{\"name\":\"low\",\"weight\":1}]"}`,
+		},
+		"back earlier than it would fall back": {
+			before: func(w *world, p *planner) {
+				for _, name := range []string{"a", "b", "c", "d"} {
+					w.write(p, withCPU(in(name, api.StateOnline)))
+				}
+				w.write(p, policy("p", groups, func(s *api.PropagationPolicySpec) {
+					s.Failover = &api.Failover{Cluster: &api.ClusterFailover{PurgeMode: api.PurgeDirectly}}
+				}))
+				w.write(p, workload("web", 2, cpus))
+			},
+			between: func(w *world, p *planner) {
+				w.write(p, withCPU(in("a", api.StateOffline)))
+				w.stored(p, p.pass(epoch.Add(time.Second)))
+				w.write(p, withCPU(in("a", api.StateOnline)))
+				w.stored(p, p.pass(epoch.Add(2*time.Second)))
+			},
+			change: func(w *world, p *planner) { w.write(p, withCPU(in("b", api.StateOffline))) },
+			after:  3 * time.Second, of: deploy,
+			want: `{"type":"cluster_offline","object":{"kind":"cluster","name":"b"},"field":"status.state","old":"online","new":"offline"}`,
+		},
+		"unhealthy": {
+			before: func(w *world, p *planner) {
+				w.write(p, sized("a", "4"))
+				w.write(p, sized("b", "4"))
+				w.write(p, policy("p", groups, func(s *api.PropagationPolicySpec) {
+					s.Failover = &api.Failover{Application: &api.ApplicationFailover{Toleration: "0s"}}
+				}))
+				w.write(p, workload("web", 2, cpus))
+			},
+			change: func(_ *world, p *planner) {
+				p.bindings.report(p.bindings.workloads[deploy], api.HealthReport{Cluster: "a", Status: api.Unhealthy}, epoch)
+			},
+			after: time.Second, of: deploy,
+			want: `{"type":"health","object":{"kind":"workload","namespace":"shop","name":"web"},"field":"status.health.a","new":"unhealthy"}`,
+		},
+		"offline for long, when the others are back": {
+			before: func(w *world, p *planner) {
+				for _, name := range []string{"a", "b", "c", "d", "e"} {
+					w.write(p, withCPU(in(name, api.StateOnline)))
+				}
+				w.write(p, policy("p", groups))
+				w.write(p, workload("web", 2, cpus))
+			},
+			between: func(w *world, p *planner) {
+				for _, name := range []string{"a", "c", "d", "e"} {
+					w.write(p, withCPU(in(name, api.StateOffline)))
+				}
+				w.stored(p, p.pass(epoch.Add(time.Second)))
+			},
+			change: func(w *world, p *planner) {
+				for _, name := range []string{"c", "d", "e"} {
+					w.write(p, withCPU(in(name, api.StateOnline)))
+				}
+			},
+			after: 2 * time.Second,
+			of:    deploy, want: `{"type":"cluster_offline","object":{"kind":"cluster","name":"a"},"field":"status.state","new":"offline"}`,
+		},
+		"another cluster since a restart": {
+			before: func(*world, *planner) {},
+			change: func(w *world, p *planner) {
+				earlier := newPlanner(discard())
+				w.write(earlier, sized("a", "4"))
+				w.write(earlier, policy("p"))
+				w.write(earlier, workload("web", 2, cpus))
+				w.stored(earlier, earlier.pass(epoch))
+				for key, object := range w.objects {
+					p.put(object, w.specs[key])
+				}
+				w.write(p, sized("b", "4"))
+			},
+			of: deploy, want: `{"type":"unknown"}`,
+		},
+		"freed capacity": {
+			before: func(w *world, p *planner) {
+				w.write(p, sized("a", "4"))
+				w.write(p, policy("p", divided))
+				w.write(p, workload("web", 6, cpus))
+			},
+			change: func(w *world, p *planner) { w.write(p, sized("a", "9")) },
+			of:     deploy, want: `{"type":"capacity","object":{"kind":"cluster","name":"a"},"field":"spec.allocatable.cpu","old":"4","new":"9"}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, p := newWorld(), newPlanner(discard())
+			c.before(w, p)
+			w.stored(p, p.pass(epoch))
+			if c.between != nil {
+				c.between(w, p)
+			}
+			before := int64(0)
+			if d := p.known(c.of); d != nil {
+				_, before = causeIn(d.result())
+			}
+			if c.change != nil {
+				c.change(w, p)
+			}
+			p.pass(epoch.Add(c.after))
+			d := p.known(c.of)
+			if d == nil {
+				t.Fatalf("%s is not decided", c.of)
+			}
+			cause, revision := causeIn(d.result())
+			if revision == before {
+				t.Fatalf("%s did not change", c.of)
+			}
+			got, err := json.Marshal(cause)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(got) != c.want {
+				t.Errorf("the cause is\n%s, want\n%s", got, c.want)
+			}
+			if p.changes.before != nil || p.changes.known != nil {
+				t.Error("the planner still holds the fleet before the pass")
+			}
+		})
+	}
+}
+
+// causeIn returns the cause in the status of a placement or workload, and the revision of its decision.
+func causeIn(object api.Object) (*api.Cause, int64) {
+	row, _ := api.Summarize(object)
+	return row.Cause, row.DecisionRevision
+}
