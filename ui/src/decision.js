@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { pathOf, request } from './api.js';
+import { causeOf } from './cause.js';
 import { toHCL } from './hcl.js';
 import { html } from './html.js';
 import { narrow } from './media.js';
@@ -31,7 +32,7 @@ function Present({ of, params }) {
     <header class="bar">
       <p class="crumbs"><a href=${formatRoute('decisions')}>Placements and workloads</a></p>
       <h1 id="title"><span class="muted">${namespace}/</span>${name}</h1>
-      <p class="figures"><${Satisfaction} row=${row} /> <span class="muted">${kind}, ${whatAsked(row)}, moved <${Since} at=${row.scheduled_at} /></span></p>
+      <p class="figures"><${Satisfaction} row=${row} /> <span class="muted">${kind}, ${whatAsked(row)}, moved <${Since} at=${row.scheduled_at} /></span> ${causeOf(row) && html`<span>because ${causeOf(row)}</span>`}</p>
       <nav class="actions" aria-label="About this decision">
         <a class="button" href=${formatRoute('fleet', [], { for: `${kind}/${namespace}/${name}` })}>Show on the fleet</a>
         <a class="button" href=${formatRoute('what-if', [], { change: `${kind}/${namespace}/${name}` })}>What if it were different</a>

@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { request } from './api.js';
+import { causeOf } from './cause.js';
 import { clustersOf } from './clusters.js';
 import { html } from './html.js';
 import { Empty, Failure, Pill, Since } from './parts.js';
@@ -35,13 +36,13 @@ export function moveOf({ type, object, from }, at) {
     id: ++count, at: object.status?.scheduled_at ?? at, row,
     from: left.slice(0, 8).map((c) => name(c, from.replicas)), fromCount: left.length,
     to: joined.slice(0, 8).map((c) => name(c, replicas)), toCount: joined.length,
-    why: whyOf(row, object, joined),
+    why: [causeOf(row), detailOf(row, object, joined)].filter(Boolean).join('; '),
   };
 }
 
-// whyOf says why a decision is as it is, as far as its object tells: what it lacks, what drove it away, or how the new
-// clusters were rated. The decision itself has the rest.
-function whyOf(row, { status = {} }, joined) {
+// detailOf says what a decision lacks, what drove it away, or how the new clusters were rated. The decision itself has
+// the rest.
+function detailOf(row, { status = {} }, joined) {
   if (row.held || row.message) return row.held ?? row.message;
   const eviction = (status.evictions ?? []).at(-1);
   if (eviction) return eviction.message || `${eviction.reason}: ${eviction.cluster}`;
@@ -69,7 +70,7 @@ export function forgetMoves() {
 async function readEarlier() {
   try {
     const { items } = await request('v1/decisions?sort=-scheduled_at&limit=100');
-    earlier.value = items.filter((row) => row.scheduled_at).map((row) => ({ id: `earlier ${idOf(row)}`, at: row.scheduled_at, row, to: row.clusters, toCount: row.cluster_count, why: row.held ?? row.message ?? '' }));
+    earlier.value = items.filter((row) => row.scheduled_at).map((row) => ({ id: `earlier ${idOf(row)}`, at: row.scheduled_at, row, to: row.clusters, toCount: row.cluster_count, why: [causeOf(row), row.held ?? row.message].filter(Boolean).join('; ') }));
     error.value = '';
   } catch (e) {
     error.value = e.message;

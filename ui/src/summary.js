@@ -14,7 +14,7 @@ export function summarize({ kind, metadata, spec = {}, status = {} }) {
     clusters: names.slice(0, 8), cluster_count: names.length,
     wanted: spec.number_of_clusters, replicas: spec.replicas, policy: status.policy,
     satisfied: satisfied?.status ?? 'Unknown', reason: satisfied?.reason, message: satisfied?.message, held: held?.message,
-    scheduled_at: status.scheduled_at, decision_revision: status.decision_revision, resource_version: metadata.resource_version,
+    scheduled_at: status.scheduled_at, decision_revision: status.decision_revision, cause: status.cause, resource_version: metadata.resource_version,
   };
 }
 

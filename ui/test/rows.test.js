@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { parseChecks, signalOf } from '../src/health.js';
+import { causeOf } from '../src/cause.js';
 import { partsOf } from '../src/decision.js';
 import { moveOf } from '../src/moves.js';
 import { summarize } from '../src/summary.js';
@@ -28,8 +29,32 @@ test('a move says why, as far as the object tells', () => {
   assert.equal(why({ clusters: ['b'], decisions: [{ cluster: 'b', score: 0.41234567 }] }), 'chose b with score 0.4123');
   assert.equal(why({ clusters: ['b'], conditions: [{ type: 'Satisfied', status: 'False', message: 'too few' }] }), 'too few');
   assert.equal(why({ clusters: [] }), '');
+  assert.equal(why({ clusters: ['b'], decisions: [{ cluster: 'b', score: 0.5 }], cause: { type: 'taint', object: { kind: 'cluster', name: 'a' }, field: 'spec.taints', new: 'x:NoSelect' } }), 'the taints of cluster a changed: none → x:NoSelect; chose b with score 0.5');
   const { why: evicted } = moveOf({ type: 'put', object: { ...workload, status: { ...workload.status, conditions: [], evictions: [{ cluster: 'eu-0', reason: 'ClusterLost' }] } }, from: { clusters: ['eu-0'] } }, '');
   assert.equal(evicted, 'ClusterLost: eu-0');
+});
+
+test('a cause is a clause', () => {
+  const clause = (cause) => causeOf({ kind: 'placement', namespace: 'shop', name: 'web', cause });
+  const web = { kind: 'placement', namespace: 'shop', name: 'web' };
+  for (const [cause, want] of [
+    [undefined, ''],
+    [{ type: 'unknown' }, ''],
+    [{ type: 'spec', object: web }, 'this placement was written'],
+    [{ type: 'spec', object: web, field: 'spec.number_of_clusters', old: '1', new: '2' }, 'spec.number_of_clusters of this placement changed: 1 → 2'],
+    [{ type: 'reschedule', object: web }, 'a fresh decision was requested'],
+    [{ type: 'metric', object: { kind: 'metric', name: 'load' }, field: 'status.value', old: '0.1', new: '0.7' }, 'the value of metric load changed: 0.1 → 0.7'],
+    [{ type: 'metric', object: { kind: 'metric', name: 'load' }, field: 'spec.max', old: '1', new: '9' }, 'spec.max of metric load changed: 1 → 9'],
+    [{ type: 'metric' }, 'a metric changed'],
+    [{ type: 'score' }, 'a placement score changed'],
+    [{ type: 'score', object: { kind: 'placement_score', namespace: 'a', name: 'cost' } }, 'placement score a/cost was created or deleted'],
+    [{ type: 'cluster', object: { kind: 'cluster', name: 'a' } }, 'cluster a was created or deleted'],
+    [{ type: 'cluster_offline', object: { kind: 'cluster', name: 'a' }, field: 'status.state', old: 'online', new: 'offline' }, 'cluster a is no longer online'],
+    [{ type: 'capacity' }, 'the room on a cluster changed'],
+    [{ type: 'preemption' }, 'a workload of a higher priority took the room'],
+    [{ type: 'time', object: web, field: 'spec.reschedule_after', old: '60s' }, 'the decision was older than reschedule_after (60s)'],
+    [{ type: 'policy', object: { kind: 'propagation_policy', namespace: 'shop', name: 'p' }, field: 'spec.x', new: 'y'.repeat(200) }, `spec.x of propagation policy shop/p changed: none → ${'y'.repeat(119)}…`],
+  ]) assert.equal(clause(cause), want);
 });
 
 test('columns of the matrix do not grow with the fleet', () => {
