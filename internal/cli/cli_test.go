@@ -94,6 +94,16 @@ func newFleet(t *testing.T) *fleet {
 		f.put(fmt.Sprintf("/v1/clusters/eu-%d", i+1), fmt.Sprintf(`{"metadata":{"labels":{"region":"eu"}},"spec":{"region":"eu","description":"number %d",
 			"allocatable":{"cpu":"10","memory":"64Gi"},"allocated":{"cpu":"%d","memory":"8Gi"},"metrics":%s}}`, i+1, i+1, metrics))
 	}
+	for _, name := range []string{"load", "price"} { // before anything is decided, so that causes are the same each time
+		eventually.True(t, "metric "+name+" is read", func() bool {
+			metric, err := f.server.Get(t.Context(), api.Key{Kind: api.KindMetric, Name: name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			available := conditionOf(metric, api.ConditionAvailable)
+			return available != nil && available.Status == api.ConditionTrue
+		})
+	}
 	f.put("/v1/clusters/us-1", `{"metadata":{"labels":{"region":"us"}},"spec":{"region":"us","taints":[{"key":"maintenance","value":"disks","effect":"NoSelect"}]}}`)
 	f.put("/v1/namespaces/shop/placements/web", `{"metadata":{"labels":{"tier":"front"}},"spec":{"number_of_clusters":2,"label_constraints":["region is eu"]}}`)
 	f.put("/v1/namespaces/shop/placements/db", `{"spec":{"number_of_clusters":5}}`)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -70,10 +71,11 @@ shown. To follow objects themselves, use get --watch.`,
 
 // move is a change of a decision.
 type move struct {
-	At     time.Time `json:"at"`
-	Object api.Key   `json:"object"`
-	From   []string  `json:"from"`
-	To     []string  `json:"to"`
+	At     time.Time  `json:"at"`
+	Object api.Key    `json:"object"`
+	From   []string   `json:"from"`
+	To     []string   `json:"to"`
+	Cause  *api.Cause `json:"cause,omitempty"`
 	// Message is that of the condition which says whether the decision is satisfied.
 	Message string `json:"message,omitempty"`
 }
@@ -81,10 +83,29 @@ type move struct {
 // String formats a move as a line.
 func (m move) String() string {
 	line := fmt.Sprintf("%s  %s  %s -> %s", m.At.Format(time.RFC3339), m.Object, orNone(m.From), orNone(m.To))
+	if m.Cause != nil && m.Cause.Type != api.CauseUnknown {
+		line += "  because of " + causeText(m.Cause)
+	}
 	if m.Message != "" {
 		line += "  (" + m.Message + ")"
 	}
 	return line
+}
+
+// causeText says what made a decision change: "metric (metric "load", status.value: 0.4 -> 0.7)".
+func causeText(c *api.Cause) string {
+	text := strings.ReplaceAll(string(c.Type), "_", " ")
+	if c.Object == nil {
+		return text
+	}
+	what := c.Object.String()
+	if c.Field != "" {
+		what += ", " + c.Field
+	}
+	if c.Old != "" || c.New != "" {
+		what += fmt.Sprintf(": %s -> %s", cmp.Or(c.Old, "none"), cmp.Or(c.New, "none"))
+	}
+	return text + " (" + what + ")"
 }
 
 // movedBy returns the move that an event shows, and notes the new position.
@@ -96,8 +117,9 @@ func movedBy(positions map[api.Key][]string, e api.Event, now time.Time) (move, 
 		return move{At: now, Object: key, From: from, To: []string{}, Message: "deleted"}, len(from) > 0
 	}
 	to, _ := clustersOf(e.Object)
+	row, _ := api.Summarize(e.Object)
 	positions[key] = to
-	m := move{At: now, Object: key, From: append([]string{}, from...), To: append([]string{}, to...)}
+	m := move{At: now, Object: key, From: append([]string{}, from...), To: append([]string{}, to...), Cause: row.Cause}
 	for _, conditionType := range []string{api.ConditionSatisfied, api.ConditionScheduled, api.ConditionBound} {
 		if c := conditionOf(e.Object, conditionType); c != nil {
 			m.Message = strings.TrimSuffix(c.Message, ".")

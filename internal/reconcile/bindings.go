@@ -165,7 +165,7 @@ func (b *bindings) putWorkload(w *workloadBinding, object *api.Workload, specRev
 		b.index(w, &before)
 		b.hold(w)
 	} else {
-		w.rewritten(w.object)
+		w.rewritten(w.object, w.status.ObservedGeneration)
 	}
 	if object.Spec.Priority < w.object.Spec.Priority {
 		b.wakePreempting()

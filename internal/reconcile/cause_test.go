@@ -90,6 +90,22 @@ func TestCauses(t *testing.T) {
 			},
 			of: web, want: `{"type":"spec","object":{"kind":"placement","namespace":"shop","name":"web"},"field":"spec.number_of_clusters","old":"1","new":"2"}`,
 		},
+		"written twice": {
+			before: func(w *world, p *planner) { rated(w, p, 0.5, 0.9); w.write(p, one()) },
+			change: func(w *world, p *planner) {
+				w.write(p, newPlacement("web", 0))
+				w.write(p, newPlacement("web", 2))
+			},
+			of: web, want: `{"type":"spec","object":{"kind":"placement","namespace":"shop","name":"web"},"field":"spec.number_of_clusters","old":"1","new":"2"}`,
+		},
+		"written twice before it is decided": {
+			before: func(w *world, p *planner) { rated(w, p, 0.5, 0.9) },
+			change: func(w *world, p *planner) {
+				w.write(p, one())
+				w.write(p, newPlacement("web", 2))
+			},
+			of: web, want: `{"type":"spec","object":{"kind":"placement","namespace":"shop","name":"web"}}`,
+		},
 		"labels": {
 			before: func(w *world, p *planner) {
 				w.write(p, sized("a", "4"))
@@ -190,6 +206,16 @@ func TestCauses(t *testing.T) {
 			change: func(w *world, p *planner) { w.write(p, metric("ma", 0.95)) },
 			after:  time.Minute, of: web,
 			want: `{"type":"metric","object":{"kind":"metric","name":"ma"},"field":"status.value","old":"0.5","new":"0.95"}`,
+		},
+		"old enough, after a restart": {
+			before: func(w *world, p *planner) {
+				rated(w, p, 0.5, 0.9)
+				placed := placedOn("a")
+				placed.Spec.RescheduleAfter, placed.Status.ScheduledAt = "60s", &epoch
+				w.write(p, placed)
+			},
+			after: time.Minute, of: web,
+			want: `{"type":"time","object":{"kind":"placement","namespace":"shop","name":"web"},"field":"spec.reschedule_after","old":"60s"}`,
 		},
 		"placement score": {
 			before: func(w *world, p *planner) {

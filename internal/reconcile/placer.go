@@ -59,7 +59,7 @@ func (p *placer) put(known *placementDecision, object *api.Placement, specRevisi
 		return
 	}
 	p.leaveClass(known)
-	known.rewritten(known.object)
+	known.rewritten(known.object, known.status.ObservedGeneration)
 	known.object, known.specRevision, known.query = object, specRevision, query
 	p.joinClass(known)
 	known.class.share(query)

@@ -49,8 +49,9 @@ type place struct{ batch, at int32 }
 const largeBatch = 1000
 
 // rewritten notes the version of an object that its decision answers, before another one is applied.
-func (t *turn) rewritten(object api.Object) {
-	if t.answered == nil {
+// observed is the generation that the decision answers.
+func (t *turn) rewritten(object api.Object, observed int64) {
+	if t.answered == nil && object.Meta().Generation == observed {
 		t.answered = object
 	}
 }
