@@ -8,7 +8,7 @@ type List[T Object] struct {
 	Continue        string `json:"continue,omitempty" doc:"Token of the next page. Absent on the last one."`
 	ResourceVersion string `json:"resource_version" doc:"Store revision that all pages show."`
 	// Damaged lists the objects of the list that cannot be shown.
-	Damaged []DamagedObject `json:"damaged,omitempty" doc:"Objects that exist but cannot be shown, because they are damaged in the store. Whether they match 'label_selector' is not known. Absent if there are none."`
+	Damaged []DamagedObject `json:"damaged,omitempty" doc:"Objects that exist but cannot be shown, because they are damaged in the store. Whether they match the selectors is not known. Absent if there are none."`
 }
 
 // DamagedObject names a stored object whose value fails its checksum.

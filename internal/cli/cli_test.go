@@ -64,6 +64,7 @@ func TestCommands(t *testing.T) {
 		{"GoldenFiles", testGoldenFiles},
 		{"WatchShowsMoves", testWatchShowsMoves},
 		{"GetWatchContinuesTheTable", testGetWatchContinuesTheTable},
+		{"GetWatchByField", testGetWatchByField},
 		{"WatchContinues", testWatchContinues},
 		{"WatchListsWhatItMissed", testWatchListsWhatItMissed},
 		{"Documents", testDocuments},
@@ -261,6 +262,12 @@ func testGoldenFiles(t *testing.T, f *fleet) {
 		{"get-clusters", "get clusters", 0},
 		{"get-clusters-wide", "get clusters -o wide", 0},
 		{"get-selected", "get cluster -l region=us", 0},
+		{"get-by-field", "get clusters --field spec.region=eu,metadata.name!=eu-2", 0},
+		{"get-by-field-and-label", "get placements -A --field status.conditions.Satisfied=False -l tier!=front", 0},
+		{"get-by-field-of-a-list", "get placements --field status.clusters=eu-3 -o name", 0},
+		{"get-by-field-nothing", "get clusters --field spec.paused=true", 0},
+		{"get-by-unknown-field", "get metrics --field spec.maximum=1", ExitUsage},
+		{"get-names-and-field", "get placement web --field metadata.name=web", ExitUsage},
 		{"get-placements", "get placements", 0},
 		{"get-everywhere", "get placements -A", 0},
 		{"get-workloads", "get workloads -o wide", 0},
@@ -449,6 +456,24 @@ func testGetWatchContinuesTheTable(t *testing.T, f *fleet) {
 		if i > 0 && !slices.Contains([]string{"one", "two", "three"}, strings.Fields(line)[0]) {
 			t.Errorf("%q, want only what has the label in the namespace", line)
 		}
+	}
+}
+
+// What no longer has the field leaves the table, and what gets it enters.
+func testGetWatchByField(t *testing.T, f *fleet) {
+	put := func(name, spec string) { f.put("/v1/namespaces/fields/placements/"+name, `{"spec":`+spec+`}`) }
+	put("one", `{"number_of_clusters":1}`)
+	put("two", `{"number_of_clusters":2}`)
+	stop := f.follow("get", "placements", "--watch", "-n", "fields", "--field", "spec.number_of_clusters=1")
+	defer stop()
+	eventually.True(t, "the list is shown", func() bool { return f.stdout.Contains("one ") })
+	put("one", `{"number_of_clusters":2}`)
+	eventually.True(t, "what no longer has it is shown to leave", func() bool { return f.stdout.Contains("deleted") })
+	put("three", `{"number_of_clusters":2}`)
+	put("two", `{"number_of_clusters":1}`)
+	eventually.True(t, "what gets it is shown", func() bool { return f.stdout.Contains("two ") })
+	if f.stdout.Contains("three ") {
+		t.Errorf("%s\nwant nothing without the field", f.stdout.String())
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fieldselector"
 	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
 )
 
@@ -28,9 +29,9 @@ type following struct {
 	keys   []api.Key // of one kind; none = all
 	// namespace limits the list to a namespace and what is global. "" = no limit.
 	namespace string
-	// labels is a selector. "" = all.
-	labels string
-	stderr io.Writer
+	// labels and fields are selectors; fields are those of the only kind. "" = all.
+	labels, fields string
+	stderr         io.Writer
 	// program is the name of the program in messages.
 	program string
 
@@ -38,14 +39,18 @@ type following struct {
 	from string
 	// shown has the objects as they were shown, nil before the first list.
 	shown    map[api.Key]api.Object
-	selector labels.Selector
+	byLabels labels.Selector
+	byFields fieldselector.Selector
 }
 
 // list passes the objects as they are now. After an error, nothing is noted.
 func (f *following) list(ctx context.Context, show func(api.Object)) error {
 	var err error
-	if f.selector, err = labels.Parse(f.labels); err != nil {
+	if f.byLabels, err = labels.Parse(f.labels); err != nil {
 		return usage("--selector: %w", err)
+	}
+	if f.byFields, err = fieldselector.Parse(f.fields, f.kinds[0]); err != nil {
+		return usage("--field: %w", err)
 	}
 	info, err := f.server.Server(ctx)
 	if err != nil {
@@ -78,7 +83,7 @@ func (f *following) objects(ctx context.Context) iter.Seq2[api.Object, error] {
 			return
 		}
 		for _, info := range f.kinds {
-			options := client.ListOptions{LabelSelector: f.labels}
+			options := client.ListOptions{LabelSelector: f.labels, FieldSelector: f.fields}
 			if info.Scope == api.Namespaced {
 				options.Namespace = f.namespace
 			}
@@ -184,7 +189,7 @@ func (f *following) missed(ctx context.Context) ([]api.Event, error) {
 }
 
 // own returns an event as the reader of the list sees it, and whether there is anything new: an object
-// that no longer has the labels leaves the list.
+// that no longer has the labels or the fields leaves the list.
 func (f *following) own(e api.Event) (api.Event, bool) {
 	key := api.KeyOf(e.Object)
 	info, _ := api.LookupKind(key.Kind)
@@ -192,7 +197,7 @@ func (f *following) own(e api.Event) (api.Event, bool) {
 	switch {
 	case len(f.keys) > 0 && !slices.Contains(f.keys, key), !f.inside(info, e.Object):
 		return e, false
-	case e.Type == api.EventDelete, !f.selector.Matches(labels.Set(e.Object.Meta().Labels)):
+	case e.Type == api.EventDelete, !f.byLabels.Matches(labels.Set(e.Object.Meta().Labels)), !f.byFields.Matches(e.Object):
 		delete(f.shown, key)
 		return api.Event{Type: api.EventDelete, ResourceVersion: e.ResourceVersion, Object: e.Object}, before != nil
 	case before != nil && before.Meta().ResourceVersion == e.Object.Meta().ResourceVersion: // was listed

@@ -15,6 +15,7 @@ import (
 type getOptions struct {
 	output     *outputFormat
 	selector   string
+	field      string
 	everywhere bool
 	watch      bool
 }
@@ -24,10 +25,17 @@ func (s *session) getCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "get KIND [NAME...]", Short: "List objects, or show some of them", Args: cobra.MinimumNArgs(1),
 		Long: `List objects, or show some of them. Lists of kinds that are global or namespaced
-contain the global objects too. The kinds, which may be in the plural, and their short forms:
+contain the global objects too.
+
+--field selects by the values of fields, named as -o json shows them. A field in a list
+has the values of all elements (status.clusters=eu-1), and the type of a condition
+stands for its status (status.conditions.Ready=False).
+
+The kinds, which may be in the plural, and their short forms:
 
 ` + kindList(),
 		Example: `  PROGRAM get clusters -l region=eu
+  PROGRAM get clusters --field status.state!=online
   PROGRAM get placement web -o yaml
   PROGRAM get placements --all-namespaces --watch`,
 		ValidArgsFunction: s.completeObjects(anyKind),
@@ -36,6 +44,7 @@ contain the global objects too. The kinds, which may be in the plural, and their
 	o.output = defineOutput(cmd, "", outputTable, outputWide, outputJSON, outputYAML, outputName, outputJSONPath)
 	flags := cmd.Flags()
 	flags.StringVarP(&o.selector, "selector", "l", "", "label selector, such as env=prod,tier!=db")
+	flags.StringVar(&o.field, "field", "", "field selector, such as spec.region=eu,status.conditions.Ready=False")
 	flags.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "show the objects of all namespaces")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "then show each change, until interrupted")
 	return cmd
@@ -46,8 +55,8 @@ func (s *session) get(ctx context.Context, o getOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	if len(args) > 1 && (o.selector != "" || o.everywhere) {
-		return usage("--selector and --all-namespaces list objects: they cannot be combined with names")
+	if len(args) > 1 && (o.selector != "" || o.field != "" || o.everywhere) {
+		return usage("--selector, --field and --all-namespaces list objects: they cannot be combined with names")
 	}
 	server, err := s.connect(ctx)
 	if err != nil {
@@ -62,7 +71,8 @@ func (s *session) get(ctx context.Context, o getOptions, args []string) error {
 		columns: tableOf(info, o.everywhere || len(keys) > 0, o.output.value == outputWide),
 	}
 	f := &following{
-		server: server, kinds: []api.KindInfo{info}, keys: keys, namespace: s.namespaceOfList(info, o.everywhere), labels: o.selector, stderr: s.Stderr, program: s.Program,
+		server: server, kinds: []api.KindInfo{info}, keys: keys, namespace: s.namespaceOfList(info, o.everywhere),
+		labels: o.selector, fields: o.field, stderr: s.Stderr, program: s.Program,
 	}
 	if err := f.list(ctx, func(object api.Object) { p.add(object, "") }); err != nil {
 		if len(p.added) > 0 { // those before the one that is missing
@@ -75,8 +85,8 @@ func (s *session) get(ctx context.Context, o getOptions, args []string) error {
 		if f.namespace != "" {
 			none += " in namespace " + strconv.Quote(f.namespace)
 		}
-		if o.selector != "" {
-			none += " with these labels"
+		if o.selector != "" || o.field != "" {
+			none += " that match"
 		}
 		fmt.Fprintln(s.Stderr, none)
 		if !o.watch {

@@ -160,6 +160,8 @@ type ListOptions struct {
 	Namespace string
 	// LabelSelector limits the list, in the server's selector syntax. "" = no limit.
 	LabelSelector string
+	// FieldSelector limits the list by the values of fields. "" = no limit.
+	FieldSelector string
 	// PageSize is how many objects one request fetches. 0 = the server's default.
 	PageSize int
 }
@@ -173,6 +175,9 @@ func (c *Client) List(ctx context.Context, kind api.Kind, opts ListOptions) iter
 	}
 	if opts.LabelSelector != "" {
 		query.Set("label_selector", opts.LabelSelector)
+	}
+	if opts.FieldSelector != "" {
+		query.Set("field_selector", opts.FieldSelector)
 	}
 	if info, ok := api.LookupKind(kind); ok && info.Scope == api.GlobalOrNamespaced && opts.Namespace == "" {
 		query.Set("all", "true")

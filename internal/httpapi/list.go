@@ -13,21 +13,23 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fieldselector"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// maxRounds limits the reads of the store for one page whose selector matches few objects. The page
-// is then shorter than its limit, and the list continues.
+// maxRounds limits the work for one page whose selectors match few objects: it is how many times the
+// limit of the page are read. The page is then shorter than its limit, and the list continues.
 const maxRounds = 20
 
 type listInput struct {
 	Target        operation.Target
-	Limit         int64  `query:"limit" minimum:"1" doc:"Largest number of objects to return: default and maximum 5000. If there are more, continue in the response leads to the next page."`
+	Limit         int64  `query:"limit" minimum:"1" doc:"Largest number of objects to return: default and maximum 5000. If there are more, continue in the response leads to the next page; with selectors that match few objects, a page may have fewer than that."`
 	Continue      string `query:"continue" doc:"The continue token of the previous page. All pages show the objects at the same revision. 410 means that it is no longer available."`
 	LabelSelector string `query:"label_selector" doc:"Only objects whose labels match, in Kubernetes syntax: tier=prod,region in (eu, us),!legacy."`
+	FieldSelector string `query:"field_selector" maxLength:"1000" doc:"Only objects whose fields have, or with != do not have, these values: spec.region=eu,status.state!=online. A field in a list has the values of all elements: status.clusters=eu-1. The type of a condition stands for its status: status.conditions.Ready=False. Fields that the token may not see count as they are shown. A backslash precedes a comma, an equals sign or a backslash in a value."`
 	Fields        string `query:"fields" doc:"Only these fields of each object, separated by commas: metadata.name,status.state. If omitted, all."`
 	All           bool   `query:"all" doc:"On the global collection of a kind that can also be namespaced: include the objects of all namespaces."`
 }
@@ -43,7 +45,8 @@ type pageToken struct {
 	After      string   `json:"a"`
 	Kind       api.Kind `json:"k"`
 	Namespace  string   `json:"n,omitempty"`
-	Selector   string   `json:"s,omitempty"`
+	Labels     string   `json:"s,omitempty"`
+	Fields     string   `json:"f,omitempty"`
 	Everywhere bool     `json:"e,omitempty"`
 }
 
@@ -58,14 +61,27 @@ func (t pageToken) String() string {
 // query is a validated list request.
 type query struct {
 	pageToken
-	selector labels.Selector
-	who      auth.Identity
+	labels labels.Selector
+	fields fieldselector.Selector
+	who    auth.Identity
 }
 
-// belongs reports whether an object belongs to the list.
+// belongs reports whether an object belongs to the list, apart from the selectors.
 func (o *objects) belongs(q *query, object api.Object) bool {
-	return (q.Everywhere || api.KeyOf(object).Namespace == q.Namespace) &&
-		o.rights.Reads(q.who, object) && (q.selector.Empty() || q.selector.Matches(labels.Set(object.Meta().Labels)))
+	return (q.Everywhere || api.KeyOf(object).Namespace == q.Namespace) && o.rights.Reads(q.who, object)
+}
+
+// selected returns an object as the reader sees it, nil if a selector leaves it out. Fields are compared
+// as they are shown: otherwise values that are withheld could be guessed one after the other.
+func (o *objects) selected(q *query, object api.Object) api.Object {
+	if !q.labels.Matches(labels.Set(object.Meta().Labels)) {
+		return nil
+	}
+	shown := o.view.shown(q.who, object)
+	if !q.fields.Matches(shown) {
+		return nil
+	}
+	return shown
 }
 
 func (o *objects) list(ctx context.Context, info api.KindInfo, in *listInput) (*listOutput, error) {
@@ -77,6 +93,10 @@ func (o *objects) list(ctx context.Context, info api.KindInfo, in *listInput) (*
 	if err != nil {
 		return nil, err
 	}
+	byFields, err := fieldselector.Parse(in.FieldSelector, info)
+	if err != nil {
+		return nil, problem.Invalid("field_selector", "%s", err)
+	}
 	fields, err := parseProjection(in.Fields, info)
 	if err != nil {
 		return nil, err
@@ -86,7 +106,10 @@ func (o *objects) list(ctx context.Context, info api.KindInfo, in *listInput) (*
 		limit = min(in.Limit, operation.MaxPage)
 	}
 	everywhere := in.Target.Namespace == "" && (info.Scope == api.Namespaced || info.Scope == api.OfCluster || in.All)
-	q := &query{pageToken{Kind: info.Kind, Namespace: in.Target.Namespace, Selector: in.LabelSelector, Everywhere: everywhere}, selector, who}
+	q := &query{
+		pageToken{Kind: info.Kind, Namespace: in.Target.Namespace, Labels: in.LabelSelector, Fields: in.FieldSelector, Everywhere: everywhere},
+		selector, byFields, who,
+	}
 	if in.Continue != "" {
 		if err := q.resume(in.Continue); err != nil {
 			return nil, err
@@ -132,7 +155,7 @@ func (q *query) resume(text string) error {
 	want := q.pageToken
 	want.Revision, want.After = token.Revision, token.After
 	if token != want {
-		return problem.New(api.ProblemBadContinue, "continue: the token is of another list: keep the path, label_selector and all as they were")
+		return problem.New(api.ProblemBadContinue, "continue: the token is of another list: keep the path, label_selector, field_selector and all as they were")
 	}
 	q.pageToken = token
 	return nil
@@ -182,7 +205,9 @@ func (o *objects) listStore(ctx context.Context, q *query, limit int) (*api.List
 				newest = max(newest, status.ModRevision)
 			}
 			object.Meta().ResourceVersion = strconv.FormatInt(newest, 10)
-			list.Items = append(list.Items, o.view.shown(q.who, object))
+			if shown := o.selected(q, object); shown != nil {
+				list.Items = append(list.Items, shown)
+			}
 		}
 		if next == "" || len(list.Items) == limit {
 			break

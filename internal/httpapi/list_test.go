@@ -68,6 +68,13 @@ func TestLists(t *testing.T) {
 		{"/v1/metrics?all=true&label_selector=tier+in+(prod,test),!old", "a/two global"},
 		{"/v1/metrics?all=true&limit=1&label_selector=tier+in+(prod,test),!old", "a/two global"},
 		{"/v1/metrics?all=true&label_selector=!tier", "a-b/one"},
+		{"/v1/metrics?all=true&field_selector=metadata.namespace=a", "a/one a/two"},
+		{"/v1/metrics?all=true&limit=1&field_selector=metadata.namespace=a", "a/one a/two"},
+		{"/v1/metrics?all=true&field_selector=metadata.namespace!=a,metadata.name=one", "a-b/one"},
+		{"/v1/metrics?all=true&limit=1&label_selector=tier&field_selector=metadata.name!=one", "a/two global"},
+		{"/v1/namespaces/a/metrics?field_selector=spec.metrics_provider.name=p", "a/one a/two"},
+		{"/v1/clusters?field_selector=spec.namespace=a,kind=cluster", "eu"},
+		{"/v1/clusters?field_selector=spec.namespace=b", ""},
 	}
 	for _, test := range tests {
 		t.Run(test.path, func(t *testing.T) {
@@ -118,11 +125,15 @@ func TestListRejects(t *testing.T) {
 		{"/v1/clusters?limit=many", 422, "limit"},
 		{"/v1/clusters?label_selector=a%20b%20c", 422, "label_selector"},
 		{"/v1/clusters?label_selector=%00", 422, "label_selector"},
+		{"/v1/clusters?field_selector=spec.regoin=eu", 422, "field_selector"},
+		{"/v1/clusters?field_selector=spec.region", 422, "field_selector"},
+		{"/v1/clusters?field_selector=" + strings.Repeat("a", 1001), 422, "field_selector"},
 		{"/v1/clusters?labels=a", 422, "labels"},
 		{"/v1/clusters?continue=nonsense", 400, ""},
 		{"/v1/clusters?continue=%ff%fe", 400, ""},
 		{"/v1/metrics?continue=" + token, 400, ""},
 		{"/v1/clusters?label_selector=a&continue=" + token, 400, ""},
+		{"/v1/clusters?field_selector=metadata.name=a&continue=" + token, 400, ""},
 		{"/v1/clusters?continue=" + gone, 410, ""},
 	}
 	for _, test := range tests {
@@ -134,6 +145,32 @@ func TestListRejects(t *testing.T) {
 		if p := a.problem(t); test.field != "" && (len(p.Errors) != 1 || p.Errors[0].Field != test.field) {
 			t.Errorf("%s: errors %v, want one of %s", test.path, p.Errors, test.field)
 		}
+	}
+}
+
+// A page whose selector matches few objects ends after some work, and the list continues, from memory as from the store.
+func TestPagesEndAfterSomeWork(t *testing.T) {
+	for name, between := range map[string]time.Duration{"from memory": 0, "from the store": 2 * pictureRest} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			now := &clock{at: time.Now()}
+			s := startServer(t, func(o *Options) { o.Now = now.now })
+			for i := range 2*maxRounds + 2 {
+				s.mustPut(fmt.Sprintf("/v1/clusters/c%02d?wait=0s", i), `{"spec":{"region":"eu"}}`)
+			}
+			s.mustPut("/v1/clusters/d", `{"spec":{"region":"us"}}`)
+			s.mustPut("/v1/clusters/e", `{"spec":{"region":"eu"}}`)
+			path, pages := "/v1/clusters?limit=1&field_selector=spec.region=us", 1
+			page := decodeAs[objectList](t, s.do(http.MethodGet, path, ""))
+			for ; page.Continue != "" && len(page.Items) == 0; pages++ {
+				now.advance(between)
+				page = decodeAs[objectList](t, s.do(http.MethodGet, path+"&continue="+page.Continue, ""))
+			}
+			// In memory it is known at once that nothing follows.
+			if got := strings.Join(page.paths(), " "); got != "d" || pages != 3 || page.Continue != "" && between == 0 {
+				t.Errorf("page %d has %q, and continues at %q", pages, got, page.Continue)
+			}
+		})
 	}
 }
 

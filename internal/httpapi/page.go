@@ -37,17 +37,22 @@ func (p *page) WriteJSON(w io.Writer) error {
 	text := operation.BorrowBuffer()
 	defer operation.GiveBack(text)
 	text.WriteString(`{"items":[`)
-	n, next, last := 0, "", api.Key{}
+	n, read, next, last := 0, 0, "", api.Key{}
 	for entry := range p.entries() {
-		if n == p.limit {
+		shown := p.objects.selected(p.query, entry.Object)
+		if shown != nil && n == p.limit || read == maxRounds*p.limit {
 			next = store.PageAfter(last)
 			break
+		}
+		read, last = read+1, api.KeyOf(entry.Object)
+		if shown == nil {
+			continue
 		}
 		if n > 0 {
 			text.WriteByte(',')
 		}
-		n, last = n+1, api.KeyOf(entry.Object)
-		if err := p.fields.write(text, p.objects.view.shown(p.query.who, entry.Object)); err != nil {
+		n++
+		if err := p.fields.write(text, shown); err != nil {
 			return err
 		}
 		if text.Len() >= pageBytes {
@@ -84,7 +89,7 @@ func (p *page) send(w io.Writer, text []byte) {
 	}
 }
 
-// entries are those that follow in the list.
+// entries are those that follow in the list, whether they are selected or not.
 func (p *page) entries() iter.Seq[*fleet.Entry] {
 	return func(yield func(*fleet.Entry) bool) {
 		for entry := range p.picture.after(p.query) {

@@ -22,6 +22,7 @@ func TestMisplacedSecretIsNotRepeated(t *testing.T) {
 		{http.MethodGet, "/v1/clusters/x?wait=https://user:" + marker + "@host&resource_version=1", ""},
 		{http.MethodGet, "/v1/clusters?limit=Bearer%20" + marker, ""},
 		{http.MethodGet, "/v1/clusters?label_selector=https://user:" + marker + "@host", ""},
+		{http.MethodGet, "/v1/clusters?field_selector=https://user:" + marker + "@host", ""},
 		{http.MethodDelete, "/v1/tokens/0123456789abcdef." + marker, ""},
 	} {
 		a := s.do(r[0], r[1], r[2])

@@ -107,9 +107,19 @@ func TestAnswersDoNotFollowWhatMayNotBeRead(t *testing.T) {
 		[2]string{"/v1/simulations", `{"delete":[{"kind":"cluster","name":"plain"}]}`},
 	)
 
+	selecting := []string{
+		"clusters?field_selector=status.metrics.value=", "clusters?field_selector=status.metrics.value!=", "clouds?field_selector=status.metrics.value=",
+		"openstack-projects?field_selector=status.metrics.value=", "metrics?all=true&field_selector=status.value=",
+	}
 	read := func(token string) map[string]string {
 		s.token = token
-		return s.allAnswers(objects, posts)
+		answers := s.allAnswers(objects, posts)
+		for _, list := range selecting { // a value that is withheld cannot be guessed
+			for _, guess := range []string{"0.424242", "0.434343"} {
+				answers["GET "+list+guess] = volatile.ReplaceAllString(string(s.do(http.MethodGet, "/v1/"+list+guess+"&fields=metadata.name", "").body), "0")
+			}
+		}
+		return answers
 	}
 	before, adminBefore := read(viewer), read(admin)
 	write("0.434343", "65")
@@ -122,6 +132,11 @@ func TestAnswersDoNotFollowWhatMayNotBeRead(t *testing.T) {
 	}
 	if changed < 25 {
 		t.Errorf("only %d of %d answers to an administrator changed: the test changes nothing", changed, len(adminBefore))
+	}
+	for _, list := range selecting {
+		if request := "GET " + list + "0.424242"; adminBefore[request] == adminAfter[request] {
+			t.Errorf("%s: an administrator gets %s before and after", request, adminAfter[request])
+		}
 	}
 	for request, text := range before {
 		if after[request] != text {

@@ -24,7 +24,7 @@ var exceptions = map[string][]string{
 	},
 	"it belongs to a value of which others use the rest": {
 		"internal/api.DefaultBy.Cases", "internal/api.DefaultCase", "internal/api.DefaultCase.Value", "internal/api.DefaultCase.When",
-		"internal/api.Field.Absent", "internal/api.Field.Index", "internal/api.Field.MaxLength", "internal/api.Field.Ref", "internal/api.Field.Shortest",
+		"internal/api.Field.Absent", "internal/api.Field.MaxLength", "internal/api.Field.Ref", "internal/api.Field.Shortest",
 		"internal/fleet.Damage.Spec", "internal/fleet.Damage.Status",
 		"internal/spot.Requirement.Key", "internal/spot.Requirement.Operator",
 		"internal/spot/webhook.Creation.GenerateName", "internal/store.Finding.File", "internal/store.Finding.Key",
