@@ -318,6 +318,8 @@ func testGoldenFiles(t *testing.T, f *fleet) {
 		{"simulate-no-change", "simulate --without us-1 --exit-code", 0},
 		{"drain-dry-run", "drain eu-1 --dry-run", 0},
 		{"drain-output", "drain eu-1 -o json", ExitUsage},
+		{"drain-timeout-dry-run", "drain eu-1 --dry-run --timeout 10m", ExitUsage},
+		{"drain-timeout-negative", "drain eu-1 --yes --timeout -10m", ExitUsage},
 		{"cordon", "cordon eu-1 eu-2", 0},
 		{"drain-unasked", "drain eu-1", ExitUsage},
 		{"drain-missing", "drain nowhere --yes", exitNotFound},

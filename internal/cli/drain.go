@@ -23,6 +23,7 @@ var drainTaint = api.Taint{Key: "scheduler/drain", Effect: api.EffectNoSelect}
 // drainOptions are the flags of drain.
 type drainOptions struct {
 	dryRun, yes, exitCode bool
+	timeout               time.Duration
 	output                *outputFormat
 }
 
@@ -36,7 +37,8 @@ decisions stay, for example because they tolerate the taint, it says what holds 
 exit code is 1.
 
 It can be interrupted at any time: the clusters stay drained and what moves goes on
-moving. The same command again continues, and uncordon ends it.
+moving. The same command again continues, and uncordon ends it. After --timeout, it
+says what is left and why, and ends with exit code 1.
 
 ` + managedNote,
 		Example:           "  PROGRAM drain eu-1 --dry-run\n  PROGRAM drain eu-1\n  PROGRAM uncordon eu-1",
@@ -44,6 +46,12 @@ moving. The same command again continues, and uncordon ends it.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !o.dryRun && (o.exitCode || cmd.Flags().Changed("output")) {
 				return usage("--exit-code and --output are about what would move: they need --dry-run")
+			}
+			switch {
+			case o.timeout < 0:
+				return usage("--timeout must not be negative")
+			case o.timeout > 0 && o.dryRun:
+				return usage("--timeout is about following the moves: it cannot be combined with --dry-run")
 			}
 			if !o.dryRun && !o.yes && !s.Terminal.asks {
 				return usage("drain asks before it moves anything, and there is no terminal to ask: give --yes, or --dry-run to see what would move")
@@ -54,6 +62,7 @@ moving. The same command again continues, and uncordon ends it.
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only show what would move")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&o.exitCode, "exit-code", false, fmt.Sprintf("with --dry-run: exit with %d if decisions would change", exitChanges))
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "follow the moves for at most this long, such as 10m (default: until nothing moves)")
 	o.output = defineOutput(cmd, "needs --dry-run", outputTable, outputJSON, outputYAML)
 	return cmd
 }
@@ -124,7 +133,7 @@ func (s *session) drain(ctx context.Context, names []string, o drainOptions) err
 	if err := s.changeClusters(ctx, undrained, drain); err != nil {
 		return err
 	}
-	return d.follow(ctx, f)
+	return d.follow(ctx, f, o.timeout)
 }
 
 // kinds are those with decisions for clusters.
@@ -216,8 +225,14 @@ func (d *draining) eviction(o api.Object) *api.Eviction {
 // errDrained ends the following of a drain.
 var errDrained = errors.New("what is left does not move")
 
-// follow shows each move until what is left does not move.
-func (d *draining) follow(ctx context.Context, f *following) error {
+// follow shows each move until what is left does not move, or the time is over; 0 is any time.
+func (d *draining) follow(ctx context.Context, f *following, timeout time.Duration) error {
+	limited := ctx
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
 	err := errDrained
 	if d.waits() {
 		for _, key := range d.keys() { // since before
@@ -225,25 +240,38 @@ func (d *draining) follow(ctx context.Context, f *following) error {
 				fmt.Fprintln(d.Stdout, printable.Text(leaving(key, e)))
 			}
 		}
-		err = f.follow(ctx, func(e api.Event) error {
+		err = f.follow(limited, func(e api.Event) error {
 			if err := d.moved(e); err != nil || d.waits() {
 				return err
 			}
 			return errDrained
 		})
 	}
-	names := strings.Join(d.clusters, " ")
 	switch {
 	case errors.Is(err, errDrained) && len(d.left) == 0:
 		_, err := fmt.Fprintln(d.Stdout, printable.Text("nothing is left on "+strings.Join(d.clusters, ", ")))
 		return err
 	case errors.Is(err, errDrained):
-		return d.held(ctx)
+		if err := d.printHeld(ctx); err != nil {
+			return err
+		}
+		return d.stays()
+	case err == nil && ctx.Err() == nil:
+		if err := d.printHeld(ctx); err != nil {
+			return err
+		}
+		return d.goesOn("after " + timeout.String())
 	case err == nil:
-		return fmt.Errorf("interrupted: %s on %s, and what moves goes on moving; to follow it again, run %s drain %s; to end the drain, run %s uncordon %s",
-			counted(len(d.left))+" left", strings.Join(d.clusters, ", "), d.Program, names, d.Program, names)
+		return d.goesOn("interrupted")
 	}
 	return err
+}
+
+// goesOn says how to go on with a drain that is not followed to its end.
+func (d *draining) goesOn(why string) error {
+	names := strings.Join(d.clusters, " ")
+	return fmt.Errorf("%s: %w, and what moves goes on moving; to follow it again, run %s drain %s; to end the drain, run %s uncordon %s",
+		why, d.stays(), d.Program, names, d.Program, names)
 }
 
 // waits reports whether something is left that is going to leave.
@@ -290,19 +318,13 @@ func leaving(key api.Key, e *api.Eviction) string {
 	return line
 }
 
-// stayError says that decisions stay on clusters that are drained.
-type stayError struct {
-	count    int
-	clusters []string
+// stays is the error that decisions are left on the clusters.
+func (d *draining) stays() error {
+	return fmt.Errorf("%s left on %s", counted(len(d.left)), strings.Join(d.clusters, ", "))
 }
 
-// Error implements error.
-func (e *stayError) Error() string {
-	return fmt.Sprintf("%s left on %s", counted(e.count), strings.Join(e.clusters, ", "))
-}
-
-// held says what holds the objects that are left.
-func (d *draining) held(ctx context.Context) error {
+// printHeld says what holds the objects that are left.
+func (d *draining) printHeld(ctx context.Context) error {
 	t := table{header: []string{"OBJECT", "ON", "HELD BY"}}
 	for _, key := range d.keys() {
 		reason, err := d.reason(ctx, key)
@@ -311,16 +333,17 @@ func (d *draining) held(ctx context.Context) error {
 		}
 		t.add(key.String(), strings.Join(d.on(d.left[key]), ","), reason)
 	}
-	if err := t.print(d.Environment, d.Stdout); err != nil {
-		return err
-	}
-	return &stayError{len(d.left), d.clusters}
+	return t.print(d.Environment, d.Stdout)
 }
 
 // reason says what holds an object.
 func (d *draining) reason(ctx context.Context, key api.Key) (string, error) {
-	if e := d.eviction(d.left[key]); e != nil {
+	switch e := d.eviction(d.left[key]); {
+	case e == nil:
+	case e.PurgeMode == api.PurgeNever:
 		return fmt.Sprintf("purge mode %s: it leaves when it is rescheduled", e.PurgeMode), nil
+	case e.Until != nil:
+		return "its replacement is not healthy yet; it leaves at the latest at " + e.Until.UTC().Format(time.RFC3339), nil
 	}
 	if p, ok := d.left[key].(*api.Placement); ok && slices.ContainsFunc(p.Spec.Tolerations, func(t api.Toleration) bool {
 		return t.Matches(drainTaint.Key, drainTaint.Value, drainTaint.Effect)

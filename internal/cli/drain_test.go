@@ -75,7 +75,12 @@ func testDrainInterrupted(t *testing.T, f *fleet) {
 	if code := stop(); code != exitRefused || !f.stderr.Contains("run "+program+" drain slow-1") || !f.stderr.Contains("uncordon slow-1") || !f.drained("slow-1") {
 		t.Errorf("exit code %d: %s%s", code, f.stdout.String(), f.stderr.String())
 	}
-	again := f.follow("drain", "slow-1", "--yes")
+	code, stdout, stderr := f.run("drain", "slow-1", "--yes", "--timeout", "1ns")
+	if code != exitRefused || !strings.Contains(stdout, "not healthy yet; it leaves at the latest at ") ||
+		!strings.Contains(stderr, "after 1ns: ") || !strings.Contains(stderr, "run "+program+" drain slow-1") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	again := f.follow("drain", "slow-1", "--yes", "--timeout", "24h")
 	defer again()
 	if err := f.server.Delete(t.Context(), api.Key{Kind: api.KindWorkload, Namespace: "slow", Name: "slow"}); err != nil {
 		t.Fatal(err)
