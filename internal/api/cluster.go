@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"net/url"
@@ -199,6 +200,29 @@ func (c *Cluster) HasKubeconfig() bool {
 func (s *ClusterSpec) HasAmounts(known *ClusterStatus) bool {
 	return len(s.Capacity)+len(s.Allocatable)+len(s.Allocated) > 0 ||
 		len(known.Capacity)+len(known.Allocatable)+len(known.Allocated) > 0
+}
+
+// Region returns the region of the cluster: the declared one, else the one observed in it, else that
+// of the availability zone that it represents, whether or not there is such a cloud.
+func (c *Cluster) Region() string {
+	region := cmp.Or(c.Spec.Region, c.Status.Region)
+	if region == "" && c.Spec.OpenStack != nil {
+		region = c.Spec.OpenStack.Region
+	}
+	return region
+}
+
+// Zones returns the zones that the cluster spans, found in the same order as its region.
+func (c *Cluster) Zones() []string {
+	switch {
+	case len(c.Spec.Zones) > 0:
+		return c.Spec.Zones
+	case len(c.Status.Zones) > 0:
+		return c.Status.Zones
+	case c.Spec.OpenStack != nil:
+		return []string{c.Spec.OpenStack.AvailabilityZone}
+	}
+	return nil
 }
 
 // Awaited reports whether the cluster does not exist yet: it has cloud constraints, and nothing

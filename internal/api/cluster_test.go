@@ -56,3 +56,30 @@ func TestClusterVisibility(t *testing.T) {
 		}
 	}
 }
+
+// TestPlaceOfACluster: what is declared comes before what was observed, and that before the zone that
+// the cluster represents. The region and the zones are found independently.
+func TestPlaceOfACluster(t *testing.T) {
+	represented := &ClusterOpenStack{Cloud: "paris", Region: "west", AvailabilityZone: "az1"}
+	for name, tt := range map[string]struct {
+		spec   ClusterSpec
+		status ClusterStatus
+		region string
+		zones  []string
+	}{
+		"unknown":               {},
+		"declared":              {ClusterSpec{Region: "eu", Zones: []string{"a", "b"}}, ClusterStatus{Region: "us", Zones: []string{"c"}}, "eu", []string{"a", "b"}},
+		"observed":              {ClusterSpec{OpenStack: represented}, ClusterStatus{Region: "us", Zones: []string{"c"}}, "us", []string{"c"}},
+		"represented":           {ClusterSpec{OpenStack: represented}, ClusterStatus{}, "west", []string{"az1"}},
+		"declared region only":  {ClusterSpec{Region: "eu", OpenStack: represented}, ClusterStatus{}, "eu", []string{"az1"}},
+		"observed zones only":   {ClusterSpec{OpenStack: represented}, ClusterStatus{Zones: []string{"c"}}, "west", []string{"c"}},
+		"empty list is no zone": {ClusterSpec{Zones: []string{}, OpenStack: represented}, ClusterStatus{}, "west", []string{"az1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &Cluster{Spec: tt.spec, Status: tt.status}
+			if region, zones := c.Region(), c.Zones(); region != tt.region || !slices.Equal(zones, tt.zones) {
+				t.Errorf("in region %q, zones %q, want %q and %q", region, zones, tt.region, tt.zones)
+			}
+		})
+	}
+}

@@ -95,7 +95,7 @@ func valueOf(placeholder, metric string, c *Cluster) (string, error) {
 	case "cluster":
 		return c.Metadata.Name, nil
 	case "region":
-		value = cmp.Or(c.Spec.Region, c.Status.Region)
+		value = c.Region()
 		if value == "" {
 			return "", fmt.Errorf("cluster %q has no region", c.Metadata.Name)
 		}

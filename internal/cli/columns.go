@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -55,13 +54,8 @@ func wide(c column) column {
 var columns = map[api.Kind][]column{
 	api.KindCluster: {
 		of("STATE", func(c *api.Cluster) string { return string(c.Status.State) }),
-		of("REGION", func(c *api.Cluster) string { return cmp.Or(c.Spec.Region, c.Status.Region) }),
-		wide(of("ZONES", func(c *api.Cluster) string {
-			if len(c.Spec.Zones) > 0 {
-				return strings.Join(c.Spec.Zones, ",")
-			}
-			return strings.Join(c.Status.Zones, ",")
-		})),
+		of("REGION", (*api.Cluster).Region),
+		wide(of("ZONES", func(c *api.Cluster) string { return strings.Join(c.Zones(), ",") })),
 		wide(of("PROVIDER", func(c *api.Cluster) string { return c.Spec.CloudProvider })),
 		of("TAINTS", func(c *api.Cluster) string { return taints(c) }),
 		of("FREE CPU", func(c *api.Cluster) string { return string(c.Status.Available[api.ResourceCPU]) }),

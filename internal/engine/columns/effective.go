@@ -18,23 +18,18 @@ import (
 // weights twice: ec 1 and ge 10 plus ec 2 of the cloud give (1·ec + 10·ge + 2·ec) / 13. Labels and
 // metrics that cloud_constraints name are always inherited.
 func Effective(c *api.Cluster, cloud *api.Cloud) *api.Cluster {
-	if cloud == nil && !observed(&c.Status) && c.Status.ObservedZone == nil {
+	if cloud == nil && !observed(&c.Status) && c.Spec.OpenStack == nil {
 		return c
 	}
 	e := *c
-	if e.Spec.Region == "" {
-		e.Spec.Region = c.Status.Region
-	}
-	if len(e.Spec.Zones) == 0 {
-		e.Spec.Zones = c.Status.Zones
-	}
+	e.Spec.Region, e.Spec.Zones = c.Region(), c.Zones()
 	e.Spec.CustomResources = union(c.Spec.CustomResources, c.Status.CustomResources)
 	e.Spec.APIResources = union(c.Spec.APIResources, c.Status.APIResources)
 	if cloud != nil {
 		e.Metadata.Labels = inheritedLabels(c, cloud)
 		e.Spec.Metrics = inheritedMetrics(c, cloud)
 	}
-	if o := c.Spec.OpenStack; o != nil && (cloud != nil || c.Status.ObservedZone != nil) {
+	if o := c.Spec.OpenStack; o != nil {
 		standFor(&e, o, cloud)
 	}
 	return &e

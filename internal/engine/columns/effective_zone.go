@@ -29,12 +29,6 @@ func StandsForObserved(c *api.Cluster, cloud *api.Cloud) bool {
 // amount is now 0. A resource that the zone never had keeps its declared amount. If it is not
 // declared, there is none, as with any cluster that does not report a requested resource.
 func standFor(e *api.Cluster, o *api.ClusterOpenStack, cloud *api.Cloud) {
-	if e.Spec.Region == "" {
-		e.Spec.Region = o.Region
-	}
-	if len(e.Spec.Zones) == 0 {
-		e.Spec.Zones = []string{o.AvailabilityZone}
-	}
 	var region *api.CloudRegion
 	if cloud != nil {
 		region = cloud.Status.Region(o.Region)

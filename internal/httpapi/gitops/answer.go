@@ -1,7 +1,6 @@
 package gitops
 
 import (
-	"cmp"
 	"iter"
 	"slices"
 	"strconv"
@@ -340,16 +339,7 @@ func (s *source) describe(q *query, object api.Object, row *api.DecidedCluster) 
 		return problem.Damaged(key)
 	}
 	spec, status := &cluster.Spec, &cluster.Status
-	row.Region, row.Zones = cmp.Or(spec.Region, status.Region), spec.Zones
-	if len(row.Zones) == 0 {
-		row.Zones = status.Zones
-	}
-	if at := spec.OpenStack; at != nil {
-		row.Region = cmp.Or(row.Region, at.Region)
-		if len(row.Zones) == 0 {
-			row.Zones = []string{at.AvailabilityZone}
-		}
-	}
+	row.Region, row.Zones = cluster.Region(), cluster.Zones()
 	row.Provider, row.CloudProvider = spec.CloudProvider, spec.CloudProvider
 	row.Labels, row.Claims = cluster.Metadata.Labels, spec.Claims
 	if len(status.Labels) > 0 {

@@ -56,7 +56,7 @@ func (c *Collector) putCluster(name string, o *api.Cluster, since, latest int64)
 func asksTheSame(a, b *api.Cluster) bool {
 	return a.Metadata.UID == b.Metadata.UID && slices.Equal(metricsOf(a), metricsOf(b)) &&
 		maps.Equal(a.Metadata.Labels, b.Metadata.Labels) && maps.Equal(a.Spec.Claims, b.Spec.Claims) &&
-		a.Spec.Region == b.Spec.Region && a.Status.Region == b.Status.Region
+		a.Region() == b.Region()
 }
 
 func metricsOf(c *api.Cluster) []api.Key {
