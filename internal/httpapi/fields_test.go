@@ -69,3 +69,30 @@ func TestFieldDescriptionsMatchTheirTags(t *testing.T) {
 		visit(reflect.TypeOf(object.StatusPart()))
 	}
 }
+
+// Every parameter of a query says what it is for, whether its own tag says so or the field that it stands for.
+func TestParametersAreDescribed(t *testing.T) {
+	var document struct {
+		Paths map[string]map[string]struct {
+			Parameters []struct{ In, Name, Description string }
+		}
+	}
+	a := startServer(t).do(http.MethodGet, openAPIPath, "")
+	if err := json.Unmarshal(a.body, &document); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for path, operations := range document.Paths {
+		for method, operation := range operations {
+			for _, parameter := range operation.Parameters {
+				seen++
+				if parameter.In == "query" && parameter.Description == "" {
+					t.Errorf("%s %s does not say what %s is for", method, path, parameter.Name)
+				}
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("the document has no parameters")
+	}
+}

@@ -337,7 +337,7 @@ func (r *relay) takeAll(ctx context.Context, all []*relayed) []relayAnswer {
 				return err
 			})
 			if errors.Is(err, clusterhealth.ErrNotFound) {
-				err = problem.New(api.ProblemNotFound, "%s does not exist", key) // deleted in between
+				err = problem.NotFound(key, false) // deleted in between
 			}
 			if err != nil {
 				p := r.problem(ctx, err).Problem

@@ -34,12 +34,9 @@ func (v *view) cluster(name string) *api.Cluster {
 	return cluster
 }
 
-// notFound returns the problem for an object that cannot be shown: it does not exist or is damaged.
+// notFound returns the problem for an object that cannot be shown.
 func (v *view) notFound(key api.Key) *problem.Problem {
-	if v.fleet.Snapshot().Damaged(key) != nil {
-		return problem.Damaged(key)
-	}
-	return problem.New(api.ProblemNotFound, "%s does not exist", key)
+	return problem.NotFound(key, v.fleet.Snapshot().Damaged(key) != nil)
 }
 
 // shown returns an object for a reader. The status of a cluster is completed from its metrics and

@@ -95,12 +95,9 @@ func (s *source) decided(q *query) ([]api.Object, error) {
 func (s *source) named(q *query) ([]api.Object, error) {
 	if q.selector == nil {
 		key := q.named()
-		entry := s.objects.Get(key)
-		switch {
-		case s.objects.Damaged(key) != nil:
-			return nil, problem.Damaged(key)
-		case entry == nil:
-			return nil, problem.New(api.ProblemNotFound, "%s does not exist", key)
+		entry, damaged := s.objects.Get(key), s.objects.Damaged(key) != nil
+		if entry == nil || damaged {
+			return nil, problem.NotFound(key, damaged)
 		}
 		return []api.Object{entry.Object}, s.mayRead(entry.Object)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"reflect"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -56,12 +57,14 @@ func Register(to *operation.API, backend Backend, objects *fleet.Fleet) {
 	})
 	operation.Register(to, plugin, h.argocd)
 	to.DescribeBody(plugin, to.Schema(api.PluginRequest{}), true)
-	operation.Register(to, operation.Declare(auth.AccessRead, huma.Operation{
+	inputs := operation.Declare(auth.AccessRead, huma.Operation{
 		OperationID: "flux-inputs", Method: http.MethodGet, Path: fluxPath, Tags: []string{"gitops"},
 		Summary: "Clusters of decisions, for a ResourceSetInputProvider of flux-operator", Description: rule,
 		Errors:    append(failures, http.StatusRequestEntityTooLarge),
 		Responses: map[string]*huma.Response{"200": operation.JSONResponse("OK", to.Schema(api.FluxInputs{}))},
-	}), h.flux)
+	})
+	operation.Register(to, inputs, h.flux)
+	to.DescribeQuery(inputs, reflect.TypeFor[api.DecisionQuery]())
 }
 
 type pluginInput struct {
@@ -107,16 +110,17 @@ func inParameters(err error) error {
 	return inside
 }
 
-// fluxInput has the same query as the input of Argo CD, in a URL.
+// fluxInput has the same query as the input of Argo CD, in a URL. Parameters without a text have that
+// of the field.
 type fluxInput struct {
 	Namespace       string `path:"namespace" doc:"Namespace of the decisions."`
-	Kind            string `query:"kind" enum:"placement,workload,policy" default:"placement" doc:"Kind of the objects. With 'policy', the decisions of the workloads in the namespace that follow a policy of the namespace."`
-	Name            string `query:"name" doc:"Name of the object. Either this or 'selector' is required."`
+	Kind            string `query:"kind" enum:"placement,workload,policy" default:"placement"`
+	Name            string `query:"name"`
 	Selector        string `query:"selector" doc:"Instead of a name: all objects that have these labels, as 'app=web,tier=front'. If one of them cannot be answered, none is."`
-	DecisionGroup   string `query:"decision_group" doc:"Only the clusters in this decision group of the placements."`
-	IncludeEvicting bool   `query:"include_evicting" default:"true" doc:"If false, clusters that are being left are not in the answer, so that what runs there is deleted before its successor is healthy."`
-	AllowEmpty      bool   `query:"allow_empty" doc:"If true, the answer has no inputs when no cluster fits, so that everything is deleted. If false, this is an error, and everything stays."`
-	ServerFrom      string `query:"server_from" doc:"Label or claim of the clusters that has the address of the API server, as 'labels.<name>' or 'claims.<name>'. It becomes 'server'."`
+	DecisionGroup   string `query:"decision_group"`
+	IncludeEvicting bool   `query:"include_evicting" default:"true"`
+	AllowEmpty      bool   `query:"allow_empty"`
+	ServerFrom      string `query:"server_from"`
 	Limit           int    `query:"limit" minimum:"1" maximum:"10000" default:"100" doc:"'spec.filter.limit' of the ResourceSetInputProvider, which ignores further inputs, so that what they made is deleted. If there are more clusters, this is an error."`
 }
 

@@ -105,6 +105,18 @@ func (a *API) DescribeBody(op huma.Operation, schema *huma.Schema, required bool
 	}
 }
 
+// DescribeQuery gives the parameters of a registered GET that have no text of their own those of the
+// fields of the same name.
+func (a *API) DescribeQuery(op huma.Operation, of reflect.Type) {
+	for _, parameter := range a.huma.OpenAPI().Paths[op.Path].Get.Parameters {
+		for _, field := range api.Fields(of) {
+			if parameter.Description == "" && parameter.Name == field.Name {
+				parameter.Description = field.Doc
+			}
+		}
+	}
+}
+
 // Schema returns the schema of a type in the OpenAPI document.
 func (a *API) Schema(value any) *huma.Schema {
 	return a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeOf(value), true, "")

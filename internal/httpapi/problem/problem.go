@@ -60,6 +60,14 @@ func Damaged(key api.Key) *Problem {
 	return New(api.ProblemDamaged, "%s is damaged in the store: write it again with PUT or delete it, or restore a backup; until then decisions that depend on it stay as they are", key)
 }
 
+// NotFound returns the problem for an object that cannot be shown: it does not exist or is damaged.
+func NotFound(key api.Key, damaged bool) *Problem {
+	if damaged {
+		return Damaged(key)
+	}
+	return New(api.ProblemNotFound, "%s does not exist", key)
+}
+
 // Challenge requests a token. It tells clients that their token is the problem, even if the status
 // is 429 because of too many such requests: retrying does not help.
 const Challenge = `Bearer realm="scheduler"`
