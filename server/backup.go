@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+	"github.com/scheduler/terraform-provider-scheduler/internal/wholefile"
 )
 
 func newBackupCommand() *cobra.Command {
@@ -41,30 +41,17 @@ of a server or of a member of an external etcd cluster.`,
 		if args[0] == "-" {
 			return backup(cmd, cmd.OutOrStdout(), nil)
 		}
-		return writeWhole(args[0], func(file *os.File) error {
+		err := wholefile.Replace(args[0], func(file *os.File) error {
 			again := func() error {
 				_, err := file.Seek(0, io.SeekStart)
 				return errors.Join(err, file.Truncate(0))
 			}
 			return backup(cmd, file, again)
 		})
+		if err != nil {
+			return fmt.Errorf("back up to %s: %w", args[0], err)
+		}
+		return nil
 	}
 	return cmd
-}
-
-// writeWhole creates a file atomically: it exists only once it is complete and durable.
-func writeWhole(path string, write func(*os.File) error) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(file.Name())
-		}
-	}()
-	if err := errors.Join(write(file), file.Sync(), file.Close()); err != nil {
-		return fmt.Errorf("back up to %s: %w", path, err)
-	}
-	return os.Rename(file.Name(), path)
 }

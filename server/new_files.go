@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/ca"
+	"github.com/scheduler/terraform-provider-scheduler/internal/wholefile"
 )
 
 // Permissions of what everybody may read, such as the certificates, and of what only the server may
@@ -92,25 +93,12 @@ func (n *newFiles) directory(dir string, mode fs.FileMode) error {
 }
 
 // write writes a file as a whole, so that nobody reads a part of it, and replaces one of that name.
-func (n *newFiles) write(path string, data []byte, mode fs.FileMode) (err error) {
-	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+func (n *newFiles) write(path string, data []byte, mode fs.FileMode) error {
+	err := wholefile.Replace(path, func(file *os.File) error {
+		_, err := file.Write(data)
+		return errors.Join(err, file.Chmod(mode), n.owner.take(file.Name()))
+	})
 	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(temporary.Name()))
-		}
-	}()
-	_, err = temporary.Write(data)
-	err = errors.Join(err, temporary.Chmod(mode), temporary.Sync(), temporary.Close())
-	if err != nil {
-		return err
-	}
-	if err := n.owner.take(temporary.Name()); err != nil {
-		return err
-	}
-	if err := os.Rename(temporary.Name(), path); err != nil {
 		return err
 	}
 	n.paths = append(n.paths, path)

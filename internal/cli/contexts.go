@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/wholefile"
 )
 
 // configuration is the file of contexts: connections to fleets, by name.
@@ -86,16 +88,11 @@ func (c *connection) save(env Environment, config *configuration) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".config-*")
+	err = wholefile.Replace(path, func(file *os.File) error {
+		_, err := file.Write(data)
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("configuration: %w", err)
-	}
-	defer os.Remove(temporary.Name()) // which there is only after an error
-	_, err = temporary.Write(data)
-	if err := errors.Join(err, temporary.Close()); err != nil {
-		return fmt.Errorf("configuration: %w", err)
-	}
-	if err := os.Rename(temporary.Name(), path); err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
 	return nil

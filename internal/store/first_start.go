@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/wholefile"
 )
 
 // firstStartFile is in a data directory from before the first byte of a new member is written until
@@ -29,7 +31,7 @@ func beginFirstStart(dataDir string, alone bool) (bool, error) {
 		if err := os.RemoveAll(memberDir(dataDir)); err != nil {
 			return false, fmt.Errorf("discard an interrupted first start: %w", err)
 		}
-		return true, syncDir(dataDir)
+		return true, wholefile.SyncDir(dataDir)
 	case existingStore(dataDir):
 		return false, nil
 	}
@@ -37,7 +39,7 @@ func beginFirstStart(dataDir string, alone bool) (bool, error) {
 		return false, fmt.Errorf("begin the first start: %w", err)
 	}
 	// The file name must be durable before anything that it refers to exists.
-	return true, syncDir(dataDir)
+	return true, wholefile.SyncDir(dataDir)
 }
 
 // firstStartInterrupted reports whether the member in a data directory was never ready.
@@ -52,7 +54,7 @@ func endFirstStart(dataDir string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("end the first start: %w", err)
 	}
-	return syncDir(dataDir)
+	return wholefile.SyncDir(dataDir)
 }
 
 // checkLog rejects a member that has a database but no write-ahead log. etcd would start a new log,

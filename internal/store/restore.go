@@ -17,6 +17,8 @@ import (
 
 	"go.etcd.io/etcd/client/pkg/v3/types"
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/wholefile"
 )
 
 // errBadBackup is returned for an archive that is not a complete, unmodified backup.
@@ -141,7 +143,7 @@ func (m EtcdMember) restore(ctx context.Context, r io.Reader, dataDir string, pu
 	if err := put(member); err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
-	return syncDir(dataDir)
+	return wholefile.SyncDir(dataDir)
 }
 
 // extract writes the snapshot of an archive to a file, after checking all sums and completeness.

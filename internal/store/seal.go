@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/wholefile"
 )
 
 // ErrWrongKey is returned for a secret that was encrypted with another key.
@@ -102,37 +103,21 @@ func readKeyFile(path string) ([]byte, error) {
 
 // createKeyFile writes a new key such that after a crash the file is either complete or absent:
 // secrets encrypted with a lost key are lost too.
-func createKeyFile(path string) (key []byte, err error) {
-	key = make([]byte, keyBytes)
+func createKeyFile(path string) ([]byte, error) {
+	key := make([]byte, keyBytes)
 	_, _ = rand.Read(key)
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("create the key file: %w", err)
 	}
-	file, err := os.CreateTemp(dir, ".key-*") // mode 0600
-	if err != nil {
-		return nil, fmt.Errorf("create the key file: %w", err)
-	}
-	defer os.Remove(file.Name())
-	_, err = file.WriteString(hex.EncodeToString(key) + "\n")
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return nil, fmt.Errorf("create the key file: %w", err)
-	}
-	// Unlike rename, link fails if another process was faster.
-	if err := os.Link(file.Name(), path); err != nil {
-		if errors.Is(err, fs.ErrExist) {
-			return readKeyFile(path)
-		}
-		return nil, fmt.Errorf("create the key file: %w", err)
-	}
-	return key, syncDir(dir)
-}
-
-// syncDir makes the names in a directory durable.
-func syncDir(dir string) error {
-	file, err := os.Open(dir)
-	if err != nil {
+	err := wholefile.Create(path, func(file *os.File) error {
+		_, err := file.WriteString(hex.EncodeToString(key) + "\n")
 		return err
+	})
+	if errors.Is(err, fs.ErrExist) {
+		return readKeyFile(path) // another process was faster
 	}
-	return errors.Join(file.Sync(), file.Close())
+	if err != nil {
+		return nil, fmt.Errorf("create the key file: %w", err)
+	}
+	return key, nil
 }
