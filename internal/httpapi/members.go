@@ -9,7 +9,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
@@ -25,19 +24,22 @@ type members struct {
 // memberKind stands for members in the audit log.
 const memberKind api.Kind = "member"
 
+// manageMembers is what the right to administer is needed for.
+const manageMembers = "manage the members of the store"
+
 func (m *members) routes() {
-	add := operation.Declare(auth.AccessAdminister, huma.Operation{
+	add := operation.Administer(manageMembers, huma.Operation{
 		OperationID: "add-member", Method: http.MethodPost, Path: "/v1/members", Tags: []string{"server"},
 		Summary: "Add a server to the cluster of embedded stores", DefaultStatus: http.StatusCreated, MaxBodyBytes: m.api.MaxBody,
 		Errors: []int{http.StatusConflict, http.StatusUnprocessableEntity},
 	})
 	operation.Register(m.api, add, m.add)
 	m.api.DescribeBody(add, m.api.Schema(api.MemberRequest{}), true)
-	operation.Register(m.api, operation.Declare(auth.AccessAdminister, huma.Operation{
+	operation.Register(m.api, operation.Administer(manageMembers, huma.Operation{
 		OperationID: "list-members", Method: http.MethodGet, Path: "/v1/members", Tags: []string{"server"},
 		Summary: "List the servers of the cluster of embedded stores",
 	}), m.list)
-	operation.Register(m.api, operation.Declare(auth.AccessAdminister, huma.Operation{
+	operation.Register(m.api, operation.Administer(manageMembers, huma.Operation{
 		OperationID: "remove-member", Method: http.MethodDelete, Path: "/v1/members/{name}", Tags: []string{"server"},
 		Summary: "Remove a server from the cluster of embedded stores", Errors: []int{http.StatusConflict, http.StatusNotFound},
 	}), m.remove)
@@ -53,9 +55,6 @@ type addMemberOutput struct {
 }
 
 func (m *members) add(ctx context.Context, in *addMemberInput) (*addMemberOutput, error) {
-	if err := auth.Of(ctx).MayAdminister("manage the members of the store"); err != nil {
-		return nil, err
-	}
 	var request api.MemberRequest
 	if err := operation.Decode(in.Payload.Data, &request); err != nil {
 		return nil, err
@@ -83,9 +82,6 @@ type listMembersOutput struct {
 }
 
 func (m *members) list(ctx context.Context, _ *struct{}) (*listMembersOutput, error) {
-	if err := auth.Of(ctx).MayAdminister("manage the members of the store"); err != nil {
-		return nil, err
-	}
 	return &listMembersOutput{&api.MemberList{Items: append([]api.StoreMember{}, m.store.Members()...)}}, nil
 }
 
@@ -94,9 +90,6 @@ type removeMemberInput struct {
 }
 
 func (m *members) remove(ctx context.Context, in *removeMemberInput) (*struct{}, error) {
-	if err := auth.Of(ctx).MayAdminister("manage the members of the store"); err != nil {
-		return nil, err
-	}
 	if err := m.store.RemoveMember(ctx, in.Name); err != nil {
 		return nil, memberProblem(err)
 	}

@@ -24,19 +24,22 @@ type tokens struct {
 	now      func() time.Time
 }
 
+// manageTokens is what the right to administer is needed for.
+const manageTokens = "manage tokens"
+
 func (t *tokens) routes() {
-	create := operation.MayEndToken(operation.Declare(auth.AccessAdminister, huma.Operation{
+	create := operation.MayEndToken(operation.Administer(manageTokens, huma.Operation{
 		OperationID: "create-token", Method: http.MethodPost, Path: "/v1/tokens", Tags: []string{"token"},
 		Summary: "Create a token", DefaultStatus: http.StatusCreated, MaxBodyBytes: t.api.MaxBody,
 		Errors: []int{http.StatusUnprocessableEntity},
 	}))
 	operation.Register(t.api, create, t.createToken)
 	t.api.DescribeBody(create, t.api.Schema(auth.TokenRequest{}), true)
-	operation.Register(t.api, operation.Declare(auth.AccessAdminister, huma.Operation{
+	operation.Register(t.api, operation.Administer(manageTokens, huma.Operation{
 		OperationID: "list-tokens", Method: http.MethodGet, Path: "/v1/tokens", Tags: []string{"token"},
 		Summary: "List the tokens, without their secrets",
 	}), t.listTokens)
-	operation.Register(t.api, operation.Declare(auth.AccessAdminister, huma.Operation{
+	operation.Register(t.api, operation.Administer(manageTokens, huma.Operation{
 		OperationID: "revoke-token", Method: http.MethodDelete, Path: "/v1/tokens/{id}", Tags: []string{"token"},
 		Summary: "Revoke a token", Errors: []int{http.StatusNotFound, http.StatusConflict},
 	}), t.revokeToken)
@@ -58,9 +61,6 @@ type createTokenOutput struct {
 }
 
 func (t *tokens) createToken(ctx context.Context, in *createTokenInput) (*createTokenOutput, error) {
-	if err := auth.Of(ctx).MayAdminister("manage tokens"); err != nil {
-		return nil, err
-	}
 	var request auth.TokenRequest
 	if err := operation.Decode(in.Payload.Data, &request); err != nil {
 		return nil, err
@@ -89,9 +89,6 @@ type listTokensOutput struct {
 }
 
 func (t *tokens) listTokens(ctx context.Context, _ *struct{}) (*listTokensOutput, error) {
-	if err := auth.Of(ctx).MayAdminister("manage tokens"); err != nil {
-		return nil, err
-	}
 	tokens, err := auth.ListTokens(ctx, t.store)
 	if errors.Is(err, store.ErrUnavailable) {
 		tokens, err = t.sessions.Tokens()
@@ -112,9 +109,6 @@ type revokeTokenInput struct {
 }
 
 func (t *tokens) revokeToken(ctx context.Context, in *revokeTokenInput) (*struct{}, error) {
-	if err := auth.Of(ctx).MayAdminister("manage tokens"); err != nil {
-		return nil, err
-	}
 	revision, err := auth.RevokeButLast(ctx, t.store, auth.Of(ctx), in.ID, t.roles, t.now())
 	if err != nil {
 		return nil, err

@@ -16,11 +16,22 @@ func Declare(access auth.Access, op huma.Operation) huma.Operation {
 	return op
 }
 
+// administers is what an operation for administrators does, in huma.Operation.Metadata.
+const administers = "administers"
+
+// Administer declares an operation for administrators, who call it to do something: "manage tokens".
+func Administer(action string, op huma.Operation) huma.Operation {
+	return mark(Declare(auth.AccessAdminister, op), administers, action)
+}
+
 // mayAsk checks the access to an operation before it begins: without a declaration, nobody has
-// access.
+// access. What others may do depends on the object, and is checked by the operation.
 func mayAsk(ctx context.Context, op *huma.Operation) error {
 	if _, declared := op.Extensions[AccessExtension]; !declared {
 		return auth.Of(ctx).Forbidden("call an operation that declares no access")
+	}
+	if action, ok := op.Metadata[administers].(string); ok {
+		return auth.Of(ctx).MayAdminister(action)
 	}
 	return nil
 }

@@ -27,15 +27,15 @@ const atLeader = "at-leader"
 
 // AtLeader marks an operation that only the leader can serve.
 func AtLeader(op huma.Operation) huma.Operation {
-	return mark(op, atLeader)
+	return mark(op, atLeader, true)
 }
 
-func mark(op huma.Operation, as string) huma.Operation {
+func mark(op huma.Operation, as string, value any) huma.Operation {
 	op.Metadata = maps.Clone(op.Metadata)
 	if op.Metadata == nil {
 		op.Metadata = map[string]any{}
 	}
-	op.Metadata[as] = true
+	op.Metadata[as] = value
 	return op
 }
 
@@ -59,7 +59,7 @@ const routine = "routine"
 
 // Routine marks an operation that agents call again and again, and that changes nothing that users
 // write. It has no line in the audit log unless it is refused.
-func Routine(op huma.Operation) huma.Operation { return mark(op, routine) }
+func Routine(op huma.Operation) huma.Operation { return mark(op, routine, true) }
 
 // writes reports whether an operation belongs into the audit log.
 func writes(op *huma.Operation) bool {
@@ -121,7 +121,7 @@ const mayEndToken = "may-end-token"
 // MayEndToken marks an operation that may end the requester's own access: creating the first token,
 // or revoking their own.
 func MayEndToken(op huma.Operation) huma.Operation {
-	return mark(op, mayEndToken)
+	return mark(op, mayEndToken, true)
 }
 
 // Register adds an operation whose errors all pass through the API's answer. It returns
