@@ -9,9 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/servertest"
 )
 
 // The environment of a run. Make sets the round.
@@ -70,12 +71,7 @@ func buildAndRun(m *testing.M) int {
 }
 
 func prepare() error {
-	// Remove settings of a server on the developer's machine.
-	for _, variable := range os.Environ() {
-		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "SCHEDULER_") && !strings.HasPrefix(name, "SCHEDULER_TESTBED") {
-			_ = os.Unsetenv(name) // the name is valid
-		}
-	}
+	servertest.ForgetSettings()
 	switch round := os.Getenv(roundVariable); round {
 	case "", "short":
 	case "long":

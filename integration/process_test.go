@@ -23,12 +23,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Remove settings of a server on the developer's machine.
-	for _, variable := range os.Environ() {
-		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "SCHEDULER_") && !strings.HasPrefix(name, "SCHEDULER_TESTBED") && name != servertest.Variable {
-			_ = os.Unsetenv(name) // the name is valid
-		}
-	}
+	servertest.ForgetSettings()
 	os.Exit(servertest.Run(m))
 }
 

@@ -18,18 +18,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/servertest"
 )
 
 func TestMain(m *testing.M) {
 	if orders := os.Getenv(agentsVariable); orders != "" {
 		os.Exit(runAgents(orders))
 	}
-	// Remove settings of a server on the developer's machine.
-	for _, variable := range os.Environ() {
-		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "SCHEDULER_") {
-			_ = os.Unsetenv(name) // the name is valid
-		}
-	}
+	servertest.ForgetSettings()
 	storetest.SmallLogs()
 	storetest.VerifyMain(m)
 }

@@ -31,6 +31,16 @@ var built struct {
 	err       error
 }
 
+// ForgetSettings removes the settings of a server on the developer's machine from the environment. What
+// the tests need of it stays.
+func ForgetSettings() {
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "SCHEDULER_") && !strings.HasPrefix(name, "SCHEDULER_TESTBED") && name != Variable {
+			_ = os.Unsetenv(name) // the name is valid
+		}
+	}
+}
+
 // Run runs the tests of a package and removes what was built for them. It returns the exit code.
 func Run(m *testing.M) int {
 	code := m.Run()
