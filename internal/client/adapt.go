@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
@@ -22,7 +21,7 @@ func (c *Client) adapt(ctx context.Context, object api.Object, body []byte, opts
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
 	for _, field := range opts.LeaveOut {
-		leaveOut(document, strings.Split(field, "."))
+		api.EachPlace(document, field, func(in map[string]any, name, _ string) { delete(in, name) })
 	}
 	if opts.CarryOver {
 		present, err := c.answer(ctx, &call{method: http.MethodGet, path: key.URLPath(), repeatable: true})
@@ -52,28 +51,6 @@ func decodeMap(data []byte) (map[string]any, error) {
 		return nil, errors.New("its JSON is not an object")
 	}
 	return document, nil
-}
-
-// leaveOut removes a field from a document, in all elements of the lists and maps that contain it,
-// which are steps named "*".
-func leaveOut(in any, steps []string) {
-	switch in := in.(type) {
-	case map[string]any:
-		switch {
-		case steps[0] == "*":
-			for _, element := range in {
-				leaveOut(element, steps[1:])
-			}
-		case len(steps) == 1:
-			delete(in, steps[0])
-		default:
-			leaveOut(in[steps[0]], steps[1:])
-		}
-	case []any:
-		for _, element := range in {
-			leaveOut(element, steps[1:])
-		}
-	}
 }
 
 // carryOver adds the fields that a type does not have from one document to another of this type. An

@@ -199,34 +199,14 @@ func (r *Resource) planServerFields(config tftypes.Value, diags *diag.Diagnostic
 	}
 	var errs api.FieldErrors
 	for _, field := range fields.missing[r.Kind] {
-		addGiven(&errs, map[string]any{"spec": document}, strings.Split(field, "."), "", versions+", or remove it")
+		api.EachPlace(map[string]any{"spec": document}, field, func(in map[string]any, name, at string) {
+			if !isEmptyDocument(in[name]) {
+				errs.Add(at, "%s", versions+", or remove it")
+			}
+		})
 	}
 	for _, field := range errs {
 		fieldDiagnostic(diags, "plan a "+string(r.Kind), config.Type(), field)
-	}
-}
-
-// addGiven adds an error for every place where a document has a field.
-func addGiven(errs *api.FieldErrors, in any, steps []string, at, message string) {
-	if len(steps) == 0 {
-		if !isEmptyDocument(in) {
-			errs.Add(strings.TrimPrefix(at, "."), "%s", message)
-		}
-		return
-	}
-	switch in := in.(type) {
-	case map[string]any:
-		if steps[0] != "*" {
-			addGiven(errs, in[steps[0]], steps[1:], at+"."+steps[0], message)
-			return
-		}
-		for name, element := range in {
-			addGiven(errs, element, steps[1:], fmt.Sprintf("%s[%q]", at, name), message)
-		}
-	case []any:
-		for i, element := range in {
-			addGiven(errs, element, steps[1:], fmt.Sprintf("%s[%d]", at, i), message)
-		}
 	}
 }
 
