@@ -83,12 +83,16 @@ func (c *passChanges) shared(of *class, left, gained []string, find func() *api.
 	return cause
 }
 
-// unknownCause is the cause of decisions for which nothing is found.
+// unknownCause is the cause of decisions for which nothing is found, and of those of a follower, which
+// does not look for it: the leader's cause comes with the stored decision.
 var unknownCause = &api.Cause{Type: api.CauseUnknown}
 
 // causeOf returns what makes the decision of a placement differ from its present one, before it is
 // made.
 func (p *placer) causeOf(placed *placementDecision, present placement.Present, out *placement.Outcome) *api.Cause {
+	if p.following {
+		return unknownCause
+	}
 	if cause := ownCause(placed.object, placed.answered, present.Answered, present.Fresh); cause != nil {
 		return cause
 	}
@@ -225,6 +229,9 @@ func (b *bindings) giveCause(w *workloadBinding, followed *api.PropagationPolicy
 // causeOf returns what makes the binding of a workload differ from its present one. followed is the
 // policy that the present one follows.
 func (b *bindings) causeOf(w *workloadBinding, followed *api.PropagationPolicy, before, after *api.WorkloadStatus, now time.Time) *api.Cause {
+	if b.following {
+		return unknownCause
+	}
 	meta := &w.object.Metadata
 	if cause := ownCause(w.object, w.answered, before.ObservedGeneration == meta.Generation, before.ObservedRescheduleRequests != meta.RescheduleRequests); cause != nil {
 		return cause

@@ -620,3 +620,32 @@ func causeIn(object api.Object) (*api.Cause, int64) {
 	row, _ := api.Summarize(object)
 	return row.Cause, row.DecisionRevision
 }
+
+// TestFollowersTakeTheCauseOfTheLeader checks that a follower does not look for causes, that it takes over those of the
+// leader with the decisions, and that it decides nothing again because of them.
+func TestFollowersTakeTheCauseOfTheLeader(t *testing.T) {
+	w, leader, follower := newWorld(), newPlanner(discard()), newPlanner(discard())
+	follower.following = true
+	web, deploy := keyOf(api.KindPlacement, "web"), keyOf(api.KindWorkload, "web")
+	w.write(leader, sized("a", "4"))
+	w.write(leader, policy("p"))
+	w.write(leader, newPlacement("web", 1))
+	w.write(leader, workload("web", 2))
+	for key, object := range w.objects {
+		follower.put(object, w.specs[key])
+	}
+	leader.pass(epoch)
+	follower.pass(epoch)
+	for _, key := range []api.Key{web, deploy} {
+		if cause, _ := causeIn(follower.known(key).result()); cause == nil || *cause != *unknownCause {
+			t.Errorf("the follower says that the cause of %s is %+v", key, cause)
+		}
+		follower.put(leader.known(key).result(), w.specs[key])
+		if cause, _ := causeIn(follower.known(key).result()); cause == nil || cause.Type != api.CauseSpec {
+			t.Errorf("with the decision of the leader, the follower says that the cause of %s is %+v", key, cause)
+		}
+	}
+	if n := follower.queue.len(); n > 0 {
+		t.Errorf("the follower makes %d decisions again", n)
+	}
+}

@@ -22,6 +22,7 @@ type picture struct {
 	// inherited is what a fork has not taken over yet; nil if the planner is not a fork.
 	inherited *inherited
 	changes   passChanges
+	following bool      // another server leads: what it has stored overrides what is decided here
 	started   time.Time // of the server; zero in a simulation from an empty base
 	// heldOtherwise notifies everybody concerned that reservations on some rows have changed: on
 	// those in more there may be more room, on those in less there may be less.

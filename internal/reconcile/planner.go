@@ -23,9 +23,8 @@ type planner struct {
 	projects       *hosts // of Magnum clusters
 	projectObjects map[string]*api.OpenStackProject
 
-	passes    int
-	following bool   // another server leads: what it has stored overrides what is decided here
-	found     writes // since the last pass
+	passes int
+	found  writes // since the last pass
 	// aside are the clusters on which something is reserved for an object that is left out.
 	aside     map[api.Key][]string
 	records   records             // for readers
