@@ -1,6 +1,7 @@
 package api
 
 import (
+	"reflect"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
@@ -70,6 +71,20 @@ type PlacementStatus struct {
 	DecisionRevision           int64         `json:"decision_revision,omitempty" doc:"Number of times that the decision has changed."`
 	Cause                      *Cause        `json:"cause,omitempty" doc:"What made the decision change last. Absent if nothing was decided yet."`
 	Conditions                 []Condition   `json:"conditions,omitempty" doc:"Conditions that the server observed."`
+}
+
+// Answers reports whether the decision was made for the spec as it is now, and whether a fresh one was
+// requested since.
+func (s *PlacementStatus) Answers(meta *Metadata) (answered, fresh bool) {
+	return s.ObservedGeneration == meta.Generation, s.ObservedRescheduleRequests != meta.RescheduleRequests
+}
+
+// Agrees reports whether two statuses differ in nothing but the cause: which changes came together
+// differs among servers.
+func (s *PlacementStatus) Agrees(other *PlacementStatus) bool {
+	alike := *s
+	alike.Cause = other.Cause
+	return reflect.DeepEqual(&alike, other)
 }
 
 // Decision is one chosen cluster. Score is as of the time of the decision.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -261,6 +262,20 @@ func (s *WorkloadSpec) APIResource() string { return s.APIVersion + "/" + s.Kind
 
 // Replicated reports whether the number of replicas is set.
 func (s *WorkloadSpec) Replicated() bool { return s.Replicas != nil }
+
+// Answers reports whether the binding was made for the spec as it is now, and whether a fresh one was
+// requested since.
+func (s *WorkloadStatus) Answers(meta *Metadata) (answered, fresh bool) {
+	return s.ObservedGeneration == meta.Generation, s.ObservedRescheduleRequests != meta.RescheduleRequests
+}
+
+// Agrees reports whether two statuses differ in nothing but the cause: which changes came together
+// differs among servers.
+func (s *WorkloadStatus) Agrees(other *WorkloadStatus) bool {
+	alike := *s
+	alike.Cause = other.Cause
+	return reflect.DeepEqual(&alike, other)
+}
 
 // Names returns the names of the chosen clusters.
 func (s *WorkloadStatus) Names() []string {

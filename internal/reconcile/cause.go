@@ -93,7 +93,7 @@ func (p *placer) causeOf(placed *placementDecision, present placement.Present, o
 	if p.following {
 		return unknownCause
 	}
-	if cause := ownCause(placed.object, placed.answered, present.Answered, present.Fresh); cause != nil {
+	if cause := ownCause(placed.object, placed.answered, placed.status); cause != nil {
 		return cause
 	}
 	left, gained := placementMoves(p.fleet, present, out)
@@ -136,10 +136,15 @@ func placementMoves(f *columns.Fleet, present placement.Present, out *placement.
 	return left, gained
 }
 
+// answering is the status of a placement or workload.
+type answering interface {
+	Answers(meta *api.Metadata) (answered, fresh bool)
+}
+
 // ownCause returns the cause of a decision that answers a write of its own object, or nil. before is
-// the version that was answered before, nil if it is not known.
-func ownCause(object, before api.Object, answered, fresh bool) *api.Cause {
-	switch {
+// the version that was answered before, nil if it is not known, and status the one before.
+func ownCause(object, before api.Object, status answering) *api.Cause {
+	switch answered, fresh := status.Answers(object.Meta()); {
 	case !answered:
 		cause := &api.Cause{Type: api.CauseSpec, Object: new(api.KeyOf(object))}
 		if before != nil {
@@ -157,9 +162,9 @@ func ownCause(object, before api.Object, answered, fresh bool) *api.Cause {
 }
 
 // writtenCause returns the cause of a previewed decision on an object: that it is written.
-func (s *snapshot) writtenCause(object api.Object, answered, fresh bool) *api.Cause {
+func (s *snapshot) writtenCause(object api.Object, status answering) *api.Cause {
 	known, _ := s.get(api.KeyOf(object))
-	return cmp.Or(ownCause(object, known.object, answered, fresh), unknownCause)
+	return cmp.Or(ownCause(object, known.object, status), unknownCause)
 }
 
 // causeFrom returns the cause that a trigger is.
@@ -232,8 +237,7 @@ func (b *bindings) causeOf(w *workloadBinding, followed *api.PropagationPolicy, 
 	if b.following {
 		return unknownCause
 	}
-	meta := &w.object.Metadata
-	if cause := ownCause(w.object, w.answered, before.ObservedGeneration == meta.Generation, before.ObservedRescheduleRequests != meta.RescheduleRequests); cause != nil {
+	if cause := ownCause(w.object, w.answered, before); cause != nil {
 		return cause
 	}
 	if before.Policy != after.Policy || before.PolicyUID != after.PolicyUID || before.PolicyGeneration != after.PolicyGeneration {

@@ -194,8 +194,7 @@ func (l *lost) underPlacement(placed *placementDecision) (on api.Key) {
 
 // underWorkload returns the lost object that a binding depends on.
 func (l *lost) underWorkload(w *workloadBinding) api.Key {
-	meta := &w.object.Metadata
-	if w.status.ObservedGeneration != meta.Generation || w.status.ObservedRescheduleRequests != meta.RescheduleRequests {
+	if answered, fresh := w.status.Answers(&w.object.Metadata); !answered || fresh {
 		return api.Key{}
 	}
 	var on []api.Key

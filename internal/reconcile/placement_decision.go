@@ -64,11 +64,8 @@ func (p *placementDecision) present() placement.Present { return presentOf(p.obj
 
 // presentOf returns the decision in a status of a placement for the engine.
 func presentOf(p *api.Placement, s *api.PlacementStatus) placement.Present {
-	present := placement.Present{
-		Decisions: s.Decisions,
-		Answered:  s.ObservedGeneration == p.Metadata.Generation,
-		Fresh:     s.ObservedRescheduleRequests != p.Metadata.RescheduleRequests,
-	}
+	present := placement.Present{Decisions: s.Decisions}
+	present.Answered, present.Fresh = s.Answers(&p.Metadata)
 	if s.ScheduledAt != nil {
 		present.ScheduledAt = *s.ScheduledAt
 	}

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
@@ -23,9 +22,7 @@ var placements = row[*api.Placement, *placementDecision]{
 	},
 	seen: func(p *planner, placed *placementDecision, object *api.Placement) { p.placer.see(placed, object) },
 	agrees: func(placed *placementDecision, stored *api.Placement) bool {
-		decided := *placed.status
-		decided.Cause = stored.Status.Cause // which changes came together differs among servers
-		return reflect.DeepEqual(&decided, &stored.Status)
+		return placed.status.Agrees(&stored.Status)
 	},
 	remove: func(p *planner, key api.Key) {
 		if placed, ok := p.placer.placements[key]; ok {
@@ -91,7 +88,7 @@ func (s *snapshot) previewPlacement(asked *api.Placement, now time.Time) (*api.P
 	previewed := *asked
 	previewed.Status, _ = placement.NewStatus(s.fleet, query, view, &asked.Metadata, &asked.Status, explained.Outcome, now, explained.Summary)
 	if previewed.Status.DecisionRevision != asked.Status.DecisionRevision {
-		previewed.Status.Cause = s.writtenCause(asked, present.Answered, present.Fresh)
+		previewed.Status.Cause = s.writtenCause(asked, &asked.Status)
 	}
 	return &previewed, explained.Render(), nil
 }

@@ -23,12 +23,8 @@ var workloads = row[*api.Workload, *workloadBinding]{
 	put: func(p *planner, w *workloadBinding, object *api.Workload, specRevision int64) {
 		p.bindings.putWorkload(w, object, specRevision)
 	},
-	seen: func(p *planner, w *workloadBinding, object *api.Workload) { p.bindings.seeWorkload(w, object) },
-	agrees: func(w *workloadBinding, stored *api.Workload) bool {
-		decided := w.status
-		decided.Cause = stored.Status.Cause // which changes came together differs among servers
-		return reflect.DeepEqual(&decided, &stored.Status)
-	},
+	seen:   func(p *planner, w *workloadBinding, object *api.Workload) { p.bindings.seeWorkload(w, object) },
+	agrees: func(w *workloadBinding, stored *api.Workload) bool { return w.status.Agrees(&stored.Status) },
 	remove: func(p *planner, key api.Key) { p.bindings.removeWorkload(key) },
 	adopt:  func(p *planner, w *api.Workload, r *record) { p.bindings.adoptWorkload(w, r) },
 	holds:  holdsOfWorkload,
@@ -118,7 +114,7 @@ func (s *snapshot) previewWorkload(w *api.Workload, now time.Time) (*api.Workloa
 		return placement.Sentence(s.fleet, p.Groups[group].Query, s.others())
 	})
 	if previewed.Status.DecisionRevision != w.Status.DecisionRevision {
-		previewed.Status.Cause = s.writtenCause(w, w.Status.ObservedGeneration == w.Metadata.Generation, w.Status.ObservedRescheduleRequests != w.Metadata.RescheduleRequests)
+		previewed.Status.Cause = s.writtenCause(w, &w.Status)
 	}
 	return &previewed, explanation, nil
 }

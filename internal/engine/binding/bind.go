@@ -35,12 +35,11 @@ type Present struct {
 func NewPresent(w *api.Workload, policy *api.PropagationPolicy) Present {
 	s := &w.Status
 	scheduled := api.FindCondition(s.Conditions, api.ConditionScheduled)
+	answered, fresh := s.Answers(&w.Metadata)
 	return Present{
 		pending:  scheduled != nil && scheduled.Status == api.ConditionFalse,
 		clusters: s.Clusters, affinity: s.ObservedAffinity, evictions: s.Evictions, health: s.Health,
-		earlier: s.EarlierAffinities, lost: s.LostReplicas,
-		observed: s.ObservedGeneration == w.Metadata.Generation,
-		fresh:    s.ObservedRescheduleRequests != w.Metadata.RescheduleRequests,
+		earlier: s.EarlierAffinities, lost: s.LostReplicas, observed: answered, fresh: fresh,
 	}
 }
 

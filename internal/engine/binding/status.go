@@ -22,11 +22,10 @@ func NewBindingStatus(f *columns.Fleet, p *Propagation, w *api.Workload, policy 
 	now = now.UTC()
 	was := &w.Status
 	status = *was
-	if was.ObservedGeneration != w.Metadata.Generation {
+	answered, fresh := was.Answers(&w.Metadata)
+	if !answered {
 		status.Preemptions = nil
 	}
-	answered := was.ObservedGeneration == w.Metadata.Generation &&
-		was.ObservedRescheduleRequests == w.Metadata.RescheduleRequests && AnswersPolicy(was, policy)
 	status.ObservedGeneration = w.Metadata.Generation
 	status.ObservedRescheduleRequests = w.Metadata.RescheduleRequests
 	status.Policy, status.PolicyUID, status.PolicyGeneration = policyOf(policy)
@@ -43,10 +42,10 @@ func NewBindingStatus(f *columns.Fleet, p *Propagation, w *api.Workload, policy 
 	status.Evictions = out.evictions
 	status.EarlierAffinities = out.earlier
 	status.Health = concerned(was, &status, p.replicated)
-	if was.ObservedRescheduleRequests != w.Metadata.RescheduleRequests {
+	if fresh {
 		status.Health = nil // a new attempt: earlier reports no longer apply
 	}
-	changed = !answered || moved || resplit || status.ObservedAffinity != was.ObservedAffinity || status.LostReplicas != was.LostReplicas ||
+	changed = !answered || fresh || !AnswersPolicy(was, policy) || moved || resplit || status.ObservedAffinity != was.ObservedAffinity || status.LostReplicas != was.LostReplicas ||
 		!slices.EqualFunc(status.Evictions, was.Evictions, sameEviction) || len(status.Health) != len(was.Health) ||
 		!slices.EqualFunc(status.EarlierAffinities, was.EarlierAffinities, func(a, b api.EarlierAffinity) bool { return a.AffinityName == b.AffinityName })
 	for _, c := range []api.Condition{boundCondition(p, out, fits), heldCondition(out)} {
@@ -74,7 +73,7 @@ func UnclaimedStatus(f *columns.Fleet, w *api.Workload, why string, now time.Tim
 	now = now.UTC()
 	gone := func(name string) bool { _, ok := f.Row(name); return !ok }
 	status.Clusters = slices.DeleteFunc(slices.Clone(was.Clusters), func(c api.WorkloadCluster) bool { return gone(c.Name) })
-	fresh := was.ObservedRescheduleRequests != w.Metadata.RescheduleRequests
+	answered, fresh := was.Answers(&w.Metadata)
 	status.Evictions = slices.DeleteFunc(slices.Clone(was.Evictions), func(e api.Eviction) bool {
 		return gone(e.Cluster) || fresh || expired(e, now)
 	})
@@ -88,7 +87,7 @@ func UnclaimedStatus(f *columns.Fleet, w *api.Workload, why string, now time.Tim
 	status.ObservedGeneration = w.Metadata.Generation
 	status.ObservedRescheduleRequests = w.Metadata.RescheduleRequests
 	status.Policy, status.PolicyUID, status.PolicyGeneration = "", "", 0
-	changed = moved || resplit || len(status.Evictions) < len(was.Evictions) || was.ObservedGeneration != status.ObservedGeneration || was.Policy != "" || fresh
+	changed = moved || resplit || len(status.Evictions) < len(was.Evictions) || !answered || was.Policy != "" || fresh
 	c := api.Condition{Type: api.ConditionScheduled, Status: api.ConditionFalse, Reason: api.ReasonNoPolicyMatched, Message: why}
 	if len(status.Clusters) > 0 {
 		c.Message += "; it stays where it is"

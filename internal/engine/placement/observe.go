@@ -110,8 +110,8 @@ func ObserveMetrics(f *columns.Fleet, refs []api.MetricRef, namespace string, li
 // the sentence about a placement that did not get all its clusters.
 func NewStatus(f *columns.Fleet, q *Query, v *View, meta *api.Metadata, was *api.PlacementStatus, out Outcome, now time.Time, explain func() string) (status api.PlacementStatus, changed bool) {
 	status = *was
-	answered := was.ObservedGeneration == meta.Generation &&
-		was.ObservedRescheduleRequests == meta.RescheduleRequests
+	answered, fresh := was.Answers(meta)
+	answered = answered && !fresh
 	status.ObservedGeneration = meta.Generation
 	status.ObservedRescheduleRequests = meta.RescheduleRequests
 	changed = !answered
