@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
@@ -69,7 +70,7 @@ func holdsOfPlacement(p *api.Placement) (holds []hold) {
 		if since == nil {
 			since = p.Status.ScheduledAt
 		}
-		holds = append(holds, hold{d.Cluster, query.Requests(), 1, timeOf(since)})
+		holds = append(holds, hold{d.Cluster, query.Requests(), 1, columns.TimeOf(since)})
 	}
 	return holds
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/binding"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/claim"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
@@ -189,16 +190,16 @@ func (b *bindings) seeWorkload(w *workloadBinding, object *api.Workload) {
 func sameBinding(a, b *api.WorkloadStatus) bool {
 	return a.DecisionRevision == b.DecisionRevision && a.ObservedGeneration == b.ObservedGeneration &&
 		a.ObservedRescheduleRequests == b.ObservedRescheduleRequests && a.Policy == b.Policy && a.PolicyGeneration == b.PolicyGeneration &&
-		sameInstant(a.ScheduledAt, b.ScheduledAt) && len(a.Preemptions) == len(b.Preemptions) &&
+		columns.SameTime(a.ScheduledAt, b.ScheduledAt) && len(a.Preemptions) == len(b.Preemptions) &&
 		slices.EqualFunc(a.Evictions, b.Evictions, func(x, y api.Eviction) bool {
-			return x.Cluster == y.Cluster && sameInstant(x.Since, y.Since)
+			return x.Cluster == y.Cluster && columns.SameTime(x.Since, y.Since)
 		}) &&
 		slices.EqualFunc(a.EarlierAffinities, b.EarlierAffinities, func(x, y api.EarlierAffinity) bool {
-			return x.AffinityName == y.AffinityName && sameInstant(x.FeasibleSince, y.FeasibleSince)
+			return x.AffinityName == y.AffinityName && columns.SameTime(x.FeasibleSince, y.FeasibleSince)
 		}) &&
 		slices.EqualFunc(a.Health, b.Health, func(x, y api.ClusterHealth) bool {
 			return x.Cluster == y.Cluster && x.Status == y.Status && x.Message == y.Message &&
-				sameInstant(x.Since, y.Since) && sameInstant(x.ReportedAt, y.ReportedAt)
+				columns.SameTime(x.Since, y.Since) && columns.SameTime(x.ReportedAt, y.ReportedAt)
 		}) &&
 		slices.EqualFunc(a.Distribution, b.Distribution, api.ClusterDistribution.Same) &&
 		slices.EqualFunc(a.Conditions, b.Conditions, sameCondition)
@@ -244,18 +245,11 @@ func clustersOf(s *api.WorkloadStatus) map[string]int64 {
 	return out
 }
 
-func timeOf(t *time.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return *t
-}
-
 // turnOfWorkload orders workloads by importance, and equals by how long they have waited.
 func turnOfWorkload(x, y *workloadBinding) int {
 	return cmp.Or(
 		cmp.Compare(y.object.Spec.Priority, x.object.Spec.Priority),
-		timeOf(x.object.Metadata.CreatedAt).Compare(timeOf(y.object.Metadata.CreatedAt)),
+		columns.TimeOf(x.object.Metadata.CreatedAt).Compare(columns.TimeOf(y.object.Metadata.CreatedAt)),
 		x.key().Compare(y.key()),
 	)
 }
@@ -430,7 +424,7 @@ func (b *bindings) report(w *workloadBinding, r api.HealthReport, now time.Time)
 		if was.Status == r.Status {
 			h.Since = was.Since
 			// A repeated report matters if it may end an eviction.
-			outdated := func(e api.Eviction) bool { return !timeOf(was.ReportedAt).After(timeOf(e.Since)) }
+			outdated := func(e api.Eviction) bool { return !columns.TimeOf(was.ReportedAt).After(columns.TimeOf(e.Since)) }
 			if was.Message == r.Message && !slices.ContainsFunc(w.status.Evictions, outdated) {
 				return
 			}

@@ -243,7 +243,7 @@ func (b *bindings) causeOf(w *workloadBinding, followed *api.PropagationPolicy, 
 	if before.Policy != after.Policy || before.PolicyUID != after.PolicyUID || before.PolicyGeneration != after.PolicyGeneration {
 		return policyCause(followed, w.policy, before, after)
 	}
-	if n := len(before.Preemptions); n > 0 && sameInstant(before.Preemptions[n-1].At, new(now.UTC())) {
+	if n := len(before.Preemptions); n > 0 && columns.SameTime(before.Preemptions[n-1].At, new(now.UTC())) {
 		return before.Cause // it goes elsewhere with what was displaced in this pass
 	}
 	if cause := healthCause(w, before, after); cause != nil {

@@ -2,9 +2,9 @@ package reconcile
 
 import (
 	"slices"
-	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
@@ -39,14 +39,12 @@ type class struct {
 // which most are after a pass.
 func (c *class) says(conditions []api.Condition) []api.Condition {
 	if !slices.EqualFunc(c.said, conditions, func(a, b api.Condition) bool {
-		return sameCondition(a, b) && a.Detail == b.Detail && sameInstant(a.LastTransitionAt, b.LastTransitionAt)
+		return sameCondition(a, b) && a.Detail == b.Detail && columns.SameTime(a.LastTransitionAt, b.LastTransitionAt)
 	}) {
 		c.said = conditions
 	}
 	return c.said
 }
-
-func sameInstant(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }
 
 // forgetFloor makes the floor be recomputed when it is next needed.
 func (c *class) forgetFloor() {

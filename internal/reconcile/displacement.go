@@ -66,7 +66,7 @@ func newDisplacement(b *bindings, by *workloadBinding, enough func(spare ledger.
 	slices.SortFunc(d.units, func(x, y displaced) int {
 		return cmp.Or(
 			cmp.Compare(y.victim.object.Spec.Priority, x.victim.object.Spec.Priority),
-			timeOf(x.victim.status.ScheduledAt).Compare(timeOf(y.victim.status.ScheduledAt)),
+			columns.TimeOf(x.victim.status.ScheduledAt).Compare(columns.TimeOf(y.victim.status.ScheduledAt)),
 			x.victim.key().Compare(y.victim.key()),
 			cmp.Compare(x.cluster, y.cluster),
 		)

@@ -114,14 +114,14 @@ func sinceOf(s *api.WorkloadStatus, name string) time.Time {
 	for _, c := range s.Clusters {
 		if c.Name == name {
 			if c.Since == nil {
-				return timeOf(s.ScheduledAt)
+				return columns.TimeOf(s.ScheduledAt)
 			}
 			return *c.Since
 		}
 	}
 	for _, e := range s.Evictions {
 		if e.Cluster == name {
-			return timeOf(e.Since)
+			return columns.TimeOf(e.Since)
 		}
 	}
 	return time.Time{}

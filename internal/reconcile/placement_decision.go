@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
@@ -97,7 +98,7 @@ func withStatus(object *api.Placement, status *api.PlacementStatus) *api.Placeme
 // sameStatus reports whether two statuses of one placement are equal.
 func sameStatus(a, b *api.PlacementStatus) bool {
 	return a.DecisionRevision == b.DecisionRevision && a.ObservedGeneration == b.ObservedGeneration &&
-		a.ObservedRescheduleRequests == b.ObservedRescheduleRequests && sameInstant(a.ScheduledAt, b.ScheduledAt) &&
+		a.ObservedRescheduleRequests == b.ObservedRescheduleRequests && columns.SameTime(a.ScheduledAt, b.ScheduledAt) &&
 		slices.EqualFunc(a.Conditions, b.Conditions, sameCondition)
 }
 

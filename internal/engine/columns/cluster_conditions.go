@@ -2,7 +2,6 @@ package columns
 
 import (
 	"slices"
-	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/constraint/expression"
@@ -55,14 +54,6 @@ func ManagedConditions(c *api.Cluster) []expression.Condition {
 		})
 	}
 	return append(out, available)
-}
-
-// TimeOf returns the time, or the zero time for nil.
-func TimeOf(t *time.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return *t
 }
 
 // sameObservations compares observed facts that have no column.

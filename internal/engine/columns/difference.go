@@ -249,7 +249,7 @@ func appendScores(out []Difference, before, after *Fleet, x, y int) []Difference
 		case was == nil && is == nil:
 		case was == nil || is == nil:
 			out = append(out, Difference{Aspect: ScoreValues, Object: object})
-		case before.Expired(name).Has(x) != after.Expired(name).Has(y) && sameTime(was.Spec.ValidUntil, is.Spec.ValidUntil):
+		case before.Expired(name).Has(x) != after.Expired(name).Has(y) && SameTime(was.Spec.ValidUntil, is.Spec.ValidUntil):
 			until := is.Spec.ValidUntil.UTC().Format(time.RFC3339)
 			out = append(out, Difference{Aspect: ScoreValues, Object: object, Field: "spec.valid_until", Old: until, Aged: true})
 		default:
@@ -258,8 +258,6 @@ func appendScores(out []Difference, before, after *Fleet, x, y int) []Difference
 	}
 	return out
 }
-
-func sameTime(a, b *time.Time) bool { return (a == nil) == (b == nil) && (a == nil || a.Equal(*b)) }
 
 func appendScore(out []Difference, object api.Key, was, is *api.PlacementScoreSpec) []Difference {
 	scores := maps.Clone(is.Scores)
