@@ -35,10 +35,6 @@ func TestCauses(t *testing.T) {
 		c.Status.State = state
 		return c
 	}
-	withCPU := func(c *api.Cluster) *api.Cluster {
-		c.Spec.Allocatable = api.Quantities{"cpu": "4"}
-		return c
-	}
 	labelled := func(name, value string) *api.Cluster { return cluster(name, map[string]string{"tier": value}) }
 	scored := func(cluster string, value int64, until *time.Time) *api.PlacementScore {
 		return &api.PlacementScore{
@@ -67,6 +63,26 @@ func TestCauses(t *testing.T) {
 			{AffinityName: "spare", ClusterAffinity: api.ClusterAffinity{ClusterNames: []string{"b"}}},
 		}
 		s.FailBack = &api.FailBack{Mode: api.FailBackAutomatic, Stabilization: "1m"}
+	}
+	become := func(w *world, p *planner, state api.ClusterState, names ...string) {
+		for _, name := range names {
+			c := in(name, state)
+			c.Spec.Allocatable = api.Quantities{"cpu": "4"}
+			w.write(p, c)
+		}
+	}
+	// grouped has a workload in the group of the cluster a, which may fail over to that of b.
+	grouped := func(w *world, p *planner, change ...func(*api.PropagationPolicySpec)) {
+		become(w, p, api.StateOnline, "a", "b", "c", "d")
+		w.write(p, policy("p", append([]func(*api.PropagationPolicySpec){groups}, change...)...))
+		w.write(p, workload("web", 2, cpus))
+	}
+	// failover takes the cluster a offline, and back.
+	failover := func(w *world, p *planner) {
+		become(w, p, api.StateOffline, "a")
+		w.stored(p, p.pass(epoch.Add(time.Second)))
+		become(w, p, api.StateOnline, "a")
+		w.stored(p, p.pass(epoch.Add(2*time.Second)))
 	}
 	for name, c := range map[string]struct {
 		before func(w *world, p *planner)
@@ -375,36 +391,15 @@ func TestCauses(t *testing.T) {
 			of: deploy, want: `{"type":"policy","object":{"kind":"propagation_policy","namespace":"shop","name":"p"},"field":"spec.placement.cluster_affinity","new":"{\"exclude_clusters\":[\"a\"]}"}`,
 		},
 		"failover and back": {
-			before: func(w *world, p *planner) {
-				w.write(p, withCPU(in("a", api.StateOnline)))
-				w.write(p, sized("b", "4"))
-				w.write(p, sized("c", "4"))
-				w.write(p, sized("d", "4"))
-				w.write(p, policy("p", groups))
-				w.write(p, workload("web", 2, cpus))
-			},
-			between: func(w *world, p *planner) {
-				w.write(p, withCPU(in("a", api.StateOffline)))
-				w.stored(p, p.pass(epoch.Add(time.Second)))
-				w.write(p, withCPU(in("a", api.StateOnline)))
-				w.stored(p, p.pass(epoch.Add(2*time.Second)))
-			},
-			after: 2 * time.Minute, of: deploy,
+			before:  func(w *world, p *planner) { grouped(w, p) },
+			between: failover,
+			after:   2 * time.Minute, of: deploy,
 			want: `{"type":"fail_back","object":{"kind":"propagation_policy","namespace":"shop","name":"p"},"field":"spec.fail_back","old":"spare","new":"main"}`,
 		},
 		"failover": {
-			before: func(w *world, p *planner) {
-				w.write(p, withCPU(in("a", api.StateOnline)))
-				w.write(p, sized("b", "4"))
-				w.write(p, sized("c", "4"))
-				w.write(p, sized("d", "4"))
-				w.write(p, policy("p", groups))
-				w.write(p, workload("web", 2, cpus))
-			},
-			change: func(w *world, p *planner) {
-				w.write(p, withCPU(in("a", api.StateOffline)))
-			},
-			of: deploy, want: `{"type":"cluster_offline","object":{"kind":"cluster","name":"a"},"field":"status.state","old":"online","new":"offline"}`,
+			before: func(w *world, p *planner) { grouped(w, p) },
+			change: func(w *world, p *planner) { become(w, p, api.StateOffline, "a") },
+			of:     deploy, want: `{"type":"cluster_offline","object":{"kind":"cluster","name":"a"},"field":"status.state","old":"online","new":"offline"}`,
 		},
 		"preemption": {
 			before: func(w *world, p *planner) {
@@ -498,22 +493,13 @@ func TestCauses(t *testing.T) {
 		},
 		"back earlier than it would fall back": {
 			before: func(w *world, p *planner) {
-				for _, name := range []string{"a", "b", "c", "d"} {
-					w.write(p, withCPU(in(name, api.StateOnline)))
-				}
-				w.write(p, policy("p", groups, func(s *api.PropagationPolicySpec) {
+				grouped(w, p, func(s *api.PropagationPolicySpec) {
 					s.Failover = &api.Failover{Cluster: &api.ClusterFailover{PurgeMode: api.PurgeDirectly}}
-				}))
-				w.write(p, workload("web", 2, cpus))
+				})
 			},
-			between: func(w *world, p *planner) {
-				w.write(p, withCPU(in("a", api.StateOffline)))
-				w.stored(p, p.pass(epoch.Add(time.Second)))
-				w.write(p, withCPU(in("a", api.StateOnline)))
-				w.stored(p, p.pass(epoch.Add(2*time.Second)))
-			},
-			change: func(w *world, p *planner) { w.write(p, withCPU(in("b", api.StateOffline))) },
-			after:  3 * time.Second, of: deploy,
+			between: failover,
+			change:  func(w *world, p *planner) { become(w, p, api.StateOffline, "b") },
+			after:   3 * time.Second, of: deploy,
 			want: `{"type":"cluster_offline","object":{"kind":"cluster","name":"b"},"field":"status.state","old":"online","new":"offline"}`,
 		},
 		"unhealthy": {
@@ -533,25 +519,16 @@ func TestCauses(t *testing.T) {
 		},
 		"offline for long, when the others are back": {
 			before: func(w *world, p *planner) {
-				for _, name := range []string{"a", "b", "c", "d", "e"} {
-					w.write(p, withCPU(in(name, api.StateOnline)))
-				}
-				w.write(p, policy("p", groups))
-				w.write(p, workload("web", 2, cpus))
+				become(w, p, api.StateOnline, "e")
+				grouped(w, p)
 			},
 			between: func(w *world, p *planner) {
-				for _, name := range []string{"a", "c", "d", "e"} {
-					w.write(p, withCPU(in(name, api.StateOffline)))
-				}
+				become(w, p, api.StateOffline, "a", "c", "d", "e")
 				w.stored(p, p.pass(epoch.Add(time.Second)))
 			},
-			change: func(w *world, p *planner) {
-				for _, name := range []string{"c", "d", "e"} {
-					w.write(p, withCPU(in(name, api.StateOnline)))
-				}
-			},
-			after: 2 * time.Second,
-			of:    deploy, want: `{"type":"cluster_offline","object":{"kind":"cluster","name":"a"},"field":"status.state","new":"offline"}`,
+			change: func(w *world, p *planner) { become(w, p, api.StateOnline, "c", "d", "e") },
+			after:  2 * time.Second,
+			of:     deploy, want: `{"type":"cluster_offline","object":{"kind":"cluster","name":"a"},"field":"status.state","new":"offline"}`,
 		},
 		"another cluster since a restart": {
 			before: func(*world, *planner) {},
