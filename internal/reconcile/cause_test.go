@@ -48,6 +48,26 @@ func TestCauses(t *testing.T) {
 			{Type: api.PrioritizerAddon, ResourceName: "cost", ScoreName: "cheap", Weight: ptr(int64(1))},
 		}}
 	}
+	measured := func(name, cpu string) *api.Cluster {
+		c := sized(name, cpu)
+		c.Spec.Capacity = api.Quantities{"cpu": "10"}
+		return c
+	}
+	// compared are two clusters of which the better one is that with more CPUs, if a third has far fewer.
+	compared := func(w *world, p *planner) {
+		for name, c := range map[string]struct {
+			cpu  string
+			cost int64
+		}{"a": {"9", -60}, "b": {"10", -100}, "c": {"1", -100}} {
+			w.write(p, measured(name, c.cpu))
+			w.write(p, scored(name, c.cost, nil))
+		}
+		w.write(p, one(byScore, func(s *api.PlacementSpec) {
+			s.PrioritizerPolicy.Configurations = append(s.PrioritizerPolicy.Configurations, api.PrioritizerConfig{
+				Type: api.PrioritizerBuiltin, Name: api.PrioritizerAllocatableCPU, Weight: ptr(int64(1)),
+			})
+		}))
+	}
 	placedOn := func(cluster string) *api.Placement {
 		p := one()
 		p.Status = api.PlacementStatus{Clusters: []string{cluster}, Decisions: []api.Decision{{Cluster: cluster, Rank: 1}}, ObservedGeneration: 1, DecisionRevision: 3}
@@ -544,6 +564,19 @@ func TestCauses(t *testing.T) {
 				w.write(p, sized("b", "4"))
 			},
 			of: deploy, want: `{"type":"unknown"}`,
+		},
+		"the first by name of several that others are compared with": {
+			before: func(w *world, p *planner) {
+				w.write(p, measured("d", "1"))
+				w.write(p, scored("d", -100, nil))
+				w.stored(p, p.pass(epoch)) // before c, so that it is in an earlier row
+				compared(w, p)
+			},
+			change: func(w *world, p *planner) {
+				w.write(p, measured("d", "8"))
+				w.write(p, measured("c", "8"))
+			},
+			of: web, want: `{"type":"capacity","object":{"kind":"cluster","name":"c"},"field":"spec.allocatable.cpu","old":"1","new":"8"}`,
 		},
 		"freed capacity": {
 			before: func(w *world, p *planner) {

@@ -54,8 +54,12 @@ func (c *Comparison) Of(q *Query, view *View, scores columns.Aspects, left, gain
 	}
 	// What changed on clusters outside the decision may still change how these are compared, or how
 	// many of them there may be in a domain.
-	for _, row := range c.Rows[:min(len(c.Rows), maxRowsCompared)] {
-		name := c.nameOf(row)
+	names := make([]string, min(len(c.Rows), maxRowsCompared))
+	for i := range names {
+		names[i] = c.nameOf(c.Rows[i])
+	}
+	slices.Sort(names) // the numbers of the rows differ between a server and a simulation
+	for _, name := range names {
 		if d := c.differ(name, found.Reads, nil); d != nil {
 			found.Difference, found.Cluster = d, name
 			return found
