@@ -161,7 +161,7 @@ func (b *bindings) putWorkload(w *workloadBinding, object *api.Workload, specRev
 	} else if now := &object.Status; now.ObservedGeneration == object.Metadata.Generation && now.ObservedGeneration > w.status.ObservedGeneration {
 		// The binding was committed together with the spec: it was previewed.
 		before := w.status
-		w.status, w.needs, w.answered = *now, needs, nil
+		w.status, w.needs = *now, needs
 		w.keepObserved(&before)
 		b.index(w, &before)
 		b.hold(w)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -48,7 +47,6 @@ func (c *passChanges) advance(before *columns.Fleet, rows []int) {
 		return
 	}
 	c.rows = append(slices.Clip(c.rows), rows...)
-	c.known = nil
 }
 
 // end ends the pass, so that the fleet before it is not kept in memory.
@@ -268,7 +266,8 @@ func (b *bindings) causeBetween(w *workloadBinding, before, after *api.WorkloadS
 		return comparison.Of(w.p.Groups[max(group, 0)].Query, nil, reads, left, gained)
 	}
 	rejected := find(from, left, nil)
-	if rejected.Check == "" && (rejected.Difference == nil || rejected.Difference.Field != "") && w.p.FailsBack() {
+	if rejected.Check == "" && (rejected.Difference == nil || rejected.Difference.Field != "") {
+		// Without fail_back, it returns from no cluster that it could keep.
 		if cause := failBackCause(w, before, after, from, to); cause != nil {
 			return cause
 		}
@@ -286,7 +285,7 @@ func failBackCause(w *workloadBinding, before, after *api.WorkloadStatus, from, 
 		object = api.KeyOf(w.policy)
 	}
 	cause := &api.Cause{Type: api.CauseFailBack, Object: &object, Field: "spec.fail_back", Old: before.ObservedAffinity, New: after.ObservedAffinity}
-	if to >= 0 && to < from {
+	if to < from {
 		return cause
 	}
 	for _, earlier := range before.EarlierAffinities {
@@ -311,12 +310,7 @@ func policyCause(followed, policy *api.PropagationPolicy, before, after *api.Wor
 		}
 		return cause
 	}
-	path := cmp.Or(after.Policy, before.Policy)
-	namespace, name, ok := strings.Cut(path, "/")
-	if !ok {
-		namespace, name = "", path
-	}
-	cause.Object = &api.Key{Kind: api.KindPropagationPolicy, Namespace: namespace, Name: name}
+	cause.Object = new(api.PolicyKey(cmp.Or(after.Policy, before.Policy)))
 	return cause
 }
 

@@ -35,6 +35,11 @@ func TestCauses(t *testing.T) {
 		c.Status.State = state
 		return c
 	}
+	paused := func(name string, is bool) *api.Cluster {
+		c := cluster(name, nil, api.MetricRef{Name: "m" + name})
+		c.Spec.Paused = is
+		return c
+	}
 	labelled := func(name, value string) *api.Cluster { return cluster(name, map[string]string{"tier": value}) }
 	scored := func(cluster string, value int64, until *time.Time) *api.PlacementScore {
 		return &api.PlacementScore{
@@ -103,6 +108,10 @@ func TestCauses(t *testing.T) {
 		w.stored(p, p.pass(epoch.Add(time.Second)))
 		become(w, p, api.StateOnline, "a")
 		w.stored(p, p.pass(epoch.Add(2*time.Second)))
+	}
+	twoEach := func(s *api.PropagationPolicySpec) {
+		s.Placement.ClusterAffinities[0].ClusterNames = []string{"a", "e"}
+		s.Placement.ClusterAffinities[1].ClusterNames = []string{"b", "c"}
 	}
 	for name, c := range map[string]struct {
 		before func(w *world, p *planner)
@@ -565,6 +574,126 @@ func TestCauses(t *testing.T) {
 			},
 			of: deploy, want: `{"type":"unknown"}`,
 		},
+		"own spec, again": {
+			before: func(w *world, p *planner) { rated(w, p, 0.5, 0.9); w.write(p, newPlacement("web", 0)) },
+			between: func(w *world, p *planner) {
+				w.write(p, one())
+				w.stored(p, p.pass(epoch.Add(time.Second)))
+			},
+			change: func(w *world, p *planner) { w.write(p, newPlacement("web", 2)) },
+			after:  2 * time.Second, of: web,
+			want: `{"type":"spec","object":{"kind":"placement","namespace":"shop","name":"web"},"field":"spec.number_of_clusters","old":"1","new":"2"}`,
+		},
+		"replicas, again": {
+			before: func(w *world, p *planner) {
+				w.write(p, sized("a", "4"))
+				w.write(p, policy("p", divided))
+				w.write(p, workload("web", 2, cpus))
+			},
+			between: func(w *world, p *planner) {
+				w.write(p, workload("web", 3, cpus))
+				w.stored(p, p.pass(epoch.Add(time.Second)))
+			},
+			change: func(w *world, p *planner) { w.write(p, workload("web", 4, cpus)) },
+			after:  2 * time.Second, of: deploy,
+			want: `{"type":"spec","object":{"kind":"workload","namespace":"shop","name":"web"},"field":"spec.replicas","old":"3","new":"4"}`,
+		},
+		"the metric that fell more": {
+			before: func(w *world, p *planner) { rated(w, p, 0.9, 0.5); w.write(p, one()) },
+			change: func(w *world, p *planner) {
+				w.write(p, metric("ma", 0.5))
+				w.write(p, metric("mb", 0.7))
+			},
+			of: web, want: `{"type":"metric","object":{"kind":"metric","name":"ma"},"field":"status.value","old":"0.9","new":"0.5"}`,
+		},
+		"the metric that weighs more": {
+			before: func(w *world, p *planner) {
+				rated(w, p, 0.9, 0.5)
+				w.write(p, metric("light", 0.9))
+				w.write(p, cluster("a", nil, api.MetricRef{Name: "ma", Weight: ptr(8.0)}, api.MetricRef{Name: "light"}))
+				w.write(p, one())
+			},
+			change: func(w *world, p *planner) {
+				w.write(p, metric("light", 0.1))
+				w.write(p, metric("ma", 0.4))
+			},
+			of: web, want: `{"type":"metric","object":{"kind":"metric","name":"ma"},"field":"status.value","old":"0.9","new":"0.4"}`,
+		},
+		"the score that weighs more": {
+			before: func(w *world, p *planner) {
+				w.write(p, cluster("a", nil))
+				w.write(p, cluster("b", nil))
+				s := scored("a", 50, nil)
+				s.Spec.Scores["fast"] = 50
+				w.write(p, s)
+				w.write(p, one(byScore, func(s *api.PlacementSpec) {
+					s.PrioritizerPolicy.Configurations[0].Weight = ptr(int64(9))
+					s.PrioritizerPolicy.Configurations = append(s.PrioritizerPolicy.Configurations, api.PrioritizerConfig{
+						Type: api.PrioritizerAddon, ResourceName: "cost", ScoreName: "fast", Weight: ptr(int64(1)),
+					})
+				}))
+			},
+			change: func(w *world, p *planner) {
+				s := scored("a", 0, nil)
+				s.Spec.Scores["fast"] = -50
+				w.write(p, s)
+			},
+			of: web, want: `{"type":"score","object":{"kind":"placement_score","namespace":"a","name":"cost"},"field":"spec.scores.cheap","old":"50","new":"0"}`,
+		},
+		"taint removed, and a metric changed": {
+			before: func(w *world, p *planner) {
+				rated(w, p, 0.5, 0.9)
+				w.write(p, tainted("c", api.EffectNoExecute))
+				w.write(p, one())
+			},
+			change: func(w *world, p *planner) {
+				w.write(p, cluster("c", nil, api.MetricRef{Name: "mc"}))
+				w.write(p, metric("mc", 1))
+				w.write(p, metric("mb", 0.1))
+			},
+			of: web, want: `{"type":"taint","object":{"kind":"cluster","name":"c"},"field":"spec.taints","old":"maintenance:NoSelect"}`,
+		},
+		"metric of a paused cluster": {
+			before: func(w *world, p *planner) { rated(w, p, 0.5, 0.9); w.write(p, one()) },
+			between: func(w *world, p *planner) {
+				w.write(p, paused("b", true))
+				w.stored(p, p.pass(epoch.Add(time.Second)))
+			},
+			change: func(w *world, p *planner) { w.write(p, metric("mb", 0.2)) },
+			after:  2 * time.Minute, of: web,
+			want: `{"type":"metric","object":{"kind":"metric","name":"mb"},"field":"status.value","old":"0.9","new":"0.2"}`,
+		},
+		"no longer paused, and a metric changed": {
+			before: func(w *world, p *planner) {
+				rated(w, p, 0.5, 0.9)
+				w.write(p, paused("b", true))
+				w.write(p, one())
+			},
+			change: func(w *world, p *planner) {
+				w.write(p, paused("b", false))
+				w.write(p, metric("ma", 0.45))
+			},
+			after: 2 * time.Minute, of: web,
+			want: `{"type":"cluster","object":{"kind":"cluster","name":"b"},"field":"spec.paused","old":"true","new":"false"}`,
+		},
+		"toleration that ran out, and the clock was set back": {
+			before: func(w *world, p *planner) {
+				c := tainted("a", api.EffectNoExecute)
+				c.Metadata.ModifiedAt = &epoch
+				w.write(p, c)
+				w.write(p, newPlacement("web", -1, func(s *api.PlacementSpec) {
+					s.Tolerations = []api.Toleration{{Key: "maintenance", Operator: api.TolerationExists, TolerationSeconds: ptr(int64(60))}}
+				}))
+			},
+			between: func(w *world, p *planner) { w.stored(p, p.pass(epoch.Add(2*time.Minute))) },
+			after:   time.Second, of: web,
+			want: `{"type":"time","object":{"kind":"cluster","name":"a"},"field":"spec.taints","new":"maintenance:NoSelect"}`,
+		},
+		"a cluster that others are compared with": {
+			before: func(w *world, p *planner) { compared(w, p) },
+			change: func(w *world, p *planner) { w.write(p, measured("c", "8")) },
+			of:     web, want: `{"type":"capacity","object":{"kind":"cluster","name":"c"},"field":"spec.allocatable.cpu","old":"1","new":"8"}`,
+		},
 		"the first by name of several that others are compared with": {
 			before: func(w *world, p *planner) {
 				w.write(p, measured("d", "1"))
@@ -577,6 +706,144 @@ func TestCauses(t *testing.T) {
 				w.write(p, measured("c", "8"))
 			},
 			of: web, want: `{"type":"capacity","object":{"kind":"cluster","name":"c"},"field":"spec.allocatable.cpu","old":"1","new":"8"}`,
+		},
+		"a cluster that others were compared with": {
+			before: func(w *world, p *planner) { compared(w, p) },
+			change: func(w *world, p *planner) { w.remove(p, api.Key{Kind: api.KindCluster, Name: "c"}) },
+			of:     web, want: `{"type":"cluster","object":{"kind":"cluster","name":"c"}}`,
+		},
+		"old enough, while an unrelated cluster changes": {
+			before: func(w *world, p *planner) {
+				rated(w, p, 0.5, 0.9)
+				w.write(p, one(func(s *api.PlacementSpec) { s.RescheduleAfter = "60s" }))
+			},
+			between: func(w *world, p *planner) {
+				w.write(p, metric("mb", 0.2))
+				w.stored(p, p.pass(epoch.Add(10*time.Second)))
+			},
+			change: func(w *world, p *planner) { w.write(p, cluster("unrelated", nil)) },
+			after:  time.Minute, of: web,
+			want: `{"type":"time","object":{"kind":"placement","namespace":"shop","name":"web"},"field":"spec.reschedule_after","old":"60s"}`,
+		},
+		"back to an overflowed tier": {
+			before: func(w *world, p *planner) {
+				w.write(p, sized("a", "2"))
+				w.write(p, sized("b", "9"))
+				w.write(p, policy("p", groups, func(s *api.PropagationPolicySpec) {
+					s.Placement.ClusterAffinities = []api.AffinityTerm{{
+						AffinityName: "main", ClusterAffinity: api.ClusterAffinity{ClusterNames: []string{"a"}},
+						OverflowAffinities: []api.OverflowAffinity{{AffinityName: "more", ClusterAffinity: api.ClusterAffinity{ClusterNames: []string{"b"}}}},
+					}}
+				}))
+				w.write(p, workload("web", 4, cpus))
+			},
+			between: func(w *world, p *planner) {
+				w.write(p, sized("a", "4"))
+				w.stored(p, p.pass(epoch.Add(time.Second)))
+			},
+			after: 2 * time.Minute, of: deploy,
+			want: `{"type":"fail_back","object":{"kind":"propagation_policy","namespace":"shop","name":"p"},"field":"spec.fail_back","old":"main","new":"main"}`,
+		},
+		"back earlier, as its cluster is deleted": {
+			before:  func(w *world, p *planner) { grouped(w, p) },
+			between: failover,
+			change:  func(w *world, p *planner) { w.remove(p, api.Key{Kind: api.KindCluster, Name: "b"}) },
+			after:   3 * time.Second, of: deploy,
+			want: `{"type":"cluster","object":{"kind":"cluster","name":"b"}}`,
+		},
+		"failover of a group that is too small without one of its clusters": {
+			before: func(w *world, p *planner) {
+				become(w, p, api.StateOnline, "a", "b", "c", "d", "e")
+				w.write(p, policy("p", groups, twoEach))
+				w.write(p, workload("web", 6, cpus))
+			},
+			change: func(w *world, p *planner) { become(w, p, api.StateOffline, "e") },
+			of:     deploy, want: `{"type":"cluster_offline","object":{"kind":"cluster","name":"e"},"field":"status.state","old":"online","new":"offline"}`,
+		},
+		"failover of a group that is too small without one of its clusters, since a restart": {
+			before: func(*world, *planner) {},
+			change: func(w *world, p *planner) {
+				become(w, p, api.StateOnline, "a", "b", "c", "d")
+				become(w, p, api.StateOffline, "e")
+				w.write(p, policy("p", groups, twoEach))
+				d := workload("web", 6, cpus)
+				d.Status = api.WorkloadStatus{
+					ObservedGeneration: 1, DecisionRevision: 3, Policy: "shop/p", PolicyUID: "uid-shop/p", PolicyGeneration: 1,
+					ObservedAffinity: "main", Clusters: []api.WorkloadCluster{{Name: "a", Replicas: 3}, {Name: "e", Replicas: 3}},
+				}
+				w.write(p, d)
+			},
+			of: deploy, want: `{"type":"cluster_offline","object":{"kind":"cluster","name":"e"},"field":"status.state","new":"offline"}`,
+		},
+		"failover of a group that is too small since one of its clusters is deleted": {
+			before: func(w *world, p *planner) {
+				become(w, p, api.StateOnline, "a", "b", "c", "d", "e")
+				w.write(p, policy("p", groups, twoEach))
+				w.write(p, workload("web", 6, cpus))
+			},
+			change: func(w *world, p *planner) { w.remove(p, api.Key{Kind: api.KindCluster, Name: "e"}) },
+			of:     deploy, want: `{"type":"cluster","object":{"kind":"cluster","name":"e"}}`,
+		},
+		"room for a workload that had none": {
+			before: func(w *world, p *planner) {
+				w.write(p, sized("a", "0"))
+				w.write(p, policy("p", groups))
+				w.write(p, workload("web", 2, cpus))
+			},
+			change: func(w *world, p *planner) { w.write(p, sized("a", "4")) },
+			of:     deploy, want: `{"type":"capacity","object":{"kind":"cluster","name":"a"},"field":"spec.allocatable.cpu","old":"0","new":"4"}`,
+		},
+		"capacity of the cluster that is gained": {
+			before: func(w *world, p *planner) {
+				w.write(p, sized("a", "0"))
+				w.write(p, sized("b", "4"))
+				w.write(p, sized("c", "0"))
+				w.write(p, policy("p", divided))
+				w.write(p, workload("web", 6, cpus))
+			},
+			change: func(w *world, p *planner) {
+				w.write(p, sized("a", "500m"))
+				w.write(p, sized("c", "2"))
+			},
+			of: deploy, want: `{"type":"capacity","object":{"kind":"cluster","name":"c"},"field":"spec.allocatable.cpu","old":"0","new":"2"}`,
+		},
+		"offline, while it leaves another where it is unhealthy": {
+			before: func(w *world, p *planner) {
+				grouped(w, p, func(s *api.PropagationPolicySpec) {
+					s.Failover = &api.Failover{Application: &api.ApplicationFailover{Toleration: "0s"}}
+				})
+			},
+			between: func(w *world, p *planner) {
+				p.bindings.report(p.bindings.workloads[deploy], api.HealthReport{Cluster: "a", Status: api.Unhealthy}, epoch)
+				w.stored(p, p.pass(epoch.Add(time.Second)))
+			},
+			change: func(w *world, p *planner) { w.remove(p, api.Key{Kind: api.KindCluster, Name: "b"}) },
+			after:  2 * time.Second, of: deploy,
+			want: `{"type":"cluster","object":{"kind":"cluster","name":"b"}}`,
+		},
+		"its policy and its cluster are deleted": {
+			before: func(w *world, p *planner) {
+				w.write(p, sized("a", "4"))
+				w.write(p, policy("p", divided))
+				w.write(p, workload("web", 2, cpus))
+			},
+			change: func(w *world, p *planner) {
+				w.remove(p, keyOf(api.KindPropagationPolicy, "p"))
+				w.remove(p, api.Key{Kind: api.KindCluster, Name: "a"})
+			},
+			of: deploy, want: `{"type":"policy","object":{"kind":"propagation_policy","namespace":"shop","name":"p"}}`,
+		},
+		"a global policy": {
+			before: func(w *world, p *planner) {
+				w.write(p, sized("a", "4"))
+				w.write(p, workload("web", 2, cpus))
+			},
+			change: func(w *world, p *planner) {
+				global := policy("p", divided)
+				global.Metadata.Namespace = ""
+				w.write(p, global)
+			},
+			of: deploy, want: `{"type":"policy","object":{"kind":"propagation_policy","name":"p"}}`,
 		},
 		"freed capacity": {
 			before: func(w *world, p *planner) {
@@ -621,6 +888,9 @@ func TestCauses(t *testing.T) {
 			if p.changes.before != nil || p.changes.known != nil {
 				t.Error("the planner still holds the fleet before the pass")
 			}
+			if d.queued().answered != nil {
+				t.Error("the planner still holds the version before the one that is decided")
+			}
 		})
 	}
 }
@@ -657,5 +927,37 @@ func TestFollowersTakeTheCauseOfTheLeader(t *testing.T) {
 	}
 	if n := follower.queue.len(); n > 0 {
 		t.Errorf("the follower makes %d decisions again", n)
+	}
+}
+
+// TestFailBackCause checks which moves between affinity groups and their tiers are returns.
+func TestFailBackCause(t *testing.T) {
+	w := &workloadBinding{object: workload("web", 2)}
+	earlier := func(names ...string) *api.WorkloadStatus {
+		s := &api.WorkloadStatus{ObservedAffinity: "here"}
+		for _, name := range names {
+			s.EarlierAffinities = append(s.EarlierAffinities, api.EarlierAffinity{AffinityName: name})
+		}
+		return s
+	}
+	for name, c := range map[string]struct {
+		before, after *api.WorkloadStatus
+		from, to      int
+		want          string // the new value of the cause; "" if it is not a return
+	}{
+		"to an earlier group":                        {earlier("main"), &api.WorkloadStatus{ObservedAffinity: "main"}, 1, 0, "main"},
+		"to an earlier tier":                         {earlier("first", "second"), earlier("first"), 0, 0, "second"},
+		"while an earlier tier has room":             {earlier("first"), earlier("first"), 0, 0, ""},
+		"to a later group, and the earlier are full": {earlier("main"), earlier(), 1, 2, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if cause := failBackCause(w, c.before, c.after, c.from, c.to); cause != nil {
+				got = cause.New
+			}
+			if got != c.want {
+				t.Errorf("it returns to %q, want %q", got, c.want)
+			}
+		})
 	}
 }

@@ -71,7 +71,7 @@ func (p *placer) put(known *placementDecision, object *api.Placement, specRevisi
 		now.ObservedGeneration > before.ObservedGeneration {
 		// The decision was committed together with the spec: it was previewed. A decision made here
 		// in the meantime for the previous spec, which could no longer be written, is void.
-		known.status, known.answered = &object.Status, nil
+		known.status = &object.Status
 		p.index(known, before.Clusters, object.Status.Clusters)
 	}
 	p.reserve(known, before.Decisions, known.status.Decisions)

@@ -51,7 +51,7 @@ const largeBatch = 1000
 // rewritten notes the version of an object that its decision answers, before another one is applied.
 // observed is the generation that the decision answers.
 func (t *turn) rewritten(object api.Object, observed int64) {
-	if t.answered == nil && object.Meta().Generation == observed {
+	if object.Meta().Generation == observed {
 		t.answered = object
 	}
 }

@@ -38,15 +38,15 @@ const maxRowsCompared = 32
 // Of finds it for a query. scores are the aspects that determine the choice among the clusters that
 // fit. view may be nil if they are not scored.
 func (c *Comparison) Of(q *Query, view *View, scores columns.Aspects, left, gained []string) Trigger {
-	if found, ok := c.rejecting(q, left); ok {
-		return found
-	}
-	if found, ok := c.admitting(q, gained); ok {
+	if found, ok := c.rejecting(q, c.After, left, true); ok {
 		return found
 	}
 	found := Trigger{Reads: scores | q.Reads()}
 	if c.Before.Len() == 0 {
-		return found
+		return found // nothing is known of it
+	}
+	if admitted, ok := c.rejecting(q, c.Before, gained, false); ok {
+		return admitted
 	}
 	if d, cluster := c.rating(q, view, scores, left, gained); d != nil {
 		found.Difference, found.Cluster = d, cluster
@@ -78,44 +78,20 @@ func (c *Comparison) nameOf(row int) string {
 	return ""
 }
 
-// rejecting finds a check that rejects a cluster that is left.
-func (c *Comparison) rejecting(q *Query, left []string) (Trigger, bool) {
-	look := q.look(c.After, c.Others.Reserved)
-	for _, name := range left {
-		row, ok := c.After.Row(name)
+// rejecting finds a check that rejects one of some clusters in a version of the fleet, or that one is
+// not in it. current says that they are part of the decision.
+func (c *Comparison) rejecting(q *Query, in *columns.Fleet, names []string, current bool) (Trigger, bool) {
+	look := q.look(in, c.Others.Reserved)
+	for _, name := range names {
+		row, ok := in.Row(name)
 		if !ok {
 			return Trigger{Cluster: name, Difference: c.differ(name, 0, nil)}, true
 		}
 		for _, check := range q.Checks.All {
-			if !check.Admits(&look, row, true) {
+			if !check.Admits(&look, row, current) {
 				metric := told(check, &look, row)
 				return Trigger{name, check.Name(), check.Reads(), c.differ(name, check.Reads(), metric), metric}, true
 			}
-		}
-	}
-	return Trigger{}, false
-}
-
-// admitting finds a check that rejected a cluster that is gained.
-func (c *Comparison) admitting(q *Query, gained []string) (Trigger, bool) {
-	if c.Before.Len() == 0 {
-		return Trigger{}, false // nothing is known of it
-	}
-	look := q.look(c.Before, c.Others.Reserved)
-	for _, name := range gained {
-		row, ok := c.Before.Row(name)
-		if !ok {
-			return Trigger{Cluster: name, Difference: c.differ(name, 0, nil)}, true
-		}
-		for _, check := range q.Checks.All {
-			if check.Admits(&look, row, false) {
-				continue
-			}
-			metric := told(check, &look, row)
-			if d := c.differ(name, check.Reads(), metric); d != nil || check.Reads().Any(columns.Clock) {
-				return Trigger{name, check.Name(), check.Reads(), d, metric}, true
-			}
-			break // amounts that were reserved before are free now
 		}
 	}
 	return Trigger{}, false
