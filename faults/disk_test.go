@@ -389,7 +389,7 @@ func bulky(n int) *api.MetricsProvider {
 // TestFaultQuota exhausts the quota of the store. Deletions free space again.
 func TestFaultQuota(t *testing.T) {
 	f := begin(t, 7)
-	w := newWorld(t, f, embedded(dataDir(t), "--quota", "32Mi", "--keep-history", "1s")...)
+	w := newWorld(t, f, embedded(dataDir(t), "--quota", "32Mi", "--keep-revisions", "1s")...)
 	for range rounds(1, 5) {
 		w.startWriting()
 		n := 0

@@ -90,7 +90,7 @@ func TestSilentConnections(t *testing.T) {
 	const addresses, each = 50, 20 // from each address to each listener: 2000 in all
 	webhook := proxytest.FreeAddress(t)
 	p := startCommand(t, "bash", "-c", `ulimit -n 1024; exec "$@"`, "bash", servertest.Binary(t), "serve", "--data-dir", t.TempDir(),
-		"--listen", "127.0.0.1:0", "--webhook-listen", webhook, "--keep-history", "1m")
+		"--listen", "127.0.0.1:0", "--webhook-listen", webhook, "--keep-revisions", "1m")
 	listeners := []string{strings.TrimPrefix(p.url, "http://"), webhook}
 
 	stop, attack := make(chan struct{}), &flood{}

@@ -20,7 +20,7 @@ import (
 func TestWatchersThatDoNotRead(t *testing.T) {
 	t.Parallel()
 	const watchers, writes = 250, 100
-	p := startServer(t, t.TempDir(), "--keep-history", "1m", "--max-connections-per-ip", "300")
+	p := startServer(t, t.TempDir(), "--keep-revisions", "1m", "--max-connections-per-ip", "300")
 	written := 0
 	write := func() time.Duration {
 		began := p.cpu()

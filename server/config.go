@@ -39,7 +39,7 @@ type config struct {
 	KeyFile          string
 	Quota            byteSize
 	MinFreeSpace     byteSize
-	KeepHistory      time.Duration
+	KeepRevisions    time.Duration
 	StoreTimeout     time.Duration
 	StorePatience    time.Duration
 
@@ -72,6 +72,10 @@ type config struct {
 	AuditLogMaxFiles int
 	AuditRequired    bool
 
+	HistoryDir       string
+	HistoryRetention time.Duration
+	HistoryMaxSize   byteSize
+
 	TracingEndpoint    string
 	TracingProtocol    string
 	TracingHeadersFile string
@@ -87,7 +91,7 @@ type config struct {
 // define defines the flags, one line per setting, from which variables and keys are derived.
 func (c *config) define(flags *pflag.FlagSet) {
 	c.MinFreeSpace, c.MaxBody, c.MaxSimulation = 256<<20, 1<<20, 64<<20
-	c.AuditLogMaxSize = 100 << 20
+	c.AuditLogMaxSize, c.HistoryMaxSize = 100<<20, 1<<30
 
 	flags.StringVar(&c.ConfigFile, configFlag, "", "YAML or JSON file with settings; every other flag is a key in it, with _ for -")
 	flags.StringVar(&c.DataDir, "data-dir", "", "directory of the embedded store; created if it does not exist")
@@ -111,7 +115,7 @@ func (c *config) define(flags *pflag.FlagSet) {
 	flags.StringVar(&c.KeyFile, "key-file", "", "file with the key that encrypts stored secrets; created on first use (default seal.key in the data directory)")
 	flags.Var(&c.Quota, "quota", "largest size of the embedded store's database (default half of the disk, at least 4Gi and at most 8Gi)")
 	flags.Var(&c.MinFreeSpace, "min-free-space", "free space on the disk below which the embedded store refuses writes")
-	flags.DurationVar(&c.KeepHistory, "keep-history", 10*time.Minute, "how long old revisions are kept for clients that page through lists or resume watches")
+	flags.DurationVar(&c.KeepRevisions, "keep-revisions", 10*time.Minute, "how long old revisions are kept for clients that page through lists or resume watches")
 	flags.DurationVar(&c.StoreTimeout, "store-timeout", 10*time.Second, "time limit for one request to the store")
 	flags.DurationVar(&c.StorePatience, "store-patience", 3*time.Second, "how long writes to the store may fail or take before the server is not ready and rejects further writes at once")
 
@@ -143,6 +147,10 @@ func (c *config) define(flags *pflag.FlagSet) {
 	flags.Var(&c.AuditLogMaxSize, "audit-log-max-size", "size at which the audit log is renamed and another file begun")
 	flags.IntVar(&c.AuditLogMaxFiles, "audit-log-max-files", 10, "number of renamed audit logs that are kept")
 	flags.BoolVar(&c.AuditRequired, "audit-required", false, "refuse writes as long as the audit log cannot be written")
+
+	flags.StringVar(&c.HistoryDir, "history-dir", "", "directory of the history of decisions, which no other server uses (default history in the data directory; none with an external etcd)")
+	flags.DurationVar(&c.HistoryRetention, "history-retention", 90*24*time.Hour, "how long the history of decisions is kept; 0 = none is")
+	flags.Var(&c.HistoryMaxSize, "history-max-size", "how much room the history of decisions takes at most, about; the oldest part is deleted")
 
 	flags.StringVar(&c.TracingEndpoint, "tracing-endpoint", "", "address of a collector of OpenTelemetry traces: https://host:port (default: no traces, or, if OTEL_TRACES_EXPORTER is otlp, as the variables OTEL_EXPORTER_OTLP_* say)")
 	flags.StringVar(&c.TracingProtocol, "tracing-protocol", "", "http or grpc (default http, or as the variables OTEL_EXPORTER_OTLP_* say)")
@@ -215,7 +223,7 @@ func (c *config) check() error {
 	for _, length := range []struct {
 		name string
 		d    time.Duration
-	}{{"keep-history", c.KeepHistory}, {"store-timeout", c.StoreTimeout}, {"store-patience", c.StorePatience}, {"drain-time", c.DrainTime}, {"spot-return-after", c.SpotReturnAfter}} {
+	}{{"keep-revisions", c.KeepRevisions}, {"store-timeout", c.StoreTimeout}, {"store-patience", c.StorePatience}, {"drain-time", c.DrainTime}, {"spot-return-after", c.SpotReturnAfter}} {
 		if length.d <= 0 {
 			wrong("%s: %s must be above 0", length.name, length.d)
 		}
@@ -225,6 +233,7 @@ func (c *config) check() error {
 	}
 	c.checkWebhook(wrong)
 	c.checkAudit(wrong)
+	c.checkHistory(wrong)
 	c.checkTracing(wrong)
 	if _, err := c.network(); err != nil {
 		errs = append(errs, err)

@@ -37,6 +37,8 @@ type runningServer struct {
 	client *client.Client
 	logs   *logtest.Buffer
 	stop   func() error
+
+	historyDir string // if several servers share a store
 }
 
 // testConfig is the configuration of serve on a data directory.

@@ -40,8 +40,9 @@ func severalFor(t testing.TB, n int, lease time.Duration, options ...func(*confi
 		option(&c)
 	}
 	for i := range n {
-		c.Name = fmt.Sprint("server-", i)
+		c.Name, c.HistoryDir = fmt.Sprint("server-", i), t.TempDir()
 		servers = append(servers, start(t, c))
+		servers[i].historyDir = c.HistoryDir
 	}
 	etcd, err := clientv3.New(clientv3.Config{Endpoints: c.EtcdEndpoints, DialTimeout: eventually.Limit})
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 func (c *config) storeOptions(logger *slog.Logger) (store.Options, error) {
 	options := store.Options{
 		DataDir: c.DataDir, Cluster: c.cluster(), Endpoints: c.EtcdEndpoints, QuotaBytes: int64(c.Quota), MinFreeBytes: int64(c.MinFreeSpace),
-		KeepHistory: c.KeepHistory, LeaseTTL: c.Lease, UpgradeWindow: c.UpgradeWindow, RequestTimeout: c.StoreTimeout, Patience: c.StorePatience, Username: c.EtcdUsername, Logger: logger,
+		KeepHistory: c.KeepRevisions, LeaseTTL: c.Lease, UpgradeWindow: c.UpgradeWindow, RequestTimeout: c.StoreTimeout, Patience: c.StorePatience, Username: c.EtcdUsername, Logger: logger,
 	}
 	if c.EtcdPasswordFile != "" {
 		password, err := os.ReadFile(c.EtcdPasswordFile)

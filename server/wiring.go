@@ -21,6 +21,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/heartbeat"
+	"github.com/scheduler/terraform-provider-scheduler/internal/history"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
@@ -47,6 +48,7 @@ type server struct {
 	codec    *store.Codec
 	beats    heartbeat.Times
 	audit    *audit.Log     // nil if none is kept
+	history  *history.Log   // nil if none is kept
 	traces   *otlp.Recorder // nil if there are none
 	clusters *kube.Clusters
 	decider  *reconcile.Reconciler
@@ -110,6 +112,9 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, stdout io.Wr
 	if s.audit, err = c.openAudit(stdout); err != nil {
 		return nil, err
 	}
+	if s.history, err = s.openHistory(); err != nil {
+		return nil, err
+	}
 	s.fleet = fleet.New(fleet.Options{Store: s.store, Codec: s.codec, Logger: logger})
 	s.batcher = store.NewBatcher(s.store)
 	s.clusters = kube.New(s.network, nil)
@@ -132,7 +137,7 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, stdout io.Wr
 		return nil, err
 	}
 	registry := prometheus.NewRegistry()
-	s.api, err = httpapi.New(httpapi.Options{
+	options := httpapi.Options{
 		Store: s.store, Fleet: s.fleet, Codec: s.codec, Decisions: s.decider, Signals: parts, Beats: &s.beats, Spot: parts, Audit: s.audit, Network: s.network,
 		Name: s.leading.name(), Leader: s.leading.forAPI(),
 		Checks: s.checks, Listener: s.listener, TLS: tlsConfig, Authenticate: !c.loopback() && !c.Insecure, Issuers: issuers, Roles: c.Auth.roles(), Logins: jwt.Logins(c.Auth.JWT),
@@ -142,8 +147,11 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, stdout io.Wr
 		Connections:            s.connections,
 		LoginFailuresPerSecond: c.LoginFailuresPerSecond, LoginFailureBurst: c.LoginFailureBurst,
 		DrainTime: c.DrainTime, Tracer: s.traces.Tracer(), Logger: logger, Now: time.Now,
-	})
-	if err != nil {
+	}
+	if s.history != nil {
+		options.History = s.history
+	}
+	if s.api, err = httpapi.New(options); err != nil {
 		return nil, err
 	}
 	s.certificates = expiry.New(s.certificateSources(), logger, time.Now)
@@ -170,12 +178,15 @@ func (s *server) supervised(name string, run func(context.Context) error) compon
 // components returns the parts to run, in start order; they stop in reverse order: first requests
 // end, then decisions, then writes.
 func (s *server) components() []component {
-	list := []component{
-		{"fleet", s.fleet.Run},
+	list := []component{{"fleet", s.fleet.Run}}
+	if s.history != nil {
+		list = append(list, component{"history", s.history.Run})
+	}
+	list = append(list, []component{
 		{"status writes", s.batcher.Run},
 		{"decisions", s.decider.Run},
 		{"leadership", s.leading.run},
-	}
+	}...)
 	list = append(list, s.spot.components()...)
 	list = append(list, component{"certificates", s.certificates.Run}, component{"memory", boundMemory})
 	for i, c := range list {
@@ -244,7 +255,7 @@ func (s *server) collectors() []prometheus.Collector {
 		{build, leads, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})},
 		s.connections.Collectors(), outbound.Collectors(),
 		s.store.Collectors(), s.fleet.Collectors(), {s.leading}, s.decider.Collectors(), s.api.Collectors(),
-		s.faults.Collectors(), {s.certificates}, s.audit.Collectors(), traceCollectors(s.traces),
+		s.faults.Collectors(), {s.certificates}, s.audit.Collectors(), s.history.Collectors(), traceCollectors(s.traces),
 	}
 	if s.spot.webhook != nil {
 		parts = append(parts, s.spot.webhook.Collectors(), s.spot.authority.Collectors())

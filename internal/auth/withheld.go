@@ -57,7 +57,7 @@ func (r Rights) Disclosed(who Identity, object api.Object) api.Object {
 // disclosedPlacement returns a placement without the scores that its reader may not see, and without
 // what made it change if that is not visible.
 func (r Rights) disclosedPlacement(who Identity, placement *api.Placement) *api.Placement {
-	visible, cause := r.VisibleScores(who, placement), r.disclosedCause(who, placement, placement.Status.Cause)
+	visible, cause := r.VisibleScores(who, placement), r.DisclosedCause(who, api.KeyOf(placement), placement.Status.Cause)
 	if cause == placement.Status.Cause && (len(visible) == 0 || &visible[0] == &placement.Status.Decisions[0]) {
 		return placement
 	}
@@ -70,7 +70,7 @@ func (r Rights) disclosedPlacement(who Identity, placement *api.Placement) *api.
 // is not visible.
 func (r Rights) disclosedWorkload(who Identity, workload *api.Workload) *api.Workload {
 	shown := who.disclosedPreemptions(workload)
-	if cause := r.disclosedCause(who, workload, workload.Status.Cause); cause != workload.Status.Cause {
+	if cause := r.DisclosedCause(who, api.KeyOf(workload), workload.Status.Cause); cause != workload.Status.Cause {
 		copied := *shown
 		copied.Status.Cause = cause
 		return &copied
@@ -78,10 +78,10 @@ func (r Rights) disclosedWorkload(who Identity, workload *api.Workload) *api.Wor
 	return shown
 }
 
-// disclosedCause returns what made the decision on an object change: only the kind of change, unless
+// DisclosedCause returns what made the decision on an object change: only the kind of change, unless
 // the reader may see what changed. Who owns an object that is gone is not known any more.
-func (r Rights) disclosedCause(who Identity, decided api.Object, cause *api.Cause) *api.Cause {
-	if cause == nil || cause.Object == nil || *cause.Object == api.KeyOf(decided) {
+func (r Rights) DisclosedCause(who Identity, decided api.Key, cause *api.Cause) *api.Cause {
+	if cause == nil || cause.Object == nil || *cause.Object == decided {
 		return cause
 	}
 	if entry := r.fleet.Snapshot().Get(*cause.Object); entry != nil && r.Reads(who, entry.Object) || entry == nil && who.SeesDamaged(*cause.Object) {

@@ -122,7 +122,7 @@ type session struct {
 func Commands(env Environment) []*cobra.Command {
 	s := &session{Environment: env}
 	commands := []*cobra.Command{
-		s.getCommand(), s.describeCommand(), s.explainCommand(), s.watchCommand(), s.topCommand(), s.simulateCommand(),
+		s.getCommand(), s.describeCommand(), s.explainCommand(), s.historyCommand(), s.watchCommand(), s.topCommand(), s.simulateCommand(),
 		s.applyCommand(), s.diffCommand(), s.rescheduleCommand(), s.cordonCommand(), s.uncordonCommand(), s.drainCommand(), s.taintCommand(), s.deleteCommand(),
 		s.contextCommand(),
 	}

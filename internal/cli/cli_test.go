@@ -221,6 +221,7 @@ var (
 	revisions = regexp.MustCompile(`(resource_version"?: )"\d+"`)
 	uids      = regexp.MustCompile(`(uid"?: "?)[0-9a-f]{32}`)
 	decisions = regexp.MustCompile(`(decision_revision"?: )\d+`)
+	entries   = regexp.MustCompile(`(TIME +)\d+( +(?:placement|workload) )|("revision": )\d+`)
 )
 
 // stable replaces what differs between runs.
@@ -228,6 +229,7 @@ func (f *fleet) stable(text string) string {
 	text = strings.ReplaceAll(text, f.endpoint, "SERVER")
 	text = moments.ReplaceAllString(text, "TIME")
 	text = decisions.ReplaceAllString(text, "${1}REVISION")
+	text = entries.ReplaceAllString(text, "${1}${3}N$2")
 	text = revisions.ReplaceAllString(text, `${1}"REVISION"`)
 	return uids.ReplaceAllString(text, "${1}UID")
 }
@@ -254,6 +256,7 @@ func testGoldenFiles(t *testing.T, f *fleet) {
 		t.Fatal(err)
 	}
 	f.put("/v1/namespaces/gone/placements/web", `{"spec":{"cluster_names":["nowhere"]}}`)
+	eventually.True(t, "the history has the last decision", func() bool { return strings.Contains(f.must("history", "-A"), "shop/api") })
 	for _, test := range []struct {
 		name, args string
 		code       int
@@ -306,6 +309,13 @@ func testGoldenFiles(t *testing.T, f *fleet) {
 		{"explain-why-not-rejected", "explain placement web --why-not us-1", 0},
 		{"explain-why-not-unknown", "explain placement web --why-not mars", ExitUsage},
 		{"explain-why-not-json", "explain placement web --why-not eu-3 -o json", ExitUsage},
+		{"history", "history", 0},
+		{"history-of-one", "history placement web", 0},
+		{"history-of-cluster", "history workloads --cluster eu-1 --since 2026-01-01T00:00:00Z --until 0s -o json", 0},
+		{"history-limited", "history -A --limit 1", 0},
+		{"history-of-nothing", "history placement nope", 0},
+		{"history-of-clusters", "history clusters", ExitUsage},
+		{"history-since", "history --since yesterday", ExitUsage},
 		{"delete", "delete pl gone/web", 0},
 		{"delete-missing", "delete placement gone/web", exitNotFound},
 		{"top", "top clusters", 0},

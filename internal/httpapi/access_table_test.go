@@ -380,7 +380,7 @@ func testEveryRoute(t *testing.T, adjust func(*Options), token func(s *testServe
 	a := &accessTest{ids: map[string]string{}, changed: true}
 	a.audited = &auditLines{}
 	a.testServer = startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true}, adjust, a.audited.kept(t, false),
-		func(o *Options) { o.LoginFailureBurst, o.MaxPreviews = 100_000, 100_000 })
+		func(o *Options) { o.LoginFailureBurst, o.MaxPreviews, o.History = 100_000, 100_000, &keptHistory{} })
 	a.admin = a.addToken(auth.RoleAdmin)
 	people := []person{{name: "nobody"}}
 	for _, role := range (auth.Roles{}).Names() {

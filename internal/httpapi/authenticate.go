@@ -15,7 +15,7 @@ import (
 
 // open are the paths that need no token: health checks, the description of the API and of logins,
 // and messages between servers, which are encrypted.
-var open = map[string]bool{"/healthz": true, "/readyz": true, openAPIPath: true, loginsPath: true, relayPath: true, uiPath: true}
+var open = map[string]bool{"/healthz": true, "/readyz": true, openAPIPath: true, loginsPath: true, relayPath: true, historyPartPath: true, uiPath: true}
 
 // isOpen reports whether a path needs no token. The files of the page contain no data; a path that
 // leads out of their directory is not one of them.

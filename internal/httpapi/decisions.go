@@ -18,9 +18,6 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 )
 
-// summarizedKinds are the kinds in the list of decisions.
-var summarizedKinds = []api.Kind{api.KindPlacement, api.KindWorkload}
-
 type decisionsInput struct {
 	Kinds         string `query:"kinds" doc:"Kinds to list, separated by commas: placement,workload. If omitted, both."`
 	Namespace     string `query:"namespace" doc:"Only decisions in this namespace."`
@@ -64,7 +61,7 @@ func (d *decisionRows) list(ctx context.Context, in *decisionsInput) (*decisions
 	if err != nil {
 		return nil, err
 	}
-	kinds, err := d.kinds(who, in)
+	kinds, err := decidedKinds(d.rights, who, "kinds", in.Kinds, in.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -93,30 +90,30 @@ func (d *decisionRows) list(ctx context.Context, in *decisionsInput) (*decisions
 	return &decisionsOutput{list}, nil
 }
 
-// kinds returns the kinds to list. Who names one must be allowed to read it; otherwise the list has
-// what may be read.
-func (d *decisionRows) kinds(who auth.Identity, in *decisionsInput) ([]api.Kind, error) {
+// decidedKinds returns the kinds to list, of which a parameter may name some. Who names one must be
+// allowed to read it; otherwise the list has what may be read.
+func decidedKinds(rights auth.Rights, who auth.Identity, parameter, names, namespace string) ([]api.Kind, error) {
 	var kinds []api.Kind
 	var refused error
-	for _, kind := range summarizedKinds {
-		if err := d.rights.MayReadKey(who, api.Key{Kind: kind, Namespace: in.Namespace}); err != nil {
+	for _, kind := range api.HistoryKinds {
+		if err := rights.MayReadKey(who, api.Key{Kind: kind, Namespace: namespace}); err != nil {
 			refused = err
 		} else {
 			kinds = append(kinds, kind)
 		}
 	}
 	switch {
-	case in.Kinds != "":
-	case in.Namespace != "" && len(kinds) == 0:
+	case names != "":
+	case namespace != "" && len(kinds) == 0:
 		return nil, refused
 	default:
 		return kinds, nil
 	}
 	var named []api.Kind
-	for name := range strings.SplitSeq(in.Kinds, ",") {
+	for name := range strings.SplitSeq(names, ",") {
 		kind := api.Kind(strings.TrimSpace(name))
-		if !slices.Contains(summarizedKinds, kind) {
-			return nil, problem.Invalid("kinds", "%q is not a kind in this list: it has placement and workload", string(kind))
+		if !slices.Contains(api.HistoryKinds, kind) {
+			return nil, problem.Invalid(parameter, "%q is not a kind in this list: it has placement and workload", string(kind))
 		}
 		if !slices.Contains(kinds, kind) {
 			return nil, refused

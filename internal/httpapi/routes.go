@@ -51,12 +51,14 @@ func (s *Server) routes(page *ui) http.Handler {
 		api: s.api, store: o.Store, fleet: o.Fleet, sessions: s.sessions, faults: o.Faults, version: o.Version, name: o.Name, leading: s.waits.leading,
 		more: o.Checks, now: o.Now, logger: o.Logger, stopping: s.waits.stopping, audit: s.audit,
 	}
+	past := &histories{api: s.api, codec: o.Codec, log: o.History, rights: rights}
 	for _, part := range []interface{ routes() }{
 		&objects{
 			api: s.api, store: o.Store, codec: o.Codec, fleet: o.Fleet, rights: rights, sessions: s.sessions, decisions: o.Decisions,
 			view: v, waits: s.waits, events: s.watches.events, changes: c, previews: s.previews, pictures: s.pictures, network: o.Network, now: o.Now,
 		},
 		&decisionRows{api: s.api, fleet: o.Fleet, rights: rights, view: v},
+		past,
 		s.reports,
 		&nodes{api: s.api, rights: rights, view: v, spot: o.Spot, now: o.Now},
 		s.previews,
@@ -84,6 +86,7 @@ func (s *Server) routes(page *ui) http.Handler {
 	mux.HandleFunc("GET "+backupPath, s.status.backup)
 	mux.HandleFunc("GET "+settledPath, s.waits.leading.awaitSettled(s.api))
 	mux.HandleFunc("POST "+relayPath, s.relay.serve)
+	mux.HandleFunc("GET "+historyPartPath, past.part)
 	mux.HandleFunc("GET /healthz", health)
 	mux.HandleFunc("GET /readyz", s.status.readiness)
 	mux.Handle("GET /metrics", (&metricsPage{api: s.api, fleet: o.Fleet, rights: rights, gatherer: o.Gatherer}).handler())

@@ -116,6 +116,8 @@ type Options struct {
 	// Network is the policy for outbound connections. Addresses that it rejects as written are not
 	// stored.
 	Network *netpolicy.Policy
+	// History is what was decided. If nil, it is not kept.
+	History History
 	// Spot splits workloads between on-demand and spot nodes. If nil, nothing is split, and
 	// requests about it get 503.
 	Spot Spot

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/jsonform"
@@ -22,8 +23,8 @@ var ErrDamaged = errors.New("the stored data is damaged")
 // Codec encodes objects as the values of their parts, and decodes them. It is the only place that
 // writes the text of a secret, encrypted. It is safe for concurrent use.
 type Codec struct {
-	sealer  *sealer
-	sharing jsonv2.Options
+	sealer            *sealer
+	sharing, deciding jsonv2.Options
 }
 
 // NewCodec returns a codec that encrypts secrets with a 32-byte key; see readKeyFile.
@@ -32,7 +33,7 @@ func NewCodec(key []byte) (*Codec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Codec{sealer, newSharing()}, nil
+	return &Codec{sealer, newSharing(), newDeciding()}, nil
 }
 
 // OpenCodec returns a codec with the key in a file, which is created on first use.
@@ -161,11 +162,32 @@ const maxStatus = 256 * mebibyte
 // DecodeStatus replaces the status of an object by a stored one. Data that the old status shares
 // with other objects is not modified.
 func (c *Codec) DecodeStatus(object api.Object, value []byte) error {
+	return decodeStatus(object, value, c.sharing)
+}
+
+// DecodeDecision is like DecodeStatus, and faster: it leaves out what says no more about where something was
+// placed, such as conditions and scores.
+func (c *Codec) DecodeDecision(object api.Object, value []byte) error {
+	return decodeStatus(object, value, c.deciding)
+}
+
+// newDeciding returns the options of DecodeDecision.
+func newDeciding() jsonv2.Options {
+	return jsonv2.WithUnmarshalers(jsonv2.JoinUnmarshalers(
+		leftOut[[]api.Condition](), leftOut[[]api.Decision](), leftOut[[]api.ClusterHealth](), leftOut[[]api.ClusterDistribution](),
+	))
+}
+
+func leftOut[T any]() *jsonv2.Unmarshalers {
+	return jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder, _ *T) error { return d.SkipValue() })
+}
+
+func decodeStatus(object api.Object, value []byte, options jsonv2.Options) error {
 	status := object.StatusPart()
 	reflect.ValueOf(status).Elem().SetZero()
 	value, err := unpack(value)
 	if err == nil {
-		err = jsonv2.Unmarshal(value, status, c.sharing)
+		err = jsonv2.Unmarshal(value, status, options)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: status of %s: %w", ErrDamaged, api.KeyOf(object), err)

@@ -38,6 +38,20 @@ var (
 	ErrInvalid = errors.New("the write cannot be stored")
 )
 
+// CompactedError is an ErrCompacted of a watch.
+type CompactedError struct {
+	// Revision is the one up to which changes are no longer kept.
+	Revision int64
+}
+
+// Error says which revisions are meant.
+func (e *CompactedError) Error() string {
+	return fmt.Sprintf("%s: it is compacted up to revision %d", ErrCompacted, e.Revision)
+}
+
+// Unwrap returns ErrCompacted.
+func (e *CompactedError) Unwrap() error { return ErrCompacted }
+
 // Conflict is one failed comparison.
 type Conflict struct {
 	Key  api.Key

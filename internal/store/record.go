@@ -31,9 +31,11 @@ func (p Part) String() string {
 // Record is one part of one object at one revision. Value is shared with etcd and other readers and
 // must not be modified. A nil Value means that the part was deleted at ModRevision.
 type Record struct {
-	Key            api.Key
-	Part           Part
-	Value          []byte
+	Key   api.Key
+	Part  Part
+	Value []byte
+	// Before is the value before this one, as far as WatchStatuses knows it.
+	Before         []byte
 	CreateRevision int64
 	ModRevision    int64
 	// Damage says why the stored value fails its checksum; Value is then empty. It is an

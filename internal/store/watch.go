@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -19,6 +20,22 @@ const watchBuffer = 64
 // etcd watch: a process needs only one and distributes the events itself. The channel is closed
 // after a batch with Err, or when ctx is done.
 func (s *Store) Watch(ctx context.Context, from int64) <-chan Batch {
+	return s.watchRange(ctx, from, watched{from: specPrefix, to: systemPrefix, reached: &s.watched})
+}
+
+// WatchStatuses is like Watch for the Status parts alone, each with its value before.
+func (s *Store) WatchStatuses(ctx context.Context, from int64) <-chan Batch {
+	return s.watchRange(ctx, from, watched{from: statusPrefix, to: clientv3.GetPrefixRangeEnd(statusPrefix), before: true})
+}
+
+// watched is what a watch is about.
+type watched struct {
+	from, to string        // range of keys
+	before   bool          // with the values before
+	reached  *atomic.Int64 // receives the revision that the watch has reached; nil = nobody asks
+}
+
+func (s *Store) watchRange(ctx context.Context, from int64, about watched) <-chan Batch {
 	out := make(chan Batch, watchBuffer)
 	s.watches.Add(1)
 	go func() {
@@ -27,7 +44,7 @@ func (s *Store) Watch(ctx context.Context, from int64) <-chan Batch {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(s.ctx, cancel)() //nolint:contextcheck // the watch ends with the store too
-		if err := fault.Confine("", func() error { return s.watch(ctx, from, out) }); err != nil {
+		if err := fault.Confine("", func() error { return s.watch(ctx, from, about, out) }); err != nil {
 			select {
 			case out <- Batch{Err: err}:
 			case <-ctx.Done():
@@ -42,10 +59,10 @@ var watchAgain = backoff.Backoff{First: 10 * time.Millisecond, Most: time.Second
 
 // watch reads until ctx is done (nil) or the reader must load again. A broken stream is resumed
 // where it ended.
-func (s *Store) watch(ctx context.Context, next int64, out chan<- Batch) error {
+func (s *Store) watch(ctx context.Context, next int64, about watched, out chan<- Batch) error {
 	for failures := 1; ; failures++ {
 		before := next
-		err := s.watchStream(ctx, &next, out)
+		err := s.watchStream(ctx, &next, about, out)
 		switch {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // the reader is gone, nothing failed
@@ -63,14 +80,17 @@ func (s *Store) watch(ctx context.Context, next int64, out chan<- Batch) error {
 	}
 }
 
-func (s *Store) watchStream(ctx context.Context, next *int64, out chan<- Batch) error {
+func (s *Store) watchStream(ctx context.Context, next *int64, about watched, out chan<- Batch) error {
 	ctx, cancel := context.WithCancel(s.streamContext(ctx))
 	defer cancel()
-	stream := s.client.Watch(ctx, specPrefix, clientv3.WithRange(systemPrefix), clientv3.WithRev(*next),
-		clientv3.WithProgressNotify(), clientv3.WithFragment())
+	options := []clientv3.OpOption{clientv3.WithRange(about.to), clientv3.WithRev(*next), clientv3.WithProgressNotify(), clientv3.WithFragment()}
+	if about.before {
+		options = append(options, clientv3.WithPrevKV())
+	}
+	stream := s.client.Watch(ctx, about.from, options...)
 	for resp := range stream {
 		if resp.CompactRevision != 0 {
-			return fmt.Errorf("%w: revisions before %d are compacted", ErrCompacted, resp.CompactRevision)
+			return &CompactedError{resp.CompactRevision}
 		}
 		if err := resp.Err(); err != nil {
 			return classify(err, false)
@@ -90,7 +110,9 @@ func (s *Store) watchStream(ctx context.Context, next *int64, out chan<- Batch) 
 		select {
 		case out <- batch:
 			*next = batch.Revision + 1
-			s.watched.Store(batch.Revision)
+			if about.reached != nil {
+				about.reached.Store(batch.Revision)
+			}
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -115,6 +137,11 @@ func (s *Store) toBatch(resp *clientv3.WatchResponse) (Batch, error) {
 		}
 		if event.Type == clientv3.EventTypeDelete {
 			record.Value, record.Damage = nil, nil
+		}
+		if event.PrevKv != nil {
+			if before, err := openEnvelope(event.PrevKv); err == nil { // a damaged one is as unknown as one that is not kept
+				record.Before = before
+			}
 		}
 		batch.Records[i] = record
 		batch.Revision = record.ModRevision

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -182,5 +183,62 @@ func TestSystemRecordsAreWatchedToo(t *testing.T) {
 	revision := put(t, s, key, "hash")
 	if batch := next(t, s.Watch(ctx, revision)); len(batch.Records) != 1 || batch.Records[0].Key != key {
 		t.Fatalf("unexpected batch %+v", batch)
+	}
+}
+
+// TestWatchOfStatusesShowsValuesBefore writes a status and deletes it again.
+func TestWatchOfStatusesShowsValuesBefore(t *testing.T) {
+	s := open(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	spec := put(t, s, placement(1), "spec")
+	var revisions []int64
+	for _, value := range []string{"first", "second"} {
+		results, err := s.Derive(ctx, statuses([]int64{0, spec}, value)[1:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		revisions = append(revisions, results)
+	}
+	gone, err := s.Commit(ctx, Write{Key: placement(1), Expect: spec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	revisions = append(revisions, gone)
+	type shown struct {
+		revision      int64
+		before, after string
+	}
+	read := func(from int64) (got []shown) {
+		for watch := s.WatchStatuses(ctx, from); ; {
+			batch := next(t, watch)
+			if batch.Err != nil {
+				t.Fatal(batch.Err)
+			}
+			for _, r := range batch.Records {
+				if r.Key != placement(1) || r.Part != Status {
+					t.Errorf("unexpected record %+v", r)
+				}
+				got = append(got, shown{r.ModRevision, string(r.Before), string(r.Value)})
+			}
+			if batch.Revision >= gone {
+				return got
+			}
+		}
+	}
+	want := []shown{{revisions[0], "", "first"}, {revisions[1], "first", "second"}, {gone, "second", ""}}
+	if got := read(spec); !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	// What is compacted is not shown, but the value before the first one that is.
+	if err := s.Compact(ctx, revisions[1]); err != nil {
+		t.Fatal(err)
+	}
+	compacted, ok := errors.AsType[*CompactedError](next(t, s.WatchStatuses(ctx, spec)).Err)
+	if !ok || compacted.Revision != revisions[1] {
+		t.Fatalf("%v, want that it is compacted up to %d", compacted, revisions[1])
+	}
+	if got := read(compacted.Revision + 1); !slices.Equal(got, want[2:]) {
+		t.Errorf("%+v, want %+v", got, want[2:])
 	}
 }

@@ -29,7 +29,7 @@ var exceptions = map[string][]string{
 		"internal/spot.Requirement.Key", "internal/spot.Requirement.Operator",
 		"internal/spot/webhook.Creation.GenerateName", "internal/store.Finding.File", "internal/store.Finding.Key",
 		"internal/store.Finding.Part", "internal/store.Finding.What", "internal/store.Peer.Name", "internal/store.Peer.URL",
-		"internal/store.Record.CreateRevision", "internal/workloadidentity.Auto", "internal/workloadidentity.Identity.Source",
+		"internal/workloadidentity.Auto", "internal/workloadidentity.Identity.Source",
 		"internal/workloadidentity.None",
 	},
 	"it is what an error says": {
