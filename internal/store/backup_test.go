@@ -28,10 +28,7 @@ func backup(t *testing.T) (archive []byte, revision int64) {
 	if _, err := s.Derive(ctx, statuses(revisions, "status")); err != nil {
 		t.Fatal(err)
 	}
-	revision, err := s.Commit(ctx, Write{Key: placement(3), Expect: Any})
-	if err != nil {
-		t.Fatal(err)
-	}
+	revision = remove(t, s, placement(3))
 	var out bytes.Buffer
 	if err := s.Backup(ctx, &out); err != nil {
 		t.Fatal(err)
@@ -80,9 +77,7 @@ func TestRestoredStoreGoesOn(t *testing.T) {
 		t.Fatalf("second restore of a backup: %v", err)
 	}
 	// Compact the history beyond its start, then back up and restore again.
-	if now, err = s.Commit(ctx, Write{Key: placement(5), Value: []byte("newer"), Expect: Any}); err != nil {
-		t.Fatal(err)
-	}
+	now = put(t, s, placement(5), "newer")
 	if _, err := s.client.Compact(ctx, now, clientv3.WithCompactPhysical()); err != nil {
 		t.Fatal(err)
 	}

@@ -20,12 +20,9 @@ func fill(t testing.TB, s *Store, n int) []int64 {
 	for begin := 0; begin < n; begin += maxDeriveWrites {
 		var writes []Write
 		for i := begin; i < min(n, begin+maxDeriveWrites); i++ {
-			writes = append(writes, Write{Key: placement(i), Value: []byte("spec"), Expect: 0})
+			writes = append(writes, Write{Key: placement(i), Value: []byte("spec"), Expect: Any})
 		}
-		revision, err := s.Commit(timeout(t), writes...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		revision := commit(t, s, writes...)
 		for i := range writes {
 			revisions[begin+i] = revision
 		}
@@ -47,9 +44,7 @@ func TestChangedObjectsDoNotStopTheOthers(t *testing.T) {
 	revisions := fill(t, s, 350)
 	changed, deleted, never := 7, 120, len(revisions)
 	put(t, s, placement(changed), "newer")
-	if _, err := s.Commit(ctx, Write{Key: placement(deleted), Expect: Any}); err != nil {
-		t.Fatal(err)
-	}
+	remove(t, s, placement(deleted))
 	revision, err := s.Derive(ctx, statuses(append(revisions, 99), "status"))
 	var conflict *ConflictError
 	if !errors.As(err, &conflict) {

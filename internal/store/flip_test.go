@@ -32,20 +32,15 @@ func worn(t *testing.T) (dir string, want map[partKey][]byte) {
 		for n := range objects {
 			key := placement(n)
 			if round == 2 && n%7 == 0 {
-				if _, err := s.Commit(ctx, Write{Key: key, Expect: Any}); err != nil {
-					t.Fatal(err)
-				}
+				remove(t, s, key)
 				delete(want, partKey{key, Spec})
 				delete(want, partKey{key, Status})
 				continue
 			}
 			spec := fmt.Appendf(nil, `{"round":%d,"name":"%d","text":"%s"}`, round, n, bytes.Repeat([]byte("s"), n))
 			status := fmt.Appendf(nil, `{"round":%d,"of":"%d"}`, round, n)
-			revision, err := s.Commit(ctx, Write{Key: key, Value: spec, Expect: Any})
-			if err == nil {
-				_, err = s.Derive(ctx, []StatusWrite{{Key: key, Value: status, SpecRevision: revision}})
-			}
-			if err != nil {
+			revision := put(t, s, key, string(spec))
+			if _, err := s.Derive(ctx, []StatusWrite{{Key: key, Value: status, SpecRevision: revision}}); err != nil {
 				t.Fatal(err)
 			}
 			want[partKey{key, Spec}], want[partKey{key, Status}] = spec, status

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -133,14 +134,31 @@ func timeout(t testing.TB) context.Context {
 	return ctx
 }
 
+// commit makes writes that expect any revision. They are made again when etcd, which waits for five seconds
+// whatever the time limit of a request is, gives up on them: the machine is busy.
+func commit(t testing.TB, s *Store, writes ...Write) (revision int64) {
+	t.Helper()
+	var err error
+	eventually.True(t, "etcd keeps up", func() bool {
+		revision, err = s.Commit(timeout(t), writes...)
+		return !errors.Is(err, ErrUncertain) && !errors.Is(err, ErrUnavailable)
+	})
+	if err != nil {
+		t.Fatalf("commit: %v", err)
+	}
+	return revision
+}
+
 // put writes the Spec part of an object, whatever its revision.
 func put(t testing.TB, s *Store, key api.Key, value string) int64 {
 	t.Helper()
-	revision, err := s.Commit(timeout(t), Write{Key: key, Value: []byte(value), Expect: Any})
-	if err != nil {
-		t.Fatalf("put %s: %v", key, err)
-	}
-	return revision
+	return commit(t, s, Write{Key: key, Value: []byte(value), Expect: Any})
+}
+
+// remove deletes an object, whatever its revision.
+func remove(t testing.TB, s *Store, key api.Key) int64 {
+	t.Helper()
+	return commit(t, s, Write{Key: key, Expect: Any})
 }
 
 func TestObjectLivesInTwoParts(t *testing.T) {
