@@ -126,7 +126,7 @@ func TestDeriveWritesTheOthers(t *testing.T) {
 	revisions := fill(t, s, 250)
 	writes := statuses(revisions, "status")
 	const large, unread = 130, 17
-	writes[large].Value = make([]byte, 64*mebibyte)
+	writes[large].Value = make([]byte, 4*mebibyte)
 	writes[unread].SpecRevision = 0
 	revision, err := s.Derive(ctx, writes)
 	var failed *DeriveError
