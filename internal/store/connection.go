@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -56,8 +57,7 @@ func (s *Store) getAll(ctx context.Context, gets ...clientv3.Op) (resp *clientv3
 	return resp, err
 }
 
-// ask makes a request that only reads, and checks its response. It repeats one that was interrupted
-// by a change of the leader.
+// ask makes a request that only reads, and checks its response.
 func (s *Store) ask(ctx context.Context, limit time.Duration, request func(context.Context) (*etcdserverpb.ResponseHeader, error)) error {
 	ctx, cancel := context.WithTimeout(s.streamContext(ctx), limit)
 	defer cancel()
@@ -66,9 +66,6 @@ func (s *Store) ask(ctx context.Context, limit time.Duration, request func(conte
 	}
 	asked := s.revision.Load()
 	header, err := request(ctx)
-	for errors.Is(err, rpctypes.ErrLeaderChanged) && backoff.Wait(ctx, droppedPause) {
-		header, err = request(ctx)
-	}
 	if err != nil {
 		return classify(err, false)
 	}
@@ -117,4 +114,60 @@ func (s *Store) leaderless() error {
 		return nil
 	}
 	return &StalledError{Cause: errNoQuorum}
+}
+
+// repeatingKV repeats reads that a change of the leader interrupted. A member can report such a change late: to the
+// first read after its start, too.
+type repeatingKV struct{ clientv3.KV }
+
+// Get implements clientv3.KV.
+func (k repeatingKV) Get(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	return repeatRead(ctx, func() (*clientv3.GetResponse, error) { return k.KV.Get(ctx, key, options...) })
+}
+
+// Txn implements clientv3.KV.
+func (k repeatingKV) Txn(ctx context.Context) clientv3.Txn {
+	return &repeatingTxn{Txn: k.KV.Txn(ctx), ctx: ctx}
+}
+
+// repeatingTxn is a transaction of a repeatingKV.
+type repeatingTxn struct {
+	clientv3.Txn
+
+	ctx    context.Context //nolint:containedctx // of the transaction, like that of etcd's own
+	writes bool
+}
+
+// If implements clientv3.Txn.
+func (t *repeatingTxn) If(cs ...clientv3.Cmp) clientv3.Txn {
+	t.Txn = t.Txn.If(cs...)
+	return t
+}
+
+// Then implements clientv3.Txn.
+func (t *repeatingTxn) Then(ops ...clientv3.Op) clientv3.Txn { return t.with(t.Txn.Then, ops) }
+
+// Else implements clientv3.Txn.
+func (t *repeatingTxn) Else(ops ...clientv3.Op) clientv3.Txn { return t.with(t.Txn.Else, ops) }
+
+func (t *repeatingTxn) with(branch func(...clientv3.Op) clientv3.Txn, ops []clientv3.Op) clientv3.Txn {
+	t.writes = t.writes || slices.ContainsFunc(ops, func(op clientv3.Op) bool { return !op.IsGet() })
+	t.Txn = branch(ops...)
+	return t
+}
+
+// Commit implements clientv3.Txn.
+func (t *repeatingTxn) Commit() (*clientv3.TxnResponse, error) {
+	if t.writes {
+		return t.Txn.Commit()
+	}
+	return repeatRead(t.ctx, t.Txn.Commit)
+}
+
+func repeatRead[R any](ctx context.Context, read func() (R, error)) (R, error) {
+	r, err := read()
+	for errors.Is(err, rpctypes.ErrLeaderChanged) && backoff.Wait(ctx, droppedPause) {
+		r, err = read()
+	}
+	return r, err
 }

@@ -91,6 +91,7 @@ func (s *Store) open(ctx context.Context) error {
 	if s.options.interpose != nil {
 		s.client.KV = s.options.interpose(s.client.KV)
 	}
+	s.client.KV = repeatingKV{s.client.KV}
 	s.options.Doing("taking over the store")
 	if err := s.takeUp(ctx); err != nil {
 		return err

@@ -72,7 +72,8 @@ func (k *switchedKV) Txn(ctx context.Context) clientv3.Txn { return k.now().Txn(
 // interpose puts a layer between a store and its etcd until sound is called. between gets the original connection.
 func interpose[K clientv3.KV](t testing.TB, s *Store, between func(clientv3.KV) K) (kv K, sound func()) {
 	t.Helper()
-	switched, ok := s.client.KV.(*switchedKV)
+	repeating, _ := s.client.KV.(repeatingKV)
+	switched, ok := repeating.KV.(*switchedKV)
 	if !ok {
 		t.Fatal("the store was not opened by open")
 	}
