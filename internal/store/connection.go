@@ -116,9 +116,15 @@ func (s *Store) leaderless() error {
 	return &StalledError{Cause: errNoQuorum}
 }
 
-// repeatingKV repeats reads that a change of the leader interrupted. A member can report such a change late: to the
-// first read after its start, too.
-type repeatingKV struct{ clientv3.KV }
+// repeatingKV repeats requests that etcd has given up on, as long as their context lasts.
+//
+// A member can report a change of its leader late: to the first read after its start, too. And it waits 5 seconds for a
+// request, whatever the context allows, which a busy machine can take.
+type repeatingKV struct {
+	clientv3.KV
+
+	store *Store
+}
 
 // Get implements clientv3.KV.
 func (k repeatingKV) Get(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
@@ -127,46 +133,78 @@ func (k repeatingKV) Get(ctx context.Context, key string, options ...clientv3.Op
 
 // Txn implements clientv3.KV.
 func (k repeatingKV) Txn(ctx context.Context) clientv3.Txn {
-	return &repeatingTxn{Txn: k.KV.Txn(ctx), ctx: ctx}
+	return &repeatingTxn{recordedTxn: recordedTxn{Txn: k.KV.Txn(ctx)}, ctx: ctx, store: k.store}
 }
 
 // repeatingTxn is a transaction of a repeatingKV.
 type repeatingTxn struct {
-	clientv3.Txn
+	recordedTxn
 
 	ctx    context.Context //nolint:containedctx // of the transaction, like that of etcd's own
+	store  *Store
 	writes bool
 }
 
 // If implements clientv3.Txn.
 func (t *repeatingTxn) If(cs ...clientv3.Cmp) clientv3.Txn {
-	t.Txn = t.Txn.If(cs...)
+	t.recordedTxn.If(cs...)
 	return t
 }
 
 // Then implements clientv3.Txn.
-func (t *repeatingTxn) Then(ops ...clientv3.Op) clientv3.Txn { return t.with(t.Txn.Then, ops) }
+func (t *repeatingTxn) Then(ops ...clientv3.Op) clientv3.Txn {
+	t.note(ops)
+	t.recordedTxn.Then(ops...)
+	return t
+}
 
 // Else implements clientv3.Txn.
-func (t *repeatingTxn) Else(ops ...clientv3.Op) clientv3.Txn { return t.with(t.Txn.Else, ops) }
-
-func (t *repeatingTxn) with(branch func(...clientv3.Op) clientv3.Txn, ops []clientv3.Op) clientv3.Txn {
-	t.writes = t.writes || slices.ContainsFunc(ops, func(op clientv3.Op) bool { return !op.IsGet() })
-	t.Txn = branch(ops...)
+func (t *repeatingTxn) Else(ops ...clientv3.Op) clientv3.Txn {
+	t.note(ops)
+	t.recordedTxn.Else(ops...)
 	return t
+}
+
+func (t *repeatingTxn) note(ops []clientv3.Op) {
+	t.writes = t.writes || slices.ContainsFunc(ops, func(op clientv3.Op) bool { return !op.IsGet() })
 }
 
 // Commit implements clientv3.Txn.
 func (t *repeatingTxn) Commit() (*clientv3.TxnResponse, error) {
-	if t.writes {
-		return t.Txn.Commit()
+	if !t.writes {
+		return repeatRead(t.ctx, t.Txn.Commit)
 	}
-	return repeatRead(t.ctx, t.Txn.Commit)
+	asked := t.store.revision.Load()
+	resp, err := t.Txn.Commit()
+	if !t.store.options.alone() || !isGivenUp(err) {
+		return resp, err
+	}
+	// What a single member has given up on is in its log, if anywhere, so it comes before what is sent now.
+	for isGivenUp(err) && backoff.Wait(t.ctx, droppedPause) {
+		resp, err = t.Txn.Commit()
+	}
+	if err != nil || resp.Succeeded {
+		return resp, err
+	}
+	// A comparison fails, perhaps because it was done before.
+	if t.put == nil {
+		return nil, rpctypes.ErrTimeout
+	}
+	done, err := t.store.wroteSince(t.ctx, asked, t.put)
+	if err == nil && done == nil {
+		err = rpctypes.ErrTimeout
+	}
+	return done, err
+}
+
+// isGivenUp reports whether etcd no longer waits for a request.
+func isGivenUp(err error) bool {
+	return errors.Is(err, rpctypes.ErrTimeout) || errors.Is(err, rpctypes.ErrTimeoutDueToLeaderFail)
 }
 
 func repeatRead[R any](ctx context.Context, read func() (R, error)) (R, error) {
 	r, err := read()
-	for errors.Is(err, rpctypes.ErrLeaderChanged) && backoff.Wait(ctx, droppedPause) {
+	for (errors.Is(err, rpctypes.ErrLeaderChanged) || isGivenUp(err)) && backoff.Wait(ctx, droppedPause) {
 		r, err = read()
 	}
 	return r, err

@@ -8,15 +8,12 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
-	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
-	"go.etcd.io/raft/v3/raftpb"
 )
 
 // Identity of a single embedded member. The peer address is part of the member's ID and is never
@@ -44,8 +41,9 @@ func memberConfig(o Options, onFatal func(error)) (*embed.Config, error) {
 	cfg.AdvertisePeerUrls = []url.URL{*peer}
 	cfg.InitialCluster = initialCluster
 	cfg.EnableGRPCGateway = false
-	cfg.ElectionMs = electionFor(o.RequestTimeout)
-	cfg.TickMs = cfg.ElectionMs / 5 // the longest that etcd accepts
+	// A single member elects itself; short ticks let it do so in about 50 ms instead of half a
+	// second or more.
+	cfg.TickMs, cfg.ElectionMs = 20, 100
 	// The log kept in memory is limited by the sum of the two. With the defaults, it holds close to
 	// a gigabyte after a burst of large batches. Entries since the last snapshot are read into
 	// memory by the next start, and stay until the following one.
@@ -61,12 +59,6 @@ func memberConfig(o Options, onFatal func(error)) (*embed.Config, error) {
 	cfg.LogLevel = "warn"
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(newZapLogger(o.Logger, onFatal))
 	return cfg, nil
-}
-
-// electionFor returns the election timeout of a single member in milliseconds. It waits for no election (see
-// elect), but etcd gives up on a request after 5 seconds and two elections: not before the store does.
-func electionFor(request time.Duration) uint {
-	return uint(min(max((request-5*time.Second)/2, 100*time.Millisecond), 50*time.Second) / time.Millisecond) // etcd accepts up to 50 s
 }
 
 // startMember starts the embedded member and waits until it can write.
@@ -99,7 +91,7 @@ func startMember(ctx context.Context, o Options, onFatal func(error)) (*embed.Et
 		return nil, nil, cannotStart(cfg.Dir, err)
 	}
 	if others == nil {
-		err = elect(ctx, member)
+		err = awaitReady(ctx, member, false)
 	} else if err = endFirstStart(o.DataDir); err == nil {
 		err = others.takePart(ctx, member, o)
 	}
@@ -162,37 +154,6 @@ func awaitReady(ctx context.Context, member *embed.Etcd, others bool) error {
 		}
 		if still++; still >= stallTicks {
 			return fmt.Errorf("%w: its write-ahead log does not belong to its database, or is not whole", ErrDamaged)
-		}
-	}
-}
-
-// elect has a single member elect itself as soon as it may, instead of after up to an election timeout, and waits until
-// it can write.
-func elect(ctx context.Context, member *embed.Etcd) error {
-	urging, stop := context.WithCancel(ctx)
-	var ended sync.WaitGroup
-	ended.Go(func() { urge(urging, member.Server) })
-	defer ended.Wait()
-	defer stop()
-	return awaitReady(ctx, member, false)
-}
-
-// urge tells a member without a leader, again and again, what a leader tells the one to which it hands over.
-func urge(ctx context.Context, member *etcdserver.EtcdServer) {
-	id := uint64(member.MemberID())
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for looks := 0; ; looks++ {
-		// A new member applies first that it is one: until then, raft refuses, and warns. A restored one has nothing to
-		// apply.
-		applied := member.AppliedIndex()
-		if member.Leader() == 0 && applied >= member.CommittedIndex() && (applied > 0 || looks >= 10) {
-			_ = member.Process(ctx, &raftpb.Message{Type: raftpb.MsgTimeoutNow.Enum(), From: &id, To: &id}) // it may be stopping
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
 		}
 	}
 }

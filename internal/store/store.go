@@ -91,7 +91,7 @@ func (s *Store) open(ctx context.Context) error {
 	if s.options.interpose != nil {
 		s.client.KV = s.options.interpose(s.client.KV)
 	}
-	s.client.KV = repeatingKV{s.client.KV}
+	s.client.KV = repeatingKV{s.client.KV, s}
 	s.options.Doing("taking over the store")
 	if err := s.takeUp(ctx); err != nil {
 		return err
@@ -447,12 +447,25 @@ func (s *Store) doneThough(ctx context.Context, asked int64, put *clientv3.Op, f
 	if put == nil {
 		return nil, full
 	}
-	resp, err := s.client.Get(ctx, string(put.KeyBytes()))
+	resp, err := s.wroteSince(ctx, asked, put)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w: %w", ErrUncertain, full, err)
 	}
-	if len(resp.Kvs) == 0 || resp.Kvs[0].ModRevision <= asked || !bytes.Equal(resp.Kvs[0].Value, put.ValueBytes()) {
+	if resp == nil {
 		return nil, full
+	}
+	return resp, nil
+}
+
+// wroteSince returns what the transaction with a put was answered with, if it was done since a revision; nil if another
+// value is there.
+func (s *Store) wroteSince(ctx context.Context, asked int64, put *clientv3.Op) (*clientv3.TxnResponse, error) {
+	resp, err := s.client.Get(ctx, string(put.KeyBytes()))
+	if err != nil {
+		return nil, err
+	}
+	if len(resp.Kvs) == 0 || resp.Kvs[0].ModRevision <= asked || !bytes.Equal(resp.Kvs[0].Value, put.ValueBytes()) {
+		return nil, nil
 	}
 	header := &etcdserverpb.ResponseHeader{ClusterId: resp.Header.ClusterId, Revision: resp.Kvs[0].ModRevision}
 	return &clientv3.TxnResponse{Header: header, Succeeded: true}, nil
