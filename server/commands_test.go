@@ -15,6 +15,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/cli"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
 // command runs a command line and returns the exit code and the output.
@@ -135,6 +136,10 @@ func TestBackupAndRestore(t *testing.T) {
 	put(s, sealed)
 	want := toJSON(t, s.objects())
 	mustCommand(t, "backup", "--endpoint", s.url, file)
+	decided, gaps := s.history(client.HistoryOptions{})
+	if len(decided) == 0 || gaps != nil {
+		t.Fatalf("%d decisions in the history, gaps %v", len(decided), gaps)
+	}
 	put(s, placement("shop", "later"))
 	if err := s.stop(); err != nil {
 		t.Fatal(err)
@@ -144,7 +149,17 @@ func TestBackupAndRestore(t *testing.T) {
 		t.Fatalf("the backup contains a secret in clear text, or cannot be read: %v", err)
 	}
 
-	// The directory of a stopped server gives the same, plus the later placement.
+	// The directory of a stopped server gives the same, plus the later placement; also if it was killed before it wrote
+	// the history.
+	written, err := filepath.Glob(filepath.Join(store.HistoryDir(dir), "*"))
+	if err != nil || len(written) == 0 {
+		t.Fatalf("the files of the history are %v, %v", written, err)
+	}
+	for _, file := range written {
+		if err := os.Truncate(file, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
 	stopped := filepath.Join(t.TempDir(), "stopped.tar")
 	mustCommand(t, "backup", "--data-dir", dir, stopped)
 
@@ -168,10 +183,17 @@ func TestBackupAndRestore(t *testing.T) {
 	if got := toJSON(t, restored.objects()); got != want {
 		t.Errorf("restored:\n%s\nwant:\n%s", got, want)
 	}
+	if got, gaps := restored.history(client.HistoryOptions{}); toJSON(t, got) != toJSON(t, decided) || gaps != nil {
+		t.Errorf("the restored history has %d decisions, want %d; gaps %v", len(got), len(decided), gaps)
+	}
 	if err := restored.stop(); err != nil {
 		t.Fatal(err)
 	}
-	get[*api.Placement](restore(stopped), placementKey("shop", "later"))
+	restored = restore(stopped)
+	get[*api.Placement](restored, placementKey("shop", "later"))
+	if got, gaps := restored.history(client.HistoryOptions{}); len(got) != len(decided)+1 || got[len(decided)].Object.Name != "later" || gaps != nil {
+		t.Errorf("the restored history has %d decisions, want %d and that of later; gaps %v", len(got), len(decided), gaps)
+	}
 
 	// A failed restore leaves nothing behind.
 	if err := os.WriteFile(file, archive[:len(archive)/2], 0o600); err != nil {

@@ -5,11 +5,11 @@ import (
 	"context"
 	"iter"
 	"net/url"
-	"path/filepath"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/history"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
 // checkHistory says what is wrong with the settings of the history.
@@ -27,13 +27,13 @@ func (s *server) openHistory() (*history.Log, error) {
 	c := &s.config
 	dir := c.HistoryDir
 	if c.DataDir != "" {
-		dir = cmp.Or(dir, filepath.Join(c.DataDir, "history"))
+		dir = cmp.Or(dir, store.HistoryDir(c.DataDir))
 	}
 	if dir == "" || c.HistoryRetention == 0 {
 		return nil, nil
 	}
 	options := history.Options{
-		Dir: dir, Store: s.store, Codec: s.codec, Retention: c.HistoryRetention, MaxBytes: int64(c.HistoryMaxSize), Logger: s.logger, Now: time.Now,
+		Dir: dir, Store: s.store, Retention: c.HistoryRetention, MaxBytes: int64(c.HistoryMaxSize), Logger: s.logger, Now: time.Now,
 	}
 	if s.leading.others() {
 		options.Others = s.historyOfOthers

@@ -47,4 +47,5 @@ type Cause struct {
 	Field  string    `json:"field,omitempty" doc:"Field that changed, such as 'status.value'. Absent if the whole object was created or deleted."`
 	Old    string    `json:"old,omitempty" doc:"Value before. Lists and blocks are JSON. Absent if there was none, if it is not known, or if the reader may not read it."`
 	New    string    `json:"new,omitempty" doc:"Value after. Absent if there is none, or if the reader may not read it."`
+	Actor  *Actor    `json:"actor,omitempty" doc:"Who made the change, if somebody wrote the object. Absent if it is not known, or if the reader may not read the object."`
 }

@@ -18,6 +18,9 @@ type HistoryEntry struct {
 	// Moved follows from Before and After, and is not stored.
 	Moved []Move `json:"moved" doc:"What went from where to where. Empty if the clusters and replicas are the same, as when only flavors changed."`
 	Cause *Cause `json:"cause,omitempty" doc:"What made the decision change. Absent if the object was deleted."`
+	// Actor is that of the cause, which has none here.
+	Actor  *Actor          `json:"actor,omitempty" doc:"Who made the change that is the cause, if somebody wrote an object. Absent if it is not known, or if the reader may not read that object."`
+	Margin *DecisionMargin `json:"margin,omitempty" doc:"For a placement: the scores by which a cluster was left for another. Absent if no score decided, or if the reader may not read every metric."`
 }
 
 // Move is a part of a decision that changed its cluster.

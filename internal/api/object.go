@@ -103,9 +103,17 @@ type Metadata struct {
 	ResourceVersion string     `json:"resource_version,omitempty" doc:"Set by the server. Compare-and-set token (ETag)."`
 	CreatedAt       *time.Time `json:"created_at,omitempty" doc:"Set by the server. When the object was created."`
 	ModifiedAt      *time.Time `json:"modified_at,omitempty" doc:"Set by the server. When the spec or the labels last changed."`
+	// WrittenBy is nil for what the server wrote itself.
+	WrittenBy *Actor `json:"written_by,omitempty" doc:"Set by the server. Who last wrote the object, or asked for a fresh decision."`
 	// RescheduleRequests counts explicit requests for a new decision. A request is done when the
 	// status has the same number.
 	RescheduleRequests int64 `json:"reschedule_requests,omitempty" doc:"Set by the server. Number of explicit requests for a fresh decision."`
+}
+
+// Actor is who made a request. It is immutable.
+type Actor struct {
+	Token     string `json:"token,omitempty" doc:"ID of the token, or issuer and subject of a JSON Web Token. Absent if the server requires no token."`
+	RequestID string `json:"request_id,omitempty" doc:"ID of the request, as in the X-Request-Id header and in the logs."`
 }
 
 // Object is the interface of all kinds.

@@ -70,7 +70,18 @@ type PlacementStatus struct {
 	ScheduledAt                *time.Time    `json:"scheduled_at,omitempty" doc:"When the decision last changed."`
 	DecisionRevision           int64         `json:"decision_revision,omitempty" doc:"Number of times that the decision has changed."`
 	Cause                      *Cause        `json:"cause,omitempty" doc:"What made the decision change last. Absent if nothing was decided yet."`
-	Conditions                 []Condition   `json:"conditions,omitempty" doc:"Conditions that the server observed."`
+	// Margin is nil if no score decided.
+	Margin     *DecisionMargin `json:"margin,omitempty" doc:"The scores by which a cluster was left for another when the decision last changed. Absent if no cluster was left that could have been kept, or if other things than its own score decided, such as a spread."`
+	Conditions []Condition     `json:"conditions,omitempty" doc:"Conditions that the server observed."`
+}
+
+// DecisionMargin are the scores by which a cluster was left for another. It is immutable.
+type DecisionMargin struct {
+	From   string  `json:"from" doc:"Cluster that was left, the best of them."`
+	To     string  `json:"to" doc:"Cluster that was chosen, the last of them."`
+	Old    float64 `json:"old" doc:"Score of 'from', as that of a cluster that was not chosen before."`
+	New    float64 `json:"new" doc:"Score of 'to'."`
+	Needed float64 `json:"needed" doc:"What 'new' had to exceed: the score of 'from' with stickiness and 'min_improvement', unless a fresh decision was requested."`
 }
 
 // Answers reports whether the decision was made for the spec as it is now, and whether a fresh one was
@@ -79,11 +90,11 @@ func (s *PlacementStatus) Answers(meta *Metadata) (answered, fresh bool) {
 	return s.ObservedGeneration == meta.Generation, s.ObservedRescheduleRequests != meta.RescheduleRequests
 }
 
-// Agrees reports whether two statuses differ in nothing but the cause: which changes came together
-// differs among servers.
+// Agrees reports whether two statuses differ in nothing but the cause and the margin: which changes came
+// together differs among servers.
 func (s *PlacementStatus) Agrees(other *PlacementStatus) bool {
 	alike := *s
-	alike.Cause = other.Cause
+	alike.Cause, alike.Margin = other.Cause, other.Margin
 	return reflect.DeepEqual(&alike, other)
 }
 

@@ -172,6 +172,23 @@ func (r Rights) VisibleScores(who Identity, placement *api.Placement) []api.Deci
 	return shown
 }
 
+// visibleMargin returns the margin of a placement, or nil if the reader may not see one of its clusters or
+// a metric that is part of their scores.
+func (r Rights) visibleMargin(who Identity, placement *api.Placement) *api.DecisionMargin {
+	margin := placement.Status.Margin
+	if margin == nil || who.SeesEvery(api.KindMetric) && who.SeesEvery(api.KindCluster) {
+		return margin
+	}
+	snapshot := r.fleet.Snapshot()
+	for _, name := range [...]string{margin.From, margin.To} {
+		entry := snapshot.Get(ClusterKey(name))
+		if entry == nil || !r.Reads(who, entry.Object) || who.ratedByHidden(placement, listedBy(snapshot, entry.Object)) {
+			return nil
+		}
+	}
+	return margin
+}
+
 // ratedByHidden reports whether the score of a cluster contains the value of a metric that may not
 // be shown.
 func (who Identity) ratedByHidden(placement *api.Placement, listed []api.MetricRef) bool {

@@ -58,11 +58,12 @@ func (r Rights) Disclosed(who Identity, object api.Object) api.Object {
 // what made it change if that is not visible.
 func (r Rights) disclosedPlacement(who Identity, placement *api.Placement) *api.Placement {
 	visible, cause := r.VisibleScores(who, placement), r.DisclosedCause(who, api.KeyOf(placement), placement.Status.Cause)
-	if cause == placement.Status.Cause && (len(visible) == 0 || &visible[0] == &placement.Status.Decisions[0]) {
+	margin := r.visibleMargin(who, placement)
+	if cause == placement.Status.Cause && margin == placement.Status.Margin && (len(visible) == 0 || &visible[0] == &placement.Status.Decisions[0]) {
 		return placement
 	}
 	shown := *placement
-	shown.Status.Decisions, shown.Status.Cause = visible, cause
+	shown.Status.Decisions, shown.Status.Cause, shown.Status.Margin = visible, cause, margin
 	return &shown
 }
 

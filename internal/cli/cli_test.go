@@ -222,6 +222,7 @@ var (
 	uids      = regexp.MustCompile(`(uid"?: "?)[0-9a-f]{32}`)
 	decisions = regexp.MustCompile(`(decision_revision"?: )\d+`)
 	entries   = regexp.MustCompile(`(TIME +)\d+( +(?:placement|workload) )|("revision": )\d+`)
+	requests  = regexp.MustCompile(`(request_id"?: "?)[0-9a-f]{16}`)
 )
 
 // stable replaces what differs between runs.
@@ -229,6 +230,7 @@ func (f *fleet) stable(text string) string {
 	text = strings.ReplaceAll(text, f.endpoint, "SERVER")
 	text = moments.ReplaceAllString(text, "TIME")
 	text = decisions.ReplaceAllString(text, "${1}REVISION")
+	text = requests.ReplaceAllString(text, "${1}REQUEST")
 	text = entries.ReplaceAllString(text, "${1}${3}N$2")
 	text = revisions.ReplaceAllString(text, `${1}"REVISION"`)
 	return uids.ReplaceAllString(text, "${1}UID")

@@ -81,6 +81,9 @@ func (s *session) describe(ctx context.Context, server *client.Client, info api.
 	if meta.Generation > 1 {
 		line("Changed", fmt.Sprintf("%s ago (generation %d)", age(meta.ModifiedAt, now), meta.Generation))
 	}
+	if by := meta.WrittenBy; by != nil {
+		line("Written by", by.Token)
+	}
 	if err := section(&b, "Spec", object.SpecPart()); err != nil {
 		return err
 	}

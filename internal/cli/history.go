@@ -146,7 +146,7 @@ func historyTable(entries []api.HistoryEntry) table {
 		cause := "deleted"
 		switch {
 		case e.Cause != nil:
-			cause = causeText(e.Cause)
+			cause = causeText(e.Cause, e.Actor)
 		case e.After != nil:
 			cause = ""
 		}

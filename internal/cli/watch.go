@@ -84,7 +84,7 @@ type move struct {
 func (m move) String() string {
 	line := fmt.Sprintf("%s  %s  %s -> %s", m.At.Format(time.RFC3339), m.Object, orNone(m.From), orNone(m.To))
 	if m.Cause != nil && m.Cause.Type != api.CauseUnknown {
-		line += "  because of " + causeText(m.Cause)
+		line += "  because of " + causeText(m.Cause, m.Cause.Actor)
 	}
 	if m.Message != "" {
 		line += "  (" + m.Message + ")"
@@ -92,8 +92,8 @@ func (m move) String() string {
 	return line
 }
 
-// causeText says what made a decision change: "metric (metric "load", status.value: 0.4 -> 0.7)".
-func causeText(c *api.Cause) string {
+// causeText says what made a decision change, and who wrote that: "spec (placement "shop/web", spec.replicas: 2 -> 3) by ci".
+func causeText(c *api.Cause, by *api.Actor) string {
 	text := strings.ReplaceAll(string(c.Type), "_", " ")
 	if c.Object == nil {
 		return text
@@ -105,7 +105,11 @@ func causeText(c *api.Cause) string {
 	if c.Old != "" || c.New != "" {
 		what += fmt.Sprintf(": %s -> %s", cmp.Or(c.Old, "none"), cmp.Or(c.New, "none"))
 	}
-	return text + " (" + what + ")"
+	text += " (" + what + ")"
+	if by != nil && by.Token != "" {
+		text += " by " + by.Token
+	}
+	return text
 }
 
 // movedBy returns the move that an event shows, and notes the new position.

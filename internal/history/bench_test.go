@@ -54,7 +54,7 @@ func BenchmarkWrite(b *testing.B) {
 			record := records[n%int64(len(records))]
 			n++
 			record.ModRevision = n
-			if line, ok := lineOf(codec, &record, start); ok {
+			if line, ok := lineOf(&record, start); ok {
 				lines = append(lines, line)
 			}
 		}
@@ -84,7 +84,7 @@ func BenchmarkRead(b *testing.B) {
 			record := records[n%int64(len(records))]
 			n++
 			record.ModRevision = n
-			if line, ok := lineOf(codec, &record, start); ok {
+			if line, ok := lineOf(&record, start); ok {
 				lines = append(lines, line)
 			}
 		}

@@ -72,7 +72,7 @@ func (l *Log) follow(ctx context.Context) error {
 			if !slices.Contains(api.HistoryKinds, record.Key.Kind) {
 				continue
 			}
-			if line, ok := lineOf(l.options.Codec, record, l.options.Now()); ok {
+			if line, ok := lineOf(record, l.options.Now()); ok {
 				lines = append(lines, line)
 			}
 		}

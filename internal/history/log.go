@@ -17,14 +17,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/wholefile"
 )
-
-// Codec is the part of *store.Codec that the history uses.
-type Codec interface {
-	DecodeDecision(object api.Object, value []byte) error
-}
 
 // Options configures a log. All fields but Others and Logger are required.
 type Options struct {
@@ -32,7 +26,6 @@ type Options struct {
 	// alone.
 	Dir   string
 	Store Store
-	Codec Codec
 	// Others yields what each of the other servers on the store answers to Part. Nil if there are none.
 	Others func(ctx context.Context, after, until int64) iter.Seq[[]byte]
 	// Retention is how long entries are kept, and MaxBytes how much room the files take, about.

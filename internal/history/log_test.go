@@ -339,8 +339,11 @@ func TestEntriesOfAStatus(t *testing.T) {
 	codec := testCodec(t)
 	at := start.Add(-time.Minute)
 	cause := &api.Cause{Type: api.CauseTaint, Object: &api.Key{Kind: api.KindCluster, Name: "a"}}
+	actor, margin := &api.Actor{Token: "alice", RequestID: "r-1"}, &api.DecisionMargin{From: "a", To: "c", Old: 1, New: 3, Needed: 2}
+	written := *cause
+	written.Actor = actor
 	placement := func(revision int64, clusters ...string) []byte {
-		value, err := codec.EncodeStatus(&api.Placement{Status: api.PlacementStatus{Clusters: clusters, DecisionRevision: revision, ScheduledAt: &at, Cause: cause}})
+		value, err := codec.EncodeStatus(&api.Placement{Status: api.PlacementStatus{Clusters: clusters, DecisionRevision: revision, ScheduledAt: &at, Cause: &written, Margin: margin}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -348,7 +351,7 @@ func TestEntriesOfAStatus(t *testing.T) {
 	}
 	workload := func(revision, a, b int64) []byte {
 		value, err := codec.EncodeStatus(&api.Workload{Status: api.WorkloadStatus{
-			Clusters: []api.WorkloadCluster{{Name: "a", Replicas: a}, {Name: "b", Replicas: b}}, DecisionRevision: revision, ScheduledAt: &at, Cause: cause,
+			Clusters: []api.WorkloadCluster{{Name: "a", Replicas: a}, {Name: "b", Replicas: b}}, DecisionRevision: revision, ScheduledAt: &at, Cause: &written,
 		}})
 		if err != nil {
 			t.Fatal(err)
@@ -365,16 +368,16 @@ func TestEntriesOfAStatus(t *testing.T) {
 		moved         []api.Move
 		gap           string
 	}{
-		"first decision":         {kind: api.KindPlacement, after: placement(1, "a"), created: 7, want: &api.HistoryEntry{Time: at, After: where("a"), Cause: cause}, moved: []api.Move{{To: "a"}}},
-		"first, of nothing":      {kind: api.KindPlacement, after: placement(1), created: 7, want: &api.HistoryEntry{Time: at, After: where(), Cause: cause}, moved: []api.Move{}},
+		"first decision":         {kind: api.KindPlacement, after: placement(1, "a"), created: 7, want: &api.HistoryEntry{Time: at, After: where("a"), Cause: cause, Actor: actor, Margin: margin}, moved: []api.Move{{To: "a"}}},
+		"first, of nothing":      {kind: api.KindPlacement, after: placement(1), created: 7, want: &api.HistoryEntry{Time: at, After: where(), Cause: cause, Actor: actor, Margin: margin}, moved: []api.Move{}},
 		"not decided yet":        {kind: api.KindPlacement, after: placement(0), created: 7},
-		"moved":                  {kind: api.KindPlacement, before: placement(1, "a", "b"), after: placement(2, "b", "c"), want: &api.HistoryEntry{Time: at, Before: where("a", "b"), After: where("b", "c"), Cause: cause}, moved: []api.Move{{From: "a", To: "c"}}},
+		"moved":                  {kind: api.KindPlacement, before: placement(1, "a", "b"), after: placement(2, "b", "c"), want: &api.HistoryEntry{Time: at, Before: where("a", "b"), After: where("b", "c"), Cause: cause, Actor: actor, Margin: margin}, moved: []api.Move{{From: "a", To: "c"}}},
 		"same decision":          {kind: api.KindPlacement, before: placement(2, "a"), after: placement(2, "a")},
 		"deleted":                {kind: api.KindPlacement, before: placement(2, "a"), want: &api.HistoryEntry{Time: start, Before: where("a")}, moved: []api.Move{{From: "a"}}},
 		"deleted, never decided": {kind: api.KindPlacement, before: placement(0)},
 		"replicas": {kind: api.KindWorkload, before: workload(1, 3, 2), after: workload(2, 1, 4), moved: []api.Move{{From: "a", To: "b", Replicas: 2}},
-			want: &api.HistoryEntry{Time: at, Before: &api.Where{Clusters: []string{"a", "b"}, Replicas: map[string]int64{"a": 3, "b": 2}}, After: &api.Where{Clusters: []string{"a", "b"}, Replicas: map[string]int64{"a": 1, "b": 4}}, Cause: cause}},
-		"same clusters":         {kind: api.KindWorkload, before: workload(1, 1, 1), after: workload(2, 1, 1), moved: []api.Move{}, want: &api.HistoryEntry{Time: at, Before: &api.Where{Clusters: []string{"a", "b"}, Replicas: map[string]int64{"a": 1, "b": 1}}, After: &api.Where{Clusters: []string{"a", "b"}, Replicas: map[string]int64{"a": 1, "b": 1}}, Cause: cause}},
+			want: &api.HistoryEntry{Time: at, Before: &api.Where{Clusters: []string{"a", "b"}, Replicas: map[string]int64{"a": 3, "b": 2}}, After: &api.Where{Clusters: []string{"a", "b"}, Replicas: map[string]int64{"a": 1, "b": 4}}, Cause: cause, Actor: actor}},
+		"same clusters":         {kind: api.KindWorkload, before: workload(1, 1, 1), after: workload(2, 1, 1), moved: []api.Move{}, want: &api.HistoryEntry{Time: at, Before: &api.Where{Clusters: []string{"a", "b"}, Replicas: map[string]int64{"a": 1, "b": 1}}, After: &api.Where{Clusters: []string{"a", "b"}, Replicas: map[string]int64{"a": 1, "b": 1}}, Cause: cause, Actor: actor}},
 		"damaged":               {kind: api.KindPlacement, after: []byte{}, damage: store.ErrDamaged, gap: "damaged"},
 		"before is not kept":    {kind: api.KindPlacement, after: placement(2, "a"), created: 3, gap: "before is not known"},
 		"before cannot be read": {kind: api.KindPlacement, before: []byte("{"), after: placement(2, "a"), created: 3, gap: "before cannot be read"},
@@ -382,7 +385,7 @@ func TestEntriesOfAStatus(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			key := api.Key{Kind: c.kind, Namespace: "shop", Name: "web"}
-			got, ok := lineOf(codec, &store.Record{Key: key, Part: store.Status, Value: c.after, Before: c.before, CreateRevision: c.created, ModRevision: 7, Damage: c.damage}, start)
+			got, ok := lineOf(&store.Record{Key: key, Part: store.Status, Value: c.after, Before: c.before, CreateRevision: c.created, ModRevision: 7, Damage: c.damage}, start)
 			switch {
 			case c.gap != "":
 				if got.Gap == nil || got.Gap.After != 6 || got.Gap.Until != 7 || !strings.Contains(got.Gap.Reason, c.gap) {
@@ -459,7 +462,7 @@ func TestRunGoesOnWhereItEnded(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var logs logtest.Buffer
 			l := opened(t, dir, &clock{start}, func(o *Options) {
-				o.Store, o.Codec, o.Logger = s, codec, slog.New(slog.NewTextHandler(&logs, nil))
+				o.Store, o.Logger = s, slog.New(slog.NewTextHandler(&logs, nil))
 			})
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()

@@ -31,7 +31,7 @@ func (b arktosBackend) Create(ctx context.Context, object api.Object) (api.Objec
 			return nil, problem.New(api.ProblemAlreadyExists, "%s exists already", key)
 		}
 		next := object.Copy()
-		created(next.Meta(), b.now().UTC())
+		created(ctx, next.Meta(), b.now().UTC())
 		return &successor{object: next}, nil
 	})
 	if err != nil {

@@ -16,7 +16,7 @@ const backupPath = "/v1/backup"
 // backupTime is how long a client may take to download a backup: the database may have gigabytes.
 const backupTime = time.Hour
 
-// backup streams a backup of the store. It contains the data of all namespaces, so it is for
+// backup streams a backup of the store and of the history. It contains the data of all namespaces, so it is for
 // administrators only.
 func (s *status) backup(w http.ResponseWriter, r *http.Request) {
 	if err := auth.Of(r.Context()).MayAdminister("make backups"); err != nil {
@@ -29,7 +29,7 @@ func (s *status) backup(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	stream := &backupWriter{w: w}
-	err := s.store.Backup(r.Context(), stream)
+	err := s.store.Backup(r.Context(), stream, s.history)
 	switch {
 	case err == nil:
 	case !stream.begun:
@@ -65,8 +65,8 @@ func (s *status) describeBackup() {
 	s.api.Document().AddOperation(&huma.Operation{
 		Extensions:  map[string]any{operation.AccessExtension: string(auth.AccessAdminister)},
 		OperationID: "backup", Method: http.MethodGet, Path: backupPath, Tags: []string{"server"},
-		Summary:     "Stream a backup of the store",
-		Description: "Returns a tar archive, from which scheduler-server restore creates a data directory. It contains secrets in encrypted form, but not the key file. Requires the role admin.",
+		Summary:     "Stream a backup of the store and of the history",
+		Description: "Returns a tar archive with the history of decisions, from which scheduler-server restore creates a data directory. It contains secrets in encrypted form, but not the key file. Requires the role admin.",
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 			"application/x-tar": {Schema: &huma.Schema{Type: "string", Format: "binary"}},
 		}}},

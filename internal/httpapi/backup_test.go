@@ -30,7 +30,7 @@ type breakingStore struct {
 	bytes int
 }
 
-func (b breakingStore) Backup(_ context.Context, w io.Writer) error {
+func (b breakingStore) Backup(_ context.Context, w io.Writer, _ store.History) error {
 	if _, err := w.Write(make([]byte, b.bytes)); b.bytes > 0 && err != nil {
 		return err
 	}

@@ -90,3 +90,42 @@ func TestPreviewsCommitTheirCause(t *testing.T) {
 		}
 	}
 }
+
+// TestMarginsShowOnlyWhatMayBeRead reads the scores by which a decision moved, of clusters that the reader may or may not
+// see, and with metrics that it may not read.
+func TestMarginsShowOnlyWhatMayBeRead(t *testing.T) {
+	s := startServer(t, authenticated)
+	admin, viewer := s.addToken(auth.RoleAdmin), s.addToken(auth.RoleViewer, "shop")
+	s.token = admin
+	s.mustPut("/v1/namespaces/vault/metrics-providers/table", `{"spec":{"type":"static","static":{"metrics":{"x":0.4}}}}`)
+	s.mustPut("/v1/namespaces/vault/metrics/load", `{"spec":{"min":0,"max":1,"metrics_provider":{"name":"table","metric":"x"}}}`)
+	s.mustPut("/v1/clusters/one", `{"spec":{}}`)
+	s.mustPut("/v1/clusters/two", `{"spec":{}}`)
+	s.mustPut("/v1/clusters/rated", `{"spec":{"metrics":[{"name":"load","namespace":"vault"}]}}`)
+	s.mustPut("/v1/clusters/hidden", `{"spec":{"namespace":"vault"}}`)
+	s.mustPut("/v1/namespaces/shop/placements/web", `{"spec":{}}`)
+	for name, c := range map[string]struct {
+		from, to string
+		shown    bool
+	}{
+		"both":             {"one", "two", true},
+		"from a metric":    {"rated", "two", false},
+		"to a metric":      {"one", "rated", false},
+		"from another one": {"hidden", "two", false},
+		"to another one":   {"one", "hidden", false},
+		"from a gone one":  {"gone", "two", false},
+		"to a gone one":    {"one", "gone", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			margin := api.DecisionMargin{From: c.from, To: c.to, Old: 1, New: 3, Needed: 2}
+			s.writeStatus(&api.Placement{Metadata: api.Metadata{Namespace: "shop", Name: "web"}, Status: api.PlacementStatus{Margin: &margin, DecisionRevision: 1}})
+			for token, shown := range map[string]bool{admin: true, viewer: c.shown} {
+				s.token = token
+				got := decodeAs[api.Placement](t, s.do(http.MethodGet, "/v1/namespaces/shop/placements/web", "")).Status.Margin
+				if (got != nil) != shown || shown && *got != margin {
+					t.Errorf("margin %+v, want it: %t", got, shown)
+				}
+			}
+		})
+	}
+}

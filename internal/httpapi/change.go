@@ -215,21 +215,28 @@ func (c *changes) attempt(ctx context.Context, key api.Key, current *stored, pre
 	return &stored{object: object, specRevision: revision, revision: revision}, true, nil
 }
 
+// actorOf returns who makes a request.
+func actorOf(ctx context.Context) *api.Actor {
+	return &api.Actor{Token: auth.Of(ctx).TokenID, RequestID: requestOf(ctx).id}
+}
+
 // created sets the server's metadata of a new object.
-func created(meta *api.Metadata, now time.Time) {
+func created(ctx context.Context, meta *api.Metadata, now time.Time) {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails: crypto/rand crashes the program instead
 	meta.UID = hex.EncodeToString(id[:])
 	meta.Generation = 1
 	meta.CreatedAt, meta.ModifiedAt = &now, &now
+	meta.WrittenBy = actorOf(ctx)
 }
 
 // replaced carries over the server's metadata of the previous version.
-func replaced(meta *api.Metadata, before api.Metadata, now time.Time) {
+func replaced(ctx context.Context, meta *api.Metadata, before api.Metadata, now time.Time) {
 	meta.UID = before.UID
 	meta.Generation = before.Generation + 1
 	meta.CreatedAt, meta.ModifiedAt = before.CreatedAt, &now
 	meta.RescheduleRequests = before.RescheduleRequests
+	meta.WrittenBy = actorOf(ctx)
 }
 
 func (c *changes) remove(ctx context.Context, key api.Key, pre precondition) (int64, error) {

@@ -12,11 +12,13 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/history"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
 // History is the part of *history.Log that the API uses.
 type History interface {
 	Read(query history.Query) history.Page
+	store.History
 	// Part returns lines for another server.
 	Part(after, until int64) []byte
 }
@@ -69,7 +71,12 @@ func (h *histories) list(ctx context.Context, in *historyInput) (*historyOutput,
 	page := &api.HistoryPage{Items: read.Items, Gaps: read.Gaps}
 	for i := range page.Items {
 		e := &page.Items[i]
-		e.Cause = h.rights.DisclosedCause(who, e.Object, e.Cause)
+		if shown := h.rights.DisclosedCause(who, e.Object, e.Cause); shown != e.Cause {
+			e.Cause, e.Actor = shown, nil
+		}
+		if !who.SeesEvery(api.KindMetric) || !who.SeesEvery(api.KindCluster) {
+			e.Margin = nil // which metrics the clusters listed then is not known
+		}
 	}
 	if !read.Since.IsZero() {
 		page.Since = &read.Since

@@ -15,12 +15,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
 // status serves the health and the description of the server.
 type status struct {
 	api      *operation.API
 	store    Store
+	history  store.History // nil = none is kept
 	fleet    *fleet.Fleet
 	sessions *auth.Sessions
 	faults   *fault.Recorder

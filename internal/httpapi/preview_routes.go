@@ -92,7 +92,7 @@ func (ps *previews) createPreview(ctx context.Context, in *createPreviewInput) (
 	if err := ps.rights.MayRefer(who, intent, before); err != nil {
 		return nil, err
 	}
-	p := &preview{Object: ps.intended(intent, current), OwnUID: current == nil}
+	p := &preview{Object: ps.intended(ctx, intent, current), OwnUID: current == nil}
 	if err := ps.foresee(ctx, p); err != nil {
 		return nil, err
 	}
@@ -151,18 +151,18 @@ func decodePreviewed(data []byte) (api.Object, error) {
 }
 
 // intended returns an object as a PUT would store it now, with its current status.
-func (ps *previews) intended(intent api.Object, current *stored) api.Object {
+func (ps *previews) intended(ctx context.Context, intent api.Object, current *stored) api.Object {
 	now := ps.now().UTC()
 	if current == nil {
 		object := intent.Copy()
-		created(object.Meta(), now)
+		created(ctx, object.Meta(), now)
 		return object
 	}
 	if api.SameIntent(current.object, intent) {
 		return current.object
 	}
 	object := intent.Copy()
-	replaced(object.Meta(), *current.object.Meta(), now)
+	replaced(ctx, object.Meta(), *current.object.Meta(), now)
 	carryStatus(object, current.object)
 	return object
 }

@@ -108,14 +108,14 @@ func (r *replacement) next(ctx context.Context, current *stored) (*successor, er
 		return nil, err
 	case current == nil:
 		r.status = http.StatusCreated
-		created(next.object.Meta(), now)
+		created(ctx, next.object.Meta(), now)
 		return next, nil
 	}
 	r.status = http.StatusOK
 	if api.SameIntent(current.object, next.object) {
 		return nil, nil
 	}
-	replaced(next.object.Meta(), *current.object.Meta(), now)
+	replaced(ctx, next.object.Meta(), *current.object.Meta(), now)
 	r.quiet = renews(current.object, next.object, now)
 	return next, nil
 }
@@ -138,7 +138,7 @@ func (r *replacement) repaired(ctx context.Context, damage *damagedParts, now ti
 	if err != nil {
 		return nil, err
 	}
-	created(next.object.Meta(), now)
+	created(ctx, next.object.Meta(), now)
 	next.object.Meta().Generation = damage.generation + 1
 	if damage.status {
 		next.also = append(slices.Clip(next.also), store.Write{Key: api.KeyOf(r.intent), Part: store.Status, Expect: store.Any})

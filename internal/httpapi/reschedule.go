@@ -44,7 +44,9 @@ func (o *objects) reschedule(ctx context.Context, info api.KindInfo, in *resched
 			return nil, err
 		}
 		object := current.object.Copy()
-		object.Meta().RescheduleRequests++
+		meta := object.Meta()
+		meta.RescheduleRequests++
+		meta.WrittenBy = actorOf(ctx)
 		return &successor{object: object}, nil
 	})
 	if err != nil {

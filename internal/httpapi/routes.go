@@ -48,7 +48,7 @@ func (s *Server) routes(page *ui) http.Handler {
 	s.pictures = &pictures{now: o.Now}
 	s.reports = &reports{api: s.api, fleet: o.Fleet, rights: rights, decisions: o.Decisions, signals: o.Signals, relay: s.relay, view: v, changes: c}
 	s.status = &status{
-		api: s.api, store: o.Store, fleet: o.Fleet, sessions: s.sessions, faults: o.Faults, version: o.Version, name: o.Name, leading: s.waits.leading,
+		api: s.api, store: o.Store, history: o.History, fleet: o.Fleet, sessions: s.sessions, faults: o.Faults, version: o.Version, name: o.Name, leading: s.waits.leading,
 		more: o.Checks, now: o.Now, logger: o.Logger, stopping: s.waits.stopping, audit: s.audit,
 	}
 	past := &histories{api: s.api, codec: o.Codec, log: o.History, rights: rights}

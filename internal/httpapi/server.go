@@ -29,6 +29,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile/promise"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
@@ -39,8 +40,8 @@ type Store interface {
 	// Age returns how long ago the store was last known to have nothing newer than a revision of
 	// the fleet.
 	Age(revision int64) time.Duration
-	// Backup writes an archive of everything stored.
-	Backup(ctx context.Context, w io.Writer) error
+	// Backup writes an archive of everything stored, and of the history if there is one.
+	Backup(ctx context.Context, w io.Writer, history store.History) error
 	// FinishUpgrade switches the store to the newest format; *store.OlderServerError if a server is
 	// running that cannot read it.
 	FinishUpgrade(ctx context.Context) error

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -144,7 +145,7 @@ type answering interface {
 func ownCause(object, before api.Object, status answering) *api.Cause {
 	switch answered, fresh := status.Answers(object.Meta()); {
 	case !answered:
-		cause := &api.Cause{Type: api.CauseSpec, Object: new(api.KeyOf(object))}
+		cause := &api.Cause{Type: api.CauseSpec, Object: new(api.KeyOf(object)), Actor: object.Meta().WrittenBy}
 		if before != nil {
 			if diff, ok := api.FirstDifference(before.SpecPart(), object.SpecPart()); ok {
 				cause.Field, cause.Old, cause.New = "spec."+diff.Field, diff.Old, diff.New
@@ -154,7 +155,7 @@ func ownCause(object, before api.Object, status answering) *api.Cause {
 		}
 		return cause
 	case fresh:
-		return &api.Cause{Type: api.CauseReschedule, Object: new(api.KeyOf(object))}
+		return &api.Cause{Type: api.CauseReschedule, Object: new(api.KeyOf(object)), Actor: object.Meta().WrittenBy}
 	}
 	return nil
 }
@@ -173,7 +174,11 @@ func (p *picture) causeFrom(comparison *placement.Comparison, t placement.Trigge
 	cluster := func() *api.Key { return &api.Key{Kind: api.KindCluster, Name: t.Cluster} }
 	switch {
 	case t.Difference != nil:
-		return causeOfDifference(t.Difference)
+		cause := causeOfDifference(t.Difference)
+		if cause.Type != api.CauseTime && isWritten(cause.Field) {
+			cause.Actor = p.fleet.WrittenBy(*cause.Object)
+		}
+		return cause
 	case t.Cluster != "" && t.Check == "":
 		return &api.Cause{Type: api.CauseCluster, Object: cluster()} // gone
 	case t.Check == "" && restarted:
@@ -197,6 +202,9 @@ func (p *picture) causeFrom(comparison *placement.Comparison, t placement.Trigge
 	}
 	return &api.Cause{Type: api.CauseCapacity, Object: cluster(), Field: "status.available"}
 }
+
+// isWritten reports whether a difference in a field follows from a write of the object, as its creation does.
+func isWritten(field string) bool { return !strings.HasPrefix(field, "status.") }
 
 // causeOfDifference returns the cause that a difference is.
 func causeOfDifference(d *columns.Difference) *api.Cause {
@@ -302,7 +310,7 @@ func failBackCause(w *workloadBinding, before, after *api.WorkloadStatus, from, 
 func policyCause(followed, policy *api.PropagationPolicy, before, after *api.WorkloadStatus) *api.Cause {
 	cause := &api.Cause{Type: api.CausePolicy}
 	if before.Policy == after.Policy && before.PolicyUID == after.PolicyUID && policy != nil {
-		cause.Object = new(api.KeyOf(policy))
+		cause.Object, cause.Actor = new(api.KeyOf(policy)), policy.Metadata.WrittenBy
 		if followed != nil {
 			if diff, ok := api.FirstDifference(&followed.Spec, &policy.Spec); ok {
 				cause.Field, cause.Old, cause.New = "spec."+diff.Field, diff.Old, diff.New
@@ -311,6 +319,9 @@ func policyCause(followed, policy *api.PropagationPolicy, before, after *api.Wor
 		return cause
 	}
 	cause.Object = new(api.PolicyKey(cmp.Or(after.Policy, before.Policy)))
+	if policy != nil && before.Policy == "" {
+		cause.Actor = policy.Metadata.WrittenBy
+	}
 	return cause
 }
 

@@ -125,7 +125,7 @@ func TestCauses(t *testing.T) {
 		"created": {
 			before: func(w *world, p *planner) { rated(w, p, 0.5, 0.9) },
 			change: func(w *world, p *planner) { w.write(p, one()) },
-			of:     web, want: `{"type":"spec","object":{"kind":"placement","namespace":"shop","name":"web"}}`,
+			of:     web, want: `{"type":"spec","object":{"kind":"placement","namespace":"shop","name":"web"},"actor":{"token":"alice"}}`,
 		},
 		"own spec": {
 			before: func(w *world, p *planner) { rated(w, p, 0.5, 0.9); w.write(p, one()) },
@@ -133,7 +133,7 @@ func TestCauses(t *testing.T) {
 				w.write(p, metric("mb", 0.8))
 				w.write(p, newPlacement("web", 2))
 			},
-			of: web, want: `{"type":"spec","object":{"kind":"placement","namespace":"shop","name":"web"},"field":"spec.number_of_clusters","old":"1","new":"2"}`,
+			of: web, want: `{"type":"spec","object":{"kind":"placement","namespace":"shop","name":"web"},"field":"spec.number_of_clusters","old":"1","new":"2","actor":{"token":"alice"}}`,
 		},
 		"written twice": {
 			before: func(w *world, p *planner) { rated(w, p, 0.5, 0.9); w.write(p, one()) },
@@ -141,7 +141,7 @@ func TestCauses(t *testing.T) {
 				w.write(p, newPlacement("web", 0))
 				w.write(p, newPlacement("web", 2))
 			},
-			of: web, want: `{"type":"spec","object":{"kind":"placement","namespace":"shop","name":"web"},"field":"spec.number_of_clusters","old":"1","new":"2"}`,
+			of: web, want: `{"type":"spec","object":{"kind":"placement","namespace":"shop","name":"web"},"field":"spec.number_of_clusters","old":"1","new":"2","actor":{"token":"alice"}}`,
 		},
 		"written twice before it is decided": {
 			before: func(w *world, p *planner) { rated(w, p, 0.5, 0.9) },
@@ -149,7 +149,7 @@ func TestCauses(t *testing.T) {
 				w.write(p, one())
 				w.write(p, newPlacement("web", 2))
 			},
-			of: web, want: `{"type":"spec","object":{"kind":"placement","namespace":"shop","name":"web"}}`,
+			of: web, want: `{"type":"spec","object":{"kind":"placement","namespace":"shop","name":"web"},"actor":{"token":"alice"}}`,
 		},
 		"labels": {
 			before: func(w *world, p *planner) {
@@ -165,7 +165,7 @@ func TestCauses(t *testing.T) {
 					w.Metadata.Labels = map[string]string{"tier": "gold"}
 				}))
 			},
-			of: deploy, want: `{"type":"spec","object":{"kind":"workload","namespace":"shop","name":"web"},"field":"metadata.labels.tier","new":"gold"}`,
+			of: deploy, want: `{"type":"spec","object":{"kind":"workload","namespace":"shop","name":"web"},"field":"metadata.labels.tier","new":"gold","actor":{"token":"alice"}}`,
 		},
 		"reschedule": {
 			before: func(w *world, p *planner) {
@@ -183,7 +183,7 @@ func TestCauses(t *testing.T) {
 				w.revision++
 				p.put(&again, w.revision)
 			},
-			of: web, want: `{"type":"reschedule","object":{"kind":"placement","namespace":"shop","name":"web"}}`,
+			of: web, want: `{"type":"reschedule","object":{"kind":"placement","namespace":"shop","name":"web"},"actor":{"token":"alice"}}`,
 		},
 		"metric": {
 			before: func(w *world, p *planner) { rated(w, p, 0.5, 0.9); w.write(p, one()) },
@@ -205,7 +205,7 @@ func TestCauses(t *testing.T) {
 				m.Spec.Max = ptr(9.0)
 				w.write(p, m)
 			},
-			of: web, want: `{"type":"metric","object":{"kind":"metric","name":"mb"},"field":"spec.max","old":"1","new":"9"}`,
+			of: web, want: `{"type":"metric","object":{"kind":"metric","name":"mb"},"field":"spec.max","old":"1","new":"9","actor":{"token":"alice"}}`,
 		},
 		"metric constraint": {
 			before: func(w *world, p *planner) {
@@ -270,7 +270,7 @@ func TestCauses(t *testing.T) {
 				w.write(p, one(byScore))
 			},
 			change: func(w *world, p *planner) { w.write(p, scored("b", 20, nil)) },
-			of:     web, want: `{"type":"score","object":{"kind":"placement_score","namespace":"b","name":"cost"}}`,
+			of:     web, want: `{"type":"score","object":{"kind":"placement_score","namespace":"b","name":"cost"},"actor":{"token":"alice"}}`,
 		},
 		"changed score": {
 			before: func(w *world, p *planner) {
@@ -281,7 +281,7 @@ func TestCauses(t *testing.T) {
 				w.write(p, one(byScore))
 			},
 			change: func(w *world, p *planner) { w.write(p, scored("a", -3, nil)) },
-			of:     web, want: `{"type":"score","object":{"kind":"placement_score","namespace":"a","name":"cost"},"field":"spec.scores.cheap","old":"10","new":"-3"}`,
+			of:     web, want: `{"type":"score","object":{"kind":"placement_score","namespace":"a","name":"cost"},"field":"spec.scores.cheap","old":"10","new":"-3","actor":{"token":"alice"}}`,
 		},
 		"expired score": {
 			before: func(w *world, p *planner) {
@@ -300,7 +300,7 @@ func TestCauses(t *testing.T) {
 				w.write(p, newPlacement("web", -1))
 			},
 			change: func(w *world, p *planner) { w.write(p, tainted("a", api.EffectNoExecute)) },
-			of:     web, want: `{"type":"taint","object":{"kind":"cluster","name":"a"},"field":"spec.taints","new":"maintenance:NoSelect"}`,
+			of:     web, want: `{"type":"taint","object":{"kind":"cluster","name":"a"},"field":"spec.taints","new":"maintenance:NoSelect","actor":{"token":"alice"}}`,
 		},
 		"taint removed": {
 			before: func(w *world, p *planner) {
@@ -308,7 +308,7 @@ func TestCauses(t *testing.T) {
 				w.write(p, newPlacement("web", -1))
 			},
 			change: func(w *world, p *planner) { w.write(p, cluster("a", nil)) },
-			of:     web, want: `{"type":"taint","object":{"kind":"cluster","name":"a"},"field":"spec.taints","old":"maintenance:NoSelect"}`,
+			of:     web, want: `{"type":"taint","object":{"kind":"cluster","name":"a"},"field":"spec.taints","old":"maintenance:NoSelect","actor":{"token":"alice"}}`,
 		},
 		"toleration ran out": {
 			before: func(w *world, p *planner) {
@@ -345,7 +345,7 @@ func TestCauses(t *testing.T) {
 				w.write(p, newPlacement("web", -1))
 			},
 			change: func(w *world, p *planner) { w.write(p, cluster("b", nil)) },
-			of:     web, want: `{"type":"cluster","object":{"kind":"cluster","name":"b"}}`,
+			of:     web, want: `{"type":"cluster","object":{"kind":"cluster","name":"b"},"actor":{"token":"alice"}}`,
 		},
 		"cluster deleted": {
 			before: func(w *world, p *planner) {
@@ -361,7 +361,7 @@ func TestCauses(t *testing.T) {
 				w.write(p, newPlacement("web", -1, func(s *api.PlacementSpec) { s.LabelConstraints = []string{"tier is gold"} }))
 			},
 			change: func(w *world, p *planner) { w.write(p, labelled("a", "tin")) },
-			of:     web, want: `{"type":"cluster","object":{"kind":"cluster","name":"a"},"field":"metadata.labels.tier","old":"gold","new":"tin"}`,
+			of:     web, want: `{"type":"cluster","object":{"kind":"cluster","name":"a"},"field":"metadata.labels.tier","old":"gold","new":"tin","actor":{"token":"alice"}}`,
 		},
 		"cluster set": {
 			before: func(w *world, p *planner) {
@@ -372,7 +372,7 @@ func TestCauses(t *testing.T) {
 			change: func(w *world, p *planner) {
 				w.write(p, &api.ClusterSet{Metadata: api.Metadata{Name: "eu"}, Spec: api.ClusterSetSpec{Clusters: []string{"b"}}})
 			},
-			of: web, want: `{"type":"cluster_set","object":{"kind":"cluster_set","name":"eu"},"field":"spec.clusters","old":"[\"a\"]","new":"[\"b\"]"}`,
+			of: web, want: `{"type":"cluster_set","object":{"kind":"cluster_set","name":"eu"},"field":"spec.clusters","old":"[\"a\"]","new":"[\"b\"]","actor":{"token":"alice"}}`,
 		},
 		"capacity": {
 			before: func(w *world, p *planner) {
@@ -380,7 +380,7 @@ func TestCauses(t *testing.T) {
 				w.write(p, newPlacement("web", -1, func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "2"} }))
 			},
 			change: func(w *world, p *planner) { w.write(p, sized("a", "1")) },
-			of:     web, want: `{"type":"capacity","object":{"kind":"cluster","name":"a"},"field":"spec.allocatable.cpu","old":"4","new":"1"}`,
+			of:     web, want: `{"type":"capacity","object":{"kind":"cluster","name":"a"},"field":"spec.allocatable.cpu","old":"4","new":"1","actor":{"token":"alice"}}`,
 		},
 		"freed by another": {
 			before: func(w *world, p *planner) {
@@ -394,7 +394,7 @@ func TestCauses(t *testing.T) {
 		"workload created": {
 			before: func(w *world, p *planner) { w.write(p, sized("a", "4")); w.write(p, policy("p", divided)) },
 			change: func(w *world, p *planner) { w.write(p, workload("web", 2, cpus)) },
-			of:     deploy, want: `{"type":"spec","object":{"kind":"workload","namespace":"shop","name":"web"}}`,
+			of:     deploy, want: `{"type":"spec","object":{"kind":"workload","namespace":"shop","name":"web"},"actor":{"token":"alice"}}`,
 		},
 		"replicas": {
 			before: func(w *world, p *planner) {
@@ -403,7 +403,7 @@ func TestCauses(t *testing.T) {
 				w.write(p, workload("web", 2, cpus))
 			},
 			change: func(w *world, p *planner) { w.write(p, workload("web", 3, cpus)) },
-			of:     deploy, want: `{"type":"spec","object":{"kind":"workload","namespace":"shop","name":"web"},"field":"spec.replicas","old":"2","new":"3"}`,
+			of:     deploy, want: `{"type":"spec","object":{"kind":"workload","namespace":"shop","name":"web"},"field":"spec.replicas","old":"2","new":"3","actor":{"token":"alice"}}`,
 		},
 		"policy changed": {
 			before: func(w *world, p *planner) {
@@ -417,7 +417,7 @@ func TestCauses(t *testing.T) {
 					s.Placement.ClusterAffinity = &api.ClusterAffinity{ExcludeClusters: []string{"a"}}
 				}))
 			},
-			of: deploy, want: `{"type":"policy","object":{"kind":"propagation_policy","namespace":"shop","name":"p"},"field":"spec.placement.cluster_affinity","new":"{\"exclude_clusters\":[\"a\"]}"}`,
+			of: deploy, want: `{"type":"policy","object":{"kind":"propagation_policy","namespace":"shop","name":"p"},"field":"spec.placement.cluster_affinity","new":"{\"exclude_clusters\":[\"a\"]}","actor":{"token":"alice"}}`,
 		},
 		"failover and back": {
 			before:  func(w *world, p *planner) { grouped(w, p) },
@@ -518,7 +518,7 @@ func TestCauses(t *testing.T) {
 				w.write(p, metric("low", 0.1))
 				w.write(p, cluster("b", nil, api.MetricRef{Name: "low"}))
 			},
-			of: web, want: `{"type":"cluster","object":{"kind":"cluster","name":"b"},"field":"spec.metrics","old":"[{\"name\":\"mb\",\"weight\":1}]","new":"[{\"name\":\"low\",\"weight\":1}]"}`,
+			of: web, want: `{"type":"cluster","object":{"kind":"cluster","name":"b"},"field":"spec.metrics","old":"[{\"name\":\"mb\",\"weight\":1}]","new":"[{\"name\":\"low\",\"weight\":1}]","actor":{"token":"alice"}}`,
 		},
 		"back earlier than it would fall back": {
 			before: func(w *world, p *planner) {
@@ -582,7 +582,7 @@ func TestCauses(t *testing.T) {
 			},
 			change: func(w *world, p *planner) { w.write(p, newPlacement("web", 2)) },
 			after:  2 * time.Second, of: web,
-			want: `{"type":"spec","object":{"kind":"placement","namespace":"shop","name":"web"},"field":"spec.number_of_clusters","old":"1","new":"2"}`,
+			want: `{"type":"spec","object":{"kind":"placement","namespace":"shop","name":"web"},"field":"spec.number_of_clusters","old":"1","new":"2","actor":{"token":"alice"}}`,
 		},
 		"replicas, again": {
 			before: func(w *world, p *planner) {
@@ -596,7 +596,7 @@ func TestCauses(t *testing.T) {
 			},
 			change: func(w *world, p *planner) { w.write(p, workload("web", 4, cpus)) },
 			after:  2 * time.Second, of: deploy,
-			want: `{"type":"spec","object":{"kind":"workload","namespace":"shop","name":"web"},"field":"spec.replicas","old":"3","new":"4"}`,
+			want: `{"type":"spec","object":{"kind":"workload","namespace":"shop","name":"web"},"field":"spec.replicas","old":"3","new":"4","actor":{"token":"alice"}}`,
 		},
 		"the metric that fell more": {
 			before: func(w *world, p *planner) { rated(w, p, 0.9, 0.5); w.write(p, one()) },
@@ -638,7 +638,7 @@ func TestCauses(t *testing.T) {
 				s.Spec.Scores["fast"] = -50
 				w.write(p, s)
 			},
-			of: web, want: `{"type":"score","object":{"kind":"placement_score","namespace":"a","name":"cost"},"field":"spec.scores.cheap","old":"50","new":"0"}`,
+			of: web, want: `{"type":"score","object":{"kind":"placement_score","namespace":"a","name":"cost"},"field":"spec.scores.cheap","old":"50","new":"0","actor":{"token":"alice"}}`,
 		},
 		"taint removed, and a metric changed": {
 			before: func(w *world, p *planner) {
@@ -651,7 +651,7 @@ func TestCauses(t *testing.T) {
 				w.write(p, metric("mc", 1))
 				w.write(p, metric("mb", 0.1))
 			},
-			of: web, want: `{"type":"taint","object":{"kind":"cluster","name":"c"},"field":"spec.taints","old":"maintenance:NoSelect"}`,
+			of: web, want: `{"type":"taint","object":{"kind":"cluster","name":"c"},"field":"spec.taints","old":"maintenance:NoSelect","actor":{"token":"alice"}}`,
 		},
 		"metric of a paused cluster": {
 			before: func(w *world, p *planner) { rated(w, p, 0.5, 0.9); w.write(p, one()) },
@@ -674,7 +674,7 @@ func TestCauses(t *testing.T) {
 				w.write(p, metric("ma", 0.45))
 			},
 			after: 2 * time.Minute, of: web,
-			want: `{"type":"cluster","object":{"kind":"cluster","name":"b"},"field":"spec.paused","old":"true","new":"false"}`,
+			want: `{"type":"cluster","object":{"kind":"cluster","name":"b"},"field":"spec.paused","old":"true","new":"false","actor":{"token":"alice"}}`,
 		},
 		"toleration that ran out, and the clock was set back": {
 			before: func(w *world, p *planner) {
@@ -692,7 +692,7 @@ func TestCauses(t *testing.T) {
 		"a cluster that others are compared with": {
 			before: func(w *world, p *planner) { compared(w, p) },
 			change: func(w *world, p *planner) { w.write(p, measured("c", "8")) },
-			of:     web, want: `{"type":"capacity","object":{"kind":"cluster","name":"c"},"field":"spec.allocatable.cpu","old":"1","new":"8"}`,
+			of:     web, want: `{"type":"capacity","object":{"kind":"cluster","name":"c"},"field":"spec.allocatable.cpu","old":"1","new":"8","actor":{"token":"alice"}}`,
 		},
 		"the first by name of several that others are compared with": {
 			before: func(w *world, p *planner) {
@@ -705,7 +705,7 @@ func TestCauses(t *testing.T) {
 				w.write(p, measured("d", "8"))
 				w.write(p, measured("c", "8"))
 			},
-			of: web, want: `{"type":"capacity","object":{"kind":"cluster","name":"c"},"field":"spec.allocatable.cpu","old":"1","new":"8"}`,
+			of: web, want: `{"type":"capacity","object":{"kind":"cluster","name":"c"},"field":"spec.allocatable.cpu","old":"1","new":"8","actor":{"token":"alice"}}`,
 		},
 		"a cluster that others were compared with": {
 			before: func(w *world, p *planner) { compared(w, p) },
@@ -791,7 +791,7 @@ func TestCauses(t *testing.T) {
 				w.write(p, workload("web", 2, cpus))
 			},
 			change: func(w *world, p *planner) { w.write(p, sized("a", "4")) },
-			of:     deploy, want: `{"type":"capacity","object":{"kind":"cluster","name":"a"},"field":"spec.allocatable.cpu","old":"0","new":"4"}`,
+			of:     deploy, want: `{"type":"capacity","object":{"kind":"cluster","name":"a"},"field":"spec.allocatable.cpu","old":"0","new":"4","actor":{"token":"alice"}}`,
 		},
 		"capacity of the cluster that is gained": {
 			before: func(w *world, p *planner) {
@@ -805,7 +805,7 @@ func TestCauses(t *testing.T) {
 				w.write(p, sized("a", "500m"))
 				w.write(p, sized("c", "2"))
 			},
-			of: deploy, want: `{"type":"capacity","object":{"kind":"cluster","name":"c"},"field":"spec.allocatable.cpu","old":"0","new":"2"}`,
+			of: deploy, want: `{"type":"capacity","object":{"kind":"cluster","name":"c"},"field":"spec.allocatable.cpu","old":"0","new":"2","actor":{"token":"alice"}}`,
 		},
 		"offline, while it leaves another where it is unhealthy": {
 			before: func(w *world, p *planner) {
@@ -843,7 +843,7 @@ func TestCauses(t *testing.T) {
 				global.Metadata.Namespace = ""
 				w.write(p, global)
 			},
-			of: deploy, want: `{"type":"policy","object":{"kind":"propagation_policy","name":"p"}}`,
+			of: deploy, want: `{"type":"policy","object":{"kind":"propagation_policy","name":"p"},"actor":{"token":"alice"}}`,
 		},
 		"freed capacity": {
 			before: func(w *world, p *planner) {
@@ -852,11 +852,12 @@ func TestCauses(t *testing.T) {
 				w.write(p, workload("web", 6, cpus))
 			},
 			change: func(w *world, p *planner) { w.write(p, sized("a", "9")) },
-			of:     deploy, want: `{"type":"capacity","object":{"kind":"cluster","name":"a"},"field":"spec.allocatable.cpu","old":"4","new":"9"}`,
+			of:     deploy, want: `{"type":"capacity","object":{"kind":"cluster","name":"a"},"field":"spec.allocatable.cpu","old":"4","new":"9","actor":{"token":"alice"}}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, p := newWorld(), newPlanner(discard())
+			w.writer = &api.Actor{Token: "alice"}
 			c.before(w, p)
 			w.stored(p, p.pass(epoch))
 			if c.between != nil {

@@ -29,8 +29,9 @@ type world struct {
 	specs    map[api.Key]int64
 	history  []api.Object // everything ever written
 	shown    *shown
-	last     stored  // after the last pass; see checkKilled
-	second   *second // follows this planner; see checkSecond
+	last     stored     // after the last pass; see checkKilled
+	second   *second    // follows this planner; see checkSecond
+	writer   *api.Actor // of what is written
 }
 
 func newWorld() *world {
@@ -52,6 +53,7 @@ func (w *world) write(p *planner, object api.Object) {
 	} else if _, again := w.specs[key]; again {
 		meta.UID += fmt.Sprint("-", w.revision) // another object with the same name
 	}
+	meta.WrittenBy = w.writer
 	w.objects[key], w.specs[key] = object, w.revision
 	w.history = append(w.history, object)
 	p.put(object, w.revision)

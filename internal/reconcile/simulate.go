@@ -446,6 +446,7 @@ func (s *simulation) inherit(object, base api.Object, raw json.RawMessage, now t
 	}
 	_ = json.Unmarshal(raw, &told) // decoded before
 	meta := object.Meta()
+	meta.WrittenBy = nil // nobody has written it
 	if base != nil {
 		base = withoutSecrets(base)
 		was := base.Meta()

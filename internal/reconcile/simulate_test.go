@@ -194,6 +194,30 @@ func TestSimulateOverTheLiveFleet(t *testing.T) {
 	}
 }
 
+// What is simulated was written by nobody, also if the object is given as the API shows it.
+func TestSimulatedCausesHaveNoActor(t *testing.T) {
+	y, _ := start(t)
+	y.twoClusters()
+	y.put(newPlacement("web", 1))
+	for base, given := range map[string][]json.RawMessage{
+		"live":  raw(`{"kind":"cluster","metadata":{"name":"c1","written_by":{"token":"alice"}},"spec":{"taints":[{"key":"disk","effect":"NoSelect"}]}}`),
+		"empty": raw(`{"kind":"cluster","metadata":{"name":"c1"}}`, `{"kind":"placement","metadata":{"name":"web","namespace":"shop","written_by":{"token":"alice"}},"spec":{}}`),
+	} {
+		result, err := y.reconciler.Simulate(t.Context(), api.Simulation{Base: base, Objects: given})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(result.Objects, func(o api.Object) bool { return o.ObjectKind() == api.KindPlacement })
+		if i < 0 {
+			t.Fatalf("base %s: no placement among %d objects", base, len(result.Objects))
+		}
+		cause := result.Objects[i].(*api.Placement).Status.Cause
+		if cause == nil || cause.Object == nil || cause.Actor != nil {
+			t.Errorf("base %s: the cause is %+v, want one without an actor", base, cause)
+		}
+	}
+}
+
 // Replicas whose requests grow are measured again on their clusters, in a simulation as well as after a write.
 func TestSimulateReplicasThatBecomeLarger(t *testing.T) {
 	for _, test := range []struct {

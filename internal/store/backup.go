@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -21,10 +22,11 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// Entries of a backup, in this order.
+// Entries of a backup, in this order. Files of the history are between the last two.
 const (
 	metaEntry     = "meta.json"
 	snapshotEntry = "snapshot.db"
+	historyPrefix = "history/"
 	sumsEntry     = "SHA256SUMS"
 )
 
@@ -43,10 +45,25 @@ type BackupMeta struct {
 	StoreVersion string `json:"store_version"`
 }
 
+// History is the history of decisions as backups have it.
+type History interface {
+	// Backup returns the files of the history up to a revision of the store. They say that it is
+	// complete up to restored, the revision at which a restored store begins.
+	Backup(ctx context.Context, revision, restored int64) ([]HistoryFile, error)
+}
+
+// HistoryFile is a file of the history.
+type HistoryFile struct {
+	Name string
+	Size int64 // in bytes
+	// Open opens the content. A file that does not exist any more was too old, and is left out.
+	Open func() (io.ReadCloser, error)
+}
+
 // Backup writes a consistent snapshot while the store remains in use: a tar archive of meta.json,
-// the etcd snapshot and their SHA-256 sums. Secrets in it are encrypted as in the store; the key
-// file is not included.
-func (s *Store) Backup(ctx context.Context, w io.Writer) error {
+// the etcd snapshot, the files of the history, which may be nil, and the SHA-256 sums of all. Secrets
+// in it are encrypted as in the store; the key file is not included.
+func (s *Store) Backup(ctx context.Context, w io.Writer, history History) error {
 	dir := s.options.DataDir // "" = the default directory for temporary files
 	if s.lowSpace() {
 		dir = ""
@@ -67,7 +84,13 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 		}
 		return fmt.Errorf("back up: %w", err)
 	}
-	if err := writeArchive(w, spool, meta, sum); err != nil {
+	var files []HistoryFile
+	if history != nil {
+		if files, err = history.Backup(ctx, meta.Revision, meta.Revision+revisionBump); err != nil {
+			return fmt.Errorf("back up: %w", err)
+		}
+	}
+	if err := writeArchive(w, spool, meta, sum, files); err != nil {
 		return fmt.Errorf("back up: %w", err)
 	}
 	return nil
@@ -109,36 +132,78 @@ func withSnapshots(fn func(snapshot.Manager) error) (err error) {
 	return fn(snapshot.NewV3(logger))
 }
 
-func writeArchive(w io.Writer, spool *os.File, meta BackupMeta, sum string) error {
+func writeArchive(w io.Writer, spool *os.File, meta BackupMeta, sum string, files []HistoryFile) error {
 	description, err := json.MarshalIndent(meta, "", "  ")
 	if err != nil {
 		return err
 	}
 	description = append(description, '\n')
-	descriptionSum := sha256.Sum256(description)
-	sums := fmt.Sprintf("%s  %s\n%s  %s\n", hex.EncodeToString(descriptionSum[:]), metaEntry, sum, snapshotEntry)
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	archive := tar.NewWriter(w)
-	add := func(name string, size int64, content io.Reader) error {
-		header := &tar.Header{Name: name, Mode: 0o600, Size: size, ModTime: meta.CreatedAt, Format: tar.FormatPAX}
-		if err := archive.WriteHeader(header); err != nil {
+	archive := archiveWriter{tar: tar.NewWriter(w), at: meta.CreatedAt}
+	archive.sums.add(metaEntry, sumOf(description))
+	if err := archive.add(metaEntry, int64(len(description)), bytes.NewReader(description)); err != nil {
+		return err
+	}
+	archive.sums.add(snapshotEntry, sum)
+	if err := archive.add(snapshotEntry, meta.SizeBytes, spool); err != nil {
+		return err
+	}
+	for _, file := range files {
+		if err := archive.addHistory(file); err != nil {
 			return err
 		}
-		_, err := io.Copy(archive, content)
+	}
+	if err := archive.add(sumsEntry, int64(len(archive.sums)), strings.NewReader(string(archive.sums))); err != nil {
 		return err
 	}
-	if err := add(metaEntry, int64(len(description)), bytes.NewReader(description)); err != nil {
+	return archive.tar.Close()
+}
+
+// archiveWriter is a backup that is being written.
+type archiveWriter struct {
+	tar  *tar.Writer
+	at   time.Time
+	sums sums
+}
+
+func (a *archiveWriter) add(name string, size int64, content io.Reader) error {
+	header := &tar.Header{Name: name, Mode: 0o600, Size: size, ModTime: a.at, Format: tar.FormatPAX}
+	if err := a.tar.WriteHeader(header); err != nil {
 		return err
 	}
-	if err := add(snapshotEntry, meta.SizeBytes, spool); err != nil {
+	_, err := io.Copy(a.tar, content)
+	return err
+}
+
+// addHistory adds a file of the history, unless it was deleted meanwhile.
+func (a *archiveWriter) addHistory(file HistoryFile) error {
+	content, err := file.Open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
-	if err := add(sumsEntry, int64(len(sums)), strings.NewReader(sums)); err != nil {
+	defer content.Close()
+	hash := sha256.New()
+	name := historyPrefix + file.Name
+	if err := a.add(name, file.Size, io.TeeReader(io.LimitReader(content, file.Size), hash)); err != nil {
 		return err
 	}
-	return archive.Close()
+	a.sums.add(name, hex.EncodeToString(hash.Sum(nil)))
+	return nil
+}
+
+// sums is the list of the SHA-256 sums of the entries before it, in the form of sha256sum.
+type sums string
+
+func (s *sums) add(name, sum string) { *s += sums(sum + "  " + name + "\n") }
+
+func sumOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
 }
 
 var errNotEmpty = errors.New("it holds a store already: restore into an empty directory, or move the old data away first")

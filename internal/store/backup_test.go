@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,13 +31,49 @@ func backup(t *testing.T) (archive []byte, revision int64) {
 	}
 	revision = remove(t, s, placement(3))
 	var out bytes.Buffer
-	if err := s.Backup(ctx, &out); err != nil {
+	if err := s.Backup(ctx, &out, fakeHistory{"1": "first", "2": "second", "gone": ""}); err != nil {
 		t.Fatal(err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(s.options.DataDir, "backup-*")); len(left) > 0 {
 		t.Fatalf("files left: %v", left)
 	}
 	return out.Bytes(), revision
+}
+
+// fakeHistory has the texts of files by their names. An empty one was deleted just now.
+type fakeHistory map[string]string
+
+// Backup implements History.
+func (h fakeHistory) Backup(_ context.Context, revision, restored int64) (files []HistoryFile, err error) {
+	if restored != revision+revisionBump {
+		return nil, fmt.Errorf("a store restored to revision %d is to begin at %d", revision, restored)
+	}
+	for name, text := range h {
+		files = append(files, HistoryFile{Name: name, Size: int64(len(text)), Open: func() (io.ReadCloser, error) {
+			if text == "" {
+				return nil, fs.ErrNotExist
+			}
+			return io.NopCloser(strings.NewReader(text + "what was appended later")), nil
+		}})
+	}
+	return files, nil
+}
+
+func TestBackupHasTheHistory(t *testing.T) {
+	archive, _ := backup(t)
+	dir := filepath.Join(t.TempDir(), "new")
+	if err := Restore(timeout(t), bytes.NewReader(archive), dir); err != nil {
+		t.Fatal(err)
+	}
+	names, err := os.ReadDir(HistoryDir(dir))
+	if err != nil || len(names) != 2 {
+		t.Fatalf("%d files, %v", len(names), err)
+	}
+	for name, want := range map[string]string{"1": "first", "2": "second"} {
+		if text, err := os.ReadFile(filepath.Join(HistoryDir(dir), name)); string(text) != want || err != nil {
+			t.Errorf("%s has %q, want %q, %v", name, text, want, err)
+		}
+	}
 }
 
 func TestRestoredStoreGoesOn(t *testing.T) {
@@ -84,7 +121,7 @@ func TestRestoredStoreGoesOn(t *testing.T) {
 	closeStore(t, s)
 	s = open(t, func(o *Options) { o.DataDir = dir })
 	var second bytes.Buffer
-	if err := s.Backup(ctx, &second); err != nil {
+	if err := s.Backup(ctx, &second, nil); err != nil {
 		t.Fatal(err)
 	}
 	again := filepath.Join(t.TempDir(), "again")
@@ -105,9 +142,9 @@ func TestRestoredStoreGoesOn(t *testing.T) {
 
 func TestBackupDescribesItself(t *testing.T) {
 	archive, revision := backup(t)
-	meta, err := extract(bytes.NewReader(archive), filepath.Join(t.TempDir(), "db"))
-	if err != nil {
-		t.Fatal(err)
+	meta, history, err := extract(bytes.NewReader(archive), t.TempDir())
+	if err != nil || history == "" {
+		t.Fatalf("history in %q, %v", history, err)
 	}
 	if meta.Format != 1 || meta.Revision != revision || meta.SizeBytes == 0 || meta.ClusterID == "" || meta.CreatedAt.IsZero() {
 		t.Fatalf("meta %+v, want revision %d", meta, revision)
@@ -122,21 +159,28 @@ func TestDamagedBackupIsRefused(t *testing.T) {
 		b[at] ^= 1
 		return b
 	}
+	renamed := func(entry, to string) []byte { return renamedEntry(t, archive, entry, to) }
 	database := bytes.Index(archive, []byte("/v1/spec/placement"))
 	cases := map[string][]byte{
-		"empty":                 nil,
-		"not an archive":        []byte(strings.Repeat("what is this", 500)),
-		"cut in the snapshot":   archive[:len(archive)/2],
-		"cut before the sums":   archive[:len(archive)-2048-512],
-		"cut in the header":     archive[:700],
-		"a bit of an object":    flip(database + 5),
-		"a bit of the meta":     flip(bytes.Index(archive, []byte(`"revision"`)) + 12),
-		"a bit of the sums":     flip(bytes.LastIndex(archive, []byte("  snapshot.db")) - 1),
-		"another archive":       otherArchive(t),
-		"a newer format":        bytes.Replace(archive, []byte(`"format": 1`), []byte(`"format": 2`), 1),
-		"an entry with a path":  bytes.Replace(archive, []byte("snapshot.db\x00"), []byte("../../shot\x00\x00"), 1),
-		"a huge meta entry":     hugeArchive(t),
-		"meta that is not JSON": bytes.Replace(archive, []byte(`"format": 1`), []byte(`"format"; 1`), 1),
+		"empty":                nil,
+		"not an archive":       []byte(strings.Repeat("what is this", 500)),
+		"cut in the snapshot":  archive[:len(archive)/2],
+		"cut before the sums":  archive[:len(archive)-2048-512],
+		"cut in the header":    archive[:700],
+		"a bit of an object":   flip(database + 5),
+		"a bit of the meta":    flip(bytes.Index(archive, []byte(`"revision"`)) + 12),
+		"a bit of the sums":    flip(bytes.LastIndex(archive, []byte("  snapshot.db")) - 1),
+		"another archive":      otherArchive(t),
+		"a newer format":       bytes.Replace(archive, []byte(`"format": 1`), []byte(`"format": 2`), 1),
+		"an entry with a path": renamed("snapshot.db", "../../shot"),
+		"a huge meta entry":    hugeArchive(t),
+		"a bit of the history": flip(bytes.Index(archive, []byte("second"))),
+		"history with a path":  renamed("history/1", "history/../1"),
+		"history deeper down":  renamed("history/1", "history/a/1"),
+		"history with another": renamed("history/1", "history/3"),
+		"history twice":        renamed("history/1", "history/2"),
+		"something else":       renamed("history/1", "future/1"),
+		"without some history": renamed("history/1", ""),
 	}
 	for name, content := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -171,6 +215,37 @@ func hugeArchive(t *testing.T) []byte {
 	w := tar.NewWriter(&out)
 	size := maxSmallEntry + 1
 	if err := errors.Join(w.WriteHeader(&tar.Header{Name: metaEntry, Size: int64(size), Typeflag: tar.TypeReg}), second(w.Write(make([]byte, size))), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// renamedEntry returns an archive with another name of an entry, or without it.
+func renamedEntry(t *testing.T, archive []byte, name, to string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	r, w := tar.NewReader(bytes.NewReader(archive)), tar.NewWriter(&out)
+	for {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header.Name == name {
+			if header.Name = to; to == "" {
+				continue
+			}
+		}
+		if err := w.WriteHeader(header); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(w, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()
@@ -224,7 +299,7 @@ func TestBackupUnderWrites(t *testing.T) {
 	}
 	mu.Unlock()
 	var archive bytes.Buffer
-	err := s.Backup(ctx, &archive)
+	err := s.Backup(ctx, &archive, nil)
 	cancel()
 	wg.Wait()
 	if err != nil {
@@ -291,7 +366,7 @@ func TestABackupEndsWithTheMember(t *testing.T) {
 		s.readers.Wait() // the test goes on after the death of the member, a server does not
 	}()
 	done := make(chan error, 1)
-	go func() { done <- s.Backup(t.Context(), io.Discard) }()
+	go func() { done <- s.Backup(t.Context(), io.Discard, nil) }()
 	s.fatal(errors.New("no space left on device"))
 	select {
 	case err := <-done:

@@ -118,7 +118,7 @@ func checkFile(path string) (Report, error) {
 	}
 	defer os.RemoveAll(work)
 	database := filepath.Join(work, snapshotEntry)
-	if _, err := extract(file, database); errors.Is(err, errBadBackup) {
+	if _, _, err := extract(file, work); errors.Is(err, errBadBackup) {
 		return Report{Findings: []Finding{{File: path, What: err.Error(), Fatal: true}}}, nil
 	} else if err != nil {
 		return Report{}, err

@@ -23,8 +23,8 @@ var ErrDamaged = errors.New("the stored data is damaged")
 // Codec encodes objects as the values of their parts, and decodes them. It is the only place that
 // writes the text of a secret, encrypted. It is safe for concurrent use.
 type Codec struct {
-	sealer            *sealer
-	sharing, deciding jsonv2.Options
+	sealer  *sealer
+	sharing jsonv2.Options
 }
 
 // NewCodec returns a codec that encrypts secrets with a 32-byte key; see readKeyFile.
@@ -33,7 +33,7 @@ func NewCodec(key []byte) (*Codec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Codec{sealer, newSharing(), newDeciding()}, nil
+	return &Codec{sealer, newSharing()}, nil
 }
 
 // OpenCodec returns a codec with the key in a file, which is created on first use.
@@ -165,18 +165,15 @@ func (c *Codec) DecodeStatus(object api.Object, value []byte) error {
 	return decodeStatus(object, value, c.sharing)
 }
 
-// DecodeDecision is like DecodeStatus, and faster: it leaves out what says no more about where something was
+// DecodeDecision is like the DecodeStatus of a codec, and faster: it leaves out what says no more about where something was
 // placed, such as conditions and scores.
-func (c *Codec) DecodeDecision(object api.Object, value []byte) error {
-	return decodeStatus(object, value, c.deciding)
+func DecodeDecision(object api.Object, value []byte) error {
+	return decodeStatus(object, value, deciding)
 }
 
-// newDeciding returns the options of DecodeDecision.
-func newDeciding() jsonv2.Options {
-	return jsonv2.WithUnmarshalers(jsonv2.JoinUnmarshalers(
-		leftOut[[]api.Condition](), leftOut[[]api.Decision](), leftOut[[]api.ClusterHealth](), leftOut[[]api.ClusterDistribution](),
-	))
-}
+var deciding = jsonv2.WithUnmarshalers(jsonv2.JoinUnmarshalers(
+	leftOut[[]api.Condition](), leftOut[[]api.Decision](), leftOut[[]api.ClusterHealth](), leftOut[[]api.ClusterDistribution](),
+))
 
 func leftOut[T any]() *jsonv2.Unmarshalers {
 	return jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder, _ *T) error { return d.SkipValue() })

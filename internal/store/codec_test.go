@@ -140,7 +140,7 @@ func TestSecretsAreSealedEverywhere(t *testing.T) {
 		}
 	}
 	var archive bytes.Buffer
-	if err := s.Backup(ctx, &archive); err != nil {
+	if err := s.Backup(ctx, &archive, nil); err != nil {
 		t.Fatal(err)
 	}
 	if bytes.Contains(archive.Bytes(), []byte("in-clear")) {

@@ -62,7 +62,7 @@ func TestWatchdogRefusesWritesBeforeTheDiskIsFull(t *testing.T) {
 		t.Fatalf("reads must continue: %v", err)
 	}
 	var archive bytes.Buffer
-	if err := s.Backup(ctx, &archive); err != nil {
+	if err := s.Backup(ctx, &archive, nil); err != nil {
 		t.Fatalf("a backup must be possible: %v", err)
 	}
 	// After a restart on the full disk, reads work, too. The shutdown has freed the prepared log segment, so that
@@ -127,7 +127,7 @@ func TestWriteBurstStopsBeforeTheDiskIsFull(t *testing.T) {
 	}
 	writers.Wait()
 	var archive bytes.Buffer
-	if err := s.Backup(ctx, &archive); err != nil {
+	if err := s.Backup(ctx, &archive, nil); err != nil {
 		t.Fatalf("a backup must be possible: %v", err)
 	}
 }

@@ -79,7 +79,7 @@ func TestARestoredBackupIsNoOlderDisk(t *testing.T) {
 	s := openAlone(t, dir)
 	fill(t, s, 3)
 	var backup bytes.Buffer
-	if err := s.Backup(timeout(t), &backup); err != nil {
+	if err := s.Backup(timeout(t), &backup, nil); err != nil {
 		t.Fatal(err)
 	}
 	awaitDiskMark(t, diskMarkPaths(dir)[0], t.TempDir())

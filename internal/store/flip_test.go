@@ -182,7 +182,7 @@ func TestCheckNamesTheObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer backup.Close()
-	if err := s.Backup(t.Context(), backup); err != nil {
+	if err := s.Backup(t.Context(), backup, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

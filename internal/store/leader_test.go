@@ -232,7 +232,7 @@ func TestABackupWhileAServerLeadsIsSound(t *testing.T) {
 	fill(t, s, 3)
 	lead(t, s)
 	var archive bytes.Buffer
-	if err := s.Backup(timeout(t), &archive); err != nil {
+	if err := s.Backup(timeout(t), &archive, nil); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "backup.tar")

@@ -2,7 +2,6 @@ package store
 
 import (
 	"archive/tar"
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -14,6 +13,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"go.etcd.io/etcd/client/pkg/v3/types"
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
@@ -47,7 +47,7 @@ func Restore(ctx context.Context, r io.Reader, dataDir string) (err error) {
 		return fmt.Errorf("restore into %s: %w", dataDir, errNotEmpty)
 	}
 	alone := EtcdMember{Name: memberName, InitialCluster: initialCluster, Token: "restored-" + rand.Text()}
-	return alone.restore(ctx, r, dataDir, func(member string) error {
+	return alone.restore(ctx, r, dataDir, func(member, history string) error {
 		if err := os.RemoveAll(memberDir(dataDir)); err != nil {
 			return err
 		}
@@ -56,9 +56,17 @@ func Restore(ctx context.Context, r io.Reader, dataDir string) (err error) {
 		if err := endFirstStart(dataDir); err != nil {
 			return err
 		}
+		if history != "" {
+			if err := os.Rename(history, HistoryDir(dataDir)); err != nil {
+				return err
+			}
+		}
 		return os.Rename(member, memberDir(dataDir))
 	})
 }
+
+// HistoryDir returns the directory of the history of decisions in a data directory.
+func HistoryDir(dataDir string) string { return filepath.Join(dataDir, "history") }
 
 // EtcdMember is a member of an etcd cluster that goes on with a backup, as the flags of
 // etcd describe it.
@@ -71,8 +79,8 @@ type EtcdMember struct {
 }
 
 // RestoreEtcd makes the data directory of a member of an external etcd cluster from a
-// backup. The directory must not exist, or be empty. Nothing is left in it when the
-// archive turns out to be damaged.
+// backup, without the history of decisions, which servers keep in directories of their own. The
+// directory must not exist, or be empty. Nothing is left in it when the archive turns out to be damaged.
 func RestoreEtcd(ctx context.Context, r io.Reader, dataDir string, m EtcdMember) error {
 	if err := m.check(); err != nil {
 		return err
@@ -87,7 +95,7 @@ func RestoreEtcd(ctx context.Context, r io.Reader, dataDir string, m EtcdMember)
 	if len(entries) > 0 {
 		return fmt.Errorf("restore into %s: %w", dataDir, errNotEmpty)
 	}
-	return m.restore(ctx, r, dataDir, func(member string) error {
+	return m.restore(ctx, r, dataDir, func(member, _ string) error {
 		return os.Rename(filepath.Join(member, "member"), filepath.Join(dataDir, "member"))
 	})
 }
@@ -105,15 +113,15 @@ func (m EtcdMember) check() error {
 }
 
 // restore makes the directory of a member beside where it belongs, on the same file
-// system, and has it put there.
-func (m EtcdMember) restore(ctx context.Context, r io.Reader, dataDir string, put func(member string) error) error {
+// system, and has it put there. history is the directory of the history of decisions, "" if the backup has none.
+func (m EtcdMember) restore(ctx context.Context, r io.Reader, dataDir string, put func(member, history string) error) error {
 	work, err := os.MkdirTemp(dataDir, "restore-*")
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
 	defer os.RemoveAll(work)
 	database := filepath.Join(work, snapshotEntry)
-	meta, err := extract(&contextReader{ctx, r}, database)
+	meta, history, err := extract(&contextReader{ctx, r}, work)
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
@@ -140,43 +148,76 @@ func (m EtcdMember) restore(ctx context.Context, r io.Reader, dataDir string, pu
 	if err != nil {
 		return fmt.Errorf("restore: %w: %w", errBadBackup, err)
 	}
-	if err := put(member); err != nil {
+	if err := put(member, history); err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
 	return wholefile.SyncDir(dataDir)
 }
 
-// extract writes the snapshot of an archive to a file, after checking all sums and completeness.
-func extract(r io.Reader, database string) (BackupMeta, error) {
+// extract writes the snapshot of an archive and the files of the history to a directory, after checking all sums and
+// completeness. history is the directory of the latter, "" if there are none.
+func extract(r io.Reader, work string) (meta BackupMeta, history string, err error) {
 	archive := tar.NewReader(r)
 	description, err := smallEntry(archive, metaEntry)
 	if err != nil {
-		return BackupMeta{}, err
+		return meta, "", err
 	}
-	var meta BackupMeta
 	if err := json.Unmarshal(description, &meta); err != nil {
-		return meta, fmt.Errorf("%w: %s: %w", errBadBackup, metaEntry, err)
+		return meta, "", fmt.Errorf("%w: %s: %w", errBadBackup, metaEntry, err)
 	}
 	if meta.Format != backupFormat {
-		return meta, fmt.Errorf("%w: it has format %d, this program reads format %d", errBadBackup, meta.Format, backupFormat)
+		return meta, "", fmt.Errorf("%w: it has format %d, this program reads format %d", errBadBackup, meta.Format, backupFormat)
 	}
+	var want sums
+	want.add(metaEntry, sumOf(description))
 	if err := nextEntry(archive, snapshotEntry); err != nil {
-		return meta, err
+		return meta, "", err
 	}
-	sum, size, err := writeFile(database, archive)
+	sum, size, err := writeFile(filepath.Join(work, snapshotEntry), archive)
 	if err != nil {
-		return meta, damaged(snapshotEntry, err)
+		return meta, "", damaged(snapshotEntry, err)
 	}
-	sums, err := smallEntry(archive, sumsEntry)
+	want.add(snapshotEntry, sum)
+	history, err = extractHistory(archive, work, &want)
 	if err != nil {
-		return meta, err
+		return meta, "", err
 	}
-	descriptionSum := sha256.Sum256(description)
-	want := fmt.Sprintf("%s  %s\n%s  %s\n", hex.EncodeToString(descriptionSum[:]), metaEntry, sum, snapshotEntry)
-	if !bytes.Equal(sums, []byte(want)) || size != meta.SizeBytes {
-		return meta, fmt.Errorf("%w: the SHA-256 sums do not match the content: it was damaged or changed", errBadBackup)
+	content, err := readSmall(archive, sumsEntry)
+	if err != nil {
+		return meta, "", err
 	}
-	return meta, nil
+	if string(content) != string(want) || size != meta.SizeBytes {
+		return meta, "", fmt.Errorf("%w: the SHA-256 sums do not match the content: it was damaged or changed", errBadBackup)
+	}
+	return meta, history, nil
+}
+
+// extractHistory writes the files of the history, and goes to the entry that follows them.
+func extractHistory(archive *tar.Reader, work string, want *sums) (dir string, err error) {
+	for {
+		header, err := archive.Next()
+		if err != nil {
+			return "", damaged(sumsEntry, err)
+		}
+		name, of := strings.CutPrefix(header.Name, historyPrefix)
+		switch {
+		case header.Typeflag != tar.TypeReg || header.Name != sumsEntry && (!of || !filepath.IsLocal(name) || name != filepath.Base(name)):
+			return "", fmt.Errorf("%w: found entry %q where %s is expected", errBadBackup, header.Name, sumsEntry)
+		case !of:
+			return dir, nil
+		}
+		if dir == "" {
+			dir = filepath.Join(work, "history")
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				return "", err
+			}
+		}
+		sum, _, err := writeFile(filepath.Join(dir, name), archive)
+		if err != nil {
+			return "", damaged(header.Name, err)
+		}
+		want.add(header.Name, sum)
+	}
 }
 
 func nextEntry(archive *tar.Reader, name string) error {
@@ -194,6 +235,11 @@ func smallEntry(archive *tar.Reader, name string) ([]byte, error) {
 	if err := nextEntry(archive, name); err != nil {
 		return nil, err
 	}
+	return readSmall(archive, name)
+}
+
+// readSmall reads an entry into memory.
+func readSmall(archive *tar.Reader, name string) ([]byte, error) {
 	content, err := io.ReadAll(io.LimitReader(archive, maxSmallEntry+1))
 	if err != nil {
 		return nil, damaged(name, err)

@@ -76,6 +76,8 @@ type Outcome struct {
 	// included. If those count (see Query.Minds), a cluster takes over a seat only if its own merit
 	// is above Worst and its total merit is above WorstTotal.
 	WorstTotal Merit
+	// lostBy are the scores by which a cluster was left for another, nil if none was.
+	lostBy *api.DecisionMargin
 	// Movable says that the decisions of others alone may move a seat: a cluster that was not chosen
 	// is better without regard to them (see Query.Minds).
 	Movable bool
@@ -260,6 +262,7 @@ func Decide(f *columns.Fleet, q *Query, v *View, others ledger.Others, present P
 	}
 	out.Full = q.Wanted != score.All && len(s.seats) >= q.Wanted
 	p.border(&out, s, present)
+	out.lostBy = p.lost(s, present)
 	out.Same = len(s.seats) == len(present.Decisions) && staying(s.seats) == len(s.seats)
 	out.Choices = p.shown(s.seats, present)
 	return out

@@ -22,6 +22,31 @@ func (e *Explained) margin() *api.MoveMargin {
 	return &api.MoveMargin{From: f.Name(e.worstRow), To: f.Name(e.nextRow), Margin: e.Worst.Score - e.next.Score}
 }
 
+// lost returns the scores by which a current cluster that could have been kept was left for another, or nil. Where own
+// scores alone did not decide, as under spread constraints or by the decisions of other placements, the new one need not be
+// better.
+func (p *Pass) lost(s seating, present Present) *api.DecisionMargin {
+	from := slices.IndexFunc(s.left(), func(c contender) bool { return c.current })
+	if from < 0 {
+		return nil
+	}
+	for _, to := range slices.Backward(s.seats) {
+		if to.current {
+			continue
+		}
+		left := s.left()[from]
+		needed, is := p.ownOf(left, present.Fresh), p.ownOf(to, present.Fresh)
+		if !needed.Less(is) || needed.Scored != is.Scored {
+			return nil
+		}
+		return &api.DecisionMargin{
+			From: p.Fleet.Name(left.row), To: p.Fleet.Name(to.row),
+			Old: p.own(left.row, false).Score, New: is.Score, Needed: needed.Score,
+		}
+	}
+	return nil
+}
+
 // standings is a cluster's own score and its total.
 type standings struct {
 	row        int

@@ -135,6 +135,7 @@ func NewStatus(f *columns.Fleet, q *Query, v *View, meta *api.Metadata, was *api
 			status.ScheduledAt = at
 		}
 		status.DecisionRevision++
+		status.Margin = out.lostBy
 		changed = true
 	}
 	if !answered && len(status.Decisions) == len(out.Choices) {

@@ -227,7 +227,7 @@ func TestAuthorityComesBackFromABackup(t *testing.T) {
 	}
 	s, before := start(filepath.Join(dir, "old"))
 	var archive bytes.Buffer
-	if err := s.Backup(t.Context(), &archive); err != nil {
+	if err := s.Backup(t.Context(), &archive, nil); err != nil {
 		t.Fatal(err)
 	}
 	key, err := os.ReadFile(filepath.Join(dir, "seal.key"))
