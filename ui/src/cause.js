@@ -20,9 +20,14 @@ const sentences = {
   unknown: () => '',
 };
 
-// causeOf says in a clause what made the decision of a row change last, '' if that is not known.
-export function causeOf({ cause, ...row }) {
-  if (!cause) return '';
+// causeOf says in a clause what made the decision of a row change last, and who did, '' if that is not known.
+export function causeOf(row) {
+  const change = row.cause ? changeOf(row) : '';
+  const by = row.cause?.actor?.token;
+  return change && by ? `${change}, by ${short(by)}` : change;
+}
+
+function changeOf({ cause, ...row }) {
   const own = cause.object && same(cause.object, row);
   const of = cause.object ? (own ? `this ${kindOf(cause.object)}` : `${kindOf(cause.object)} ${pathOf(cause.object)}`) : undefined;
   const { old, new: now, field } = cause;

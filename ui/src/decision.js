@@ -4,9 +4,11 @@ import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { pathOf, request } from './api.js';
 import { causeOf } from './cause.js';
 import { toHCL } from './hcl.js';
+import { readHistory } from './history.js';
 import { html } from './html.js';
 import { narrow } from './media.js';
-import { Copy, Failure, Pill, Satisfaction, Since } from './parts.js';
+import { Way } from './moves.js';
+import { Copy, Empty, Failure, Pill, Satisfaction, Since } from './parts.js';
 import { formatNumber } from './quantity.js';
 import { change, formatRoute, route } from './route.js';
 import { summarize, whatAsked } from './summary.js';
@@ -46,7 +48,7 @@ function Present({ of, params }) {
 
 // Details are the tabs.
 function Details({ of, x, params, object }) {
-  const tabs = { candidates: `Candidates (${x.candidates.length.toLocaleString()})`, spec: 'Terraform', json: 'JSON' };
+  const tabs = { candidates: `Candidates (${x.candidates.length.toLocaleString()})`, history: 'History', spec: 'Terraform', json: 'JSON' };
   const tab = Object.hasOwn(tabs, params.tab ?? '') ? params.tab : 'candidates';
   return html`<div class="fill details"><div class="tabs" role="tablist" aria-label="Details" onKeyDown=${(event) => {
       const names = Object.keys(tabs);
@@ -60,9 +62,41 @@ function Details({ of, x, params, object }) {
     </div>
     <div class="fill" id="details" role="tabpanel" aria-labelledby=${`tab-${tab}`}>
       ${tab === 'candidates' && html`<${Matrix} x=${x} only=${params.only ?? ''} />`}
+      ${tab === 'history' && html`<${History} of=${of} revision=${object.status?.decision_revision ?? 0} />`}
       ${tab === 'spec' && html`<${Source} text=${toHCL(object)} />`}
       ${tab === 'json' && html`<${Source} text=${JSON.stringify({ kind: object.kind, metadata: { name: of.name, namespace: of.namespace, labels: object.metadata.labels }, spec: object.spec }, null, 2)} />`}
     </div></div>`;
+}
+
+// History lists what moved before, and again when the decision has moved.
+function History({ of, revision }) {
+  const { kind, namespace, name } = of;
+  const value = useMemo(() => signal({}), [kind, namespace, name]);
+  const read = async (signal) => {
+    try {
+      value.value = { history: await readHistory({ kind, namespace, name }, { signal }), read: true };
+    } catch (error) {
+      if (!signal?.aborted) value.value = { error: error.message };
+    }
+  };
+  useEffect(() => {
+    const ended = new AbortController();
+    read(ended.signal);
+    return () => ended.abort();
+  }, [value, revision]);
+  const { history, error, read: done } = value.value;
+  if (error) return html`<${Failure} error=${error} retry=${() => read()} />`;
+  if (!done) return html`<p class="muted" aria-busy="true">Reading the history…</p>`;
+  if (!history) return html`<${Empty} title="No history"><p>This server keeps no history of decisions.</p><//>`;
+  const columns = [
+    { id: 'at', title: 'When', width: '12rem', cell: (m) => html`<time datetime=${m.at}>${m.at.slice(0, 19).replace('T', ' ')}</time>` },
+    { id: 'move', title: 'From and to', width: 'minmax(0, 1.4fr)', cell: (m) => html`<${Way} move=${m} />` },
+    { id: 'why', title: 'Why', width: 'minmax(0, 2fr)', wide: true, cell: (m) => html`<span class="why" title=${m.why}>${m.why}</span>` },
+  ];
+  return html`<${Table} label="history" columns=${columns} total=${history.moves.length} row=${(i) => history.moves[i]} keyOf=${(m) => m.id} rowHeight=${44}
+      empty=${html`<${Empty} title="Nothing is kept"><p>The history has no change of this decision.</p><//>`} />
+    ${history.more && html`<p class="muted">The newest ${history.moves.length.toLocaleString()} changes.</p>`}
+    ${history.gaps.length > 0 && html`<p class="warning" role="status">Changes may be missing: ${history.gaps[0].reason}.</p>`}`;
 }
 
 // useDecision reads an object with its explanation, again when the watch says that it changed.

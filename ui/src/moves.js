@@ -1,9 +1,10 @@
-// Moves: what moves while the page is open, from where, to where and why, and where the other decisions went last.
+// Moves: what moves while the page is open, from where, to where and why, and what moved before.
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { request } from './api.js';
 import { causeOf } from './cause.js';
 import { clustersOf } from './clusters.js';
+import { readHistory } from './history.js';
 import { html } from './html.js';
 import { Empty, Failure, Pill, Since } from './parts.js';
 import { formatNumber } from './quantity.js';
@@ -69,6 +70,12 @@ export function forgetMoves() {
 
 async function readEarlier() {
   try {
+    const history = await readHistory({});
+    if (history) {
+      earlier.value = history.moves;
+      error.value = '';
+      return;
+    }
     const { items } = await request('v1/decisions?sort=-scheduled_at&limit=100');
     earlier.value = items.filter((row) => row.scheduled_at).map((row) => ({ id: `earlier ${idOf(row)}`, at: row.scheduled_at, row, to: row.clusters, toCount: row.cluster_count, why: [causeOf(row), row.held ?? row.message].filter(Boolean).join('; ') }));
     error.value = '';
@@ -77,12 +84,15 @@ async function readEarlier() {
   }
 }
 
+// momentOf tells moves apart: an object moves once at a time.
+const momentOf = (move) => `${idOf(move.row)} ${move.at}`;
+
 // Moves is the view.
 export function Moves() {
   const { find = '' } = route.value.params;
   useEffect(() => { if (earlier.value === null) readEarlier(); }, []);
-  const seen = new Set(moves.value.map((m) => idOf(m.row)));
-  const before = (earlier.value ?? []).filter((m) => !seen.has(idOf(m.row)));
+  const seen = new Set(moves.value.map(momentOf));
+  const before = (earlier.value ?? []).filter((m) => !seen.has(momentOf(m)));
   const list = [...moves.value, ...before].filter((m) => !find || `${m.row.namespace}/${m.row.name} ${m.from?.join(' ') ?? ''} ${m.to.join(' ')}`.includes(find));
   const columns = [
     { id: 'at', title: 'When', width: '8rem', wide: true, cell: (m) => html`<${Since} at=${m.at} />` },
@@ -100,7 +110,8 @@ export function Moves() {
   </section>`;
 }
 
-function Way({ move }) {
+// Way says from where to where.
+export function Way({ move }) {
   if (!move.from) return html`<span class="muted">since then on</span> <${Some} names=${move.to} count=${move.toCount} />`;
   if (move.fromCount === 0 && move.toCount === 0) return html`<span class="muted">another order</span>`;
   return html`<span class="way">${move.fromCount > 0 ? html`<${Some} names=${move.from} count=${move.fromCount} />` : html`<span class="muted">new</span>`}

@@ -3,6 +3,7 @@ import test from 'node:test';
 import { parseChecks, signalOf } from '../src/health.js';
 import { causeOf } from '../src/cause.js';
 import { partsOf } from '../src/decision.js';
+import { earlierMoveOf } from '../src/history.js';
 import { moveOf } from '../src/moves.js';
 import { summarize } from '../src/summary.js';
 import { ago, duration } from '../src/time.js';
@@ -34,6 +35,19 @@ test('a move says why, as far as the object tells', () => {
   assert.equal(evicted, 'ClusterLost: eu-0');
 });
 
+test('an entry of the history is a move', () => {
+  const object = { kind: 'workload', namespace: 'shop', name: 'api' };
+  const move = earlierMoveOf({
+    revision: 7, time: '2026-03-01T12:00:00Z', object, after: { clusters: ['eu-1'] }, moved: [{ from: 'eu-0', to: 'eu-1', replicas: 3 }, { to: 'eu-2', replicas: 1 }],
+    cause: { type: 'spec', object, field: 'spec.replicas', old: '3', new: '4' }, actor: { token: 'ci', request_id: 'r' },
+  });
+  assert.deepEqual([move.from, move.fromCount, move.to, move.toCount, move.at], [['eu-0 ×3'], 1, ['eu-1 ×3', 'eu-2 ×1'], 2, '2026-03-01T12:00:00Z']);
+  assert.equal(move.why, 'spec.replicas of this workload changed: 3 → 4, by ci');
+  const web = { kind: 'placement', namespace: 'shop', name: 'web' };
+  assert.equal(earlierMoveOf({ revision: 8, time: '', object: web, moved: [{ from: 'a' }] }).why, 'it was deleted');
+  assert.equal(earlierMoveOf({ revision: 9, time: '', object: web, after: { clusters: ['b'] }, moved: [{ from: 'a', to: 'b' }], cause: { type: 'metric' }, margin: { from: 'a', to: 'b', old: 0.5, new: 0.75, needed: 0.6 } }).why, 'a metric changed; score 0.75, needed was more than 0.6');
+});
+
 test('a cause is a clause', () => {
   const clause = (cause) => causeOf({ kind: 'placement', namespace: 'shop', name: 'web', cause });
   const web = { kind: 'placement', namespace: 'shop', name: 'web' };
@@ -42,6 +56,8 @@ test('a cause is a clause', () => {
     [{ type: 'unknown' }, ''],
     [{ type: 'spec', object: web }, 'this placement was written'],
     [{ type: 'spec', object: web, field: 'spec.number_of_clusters', old: '1', new: '2' }, 'spec.number_of_clusters of this placement changed: 1 → 2'],
+    [{ type: 'spec', object: web, actor: { request_id: 'r' } }, 'this placement was written'],
+    [{ type: 'taint', object: { kind: 'cluster', name: 'a' }, actor: { token: 'ci', request_id: 'r' } }, 'the taints of cluster a changed, by ci'],
     [{ type: 'reschedule', object: web }, 'a fresh decision was requested'],
     [{ type: 'metric', object: { kind: 'metric', name: 'load' }, field: 'status.value', old: '0.1', new: '0.7' }, 'the value of metric load changed: 0.1 → 0.7'],
     [{ type: 'metric', object: { kind: 'metric', name: 'load' }, field: 'spec.max', old: '1', new: '9' }, 'spec.max of metric load changed: 1 → 9'],

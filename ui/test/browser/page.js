@@ -127,7 +127,13 @@ test('a move is on the screen as it happens', async () => {
   // The open decision follows the next move, too.
   await setElectricity(usual);
   await page.getByRole('row', { name: /eu-1.*chosen/ }).waitFor();
+  // What has moved is kept.
+  await page.getByRole('tab', { name: 'History' }).click();
+  await page.getByRole('row', { name: /eu-3.*eu-1.*metric/ }).first().waitFor();
   await close(page, admin);
+  const later = await open(browser, { token: admin, fragment: '#/moves' });
+  await later.getByRole('row', { name: /web.*eu-3.*eu-1/ }).first().waitFor();
+  await close(later, admin);
 });
 
 test('the keyboard alone is enough', async () => {
@@ -157,7 +163,7 @@ test('the keyboard alone is enough', async () => {
   await press('End', 'Enter');
   await page.getByRole('tab', { name: /Candidates/ }).waitFor();
   await tabTo(page.getByRole('tab', { name: /Candidates/ }));
-  await press('ArrowRight');
+  await press('ArrowRight', 'ArrowRight');
   await page.getByText('resource "scheduler_').waitFor();
   await page.evaluate(() => document.querySelector('.home').focus());
   await tabTo(page.getByRole('link', { name: 'What if', exact: true }));
