@@ -127,7 +127,7 @@ func (l *Log) resume(last *file) error {
 	}
 	text, err := os.ReadFile(l.path(last.name()))
 	if err != nil {
-		return err
+		return l.setAside(last, err)
 	}
 	size, through := complete(text)
 	if size == 0 {
@@ -141,6 +141,19 @@ func (l *Log) resume(last *file) error {
 		return l.resume(&l.files[len(l.files)-1])
 	}
 	last.size, l.through, l.marked = int64(size), through, through
+	return nil
+}
+
+// setAside renames the newest file, which cannot be read. What it had is written again as far as the store or another
+// server has it.
+func (l *Log) setAside(last *file, cause error) error {
+	aside := last.name() + ".unreadable"
+	if err := os.Rename(l.path(last.name()), l.path(aside)); err != nil {
+		return errors.Join(cause, err)
+	}
+	l.options.Logger.Error("the newest part of the history of decisions cannot be read", "file", aside, "error", cause)
+	l.through, l.marked = last.first-1, last.first-1
+	l.files = l.files[:len(l.files)-1]
 	return nil
 }
 

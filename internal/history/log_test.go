@@ -334,6 +334,42 @@ func TestDamageCostsOnlyItself(t *testing.T) {
 	}
 }
 
+// TestTheNewestFileCannotBeRead opens a log whose last file is no file: it goes on where the file before it ends.
+func TestTheNewestFileCannotBeRead(t *testing.T) {
+	dir := t.TempDir()
+	l := opened(t, dir, &clock{start})
+	for revision := range int64(12) {
+		appended(t, l, revision+1, entry(revision+1, "web", "a", "b", start))
+	}
+	last := l.files[len(l.files)-1]
+	if last.sealed || last.first == 1 {
+		t.Fatalf("the last file is %+v, want one of several that is not sealed", last)
+	}
+	path := filepath.Join(dir, last.name())
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, told := range []bool{true, false} { // the second time, it is not there any more
+		var logs logtest.Buffer
+		l = opened(t, dir, &clock{start}, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&logs, nil)) })
+		if l.complete() != last.first-1 {
+			t.Errorf("complete up to %d, want %d", l.complete(), last.first-1)
+		}
+		if strings.Contains(logs.String(), last.name()+".unreadable") != told {
+			t.Errorf("the log says %q", logs.String())
+		}
+	}
+	for revision := last.first; revision <= 12; revision++ {
+		appended(t, l, revision, entry(revision, "web", "a", "b", start))
+	}
+	if entries, gaps := pages(t, l, Query{Limit: 5}); len(entries) != 12 || len(gaps) > 0 {
+		t.Errorf("%d entries, gaps %v", len(entries), gaps)
+	}
+}
+
 // TestEntriesOfAStatus lists what a change of a status is in the history.
 func TestEntriesOfAStatus(t *testing.T) {
 	codec := testCodec(t)
