@@ -13,8 +13,17 @@ import (
 // Rights checks access that depends on other objects. Objects that belong to a cluster have no
 // namespace of their own: access depends on the cluster, and its agent may read and write them.
 type Rights struct {
-	fleet *fleet.Fleet
+	fleet interface{ Snapshot() *fleet.Snapshot }
 }
+
+// At returns the Rights for the objects as they were in a snapshot.
+func (r Rights) At(past *fleet.Snapshot) Rights { return Rights{frozen{past}} }
+
+// frozen is a fleet that does not change.
+type frozen struct{ at *fleet.Snapshot }
+
+// Snapshot returns it.
+func (f frozen) Snapshot() *fleet.Snapshot { return f.at }
 
 // NewRights returns the Rights for the objects of a fleet.
 func NewRights(objects *fleet.Fleet) Rights { return Rights{objects} }

@@ -306,6 +306,7 @@ func testGoldenFiles(t *testing.T, f *fleet) {
 		{"explain-workload", "explain workload api", 0},
 		{"explain-json", "explain placement web -o json", 0},
 		{"explain-metric", "explain metric load", ExitUsage},
+		{"explain-at-what", "explain placement web --at yesterday", exitRefused},
 		{"explain-why-not-chosen", "explain placement web --why-not eu-1", 0},
 		{"explain-why-not-worse", "explain placement web --why-not eu-3", 0},
 		{"explain-why-not-rejected", "explain placement web --why-not us-1", 0},

@@ -17,13 +17,13 @@ const shownCandidates = 20
 
 func (s *session) explainCommand() *cobra.Command {
 	var all bool
-	var whyNot string
+	var whyNot, at string
 	var output *outputFormat
 	cmd := &cobra.Command{
 		Use: "explain KIND NAME...", Short: "Say for every candidate why it was chosen, passed over or rejected", Args: cobra.MinimumNArgs(2),
 		Long: `Say for every candidate why it was chosen, passed over or rejected, as a matrix: a row
 for each candidate, and a column for each part of the score.`,
-		Example:           "  PROGRAM explain placement web\n  PROGRAM explain workload shop/api --all\n  PROGRAM explain placement web --why-not eu-3",
+		Example:           "  PROGRAM explain placement web\n  PROGRAM explain workload shop/api --all\n  PROGRAM explain placement web --why-not eu-3\n  PROGRAM explain placement web --at 20417",
 		ValidArgsFunction: s.completeObjects(explained),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if whyNot != "" && (all || cmd.Flags().Changed("output")) {
@@ -33,7 +33,7 @@ for each candidate, and a column for each part of the score.`,
 				if !explained(info) {
 					return usage("a %s has no decision to explain", singular(info))
 				}
-				explanation, err := server.Explain(cmd.Context(), key)
+				explanation, err := server.ExplainAt(cmd.Context(), key, at)
 				if err != nil {
 					return err
 				}
@@ -56,6 +56,7 @@ for each candidate, and a column for each part of the score.`,
 	}
 	cmd.Flags().BoolVar(&all, "all", false, fmt.Sprintf("show all candidates, not only the chosen ones and %d others", shownCandidates))
 	cmd.Flags().StringVar(&whyNot, "why-not", "", "say in one sentence why this candidate was not chosen")
+	cmd.Flags().StringVar(&at, "at", "", "explain the decision as it was, at a revision that history shows or at a time (2026-03-01T12:00:00Z), as long as the store keeps it")
 	output = defineOutput(cmd, "", outputTable, outputJSON, outputYAML, outputJSONPath)
 	return cmd
 }

@@ -5,14 +5,23 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
 // Explain returns the explanation of a placement or workload.
 func (c *Client) Explain(ctx context.Context, key api.Key) (*api.Explanation, error) {
+	return c.ExplainAt(ctx, key, "")
+}
+
+// ExplainAt is Explain at a store revision or a time (RFC 3339), while the store keeps that. "" is now.
+func (c *Client) ExplainAt(ctx context.Context, key api.Key, at string) (*api.Explanation, error) {
 	explanation := &api.Explanation{}
 	q := &call{method: http.MethodGet, path: key.URLPath() + "/explanation", repeatable: true}
+	if at != "" {
+		q.query = url.Values{"at": {at}}
+	}
 	if err := c.read(ctx, q, explanation); err != nil {
 		return nil, err
 	}

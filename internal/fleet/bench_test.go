@@ -58,7 +58,7 @@ type memoryStore struct {
 	records []store.Record
 }
 
-func (m *memoryStore) Load(_ context.Context, fn func(store.Record) error) (int64, error) {
+func (m *memoryStore) Load(_ context.Context, _ int64, fn func(store.Record) error) (int64, error) {
 	for _, r := range m.records {
 		if err := fn(r); err != nil {
 			return 0, err

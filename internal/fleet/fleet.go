@@ -19,7 +19,8 @@ import (
 
 // Store is the part of *store.Store that the fleet uses.
 type Store interface {
-	Load(ctx context.Context, fn func(store.Record) error) (revision int64, err error)
+	// Load reads the objects at a revision, 0 for the newest.
+	Load(ctx context.Context, at int64, fn func(store.Record) error) (revision int64, err error)
 	Watch(ctx context.Context, from int64) <-chan store.Batch
 	RequestProgress(ctx context.Context) error
 }
@@ -136,7 +137,7 @@ func (f *Fleet) load(ctx context.Context, strict bool) error {
 	b := newBuilder(emptySnapshot(), f.options.Codec)
 	b.first = nil
 	b.applied = before.applied // a complete reading counts as many changes as it has records
-	revision, err := f.options.Store.Load(ctx, func(record store.Record) error {
+	revision, err := f.options.Store.Load(ctx, 0, func(record store.Record) error {
 		err := b.load(before, record)
 		if err == nil || strict && errors.Is(err, store.ErrWrongKey) {
 			return err
@@ -151,6 +152,23 @@ func (f *Fleet) load(ctx context.Context, strict bool) error {
 	after := b.snapshot(revision)
 	f.publish(Batch{Revision: revision, Changes: Difference(before, after), Snapshot: after, Reset: true})
 	return nil
+}
+
+// At returns the fleet as it was at an earlier revision, or store.ErrCompacted. What cannot be read is marked as damaged.
+func (f *Fleet) At(ctx context.Context, revision int64) (*Snapshot, error) {
+	now := f.Snapshot()
+	b := newBuilder(emptySnapshot(), f.options.Codec)
+	b.first = nil
+	_, err := f.options.Store.Load(ctx, revision, func(record store.Record) error {
+		if err := b.load(now, record); err != nil {
+			b.hurt(nil, record, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return b.snapshot(revision), nil
 }
 
 // follow applies the watch until it ends.

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -134,5 +135,34 @@ func TestPictureShowsBothParts(t *testing.T) {
 	}
 	if old := before.Get(api.KeyOf(p)).Object.(*api.Placement); old.Status.Clusters != nil {
 		t.Fatalf("an earlier snapshot changed: %+v", old)
+	}
+}
+
+// TestFleetOfThePast looks at the fleet as it was after each write.
+func TestFleetOfThePast(t *testing.T) {
+	b := start(t)
+	b.run()
+	var was []*Snapshot
+	keep := func(revision int64) { was = append(was, b.wait(revision)) }
+	keep(b.put(newPlacement("shop", "web")))
+	web := newPlacement("shop", "web")
+	web.Metadata.Labels = map[string]string{"tier": "gold"}
+	revision := b.put(web)
+	keep(revision)
+	web.Status.Clusters = []string{"a"}
+	keep(b.derive(web, revision))
+	keep(b.put(newPlacement("shop", "db")))
+	keep(b.delete(api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}))
+	for _, want := range was {
+		got, err := b.fleet.At(t.Context(), want.Revision())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if changes := Difference(want, got); len(changes) > 0 || got.Revision() != want.Revision() || got.Len(api.KindPlacement) != want.Len(api.KindPlacement) {
+			t.Errorf("at revision %d: %d differences, %d placements, want %d", want.Revision(), len(changes), got.Len(api.KindPlacement), want.Len(api.KindPlacement))
+		}
+	}
+	if _, err := b.fleet.At(t.Context(), was[len(was)-1].Revision()+1); !errors.Is(err, store.ErrCompacted) {
+		t.Errorf("a revision that is not there yet: error %v", err)
 	}
 }

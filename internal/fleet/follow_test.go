@@ -286,11 +286,11 @@ type leaderless struct {
 	err   error
 }
 
-func (l *leaderless) Load(ctx context.Context, fn func(store.Record) error) (int64, error) {
+func (l *leaderless) Load(ctx context.Context, at int64, fn func(store.Record) error) (int64, error) {
 	if l.loads--; l.loads >= 0 {
 		return 0, fmt.Errorf("load: %w", l.err)
 	}
-	return l.Store.Load(ctx, fn)
+	return l.Store.Load(ctx, at, fn)
 }
 
 func TestFirstLoadWaitsForALeader(t *testing.T) {

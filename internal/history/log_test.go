@@ -592,6 +592,41 @@ func TestQueries(t *testing.T) {
 	}
 }
 
+// TestAfter asks for the first entry after times. There is one in each hour.
+func TestAfter(t *testing.T) {
+	l := opened(t, t.TempDir(), &clock{start})
+	const n = 30 // in no more files than are read
+	for hour := range n {
+		at := start.Add(time.Duration(hour) * time.Hour)
+		l.options.Now = func() time.Time { return at }
+		l.options.Retention = 1000 * time.Hour
+		appended(t, l, int64(100+hour), entry(int64(100+hour), "web", "a", "b", at))
+	}
+	if len(l.files) < 5 {
+		t.Fatalf("%d files", len(l.files))
+	}
+	for name, c := range map[string]struct {
+		at       time.Duration
+		revision int64
+		known    bool
+	}{
+		"before all":       {-time.Hour, 100, false},
+		"at the first":     {0, 101, true},
+		"in the middle":    {20*time.Hour + time.Minute, 121, true},
+		"at an entry":      {20 * time.Hour, 121, true},
+		"before the last":  {(n-1)*time.Hour - 1, 100 + n - 1, true},
+		"at the last":      {(n - 1) * time.Hour, 0, true},
+		"after everything": {1000 * time.Hour, 0, true},
+	} {
+		if revision, known := l.After(start.Add(c.at)); known != c.known || known && revision != c.revision {
+			t.Errorf("%s: revision %d, %t, want %d, %t", name, revision, known, c.revision, c.known)
+		}
+	}
+	if _, known := opened(t, t.TempDir(), &clock{start}).After(start); known {
+		t.Error("an empty log knows")
+	}
+}
+
 // TestTimesOfWhatIsWrittenLater has a server that was away: what it writes now was decided before.
 func TestTimesOfWhatIsWrittenLater(t *testing.T) {
 	c := &clock{start.Add(48 * time.Hour)}

@@ -221,3 +221,29 @@ func ParseCursor(token string) (c Cursor, ok bool) {
 	}
 	return c, c.String() == token && c.revision > 0 && c.n >= 0
 }
+
+// After returns the revision of the first entry after a time, 0 if there is none. It is false if the log does not reach
+// back that far, or if that is in more files than are read at once.
+func (l *Log) After(at time.Time) (revision int64, known bool) {
+	l.mu.RLock()
+	files := slices.Clone(l.files)
+	l.mu.RUnlock()
+	for n, f := range slices.Backward(files) {
+		if len(files)-n > maxRead {
+			return 0, false
+		}
+		lines, err := l.read(f)
+		if err != nil {
+			return 0, false
+		}
+		for _, text := range slices.Backward(lines) {
+			if l, _ := decode(text); l.Entry != nil && l.Entry.Time.After(at) {
+				revision = l.Entry.Revision
+			}
+		}
+		if f.since.Add(slack).Before(at) {
+			return revision, true
+		}
+	}
+	return revision, len(files) > 0 && !files[0].since.After(at)
+}

@@ -10,6 +10,7 @@ import (
 
 type explainInput struct {
 	Target operation.Target
+	At     string `query:"at" doc:"Explain the decision as it was: at a store revision, such as that of an entry of the history, or at a time (RFC 3339). Possible as long as the store keeps the revision (keep-revisions)."`
 }
 
 type explainOutput struct {
@@ -21,6 +22,13 @@ func (o *objects) explain(ctx context.Context, info api.KindInfo, in *explainInp
 	who := auth.Of(ctx)
 	if err := o.rights.MayReadKey(who, key); err != nil {
 		return nil, err
+	}
+	if in.At != "" {
+		explanation, err := o.explainPast(ctx, who, key, in.At)
+		if err != nil {
+			return nil, err
+		}
+		return &explainOutput{explanation}, nil
 	}
 	entry := o.fleet.Snapshot().Get(key)
 	if entry == nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -272,6 +273,10 @@ func (f *fakeDecisions) Explain(key api.Key) (*api.Explanation, error) {
 		return f.explain(key)
 	}
 	return &api.Explanation{Namespace: key.Namespace, Name: key.Name, Summary: "as told", Candidates: []api.Candidate{}}, nil
+}
+
+func (f *fakeDecisions) ExplainPast(_ context.Context, past *fleet.Snapshot, key api.Key, at time.Time) (*api.Explanation, error) {
+	return &api.Explanation{Namespace: key.Namespace, Name: key.Name, Summary: fmt.Sprintf("as told at %d", past.Revision()), At: at, Candidates: []api.Candidate{}}, nil
 }
 
 func (f *fakeDecisions) Observe(object api.Object) api.Object {

@@ -19,6 +19,9 @@ import (
 type History interface {
 	Read(query history.Query) history.Page
 	store.History
+	// After returns the first revision that was decided after a time, 0 if none was. It is false if the history does not
+	// reach back that far.
+	After(at time.Time) (revision int64, known bool)
 	// Part returns lines for another server.
 	Part(after, until int64) []byte
 }

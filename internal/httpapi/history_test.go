@@ -38,6 +38,18 @@ func (k *keptHistory) Read(query history.Query) history.Page {
 	return page
 }
 
+// After implements History: what was decided after a time is in the entries, the oldest last.
+func (k *keptHistory) After(at time.Time) (revision int64, known bool) {
+	for _, e := range k.entries {
+		if e.Time.After(at) {
+			revision = e.Revision
+		} else {
+			return revision, true
+		}
+	}
+	return 0, false
+}
+
 // Backup implements store.History.
 func (k *keptHistory) Backup(context.Context, int64, int64) ([]store.HistoryFile, error) {
 	return nil, nil

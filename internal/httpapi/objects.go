@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
@@ -19,6 +21,7 @@ type objects struct {
 	store     Store
 	codec     Codec
 	fleet     *fleet.Fleet
+	history   History // nil = none is kept
 	rights    auth.Rights
 	sessions  *auth.Sessions
 	decisions Decisions
@@ -30,6 +33,8 @@ type objects struct {
 	pictures  *pictures
 	network   *netpolicy.Policy
 	now       func() time.Time
+	// slots are those of simulations: an explanation of the past costs as much.
+	slots *semaphore.Weighted
 }
 
 // routes adds the routes of all kinds, and those of kinds with a decision.
@@ -89,7 +94,9 @@ func (o *objects) decisionRoutes() {
 	for _, kind := range api.ExplainedKinds {
 		info, _ := api.LookupKind(kind)
 		path := collectionPath(info, info.Scope != api.Global) + "/{name}"
-		operation.Register(o.api, o.api.OfKind(info, http.MethodGet, path+"/explanation", "explain", "Explain for every candidate why it was chosen, passed over or rejected", o.api.Schema(api.Explanation{})),
+		explain := o.api.OfKind(info, http.MethodGet, path+"/explanation", "explain", "Explain for every candidate why it was chosen, passed over or rejected", o.api.Schema(api.Explanation{}))
+		explain.Errors = append(explain.Errors, http.StatusGone, http.StatusTooManyRequests)
+		operation.Register(o.api, explain,
 			func(ctx context.Context, in *explainInput) (*explainOutput, error) { return o.explain(ctx, info, in) })
 	}
 	for _, kind := range api.DecidedKinds {

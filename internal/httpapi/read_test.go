@@ -160,6 +160,9 @@ func TestSimulation(t *testing.T) {
 	if a := s.do(http.MethodPost, "/v1/simulations", "{}"); a.StatusCode != 429 || a.Header.Get("Retry-After") == "" {
 		t.Errorf("one simulation too many: got %d, want 429", a.StatusCode)
 	}
+	if a := s.do(http.MethodGet, "/v1/namespaces/shop/placements/web/explanation?at=1", ""); a.StatusCode != 429 || a.Header.Get("Retry-After") == "" {
+		t.Errorf("an explanation of the past besides: got %d, want 429", a.StatusCode)
+	}
 	close(release)
 	for range simulationSlots {
 		if status := <-statuses; status != 200 {

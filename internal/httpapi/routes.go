@@ -52,17 +52,18 @@ func (s *Server) routes(page *ui) http.Handler {
 		more: o.Checks, now: o.Now, logger: o.Logger, stopping: s.waits.stopping, audit: s.audit,
 	}
 	past := &histories{api: s.api, codec: o.Codec, log: o.History, rights: rights}
+	slots := semaphore.NewWeighted(simulationSlots)
 	for _, part := range []interface{ routes() }{
 		&objects{
-			api: s.api, store: o.Store, codec: o.Codec, fleet: o.Fleet, rights: rights, sessions: s.sessions, decisions: o.Decisions,
-			view: v, waits: s.waits, events: s.watches.events, changes: c, previews: s.previews, pictures: s.pictures, network: o.Network, now: o.Now,
+			api: s.api, store: o.Store, codec: o.Codec, fleet: o.Fleet, history: o.History, rights: rights, sessions: s.sessions, decisions: o.Decisions,
+			view: v, waits: s.waits, events: s.watches.events, changes: c, previews: s.previews, pictures: s.pictures, network: o.Network, now: o.Now, slots: slots,
 		},
 		&decisionRows{api: s.api, fleet: o.Fleet, rights: rights, view: v},
 		past,
 		s.reports,
 		&nodes{api: s.api, rights: rights, view: v, spot: o.Spot, now: o.Now},
 		s.previews,
-		&simulations{api: s.api, rights: rights, decisions: o.Decisions, maxBody: o.MaxSimulationBytes, slots: semaphore.NewWeighted(simulationSlots)},
+		&simulations{api: s.api, rights: rights, decisions: o.Decisions, maxBody: o.MaxSimulationBytes, slots: slots},
 		s.watches,
 		&tokens{api: s.api, store: o.Store, sessions: s.sessions, roles: o.Roles, waits: s.waits, audit: s.audit, now: o.Now},
 		&logins{api: s.api, options: o.Logins},

@@ -68,6 +68,8 @@ type Decisions interface {
 	Settle(ctx context.Context, revision int64) error
 	// Explain returns the explanation of a placement or workload.
 	Explain(key api.Key) (*api.Explanation, error)
+	// ExplainPast explains it as it was in the fleet of an earlier revision, at a time if there is one.
+	ExplainPast(ctx context.Context, past *fleet.Snapshot, key api.Key, at time.Time) (*api.Explanation, error)
 	// Observe returns a copy of an object whose status is completed by data that is not stored, or
 	// the object itself if there is none.
 	Observe(object api.Object) api.Object

@@ -22,7 +22,7 @@ type forgetfulStore struct {
 	news     chan store.Batch
 }
 
-func (s *forgetfulStore) Load(_ context.Context, fn func(store.Record) error) (int64, error) {
+func (s *forgetfulStore) Load(_ context.Context, _ int64, fn func(store.Record) error) (int64, error) {
 	for _, r := range s.records {
 		if err := fn(r); err != nil {
 			return 0, err

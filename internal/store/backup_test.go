@@ -86,7 +86,7 @@ func TestRestoredStoreGoesOn(t *testing.T) {
 	}
 	s := open(t, func(o *Options) { o.DataDir = dir })
 	specs, derived := 0, 0
-	now, err := s.Load(ctx, func(r Record) error {
+	now, err := s.Load(ctx, 0, func(r Record) error {
 		if r.Part == Spec {
 			specs++
 		} else {

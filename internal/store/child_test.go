@@ -47,7 +47,7 @@ func childMain() bool {
 // childCheck exits with 3 unless placements 0 to 299 all exist.
 func childCheck(s *Store) {
 	n := 0
-	_, err := s.Load(context.Background(), func(Record) error { n++; return nil })
+	_, err := s.Load(context.Background(), 0, func(Record) error { n++; return nil })
 	if err != nil || n != 300 {
 		fmt.Fprintf(os.Stderr, "%d objects, %v\n", n, err)
 		os.Exit(3)
@@ -109,7 +109,7 @@ func acknowledged(t *testing.T, output io.Reader, acked map[int]int64, after fun
 func checkAcknowledged(t *testing.T, s *Store, acked map[int]int64) {
 	t.Helper()
 	found := map[api.Key]int64{}
-	_, err := s.Load(timeout(t), func(r Record) error {
+	_, err := s.Load(timeout(t), 0, func(r Record) error {
 		value, _, _ := strings.Cut(string(r.Value), " ")
 		v, err := strconv.ParseInt(value, 10, 64)
 		found[r.Key] = v

@@ -82,7 +82,7 @@ func TestLargeStatusesAreSplit(t *testing.T) {
 		t.Fatalf("4 MiB of statuses: %v", err)
 	}
 	written := map[int64]int{}
-	_, err := s.Load(ctx, func(r Record) error {
+	_, err := s.Load(ctx, 0, func(r Record) error {
 		if r.Part == Status {
 			written[r.ModRevision] += len(r.Value)
 		}

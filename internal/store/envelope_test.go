@@ -65,7 +65,7 @@ func TestFlippedBitIsFoundByEveryReader(t *testing.T) {
 				t.Fatal(err)
 			}
 			seen["read"] = *map[Part]*Record{Spec: spec, Status: status}[part]
-			if _, err := s.Load(ctx, func(r Record) error {
+			if _, err := s.Load(ctx, 0, func(r Record) error {
 				if r.Key == placement(1) && r.Part == part {
 					seen["load"] = r
 				} else if r.Damage != nil {

@@ -137,7 +137,7 @@ func afterFlip(t *testing.T, from, name string, content []byte, want map[partKey
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	missing, damaged := maps.Clone(want), 0
-	_, err = s.Load(ctx, func(r Record) error {
+	_, err = s.Load(ctx, 0, func(r Record) error {
 		value, there := missing[partKey{r.Key, r.Part}]
 		delete(missing, partKey{r.Key, r.Part})
 		switch {

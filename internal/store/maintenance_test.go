@@ -156,7 +156,7 @@ func TestRefusedForTheQuotaIsNotWritten(t *testing.T) {
 	if refused != writers {
 		t.Fatalf("%d of %d writers were rejected, want all", refused, writers)
 	}
-	_, err := s.Load(ctx, func(r Record) error {
+	_, err := s.Load(ctx, 0, func(r Record) error {
 		n, err := strconv.Atoi(strings.TrimPrefix(r.Key.Name, "p-"))
 		if err != nil {
 			return err

@@ -166,7 +166,7 @@ func (m *model) set(part partKey, value []byte, revision int64) {
 // check compares everything with the model, through each way to read.
 func (m *model) check(t *rapid.T) {
 	count := 0
-	if _, err := m.s.Load(m.ctx, func(r Record) error {
+	if _, err := m.s.Load(m.ctx, 0, func(r Record) error {
 		count++
 		if want := m.parts[partKey{r.Key, r.Part}]; want.value != string(r.Value) || want.revision != r.ModRevision {
 			t.Fatalf("%s of %s is %q at revision %d, want %+v", r.Part, r.Key, r.Value, r.ModRevision, want)

@@ -38,9 +38,10 @@ func (s *Store) Read(ctx context.Context, key api.Key) (spec, status *Record, er
 }
 
 // Load calls fn with every record at one revision, all Spec parts before any Status part, and
-// returns that revision. Watch from the next revision to continue.
-func (s *Store) Load(ctx context.Context, fn func(Record) error) (int64, error) {
-	rest := newSweep(specPrefix, systemPrefix, 0)
+// returns that revision: the newest if it is 0. Watch from the next revision to continue. It returns
+// ErrCompacted for a revision that the store no longer has.
+func (s *Store) Load(ctx context.Context, revision int64, fn func(Record) error) (int64, error) {
+	rest := newSweep(specPrefix, systemPrefix, revision)
 	for !rest.done() {
 		kvs, err := rest.next(ctx, s, loadPage)
 		if err != nil {

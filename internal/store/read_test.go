@@ -146,7 +146,7 @@ func TestLoadShowsOneRevisionSpecsFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	specs, derived := 0, 0
-	revision, err := s.Load(ctx, func(r Record) error {
+	revision, err := s.Load(ctx, 0, func(r Record) error {
 		if specs+derived == 10 {
 			put(t, s, placement(n-1), "changed while loading")
 		}
@@ -170,8 +170,41 @@ func TestLoadShowsOneRevisionSpecsFirst(t *testing.T) {
 		t.Fatalf("loaded revision %d, now %d, %v", revision, now, err)
 	}
 	stop := errors.New("enough")
-	if _, err := s.Load(ctx, func(Record) error { return stop }); !errors.Is(err, stop) {
+	if _, err := s.Load(ctx, 0, func(Record) error { return stop }); !errors.Is(err, stop) {
 		t.Fatalf("error %v, want the one of the callback", err)
+	}
+}
+
+// TestLoadOfThePast loads what the store had, as long as it has it.
+func TestLoadOfThePast(t *testing.T) {
+	s := open(t)
+	ctx := timeout(t)
+	load := func(at int64) (values []string, err error) {
+		revision, err := s.Load(ctx, at, func(r Record) error {
+			values = append(values, string(r.Value))
+			return nil
+		})
+		if err == nil && revision != at {
+			t.Errorf("loaded revision %d, want %d", revision, at)
+		}
+		return values, err
+	}
+	first := put(t, s, placement(1), "a")
+	second := put(t, s, placement(2), "b")
+	third := put(t, s, placement(1), "c")
+	last := remove(t, s, placement(2))
+	for at, want := range map[int64][]string{first: {"a"}, second: {"a", "b"}, third: {"c", "b"}, last: {"c"}} {
+		if got, err := load(at); err != nil || !slices.Equal(got, want) {
+			t.Errorf("at revision %d: %q, want %q, %v", at, got, want, err)
+		}
+	}
+	if _, err := s.client.Compact(ctx, third); err != nil {
+		t.Fatal(err)
+	}
+	for at, kept := range map[int64]bool{first: false, second: false, third: true, last + 1: false} {
+		if _, err := load(at); (err == nil) != kept || !kept && !errors.Is(err, ErrCompacted) {
+			t.Errorf("at revision %d: error %v, kept: %t", at, err, kept)
+		}
 	}
 }
 

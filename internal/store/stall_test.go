@@ -104,7 +104,7 @@ func TestCanceledWritersDoNotAffectHealth(t *testing.T) {
 func TestAgeOfThePicture(t *testing.T) {
 	s, p := behindProxy(t)
 	fill(t, s, 3)
-	revision, err := s.Load(t.Context(), func(Record) error { return nil })
+	revision, err := s.Load(t.Context(), 0, func(Record) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

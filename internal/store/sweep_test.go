@@ -101,7 +101,7 @@ func TestReadingCountsEveryKeyAFewTimes(t *testing.T) {
 	write(t, s, keys)
 	kv, _ := interpose(t, s, func(kv clientv3.KV) *counting { return &counting{KV: kv} })
 	loaded := 0
-	if _, err := s.Load(t.Context(), func(Record) error { loaded++; return nil }); err != nil || loaded != n {
+	if _, err := s.Load(t.Context(), 0, func(Record) error { loaded++; return nil }); err != nil || loaded != n {
 		t.Fatal(loaded, err)
 	}
 	t.Logf("load: %d keys counted in %d requests", kv.counted.Load(), kv.asked.Load())

@@ -31,7 +31,7 @@ func restored(t *testing.T, archive string) (dir string) {
 func values(t *testing.T, s *Store) map[partKey]string {
 	t.Helper()
 	all := map[partKey]string{}
-	if _, err := s.Load(timeout(t), func(r Record) error {
+	if _, err := s.Load(timeout(t), 0, func(r Record) error {
 		if r.Damage != nil {
 			t.Error(r.Damage)
 		}
