@@ -165,13 +165,18 @@ func compareDecisions(t rapid.TB, by string, live []api.Object, answer *api.Simu
 	}
 }
 
-// decisionOf formats a decision without times.
+// decisionOf formats a decision without times, and without who wrote the placement: nobody writes a simulated one.
 func decisionOf(t rapid.TB, p *api.Placement) string {
 	if p == nil {
 		return "absent"
 	}
 	status := p.Status
 	status.ScheduledAt = nil
+	if status.Cause != nil {
+		cause := *status.Cause
+		cause.Actor = nil
+		status.Cause = &cause
+	}
 	status.Decisions = append([]api.Decision{}, status.Decisions...)
 	for i := range status.Decisions {
 		status.Decisions[i].Since = nil
