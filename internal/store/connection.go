@@ -183,12 +183,12 @@ func (t *repeatingTxn) Commit() (*clientv3.TxnResponse, error) {
 	for isGivenUp(err) && backoff.Wait(t.ctx, droppedPause) {
 		resp, err = t.Txn.Commit()
 	}
-	if err != nil || resp.Succeeded {
-		return resp, err
-	}
-	// A comparison fails, perhaps because it was done before.
-	if t.put == nil {
+	switch {
+	case err != nil, !resp.Succeeded && t.put == nil:
+		// This one was refused, or a comparison fails: the one before may have been done all the same.
 		return nil, rpctypes.ErrTimeout
+	case resp.Succeeded:
+		return resp, nil
 	}
 	done, err := t.store.wroteSince(t.ctx, asked, t.put)
 	if err == nil && done == nil {

@@ -151,6 +151,18 @@ func TestWritesThatEtcdGivesUpOn(t *testing.T) {
 			txn: created(absent, "a"), attempts: 1, err: rpctypes.ErrLeaderChanged,
 			write: func(int64, func() error) error { return rpctypes.ErrLeaderChanged },
 		},
+		"done, then refused": {
+			txn: created(absent, "a"), attempts: 2, err: rpctypes.ErrTimeout,
+			write: func(attempt int64, ask func() error) error {
+				if attempt > 1 {
+					return rpctypes.ErrTooManyRequests
+				}
+				if err := ask(); err != nil {
+					return err
+				}
+				return rpctypes.ErrTimeout
+			},
+		},
 		"one of several": {txn: created(absent, "a"), write: gaveUp(1, false), members: true, attempts: 1, err: rpctypes.ErrTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
