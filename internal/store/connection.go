@@ -2,23 +2,15 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
-
-	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 )
 
 // errClosed is the error of requests after Close.
 var errClosed = fmt.Errorf("%w: it is closed", ErrUnavailable)
-
-// droppedPause is the pause before a dropped write, or a read that was interrupted, is repeated.
-const droppedPause = 10 * time.Millisecond
 
 // requestContext limits one request to etcd. A member of an external cluster without a leader fails
 // at once instead of waiting for one.
@@ -114,98 +106,4 @@ func (s *Store) leaderless() error {
 		return nil
 	}
 	return &StalledError{Cause: errNoQuorum}
-}
-
-// repeatingKV repeats requests that etcd has given up on, as long as their context lasts.
-//
-// A member can report a change of its leader late: to the first read after its start, too. And it waits 5 seconds for a
-// request, whatever the context allows, which a busy machine can take.
-type repeatingKV struct {
-	clientv3.KV
-
-	store *Store
-}
-
-// Get implements clientv3.KV.
-func (k repeatingKV) Get(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
-	return repeatRead(ctx, func() (*clientv3.GetResponse, error) { return k.KV.Get(ctx, key, options...) })
-}
-
-// Txn implements clientv3.KV.
-func (k repeatingKV) Txn(ctx context.Context) clientv3.Txn {
-	return &repeatingTxn{recordedTxn: recordedTxn{Txn: k.KV.Txn(ctx)}, ctx: ctx, store: k.store}
-}
-
-// repeatingTxn is a transaction of a repeatingKV.
-type repeatingTxn struct {
-	recordedTxn
-
-	ctx    context.Context //nolint:containedctx // of the transaction, like that of etcd's own
-	store  *Store
-	writes bool
-}
-
-// If implements clientv3.Txn.
-func (t *repeatingTxn) If(cs ...clientv3.Cmp) clientv3.Txn {
-	t.recordedTxn.If(cs...)
-	return t
-}
-
-// Then implements clientv3.Txn.
-func (t *repeatingTxn) Then(ops ...clientv3.Op) clientv3.Txn {
-	t.note(ops)
-	t.recordedTxn.Then(ops...)
-	return t
-}
-
-// Else implements clientv3.Txn.
-func (t *repeatingTxn) Else(ops ...clientv3.Op) clientv3.Txn {
-	t.note(ops)
-	t.recordedTxn.Else(ops...)
-	return t
-}
-
-func (t *repeatingTxn) note(ops []clientv3.Op) {
-	t.writes = t.writes || slices.ContainsFunc(ops, func(op clientv3.Op) bool { return !op.IsGet() })
-}
-
-// Commit implements clientv3.Txn.
-func (t *repeatingTxn) Commit() (*clientv3.TxnResponse, error) {
-	if !t.writes {
-		return repeatRead(t.ctx, t.Txn.Commit)
-	}
-	asked := t.store.revision.Load()
-	resp, err := t.Txn.Commit()
-	if !t.store.options.alone() || !isGivenUp(err) {
-		return resp, err
-	}
-	// What a single member has given up on is in its log, if anywhere, so it comes before what is sent now.
-	for isGivenUp(err) && backoff.Wait(t.ctx, droppedPause) {
-		resp, err = t.Txn.Commit()
-	}
-	switch {
-	case err != nil, !resp.Succeeded && t.put == nil:
-		// This one was refused, or a comparison fails: the one before may have been done all the same.
-		return nil, rpctypes.ErrTimeout
-	case resp.Succeeded:
-		return resp, nil
-	}
-	done, err := t.store.wroteSince(t.ctx, asked, t.put)
-	if err == nil && done == nil {
-		err = rpctypes.ErrTimeout
-	}
-	return done, err
-}
-
-// isGivenUp reports whether etcd no longer waits for a request.
-func isGivenUp(err error) bool {
-	return errors.Is(err, rpctypes.ErrTimeout) || errors.Is(err, rpctypes.ErrTimeoutDueToLeaderFail)
-}
-
-func repeatRead[R any](ctx context.Context, read func() (R, error)) (R, error) {
-	r, err := read()
-	for (errors.Is(err, rpctypes.ErrLeaderChanged) || isGivenUp(err)) && backoff.Wait(ctx, droppedPause) {
-		r, err = read()
-	}
-	return r, err
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	"go.etcd.io/raft/v3"
 	"google.golang.org/grpc/status"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -190,18 +189,14 @@ func unsent(err error) bool {
 	return strings.Contains(err.Error(), "Error while dialing")
 }
 
-// isDropped reports whether the embedded member refused a write before anybody had it, because it
-// has no leader or hands over to another one. The client knows only the text of the error.
-func isDropped(err error) bool {
-	return err != nil && strings.Contains(err.Error(), raft.ErrProposalDropped.Error())
-}
-
 // classify maps an error of etcd to an error of this package. For a write, every response except a
 // rejection leaves the outcome unknown.
 func classify(err error, write bool) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, ErrUncertain):
+		return err
 	case errors.Is(err, rpctypes.ErrNoSpace):
 		return fmt.Errorf("%w: its quota is used up", ErrFull)
 	case errors.Is(err, rpctypes.ErrCompacted), errors.Is(err, rpctypes.ErrFutureRev):

@@ -1,19 +1,16 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 
@@ -385,17 +382,10 @@ func (s *Store) transactWithin(ctx context.Context, limit time.Duration, txn fun
 		s.guard.attempted(ctx, began, errNoQuorum)
 		return nil, err
 	}
-	recorded, resp, err := s.attempt(bounded, txn)
-	for isDropped(err) && backoff.Wait(bounded, droppedPause) {
-		recorded, resp, err = s.attempt(bounded, txn)
-	}
+	resp, err := txn(s.client.Txn(bounded)).Commit()
 	s.metrics.txnSeconds.Observe(time.Duration(s.guard.clock.now() - began).Seconds())
 	s.guard.attempted(ctx, began, err)
-	if err = classify(err, true); errors.Is(err, ErrFull) {
-		s.noSpace.Store(true)
-		resp, err = s.doneThough(bounded, asked, recorded.put, err)
-	}
-	if err != nil {
+	if err = classify(err, true); err != nil {
 		s.metrics.failures.Inc()
 		return nil, err
 	}
@@ -403,70 +393,4 @@ func (s *Store) transactWithin(ctx context.Context, limit time.Duration, txn fun
 		return nil, s.isReplaced(how) // the write is lost
 	}
 	return resp, s.answered(asked, resp.Header)
-}
-
-func (s *Store) attempt(ctx context.Context, txn func(clientv3.Txn) clientv3.Txn) (*recordedTxn, *clientv3.TxnResponse, error) {
-	recorded := &recordedTxn{Txn: s.client.Txn(ctx)}
-	resp, err := txn(recorded).Commit()
-	return recorded, resp, err
-}
-
-// recordedTxn remembers one of the values that a transaction is to write. A transaction
-// is done as a whole, so one tells whether it was.
-type recordedTxn struct {
-	clientv3.Txn
-
-	put *clientv3.Op // nil where there is none
-}
-
-// If implements clientv3.Txn.
-func (t *recordedTxn) If(cs ...clientv3.Cmp) clientv3.Txn {
-	t.Txn = t.Txn.If(cs...)
-	return t
-}
-
-// Then implements clientv3.Txn.
-func (t *recordedTxn) Then(ops ...clientv3.Op) clientv3.Txn {
-	if i := slices.IndexFunc(ops, clientv3.Op.IsPut); i >= 0 && t.put == nil {
-		t.put = &ops[i]
-	}
-	t.Txn = t.Txn.Then(ops...)
-	return t
-}
-
-// Else implements clientv3.Txn.
-func (t *recordedTxn) Else(ops ...clientv3.Op) clientv3.Txn {
-	t.Txn = t.Txn.Else(ops...)
-	return t
-}
-
-// doneThough determines whether a transaction that etcd rejected because of its quota was applied.
-// If several are in progress when the quota is exceeded, etcd applies the one that exceeds it but
-// still returns an error: callers would report that nothing was written.
-func (s *Store) doneThough(ctx context.Context, asked int64, put *clientv3.Op, full error) (*clientv3.TxnResponse, error) {
-	if put == nil {
-		return nil, full
-	}
-	resp, err := s.wroteSince(ctx, asked, put)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w: %w", ErrUncertain, full, err)
-	}
-	if resp == nil {
-		return nil, full
-	}
-	return resp, nil
-}
-
-// wroteSince returns what the transaction with a put was answered with, if it was done since a revision; nil if another
-// value is there.
-func (s *Store) wroteSince(ctx context.Context, asked int64, put *clientv3.Op) (*clientv3.TxnResponse, error) {
-	resp, err := s.client.Get(ctx, string(put.KeyBytes()))
-	if err != nil {
-		return nil, err
-	}
-	if len(resp.Kvs) == 0 || resp.Kvs[0].ModRevision <= asked || !bytes.Equal(resp.Kvs[0].Value, put.ValueBytes()) {
-		return nil, nil
-	}
-	header := &etcdserverpb.ResponseHeader{ClusterId: resp.Header.ClusterId, Revision: resp.Kvs[0].ModRevision}
-	return &clientv3.TxnResponse{Header: header, Succeeded: true}, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/raft/v3"
 )
 
 // hesitantKV lets a test answer for etcd.
@@ -121,6 +122,22 @@ func TestWritesThatEtcdGivesUpOn(t *testing.T) {
 			return rpctypes.ErrTimeout
 		}
 	}
+	dropped := func(attempt int64, ask func() error) error {
+		if attempt > 2 {
+			return ask()
+		}
+		return raft.ErrProposalDropped
+	}
+	full := func(done bool) func(int64, func() error) error {
+		return func(_ int64, ask func() error) error {
+			if done {
+				if err := ask(); err != nil {
+					return err
+				}
+			}
+			return rpctypes.ErrNoSpace
+		}
+	}
 	there, absent := etcdKey(placement(1), Spec), etcdKey(placement(2), Spec)
 	created := func(key, value string) func(clientv3.Txn) clientv3.Txn {
 		return func(txn clientv3.Txn) clientv3.Txn {
@@ -133,6 +150,7 @@ func TestWritesThatEtcdGivesUpOn(t *testing.T) {
 	for name, c := range map[string]struct {
 		txn      func(clientv3.Txn) clientv3.Txn
 		write    func(int64, func() error) error
+		read     func(int64, func() error) error
 		members  bool // it is one of several
 		attempts int64
 		refused  bool  // a comparison failed
@@ -163,12 +181,21 @@ func TestWritesThatEtcdGivesUpOn(t *testing.T) {
 				return rpctypes.ErrTimeout
 			},
 		},
+		"dropped":                   {txn: created(absent, "a"), write: dropped, attempts: 3},
+		"dropped by one of several": {txn: created(absent, "a"), write: dropped, members: true, attempts: 3},
+		"full":                      {txn: created(absent, "a"), write: full(false), attempts: 1, err: rpctypes.ErrNoSpace},
+		"full, deleted":             {txn: deleted, write: full(false), attempts: 1, err: rpctypes.ErrNoSpace},
+		"full, done":                {txn: created(absent, "a"), write: full(true), attempts: 1},
+		"full, not to be told": {
+			txn: created(absent, "a"), write: full(true), attempts: 1, err: ErrUncertain,
+			read: func(int64, func() error) error { return rpctypes.ErrTooManyRequests },
+		},
 		"one of several": {txn: created(absent, "a"), write: gaveUp(1, false), members: true, attempts: 1, err: rpctypes.ErrTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
 			put(t, s, placement(1), "a")
-			kv, sound := interpose(t, s, func(sound clientv3.KV) *hesitantKV { return &hesitantKV{KV: sound, write: c.write} })
+			kv, sound := interpose(t, s, func(sound clientv3.KV) *hesitantKV { return &hesitantKV{KV: sound, write: c.write, read: c.read} })
 			defer sound()
 			client := s.client.KV
 			if c.members {
