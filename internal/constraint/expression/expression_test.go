@@ -139,7 +139,7 @@ func TestExplain(t *testing.T) {
 		{`cluster.scores("absent").all(s, s.value > 0)`, `fails at line 1, column 15 in scores(): the cluster has no valid scores of "absent"`},
 		{`cluster.scores("old").all(s, s.value > 0)`, `fails at line 1, column 15 in scores(): the cluster's scores of "old" expired at 2026-01-02T03:04:05Z`},
 		{`cluster.metric("absent") > 1.0`, `fails at line 1, column 15 in metric(): the metric "absent" has no value`},
-		{`quantity(cluster.metadata.name).isLessThan(quantity("1"))`, `fails at line 1, column 9 in quantity(): "eu-1" is not a quantity such as "4", "1500m" or "64Gi"`},
+		{`quantity(cluster.metadata.name).isLessThan(quantity("1"))`, `fails at line 1, column 9 in quantity(): "eu-1" is not a quantity: write a number with an optional suffix, such as "4", "1500m" or "64Gi"`},
 		{`semver("v1.30").isLessThan(semver("1.31.0"))`, `fails at line 1, column 7 in semver(): "v1.30" is not a semantic version such as "1.30.0"; semver(..., true) also reads "v1.30"`},
 		{`parseJSON(cluster.metadata.name).a`, `fails at line 1, column 10 in parseJSON(): "eu-1" is not JSON: invalid character 'e' looking for beginning of value`},
 		{`managedCluster.metadata.name`, `gives a string, not true or false`},

@@ -141,6 +141,8 @@ func TestOpenClusterManagementEnvironment(t *testing.T) {
 		{`quantity("50k").sign() == 1 && quantity("50k").isInteger() && quantity("50k").asInteger() == 50000 && quantity("1500m").asApproximateFloat() == 1.5`, ""},
 		{`quantity("50k").add(quantity("20")) == quantity("50020") && quantity("50k").add(20) == quantity("50020") && quantity("50k").sub(quantity("20k")).isLessThan(quantity("31k")) && quantity("2").sub(1) == quantity("1")`, ""},
 		{`quantity("many").sign() == 1`, `"many" is not a quantity`},
+		{`quantity("9223372036854775807").isLessThan(quantity("9223372036854775808"))`, `"9223372036854775808" is out of range`},
+		{`isQuantity("7Ei") && !isQuantity("8Ei") && quantity("7Ei").isLessThan(quantity("7Ei").add(1))`, ""},
 
 		// IP addresses and CIDR blocks.
 		{`isIP("127.0.0.1") && isIP("::1") && !isIP("127.0.0.256") && ip.isCanonical("127.0.0.1") && !ip.isCanonical("2001:DB8::1")`, ""},

@@ -3,30 +3,22 @@ package expression
 import (
 	"fmt"
 	"reflect"
-	"regexp"
-	"sync"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 )
 
 var quantityType = cel.OpaqueType("kubernetes.Quantity")
 
-// quantityShape restricts Kubernetes notation: an exponent has at most two digits, because the
-// Kubernetes parser needs minutes for "1e999999999".
-var quantityShape = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[+-]?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][+-]?[0-9]{1,2}|[numkKMGTPE]i?)?$`)
-})
-
 func parseQuantity(text string) (resource.Quantity, error) {
-	if quantityShape().MatchString(text) {
-		if q, err := resource.ParseQuantity(text); err == nil {
-			return q, nil
-		}
+	if _, err := amount.Parse(text); err != nil {
+		return resource.Quantity{}, fmt.Errorf("%s is %w", quote(text), err)
 	}
-	return resource.Quantity{}, fmt.Errorf("%s is not a quantity such as \"4\", \"1500m\" or \"64Gi\"", quote(text))
+	return resource.ParseQuantity(text)
 }
 
 // quantityFunctions declares Kubernetes' functions for resource quantities.

@@ -1,57 +1,44 @@
 package kubernetes
 
 import (
-	"math"
 	"strconv"
-	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 )
 
-// totals are sums by resource; CPU in thousandths.
-type totals map[string]int64
+// totals are sums by resource.
+type totals map[string]amount.Milli
 
 // newTotals contains what every cluster has, to distinguish 0 from unknown.
-func newTotals() totals { return totals{api.ResourceCPU: 0, api.ResourceMemory: 0} }
+func newTotals() totals { return totals{api.ResourceCPU: {}, api.ResourceMemory: {}} }
 
 func (t totals) add(a feed.Amount) {
-	t.addTo(api.ResourceCPU, a.MilliCPU)
-	t.addTo(api.ResourceMemory, a.Memory)
+	t[api.ResourceCPU] = t[api.ResourceCPU].Plus(amount.Of(a.MilliCPU))
+	t.addUnits(api.ResourceMemory, a.Memory)
 	for name, n := range a.More() {
-		t.addTo(name, n)
+		t.addUnits(name, n)
 	}
 }
 
-// addTo adds with saturation.
-func (t totals) addTo(name string, n int64) {
-	if sum := t[name] + n; sum >= t[name] {
-		t[name] = sum
-	} else {
-		t[name] = math.MaxInt64
-	}
-}
+func (t totals) addUnits(name string, n int64) { t[name] = t[name].Plus(amount.Units(n)) }
 
+// quantities leaves out what is more than a quantity can be: it is not known.
 func (t totals) quantities() api.Quantities {
 	out := make(api.Quantities, len(t))
-	for name, n := range t {
-		out[name] = quantity(name, n)
+	for name, sum := range t {
+		if !amount.Largest.Less(sum) {
+			out[name] = quantity(name, sum)
+		}
 	}
 	return out
 }
 
-// quantity returns a sum in the notation of its resource.
-func quantity(name string, n int64) api.Quantity {
-	switch {
-	case name == api.ResourceCPU && n%1000 != 0:
-		return api.Quantity(strconv.FormatInt(n, 10) + "m")
-	case name == api.ResourceCPU:
-		n /= 1000
-	case name == api.ResourceMemory || name == string(corev1.ResourceEphemeralStorage) || strings.HasPrefix(name, corev1.ResourceHugePagesPrefix):
-		return api.Quantity(resource.NewQuantity(n, resource.BinarySI).String())
+// quantity returns a sum in the notation of its resource: a count without a suffix.
+func quantity(name string, sum amount.Milli) api.Quantity {
+	if units := sum.Units(); !api.IsBytes(name) && amount.Units(units) == sum {
+		return api.Quantity(strconv.FormatInt(units, 10))
 	}
-	return api.Quantity(strconv.FormatInt(n, 10))
+	return api.FormatMilli(name, sum)
 }

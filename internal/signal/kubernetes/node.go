@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
@@ -38,11 +39,11 @@ func nodeFacts(nodes map[feed.UID]feed.Node) *health.NodeFacts {
 		}
 	}
 	if f.Total == 0 {
-		capacity[string(corev1.ResourcePods)] = 0 // otherwise any number of pods would fit
+		capacity[string(corev1.ResourcePods)] = amount.Milli{} // otherwise any number of pods would fit
 	}
 	// Resources that only cordoned nodes have are 0 for new pods, not unknown.
 	for name := range capacity {
-		allocatable.addTo(name, 0)
+		allocatable.addUnits(name, 0)
 	}
 	f.Capacity, f.Allocatable = capacity.quantities(), allocatable.quantities()
 	// The region of most nodes; ties go to the first by name.

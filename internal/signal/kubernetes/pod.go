@@ -3,6 +3,7 @@ package kubernetes
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 )
@@ -16,13 +17,13 @@ func allocated(pods map[feed.UID]feed.Pod, nodes map[feed.UID]feed.Node) api.Qua
 		counted[n.Name] = !n.Unschedulable
 	}
 	sum := newTotals()
-	sum[string(corev1.ResourcePods)] = 0
+	sum[string(corev1.ResourcePods)] = amount.Milli{}
 	for _, p := range pods {
 		if node := p.Node(); node == "" || nodes != nil && !counted[node] {
 			continue
 		}
 		sum.add(p.Requests)
-		sum.addTo(string(corev1.ResourcePods), 1)
+		sum.addUnits(string(corev1.ResourcePods), 1)
 	}
 	return sum.quantities()
 }

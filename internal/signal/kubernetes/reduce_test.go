@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/big"
 	"slices"
 	"strings"
 	"testing"
@@ -170,13 +171,57 @@ func TestTopology(t *testing.T) {
 	}
 }
 
-// TestHugeAmounts checks that absurd amounts on one node do not make sums overflow.
+// TestHugeAmounts checks that a sum that no quantity can be is not reported.
 func TestHugeAmounts(t *testing.T) {
 	n := machine("n")
 	n.Status.Capacity = list("memory", fmt.Sprint(math.MaxInt64), "cpu", "-4")
 	reduced, _ := feed.NodeOf(n)
-	f := nodeFacts(map[feed.UID]feed.Node{{1}: reduced, {2}: reduced})
+	f := nodeFacts(map[feed.UID]feed.Node{{1}: reduced})
 	if got := asJSON(t, f.Capacity); got != `{"cpu":"0","memory":"9223372036854775807"}` {
 		t.Errorf("unexpected capacity %s", got)
 	}
+	f = nodeFacts(map[feed.UID]feed.Node{{1}: reduced, {2}: reduced})
+	if got := asJSON(t, f.Capacity); got != `{"cpu":"0"}` {
+		t.Errorf("unexpected capacity %s", got)
+	}
+}
+
+// TestSumsOfAllMagnitudes compares the sums over nodes with big integers.
+func TestSumsOfAllMagnitudes(t *testing.T) {
+	names := []string{"cpu", "memory", "hugepages-2Mi", "example.com/bytes"}
+	rapid.Check(t, func(t *rapid.T) {
+		bits := rapid.SampledFrom([]int{20, 53, 60, 63}).Draw(t, "bits")
+		nodes, want := map[feed.UID]feed.Node{}, map[string]*big.Int{}
+		for i := range rapid.IntRange(1, 12).Draw(t, "nodes") {
+			n := machine("n")
+			n.Status.Allocatable = corev1.ResourceList{}
+			for _, name := range names {
+				drawn := int64(rapid.Uint64().Draw(t, name) >> (64 - rapid.IntRange(1, bits).Draw(t, name+" bits")))
+				q, thousandths := *resource.NewQuantity(drawn, resource.DecimalSI), int64(1000)
+				if name == "cpu" {
+					q, thousandths = *resource.NewMilliQuantity(drawn, resource.DecimalSI), 1
+				}
+				n.Status.Allocatable[corev1.ResourceName(name)] = q
+				if want[name] == nil {
+					want[name] = new(big.Int)
+				}
+				want[name].Add(want[name], new(big.Int).Mul(big.NewInt(drawn), big.NewInt(thousandths)))
+			}
+			nodes[feed.UID{byte(i)}], _ = feed.NodeOf(n)
+		}
+		sums := nodeFacts(nodes).Allocatable
+		largest := new(big.Int).Mul(big.NewInt(math.MaxInt64), big.NewInt(1000))
+		for _, name := range names {
+			got, reported := sums[name]
+			if fits := want[name].Cmp(largest) <= 0; reported != fits && (want[name].Sign() > 0 || reported) {
+				t.Fatalf("%s: %s is reported as %q", name, want[name], got)
+			}
+			if !reported {
+				continue
+			}
+			if milli, err := got.Milli(); err != nil || milli.String() != want[name].String() {
+				t.Fatalf("%s: %s is reported as %q (%v)", name, want[name], got, err)
+			}
+		}
+	})
 }

@@ -174,16 +174,18 @@ type inventory struct {
 
 // allocatable returns how much Placement can allocate in total.
 func (i inventory) allocatable() int64 {
-	return int64(min(max((float64(i.Total)-float64(i.Reserved))*i.AllocationRatio, 0), most))
+	return int64(min(max((float64(i.Total)-float64(i.Reserved))*i.AllocationRatio, 0), 2*most))
 }
 
-// most exceeds what any host has; larger or negative values in a response are ignored, so that sums
-// stay plausible.
+// most exceeds what any host has. A host that reports more counts as having nothing, and what is negative as 0, so that
+// sums stay plausible.
 const most = 1 << 40
 
 func (a amount) sane() amount {
-	clamp := func(n int64) int64 { return min(max(n, 0), most) }
-	return amount{total: clamp(a.total), allocatable: clamp(a.allocatable), used: clamp(a.used)}
+	if max(a.total, a.allocatable, a.used) > most {
+		return amount{}
+	}
+	return amount{total: max(a.total, 0), allocatable: max(a.allocatable, 0), used: max(a.used, 0)}
 }
 
 // cpu adds up shared and dedicated CPUs.

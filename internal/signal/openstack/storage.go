@@ -10,8 +10,13 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// unlimited is the amount of a pool without a limit, in GiB: 8 Pi.
-const unlimited = 8 << 20
+const (
+	// unlimited is the least amount of a backend without a limit, in GiB: 8 Pi.
+	unlimited = 8 << 20
+
+	// mostGiB is more than a quantity can be, in GiB: 8 Ei. What reports as much has no limit.
+	mostGiB = 8 << 30
+)
 
 // pool is a storage pool of Cinder's scheduler. Sizes are in GiB.
 type pool struct {
@@ -36,15 +41,15 @@ type size struct {
 // amount returns the amounts of a pool; ok is false if they are unknown. It is computed as in
 // Cinder's own scheduler.
 func (p pool) amount() (a amount, endless, ok bool) {
-	if p.total.infinite || p.free.infinite && !p.total.known {
+	ratio := 1.0
+	if p.thin && p.ratio >= 1 {
+		ratio = p.ratio
+	}
+	if p.total.infinite || p.free.infinite && !p.total.known || p.total.gib*ratio >= mostGiB {
 		return amount{}, true, true
 	}
 	if !p.total.known {
 		return amount{}, false, false
-	}
-	ratio := 1.0
-	if p.thin && p.ratio >= 1 {
-		ratio = p.ratio
 	}
 	var used float64
 	switch {
@@ -73,8 +78,8 @@ func (a amount) scarcer(than amount) bool {
 	) < 0
 }
 
-// whole returns a nonnegative number of GiB, at most unlimited.
-func whole(gib float64) int64 { return int64(min(max(gib, 0), unlimited)) }
+// whole returns a nonnegative number of GiB, at most mostGiB.
+func whole(gib float64) int64 { return int64(min(max(gib, 0), mostGiB)) }
 
 // storage adds up the pools of every volume type, by resource name. A type has the pools of the
 // backend in its extra specs, and a backend without a type is listed under its own name. Unknown
@@ -108,9 +113,8 @@ func storage(pools []pool, types []api.CloudVolumeType) map[string]amount {
 			return
 		}
 		a := backends[backend]
-		a.total, a.allocatable = min(a.total, unlimited), min(a.allocatable, unlimited)
 		if endless[backend] {
-			a = amount{total: unlimited, allocatable: unlimited}
+			a = amount{total: max(a.total, unlimited), allocatable: max(a.allocatable, unlimited)}
 		}
 		out[key] = a
 	}

@@ -2,9 +2,13 @@ package openstack
 
 import (
 	"encoding/json"
+	"fmt"
+	"math/big"
 	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
@@ -25,15 +29,20 @@ func TestPoolAmount(t *testing.T) {
 		"thin without a ratio":               {pool: pool{total: gib(100), free: gib(95), provisioned: gib(50), thin: true}, want: amount{100, 100, 50}},
 		"a ratio of a pool that is not thin": {pool: pool{total: gib(100), free: gib(50), ratio: 20}, want: amount{100, 100, 50}},
 		"thin that does not say what is provisioned": {pool: pool{total: gib(100), free: gib(40), thin: true, ratio: 2}, want: amount{100, 200, 60}},
-		"reserved":                  {pool: pool{total: gib(105), free: gib(105), reserved: 10}, want: amount{105, 95, 0}},
-		"all reserved":              {pool: pool{total: gib(100), free: gib(100), reserved: 100}, want: amount{100, 0, 0}},
-		"parts of a GiB":            {pool: pool{total: gib(100.9), free: gib(50.1)}, want: amount{100, 100, 51}},
-		"more used than there is":   {pool: pool{total: gib(100), free: gib(0), provisioned: gib(300), thin: true, ratio: 2}, want: amount{100, 200, 300}},
-		"infinite":                  {pool: pool{total: endless, free: endless}, endless: true},
-		"infinite free":             {pool: pool{free: endless}, endless: true},
-		"infinite free, known size": {pool: pool{total: gib(100), free: endless}, want: amount{100, 100, 0}},
-		"unknown size":              {pool: pool{free: gib(10), provisioned: gib(5)}, unheard: true},
-		"unknown use":               {pool: pool{total: gib(100)}, unheard: true},
+		"reserved":                {pool: pool{total: gib(105), free: gib(105), reserved: 10}, want: amount{105, 95, 0}},
+		"all reserved":            {pool: pool{total: gib(100), free: gib(100), reserved: 100}, want: amount{100, 0, 0}},
+		"parts of a GiB":          {pool: pool{total: gib(100.9), free: gib(50.1)}, want: amount{100, 100, 51}},
+		"more used than there is": {pool: pool{total: gib(100), free: gib(0), provisioned: gib(300), thin: true, ratio: 2}, want: amount{100, 200, 300}},
+		"20 PiB":                  {pool: pool{total: gib(20 << 20), free: gib(11 << 20)}, want: amount{20 << 20, 20 << 20, 9 << 20}},
+		"1 PiB, 20 times": {
+			pool: pool{total: gib(1 << 20), provisioned: gib(9 << 20), thin: true, ratio: 20}, want: amount{1 << 20, 20 << 20, 9 << 20},
+		},
+		"more than a quantity can be": {pool: pool{total: gib(8 << 30), free: gib(1)}, endless: true},
+		"infinite":                    {pool: pool{total: endless, free: endless}, endless: true},
+		"infinite free":               {pool: pool{free: endless}, endless: true},
+		"infinite free, known size":   {pool: pool{total: gib(100), free: endless}, want: amount{100, 100, 0}},
+		"unknown size":                {pool: pool{free: gib(10), provisioned: gib(5)}, unheard: true},
+		"unknown use":                 {pool: pool{total: gib(100)}, unheard: true},
 	} {
 		got, infinite, ok := c.pool.amount()
 		if got != c.want || infinite != c.endless || ok == c.unheard {
@@ -156,6 +165,53 @@ func TestSharedStorageCountsOnce(t *testing.T) {
 	}
 }
 
+// TestStorageOfAllMagnitudes compares what pools have together with big integers: it is exact, without a limit, or not
+// reported.
+func TestStorageOfAllMagnitudes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var pools []pool
+		total, used, endless := new(big.Int), new(big.Int), false
+		for i := range rapid.IntRange(1, 9).Draw(t, "pools") {
+			size := rapid.Int64Range(0, 1<<rapid.SampledFrom([]int{10, 24, 33, 40}).Draw(t, "bits")).Draw(t, "size")
+			free := rapid.Int64Range(0, size).Draw(t, "free")
+			pools = append(pools, pool{backend: "b", place: fmt.Sprint(i), total: gib(float64(size)), free: gib(float64(free))})
+			if size >= 8<<30 {
+				endless = true
+				continue
+			}
+			total.Add(total, big.NewInt(size))
+			used.Add(used, big.NewInt(size-free))
+		}
+		zone := api.CloudZone{Name: "a", Capacity: api.Quantities{}, Allocatable: api.Quantities{}, Allocated: api.Quantities{}, Available: api.Quantities{}}
+		regional([]api.CloudZone{zone}, storage(pools, nil), nil)
+		if endless && total.Cmp(big.NewInt(unlimited)) < 0 {
+			total.SetInt64(unlimited)
+		}
+		if endless {
+			used.SetInt64(0)
+		}
+		capacity, reported := zone.Capacity["storage/b"]
+		if fits := total.Cmp(big.NewInt(8<<30)) < 0; fits != reported {
+			t.Fatalf("%s GiB are reported as %q", total, capacity)
+		}
+		if !reported {
+			return
+		}
+		for what, c := range map[string]struct {
+			got  api.Quantity
+			want *big.Int
+		}{
+			"capacity":  {capacity, total},
+			"allocated": {zone.Allocated["storage/b"], used},
+			"available": {zone.Available["storage/b"], new(big.Int).Sub(total, used)},
+		} {
+			if got, err := c.got.Milli(); err != nil || got.String() != new(big.Int).Mul(c.want, big.NewInt(1000<<30)).String() {
+				t.Fatalf("%s is %q, want %s GiB (%v)", what, c.got, c.want, err)
+			}
+		}
+	})
+}
+
 // TestResourceNames checks that every volume type gets a valid resource name.
 func TestResourceNames(t *testing.T) {
 	for name, want := range map[string]string{
@@ -183,7 +239,7 @@ func FuzzSize(f *testing.F) {
 		}
 		p := pool{backend: "b", total: s, free: s, provisioned: s, thin: true, ratio: s.gib, reserved: s.gib}
 		for _, a := range storage([]pool{p, p}, nil) {
-			if a.total < 0 || a.total > unlimited || a.allocatable < 0 || a.allocatable > unlimited {
+			if a.total < 0 || a.allocatable < 0 || a.used < 0 || max(a.total, a.allocatable, a.used) > 2*mostGiB {
 				t.Fatalf("%q results in %+v", data, a)
 			}
 		}

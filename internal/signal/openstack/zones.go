@@ -96,8 +96,12 @@ func compute(hypervisors []hypervisor, aggregates []aggregate) []api.CloudZone {
 }
 
 // into adds an amount to a zone. An overcommitted resource has nothing available: this is clamped
-// here, after adding everything up, so that an overcommitted host counts against the others.
+// here, after adding everything up, so that an overcommitted host counts against the others. Sums that are more than a
+// quantity can be are not known: they are left out.
 func (a amount) into(zone api.CloudZone, resource, unit string) {
+	if _, err := quantity(max(a.total, a.allocatable, a.used), unit).Milli(); err != nil {
+		return
+	}
 	zone.Capacity[resource] = quantity(a.total, unit)
 	zone.Allocatable[resource] = quantity(a.allocatable, unit)
 	zone.Allocated[resource] = quantity(a.used, unit)

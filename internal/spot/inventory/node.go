@@ -30,8 +30,15 @@ type node struct {
 // amount is what a node has, or a pod requests, of the most common resources.
 type amount struct{ milliCPU, memory, pods int64 }
 
+// most is more than any node has, and little enough that the requests of all pods of a node can be added up.
+const most = 1 << 52
+
+func bounded(milliCPU, memory, pods int64) amount {
+	return amount{min(milliCPU, most), min(memory, most), min(pods, most)}
+}
+
 func amountOf(list corev1.ResourceList) amount {
-	return amount{list.Cpu().MilliValue(), list.Memory().Value(), list.Pods().Value()}
+	return bounded(list.Cpu().MilliValue(), list.Memory().Value(), list.Pods().Value())
 }
 
 func (a amount) plus(b amount) amount {

@@ -1,7 +1,9 @@
 package inventory
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -233,6 +235,12 @@ func TestMayReturn(t *testing.T) {
 		{name: "node older than the pod", nodes: func(w *world) { w.spotNode("s", -time.Minute) }, now: 15 * time.Minute, at: at(2 * time.Hour)},
 		{name: "node older than the pod, long ago", nodes: func(w *world) { w.spotNode("s", -time.Minute) }, now: 2 * time.Hour, may: true},
 		{name: "no room", nodes: func(w *world) { w.spotNode("s", 10*time.Minute); w.fill("s", "700m") }, now: 15 * time.Minute},
+		{name: "no room, by requests larger than any node", nodes: func(w *world) {
+			w.spotNode("s", 10*time.Minute)
+			for i := range 3 {
+				w.fill("s", "9223372036854775", fmt.Sprint("-", i))
+			}
+		}, now: 15 * time.Minute},
 		{name: "just enough room", nodes: func(w *world) { w.spotNode("s", 10*time.Minute); w.fill("s", "600m") }, now: 15 * time.Minute, may: true},
 		{name: "room on another node", nodes: func(w *world) {
 			w.spotNode("s", 10*time.Minute)
@@ -287,9 +295,10 @@ func (w *world) spotNode(name string, came time.Duration) *corev1.Node {
 }
 
 // fill puts an unrelated pod on a node.
-func (w *world) fill(name, cpu string) {
+func (w *world) fill(name, cpu string, suffix ...string) {
+	pod := "filler-" + name + strings.Join(suffix, "")
 	w.have(&corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: "filler-" + name, UID: types.UID("filler-" + name)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: pod, UID: types.UID(pod)},
 		Spec: corev1.PodSpec{NodeName: name, Containers: []corev1.Container{{
 			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse(cpu)}},
 		}}},

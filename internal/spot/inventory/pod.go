@@ -57,7 +57,7 @@ func controllerOf(o metav1.Object) *metav1.OwnerReference {
 func detailOf(o *corev1.Pod, requests feed.Amount) any {
 	p := podOf(o)
 	if !p.ended && p.node != "" {
-		p.requests = amount{requests.MilliCPU, requests.Memory, 1}
+		p.requests = bounded(requests.MilliCPU, requests.Memory, 1)
 	}
 	return p
 }
