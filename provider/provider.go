@@ -24,16 +24,11 @@ var (
 	_ provider.ProviderWithFunctions = (*Provider)(nil)
 )
 
-// Provider implements the provider. Create it with New.
+// Provider implements the provider. NewServer creates it.
 type Provider struct {
 	version string
 	// configured is the session, or nil before Configure.
 	configured atomic.Pointer[terraform.Session]
-}
-
-// New returns a constructor of the provider for the plugin server.
-func New(version string) func() provider.Provider {
-	return func() provider.Provider { return &Provider{version: version} }
 }
 
 // Metadata implements provider.Provider.

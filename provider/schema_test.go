@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -104,4 +105,9 @@ func TestSecretsAreWriteOnly(t *testing.T) {
 			t.Errorf("%s: write-only are %v, want %v", info.Kind, found, want)
 		}
 	}
+}
+
+// New returns a constructor of the provider as the framework runs it, without the direct answers.
+func New(version string) func() provider.Provider {
+	return func() provider.Provider { return &Provider{version: version} }
 }

@@ -12,7 +12,7 @@ version=${KWOK_VERSION:-v0.8.0}
 module=sigs.k8s.io/kwok
 binary=$testbed/bin/kwok
 stages=$testbed/bin/kwok-stages.yaml
-# What a node goes through, and the end of a pod. Its beginning is in integration/testdata/kwok.
+# What a node goes through, and the end of a pod. Its beginning is in internal/integration/testdata/kwok.
 parts=(
 	node/fast/node-initialize
 	node/heartbeat-with-lease/node-heartbeat-with-lease

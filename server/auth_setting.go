@@ -12,8 +12,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth/jwt"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/jwks"
 )
 
@@ -72,7 +72,7 @@ func (a *authSetting) check() api.FieldErrors {
 func (a *authSetting) roles() auth.Roles { return auth.NewRoles(a.Roles) }
 
 // verifier makes what checks tokens of the issuers, nil if there are none.
-func (a *authSetting) verifier(network *netpolicy.Policy, logger *slog.Logger, faults *fault.Component) (*jwt.Verifier, error) {
+func (a *authSetting) verifier(network *addresspolicy.Policy, logger *slog.Logger, faults *recovery.Component) (*jwt.Verifier, error) {
 	if len(a.JWT) == 0 {
 		return nil, nil
 	}

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"github.com/scheduler/terraform-provider-scheduler/internal/expiry"
+	"github.com/scheduler/terraform-provider-scheduler/internal/certexpiry"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
 )
 
 // certificateSources returns the server's own certificates, and those that it verifies others with.
-func (s *server) certificateSources() []expiry.Source {
-	var sources []expiry.Source
+func (s *server) certificateSources() []certexpiry.Source {
+	var sources []certexpiry.Source
 	if s.tls != nil {
 		sources = s.tls.Sources()
 	}
@@ -15,16 +15,16 @@ func (s *server) certificateSources() []expiry.Source {
 		sources = append(sources, s.spot.authority.CertificateSources()...)
 	}
 	if file := s.config.ClusterCertFile; file != "" {
-		sources = append(sources, expiry.Source{Use: "cluster", Read: expiry.File(file)})
+		sources = append(sources, certexpiry.Source{Use: "cluster", Read: certexpiry.File(file)})
 	}
 	if file := s.config.ClusterCAFile; file != "" {
-		sources = append(sources, expiry.Source{Use: "cluster_ca", Read: expiry.File(file)})
+		sources = append(sources, certexpiry.Source{Use: "cluster_ca", Read: certexpiry.File(file)})
 	}
 	if file := s.config.EtcdCertFile; file != "" {
-		sources = append(sources, expiry.Source{Use: "etcd_client", Read: expiry.File(file)})
+		sources = append(sources, certexpiry.Source{Use: "etcd_client", Read: certexpiry.File(file)})
 	}
 	if file := s.config.EtcdCAFile; file != "" {
-		sources = append(sources, expiry.Source{Use: "etcd_ca", Read: expiry.File(file)})
+		sources = append(sources, certexpiry.Source{Use: "etcd_ca", Read: certexpiry.File(file)})
 	}
 	return sources
 }

@@ -17,7 +17,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/openstack"
 )
 
@@ -210,7 +210,7 @@ func (c *collectConfig) collect(ctx context.Context, access *api.OpenStackSpec, 
 	name := collectorName()
 	logger.Info("the collector is starting", "version", version, "cloud", c.Cloud, "auth_url", c.AuthURL, "server", server.Endpoints(), "collector", name)
 	err = openstack.Push(ctx, openstack.PushOptions{
-		Cloud: c.Cloud, Access: access, Network: netpolicy.OnLoopback(), Collector: name, Logger: logger, Now: time.Now, Refresh: c.RefreshInterval,
+		Cloud: c.Cloud, Access: access, Network: addresspolicy.OnLoopback(), Collector: name, Logger: logger, Now: time.Now, Refresh: c.RefreshInterval,
 		Send: func(ctx context.Context, report api.CloudReport) error { return push(ctx, server, c.Cloud, report) },
 	})
 	logger.Info("the collector has stopped")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
+
+func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return executeAs(ctx, serverName, args, stdin, stdout, stderr)
+}
 
 // command runs a command line and returns the exit code and the output.
 func command(t testing.TB, args ...string) (code int, stdout, stderr string) {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 )
 
 // config is the configuration of serve.
@@ -140,8 +140,8 @@ func (c *config) define(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&c.WebhookExcludeNamespaces, "webhook-exclude-namespaces", []string{"scheduler-system"}, "namespaces whose pods are left alone, in addition to the system namespaces")
 	flags.DurationVar(&c.SpotReturnAfter, "spot-return-after", 5*time.Minute, "how long spot nodes must be available again before pods return to them")
 
-	flags.StringSliceVar(&c.OutboundAllow, netpolicy.AllowFlag, nil, "addresses, ranges (10.0.0.0/8) and names (*.example.com) that the server may connect to for metrics providers, probes, clouds and kubeconfigs; if set, no others are allowed (default: all except link-local and metadata addresses, and loopback only while every listen address is loopback)")
-	flags.StringSliceVar(&c.OutboundDeny, netpolicy.DenyFlag, nil, "addresses, ranges and names that the server must not connect to; takes precedence over outbound-allow")
+	flags.StringSliceVar(&c.OutboundAllow, addresspolicy.AllowFlag, nil, "addresses, ranges (10.0.0.0/8) and names (*.example.com) that the server may connect to for metrics providers, probes, clouds and kubeconfigs; if set, no others are allowed (default: all except link-local and metadata addresses, and loopback only while every listen address is loopback)")
+	flags.StringSliceVar(&c.OutboundDeny, addresspolicy.DenyFlag, nil, "addresses, ranges and names that the server must not connect to; takes precedence over outbound-allow")
 
 	flags.StringVar(&c.AuditLog, "audit-log", "", "file for one JSON line for each write and each refused request, or - for standard output (default: no audit log)")
 	flags.Var(&c.AuditLogMaxSize, "audit-log-max-size", "size at which the audit log is renamed and another file begun")
@@ -263,8 +263,8 @@ func (c *config) listens() []string {
 }
 
 // network returns the policy for outbound connections.
-func (c *config) network() (*netpolicy.Policy, error) {
-	return netpolicy.New(netpolicy.Options{
+func (c *config) network() (*addresspolicy.Policy, error) {
+	return addresspolicy.New(addresspolicy.Options{
 		Loopback: !slices.ContainsFunc(c.listens(), func(address string) bool { return !isLoopback(address) }),
 		Allow:    c.OutboundAllow, Deny: c.OutboundDeny,
 	})

@@ -3,13 +3,13 @@ package main
 import (
 	"log/slog"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/descriptor"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fdlimit"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
 
 // connectionLimit returns the limit on client connections: the setting, capped by the file
 // descriptors of the process.
-func (c *config) connectionLimit(budget descriptor.Budget, logger *slog.Logger) *serve.Limit {
+func (c *config) connectionLimit(budget fdlimit.Budget, logger *slog.Logger) *serve.Limit {
 	total := min(c.MaxConnections, budget.Inbound)
 	if total < c.MaxConnections {
 		logger.Warn("fewer connections are accepted than --max-connections says: the limit of open files allows no more",

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
+	"github.com/scheduler/terraform-provider-scheduler/internal/termtext"
 )
 
 // describe formats an error for a terminal: each field error and each joined error has its own
@@ -52,4 +52,4 @@ func linesOf(err error) []string {
 }
 
 // shown returns text from others in one line, with misplaced secrets redacted.
-func shown(text string) string { return printable.Text(api.Redact(text)) }
+func shown(text string) string { return termtext.Text(api.Redact(text)) }

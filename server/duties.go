@@ -16,10 +16,10 @@ import (
 // Requests that only the leader can execute are forwarded to it. Those that arrive here while
 // another server leads were in progress when the leader changed.
 
-// dutiful forwards calls to the parts of the current term.
-type dutiful struct{ leadership *leadership }
+// leaderOnly forwards calls to the parts of the current term.
+type leaderOnly struct{ leadership *leadership }
 
-func (d dutiful) signals() (*signal.Runner, error) {
+func (d leaderOnly) signals() (*signal.Runner, error) {
 	if current := d.leadership.current.Load(); current != nil {
 		return current.signals, nil
 	}
@@ -27,7 +27,7 @@ func (d dutiful) signals() (*signal.Runner, error) {
 }
 
 // Settle implements httpapi.Signals.
-func (d dutiful) Settle(ctx context.Context, revision int64) (int64, error) {
+func (d leaderOnly) Settle(ctx context.Context, revision int64) (int64, error) {
 	signals, err := d.signals()
 	if err != nil {
 		return 0, err
@@ -36,7 +36,7 @@ func (d dutiful) Settle(ctx context.Context, revision int64) (int64, error) {
 }
 
 // Heartbeat implements httpapi.Signals.
-func (d dutiful) Heartbeat(ctx context.Context, cluster string, report api.Heartbeat) (int64, error) {
+func (d leaderOnly) Heartbeat(ctx context.Context, cluster string, report api.Heartbeat) (int64, error) {
 	signals, err := d.signals()
 	if err != nil {
 		return 0, err
@@ -45,7 +45,7 @@ func (d dutiful) Heartbeat(ctx context.Context, cluster string, report api.Heart
 }
 
 // Report implements httpapi.Signals.
-func (d dutiful) Report(ctx context.Context, cluster string, amounts health.Amounts) (int64, error) {
+func (d leaderOnly) Report(ctx context.Context, cluster string, amounts health.Amounts) (int64, error) {
 	signals, err := d.signals()
 	if err != nil {
 		return 0, err
@@ -54,7 +54,7 @@ func (d dutiful) Report(ctx context.Context, cluster string, amounts health.Amou
 }
 
 // ReportCloud implements httpapi.Signals.
-func (d dutiful) ReportCloud(ctx context.Context, cloud string, report api.CloudReport) (revision int64, changed bool, err error) {
+func (d leaderOnly) ReportCloud(ctx context.Context, cloud string, report api.CloudReport) (revision int64, changed bool, err error) {
 	signals, err := d.signals()
 	if err != nil {
 		return 0, false, err
@@ -63,7 +63,7 @@ func (d dutiful) ReportCloud(ctx context.Context, cloud string, report api.Cloud
 }
 
 // LiveOpenStack implements httpapi.Signals.
-func (d dutiful) LiveOpenStack(ctx context.Context, cloud string, options api.LiveOptions) (*api.LiveOpenStack, error) {
+func (d leaderOnly) LiveOpenStack(ctx context.Context, cloud string, options api.LiveOptions) (*api.LiveOpenStack, error) {
 	signals, err := d.signals()
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (d dutiful) LiveOpenStack(ctx context.Context, cloud string, options api.Li
 	return signals.LiveOpenStack(ctx, cloud, options)
 }
 
-func (d dutiful) spot() (*runner.Runner, error) {
+func (d leaderOnly) spot() (*runner.Runner, error) {
 	if current := d.leadership.current.Load(); current != nil {
 		return current.spot, nil
 	}
@@ -79,7 +79,7 @@ func (d dutiful) spot() (*runner.Runner, error) {
 }
 
 // Interrupt implements httpapi.Spot.
-func (d dutiful) Interrupt(ctx context.Context, cluster, node string, deadline time.Time) error {
+func (d leaderOnly) Interrupt(ctx context.Context, cluster, node string, deadline time.Time) error {
 	r, err := d.spot()
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (d dutiful) Interrupt(ctx context.Context, cluster, node string, deadline t
 }
 
 // Withdraw implements httpapi.Spot.
-func (d dutiful) Withdraw(ctx context.Context, cluster, node string) error {
+func (d leaderOnly) Withdraw(ctx context.Context, cluster, node string) error {
 	r, err := d.spot()
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (d dutiful) Withdraw(ctx context.Context, cluster, node string) error {
 }
 
 // Distributions implements httpapi.Spot.
-func (d dutiful) Distributions(cluster string) ([]api.DistributedWorkload, error) {
+func (d leaderOnly) Distributions(cluster string) ([]api.DistributedWorkload, error) {
 	r, err := d.spot()
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (d dutiful) Distributions(cluster string) ([]api.DistributedWorkload, error
 }
 
 // cluster returns what the webhook needs to know about a cluster, on every server.
-func (d dutiful) cluster(name string) (webhook.Cluster, bool) {
+func (d leaderOnly) cluster(name string) (webhook.Cluster, bool) {
 	// The leader's parts are set before the standby is removed. Reading the standby first finds at
 	// least one of them.
 	admitting := d.leadership.standby.Load()

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
 )
 
 // externalEtcd starts an etcd that listens, like one outside the server.

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/cputime"
 )
 
 // beatEvery is the time between two heartbeats of 10,000 agents that send one every 15 seconds. Concurrent heartbeats

@@ -21,8 +21,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
-	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+	"github.com/scheduler/terraform-provider-scheduler/internal/termtext"
 )
 
 // configurationName is the name of the file that init writes.
@@ -255,7 +255,7 @@ func (i *initialization) discardData() error {
 func (i *initialization) say(cmd *cobra.Command, configuration string, used certificateOf, token string) error {
 	where, trust := "Then, where clients run:", ""
 	if used.authority != "" {
-		where = fmt.Sprintf("Then, where clients run (with a copy of %s):", printable.Text(used.authority))
+		where = fmt.Sprintf("Then, where clients run (with a copy of %s):", termtext.Text(used.authority))
 		trust = " SCHEDULER_CA_CERT_FILE=" + shellWord(used.authority)
 	}
 	_, err := fmt.Fprintf(cmd.OutOrStdout(), `Configuration: %s
@@ -275,7 +275,7 @@ Start the server:
   export SCHEDULER_ENDPOINT=%s%s
   export SCHEDULER_TOKEN=<the token>
   scheduler-server token list
-`, printable.Text(configuration), printable.Text(i.DataDir), strings.Join(i.hosts, ", "), used.leaf.NotAfter.UTC().Format(time.DateOnly), token,
+`, termtext.Text(configuration), termtext.Text(i.DataDir), strings.Join(i.hosts, ", "), used.leaf.NotAfter.UTC().Format(time.DateOnly), token,
 		shellWord(configuration), where, i.endpoint(), trust)
 	return err
 }
@@ -294,7 +294,7 @@ func (i *initialization) endpoint() string {
 
 // shellWord returns a path as it is written in a command.
 func shellWord(path string) string {
-	path = printable.Text(path)
+	path = termtext.Text(path)
 	if strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+:@") == "" {
 		return path
 	}

@@ -51,10 +51,6 @@ func nameOf(path string) string {
 	return serverName
 }
 
-func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	return executeAs(ctx, serverName, args, stdin, stdout, stderr)
-}
-
 // executeAs runs a command line and returns the exit code: 0, or 1 on failure; check and the commands
 // of internal/cli have additional ones. If the store fails later, the process exits with
 // store.ExitCode.

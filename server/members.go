@@ -12,7 +12,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
-	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
+	"github.com/scheduler/terraform-provider-scheduler/internal/termtext"
 )
 
 const membersPath = "/v1/members"
@@ -75,7 +75,7 @@ func printMembers(w io.Writer, list []api.StoreMember) error {
 		case !m.Voter:
 			state = "catches up"
 		}
-		fmt.Fprintln(table, strings.Join([]string{m.ID, printable.Text(m.Name), printable.Text(m.URL), state}, "\t"))
+		fmt.Fprintln(table, strings.Join([]string{m.ID, termtext.Text(m.Name), termtext.Text(m.URL), state}, "\t"))
 	}
 	return table.Flush()
 }
@@ -107,7 +107,7 @@ file of the others:
 
 scheduler-server serve --name %s --cluster-join --data-dir DIR --key-file FILE \
   --cluster-peers %s%s
-`, printable.Text(added.Name), printable.Text(added.Name), printable.Text(added.ClusterPeers), files)
+`, termtext.Text(added.Name), termtext.Text(added.Name), termtext.Text(added.ClusterPeers), files)
 		return err
 	})
 }

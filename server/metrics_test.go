@@ -18,7 +18,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"sigs.k8s.io/yaml"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/logtest"
 )
 
 var update = flag.Bool("update", false, "write the files that tests compare with")

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/logtest"
 )
 
 func TestReloadTakesTheLevelFromTheFile(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/proxytest"
 )
 
 // breaking is a proxy in front of a server: it forwards a request, sends half of the response and breaks off. It counts

@@ -15,9 +15,9 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
-	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/logtest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/servertest"
 )
 

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
-	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/logtest"
 )
 
 // A slow start logs what it is doing, again and again. A start that has ended, or is fast, logs nothing.

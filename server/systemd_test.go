@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
 )
 
 func TestSystemdLearnsTheState(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/certtest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/certtest"
 )
 
 // selfSigned writes a certificate for 127.0.0.1 and its key.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
-	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+	"github.com/scheduler/terraform-provider-scheduler/internal/termtext"
 )
 
 const tokensPath = "/v1/tokens"
@@ -76,7 +76,7 @@ func newTokenCreateCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintln(cmd.OutOrStdout(), printable.Text(text))
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), termtext.Text(text))
 		return err
 	})
 }
@@ -119,7 +119,7 @@ func printTokens(w io.Writer, list []auth.Token) error {
 			token.CreatedAt.UTC().Format(time.RFC3339), expires, token.Description,
 		}
 		for i := range cells {
-			cells[i] = printable.Text(cells[i])
+			cells[i] = termtext.Text(cells[i])
 		}
 		fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
@@ -127,7 +127,7 @@ func printTokens(w io.Writer, list []auth.Token) error {
 }
 
 func printJSON(w io.Writer, value any) error {
-	document, err := printable.Encode(value)
+	document, err := termtext.Encode(value)
 	if err != nil {
 		return err
 	}

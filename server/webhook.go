@@ -5,7 +5,7 @@ import (
 	"net"
 	"net/url"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/certificate"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/runner"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
@@ -49,7 +49,7 @@ func (l *leadership) standBy(ctx context.Context) *standby {
 		return nil
 	}
 	options := s.spot.options
-	options.Kubernetes, options.AdmitOnly = feed.NewGroup(s.clusters, s.faults.Component("kubernetes")), true
+	options.Kubernetes, options.AdmitOnly = informer.NewGroup(s.clusters, s.faults.Component("kubernetes")), true
 	b := &standby{spot: runner.New(options), ended: make(chan struct{})}
 	ctx, b.end = context.WithCancel(ctx)
 	go func() {
@@ -110,7 +110,7 @@ func (s *server) openSpot(ctx context.Context) error {
 	options.Authority = s.spot.authority
 	options.Gone = func(cluster string) { s.spot.webhook.Forget(cluster) }
 	s.spot.webhook, err = webhook.New(webhook.Options{
-		Listener: s.spot.listener, Connections: s.connections, TLS: s.spot.authority.TLSConfig(), Clusters: dutiful{s.leading}.cluster, Tracer: s.traces.Tracer(), Logger: s.logger, Faults: s.faults,
+		Listener: s.spot.listener, Connections: s.connections, TLS: s.spot.authority.TLSConfig(), Clusters: leaderOnly{s.leading}.cluster, Tracer: s.traces.Tracer(), Logger: s.logger, Faults: s.faults,
 	})
 	return err
 }

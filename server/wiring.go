@@ -16,18 +16,18 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/audit"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth/jwt"
-	"github.com/scheduler/terraform-provider-scheduler/internal/descriptor"
-	"github.com/scheduler/terraform-provider-scheduler/internal/expiry"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/certexpiry"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fdlimit"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
-	"github.com/scheduler/terraform-provider-scheduler/internal/heartbeat"
 	"github.com/scheduler/terraform-provider-scheduler/internal/history"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
+	"github.com/scheduler/terraform-provider-scheduler/internal/lastseen"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/runner"
@@ -44,9 +44,9 @@ type server struct {
 	fleet    *fleet.Fleet
 	batcher  *store.Batcher
 	leading  *leadership
-	network  *netpolicy.Policy
+	network  *addresspolicy.Policy
 	codec    *store.Codec
-	beats    heartbeat.Times
+	beats    lastseen.Times
 	audit    *audit.Log     // nil if none is kept
 	history  *history.Log   // nil if none is kept
 	traces   *otlp.Recorder // nil if there are none
@@ -58,23 +58,23 @@ type server struct {
 	// connections limits those of the API and the webhook together.
 	connections *serve.Limit
 	starting    *starting
-	faults      *fault.Recorder
+	faults      *recovery.Recorder
 	// tls is the certificate of the API, nil for plain HTTP.
 	tls *serve.Certificates
 	// certificates monitors the server's certificates.
-	certificates *expiry.Monitor
+	certificates *certexpiry.Monitor
 }
 
 // openServer opens the store and connects all parts without starting them. The audit log may go to
 // stdout.
 func openServer(ctx context.Context, c config, logger *slog.Logger, stdout io.Writer, starting *starting) (_ *server, err error) {
-	s := &server{config: c, logger: logger, starting: starting, faults: fault.New(logger)}
+	s := &server{config: c, logger: logger, starting: starting, faults: recovery.New(logger)}
 	defer func() { //nolint:contextcheck // as in run
 		if err != nil {
 			s.closeInto(&err)
 		}
 	}()
-	budget, err := descriptor.Read()
+	budget, err := fdlimit.Read()
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, stdout io.Wr
 	s.batcher = store.NewBatcher(s.store)
 	s.clusters = kube.New(s.network, nil)
 	s.clusters.Tracer = s.traces.Tracer()
-	parts := dutiful{s.leading}
+	parts := leaderOnly{s.leading}
 	s.decider = reconcile.New(reconcile.Options{
 		Store: s.store, Fleet: s.fleet, Codec: s.codec, ReadConstant: signal.ReadConstant, Standby: true,
 		Tracer: s.traces.Tracer(), Logger: logger, Faults: s.faults, Now: time.Now,
@@ -154,19 +154,19 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, stdout io.Wr
 	if s.api, err = httpapi.New(options); err != nil {
 		return nil, err
 	}
-	s.certificates = expiry.New(s.certificateSources(), logger, time.Now)
+	s.certificates = certexpiry.New(s.certificateSources(), logger, time.Now)
 	return s, s.register(registry)
 }
 
 // newDuties creates the parts of a term, whose end is that of ctx.
 func (s *server) newDuties(ctx context.Context) *duties {
-	feeds := feed.NewGroup(s.clusters, s.faults.Component("kubernetes"))
+	informers := informer.NewGroup(s.clusters, s.faults.Component("kubernetes"))
 	signals := signal.New(signal.Options{
 		Fleet: s.fleet, Store: s.store, Codec: s.codec, Batcher: s.batcher, Network: s.network,
-		Beats: &s.beats, Reserved: s.decider.Reserved, Kubernetes: feeds, Tracer: s.traces.Tracer(), Logger: s.logger, Faults: s.faults, Now: time.Now,
+		Beats: &s.beats, Reserved: s.decider.Reserved, Kubernetes: informers, Tracer: s.traces.Tracer(), Logger: s.logger, Faults: s.faults, Now: time.Now,
 	})
 	options := s.spot.options
-	options.Clusters, options.Kubernetes = signals, feeds
+	options.Clusters, options.Kubernetes = signals, informers
 	return &duties{signals, runner.New(options), ctx}
 }
 

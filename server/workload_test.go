@@ -2,11 +2,12 @@ package main
 
 import (
 	"maps"
+	"net/http"
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
 )
 
 func workload(namespace, name string, replicas int64) *api.Workload {
@@ -103,7 +104,7 @@ func TestWorkloadFromPreviewToFailover(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(s, policy("europe", "tokyo"))
-	if _, err := s.client.Put(ctx, workload("shop", "web", 4), client.PutOptions{PreviewToken: outdated.Token}); !client.IsPreconditionFailed(err) {
+	if _, err := s.client.Put(ctx, workload("shop", "web", 4), client.PutOptions{PreviewToken: outdated.Token}); client.StatusOf(err) != http.StatusPreconditionFailed {
 		t.Errorf("outdated preview: error %v", err)
 	}
 }

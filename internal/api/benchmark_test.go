@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/cputime"
 )
 
 // written holds a valid object of every kind as users write them: with blocks and lists, and

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 )
 
 // Cluster is a target of placements: a Kubernetes cluster or anything else that
@@ -477,7 +477,7 @@ func checkURL(text string) string {
 		return "must have a port from 1 to 65535, or none"
 	}
 	// Some addresses are blocked whatever the server's settings are, so they can be rejected here.
-	if err := netpolicy.OnLoopback().CheckHost(u.Hostname()); err != nil {
+	if err := addresspolicy.OnLoopback().CheckHost(u.Hostname()); err != nil {
 		return err.Error()
 	}
 	return ""

@@ -150,7 +150,7 @@ func KeyOf(o Object) Key {
 // Scope is whether objects of a kind live in a namespace.
 type Scope int
 
-// Scopes, see DESIGN section 3.
+// Scopes: whether the objects of a kind belong to namespaces.
 const (
 	// Global objects have no namespace.
 	Global Scope = iota

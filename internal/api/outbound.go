@@ -7,7 +7,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 )
 
 // outboundHost is a host that the server connects to because an object refers to it.
@@ -62,7 +62,7 @@ func outboundHostsOf(object Object) []outboundHost {
 
 // CheckOutbound returns an error for each field whose host the policy blocks as written, at most
 // one per field. What names resolve to is checked only when connecting.
-func CheckOutbound(object Object, policy *netpolicy.Policy) FieldErrors {
+func CheckOutbound(object Object, policy *addresspolicy.Policy) FieldErrors {
 	var errs FieldErrors
 	for _, h := range outboundHostsOf(object) {
 		refusal := policy.Judge(h.Host)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 )
 
 // TestOutboundHosts checks that the address policy covers every field that holds an address. It
@@ -61,7 +61,7 @@ func fillAddresses(v reflect.Value, path string, filled *[]string) {
 }
 
 func TestCheckOutbound(t *testing.T) {
-	policy, err := netpolicy.New(netpolicy.Options{Deny: []string{"*.corp"}})
+	policy, err := addresspolicy.New(addresspolicy.Options{Deny: []string{"*.corp"}})
 	if err != nil {
 		t.Fatal(err)
 	}

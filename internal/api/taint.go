@@ -9,7 +9,7 @@ import (
 // TaintEffect is what a taint does to placements that do not tolerate it.
 type TaintEffect string
 
-// Taint effects, in the two spellings of DESIGN 3.2.6: those of Open Cluster Management and those
+// Taint effects, in the two spellings of rule 6 (docs/architecture.md): those of Open Cluster Management and those
 // of Kubernetes.
 const (
 	// EffectNoSelect prevents new decisions and ends existing ones.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
-	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
+	"github.com/scheduler/terraform-provider-scheduler/internal/termtext"
 )
 
 // fileFormat says what files of objects contain.
@@ -77,14 +77,14 @@ func (s *session) apply(ctx context.Context, names []string) error {
 		outcome, err := applyObject(ctx, server, object)
 		switch status := client.StatusOf(err); {
 		case err == nil:
-			if _, err := fmt.Fprintln(s.Stdout, printable.Text(api.KeyOf(object).String()+" "+outcome)); err != nil {
+			if _, err := fmt.Fprintln(s.Stdout, termtext.Text(api.KeyOf(object).String()+" "+outcome)); err != nil {
 				return err
 			}
 		case ctx.Err() != nil, exitCode(err) == exitNoServer, status == 0, status == http.StatusUnauthorized: // so it is for the others
 			return err
 		default:
 			result.refused++
-			fmt.Fprintln(s.Stderr, printable.Lines(api.Redact(fmt.Sprintf("%s refused: %s: %v", api.KeyOf(object), object.at, err))))
+			fmt.Fprintln(s.Stderr, termtext.Lines(api.Redact(fmt.Sprintf("%s refused: %s: %v", api.KeyOf(object), object.at, err))))
 		}
 	}
 	if result.refused > 0 {

@@ -22,10 +22,10 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
-	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
-	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
-	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/termtext"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/logtest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/proxytest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/servertest"
 )
 
@@ -199,7 +199,7 @@ func execute(ctx context.Context, env Environment, args []string) int {
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintln(env.Stderr, env.Program+":", printable.Lines(api.Redact(err.Error())))
+	fmt.Fprintln(env.Stderr, env.Program+":", termtext.Lines(api.Redact(err.Error())))
 	if failed, ok := errors.AsType[*Error](err); ok {
 		return failed.Code
 	}

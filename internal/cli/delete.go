@@ -7,7 +7,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
-	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
+	"github.com/scheduler/terraform-provider-scheduler/internal/termtext"
 )
 
 func (s *session) deleteCommand() *cobra.Command {
@@ -21,7 +21,7 @@ func (s *session) deleteCommand() *cobra.Command {
 				if err := server.Delete(cmd.Context(), key); err != nil {
 					return err
 				}
-				_, err := fmt.Fprintln(s.Stdout, printable.Text(key.String()+" deleted"))
+				_, err := fmt.Fprintln(s.Stdout, termtext.Text(key.String()+" deleted"))
 				return err
 			})
 		},

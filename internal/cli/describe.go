@@ -12,7 +12,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
-	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
+	"github.com/scheduler/terraform-provider-scheduler/internal/termtext"
 )
 
 func (s *session) describeCommand() *cobra.Command {
@@ -62,7 +62,7 @@ func (s *session) describe(ctx context.Context, server *client.Client, info api.
 	var b strings.Builder
 	line := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(&b, "%-13s %s\n", name+":", printable.Text(value))
+			fmt.Fprintf(&b, "%-13s %s\n", name+":", termtext.Text(value))
 		}
 	}
 	line("Kind", singular(info))
@@ -74,7 +74,7 @@ func (s *session) describe(ctx context.Context, server *client.Client, info api.
 		if i > 0 {
 			title = ""
 		}
-		fmt.Fprintf(&b, "%-13s %s\n", title, printable.Text(name+"="+meta.Labels[name]))
+		fmt.Fprintf(&b, "%-13s %s\n", title, termtext.Text(name+"="+meta.Labels[name]))
 	}
 	now := s.Now()
 	line("Created", age(meta.CreatedAt, now)+" ago")

@@ -13,7 +13,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
-	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
+	"github.com/scheduler/terraform-provider-scheduler/internal/termtext"
 )
 
 func (s *session) diffCommand() *cobra.Command {
@@ -154,7 +154,7 @@ func (s *session) printDiff(d difflib.UnifiedDiff) error {
 		return err
 	}
 	for line := range strings.Lines(text) {
-		if _, err := io.WriteString(s.Stdout, s.paint(diffColor(line), printable.Text(strings.TrimSuffix(line, "\n")))+"\n"); err != nil {
+		if _, err := io.WriteString(s.Stdout, s.paint(diffColor(line), termtext.Text(strings.TrimSuffix(line, "\n")))+"\n"); err != nil {
 			return err
 		}
 	}

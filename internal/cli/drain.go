@@ -14,7 +14,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
-	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
+	"github.com/scheduler/terraform-provider-scheduler/internal/termtext"
 )
 
 // drainTaint is what drain adds to a cluster, and uncordon removes.
@@ -237,7 +237,7 @@ func (d *draining) follow(ctx context.Context, f *following, timeout time.Durati
 	if d.waits() {
 		for _, key := range d.keys() { // since before
 			if e := d.eviction(d.left[key]); e != nil {
-				fmt.Fprintln(d.Stdout, printable.Text(leaving(key, e)))
+				fmt.Fprintln(d.Stdout, termtext.Text(leaving(key, e)))
 			}
 		}
 		err = f.follow(limited, func(e api.Event) error {
@@ -249,7 +249,7 @@ func (d *draining) follow(ctx context.Context, f *following, timeout time.Durati
 	}
 	switch {
 	case errors.Is(err, errDrained) && len(d.left) == 0:
-		_, err := fmt.Fprintln(d.Stdout, printable.Text("nothing is left on "+strings.Join(d.clusters, ", ")))
+		_, err := fmt.Fprintln(d.Stdout, termtext.Text("nothing is left on "+strings.Join(d.clusters, ", ")))
 		return err
 	case errors.Is(err, errDrained):
 		if err := d.printHeld(ctx); err != nil {
@@ -305,7 +305,7 @@ func (d *draining) moved(e api.Event) error {
 	default:
 		return nil
 	}
-	_, err := fmt.Fprintln(d.Stdout, printable.Text(line))
+	_, err := fmt.Fprintln(d.Stdout, termtext.Text(line))
 	return err
 }
 
@@ -375,7 +375,7 @@ func counted(n int) string {
 
 // confirm asks a question on the terminal, and returns an error unless the answer is yes.
 func (s *session) confirm(ctx context.Context, question string) error {
-	fmt.Fprint(s.Stderr, printable.Text(question)+" [y/N] ")
+	fmt.Fprint(s.Stderr, termtext.Text(question)+" [y/N] ")
 	answered := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(s.Stdin).ReadString('\n') // without an answer, it is no

@@ -9,7 +9,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
-	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
+	"github.com/scheduler/terraform-provider-scheduler/internal/termtext"
 )
 
 // shownCandidates is how many candidates explain shows without --all, besides the chosen ones.
@@ -40,7 +40,7 @@ for each candidate, and a column for each part of the score.`,
 				if whyNot != "" {
 					answer, err := answerWhyNot(key, explanation, whyNot)
 					if err == nil {
-						_, err = fmt.Fprintln(s.Stdout, printable.Text(answer))
+						_, err = fmt.Fprintln(s.Stdout, termtext.Text(answer))
 					}
 					return err
 				}
@@ -87,7 +87,7 @@ func (s *session) printExplanation(key api.Key, x *api.Explanation, all bool) er
 	say := func(format string, args ...any) {
 		for i, arg := range args {
 			if text, ok := arg.(string); ok {
-				args[i] = printable.Text(text)
+				args[i] = termtext.Text(text)
 			}
 		}
 		fmt.Fprintf(s.Stdout, format, args...) // an error shows with the table
@@ -184,7 +184,7 @@ func explanationTable(candidates []api.Candidate) table {
 		t.header = append(t.header, "SCORE")
 	}
 	for _, part := range parts {
-		t.header = append(t.header, printable.Text(part))
+		t.header = append(t.header, termtext.Text(part))
 	}
 	t.header = append(t.header, "WHY")
 	for _, c := range candidates {

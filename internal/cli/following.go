@@ -19,7 +19,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fieldselector"
-	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
+	"github.com/scheduler/terraform-provider-scheduler/internal/termtext"
 )
 
 // following is a list of objects, followed by their changes.
@@ -130,7 +130,7 @@ func (f *following) follow(ctx context.Context, show func(api.Event) error) erro
 		case refused(err):
 			return err
 		case err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) && !told:
-			fmt.Fprintf(f.stderr, "%s: %s; trying again\n", f.program, printable.Text(err.Error()))
+			fmt.Fprintf(f.stderr, "%s: %s; trying again\n", f.program, termtext.Text(err.Error()))
 			told = true
 		}
 		if !backoff.Wait(ctx, watchAgain) {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
-	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
+	"github.com/scheduler/terraform-provider-scheduler/internal/termtext"
 )
 
 // historyFlags are the flags of history.
@@ -59,7 +59,7 @@ workloads, of a kind, or of one object, which need not exist any more.`,
 				return err
 			}
 			for _, gap := range gaps {
-				fmt.Fprintf(s.Stderr, "warning: between the revisions %d and %d, changes may be missing: %s\n", gap.After, gap.Until, printable.Text(gap.Reason))
+				fmt.Fprintf(s.Stderr, "warning: between the revisions %d and %d, changes may be missing: %s\n", gap.After, gap.Until, termtext.Text(gap.Reason))
 			}
 			if output.value != outputTable {
 				return printDocument(s.Stdout, output.value, entries, false)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/util/jsonpath"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
+	"github.com/scheduler/terraform-provider-scheduler/internal/termtext"
 )
 
 // parseJSONPath parses a format with a template, as kubectl does: a path alone needs no braces, and a
@@ -40,6 +40,6 @@ func printJSONPath(w io.Writer, format string, document []byte) error {
 	if err := path.Execute(&text, value); err != nil {
 		return usage("--output: %w", err)
 	}
-	_, err = io.WriteString(w, printable.Lines(text.String()))
+	_, err = io.WriteString(w, termtext.Lines(text.String()))
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
+	"github.com/scheduler/terraform-provider-scheduler/internal/termtext"
 )
 
 // Values of --output.
@@ -107,7 +107,7 @@ func (p *printer) flush() error {
 			if key.Namespace != "" {
 				name = key.Namespace + "/" + name
 			}
-			if _, err := fmt.Fprintln(p.env.Stdout, singular(info)+" "+printable.Text(name)); err != nil {
+			if _, err := fmt.Fprintln(p.env.Stdout, singular(info)+" "+termtext.Text(name)); err != nil {
 				return err
 			}
 		}
@@ -138,7 +138,7 @@ func (p *printer) document(value any, follows bool) error {
 // printDocument prints a value as JSON or YAML, or what a template takes from it. In YAML, a line
 // separates it from one that it follows.
 func printDocument(w io.Writer, output string, value any, follows bool) error {
-	text, err := printable.Encode(value)
+	text, err := termtext.Encode(value)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
-	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
+	"github.com/scheduler/terraform-provider-scheduler/internal/termtext"
 )
 
 func (s *session) rescheduleCommand() *cobra.Command {
@@ -29,7 +29,7 @@ func (s *session) rescheduleCommand() *cobra.Command {
 				}
 				from, _ := clustersOf(before)
 				to, _ := clustersOf(after)
-				_, err = fmt.Fprintln(s.Stdout, printable.Text(fmt.Sprintf("%s: %s -> %s", key, orNone(from), orNone(to))))
+				_, err = fmt.Fprintln(s.Stdout, termtext.Text(fmt.Sprintf("%s: %s -> %s", key, orNone(from), orNone(to))))
 				return err
 			})
 		},

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
+	"github.com/scheduler/terraform-provider-scheduler/internal/termtext"
 )
 
 // table is text in columns. An empty cell is shown as "-", so that scripts can count columns.
@@ -21,7 +21,7 @@ type table struct {
 func (t *table) add(cells ...string) {
 	shown := make([]string, len(cells))
 	for i, cell := range cells {
-		if shown[i] = printable.Text(cell); cell == "" {
+		if shown[i] = termtext.Text(cell); cell == "" {
 			shown[i] = "-"
 		}
 	}

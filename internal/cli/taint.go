@@ -11,7 +11,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
-	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
+	"github.com/scheduler/terraform-provider-scheduler/internal/termtext"
 )
 
 // managedNote says what happens to changes of objects that Terraform manages.
@@ -122,7 +122,7 @@ func (s *session) changeClusters(ctx context.Context, names []string, change fun
 		if text == "" {
 			text = "no taints"
 		}
-		if _, err := fmt.Fprintln(s.Stdout, printable.Text(fmt.Sprintf("cluster %s: %s", name, text))); err != nil {
+		if _, err := fmt.Fprintln(s.Stdout, termtext.Text(fmt.Sprintf("cluster %s: %s", name, text))); err != nil {
 			return err
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
+	"github.com/scheduler/terraform-provider-scheduler/internal/termtext"
 )
 
 func (s *session) watchCommand() *cobra.Command {
@@ -59,7 +59,7 @@ shown. To follow objects themselves, use get --watch.`,
 				if output.value == outputJSON {
 					return printDocument(s.Stdout, outputJSON, m, true)
 				}
-				_, err := fmt.Fprintln(s.Stdout, printable.Text(m.String()))
+				_, err := fmt.Fprintln(s.Stdout, termtext.Text(m.String()))
 				return err
 			})
 		},

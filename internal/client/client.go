@@ -405,10 +405,5 @@ func ProblemOf(err error) api.ProblemType {
 	return ""
 }
 
-// IsPreconditionFailed reports whether the server rejected a write with 412: the object is not as
-// the write expects, or a preview is no longer valid. The *api.Problem in the error says which, and
-// what to do.
-func IsPreconditionFailed(err error) bool { return StatusOf(err) == http.StatusPreconditionFailed }
-
 // IsNotFound reports whether the server responded that the object does not exist.
 func IsNotFound(err error) bool { return StatusOf(err) == http.StatusNotFound }

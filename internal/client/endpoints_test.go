@@ -17,8 +17,8 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
-	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
 )
 
 // store is shared by several servers. It holds one cluster and counts the writes.

@@ -11,7 +11,7 @@ import (
 	"github.com/google/btree"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -72,7 +72,7 @@ func (b *builder) apply(record store.Record) error {
 	old := b.known(record.Key)
 	var entry *Entry
 	var healed, show bool
-	err := fault.Confine(record.Key.String(), func() (err error) {
+	err := recovery.Confine(record.Key.String(), func() (err error) {
 		if d := b.damaged[record.Key]; d != nil {
 			healed = d.Lost
 			if entry, show, err = b.heal(d, record); err != nil || healed && !show {

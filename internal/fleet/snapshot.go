@@ -25,6 +25,9 @@ type Entry struct {
 // Bytes returns the approximate size of the object's document, based on its stored size.
 func (e *Entry) Bytes() int { return int(e.specBytes) + int(e.statusBytes) }
 
+// Key returns the key of the object.
+func (e *Entry) Key() api.Key { return e.key }
+
 // Revision returns the revision of the object's last change, including its status.
 func (e *Entry) Revision() int64 { return max(e.SpecRevision, e.StatusRevision) }
 

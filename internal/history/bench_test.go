@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/cputime"
 )
 
 // moves returns n changes of placements on one of 10,000 clusters because of a metric, as the store

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/logtest"
 )
 
 // asking makes a log ask others.

@@ -13,7 +13,7 @@ import (
 // arktosBackend implements the backend of the Arktos API.
 type arktosBackend struct {
 	view      *view
-	waits     *waits
+	waits     *decisionWaiter
 	changes   *changes
 	decisions Decisions
 	signals   Signals

@@ -42,7 +42,7 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 		given := strings.EqualFold(scheme, "Bearer") && text != ""
 		required := s.sessions.Required()
 		// The first token may just have been created through another server.
-		if !required && given && s.waits.leading.behind(r.Context()) {
+		if !required && given && s.waits.leader.behind(r.Context()) {
 			required = s.sessions.Required()
 		}
 		if !required {
@@ -68,7 +68,7 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 			return
 		}
 		// Except for a token that was just created through another server.
-		if given && s.waits.leading.behind(r.Context()) && s.letIn(text, next, w, r) {
+		if given && s.waits.leader.behind(r.Context()) && s.letIn(text, next, w, r) {
 			return
 		}
 		s.metrics.authFailures.Inc()

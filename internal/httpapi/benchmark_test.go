@@ -11,7 +11,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/cputime"
 )
 
 // BenchmarkPutPlacement writes placements from 64 clients at once. Decisions are immediate, so that it measures the

@@ -27,7 +27,7 @@ type changes struct {
 	fleet  *fleet.Fleet
 	rights auth.Rights
 	view   *view
-	waits  *waits
+	waits  *decisionWaiter
 	audit  *auditor
 }
 
@@ -116,7 +116,7 @@ const maxAttempts = 100
 type successor struct {
 	object api.Object
 	also   []store.Write
-	// decide adds the decision that a preview promised. It is called once it is known that the
+	// decide adds the decision that a preview showed. It is called once it is known that the
 	// object may be written.
 	decide func(*successor) error
 }

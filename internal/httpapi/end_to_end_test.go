@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
@@ -25,7 +25,7 @@ func startEndToEnd(t testing.TB, storeOptions store.Options, adjust ...func(*Opt
 		opened := o.Store.(*hookedStore).Store.(*store.Store)
 		codec := o.Codec.(*store.Codec)
 		batcher := store.NewBatcher(opened)
-		signals := signal.New(signal.Options{Network: netpolicy.OnLoopback(), Fleet: o.Fleet, Store: opened, Codec: codec, Batcher: batcher})
+		signals := signal.New(signal.Options{Network: addresspolicy.OnLoopback(), Fleet: o.Fleet, Store: opened, Codec: codec, Batcher: batcher})
 		decisions := reconcile.New(reconcile.Options{Store: opened, Fleet: o.Fleet, Codec: codec, ReadConstant: signal.ReadConstant})
 		o.Decisions, o.Signals = decisions, signals
 		runs = []func(context.Context) error{batcher.Run, decisions.Run, signals.Run}

@@ -73,13 +73,13 @@ func newEventLog(keep int) *eventLog {
 }
 
 // follow appends changes to the log until ctx is done.
-func (l *eventLog) follow(ctx context.Context, pictures *fleet.Fleet) {
+func (l *eventLog) follow(ctx context.Context, f *fleet.Fleet) {
 	select {
-	case <-pictures.Ready():
+	case <-f.Ready():
 	case <-ctx.Done():
 		return
 	}
-	changes := pictures.Subscribe(fleet.SubscribeOptions{Unbounded: true})
+	changes := f.Subscribe(fleet.SubscribeOptions{Unbounded: true})
 	before := changes.Snapshot()
 	l.start(before.Revision(), before)
 	for {
@@ -113,13 +113,13 @@ func damagedOtherwise(before, after *fleet.Snapshot) (keys []api.Key) {
 
 // followUnstored appends objects that are shown differently although nothing was written, until ctx
 // is done. next waits for them.
-func (l *eventLog) followUnstored(ctx context.Context, pictures *fleet.Fleet, next func(context.Context) ([]api.Key, error)) {
+func (l *eventLog) followUnstored(ctx context.Context, f *fleet.Fleet, next func(context.Context) ([]api.Key, error)) {
 	for {
 		keys, err := next(ctx)
 		if err != nil {
 			return // ctx is done
 		}
-		l.appendUnstored(keys, pictures.Snapshot().Revision())
+		l.appendUnstored(keys, f.Snapshot().Revision())
 	}
 }
 

@@ -15,8 +15,8 @@ func (r *request) describe(header http.Header) {
 	if r.server != "" {
 		header.Set(api.ServerHeader, r.server)
 	}
-	if !r.picture.IsZero() {
-		header.Set(api.LastContactHeader, strconv.FormatInt(time.Since(r.picture).Milliseconds(), 10))
+	if !r.lastContact.IsZero() {
+		header.Set(api.LastContactHeader, strconv.FormatInt(time.Since(r.lastContact).Milliseconds(), 10))
 	}
 }
 

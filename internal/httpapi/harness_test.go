@@ -22,11 +22,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
-	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/logtest"
 )
 
 // testServer is a server on a real store and fleet. Decisions and signals are scripted by the test.
@@ -68,15 +68,15 @@ func startServerOn(t testing.TB, storeOptions store.Options, adjust ...func(*Opt
 	}
 	logs := &logtest.Buffer{}
 	logger := slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	pictures := fleet.New(fleet.Options{Store: opened, Codec: codec})
+	shown := fleet.New(fleet.Options{Store: opened, Codec: codec})
 	var background sync.WaitGroup
 	background.Go(func() {
-		if err := pictures.Run(ctx); err != nil {
+		if err := shown.Run(ctx); err != nil {
 			t.Errorf("fleet: %v", err)
 		}
 	})
 	s := &testServer{
-		t: t, store: opened, hooked: &hookedStore{Store: opened}, codec: codec, fleet: pictures, logs: logs,
+		t: t, store: opened, hooked: &hookedStore{Store: opened}, codec: codec, fleet: shown, logs: logs,
 		decisions: &fakeDecisions{unstored: announce.NewSet[api.Key]()}, signals: &fakeSignals{store: opened, codec: codec},
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -85,7 +85,7 @@ func startServerOn(t testing.TB, storeOptions store.Options, adjust ...func(*Opt
 	}
 	registry := prometheus.NewRegistry()
 	options := Options{
-		Store: s.hooked, Fleet: pictures, Codec: codec, Decisions: s.decisions, Signals: s.signals, Network: netpolicy.OnLoopback(),
+		Store: s.hooked, Fleet: shown, Codec: codec, Decisions: s.decisions, Signals: s.signals, Network: addresspolicy.OnLoopback(),
 		Listener: listener, Logger: logger, Version: "1.2.3", Gatherer: registry, DrainTime: storetest.Patience,
 	}
 	for _, f := range adjust {

@@ -12,9 +12,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -25,10 +25,10 @@ type status struct {
 	history  store.History // nil = none is kept
 	fleet    *fleet.Fleet
 	sessions *auth.Sessions
-	faults   *fault.Recorder
+	faults   *recovery.Recorder
 	version  string
 	name     string
-	leading  *leading
+	leading  *leaderClient
 	// more returns the checks of other parts.
 	more     func() []Check
 	now      func() time.Time
@@ -121,8 +121,8 @@ func (s *status) describe(ctx context.Context, _ *struct{}) (*serverOutput, erro
 		Damaged: damaged, Name: s.name,
 		Version: s.version, Fields: api.Fingerprint(), Leader: s.leading.leads(), Now: s.now().UTC(), Store: s.store.Info(),
 	}
-	if s.leading.leader != nil {
-		info.Servers = s.leading.leader.Servers(ctx)
+	if s.leading.others != nil {
+		info.Servers = s.leading.others.Servers(ctx)
 	}
 	return &serverOutput{info}, nil
 }

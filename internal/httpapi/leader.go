@@ -56,10 +56,10 @@ func isForwarded(codec Codec, r *http.Request) bool {
 
 const settledPath = "/v1/settled"
 
-// leading implements what a server does for and through the leader. A single server leads itself.
-type leading struct {
-	leader   Leader // nil if there are no other servers
-	waits    *waits
+// leaderClient implements what a server does for and through the leader. A single server leads itself.
+type leaderClient struct {
+	others   Leader // nil if there are no other servers
+	waiter   *decisionWaiter
 	sessions *auth.Sessions
 	codec    Codec
 	logger   *slog.Logger
@@ -70,8 +70,8 @@ type leading struct {
 	together gather[chan<- struct{}]
 }
 
-func newLeading(o Options, w *waits, sessions *auth.Sessions) *leading {
-	l := &leading{leader: o.Leader, waits: w, sessions: sessions, codec: o.Codec, logger: o.Logger, maxBody: o.MaxBodyBytes, patience: relayTime}
+func newLeaderClient(o Options, w *decisionWaiter, sessions *auth.Sessions) *leaderClient {
+	l := &leaderClient{others: o.Leader, waiter: w, sessions: sessions, codec: o.Codec, logger: o.Logger, maxBody: o.MaxBodyBytes, patience: relayTime}
 	faults := o.Faults.Component("heartbeats")
 	l.together.moment = relayMoment
 	l.together.hand = func(all []chan<- struct{}) {
@@ -83,13 +83,13 @@ func newLeading(o Options, w *waits, sessions *auth.Sessions) *leading {
 	return l
 }
 
-func (l *leading) leads() bool { return l.leader == nil || l.leader.Leads() }
+func (l *leaderClient) leads() bool { return l.others == nil || l.others.Leads() }
 
 // elsewhere forwards a request that only the leader can serve, and reports whether it has done so
 // or has responded with an error. While there is no leader it waits for one, which may be this
 // server. repeatable says that the request may be sent to the next leader, too, if the one that got
 // it has not responded.
-func (l *leading) elsewhere(w http.ResponseWriter, r *http.Request, repeatable bool) bool {
+func (l *leaderClient) elsewhere(w http.ResponseWriter, r *http.Request, repeatable bool) bool {
 	if l.leads() {
 		return false
 	}
@@ -116,7 +116,7 @@ func (l *leading) elsewhere(w http.ResponseWriter, r *http.Request, repeatable b
 		},
 		ModifyResponse: func(answer *http.Response) error {
 			answer.Header.Del("X-Request-Id") // already set
-			note.server, note.picture = "", time.Time{}
+			note.server, note.lastContact = "", time.Time{}
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
@@ -152,7 +152,7 @@ func notLeading(w http.ResponseWriter) {
 
 // delivery sends one request to the leader, and again to the next one if it is not answered.
 type delivery struct {
-	leading    *leading
+	leading    *leaderClient
 	body       []byte
 	repeatable bool
 }
@@ -175,7 +175,7 @@ func (d *delivery) RoundTrip(r *http.Request) (*http.Response, error) {
 // try sends the request to the present leader. sent says that it may have been served although
 // there is an error.
 func (d *delivery) try(r *http.Request) (_ *http.Response, sent bool, err error) {
-	to, err := d.leading.leader.URL(r.Context())
+	to, err := d.leading.others.URL(r.Context())
 	if err != nil {
 		return nil, false, err
 	}
@@ -186,7 +186,7 @@ func (d *delivery) try(r *http.Request) (_ *http.Response, sent bool, err error)
 	if d.body != nil {
 		out.Body = io.NopCloser(bytes.NewReader(d.body))
 	}
-	response, err := d.leading.leader.Transport().RoundTrip(out)
+	response, err := d.leading.others.Transport().RoundTrip(out)
 	if err != nil {
 		return nil, true, fmt.Errorf("the leader at %s does not respond: %w", to.Redacted(), err)
 	}
@@ -204,23 +204,23 @@ func (d *delivery) try(r *http.Request) (_ *http.Response, sent bool, err error)
 
 // whileLeads returns a context that is done when the server at an address is known not to lead
 // anymore: one that is paused or cut off never responds.
-func (l *leading) whileLeads(ctx context.Context, at *url.URL) (context.Context, context.CancelFunc) {
+func (l *leaderClient) whileLeads(ctx context.Context, at *url.URL) (context.Context, context.CancelFunc) {
 	return l.until(ctx, func(ctx context.Context) bool {
-		now, err := l.leader.URL(ctx)
+		now, err := l.others.URL(ctx)
 		return l.leads() || err == nil && *now != *at
 	})
 }
 
 // whileLeading returns a context that is done when this server does not lead anymore.
-func (l *leading) whileLeading(ctx context.Context) (context.Context, context.CancelFunc) {
-	if l.leader == nil {
+func (l *leaderClient) whileLeading(ctx context.Context) (context.Context, context.CancelFunc) {
+	if l.others == nil {
 		return ctx, func() {}
 	}
 	return l.until(ctx, func(context.Context) bool { return !l.leads() })
 }
 
 // until returns a context that is done, with errSucceeded, when another server leads.
-func (l *leading) until(ctx context.Context, succeeded func(context.Context) bool) (context.Context, context.CancelFunc) {
+func (l *leaderClient) until(ctx context.Context, succeeded func(context.Context) bool) (context.Context, context.CancelFunc) {
 	ctx, giveUp := context.WithCancelCause(ctx)
 	go func() {
 		for backoff.Wait(ctx, again) {
@@ -242,8 +242,8 @@ func noLeader(err error) *problem.Problem {
 type credentialsKey struct{}
 
 // keepCredentials stores the credentials of every request in its context, for settle.
-func (l *leading) keepCredentials(next http.Handler) http.Handler {
-	if l.leader == nil {
+func (l *leaderClient) keepCredentials(next http.Handler) http.Handler {
+	if l.others == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -259,7 +259,7 @@ type settled struct {
 
 // awaitSettled serves other servers on behalf of whoever wrote through one of them: everybody with
 // access to anything may ask how far decisions have come. It is not part of the API.
-func (l *leading) awaitSettled(a *operation.API) http.HandlerFunc {
+func (l *leaderClient) awaitSettled(a *operation.API) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		shown, err := l.shownSettled(r)
 		if err != nil {
@@ -271,7 +271,7 @@ func (l *leading) awaitSettled(a *operation.API) http.HandlerFunc {
 	}
 }
 
-func (l *leading) shownSettled(r *http.Request) (int64, error) {
+func (l *leaderClient) shownSettled(r *http.Request) (int64, error) {
 	wait, err := operation.ParseWait(r.URL.Query().Get("wait"), operation.DefaultWait)
 	if err != nil {
 		return 0, err
@@ -283,13 +283,13 @@ func (l *leading) shownSettled(r *http.Request) (int64, error) {
 	if !l.leads() {
 		return 0, noLeader(errNotLeading)
 	}
-	l.waits.tracer.Caused(r.Context(), revision)
-	bounded, cancel := l.waits.bounded(r.Context(), wait)
+	l.waiter.tracer.Caused(r.Context(), revision)
+	bounded, cancel := l.waiter.bounded(r.Context(), wait)
 	defer cancel()
-	if err := l.waits.settle(bounded, revision); err != nil {
+	if err := l.waiter.settle(bounded, revision); err != nil {
 		return 0, problem.Unavailable(fmt.Sprintf("the decisions that follow from revision %d have not been made yet: %s", revision, err))
 	}
-	return l.waits.fleet.Snapshot().Revision(), nil
+	return l.waiter.fleet.Snapshot().Revision(), nil
 }
 
 // again is the delay before asking the leader again if it does not respond, and before looking who
@@ -298,7 +298,7 @@ const again = 100 * time.Millisecond
 
 // settle waits until the leader has decided what follows from a revision, and returns the revision
 // that shows it. The error is that of ctx, with the reason why nobody responded.
-func (l *leading) settle(ctx context.Context, revision int64) (int64, error) {
+func (l *leaderClient) settle(ctx context.Context, revision int64) (int64, error) {
 	for {
 		shown, err := l.askSettled(ctx, revision)
 		if err == nil {
@@ -308,12 +308,12 @@ func (l *leading) settle(ctx context.Context, revision int64) (int64, error) {
 			return 0, fmt.Errorf("%w: %w", ctx.Err(), err)
 		}
 		if l.leads() { // this server leads by now
-			return revision, l.waits.settle(ctx, revision)
+			return revision, l.waiter.settle(ctx, revision)
 		}
 	}
 }
 
-func (l *leading) askSettled(ctx context.Context, revision int64) (int64, error) {
+func (l *leaderClient) askSettled(ctx context.Context, revision int64) (int64, error) {
 	wait := operation.DefaultWait
 	if deadline, ok := ctx.Deadline(); ok {
 		wait = time.Until(deadline)
@@ -331,8 +331,8 @@ func (l *leading) askSettled(ctx context.Context, revision int64) (int64, error)
 }
 
 // ask sends a request to the leader, and decodes its response.
-func (l *leading) ask(ctx context.Context, method string, target url.URL, header http.Header, body io.Reader, answer any) error {
-	leader, err := l.leader.URL(ctx)
+func (l *leaderClient) ask(ctx context.Context, method string, target url.URL, header http.Header, body io.Reader, answer any) error {
+	leader, err := l.others.URL(ctx)
 	if err != nil {
 		return err
 	}
@@ -345,7 +345,7 @@ func (l *leading) ask(ctx context.Context, method string, target url.URL, header
 		return err
 	}
 	request.Header = header
-	response, err := l.leader.Transport().RoundTrip(request)
+	response, err := l.others.Transport().RoundTrip(request)
 	if err != nil {
 		return err
 	}
@@ -364,8 +364,8 @@ func (l *leading) ask(ctx context.Context, method string, target url.URL, header
 const currentWait = 3 * time.Second
 
 // current makes a request see everything that was acknowledged before it began, by any server.
-func (l *leading) current(next http.Handler) http.Handler {
-	if l.leader == nil {
+func (l *leaderClient) current(next http.Handler) http.Handler {
+	if l.others == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -387,8 +387,8 @@ func (l *leading) current(next http.Handler) http.Handler {
 
 // behind catches up if other servers may have written something that is not known here, and reports
 // whether they may have.
-func (l *leading) behind(ctx context.Context) bool {
-	if l.leader == nil {
+func (l *leaderClient) behind(ctx context.Context) bool {
+	if l.others == nil {
 		return false
 	}
 	l.catchUp(ctx)
@@ -396,26 +396,26 @@ func (l *leading) behind(ctx context.Context) bool {
 }
 
 // catchUpTogether is catchUp for a request that can wait a moment for others.
-func (l *leading) catchUpTogether(ctx context.Context) {
+func (l *leaderClient) catchUpTogether(ctx context.Context) {
 	done := make(chan struct{})
 	l.together.add(done)
 	select {
 	case <-done:
-		l.waits.freshen(ctx)
+		l.waiter.freshen(ctx)
 	case <-ctx.Done():
 	}
 }
 
-func (l *leading) catchUp(ctx context.Context) {
-	bounded, cancel := l.waits.bounded(ctx, currentWait)
+func (l *leaderClient) catchUp(ctx context.Context) {
+	bounded, cancel := l.waiter.bounded(ctx, currentWait)
 	defer cancel()
-	revision, err := l.leader.Revision(bounded)
+	revision, err := l.others.Revision(bounded)
 	if err == nil {
-		_, err = l.waits.fleet.WaitRevision(bounded, revision)
+		_, err = l.waiter.fleet.WaitRevision(bounded, revision)
 	}
 	if err != nil {
 		l.logger.LogAttrs(ctx, slog.LevelDebug, "a request reads possibly outdated data", slog.String("request_id", requestOf(ctx).id), slog.Any("error", err))
 		return
 	}
-	l.waits.freshen(ctx)
+	l.waiter.freshen(ctx)
 }

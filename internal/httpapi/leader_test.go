@@ -38,7 +38,7 @@ func hold(t *testing.T, tap *relay) *heldLeader {
 		t.Fatal(err)
 	}
 	l.now.Store(l.held)
-	tap.leading.leader, tap.leading.patience = l, time.Hour
+	tap.leading.others, tap.leading.patience = l, time.Hour
 	return l
 }
 

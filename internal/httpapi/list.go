@@ -115,7 +115,7 @@ func (o *objects) list(ctx context.Context, info api.KindInfo, in *listInput) (*
 			return nil, err
 		}
 	}
-	if shown := o.pictures.at(q.Revision, o.fleet.Snapshot()); shown != nil {
+	if shown := o.listed.at(q.Revision, o.fleet.Snapshot()); shown != nil {
 		q.Revision = shown.Revision()
 		return &listOutput{&page{o, ctx, q, shown, int(limit), fields}}, nil
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/cputime"
 )
 
 // BenchmarkListPlacements lists 100,000 placements page by page. The reader discards the response, so that nearly all

@@ -17,7 +17,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
 )
 
 type objectList struct {
@@ -150,7 +150,7 @@ func TestListRejects(t *testing.T) {
 
 // A page whose selector matches few objects ends after some work, and the list continues, from memory as from the store.
 func TestPagesEndAfterSomeWork(t *testing.T) {
-	for name, between := range map[string]time.Duration{"from memory": 0, "from the store": 2 * pictureRest} {
+	for name, between := range map[string]time.Duration{"from memory": 0, "from the store": 2 * listRest} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			now := &clock{at: time.Now()}
@@ -175,7 +175,7 @@ func TestPagesEndAfterSomeWork(t *testing.T) {
 }
 
 func TestPagesShowOneRevision(t *testing.T) {
-	for name, between := range map[string]time.Duration{"from memory": 0, "from the store": 2 * pictureRest} {
+	for name, between := range map[string]time.Duration{"from memory": 0, "from the store": 2 * listRest} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			now := &clock{at: time.Now()}
@@ -216,7 +216,7 @@ func TestPagesShowOneRevision(t *testing.T) {
 			if err := s.store.Compact(context.Background(), revision); err != nil {
 				t.Fatal(err)
 			}
-			now.advance(2 * pictureRest)
+			now.advance(2 * listRest)
 			if a := s.do(http.MethodGet, "/v1/clusters?limit=4&continue="+page.Continue, ""); a.StatusCode != http.StatusGone {
 				t.Errorf("after compaction: got %d %s, want 410", a.StatusCode, a.body)
 			}
@@ -247,7 +247,7 @@ func TestPagesContinueAnywhere(t *testing.T) {
 		for i, next := 0, ""; i == 0 || next != ""; i++ {
 			if i%4 < forgets {
 				s.mustPut("/v1/clusters/other?wait=0s", fmt.Sprintf(`{"spec":{"region":"r%d"}}`, i))
-				now.advance(2 * pictureRest)
+				now.advance(2 * listRest)
 			}
 			page := decodeAs[objectList](t, s.do(http.MethodGet, path+"&continue="+next, ""))
 			list.Items = append(list.Items, page.Items...)
@@ -346,9 +346,9 @@ func TestPicturesAreForgotten(t *testing.T) {
 		return decodeAs[objectList](t, s.do(http.MethodGet, "/v1/clusters?limit=1", "")).Continue
 	}
 	kept := func() int {
-		s.pictures.mu.Lock()
-		defer s.pictures.mu.Unlock()
-		return len(s.pictures.kept)
+		s.listed.mu.Lock()
+		defer s.listed.mu.Unlock()
+		return len(s.listed.kept)
 	}
 	before := s.fleet.Snapshot()
 	begin()
@@ -356,33 +356,33 @@ func TestPicturesAreForgotten(t *testing.T) {
 	if n := s.fleet.Snapshot().ChangedSince(before); n != 2 {
 		t.Errorf("%d changes, want 2", n)
 	}
-	now.advance(pictureRest + time.Second)
+	now.advance(listRest + time.Second)
 	if s.do(http.MethodGet, "/v1/clusters", ""); kept() != 0 {
-		t.Error("a picture is kept for a list without further pages")
+		t.Error("a snapshot is kept for a list without further pages")
 	}
-	for range 2 * maxPictures {
+	for range 2 * maxListed {
 		begin()
 	}
-	if kept() != maxPictures {
-		t.Errorf("%d pictures are kept, want %d", kept(), maxPictures)
+	if kept() != maxListed {
+		t.Errorf("%d snapshots are kept, want %d", kept(), maxListed)
 	}
 	next := begin()
-	now.advance(pictureRest + time.Second)
-	eventually.True(t, "all pictures are dropped", func() bool { return kept() == 0 })
+	now.advance(listRest + time.Second)
+	eventually.True(t, "all snapshots are dropped", func() bool { return kept() == 0 })
 	if a := s.do(http.MethodGet, "/v1/clusters?limit=1&continue="+next, ""); a.StatusCode != http.StatusOK {
 		t.Errorf("the list does not continue: %d %s", a.StatusCode, a.body)
 	}
 	// A snapshot that is read all the time is dropped, too.
 	begin()
-	for range int(pictureAge/time.Second) + 1 {
+	for range int(listAge/time.Second) + 1 {
 		now.advance(time.Second)
-		s.pictures.mu.Lock()
-		for _, k := range s.pictures.kept {
+		s.listed.mu.Lock()
+		for _, k := range s.listed.kept {
 			k.used = now.now()
 		}
-		s.pictures.mu.Unlock()
+		s.listed.mu.Unlock()
 	}
-	eventually.True(t, "the picture is dropped", func() bool { return kept() == 0 })
+	eventually.True(t, "the snapshot is dropped", func() bool { return kept() == 0 })
 }
 
 func TestStatusIsShownOnEveryPage(t *testing.T) {

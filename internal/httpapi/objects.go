@@ -12,7 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 )
 
 // objects serves requests about objects of every kind.
@@ -26,12 +26,12 @@ type objects struct {
 	sessions  *auth.Sessions
 	decisions Decisions
 	view      *view
-	waits     *waits
+	waits     *decisionWaiter
 	events    *eventLog
 	changes   *changes
 	previews  *previews
-	pictures  *pictures
-	network   *netpolicy.Policy
+	listed    *listedFleets
+	network   *addresspolicy.Policy
 	now       func() time.Time
 	// slots are those of simulations: an explanation of the past costs as much.
 	slots *semaphore.Weighted

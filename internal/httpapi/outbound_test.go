@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 )
 
 // TestRefusedAddresses checks that an address that the server may not connect to is rejected in writes, with its field,
@@ -14,7 +14,7 @@ import (
 func TestRefusedAddresses(t *testing.T) {
 	s := startServer(t, authenticated, func(o *Options) {
 		var err error
-		if o.Network, err = netpolicy.New(netpolicy.Options{Deny: []string{"*.corp"}}); err != nil {
+		if o.Network, err = addresspolicy.New(addresspolicy.Options{Deny: []string{"*.corp"}}); err != nil {
 			t.Fatal(err)
 		}
 	})

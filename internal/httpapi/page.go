@@ -24,7 +24,7 @@ type page struct {
 	objects *objects
 	ctx     context.Context // of the request that it answers
 	query   *query
-	picture *picture
+	fleet   *listedFleet
 	limit   int
 	fields  projection
 }
@@ -61,11 +61,11 @@ func (p *page) WriteJSON(w io.Writer) error {
 		}
 	}
 	end := api.List[api.Object]{
-		ResourceVersion: strconv.FormatInt(p.query.Revision, 10), Damaged: p.objects.damagedIn(p.query, p.picture.Snapshot),
+		ResourceVersion: strconv.FormatInt(p.query.Revision, 10), Damaged: p.objects.damagedIn(p.query, p.fleet.Snapshot),
 	}
 	if next != "" {
 		p.query.After = next
-		p.objects.pictures.keep(p.picture)
+		p.objects.listed.keep(p.fleet)
 		end.Continue = p.query.String()
 	}
 	rest, err := jsonform.Marshal(end)
@@ -92,8 +92,8 @@ func (p *page) send(w io.Writer, text []byte) {
 // entries are those that follow in the list, whether they are selected or not.
 func (p *page) entries() iter.Seq[*fleet.Entry] {
 	return func(yield func(*fleet.Entry) bool) {
-		for entry := range p.picture.after(p.query) {
-			if !p.objects.belongs(p.query, entry.Object) || p.picture.Damaged(api.KeyOf(entry.Object)) != nil {
+		for entry := range p.fleet.after(p.query) {
+			if !p.objects.belongs(p.query, entry.Object) || p.fleet.Damaged(api.KeyOf(entry.Object)) != nil {
 				continue
 			}
 			if !yield(entry) {
@@ -103,8 +103,8 @@ func (p *page) entries() iter.Seq[*fleet.Entry] {
 	}
 }
 
-// picture is a snapshot of the fleet that pages of lists show.
-type picture struct {
+// lastContact is a snapshot of the fleet that pages of lists show.
+type listedFleet struct {
 	*fleet.Snapshot
 
 	mu         sync.Mutex
@@ -112,8 +112,8 @@ type picture struct {
 }
 
 // after yields the objects that follow on a place in a list, in the order in which the
-// store has them: a page may be of the store, and the next one of a picture.
-func (p *picture) after(q *query) iter.Seq[*fleet.Entry] {
+// store has them: a page may be of the store, and the next one of a lastContact.
+func (p *listedFleet) after(q *query) iter.Seq[*fleet.Entry] {
 	namespaces, from := []string{q.Namespace}, api.Key{}
 	if q.Everywhere {
 		namespaces = p.namespacesOf(q.Kind)
@@ -143,7 +143,7 @@ func (p *picture) after(q *query) iter.Seq[*fleet.Entry] {
 
 // namespacesOf are the namespaces that objects of a kind are in, "" among them where some
 // are in none.
-func (p *picture) namespacesOf(kind api.Kind) []string {
+func (p *listedFleet) namespacesOf(kind api.Kind) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if known, ok := p.namespaces[kind]; ok {
@@ -170,36 +170,36 @@ func (p *picture) namespacesOf(kind api.Kind) []string {
 // afterNames is after every name, which has only small letters, digits and dashes.
 const afterNames = "~"
 
-// What keeps pictures of lists that go on. Pictures share what is the same in them and now.
-// All together they hold at most the versions before pictureLag changes, about 100 MB, and
+// What keeps snapshots for lists that go on. They share what is the same in them and now.
+// All together they hold at most the versions before listLag changes, about 100 MB, and
 // each the inner nodes of its tree as far as these changes touch them, which with 1,000,000
-// objects are at most 20 MB. Without its picture a list goes on from the store.
+// objects are at most 20 MB. Without its lastContact a list goes on from the store.
 const (
-	maxPictures = 4
-	// pictureRest is how long a picture is kept for the next page, pictureAge how long
-	// for all of them, and pictureLag how many changes of objects it may be behind.
-	pictureRest = 5 * time.Second
-	pictureAge  = time.Minute
-	pictureLag  = 50_000
+	maxListed = 4
+	// pictureRest is how long a lastContact is kept for the next page, pictureAge how long
+	// for all of them, and listLag how many changes of objects it may be behind.
+	listRest = 5 * time.Second
+	listAge  = time.Minute
+	listLag  = 50_000
 )
 
-// pictures are those that lists go on with.
-type pictures struct {
+// listedFleets are the snapshots that lists go on with.
+type listedFleets struct {
 	now func() time.Time
 
 	mu   sync.Mutex
-	kept []*keptPicture // the one last used last
+	kept []*keptFleet // the one last used last
 }
 
-type keptPicture struct {
-	*picture
+type keptFleet struct {
+	*listedFleet
 
 	since, used time.Time
 }
 
-// at is the picture that shows a revision, or the present one for revision 0; nil where
+// at is the lastContact that shows a revision, or the present one for revision 0; nil where
 // there is none.
-func (ps *pictures) at(revision int64, present *fleet.Snapshot) *picture {
+func (ps *listedFleets) at(revision int64, present *fleet.Snapshot) *listedFleet {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	ps.forget(present)
@@ -208,41 +208,41 @@ func (ps *pictures) at(revision int64, present *fleet.Snapshot) *picture {
 	}
 	for _, k := range ps.kept {
 		if k.Revision() == revision {
-			return k.picture
+			return k.listedFleet
 		}
 	}
 	if revision != present.Revision() {
 		return nil
 	}
-	return &picture{Snapshot: present}
+	return &listedFleet{Snapshot: present}
 }
 
-// keep has a picture kept for the next page.
-func (ps *pictures) keep(p *picture) {
+// keep has a lastContact kept for the next page.
+func (ps *listedFleets) keep(p *listedFleet) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	now := ps.now()
-	k := &keptPicture{picture: p, since: now}
-	if i := slices.IndexFunc(ps.kept, func(k *keptPicture) bool { return k.Revision() == p.Revision() }); i >= 0 {
+	k := &keptFleet{listedFleet: p, since: now}
+	if i := slices.IndexFunc(ps.kept, func(k *keptFleet) bool { return k.Revision() == p.Revision() }); i >= 0 {
 		k = ps.kept[i]
 		ps.kept = slices.Delete(ps.kept, i, i+1)
 	}
 	k.used = now
-	if ps.kept = append(ps.kept, k); len(ps.kept) > maxPictures {
+	if ps.kept = append(ps.kept, k); len(ps.kept) > maxListed {
 		ps.kept = slices.Delete(ps.kept, 0, 1)
 	}
 }
 
 // forget drops what has been kept for long enough.
-func (ps *pictures) forget(present *fleet.Snapshot) {
+func (ps *listedFleets) forget(present *fleet.Snapshot) {
 	now := ps.now()
-	ps.kept = slices.DeleteFunc(ps.kept, func(k *keptPicture) bool {
-		return now.Sub(k.used) > pictureRest || now.Sub(k.since) > pictureAge || present.ChangedSince(k.Snapshot) > pictureLag
+	ps.kept = slices.DeleteFunc(ps.kept, func(k *keptFleet) bool {
+		return now.Sub(k.used) > listRest || now.Sub(k.since) > listAge || present.ChangedSince(k.Snapshot) > listLag
 	})
 }
 
 // sweep does so where nobody asks for a list, until ctx ends.
-func (ps *pictures) sweep(ctx context.Context, present func() *fleet.Snapshot) {
+func (ps *listedFleets) sweep(ctx context.Context, present func() *fleet.Snapshot) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for {

@@ -18,7 +18,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
-	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile/promise"
+	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile/previewcommit"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -41,7 +41,7 @@ type preview struct {
 	Current         []string         `json:"current,omitempty"`
 	CurrentReplicas map[string]int64 `json:"current_replicas,omitempty"`
 	// Bindings are the results for the workloads of a policy, by namespace and name.
-	Bindings []promise.Binding `json:"bindings,omitempty"`
+	Bindings []previewcommit.Binding `json:"bindings,omitempty"`
 	// Object is the object as it would be stored, with the decision as its status. Decisions depend
 	// on its UID.
 	Object   api.Object      `json:"-"`
@@ -74,7 +74,7 @@ func (p *preview) shown(rights auth.Rights, who auth.Identity) *api.Preview {
 		shown.Policy, shown.ObservedAffinity = status.Policy, status.ObservedAffinity
 		shown.Satisfied = holds(status.Conditions, api.ConditionScheduled)
 	case *api.PropagationPolicy:
-		shown.Bindings, shown.Satisfied, shown.Summary = promise.Shown(p.Bindings, who.SeesWorkload)
+		shown.Bindings, shown.Satisfied, shown.Summary = previewcommit.Shown(p.Bindings, who.SeesWorkload)
 	}
 	return shown
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
-	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile/promise"
+	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile/previewcommit"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -32,8 +32,8 @@ type previews struct {
 	fleet       *fleet.Fleet
 	rights      auth.Rights
 	decisions   Decisions
-	promises    *promise.Keeper
-	waits       *waits
+	commits     *previewcommit.Committer
+	waits       *decisionWaiter
 	changes     *changes
 	maxPreviews int
 	logger      *slog.Logger
@@ -44,7 +44,7 @@ func (ps *previews) routes() {
 	create := operation.Declare(auth.AccessRead, huma.Operation{
 		OperationID: "create-preview", Method: http.MethodPost, Path: "/v1/previews", Tags: []string{"preview"},
 		Summary:       "Preview the decision for a placement, a workload or a propagation policy",
-		Description:   "Makes the decision without writing the object, and keeps it for a day. A PUT of the same object with the token in the header Preview-Token commits exactly this decision, or returns 412. A document without kind is a placement. For a propagation policy, the bindings of up to " + strconv.Itoa(promise.MaxBindings) + " workloads are committed together with it. If there are more, the PUT compares them, and they are decided after the policy is written.",
+		Description:   "Makes the decision without writing the object, and keeps it for a day. A PUT of the same object with the token in the header Preview-Token commits exactly this decision, or returns 412. A document without kind is a placement. For a propagation policy, the bindings of up to " + strconv.Itoa(previewcommit.MaxBindings) + " workloads are committed together with it. If there are more, the PUT compares them, and they are decided after the policy is written.",
 		DefaultStatus: http.StatusCreated, MaxBodyBytes: ps.api.MaxBody,
 		Errors: []int{http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusInsufficientStorage},
 	})
@@ -93,7 +93,7 @@ func (ps *previews) createPreview(ctx context.Context, in *createPreviewInput) (
 		return nil, err
 	}
 	p := &preview{Object: ps.intended(ctx, intent, current), OwnUID: current == nil}
-	if err := ps.foresee(ctx, p); err != nil {
+	if err := ps.decide(ctx, p); err != nil {
 		return nil, err
 	}
 	if err := ps.keepPreview(ctx, p); err != nil {
@@ -102,8 +102,8 @@ func (ps *previews) createPreview(ctx context.Context, in *createPreviewInput) (
 	return &previewOutput{Status: http.StatusCreated, Body: p.shown(ps.rights, who)}, nil
 }
 
-// foresee makes the decision of a preview.
-func (ps *previews) foresee(ctx context.Context, p *preview) error {
+// decide makes the decision of a preview.
+func (ps *previews) decide(ctx context.Context, p *preview) error {
 	var explanation *api.Explanation
 	var err error
 	switch object := p.Object.(type) {
@@ -118,7 +118,7 @@ func (ps *previews) foresee(ctx context.Context, p *preview) error {
 		defer cancel()
 		var workloads map[api.Key]api.PreviewedWorkload
 		workloads, err = ps.decisions.PreviewPolicy(ctx, object)
-		p.Bindings = promise.Bindings(workloads)
+		p.Bindings = previewcommit.Bindings(workloads)
 	}
 	if err != nil {
 		return err

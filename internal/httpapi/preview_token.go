@@ -9,7 +9,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// redeem adds the decision that a preview promised to the next version of an object, so that both
+// redeem adds the decision that a preview showed to the next version of an object, so that both
 // are written together. Without a token it does nothing. If the decision can no longer be
 // committed, the error is a 412.
 func (ps *previews) redeem(ctx context.Context, token string, next *successor, current *stored) error {
@@ -48,7 +48,7 @@ func (ps *previews) redeem(ctx context.Context, token string, next *successor, c
 	}
 	ctx, cancel := context.WithTimeout(ctx, simulationTime)
 	defer cancel()
-	writes, err := ps.promises.Keep(ctx, p.Object, p.Bindings, next.object, statusRevision)
+	writes, err := ps.commits.Writes(ctx, p.Object, p.Bindings, next.object, statusRevision)
 	next.also = append(next.also, writes...)
 	return err
 }

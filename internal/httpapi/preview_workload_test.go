@@ -12,7 +12,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
-	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile/promise"
+	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile/previewcommit"
 )
 
 const previewedWorkloadBody = `{"kind":"workload","metadata":{"namespace":"shop","name":"web"},"spec":{"api_version":"apps/v1","kind":"Deployment","replicas":5}}`
@@ -386,8 +386,8 @@ func TestBindingsAreWrittenWhileTheyFit(t *testing.T) {
 		long               bool // statuses of many kilobytes
 		written            bool
 	}{
-		{promise.MaxBindings, 20, false, true},
-		{promise.MaxBindings + 1, 0, false, false},
+		{previewcommit.MaxBindings, 20, false, true},
+		{previewcommit.MaxBindings + 1, 0, false, false},
 		{0, 3, false, true},
 		{40, 0, true, false},
 	} {

@@ -16,11 +16,11 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
-	"github.com/scheduler/terraform-provider-scheduler/internal/heartbeat"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
+	"github.com/scheduler/terraform-provider-scheduler/internal/lastseen"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
 
@@ -53,14 +53,14 @@ func isHeartbeat(r *http.Request) bool {
 // permissions, and sends heartbeats to the leader in batches. In return it gets the times of
 // heartbeats received by others.
 type relay struct {
-	leading *leading
+	leading *leaderClient
 	signals Signals
-	beats   *heartbeat.Times
+	beats   *lastseen.Times
 	fleet   *fleet.Fleet
 	codec   Codec
 	maxBody int64
 	problem func(ctx context.Context, err error) *problem.Problem
-	faults  *fault.Component
+	faults  *recovery.Component
 	// id identifies this run of the server, with its notes and what is sent to it.
 	id string
 	// began is the zero of this server's clock for requests, which it reads from now.
@@ -109,13 +109,13 @@ type relayResponse struct {
 	Clock  time.Duration `json:"clock"`
 	// Again says that nothing was done, because the request was for another leader or is too old.
 	// It can be repeated with the leader and the clock of this response.
-	Again   bool                      `json:"again,omitempty"`
-	Next    int64                     `json:"next"`
-	Answers []relayAnswer             `json:"answers,omitempty"`
-	Beats   map[string]heartbeat.Beat `json:"beats,omitempty"`
+	Again   bool                     `json:"again,omitempty"`
+	Next    int64                    `json:"next"`
+	Answers []relayAnswer            `json:"answers,omitempty"`
+	Beats   map[string]lastseen.Beat `json:"beats,omitempty"`
 }
 
-func newRelay(l *leading, o Options, problemOf func(context.Context, error) *problem.Problem) *relay {
+func newRelay(l *leaderClient, o Options, problemOf func(context.Context, error) *problem.Problem) *relay {
 	r := &relay{
 		leading: l, signals: o.Signals, beats: o.Beats, fleet: o.Fleet, codec: o.Codec, maxBody: o.MaxBodyBytes,
 		problem: problemOf, faults: o.Faults.Component("heartbeats"), id: rand.Text(), began: o.Now(), now: o.Now,
@@ -168,7 +168,7 @@ func (r *relay) hand(all []*relayed) {
 func (r *relay) handSome(all []*relayed) {
 	answers, err := []relayAnswer(nil), errors.New("it was not forwarded to the leader")
 	r.faults.Go("", func() {
-		ctx, cancel := r.leading.waits.bounded(context.Background(), r.leading.patience)
+		ctx, cancel := r.leading.waiter.bounded(context.Background(), r.leading.patience)
 		defer cancel()
 		answers, err = r.deliver(ctx, all)
 	})
@@ -198,7 +198,7 @@ func (r *relay) deliver(ctx context.Context, all []*relayed) ([]relayAnswer, err
 
 // run stays in contact with the leader until ctx is done.
 func (r *relay) run(ctx context.Context) {
-	if r.leading.leader == nil {
+	if r.leading.others == nil {
 		return
 	}
 	failures := 0

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
-	"github.com/scheduler/terraform-provider-scheduler/internal/heartbeat"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
+	"github.com/scheduler/terraform-provider-scheduler/internal/lastseen"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 )
 
 // countedSignals counts heartbeats and does nothing else with them.
@@ -65,9 +65,9 @@ func (s *testServer) follower() (*relay, *tappedLeader) {
 		s.t.Fatal(err)
 	}
 	l := &tappedLeader{url: to}
-	w := &waits{stopping: s.t.Context()}
-	w.leading = &leading{leader: l, waits: w, codec: s.codec, maxBody: 1 << 20}
-	return &relay{leading: w.leading, beats: &heartbeat.Times{}, codec: s.codec, faults: fault.New(slog.New(slog.DiscardHandler)).Component("heartbeats")}, l
+	w := &decisionWaiter{stopping: s.t.Context()}
+	w.leader = &leaderClient{others: l, waiter: w, codec: s.codec, maxBody: 1 << 20}
+	return &relay{leading: w.leader, beats: &lastseen.Times{}, codec: s.codec, faults: recovery.New(slog.New(slog.DiscardHandler)).Component("heartbeats")}, l
 }
 
 // TestRelayedHeartbeatsAreAcceptedOnce: a request between servers that somebody recorded is of no
@@ -112,7 +112,7 @@ func TestRelayedHeartbeatsAreAcceptedOnce(t *testing.T) {
 			t.Fatalf("answers %+v, error %v", answers, err)
 		}
 	}
-	s.options.Beats.Note("berlin", heartbeat.Beat{UID: "u", At: time.Now()})
+	s.options.Beats.Note("berlin", lastseen.Beat{UID: "u", At: time.Now()})
 	exchange()
 	taken(1)
 	if len(tap.recorded) != 2 {
@@ -186,7 +186,7 @@ func TestRelayedHeartbeatDuringADeletion(t *testing.T) {
 func TestForgedForwardingMeansNothing(t *testing.T) {
 	s := startServer(t)
 	_, to := s.follower()
-	l := &leading{leader: to, codec: s.codec} // without patience
+	l := &leaderClient{others: to, codec: s.codec} // without patience
 	ask := func(value string) *httptest.ResponseRecorder {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/clusters", nil)
 		r.Header.Set(forwardedHeader, value)

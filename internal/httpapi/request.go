@@ -14,8 +14,8 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
@@ -31,9 +31,9 @@ type request struct {
 	who auth.Identity
 	// audited is for the audit log.
 	audited audited
-	// picture is when the snapshot that is shown was last known to be complete; zero if none of it
+	// lastContact is when the snapshot that is shown was last known to be complete; zero if none of it
 	// is shown.
-	picture time.Time
+	lastContact time.Time
 	// server is the name of this server, if the client may know it. A response from another server
 	// has the headers of that server.
 	server string
@@ -80,7 +80,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		note := &request{id: requestID(r), route: "none", began: started}
 		w.Header().Set("X-Request-Id", note.id)
 		if !isOpen(r.URL.Path) {
-			note.picture = s.waits.pictureTime()
+			note.lastContact = s.waits.lastContact()
 		}
 		answer := &answerWriter{ResponseWriter: w, note: note, begin: func(status int) { s.audit.end(r, note, status) }}
 		s.metrics.inFlight.Inc()
@@ -150,7 +150,7 @@ func (s *Server) recovered(ctx context.Context, w http.ResponseWriter) {
 	}
 	s.metrics.panics.Inc()
 	note := requestOf(ctx)
-	s.options.Faults.Component("http").Note(&fault.Panic{Object: note.id, Cause: cause, Stack: debug.Stack()})
+	s.options.Faults.Component("http").Note(&recovery.Panic{Object: note.id, Cause: cause, Stack: debug.Stack()})
 	s.logger.LogAttrs(note.span.In(ctx), slog.LevelError, "panic in a request",
 		slog.String("request_id", note.id), slog.String("route", note.route),
 		slog.Any("panic", cause), slog.String("stack", string(debug.Stack())))

@@ -12,7 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/gitops"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
-	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile/promise"
+	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile/previewcommit"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -23,7 +23,7 @@ func (s *Server) routes(page *ui) http.Handler {
 	mux := http.NewServeMux()
 	o := s.options
 	s.api = operation.New(mux, s.openAPIConfig(), o.MaxBodyBytes, s.answer)
-	s.relay = newRelay(s.waits.leading, o, s.api.Problem)
+	s.relay = newRelay(s.waits.leader, o, s.api.Problem)
 	if o.Audit != nil { // without a log, requests do not pay for it
 		s.api.Audit(s.audit.begin)
 	}
@@ -31,24 +31,24 @@ func (s *Server) routes(page *ui) http.Handler {
 		if isHeartbeat(r) && s.relay.reaches.Load() {
 			return false
 		}
-		return s.waits.leading.elsewhere(w, r, repeatable)
+		return s.waits.leader.elsewhere(w, r, repeatable)
 	})
 	rights := auth.NewRights(o.Fleet)
 	v := &view{fleet: o.Fleet, rights: rights, decisions: o.Decisions, beats: o.Beats, faults: o.Faults, now: o.Now}
 	c := &changes{store: o.Store, codec: o.Codec, fleet: o.Fleet, rights: rights, view: v, waits: s.waits, audit: s.audit}
 	s.previews = &previews{
 		api: s.api, store: o.Store, codec: o.Codec, fleet: o.Fleet, rights: rights, decisions: o.Decisions,
-		promises: &promise.Keeper{Decisions: o.Decisions, Fleet: o.Fleet, EncodeStatus: o.Codec.EncodeStatus},
-		waits:    s.waits, changes: c, maxPreviews: o.MaxPreviews, logger: o.Logger, now: o.Now,
+		commits: &previewcommit.Committer{Decisions: o.Decisions, Fleet: o.Fleet, EncodeStatus: o.Codec.EncodeStatus},
+		waits:   s.waits, changes: c, maxPreviews: o.MaxPreviews, logger: o.Logger, now: o.Now,
 	}
 	s.watches = &watches{
 		api: s.api, fleet: o.Fleet, rights: rights, sessions: s.sessions, view: v, waits: s.waits, metrics: s.metrics,
 		events: newEventLog(watchBacklog), heartbeat: o.WatchHeartbeat, writeTimeout: o.WatchWriteTimeout,
 	}
-	s.pictures = &pictures{now: o.Now}
+	s.listed = &listedFleets{now: o.Now}
 	s.reports = &reports{api: s.api, fleet: o.Fleet, rights: rights, decisions: o.Decisions, signals: o.Signals, relay: s.relay, view: v, changes: c}
 	s.status = &status{
-		api: s.api, store: o.Store, history: o.History, fleet: o.Fleet, sessions: s.sessions, faults: o.Faults, version: o.Version, name: o.Name, leading: s.waits.leading,
+		api: s.api, store: o.Store, history: o.History, fleet: o.Fleet, sessions: s.sessions, faults: o.Faults, version: o.Version, name: o.Name, leading: s.waits.leader,
 		more: o.Checks, now: o.Now, logger: o.Logger, stopping: s.waits.stopping, audit: s.audit,
 	}
 	past := &histories{api: s.api, codec: o.Codec, log: o.History, rights: rights}
@@ -56,7 +56,7 @@ func (s *Server) routes(page *ui) http.Handler {
 	for _, part := range []interface{ routes() }{
 		&objects{
 			api: s.api, store: o.Store, codec: o.Codec, fleet: o.Fleet, history: o.History, rights: rights, sessions: s.sessions, decisions: o.Decisions,
-			view: v, waits: s.waits, events: s.watches.events, changes: c, previews: s.previews, pictures: s.pictures, network: o.Network, now: o.Now, slots: slots,
+			view: v, waits: s.waits, events: s.watches.events, changes: c, previews: s.previews, listed: s.listed, network: o.Network, now: o.Now, slots: slots,
 		},
 		&decisionRows{api: s.api, fleet: o.Fleet, rights: rights, view: v},
 		past,
@@ -85,7 +85,7 @@ func (s *Server) routes(page *ui) http.Handler {
 	})
 	page.register(mux)
 	mux.HandleFunc("GET "+backupPath, s.status.backup)
-	mux.HandleFunc("GET "+settledPath, s.waits.leading.awaitSettled(s.api))
+	mux.HandleFunc("GET "+settledPath, s.waits.leader.awaitSettled(s.api))
 	mux.HandleFunc("POST "+relayPath, s.relay.serve)
 	mux.HandleFunc("GET "+historyPartPath, past.part)
 	mux.HandleFunc("GET /healthz", health)

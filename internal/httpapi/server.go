@@ -19,14 +19,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/audit"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth/jwt"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
-	"github.com/scheduler/terraform-provider-scheduler/internal/heartbeat"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/gitops"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
-	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile/promise"
+	"github.com/scheduler/terraform-provider-scheduler/internal/lastseen"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile/previewcommit"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
@@ -77,7 +77,7 @@ type Decisions interface {
 	// written, and returns their keys.
 	NextUnstored(ctx context.Context) ([]api.Key, error)
 	// Previewed decisions are promises.
-	promise.Decisions
+	previewcommit.Decisions
 	// ObservePolicy returns a copy of a policy with its current bindings as status.
 	ObservePolicy(policy *api.PropagationPolicy) *api.PropagationPolicy
 	// ReportHealth records the health of a workload on one of its clusters, and returns when that
@@ -113,12 +113,12 @@ type Options struct {
 	Decisions Decisions
 	Signals   Signals
 	// Beats are the times of the last heartbeats of clusters. If nil, the stored times are used.
-	Beats *heartbeat.Times
+	Beats *lastseen.Times
 	// Audit is the audit log. If nil, none is kept.
 	Audit *audit.Log
 	// Network is the policy for outbound connections. Addresses that it rejects as written are not
 	// stored.
-	Network *netpolicy.Policy
+	Network *addresspolicy.Policy
 	// History is what was decided. If nil, it is not kept.
 	History History
 	// Spot splits workloads between on-demand and spot nodes. If nil, nothing is split, and
@@ -155,7 +155,7 @@ type Options struct {
 	Checks func() []Check
 	// Faults records panics, and says which objects they were about and which components they
 	// ended. It may be nil.
-	Faults *fault.Recorder
+	Faults *recovery.Recorder
 	// Gatherer gathers the metrics for /metrics. It should include the Collectors of this server.
 	// Default: prometheus.DefaultGatherer.
 	Gatherer prometheus.Gatherer
@@ -210,7 +210,7 @@ func (o Options) withDefaults() Options {
 		o.Connections = serve.NewLimit(serve.LimitOptions{})
 	}
 	if o.Beats == nil {
-		o.Beats = &heartbeat.Times{}
+		o.Beats = &lastseen.Times{}
 	}
 	if o.Checks == nil {
 		o.Checks = func() []Check { return nil }
@@ -239,10 +239,10 @@ type Server struct {
 	metrics  *httpMetrics
 	logins   *auth.LoginLimit
 	sessions *auth.Sessions
-	waits    *waits
+	waits    *decisionWaiter
 	watches  *watches
 	previews *previews
-	pictures *pictures
+	listed   *listedFleets
 	reports  *reports
 	status   *status
 	relay    *relay
@@ -270,8 +270,8 @@ func New(options Options) (*Server, error) {
 	}
 	var stopping context.Context
 	stopping, s.stop = context.WithCancel(context.Background())
-	s.waits = &waits{store: o.Store, fleet: o.Fleet, decisions: o.Decisions, signals: o.Signals, tracer: o.Tracer, logger: o.Logger, stopping: stopping}
-	s.waits.leading = newLeading(o, s.waits, s.sessions)
+	s.waits = &decisionWaiter{store: o.Store, fleet: o.Fleet, decisions: o.Decisions, signals: o.Signals, tracer: o.Tracer, logger: o.Logger, stopping: stopping}
+	s.waits.leader = newLeaderClient(o, s.waits, s.sessions)
 	page, err := newUI(o.UI, o.Logins)
 	if err != nil {
 		return nil, err
@@ -280,7 +280,7 @@ func New(options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	guarded := s.survive(limitWork(sameSite(s.authenticate(s.trace(s.waits.leading.keepCredentials(s.waits.leading.current(s.reports.direct(answers))))))))
+	guarded := s.survive(limitWork(sameSite(s.authenticate(s.trace(s.waits.leader.keepCredentials(s.waits.leader.current(s.reports.direct(answers))))))))
 	s.handler = serve.LimitTime(s.observe(gitops.WithMessages(guarded)), o.BodyTimeout, operation.MaxWait+simulationTime)
 	return s, nil
 }
@@ -313,7 +313,7 @@ func (s *Server) Run(ctx context.Context) error {
 		},
 		"heartbeats": s.relay.run, "previews": s.previews.sweep, "tokens": s.sessions.Watch,
 		"pauses": s.pauses.Run, "memory of watches": s.watches.events.encoded.giveBack,
-		"pictures of lists": func(ctx context.Context) { s.pictures.sweep(ctx, s.options.Fleet.Snapshot) },
+		"snapshots of lists": func(ctx context.Context) { s.listed.sweep(ctx, s.options.Fleet.Snapshot) },
 	} {
 		background.Go(func() {
 			_ = s.options.Faults.Component(name).Supervise(s.waits.stopping, func(ctx context.Context) error { run(ctx); return nil }) // returns no error of its own

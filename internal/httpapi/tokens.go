@@ -19,7 +19,7 @@ type tokens struct {
 	store    Store
 	sessions *auth.Sessions
 	roles    auth.Roles
-	waits    *waits
+	waits    *decisionWaiter
 	audit    *auditor
 	now      func() time.Time
 }

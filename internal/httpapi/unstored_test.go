@@ -8,14 +8,14 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
 )
 
 // faultyServer starts a server on which work on an object can be made to panic.
 func faultyServer(t *testing.T) (s *testServer, work func(kind api.Kind, path string, panics bool)) {
-	recorder := fault.New(nil)
+	recorder := recovery.New(nil)
 	s = startServer(t, func(o *Options) { o.Faults = recorder })
 	return s, func(kind api.Kind, path string, panics bool) {
 		_ = recorder.Component("health").Do(fmt.Sprintf("%s %q", kind, path), func() error {

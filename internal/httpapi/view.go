@@ -7,10 +7,10 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
-	"github.com/scheduler/terraform-provider-scheduler/internal/heartbeat"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
+	"github.com/scheduler/terraform-provider-scheduler/internal/lastseen"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 )
 
 // view shows objects to readers, completed by data that is not stored with them, and without what
@@ -19,8 +19,8 @@ type view struct {
 	fleet     *fleet.Fleet
 	rights    auth.Rights
 	decisions Decisions
-	beats     *heartbeat.Times
-	faults    *fault.Recorder
+	beats     *lastseen.Times
+	faults    *recovery.Recorder
 	now       func() time.Time
 }
 

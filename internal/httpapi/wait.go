@@ -9,27 +9,27 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
-// waits lets requests wait for what follows from a write. Waits do not delay a shutdown.
-type waits struct {
+// decisionWaiter lets requests wait for what follows from a write. Waits do not delay a shutdown.
+type decisionWaiter struct {
 	store     Store
 	fleet     *fleet.Fleet
 	decisions Decisions
 	signals   Signals
-	leading   *leading
+	leader    *leaderClient
 	tracer    *tracing.Tracer
 	logger    *slog.Logger
 	// stopping is done when the server is asked to stop.
 	stopping context.Context
 }
 
-// pictureWait is how long a response without any other wait gives the fleet to show the write, so
+// catchUpWait is how long a response without any other wait gives the fleet to show the write, so
 // that clients read their own writes. It takes about a millisecond; a fleet that has lost its watch
 // must not cost more.
-const pictureWait = 2 * time.Second
+const catchUpWait = 2 * time.Second
 
 // bounded limits ctx by a wait, and cancels it when the server stops, so that waits do not delay a
 // shutdown.
-func (w *waits) bounded(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
+func (w *decisionWaiter) bounded(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	unhook := context.AfterFunc(w.stopping, cancel)
 	return ctx, func() { unhook(); cancel() }
@@ -37,7 +37,7 @@ func (w *waits) bounded(ctx context.Context, wait time.Duration) (context.Contex
 
 // await waits until what follows from a revision is decided and visible. The write itself is
 // durable, so a timeout is not a failure.
-func (w *waits) await(ctx context.Context, revision int64, wait time.Duration) {
+func (w *decisionWaiter) await(ctx context.Context, revision int64, wait time.Duration) {
 	if wait > 0 {
 		bounded, cancel := w.bounded(ctx, wait)
 		err := w.settle(bounded, revision)
@@ -51,7 +51,7 @@ func (w *waits) await(ctx context.Context, revision int64, wait time.Duration) {
 	if w.fleet.Snapshot().Revision() >= revision {
 		return // as it is after a decision
 	}
-	bounded, cancel := w.bounded(ctx, pictureWait)
+	bounded, cancel := w.bounded(ctx, catchUpWait)
 	defer cancel()
 	if _, err := w.fleet.WaitRevision(bounded, revision); err != nil && bounded.Err() == nil {
 		w.logger.LogAttrs(ctx, slog.LevelWarn, "waiting for the fleet failed",
@@ -60,43 +60,43 @@ func (w *waits) await(ctx context.Context, revision int64, wait time.Duration) {
 }
 
 // settle waits until what follows from a revision is decided and visible, on any server.
-func (w *waits) settle(ctx context.Context, revision int64) error {
-	for w.leading.leads() {
-		leading, done := w.leading.whileLeading(ctx)
+func (w *decisionWaiter) settle(ctx context.Context, revision int64) error {
+	for w.leader.leads() {
+		leading, done := w.leader.whileLeading(ctx)
 		observed, err := w.signals.Settle(leading, revision)
 		if err == nil {
 			err = w.decisions.Settle(leading, max(revision, observed))
 		}
 		done()
-		if err == nil || w.leading.leads() || ctx.Err() != nil {
+		if err == nil || w.leader.leads() || ctx.Err() != nil {
 			return err
 		}
 	}
-	shown, err := w.leading.settle(ctx, revision)
+	shown, err := w.leader.settle(ctx, revision)
 	if err != nil {
 		return err
 	}
 	return w.decisions.Settle(ctx, max(revision, shown))
 }
 
-// pictureTime returns a time at which the in-memory copy is known to have been complete.
-func (w *waits) pictureTime() time.Time {
+// lastContact returns a time at which the in-memory copy is known to have been complete.
+func (w *decisionWaiter) lastContact() time.Time {
 	return time.Now().Add(-w.store.Age(w.fleet.Snapshot().Revision()))
 }
 
 // freshen records that a request, after waiting, reads the current snapshot.
-func (w *waits) freshen(ctx context.Context) { requestOf(ctx).picture = w.pictureTime() }
+func (w *decisionWaiter) freshen(ctx context.Context) { requestOf(ctx).lastContact = w.lastContact() }
 
 // behind reports whether the store has not responded for so long that a revision missing in memory
 // may exist.
-func (w *waits) behind() bool {
-	return w.store.Age(w.fleet.Snapshot().Revision()) > pictureWait+time.Second
+func (w *decisionWaiter) behind() bool {
+	return w.store.Age(w.fleet.Snapshot().Revision()) > catchUpWait+time.Second
 }
 
 // catchUp waits until the decisions have reached what the fleet shows: a preview based on less
 // would be rejected later.
-func (w *waits) catchUp(ctx context.Context) {
-	bounded, cancel := w.bounded(ctx, pictureWait)
+func (w *decisionWaiter) catchUp(ctx context.Context) {
+	bounded, cancel := w.bounded(ctx, catchUpWait)
 	defer cancel()
 	_ = w.decisions.Settle(bounded, w.fleet.Snapshot().Revision()) // a slightly outdated preview is still valid
 }

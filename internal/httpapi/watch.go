@@ -45,7 +45,7 @@ type watches struct {
 	rights   auth.Rights
 	sessions *auth.Sessions
 	view     *view
-	waits    *waits
+	waits    *decisionWaiter
 	metrics  *httpMetrics
 	events   *eventLog
 	// heartbeat is the interval of bookmarks on a quiet watch, and writeTimeout how long a reader
@@ -132,7 +132,7 @@ func (ws *watches) watchStart(ctx context.Context, in *watchInput) (*event, int6
 	}
 	// A revision that the store has not reached belongs to another store, or to this one before it
 	// was restored.
-	bounded, cancel := ws.waits.bounded(ctx, pictureWait)
+	bounded, cancel := ws.waits.bounded(ctx, catchUpWait)
 	defer cancel()
 	_, err = ws.fleet.WaitRevision(bounded, since)
 	ws.waits.freshen(ctx)

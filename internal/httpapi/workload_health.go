@@ -10,7 +10,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
-	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile/promise"
+	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile/previewcommit"
 )
 
 type reportHealthInput struct {
@@ -82,5 +82,5 @@ func checkRunsOn(who auth.Identity, workload *api.Workload, cluster string) erro
 	case len(names) == 0:
 		return problem.Invalid("cluster", "%s does not run on %q: it runs nowhere at present", api.KeyOf(workload), cluster)
 	}
-	return problem.Invalid("cluster", "%s does not run on %q: it runs on %s", api.KeyOf(workload), cluster, promise.Names(names))
+	return problem.Invalid("cluster", "%s does not run on %q: it runs on %s", api.KeyOf(workload), cluster, previewcommit.Names(names))
 }

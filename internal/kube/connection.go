@@ -13,7 +13,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
@@ -23,7 +23,7 @@ type Clusters struct {
 	// first connection.
 	Tracer *tracing.Tracer
 
-	network *netpolicy.Policy
+	network *addresspolicy.Policy
 	dial    outbound.Dial
 
 	mu   sync.Mutex
@@ -46,7 +46,7 @@ type network struct {
 
 // New returns Clusters without connections. Connections are made by dial to what the policy allows;
 // nil means the network.
-func New(policy *netpolicy.Policy, dial outbound.Dial) *Clusters {
+func New(policy *addresspolicy.Policy, dial outbound.Dial) *Clusters {
 	if dial == nil {
 		dial = outbound.Dialer(policy)
 	}

@@ -16,8 +16,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -85,7 +85,7 @@ func text(t *testing.T, c *Connection) string {
 // and the last to end ends the connection.
 func TestOneConnectionForAll(t *testing.T) {
 	kubeconfig, connections := cluster(t)
-	clusters := New(netpolicy.OnLoopback(), nil)
+	clusters := New(addresspolicy.OnLoopback(), nil)
 	a, b := open(t, clusters, "eu", kubeconfig("t")), open(t, clusters, "eu", kubeconfig("t"))
 	text(t, a)
 	watch, err := get(t, a, "?watch=1")
@@ -135,7 +135,7 @@ func TestOneConnectionForAll(t *testing.T) {
 // Other credentials, or another cluster, use a separate connection.
 func TestCredentialsAreNotShared(t *testing.T) {
 	kubeconfig, connections := cluster(t)
-	clusters := New(netpolicy.OnLoopback(), nil)
+	clusters := New(addresspolicy.OnLoopback(), nil)
 	for i, c := range []struct{ name, token, want string }{{"eu", "old", "Bearer old\n"}, {"eu", "new", "Bearer new\n"}, {"us", "new", "Bearer new\n"}} {
 		if got := text(t, open(t, clusters, c.name, kubeconfig(c.token))); got != c.want || connections.Load() != int64(i+1) {
 			t.Errorf("got %q over connection %d, want %q", got, connections.Load(), c.want)

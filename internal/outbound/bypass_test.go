@@ -17,8 +17,7 @@ var exempt = []string{
 	"internal/outbound/",         // applies the policy
 	"internal/client/",           // connects to the server, for the commands and the provider
 	"internal/tools/",            // is a module of its own
-	"internal/proxytest/",        // is test code: it stands in front of the servers of tests
-	"internal/faketime/",         // is test code: its connections are in memory
+	"internal/testkit/",          // is test code: it stands in front of the servers of tests
 	"internal/workloadidentity/", // is linked into the provider: it asks the CI system that Terraform runs in
 	"internal/store/",            // connects to the etcd of --etcd-endpoints, which the operator names
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
@@ -57,7 +57,7 @@ type Options struct {
 
 // New returns a client that connects to what the policy allows. Requests are limited by their
 // context only; the client has no timeout.
-func New(p *netpolicy.Policy, o Options) *http.Client {
+func New(p *addresspolicy.Policy, o Options) *http.Client {
 	base := o.RoundTripper
 	if base == nil {
 		t := &http.Transport{

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 )
 
 // Describe says why a request got no response, in text that is the same every time: without local
@@ -27,7 +27,7 @@ func Describe(err error) string {
 		op      *net.OpError
 		timeout interface{ Timeout() bool }
 		header  textproto.ProtocolError
-		refusal *netpolicy.Refusal
+		refusal *addresspolicy.Refusal
 
 		authority x509.UnknownAuthorityError
 		host      x509.HostnameError
@@ -35,7 +35,7 @@ func Describe(err error) string {
 		record    tls.RecordHeaderError
 		alert     tls.AlertError
 		own       Error
-		failed    *fault.Panic
+		failed    *recovery.Panic
 	)
 	switch {
 	case errors.As(err, &failed):

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 )
 
 // TestDescribe checks that the text contains nothing that differs between requests, such as local ports and times.
@@ -41,7 +41,7 @@ func TestDescribe(t *testing.T) {
 		{tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake", RecordHeader: [5]byte{'h', 'u', 's', 'h'}}, "the response is not TLS"},
 		{errors.New(`http2: server sent GOAWAY and closed the connection; LastStreamID=1, ErrCode=NO_ERROR, debug="hush"`), "the connection or the response broke off"},
 		{errors.New(`bad Content-Length "hush"`), "the connection or the response broke off"},
-		{&netpolicy.Refusal{Host: "prom"}, "the server must not connect to prom: "},
+		{&addresspolicy.Refusal{Host: "prom"}, "the server must not connect to prom: "},
 	} {
 		for _, err := range []error{c.err, &url.Error{Op: "Get", URL: "http://user:hush@prom/", Err: c.err}} {
 			if got := Describe(err); got != c.want {
@@ -78,7 +78,7 @@ func TestDescribeForeignProtocol(t *testing.T) {
 				_, _ = io.WriteString(conn, c.answer)
 				_ = conn.Close()
 			}()
-			resp, err := New(netpolicy.OnLoopback(), Options{DisableKeepAlives: true}).Get("http://" + listener.Addr().String())
+			resp, err := New(addresspolicy.OnLoopback(), Options{DisableKeepAlives: true}).Get("http://" + listener.Addr().String())
 			if err == nil {
 				_ = resp.Body.Close()
 				t.Fatalf("the answer was accepted: %s", resp.Status)
@@ -106,7 +106,7 @@ func TestBodyLimit(t *testing.T) {
 		length int
 		err    error
 	}{{0, nil}, {9, nil}, {10, nil}, {11, ErrTooLarge}, {10000, ErrTooLarge}} {
-		client := New(netpolicy.OnLoopback(), Options{MaxBody: 10, RoundTripper: body{strings.Repeat("x", c.length)}})
+		client := New(addresspolicy.OnLoopback(), Options{MaxBody: 10, RoundTripper: body{strings.Repeat("x", c.length)}})
 		resp, err := client.Get("http://host/")
 		if err != nil {
 			t.Fatal(err)

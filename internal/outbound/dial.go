@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 )
 
 // Dial opens network connections.
@@ -20,7 +20,7 @@ type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 // Dialer returns a Dial that connects to what a policy allows. The addresses of a name are checked
 // individually when a connection to them is about to be made, so that a name cannot be changed
 // after the check, and no packet is sent to a rejected address.
-func Dialer(p *netpolicy.Policy) Dial {
+func Dialer(p *addresspolicy.Policy) Dial {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		host, _, err := net.SplitHostPort(address)
 		if err != nil {
@@ -48,11 +48,11 @@ func Dialer(p *netpolicy.Policy) Dial {
 
 // gate checks the addresses of one host. Several may be tried concurrently.
 type gate struct {
-	policy *netpolicy.Policy
+	policy *addresspolicy.Policy
 	host   string
 
 	mu      sync.Mutex
-	refused *netpolicy.Refusal
+	refused *addresspolicy.Refusal
 }
 
 // control is called before every attempt to connect, with the address passed to the operating
@@ -63,7 +63,7 @@ func (g *gate) control(_ context.Context, _, address string, _ syscall.RawConn) 
 		return errNoAddress // it cannot be checked
 	}
 	err = g.policy.Check(g.host, to.Addr())
-	if refused, ok := errors.AsType[*netpolicy.Refusal](err); ok {
+	if refused, ok := errors.AsType[*addresspolicy.Refusal](err); ok {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		if g.refused == nil || refused.Address.Less(g.refused.Address) {
@@ -78,7 +78,7 @@ const errNoAddress = Error("this is not an IP address")
 // describe returns the error for a name of which no address could be connected to. If several were
 // rejected, it is the same one every time, whatever their order.
 func (g *gate) describe(err error) error {
-	if _, ok := errors.AsType[*netpolicy.Refusal](err); !ok {
+	if _, ok := errors.AsType[*addresspolicy.Refusal](err); !ok {
 		return err
 	}
 	g.mu.Lock()
@@ -89,7 +89,7 @@ func (g *gate) describe(err error) error {
 // Proxied applies a policy to requests that a proxy forwards: the connection to the proxy is
 // checked like every other, and the requested address is checked here. The proxy resolves the name
 // itself; so if it cannot be resolved here, only the names in the lists apply.
-func Proxied(p *netpolicy.Policy, choose func(*http.Request) (*url.URL, error)) func(*http.Request) (*url.URL, error) {
+func Proxied(p *addresspolicy.Policy, choose func(*http.Request) (*url.URL, error)) func(*http.Request) (*url.URL, error) {
 	return func(r *http.Request) (*url.URL, error) {
 		proxy, err := choose(r)
 		if proxy == nil || err != nil {
@@ -102,7 +102,7 @@ func Proxied(p *netpolicy.Policy, choose func(*http.Request) (*url.URL, error)) 
 	}
 }
 
-func checkTarget(ctx context.Context, p *netpolicy.Policy, host string) error {
+func checkTarget(ctx context.Context, p *addresspolicy.Policy, host string) error {
 	if err := p.CheckHost(host); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 )
 
 // TestMain disables DNS: only names in the hosts file resolve.
@@ -46,11 +46,11 @@ func TestDialer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	denied, err := netpolicy.New(netpolicy.Options{Loopback: true, Deny: []string{"127.0.0.0/8", "::1"}})
+	denied, err := addresspolicy.New(addresspolicy.Options{Loopback: true, Deny: []string{"127.0.0.0/8", "::1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, policy := range []*netpolicy.Policy{nil, denied} {
+	for _, policy := range []*addresspolicy.Policy{nil, denied} {
 		for _, host := range []string{"127.0.0.1", "localhost", "LocalHost", "[::ffff:127.0.0.1]", "0.0.0.0", "[::]", "127.1", "0x7f.1", "0x7f000001", "2130706433", "017700000001", "127.0.0.1.", ""} {
 			resp, err := New(policy, Options{}).Get("http://" + host + ":" + port + "/")
 			if err == nil {
@@ -58,7 +58,7 @@ func TestDialer(t *testing.T) {
 				t.Errorf("connected to %q", host)
 				continue
 			}
-			var refusal *netpolicy.Refusal
+			var refusal *addresspolicy.Refusal
 			if !errors.As(err, &refusal) {
 				t.Errorf("%q: got %v", host, err)
 			} else if Describe(err) != refusal.Error() {
@@ -69,7 +69,7 @@ func TestDialer(t *testing.T) {
 	if n := connections.Load(); n != 0 {
 		t.Errorf("%d connections, want none", n)
 	}
-	resp, err := New(netpolicy.OnLoopback(), Options{}).Get("http://localhost:" + port)
+	resp, err := New(addresspolicy.OnLoopback(), Options{}).Get("http://localhost:" + port)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestDialer(t *testing.T) {
 
 // TestControl checks that a name is judged by each address that it resolves to at that moment.
 func TestControl(t *testing.T) {
-	g := &gate{policy: netpolicy.OnLoopback(), host: "rebound.example"}
+	g := &gate{policy: addresspolicy.OnLoopback(), host: "rebound.example"}
 	for address, refused := range map[string]bool{
 		"169.254.169.254:80": true, "[fe80::1%eth0]:80": true, "[::ffff:169.254.169.254]:80": true, "[64:ff9b::a9fe:a9fe]:80": true,
 		"[fd00:ec2::254]:80": true, "nonsense": true, "/run/socket": true,
@@ -106,7 +106,7 @@ func TestProxied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	get := func(p *netpolicy.Policy, address string) error {
+	get := func(p *addresspolicy.Policy, address string) error {
 		transport := &http.Transport{Proxy: Proxied(p, http.ProxyURL(to)), DialContext: Dialer(p), DisableKeepAlives: true}
 		resp, err := (&http.Client{Transport: transport}).Get(address)
 		if err == nil {
@@ -114,17 +114,17 @@ func TestProxied(t *testing.T) {
 		}
 		return err
 	}
-	limited, err := netpolicy.New(netpolicy.Options{Loopback: true, Allow: []string{"127.0.0.1", "good.invalid"}, Deny: []string{"*.good.invalid"}})
+	limited, err := addresspolicy.New(addresspolicy.Options{Loopback: true, Allow: []string{"127.0.0.1", "good.invalid"}, Deny: []string{"*.good.invalid"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		policy  *netpolicy.Policy
+		policy  *addresspolicy.Policy
 		address string
 		want    string
 	}{
-		{netpolicy.OnLoopback(), "http://169.254.169.254/", "never allowed"},
-		{netpolicy.OnLoopback(), "http://[::ffff:169.254.169.254]/", "never allowed"},
+		{addresspolicy.OnLoopback(), "http://169.254.169.254/", "never allowed"},
+		{addresspolicy.OnLoopback(), "http://[::ffff:169.254.169.254]/", "never allowed"},
 		{limited, "http://bad.invalid/", "--outbound-allow does not list the name"},
 		{limited, "http://a.good.invalid/", "--outbound-deny lists *.good.invalid"},
 		{nil, "http://good.invalid/", "127.0.0.1: it is a loopback address"},
@@ -159,7 +159,7 @@ func TestRedirects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := New(netpolicy.OnLoopback(), Options{Origin: origin, Headers: map[string]string{"X-Secret": "hush"}})
+	client := New(addresspolicy.OnLoopback(), Options{Origin: origin, Headers: map[string]string{"X-Secret": "hush"}})
 	for location, want := range map[string]error{
 		"/next":                            nil,
 		server.URL + "/next":               nil,

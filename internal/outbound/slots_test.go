@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 )
 
 // TestConnectionsAreLimited checks that all dialers share the slots, that a connection waits for a free slot, and that
@@ -23,7 +23,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = listener.Close() })
 	dial := func(ctx context.Context) (net.Conn, error) {
-		return Dialer(netpolicy.OnLoopback())(ctx, "tcp", listener.Addr().String())
+		return Dialer(addresspolicy.OnLoopback())(ctx, "tcp", listener.Addr().String())
 	}
 	first, err := dial(t.Context())
 	if err != nil {
@@ -73,7 +73,7 @@ func TestWaitForASlotEnds(t *testing.T) {
 		LimitConnections(0)
 		defer process.Store(&slots{})
 		began := time.Now()
-		if _, err := Dialer(netpolicy.OnLoopback())(t.Context(), "tcp", "127.0.0.1:1"); !errors.Is(err, errNoSlot) || time.Since(began) != dialTimeout {
+		if _, err := Dialer(addresspolicy.OnLoopback())(t.Context(), "tcp", "127.0.0.1:1"); !errors.Is(err, errNoSlot) || time.Since(began) != dialTimeout {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
 	})

@@ -432,7 +432,7 @@ func TestPreviewOfAnAllocation(t *testing.T) {
 		load.SetDefaults()
 		previewed := *load
 		previewed.Metadata.Generation = 1
-		r.show(p, newLot(), nil)
+		r.show(p, newQuarantine(), nil)
 		status, x, err := r.PreviewWorkload(t.Context(), &previewed)
 		if err != nil {
 			t.Fatal(err)

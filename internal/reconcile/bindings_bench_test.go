@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/cputime"
 )
 
 // boundWorld creates workloads on 1,000 clusters in ten regions. There are 300 policies with four ways to divide, each

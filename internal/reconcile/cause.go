@@ -54,7 +54,7 @@ func (c *passChanges) advance(before *columns.Fleet, rows []int) {
 func (c *passChanges) end() { *c = passChanges{} }
 
 // comparison returns what decisions are compared on.
-func (p *picture) comparison(others ledger.Others) placement.Comparison {
+func (p *basis) comparison(others ledger.Others) placement.Comparison {
 	c := placement.Comparison{Before: p.changes.before, After: p.fleet, Others: others, Rows: p.changes.rows}
 	if c.Before == nil {
 		c.Before = p.fleet
@@ -88,7 +88,7 @@ var unknownCause = &api.Cause{Type: api.CauseUnknown}
 
 // causeOf returns what makes the decision of a placement differ from its present one, before it is
 // made.
-func (p *placer) causeOf(placed *placementDecision, present placement.Present, out *placement.Outcome) *api.Cause {
+func (p *placementPlanner) causeOf(placed *placementDecision, present placement.Present, out *placement.Outcome) *api.Cause {
 	if p.following {
 		return unknownCause
 	}
@@ -112,7 +112,7 @@ func concerns(cause *api.Cause, left, gained []string) bool {
 }
 
 // causeBetween returns what makes placements of a class leave some clusters for others.
-func (p *placer) causeBetween(placed *placementDecision, left, gained []string) *api.Cause {
+func (p *placementPlanner) causeBetween(placed *placementDecision, left, gained []string) *api.Cause {
 	return p.changes.shared(placed.class, left, gained, func() *api.Cause {
 		comparison, q := p.comparison(p.others()), placed.query
 		return p.causeFrom(&comparison, comparison.Of(q, placed.class.view, q.ScoreReads()|q.SeatReads(), left, gained))
@@ -167,7 +167,7 @@ func (s *snapshot) writtenCause(object api.Object, status answering) *api.Cause 
 }
 
 // causeFrom returns the cause that a trigger is.
-func (p *picture) causeFrom(comparison *placement.Comparison, t placement.Trigger) *api.Cause {
+func (p *basis) causeFrom(comparison *placement.Comparison, t placement.Trigger) *api.Cause {
 	restarted := comparison.Before.Len() == 0
 	// So many clusters were offline until now that their replicas stayed.
 	released := binding.Brakes(comparison.Before) && !binding.Brakes(comparison.After)
@@ -230,7 +230,7 @@ func causeOfDifference(d *columns.Difference) *api.Cause {
 
 // giveCause gives a binding that differs from the one before its cause. followed is the policy that the
 // one before follows.
-func (b *bindings) giveCause(w *workloadBinding, followed *api.PropagationPolicy, before *api.WorkloadStatus, now time.Time) {
+func (b *workloadPlanner) giveCause(w *workloadBinding, followed *api.PropagationPolicy, before *api.WorkloadStatus, now time.Time) {
 	if w.status.DecisionRevision != before.DecisionRevision {
 		w.status.Cause = b.causeOf(w, followed, before, &w.status, now)
 	}
@@ -239,7 +239,7 @@ func (b *bindings) giveCause(w *workloadBinding, followed *api.PropagationPolicy
 
 // causeOf returns what makes the binding of a workload differ from its present one. followed is the
 // policy that the present one follows.
-func (b *bindings) causeOf(w *workloadBinding, followed *api.PropagationPolicy, before, after *api.WorkloadStatus, now time.Time) *api.Cause {
+func (b *workloadPlanner) causeOf(w *workloadBinding, followed *api.PropagationPolicy, before, after *api.WorkloadStatus, now time.Time) *api.Cause {
 	if b.following {
 		return unknownCause
 	}
@@ -266,7 +266,7 @@ func (b *bindings) causeOf(w *workloadBinding, followed *api.PropagationPolicy, 
 }
 
 // causeBetween returns what makes a workload leave some clusters for others, under the same policy.
-func (b *bindings) causeBetween(w *workloadBinding, before, after *api.WorkloadStatus, left, gained []string) *api.Cause {
+func (b *workloadPlanner) causeBetween(w *workloadBinding, before, after *api.WorkloadStatus, left, gained []string) *api.Cause {
 	from, to := w.p.Group(before.ObservedAffinity), w.p.Group(after.ObservedAffinity)
 	comparison := b.comparison(b.others())
 	reads := w.p.Reads() | columns.Amounts | columns.Reserved

@@ -86,7 +86,7 @@ func (cs *cloudClusters) remember(c *api.Cluster) {
 // because this one begins to.
 func (cs *cloudClusters) fromBefore(c *api.Cluster) *api.Cluster {
 	created := c.Metadata.CreatedAt
-	if c.Status.State != "" || c.Spec.Health != nil || !c.HasKubeconfig() || created == nil || !created.Before(cs.clouds.picture.started) {
+	if c.Status.State != "" || c.Spec.Health != nil || !c.HasKubeconfig() || created == nil || !created.Before(cs.clouds.basis.started) {
 		return c
 	}
 	online := *c

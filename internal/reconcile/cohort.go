@@ -25,7 +25,7 @@ type cohort[D member] struct {
 	uses  int              // number of uses by members
 	late  bool             // its view is not known yet: see lateClasses
 	at    time.Time        // when the view next changes through the passing of time; zero = never
-	seen  int              // version of the picture at the last change
+	seen  int              // version of the basis at the last change
 	// waiting are the members that did not get what they want, and are therefore woken by every
 	// change of the clusters that fit.
 	waiting map[D]struct{}
@@ -90,7 +90,7 @@ func concerned(delta *columns.Delta, reads columns.Aspects) []int {
 
 // fits returns the sentence about why clusters do not fit a query of a member, which is shared by
 // all members with the same wording. own is the member's sentence, nil if it has none yet.
-func (c *cohort[D]) fits(p *picture, own **sentence, q *placement.Query) string {
+func (c *cohort[D]) fits(p *basis, own **sentence, q *placement.Query) string {
 	if *own == nil {
 		*own = c.sentences.join(q)
 	}
@@ -108,7 +108,7 @@ func (c *cohort[D]) silence(own **sentence) {
 // toldOtherwise reports whether a sentence about why clusters do not fit differs after a delta,
 // given the rows in which something that a member reads has changed. before is the previous fleet,
 // or nil if the fleet has not changed.
-func (c *cohort[D]) toldOtherwise(p *picture, before *columns.Fleet, delta *columns.Delta, rows []int) bool {
+func (c *cohort[D]) toldOtherwise(p *basis, before *columns.Fleet, delta *columns.Delta, rows []int) bool {
 	since := c.seen
 	c.seen = p.version
 	if len(c.waiting) == 0 || c.late {
@@ -163,7 +163,7 @@ func newCohorts[D member, C cohortOf[D]]() cohorts[D, C] {
 
 // follow updates the view of a cohort to the fleet's version, given the rows in which something
 // that a member reads has changed. It returns the previous mask.
-func (all *cohorts[D, C]) follow(p *picture, c *cohort[D], rows []int) (was columns.Bitmap) {
+func (all *cohorts[D, C]) follow(p *basis, c *cohort[D], rows []int) (was columns.Bitmap) {
 	v, slots := c.view, p.fleet.Slots()
 	grows := len(v.Mask) < (slots+63)/64
 	if grows {
@@ -197,7 +197,7 @@ func (all *cohorts[D, C]) note(c *cohort[D]) {
 
 // view returns the view for a new cohort of a query; a fork may already know it. If ranking is nil,
 // it is computed.
-func (all *cohorts[D, C]) view(p *picture, q *placement.Query, ranking *score.Ranking) *placement.View {
+func (all *cohorts[D, C]) view(p *basis, q *placement.Query, ranking *score.Ranking) *placement.View {
 	known, ok := all.views.Get(seen{class: q.Class})
 	if !ok {
 		return placement.NewView(p.fleet, q, p.others(), ranking)
@@ -267,7 +267,7 @@ func (all *cohorts[D, C]) leave(c C) (last bool) {
 //
 // back says that the clock was set back: a toleration that had expired may not have, so all views
 // that depend on the time are refreshed. The agenda does not list a view in which no toleration is left to expire.
-func (all *cohorts[D, C]) expire(p *picture, now time.Time, back bool, then func(c C, differ []int, back bool)) {
+func (all *cohorts[D, C]) expire(p *basis, now time.Time, back bool, then func(c C, differ []int, back bool)) {
 	refresh := func(c C) {
 		s := c.shared()
 		if s.late {

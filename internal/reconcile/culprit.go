@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 )
 
 // search finds the objects that cause a panic. It needs no support from the code that panics: it
@@ -49,9 +49,9 @@ func newSearch(snapshot *fleet.Snapshot, leaveOut func(api.Key) bool) *search {
 	return s
 }
 
-// decideAll passes objects to a planner and makes a pass. The error is a *fault.Panic.
+// decideAll passes objects to a planner and makes a pass. The error is a *recovery.Panic.
 func decideAll(p *planner, now time.Time, parts ...[]*fleet.Entry) (writes []write, err error) {
-	err = fault.Confine("", func() error {
+	err = recovery.Confine("", func() error {
 		for _, entries := range parts {
 			for _, entry := range entries {
 				p.putEntry(entry)

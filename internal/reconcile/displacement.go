@@ -38,7 +38,7 @@ type displaced struct {
 }
 
 // newDisplacement lists what could be displaced for a workload, all of which is displaced at first.
-func newDisplacement(b *bindings, by *workloadBinding, enough func(spare ledger.Spare) bool) *displacement {
+func newDisplacement(b *workloadPlanner, by *workloadBinding, enough func(spare ledger.Spare) bool) *displacement {
 	d := &displacement{by: by, fleet: b.fleet, enough: enough, spare: ledger.Spare{}}
 	views := by.views()
 	admitted := func(row int) bool {

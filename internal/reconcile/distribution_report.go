@@ -46,7 +46,7 @@ type splitNews struct {
 const maxDistributionMessage = 1024
 
 // observeSplit applies an observation of a split, if it contains a change.
-func (b *bindings) observeSplit(key api.Key, d api.ClusterDistribution, now time.Time) {
+func (b *workloadPlanner) observeSplit(key api.Key, d api.ClusterDistribution, now time.Time) {
 	b.focus(key)
 	w, ok := b.workloads[key]
 	if !ok || w.object.Spec.Distribution == nil || !w.status.RunsOn(d.Cluster) {
@@ -99,7 +99,7 @@ func (w *workloadBinding) keepObserved(before *api.WorkloadStatus) {
 
 // spotChanged records the changed clusters on which spot was enabled or disabled: observations of
 // what runs there have another meaning then. was is the fleet before the changes.
-func (b *bindings) spotChanged(was *columns.Fleet, clusters map[string]*api.Cluster) {
+func (b *workloadPlanner) spotChanged(was *columns.Fleet, clusters map[string]*api.Cluster) {
 	for name, c := range clusters {
 		row, known := was.Row(name)
 		if c == nil || !known || was.Cluster(row).SpotEnabled() == c.SpotEnabled() {

@@ -9,11 +9,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/binding"
 )
 
-// failures remember which workloads found no room in the present picture, so that many alike cost
+// failures remember which workloads found no room in the present basis, so that many alike cost
 // little.
 type failures struct {
 	of      map[string]binding.Binding // by workloadBinding.alike
-	version int                        // of the picture
+	version int                        // of the basis
 	at      time.Time                  // tolerations may have expired later
 }
 

@@ -20,11 +20,11 @@ import (
 // may exist at once, concurrently with passes.
 func (s *snapshot) fork(ix *forkIndex, logger *slog.Logger) *planner {
 	p := newReadPlanner(logger)
-	p.passes, p.started, p.fleet, p.aside = s.passes, s.started, s.fleet, maps.Clone(s.aside)
+	p.passes, p.started, p.fleet, p.quarantined = s.passes, s.started, s.fleet, maps.Clone(s.held)
 	p.reserved, p.load = s.reserved.Thaw(), s.load.Thaw(ix.on)
 	p.inherited = &inherited{ix, map[api.Key]struct{}{}, func(r *record) {
 		if k := decidedAs(r.key.Kind); k != nil {
-			k.adopted(p, r)
+			k.load(p, r)
 		} else if i, ok := inputs[r.key.Kind]; ok {
 			i.adopted(p, r)
 		}
@@ -115,21 +115,21 @@ func (h *hosts) begin(fleet *columns.Fleet) {
 // adopt copies a guest of a snapshot.
 func (h *hosts) adopt(r *record) {
 	g := *r.guest
-	g.turn, g.hosting = turn{}, h
+	g.queueEntry, g.hosting = queueEntry{}, h
 	h.guests[*r.key] = &g
 	h.occupants.move(&g, nowhere, inPlace(g.host))
 	h.cohort.wait(&g, g.waits)
 }
 
 // adoptClass copies a class of a snapshot, without the placements that rest in it.
-func (p *placer) adoptClass(resting restingClass) {
+func (p *placementPlanner) adoptClass(resting restingClass) {
 	c := p.classOf(resting.query)
 	c.uses += resting.n - 1
 	c.absent, c.resting = resting.n, resting
 }
 
 // adopt copies a placement of a snapshot.
-func (p *placer) adopt(object *api.Placement, r *record) {
+func (p *placementPlanner) adopt(object *api.Placement, r *record) {
 	s := r.placed
 	placed := &placementDecision{object: object, specRevision: s.specRevision, query: s.query, status: &object.Status, recorded: s}
 	p.placements[*r.key] = placed
@@ -149,7 +149,7 @@ func (p *placer) adopt(object *api.Placement, r *record) {
 }
 
 // adoptWorkload copies a workload of a snapshot.
-func (b *bindings) adoptWorkload(object *api.Workload, r *record) {
+func (b *workloadPlanner) adoptWorkload(object *api.Workload, r *record) {
 	w := &workloadBinding{bindingState: r.binding.bindingState, object: object, status: object.Status}
 	b.workloads[*r.key] = w
 	// The reason for its policy is determined again: it may be that it has it already.
@@ -172,7 +172,7 @@ func (c *cohort[D]) adopt(own **sentence, q *placement.Query, told string) {
 }
 
 // all yields the workloads that exist when it is called.
-func (b *bindings) all() iter.Seq[*api.Workload] {
+func (b *workloadPlanner) all() iter.Seq[*api.Workload] {
 	return func(yield func(*api.Workload) bool) {
 		for _, w := range b.workloads {
 			if !yield(w.object) {

@@ -19,7 +19,7 @@ func (r *Reconciler) ReportHealth(ctx context.Context, key api.Key, report api.H
 	return r.options.Fleet.Snapshot().Revision(), err
 }
 
-func (b *bindings) takeInHealth(key api.Key, report api.HealthReport, now time.Time) error {
+func (b *workloadPlanner) takeInHealth(key api.Key, report api.HealthReport, now time.Time) error {
 	b.focus(key)
 	w, ok := b.workloads[key]
 	if !ok {

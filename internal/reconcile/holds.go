@@ -11,10 +11,10 @@ import (
 
 // hold updates the reservations for a status, and marks everything that depends on the room of the
 // affected clusters.
-func (b *bindings) hold(w *workloadBinding) { b.holdAs(w, w.needs) }
+func (b *workloadPlanner) hold(w *workloadBinding) { b.holdAs(w, w.needs) }
 
 // holdAs is hold with the given needs per replica, in addition to its machine.
-func (b *bindings) holdAs(w *workloadBinding, needs ledger.Needs) {
+func (b *workloadPlanner) holdAs(w *workloadBinding, needs ledger.Needs) {
 	after := clustersOf(&w.status)
 	machines := w.machinesOf(b.fleet, needs)
 	var more, less []int
@@ -94,7 +94,7 @@ func eachOn(machines map[string]ledger.Needs, needs ledger.Needs, cluster string
 }
 
 // resize updates what replicas hold when the flavors of clusters have changed.
-func (b *bindings) resize(was *columns.Fleet, rows []int) {
+func (b *workloadPlanner) resize(was *columns.Fleet, rows []int) {
 	for _, row := range rows {
 		cluster := b.fleet.Cluster(row)
 		if cluster == nil || ledger.SameMachines(was, b.fleet, row) {

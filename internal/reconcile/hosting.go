@@ -23,10 +23,10 @@ import (
 type hosts struct {
 	role
 	kind    decidedKind
-	picture *picture // of the decisions that depend on the guests
+	basis   *basis // of the decisions that depend on the guests
 	fleet   *columns.Fleet
 	pending columns.Changes // changes for the fleet, not yet applied
-	figures figures
+	figures metricSource
 
 	hosts     map[string]*api.Cluster // as rows, by name
 	listed    map[api.Key]int         // metrics by the number of hosts that list them
@@ -41,8 +41,8 @@ type hosts struct {
 	viewed *columns.Fleet
 }
 
-// figures provides all metrics and providers, for hosts that begin to list one.
-type figures interface {
+// metricSource provides all metrics and providers, for hosts that begin to list one.
+type metricSource interface {
 	metric(key api.Key) *api.Metric
 	provider(key api.Key) *api.MetricsProvider
 }
@@ -76,7 +76,7 @@ const (
 
 // guest is something that is created on a host.
 type guest struct {
-	turn
+	queueEntry
 	hosting      *hosts
 	object       api.Object
 	specRevision int64
@@ -107,9 +107,9 @@ func (g *guest) part() func(stored api.Object) {
 }
 func (g *guest) wants() bool { return g.wish == statedWish && g.host == "" }
 
-func newHosting(kind decidedKind, r role, p *picture, figures figures) *hosts {
+func newHosting(kind decidedKind, r role, p *basis, figures metricSource) *hosts {
 	return &hosts{
-		role: r, kind: kind, picture: p, fleet: &columns.Fleet{}, figures: figures,
+		role: r, kind: kind, basis: p, fleet: &columns.Fleet{}, figures: figures,
 		hosts: map[string]*api.Cluster{}, listed: map[api.Key]int{}, guests: map[api.Key]*guest{},
 		occupants: occupants[*guest]{},
 	}
@@ -128,7 +128,7 @@ func onHosts[O api.Object](r row[O, *guest], of func(p *planner) *hosts) row[O, 
 		return g.host == host && (g.score == score || g.score != nil && score != nil && *g.score == *score)
 	}
 	r.holds = func(O) []hold { return nil } // hosts are not used up
-	r.turn = func(a, b *guest) int { return a.key().Compare(b.key()) }
+	r.order = func(a, b *guest) int { return a.key().Compare(b.key()) }
 	r.rests = func(p *planner, g *guest) api.Key { return p.lost.underGuest(g) }
 	r.explain = func(s *snapshot, _ O, known *record, now time.Time) *api.Explanation {
 		return s.hosting(known.key.Kind).explain(known.guest, now)
@@ -139,8 +139,8 @@ func onHosts[O api.Object](r row[O, *guest], of func(p *planner) *hosts) row[O, 
 		return as[O](previewed), explanation, nil
 	}
 	r.simulate.startsOver = func(_, _ O) bool { return false }
-	r.simulate.foresee = func(*planner, *guest, time.Time) *api.Explanation { return nil }
-	r.simulate.recall = func(_ *planner, g *guest, _ *api.Explanation, _ bool, now time.Time) *api.Explanation {
+	r.simulate.explainBefore = func(*planner, *guest, time.Time) *api.Explanation { return nil }
+	r.simulate.explainAfter = func(_ *planner, g *guest, _ *api.Explanation, _ bool, now time.Time) *api.Explanation {
 		if g.host == "" && !g.wants() {
 			return nil
 		}
@@ -160,7 +160,7 @@ func (h *hosts) putHost(name string, row *api.Cluster) {
 		}
 	}
 	pend(&h.pending.Clusters, name, row)
-	h.occupants.wake(&h.picture.queue, name) // their statuses contain data of the host
+	h.occupants.wake(&h.basis.queue, name) // their statuses contain data of the host
 	if row == nil {
 		delete(h.hosts, name)
 		return
@@ -208,7 +208,7 @@ func (h *hosts) putGuest(g *guest, object api.Object, specRevision int64) {
 	h.respecify(g, object)
 	g.specRevision = specRevision
 	if !isNew || g.wish != noWish || api.FindCondition(statusConditions(object), api.ConditionBound) != nil {
-		h.picture.queue.mark(g)
+		h.basis.queue.mark(g)
 	}
 	h.askAgain(g)
 }
@@ -239,7 +239,7 @@ func (h *hosts) seeGuest(g *guest, object api.Object) {
 	g.object = object
 	if _, g.wish = h.request(object); g.wish != wished {
 		g.query = nil
-		h.picture.queue.mark(g)
+		h.basis.queue.mark(g)
 	}
 	h.askAgain(g)
 }
@@ -248,7 +248,7 @@ func (h *hosts) seeGuest(g *guest, object api.Object) {
 func (h *hosts) askAgain(g *guest) {
 	if h.again(g) {
 		g.fresh = true
-		h.picture.queue.mark(g)
+		h.basis.queue.mark(g)
 	}
 }
 
@@ -260,7 +260,7 @@ func (h *hosts) compile(g *guest) *hosting.HostQuery {
 	request, _ := h.request(g.object)
 	query, err := hosting.NewHostQuery(request)
 	if err != nil {
-		h.picture.logger.Error("a stored object cannot be decided; its decision does not change", "object", g.key().String(), "error", err)
+		h.basis.logger.Error("a stored object cannot be decided; its decision does not change", "object", g.key().String(), "error", err)
 		return nil
 	}
 	return query
@@ -299,17 +299,17 @@ func (h *hosts) follow(now time.Time) {
 		next, delta := h.fleet.With(h.pending, now)
 		h.fleet, h.pending = next, columns.Changes{}
 		if !delta.Empty() {
-			h.cohort.wake(&h.picture.queue)
+			h.cohort.wake(&h.basis.queue)
 		}
 	}
-	if h.picture.queue.has(h.kind) {
+	if h.basis.queue.has(h.kind) {
 		h.fleet, _ = h.fleet.With(columns.Changes{}, now) // last good values may have become too old
 	}
 }
 
 // decide chooses the host of one guest if necessary, and reports whether its status changed.
 func (h *hosts) decide(g *guest, now time.Time) (changed bool) {
-	h.picture.focus(g.key())
+	h.basis.focus(g.key())
 	before := g.host
 	chosen := h.settle(g, now)
 	if before != g.host {

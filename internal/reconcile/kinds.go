@@ -23,11 +23,11 @@ type decidedKind interface {
 	hosted() bool
 
 	known(p *planner, key api.Key) decision
-	take(p *planner, known decision, object api.Object, specRevision int64)
-	see(p *planner, known decision, object api.Object)
+	applySpec(p *planner, known decision, object api.Object, specRevision int64)
+	applyStatus(p *planner, known decision, object api.Object)
 	agreed(known decision, object api.Object) bool
 	forget(p *planner, key api.Key)
-	adopted(p *planner, r *record)
+	load(p *planner, r *record)
 	holdsOf(object api.Object) []hold
 	compare(a, b decision) int
 	decided(p *planner, d decision, now time.Time) (changed, moved bool)
@@ -39,8 +39,8 @@ type decidedKind interface {
 
 	startsOver(object, base api.Object) bool
 	complete(s *simulation, object, base api.Object, given given, now time.Time)
-	foresee(p *planner, d decision, now time.Time) *api.Explanation
-	recall(p *planner, d decision, foreseen *api.Explanation, written bool, now time.Time) *api.Explanation
+	explainBefore(p *planner, d decision, now time.Time) *api.Explanation
+	explainAfter(p *planner, d decision, foreseen *api.Explanation, written bool, now time.Time) *api.Explanation
 	shown(s *simulation, object api.Object, explanation *api.Explanation) api.Object
 }
 
@@ -64,9 +64,9 @@ type row[O api.Object, D decision] struct {
 	adopt func(p *planner, object O, r *record)
 	// holds returns the amounts that an object holds on clusters, according to its status.
 	holds func(object O) []hold
-	// turn compares which of two stale decisions is made first. It never returns 0 for different
+	// order compares which of two stale decisions is made first. It never returns 0 for different
 	// decisions.
-	turn func(a, b D) int
+	order func(a, b D) int
 	// decide makes a decision again. It reports whether the status changed, and whether the chosen
 	// place did.
 	decide func(p *planner, d D, now time.Time) (changed, moved bool)
@@ -91,12 +91,12 @@ type simulated[O api.Object, D decision] struct {
 	// complete adds what a request omits and writers of the live object would add; base is the
 	// previous version, or nil.
 	complete func(s *simulation, object, base O, given given, now time.Time)
-	// foresee explains a decision before the pass that makes it; nil if that is only possible
+	// explainBefore explains a decision before the pass that makes it; nil if that is only possible
 	// afterwards.
-	foresee func(p *planner, d D, now time.Time) *api.Explanation
-	// recall explains a decision after the pass, where foreseen is the explanation from before and
+	explainBefore func(p *planner, d D, now time.Time) *api.Explanation
+	// explainAfter explains a decision after the pass, where foreseen is the explanation from before and
 	// written says whether the pass wrote it; nil if there is nothing to explain.
-	recall func(p *planner, d D, foreseen *api.Explanation, written bool, now time.Time) *api.Explanation
+	explainAfter func(p *planner, d D, foreseen *api.Explanation, written bool, now time.Time) *api.Explanation
 	// shown returns an object for the result.
 	shown func(s *simulation, object O, explanation *api.Explanation) O
 }
@@ -157,11 +157,11 @@ func (r *row[O, D]) known(p *planner, key api.Key) decision {
 	return nil
 }
 
-func (r *row[O, D]) take(p *planner, known decision, object api.Object, specRevision int64) {
+func (r *row[O, D]) applySpec(p *planner, known decision, object api.Object, specRevision int64) {
 	r.put(p, as[D](known), as[O](object), specRevision)
 }
 
-func (r *row[O, D]) see(p *planner, known decision, object api.Object) {
+func (r *row[O, D]) applyStatus(p *planner, known decision, object api.Object) {
 	r.seen(p, as[D](known), as[O](object))
 }
 
@@ -174,11 +174,11 @@ func (r *row[O, D]) forget(p *planner, key api.Key) {
 	r.remove(p, key)
 }
 
-func (r *row[O, D]) adopted(p *planner, known *record) { r.adopt(p, as[O](known.decided()), known) }
+func (r *row[O, D]) load(p *planner, known *record) { r.adopt(p, as[O](known.decided()), known) }
 
 func (r *row[O, D]) holdsOf(object api.Object) []hold { return r.holds(as[O](object)) }
 
-func (r *row[O, D]) compare(a, b decision) int { return r.turn(as[D](a), as[D](b)) }
+func (r *row[O, D]) compare(a, b decision) int { return r.order(as[D](a), as[D](b)) }
 
 func (r *row[O, D]) decided(p *planner, d decision, now time.Time) (changed, moved bool) {
 	return r.decide(p, as[D](d), now)
@@ -208,12 +208,12 @@ func (r *row[O, D]) complete(s *simulation, object, base api.Object, given given
 	r.simulate.complete(s, as[O](object), as[O](base), given, now)
 }
 
-func (r *row[O, D]) foresee(p *planner, d decision, now time.Time) *api.Explanation {
-	return r.simulate.foresee(p, as[D](d), now)
+func (r *row[O, D]) explainBefore(p *planner, d decision, now time.Time) *api.Explanation {
+	return r.simulate.explainBefore(p, as[D](d), now)
 }
 
-func (r *row[O, D]) recall(p *planner, d decision, foreseen *api.Explanation, written bool, now time.Time) *api.Explanation {
-	return r.simulate.recall(p, as[D](d), foreseen, written, now)
+func (r *row[O, D]) explainAfter(p *planner, d decision, foreseen *api.Explanation, written bool, now time.Time) *api.Explanation {
+	return r.simulate.explainAfter(p, as[D](d), foreseen, written, now)
 }
 
 func (r *row[O, D]) shown(s *simulation, object api.Object, explanation *api.Explanation) api.Object {

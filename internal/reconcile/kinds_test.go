@@ -33,9 +33,9 @@ func TestMissingRowsAreDetected(t *testing.T) {
 		t.Errorf("emptyColumn() = %q, want preview", got)
 	}
 	r = workloads
-	r.simulate.recall = nil
-	if got := emptyColumn(reflect.ValueOf(r)); got != "simulate.recall" {
-		t.Errorf("emptyColumn() = %q, want simulate.recall", got)
+	r.simulate.explainAfter = nil
+	if got := emptyColumn(reflect.ValueOf(r)); got != "simulate.explainAfter" {
+		t.Errorf("emptyColumn() = %q, want simulate.explainAfter", got)
 	}
 }
 

@@ -57,7 +57,7 @@ func newReadPlanner(logger *slog.Logger) *planner {
 
 // attempt spends a part of what is left on some rows of a class, nil for all, and reports whether the
 // view of the class can be updated now.
-func (p *placer) attempt(c *class, rows []int) bool {
+func (p *placementPlanner) attempt(c *class, rows []int) bool {
 	if !c.query.Costly() {
 		return true
 	}
@@ -72,10 +72,10 @@ func (p *placer) attempt(c *class, rows []int) bool {
 }
 
 // newView returns the view of a new class; an empty one if the class is late.
-func (p *placer) newView(c *class, r *score.Ranking) *placement.View {
+func (p *placementPlanner) newView(c *class, r *score.Ranking) *placement.View {
 	_, known := p.classes.views.Get(seen{class: c.query.Class})
 	if known || p.attempt(c, nil) {
-		return p.classes.view(p.picture, c.query, r)
+		return p.classes.view(p.basis, c.query, r)
 	}
 	p.late.add(c)
 	v := &placement.View{Mask: columns.NewBitmap(p.fleet.Slots()), Ranking: r}
@@ -86,10 +86,10 @@ func (p *placer) newView(c *class, r *score.Ranking) *placement.View {
 }
 
 // delays reports whether a class is late, or is now because changed rows cost too much.
-func (p *placer) delays(c *class, rows []int) bool {
+func (p *placementPlanner) delays(c *class, rows []int) bool {
 	if !c.late && len(rows) > 0 && !p.attempt(c, rows) {
 		p.late.add(c)
-		c.markAll(p.picture) // the condition says so
+		c.markAll(p.basis) // the condition says so
 	}
 	if !c.late {
 		return false
@@ -102,7 +102,7 @@ func (p *placer) delays(c *class, rows []int) bool {
 
 // catchUp spends the budget of a pass on late classes, and completes those whose expressions have been
 // evaluated.
-func (p *placer) catchUp() {
+func (p *placementPlanner) catchUp() {
 	for p.late.left = p.late.budget; p.late.left > 0 && len(p.late.of) > 0; {
 		var next *class
 		for c := range p.late.of {
@@ -130,7 +130,7 @@ func (l *lateClasses) before(a, b *class) bool {
 }
 
 // complete computes the view of a late class.
-func (p *placer) complete(c *class) {
+func (p *placementPlanner) complete(c *class) {
 	p.late.remove(c)
 	c.view.Refresh(p.fleet, c.query, p.others())
 	p.classes.note(c.shared())
@@ -143,11 +143,11 @@ func (p *placer) complete(c *class) {
 	}
 	c.noteExpired(p.fleet)
 	c.seen = p.version
-	c.markAll(p.picture)
+	c.markAll(p.basis)
 }
 
 // postpone leaves a placement of a late class as it is, with the condition that says so.
-func (p *placer) postpone(placed *placementDecision, now time.Time) (changed bool) {
+func (p *placementPlanner) postpone(placed *placementDecision, now time.Time) (changed bool) {
 	status, changed := placement.Late(placed.status, now)
 	if changed {
 		placed.status = &status

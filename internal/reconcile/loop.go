@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 )
 
 // loop keeps the decisions of a live fleet current: it takes in what changed, has the
@@ -19,7 +19,7 @@ type loop struct {
 	logger  *slog.Logger
 	now     func() time.Time
 	metrics *metrics
-	faults  *fault.Component
+	faults  *recovery.Component
 	started time.Time
 
 	published *published
@@ -29,10 +29,10 @@ type loop struct {
 	reports   <-chan report
 	commands  <-chan *command
 
-	planner *planner
-	damaged *fleet.Snapshot // the planner knows what is damaged in it
-	lot     *lot            // what is left out
-	nextAt  time.Time       // when the planner has to be called again although nothing changed
+	planner    *planner
+	damaged    *fleet.Snapshot // the planner knows what is damaged in it
+	quarantine *quarantine     // what is left out
+	nextAt     time.Time       // when the planner has to be called again although nothing changed
 	// released are objects that the planner is to be given again.
 	released []*fleet.Entry
 	// unanswered are reports of which what follows is not durable.
@@ -56,7 +56,7 @@ func (r *loop) run(ctx context.Context) error {
 			if errors.Is(err, errStoodDown) {
 				continue
 			}
-			panicked, ok := errors.AsType[*fault.Panic](err)
+			panicked, ok := errors.AsType[*recovery.Panic](err)
 			if !ok {
 				return err
 			}
@@ -68,7 +68,7 @@ func (r *loop) run(ctx context.Context) error {
 }
 
 // session keeps decisions current, starting from a snapshot of the fleet. It ends with a
-// *fault.Panic when the planner panicked: its state may be inconsistent, and the next session
+// *recovery.Panic when the planner panicked: its state may be inconsistent, and the next session
 // starts from scratch.
 func (r *loop) session(ctx context.Context) error {
 	subscription := r.options.Fleet.Subscribe(fleet.SubscribeOptions{Unbounded: true})
@@ -166,7 +166,7 @@ func (r *loop) session(ctx context.Context) error {
 
 // ended returns why a session ended with its context: the panic that canceled it, or nil.
 func ended(ctx context.Context) error {
-	if p, ok := errors.AsType[*fault.Panic](context.Cause(ctx)); ok {
+	if p, ok := errors.AsType[*recovery.Panic](context.Cause(ctx)); ok {
 		return p
 	}
 	return nil
@@ -175,7 +175,7 @@ func ended(ctx context.Context) error {
 // wake returns when there is something to do without a change since a revision of the fleet.
 func (r *loop) wake(unwritten *unwritten, revision int64) time.Time {
 	next := r.nextAt
-	for _, at := range []time.Time{unwritten.next(r.now()), r.lot.next(revision)} {
+	for _, at := range []time.Time{unwritten.next(r.now()), r.quarantine.next(revision)} {
 		next = sooner(next, at)
 	}
 	return next
@@ -184,25 +184,25 @@ func (r *loop) wake(unwritten *unwritten, revision int64) time.Time {
 // pauseAfter handles a panic of the planner, and reports whether to wait before the next session.
 // Usually the next session starts without the objects to blame. A panic that is not reproducible is
 // tolerated a few times.
-func (r *loop) pauseAfter(p *fault.Panic) bool {
+func (r *loop) pauseAfter(p *recovery.Panic) bool {
 	suspect := r.planner.working
-	if !r.lot.suspect(suspect, r.now()) {
+	if !r.quarantine.suspect(suspect, r.now()) {
 		return false
 	}
 	snapshot := r.options.Fleet.Snapshot()
-	if snapshot.Get(suspect) == nil || r.lot.has(suspect) {
+	if snapshot.Get(suspect) == nil || r.quarantine.has(suspect) {
 		return true
 	}
-	r.park(suspect, p.Error(), snapshot)
-	r.published.showLot(r.lot)
+	r.quarantineObject(suspect, p.Error(), snapshot)
+	r.published.showQuarantine(r.quarantine)
 	return false
 }
 
-// plan calls do with the planner. The error is a *fault.Panic, after which the planner must not be
+// plan calls do with the planner. The error is a *recovery.Panic, after which the planner must not be
 // used.
 func (r *loop) plan(do func(p *planner)) error {
-	err := fault.Confine("", func() error { do(r.planner); return nil })
-	if p, ok := errors.AsType[*fault.Panic](err); ok {
+	err := recovery.Confine("", func() error { do(r.planner); return nil })
+	if p, ok := errors.AsType[*recovery.Panic](err); ok {
 		p.Object = r.planner.working.String()
 		r.faults.Note(p)
 	}
@@ -274,12 +274,12 @@ func (r *loop) takeIn(ctx context.Context, batch fleet.Batch, more <-chan fleet.
 		for n := 1; ; n++ {
 			for _, change := range batch.Changes {
 				switch {
-				case r.lot.has(change.Key):
+				case r.quarantine.has(change.Key):
 					if change.New == nil {
-						p.takeBack(change.Key)
+						p.readmit(change.Key)
 					}
-					r.lot.changed(change)
-					r.metrics.leftOut(r.lot)
+					r.quarantine.changed(change)
+					r.metrics.leftOut(r.quarantine)
 				case change.New == nil:
 					p.remove(change.Key)
 				default:
@@ -312,10 +312,10 @@ func (r *loop) takeIn(ctx context.Context, batch fleet.Batch, more <-chan fleet.
 
 // lose passes the lost objects to the planner, if they have changed.
 func (r *loop) lose(p *planner, at *fleet.Snapshot) {
-	if r.lot.moved || !at.SameDamage(r.damaged) {
+	if r.quarantine.moved || !at.SameDamage(r.damaged) {
 		p.lose(r.lost(at))
 	}
-	r.damaged, r.lot.moved = at, false
+	r.damaged, r.quarantine.moved = at, false
 }
 
 // decide makes one pass and returns what to write.
@@ -336,7 +336,7 @@ func (r *loop) decide() (writes []write, err error) {
 
 // passed records a pass of the planner in the metrics.
 func (r *loop) passed(begin time.Time) {
-	r.published.show(r.planner, r.lot, r.damaged)
+	r.published.show(r.planner, r.quarantine, r.damaged)
 	r.nextAt = r.planner.nextAt()
 	r.traces.planned(begin)
 	r.metrics.passing.Observe(time.Since(begin).Seconds())

@@ -62,7 +62,7 @@ func lostIn(snapshot *fleet.Snapshot) []api.Key {
 }
 
 // lacks returns the metric in a list that is lost, or its provider, or the zero key.
-func (l *lost) lacks(refs []api.MetricRef, all figures) api.Key {
+func (l *lost) lacks(refs []api.MetricRef, all metricSource) api.Key {
 	for _, ref := range refs {
 		if l.metrics[ref.Key()] {
 			return ref.Key()
@@ -76,7 +76,7 @@ func (l *lost) lacks(refs []api.MetricRef, all figures) api.Key {
 
 // doubt determines, from what is known of clusters and clouds, which clusters are lost or
 // incomplete.
-func (l *lost) doubt(known *cloudClusters, figures figures, in *inherited) {
+func (l *lost) doubt(known *cloudClusters, figures metricSource, in *inherited) {
 	if l == nil {
 		return
 	}

@@ -50,7 +50,7 @@ func newMetrics() *metrics {
 }
 
 // leftOut updates the metrics about objects that are left out.
-func (m *metrics) leftOut(l *lot) {
+func (m *metrics) leftOut(l *quarantine) {
 	m.faulted.Reset()
 	for key := range l.of {
 		m.faulted.WithLabelValues(string(key.Kind)).Inc()

@@ -8,8 +8,8 @@ import (
 // pending are the changes of the fleet that the next pass applies.
 type pending struct {
 	columns.Changes
-	picture *picture
-	hosts   [2]*hosts // whose metrics follow
+	basis *basis
+	hosts [2]*hosts // whose metrics follow
 }
 
 // metric returns the latest metric with a key, or nil.
@@ -17,7 +17,7 @@ func (p *pending) metric(key api.Key) *api.Metric {
 	if m, pending := p.Metrics[key]; pending {
 		return m
 	}
-	return p.picture.fleet.Metric(key)
+	return p.basis.fleet.Metric(key)
 }
 
 // provider returns the latest metrics provider with a key, or nil.
@@ -25,7 +25,7 @@ func (p *pending) provider(key api.Key) *api.MetricsProvider {
 	if m, pending := p.Providers[key]; pending {
 		return m
 	}
-	return p.picture.fleet.Provider(key)
+	return p.basis.fleet.Provider(key)
 }
 
 // pend records a change of the fleet that the next pass applies.

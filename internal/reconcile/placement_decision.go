@@ -11,7 +11,7 @@ import (
 
 // placementDecision is one placement and its decision.
 type placementDecision struct {
-	turn
+	queueEntry
 	object *api.Placement
 	// status is the last decided one, which may be ahead of the store; otherwise it is the object's
 	// own. It is immutable.

@@ -32,7 +32,7 @@ var placements = row[*api.Placement, *placementDecision]{
 	adopt: func(p *planner, object *api.Placement, r *record) { p.placer.adopt(object, r) },
 	holds: holdsOfPlacement,
 	// Placements that compete for resources are decided by name.
-	turn: func(a, b *placementDecision) int {
+	order: func(a, b *placementDecision) int {
 		return a.query.Key.Compare(b.query.Key)
 	},
 	decide: func(p *planner, placed *placementDecision, now time.Time) (changed, moved bool) {
@@ -51,14 +51,14 @@ var placements = row[*api.Placement, *placementDecision]{
 				s.unscored[api.KeyOf(placement)] = unscored(placement, *given.status)
 			}
 		},
-		foresee: func(p *planner, placed *placementDecision, now time.Time) *api.Explanation {
+		explainBefore: func(p *planner, placed *placementDecision, now time.Time) *api.Explanation {
 			if late := untold(p.fleet, placed.query, &p.placer.late.told, now); late != nil {
 				return late
 			}
 			return p.placer.explain(placed, now).Render()
 		},
-		recall: func(p *planner, placed *placementDecision, foreseen *api.Explanation, written bool, now time.Time) *api.Explanation {
-			return p.placer.recall(placed, foreseen, written, now)
+		explainAfter: func(p *planner, placed *placementDecision, foreseen *api.Explanation, written bool, now time.Time) *api.Explanation {
+			return p.placer.explainAfter(placed, foreseen, written, now)
 		},
 		shown: (*simulation).score,
 	},

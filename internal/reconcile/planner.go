@@ -13,11 +13,11 @@ import (
 // planner holds every placement, workload and guest, its decision, and what makes that decision
 // stale. It is not safe for concurrent use: only Run uses it, and readers get snapshots.
 type planner struct {
-	*picture
+	*basis
 	pending *pending // changes of the fleet
 
-	placer         *placer
-	bindings       *bindings
+	placer         *placementPlanner
+	bindings       *workloadPlanner
 	clouds         *hosts // of clusters
 	clusters       *cloudClusters
 	projects       *hosts // of Magnum clusters
@@ -25,16 +25,16 @@ type planner struct {
 
 	passes int
 	found  writes // since the last pass
-	// aside are the clusters on which something is reserved for an object that is left out.
-	aside     map[api.Key][]string
-	records   records             // for readers
-	waitedFor map[api.Key]api.Key // by decisions that were evaluated since the last snapshot
+	// quarantined are the clusters on which something is reserved for an object that is left out.
+	quarantined map[api.Key][]string
+	records     records             // for readers
+	waitedFor   map[api.Key]api.Key // by decisions that were evaluated since the last snapshot
 
 	limit *limit // of the work of a fork; nil if there is none
 }
 
 func newPlanner(logger *slog.Logger) *planner {
-	shared := &picture{
+	shared := &basis{
 		logger:   logger,
 		version:  1, // a class without a sentence has version 0
 		fleet:    &columns.Fleet{},
@@ -43,12 +43,12 @@ func newPlanner(logger *slog.Logger) *planner {
 		queue:    newQueue(),
 	}
 	p := &planner{
-		picture: shared, pending: &pending{picture: shared}, bindings: newBindings(shared),
+		basis: shared, pending: &pending{basis: shared}, bindings: newBindings(shared),
 		projectObjects: map[string]*api.OpenStackProject{},
 		records:        records{newRecords(), differences{many: true}},
 		waitedFor:      map[api.Key]api.Key{},
 	}
-	p.placer = newPlacer(shared, func(placed *placementDecision) { p.note(placed) })
+	p.placer = newPlacementPlanner(shared, func(placed *placementDecision) { p.note(placed) })
 	p.clouds = newHosting(&clusters, clustersOnClouds, shared, p.pending)
 	p.clusters = newCloudClusters(p.clouds, p.pending)
 	p.projects = newHosting(&magnumClusters, magnumInProjects(func(path string) *api.OpenStackProject { return p.projectObjects[path] }), shared, p.pending)
@@ -71,20 +71,20 @@ func (p *planner) put(object api.Object, specRevision int64) {
 		}
 		return
 	}
-	p.takeBack(key)
+	p.readmit(key)
 	known := k.known(p, key)
 	if known != nil && (known.stored().Meta().UID != object.Meta().UID || p.following && !k.agreed(known, object)) {
 		k.forget(p, key)
 		known = nil
 	}
 	if known != nil && known.revision() == specRevision {
-		k.see(p, known, object)
+		k.applyStatus(p, known, object)
 		return
 	}
 	if known != nil {
 		known.queued().place = place{} // its turn may depend on what changes
 	}
-	k.take(p, known, object, specRevision)
+	k.applySpec(p, known, object, specRevision)
 }
 
 // putEntry is put for an object as it is stored.
@@ -99,7 +99,7 @@ func (p *planner) putEntry(entry *fleet.Entry) {
 func (p *planner) remove(key api.Key) {
 	p.focus(key)
 	if k := decidedAs(key.Kind); k != nil {
-		p.takeBack(key)
+		p.readmit(key)
 		k.forget(p, key)
 	} else if i, ok := inputs[key.Kind]; ok {
 		i.take(p, key, nil)
@@ -118,8 +118,8 @@ func (p *planner) advance(now time.Time) {
 	rooms := p.bindings.rooms(delta.Rows)
 	p.fleet, p.pending.Changes = next, columns.Changes{}
 	p.changes.advance(was, delta.Rows)
-	defer p.placer.classes.expire(p.picture, now, back, p.placer.expired)
-	defer p.bindings.scopes.expire(p.picture, now, back, p.bindings.scopes.expired)
+	defer p.placer.classes.expire(p.basis, now, back, p.placer.expired)
+	defer p.bindings.scopes.expire(p.basis, now, back, p.bindings.scopes.expired)
 	if delta.Empty() {
 		return
 	}

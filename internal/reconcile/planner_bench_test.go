@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/cputime"
 )
 
 // benchWorld creates 100,000 placements on 10,000 clusters, with 2,000 different selectors, and a metric for each
@@ -40,7 +40,7 @@ func benchWorld(b *testing.B, clusters, placements, selectors int) (*world, *pla
 	return w, p
 }
 
-// BenchmarkFullPass decides every placement again. Target (DESIGN section 6): at most 1 s for 100,000 placements on
+// BenchmarkFullPass decides every placement again. Target: at most 1 s for 100,000 placements on
 // 10,000 clusters.
 func BenchmarkFullPass(b *testing.B) {
 	_, p := benchWorld(b, 10_000, 100_000, 2_000)
@@ -67,9 +67,8 @@ func BenchmarkFirstPass(b *testing.B) {
 	}
 }
 
-// BenchmarkOneMetric changes the metric of one cluster among 10,000, with 100,000 placements. Target (DESIGN section
-// 6): at most 1 ms to find and decide again what it affects. "drift" changes the metric by up to 2 %, as live values
-// do. "jump" sets any value, which sometimes makes a cluster the best of all and moves thousands of placements at once.
+// BenchmarkOneMetric changes the metric of one cluster among 10,000, with 100,000 placements. Target: at most
+// 1 ms to find and decide again what it affects. "drift" changes the metric by up to 2 %, as live values do. "jump" sets any value, which sometimes makes a cluster the best of all and moves thousands of placements at once.
 func BenchmarkOneMetric(b *testing.B) {
 	for _, selectors := range []int{100, 2_000, 10_000} {
 		for _, change := range []string{"drift", "jump"} {
@@ -103,7 +102,7 @@ func BenchmarkOneMetric(b *testing.B) {
 }
 
 // BenchmarkWaiting changes one metric while placements of 100 classes wait for a cluster. It is either a metric that
-// one of 10,000 clusters lists, or the one that they all wait for, which a thousand list. Target (DESIGN section 6):
+// one of 10,000 clusters lists, or the one that they all wait for, which a thousand list. Target:
 // 0.4 ms.
 func BenchmarkWaiting(b *testing.B) {
 	for _, change := range []string{"own", "shared"} {

@@ -13,7 +13,7 @@ import (
 // priority, if it then gets everything that it wants; otherwise nobody loses anything. Displaced are
 // replicas of the lowest priorities, the fewest, of the fewest workloads, of the youngest ones; who is
 // not needed is not touched.
-func (b *bindings) preempt(w *workloadBinding, present binding.Present, now time.Time) (binding.Binding, bool) {
+func (b *workloadPlanner) preempt(w *workloadBinding, present binding.Present, now time.Time) (binding.Binding, bool) {
 	spare := b.spares.below(w.p.Priority, b)
 	if w.rivals = spare != nil; !w.rivals {
 		return binding.Binding{}, false
@@ -36,7 +36,7 @@ func (b *bindings) preempt(w *workloadBinding, present binding.Present, now time
 }
 
 // makeRoom displaces what is in the way of a workload whose binding was committed as it was previewed.
-func (b *bindings) makeRoom(w *workloadBinding, now time.Time) {
+func (b *workloadPlanner) makeRoom(w *workloadBinding, now time.Time) {
 	d := newDisplacement(b, w, func(spare ledger.Spare) bool {
 		for _, c := range w.status.Clusters {
 			row, ok := b.fleet.Row(c.Name)
@@ -56,7 +56,7 @@ func (b *bindings) makeRoom(w *workloadBinding, now time.Time) {
 }
 
 // displace takes from workloads what a displacement says.
-func (b *bindings) displace(d *displacement, now time.Time) {
+func (b *workloadPlanner) displace(d *displacement, now time.Time) {
 	for i := range d.units {
 		if u := &d.units[i]; u.takes > 0 {
 			b.take(u, d.by, now)
@@ -64,15 +64,15 @@ func (b *bindings) displace(d *displacement, now time.Time) {
 	}
 }
 
-// spares remember what workloads of lower priorities hold until the picture changes, so
+// spares remember what workloads of lower priorities hold until the basis changes, so
 // that many that wait cost little.
 type spares struct {
 	of      map[int64]ledger.Spare // by the priority that they give way to
-	version int                    // of the picture
+	version int                    // of the basis
 }
 
 // below is what workloads of a priority below another hold, nil where that is nothing.
-func (s *spares) below(priority int64, b *bindings) ledger.Spare {
+func (s *spares) below(priority int64, b *workloadPlanner) ledger.Spare {
 	if s.of == nil || s.version != b.version {
 		s.of, s.version = map[int64]ledger.Spare{}, b.version
 	}
@@ -100,7 +100,7 @@ func (s *spares) below(priority int64, b *bindings) ledger.Spare {
 
 // wakePreempting makes waiting workloads look again for others to displace: there may be more than
 // before.
-func (b *bindings) wakePreempting() {
+func (b *workloadPlanner) wakePreempting() {
 	b.version++
 	for w := range b.preempting {
 		b.queue.mark(w)
@@ -108,7 +108,7 @@ func (b *bindings) wakePreempting() {
 }
 
 // take ends what a workload has on a cluster, or a part of it, because another one needs the room.
-func (b *bindings) take(u *displaced, by *workloadBinding, now time.Time) {
+func (b *workloadPlanner) take(u *displaced, by *workloadBinding, now time.Time) {
 	victim := u.victim
 	i := slices.IndexFunc(victim.status.Clusters, func(c api.WorkloadCluster) bool { return c.Name == u.cluster })
 	if i < 0 {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/cputime"
 )
 
 // rankedWorld is benchWorld with a placement score for every cluster, by which every placement ranks. With the additive
@@ -34,7 +34,7 @@ func rankedWorld(b *testing.B, clusters, placements, selectors int, mode api.Pri
 }
 
 // BenchmarkRankedPass makes the first decisions of 100,000 placements that rank 10,000 clusters by a score, and then
-// decides all of them again. Target of the second (DESIGN section 6): at most 1 s.
+// decides all of them again. Target of the second: at most 1 s.
 func BenchmarkRankedPass(b *testing.B) {
 	for _, mode := range []api.PrioritizerMode{api.ModeExact, api.ModeAdditive} {
 		_, p := rankedWorld(b, 10_000, 100_000, 2_000, mode)
@@ -56,7 +56,7 @@ func BenchmarkRankedPass(b *testing.B) {
 }
 
 // BenchmarkOneScore changes the score of one cluster among 10,000, with 100,000 placements that rank by it. Target
-// (DESIGN section 6, for a metric): at most 1 ms to find and decide again what it affects.
+// (for a metric): at most 1 ms to find and decide again what it affects.
 func BenchmarkOneScore(b *testing.B) {
 	for _, mode := range []api.PrioritizerMode{api.ModeExact, api.ModeAdditive} {
 		w, p := rankedWorld(b, 10_000, 100_000, 2_000, mode)

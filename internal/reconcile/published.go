@@ -21,26 +21,26 @@ type published struct {
 
 func newPublished() *published { return &published{unstored: announce.NewSet[api.Key]()} }
 
-// show has readers see how everything stands now. taken is the picture of the fleet that
+// show has readers see how everything stands now. taken is the snapshot of the fleet that
 // the planner has taken in.
-func (v *published) show(p *planner, lot *lot, taken *fleet.Snapshot) {
+func (v *published) show(p *planner, q *quarantine, taken *fleet.Snapshot) {
 	s := p.snapshot(v.current.Load())
-	s.parked, s.taken = lot.freeze(), taken
+	s.quarantined, s.taken = q.freeze(), taken
 	v.forks.show(&v.current, s, p.records.differing.take())
 	v.unstored.Add(p.otherwiseHeld(s)...)
-	v.announce(lot)
+	v.announce(q)
 }
 
 // showLot publishes what is currently left out. The planner may be unusable.
-func (v *published) showLot(lot *lot) {
+func (v *published) showQuarantine(q *quarantine) {
 	s := *v.current.Load()
-	s.parked = lot.freeze()
+	s.quarantined = q.freeze()
 	v.current.Store(&s)
-	v.announce(lot)
+	v.announce(q)
 }
 
 // announce announces what is left out, or no longer is, once readers see it.
-func (v *published) announce(lot *lot) {
-	v.unstored.Add(slices.Collect(maps.Keys(lot.otherwise))...)
-	clear(lot.otherwise)
+func (v *published) announce(q *quarantine) {
+	v.unstored.Add(slices.Collect(maps.Keys(q.otherwise))...)
+	clear(q.otherwise)
 }

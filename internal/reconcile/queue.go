@@ -25,12 +25,12 @@ type decision interface {
 	part() func(stored api.Object)
 	// wants reports whether it did not get what it wants.
 	wants() bool
-	queued() *turn
+	queued() *queueEntry
 	appointee
 }
 
-// turn is the queue's state of a decision.
-type turn struct {
+// queueEntry is the queue's state of a decision.
+type queueEntry struct {
 	at     time.Time // when it becomes stale through the passing of time; zero = never
 	rounds rounds
 	place  place
@@ -50,15 +50,15 @@ const largeBatch = 1000
 
 // rewritten notes the version of an object that its decision answers, before another one is applied.
 // observed is the generation that the decision answers.
-func (t *turn) rewritten(object api.Object, observed int64) {
+func (t *queueEntry) rewritten(object api.Object, observed int64) {
 	if object.Meta().Generation == observed {
 		t.answered = object
 	}
 }
 
-func (t *turn) queued() *turn       { return t }
-func (t *turn) instant() *time.Time { return &t.at }
-func (t *turn) over() bool          { return t.gone }
+func (t *queueEntry) queued() *queueEntry { return t }
+func (t *queueEntry) instant() *time.Time { return &t.at }
+func (t *queueEntry) over() bool          { return t.gone }
 
 // queue holds the stale decisions, and those that become stale through the passing of time.
 type queue struct {

@@ -121,7 +121,7 @@ func (all *rankings) update(f *columns.Fleet, rows []int) {
 
 // touchRanking evaluates rows whose rating changed as clusters outside the decisions, for all
 // classes of a ranking that still admit them.
-func (p *placer) touchRanking(r *ranking, delta *columns.Delta) {
+func (p *placementPlanner) touchRanking(r *ranking, delta *columns.Delta) {
 	rows := concerned(delta, r.query.ScoreReads()&columns.OfCluster)
 	for _, panel := range r.panels {
 		among := p.fleet.Live()

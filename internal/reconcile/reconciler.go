@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
@@ -41,7 +41,7 @@ type Options struct {
 	// Logger receives errors. If nil, they are discarded.
 	Logger *slog.Logger
 	// Faults records panics. If nil, panics are not recorded.
-	Faults *fault.Recorder
+	Faults *recovery.Recorder
 	// Now is the clock. Default: time.Now. Its monotonic readings are not used.
 	Now func() time.Time
 
@@ -49,7 +49,7 @@ type Options struct {
 	// follows what another server decides, and writes nothing.
 	Standby bool
 
-	probe func(*picture, api.Key) // of the planners; only set by tests
+	probe func(*basis, api.Key) // of the planners; only set by tests
 }
 
 // Reconciler keeps the decisions of a live fleet current. Run does the work; the other methods are
@@ -94,13 +94,13 @@ func New(options Options) *Reconciler {
 		faults: options.Faults.Component("decisions"), started: r.now(),
 		published: r.published, settled: r.settled, traces: r.traces, ready: sync.OnceFunc(func() { close(r.ready) }),
 		reports: r.reports, commands: r.commands,
-		lot: newLot(), ahead: map[api.Key]struct{}{},
+		quarantine: newQuarantine(), ahead: map[api.Key]struct{}{},
 	}
 	if !options.Standby {
 		r.loop.command = &command{ctx: context.Background()}
 	}
 	r.loop.planner = r.loop.newPlanner(r.logger)
-	r.show(r.loop.planner, r.loop.lot, nil)
+	r.show(r.loop.planner, r.loop.quarantine, nil)
 	return r
 }
 
@@ -145,10 +145,10 @@ var ErrNotFound = errors.New("no such placement or workload")
 // Explain explains the current decision of a placement or the binding of a workload.
 func (r *Reconciler) Explain(key api.Key) (*api.Explanation, error) {
 	s, now := r.current.Load(), r.now()
-	if parked := s.parked[key]; parked != nil {
+	if left := s.quarantined[key]; left != nil {
 		return &api.Explanation{
 			Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, At: now.UTC(),
-			Summary: parked.condition(key).Message, Candidates: []api.Candidate{},
+			Summary: left.condition(key).Message, Candidates: []api.Candidate{},
 		}, nil
 	}
 	known, ok := s.get(key)

@@ -23,10 +23,10 @@ type scope struct {
 	growing, awaiting map[*workloadBinding]struct{}
 }
 
-// scopes are those of all workloads. The picture is the planner's.
+// scopes are those of all workloads. The basis is the planner's.
 type scopes struct {
 	cohorts[*workloadBinding, *scope]
-	picture *picture
+	basis *basis
 }
 
 // enter gives a workload the views of its affinity groups.
@@ -34,7 +34,7 @@ func (all *scopes) enter(w *workloadBinding) {
 	w.scopes, w.sentences = make([]*scope, len(w.p.Groups)), make([]*sentence, len(w.p.Groups))
 	for i := range w.p.Groups {
 		w.scopes[i] = all.join(w.p.Groups[i].Query, w.p.Reads(), func(shared cohort[*workloadBinding]) *scope {
-			shared.view = all.view(all.picture, shared.query, nil)
+			shared.view = all.view(all.basis, shared.query, nil)
 			return &scope{
 				cohort: shared, watching: map[*workloadBinding]struct{}{},
 				growing: map[*workloadBinding]struct{}{}, awaiting: map[*workloadBinding]struct{}{},
@@ -55,7 +55,7 @@ func (all *scopes) exit(w *workloadBinding) {
 }
 
 // setPending records whether a workload waits for more than it has.
-func (b *bindings) setPending(w *workloadBinding, pending bool) {
+func (b *workloadPlanner) setPending(w *workloadBinding, pending bool) {
 	w.pending = pending
 	for _, s := range w.scopes {
 		s.wait(w, pending)
@@ -95,7 +95,7 @@ func (s *scope) unwatch(w *workloadBinding) {
 }
 
 // rooms returns what is free on rows, before the fleet and the reservations are updated.
-func (b *bindings) rooms(rows []int) map[int]ledger.RowRoom {
+func (b *workloadPlanner) rooms(rows []int) map[int]ledger.RowRoom {
 	rooms := make(map[int]ledger.RowRoom, len(rows))
 	if len(b.workloads) > 0 {
 		for _, row := range rows {
@@ -107,7 +107,7 @@ func (b *bindings) rooms(rows []int) map[int]ledger.RowRoom {
 
 // advance follows the fleet from one version to the next. rooms is what was free before on the
 // changed rows.
-func (b *bindings) advance(was *columns.Fleet, delta columns.Delta, rooms map[int]ledger.RowRoom) {
+func (b *workloadPlanner) advance(was *columns.Fleet, delta columns.Delta, rooms map[int]ledger.RowRoom) {
 	for _, name := range delta.Gone {
 		b.occupants.wake(&b.queue, name)
 	}
@@ -140,9 +140,9 @@ func (b *bindings) advance(was *columns.Fleet, delta columns.Delta, rooms map[in
 // touch looks at rows that say something else as the users of a scope see
 // them.
 func (all *scopes) touch(s *scope, rows []int) {
-	was := all.follow(all.picture, s.shared(), rows)
+	was := all.follow(all.basis, s.shared(), rows)
 	if len(rows) > 0 && (!slices.Equal(was, s.view.Mask) || slices.ContainsFunc(rows, s.view.Mask.Has)) {
-		s.wakeAll(&all.picture.queue)
+		s.wakeAll(&all.basis.queue)
 	}
 }
 
@@ -157,17 +157,17 @@ func (s *scope) wakeAll(q *queue) {
 // expired handles a cluster that was removed from the view of a scope through the passing of time,
 // or that is in it again because the clock was set back. Who has what it needs, and watches nothing,
 // is affected by neither.
-func (all *scopes) expired(s *scope, _ []int, _ bool) { s.wakeAll(&all.picture.queue) }
+func (all *scopes) expired(s *scope, _ []int, _ bool) { s.wakeAll(&all.basis.queue) }
 
 // touchOccupants evaluates changed rows for the workloads on them.
-func (b *bindings) touchOccupants(delta *columns.Delta) {
+func (b *workloadPlanner) touchOccupants(delta *columns.Delta) {
 	for _, row := range delta.Rows {
 		cluster := b.fleet.Cluster(row)
 		if cluster == nil {
 			continue
 		}
 		for w := range b.occupants[cluster.Metadata.Name] {
-			if !w.stale && (w.p == nil || delta.ConcernsRow(row, w.p.Reads())) && w.concerned(b.picture, row) {
+			if !w.stale && (w.p == nil || delta.ConcernsRow(row, w.p.Reads())) && w.concerned(b.basis, row) {
 				b.queue.mark(w)
 			}
 		}
@@ -175,7 +175,7 @@ func (b *bindings) touchOccupants(delta *columns.Delta) {
 }
 
 // concerned reports whether a workload is affected by the change of one of its clusters.
-func (w *workloadBinding) concerned(p *picture, row int) bool {
+func (w *workloadBinding) concerned(p *basis, row int) bool {
 	brake := api.FindCondition(w.status.Conditions, api.ConditionFailoverHeld)
 	if w.p == nil || w.pending || len(w.status.Evictions) > 0 || w.p.DependsOnPlace() || brake != nil && brake.Status == api.ConditionTrue {
 		return true
@@ -189,7 +189,7 @@ func (w *workloadBinding) concerned(p *picture, row int) bool {
 }
 
 // roomChanged marks workloads that wait for room on clusters where there may be enough now.
-func (b *bindings) roomChanged(rows []int) {
+func (b *workloadPlanner) roomChanged(rows []int) {
 	for _, row := range rows {
 		room := ledger.RoomOn(b.fleet, b.reserved, row)
 		name := ""
@@ -223,7 +223,7 @@ func (b *bindings) roomChanged(rows []int) {
 
 // wakeWaiting marks the workloads on a cluster that wait: what they have there need not stay if it does
 // not fit any more.
-func (b *bindings) wakeWaiting(row int) {
+func (b *workloadPlanner) wakeWaiting(row int) {
 	for w := range b.occupants[b.fleet.Name(row)] {
 		if w.pending {
 			b.queue.mark(w)
@@ -239,7 +239,7 @@ func (all *scopes) roomTaken(rows []int) {
 			continue
 		}
 		for w := range s.awaiting {
-			all.picture.queue.mark(w)
+			all.basis.queue.mark(w)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import "github.com/scheduler/terraform-provider-scheduler/internal/engine/placem
 // engine.Query.Wording.
 type sentences map[string]*sentence
 
-// sentence is one of them, for a version of the picture.
+// sentence is one of them, for a version of the basis.
 type sentence struct {
 	wording string
 	query   *placement.Query // of any user
@@ -37,7 +37,7 @@ func (s *sentences) leave(one *sentence) {
 }
 
 // tell returns the current sentence.
-func (s *sentence) tell(p *picture) string {
+func (s *sentence) tell(p *basis) string {
 	if s.version != p.version {
 		s.version = p.version
 		s.text = placement.Sentence(p.fleet, s.query, p.others())

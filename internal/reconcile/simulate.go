@@ -99,22 +99,22 @@ func (r *Reconciler) mayFork(ctx context.Context) (release func(), err error) {
 // including what has been written since the last pass.
 func (r *Reconciler) fork(now time.Time) (*planner, liveWorld) {
 	s, index := r.forks.latest(&r.current)
-	base := liveWorld{r.options.Fleet.Snapshot(), s.parked}
+	base := liveWorld{r.options.Fleet.Snapshot(), s.quarantined}
 	p := s.fork(index, r.logger)
 	p.lose(base.lost())
-	for key := range s.parked {
+	for key := range s.quarantined {
 		// What live decisions leave out would make the simulation panic. Usually the planner
 		// already leaves it out.
 		if known, _ := s.get(key); known.object != nil {
 			p.remove(key)
-			p.setAside(known.decided())
+			p.quarantine(known.decided())
 		} else if !isDecided(key.Kind) {
 			p.remove(key)
 		}
 	}
 	for _, change := range fleet.Difference(s.taken, base.at) {
 		switch {
-		case s.parked[change.Key] != nil:
+		case s.quarantined[change.Key] != nil:
 		case change.New == nil:
 			p.remove(change.Key)
 		default:
@@ -163,19 +163,19 @@ func (nothing) lost() []api.Key           { return nil }
 
 // liveWorld is the current world.
 type liveWorld struct {
-	at     *fleet.Snapshot
-	parked map[api.Key]*parked
+	at          *fleet.Snapshot
+	quarantined map[api.Key]*quarantined
 }
 
 func (w liveWorld) object(key api.Key) api.Object {
-	if entry := w.at.Get(key); entry != nil && w.parked[key] == nil {
+	if entry := w.at.Get(key); entry != nil && w.quarantined[key] == nil {
 		return entry.Object
 	}
 	return nil
 }
 
 func (w liveWorld) lost() []api.Key {
-	return append(lostIn(w.at), slices.Collect(maps.Keys(w.parked))...)
+	return append(lostIn(w.at), slices.Collect(maps.Keys(w.quarantined))...)
 }
 
 // simulation is a world with the request's objects laid over it.
@@ -234,7 +234,7 @@ func (s *simulation) run(ctx context.Context, p *planner, request api.Simulation
 			return nil, err
 		}
 		if d := p.known(key); d != nil && told.left > 0 {
-			told.foreseen[key] = d.kind().foresee(p, d, now)
+			told.foreseen[key] = d.kind().explainBefore(p, d, now)
 			if isDecided(key.Kind) { // even if it is explained later, it is explained
 				told.hold(p.fleet.Len())
 			}
@@ -357,7 +357,7 @@ func (x *explanations) of(p *planner, key api.Key, now time.Time) *api.Explanati
 	if !held && (x.left <= 0 || !given && x.others <= 0) {
 		return nil
 	}
-	told := d.kind().recall(p, d, foreseen, x.written[key], now)
+	told := d.kind().explainAfter(p, d, foreseen, x.written[key], now)
 	if told != nil && !held {
 		x.hold(len(told.Candidates))
 	}

@@ -27,11 +27,11 @@ type snapshot struct {
 	followers               *btree.BTreeG[follower]
 	waiting                 *btree.BTreeG[wait]
 	policies                *claim.Rules
-	parked                  map[api.Key]*parked
+	quarantined             map[api.Key]*quarantined
 	// taken is the snapshot of the fleet that the planner had applied.
 	taken *fleet.Snapshot
 	// Additional data for forks: see planner.
-	aside           map[api.Key][]string
+	held            map[api.Key][]string
 	passes          int
 	started         time.Time
 	classes, scopes *btree.BTreeG[seen]
@@ -154,7 +154,7 @@ func (p *planner) snapshot(before *snapshot) *snapshot {
 		fleet: p.fleet, clouds: p.clouds.fleet, projects: p.projects.fleet,
 		reserved: p.reserved.Freeze(), load: p.load.Freeze(),
 		records: p.records.all.Clone(), followers: p.bindings.followers.Clone(), policies: p.bindings.claims.Freeze(),
-		aside: maps.Clone(p.aside), passes: p.passes, started: p.started, classes: p.placer.classes.views.Clone(), scopes: p.bindings.scopes.views.Clone(),
+		held: maps.Clone(p.quarantined), passes: p.passes, started: p.started, classes: p.placer.classes.views.Clone(), scopes: p.bindings.scopes.views.Clone(),
 	}
 	if p.lost != nil {
 		s.waiting = p.lost.waiting.Clone()
@@ -209,9 +209,9 @@ func (s *snapshot) project(path string) *api.OpenStackProject {
 
 // hosting returns the hosts of a kind, without guests.
 func (s *snapshot) hosting(kind api.Kind) *hosts {
-	silent := &picture{logger: slog.New(slog.DiscardHandler)}
+	silent := &basis{logger: slog.New(slog.DiscardHandler)}
 	if kind == api.KindCluster {
-		return &hosts{role: clustersOnClouds, picture: silent, fleet: s.clouds}
+		return &hosts{role: clustersOnClouds, basis: silent, fleet: s.clouds}
 	}
-	return &hosts{role: magnumInProjects(s.project), picture: silent, fleet: s.projects}
+	return &hosts{role: magnumInProjects(s.project), basis: silent, fleet: s.projects}
 }

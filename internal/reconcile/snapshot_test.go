@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
 )
 
 // reads returns everything that a reader can request, by name.
@@ -139,7 +139,7 @@ func TestReadsDoNotWaitForAPass(t *testing.T) {
 		reached = make(chan struct{})
 		release = make(chan struct{})
 	)
-	y := faulty(t, func(_ *picture, k api.Key) {
+	y := faulty(t, func(_ *basis, k api.Key) {
 		mu.Lock()
 		hold := k == at
 		if hold {

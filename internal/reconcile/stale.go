@@ -10,7 +10,7 @@ import (
 
 // touch marks the placements that changed rows concern as stale. It errs on the side of marking.
 // before is the previous fleet, or nil if the fleet has not changed.
-func (p *placer) touch(before *columns.Fleet, delta *columns.Delta) {
+func (p *placementPlanner) touch(before *columns.Fleet, delta *columns.Delta) {
 	if len(delta.Rows) == 0 {
 		return
 	}
@@ -19,7 +19,7 @@ func (p *placer) touch(before *columns.Fleet, delta *columns.Delta) {
 	}
 	for c := range p.classes.readers[columns.Clock] {
 		// Through the passing of time, clusters may be rejected for another reason.
-		if len(c.waiting) > 0 && before != nil && c.toldOtherwise(p.picture, before, delta, nil) {
+		if len(c.waiting) > 0 && before != nil && c.toldOtherwise(p.basis, before, delta, nil) {
 			c.wake(&p.queue)
 		}
 	}
@@ -29,7 +29,7 @@ func (p *placer) touch(before *columns.Fleet, delta *columns.Delta) {
 	if delta.Fleet.Any(columns.ScoreValues) {
 		for _, c := range p.classes.of {
 			if c.noteExpired(p.fleet) {
-				c.markAll(p.picture)
+				c.markAll(p.basis)
 			}
 		}
 	}
@@ -50,12 +50,12 @@ func (p *placer) touch(before *columns.Fleet, delta *columns.Delta) {
 
 // touchClass evaluates changed rows, in some of which something that the class reads has changed.
 // Rows whose rating changed are handled by its ranking.
-func (p *placer) touchClass(c *class, before *columns.Fleet, delta *columns.Delta, rows []int) {
+func (p *placementPlanner) touchClass(c *class, before *columns.Fleet, delta *columns.Delta, rows []int) {
 	p.focus(c.suspect())
 	if p.delays(c, rows) {
 		return
 	}
-	was := p.classes.follow(p.picture, c.shared(), rows)
+	was := p.classes.follow(p.basis, c.shared(), rows)
 	all := c.query.Relative() && placement.UpdateRanking(c.panel.ranking.Ranking, p.fleet, c.query, c.view.Mask, delta.Rows)
 	// If all are decided again anyway, as in the first pass, clusters outside the decisions need
 	// not be evaluated.
@@ -73,15 +73,15 @@ func (p *placer) touchClass(c *class, before *columns.Fleet, delta *columns.Delt
 		}
 	}
 	if c.noteExpired(p.fleet) || all {
-		c.markAll(p.picture)
+		c.markAll(p.basis)
 	}
-	if c.toldOtherwise(p.picture, before, delta, rows) {
+	if c.toldOtherwise(p.basis, before, delta, rows) {
 		c.wake(&p.queue)
 	}
 }
 
 // touchOutsider evaluates one changed row that the class admits.
-func (p *placer) touchOutsider(c *class, row int, o outsider, was bool) {
+func (p *placementPlanner) touchOutsider(c *class, row int, o outsider, was bool) {
 	if was && !c.concerns(o) {
 		return
 	}
@@ -113,7 +113,7 @@ func (c *class) noteExpired(f *columns.Fleet) (changed bool) {
 }
 
 // markAll marks every placement of the class as stale.
-func (c *class) markAll(p *picture) {
+func (c *class) markAll(p *basis) {
 	c.takeOver(p.inherited)
 	for _, placed := range c.placements {
 		p.queue.mark(placed)
@@ -122,7 +122,7 @@ func (c *class) markAll(p *picture) {
 
 // touchOccupant evaluates a changed row as a chosen cluster of a placement. Expired scores on a
 // cluster that only the decision keeps are in no condition of the class.
-func (p *placer) touchOccupant(placed *placementDecision, row int, delta *columns.Delta) {
+func (p *placementPlanner) touchOccupant(placed *placementDecision, row int, delta *columns.Delta) {
 	if placed.class.late {
 		return // decided again anyway
 	}
@@ -149,7 +149,7 @@ func (p *placer) touchOccupant(placed *placementDecision, row int, delta *column
 
 // keepsSeat reports whether a chosen row whose rating changed keeps its seat, as far as that can be
 // determined cheaply, and returns its merits.
-func (p *placer) keepsSeat(placed *placementDecision, row int) (keeps bool, own, total placement.Merit) {
+func (p *placementPlanner) keepsSeat(placed *placementDecision, row int) (keeps bool, own, total placement.Merit) {
 	q, view := placed.query, placed.class.view
 	if q.Minds() {
 		own, total, keeps = placement.KeepsSeat(p.fleet, q, view, p.others(), placed.present(), row)
@@ -167,7 +167,7 @@ func (p *placer) keepsSeat(placed *placementDecision, row int) (keeps bool, own,
 
 // comparesMore reports whether a placement compares its clusters with some that are not candidates
 // of its class, because only the decision keeps them. It then has its own scale.
-func (p *placer) comparesMore(placed *placementDecision) bool {
+func (p *placementPlanner) comparesMore(placed *placementDecision) bool {
 	return placed.query.Relative() && slices.ContainsFunc(placed.status.Clusters, func(name string) bool {
 		row, ok := p.fleet.Row(name)
 		return ok && !placed.class.view.Mask.Has(row)
@@ -176,7 +176,7 @@ func (p *placer) comparesMore(placed *placementDecision) bool {
 
 // followLoad marks the placements that may move because others chose other clusters since the last
 // call. A move raises what the clusters of the placement score on their own, so moves end.
-func (p *placer) followLoad() {
+func (p *placementPlanner) followLoad() {
 	if len(p.rankings.mindful) == 0 {
 		p.load.Forget()
 		return
@@ -197,7 +197,7 @@ func (p *placer) followLoad() {
 			}
 		}
 	}
-	for c := range p.evening {
+	for c := range p.spreading {
 		for placed := range c.spreading {
 			p.wakeMovable(placed)
 		}
@@ -214,7 +214,7 @@ func (p *placer) followLoad() {
 
 // touchShift marks the placements of a panel that a shift of the load may move to a cluster that
 // fewer others chose, or that now rate the counts of others otherwise.
-func (p *placer) touchShift(panel *panel, shift *ledger.Shift) {
+func (p *placementPlanner) touchShift(panel *panel, shift *ledger.Shift) {
 	herds := panel.classes[0].query.Herds()
 	for _, c := range panel.classes {
 		if herds {
@@ -238,7 +238,7 @@ func (p *placer) touchShift(panel *panel, shift *ledger.Shift) {
 
 // measureAgain marks the placements of a class that compare what reservations leave on all clusters
 // that fit: any of them may shift the scale.
-func (p *placer) measureAgain(c *class) {
+func (p *placementPlanner) measureAgain(c *class) {
 	if c.panel.reads.Any(columns.Reserved) {
 		p.markMovable(c, nil)
 	}
@@ -246,7 +246,7 @@ func (p *placer) measureAgain(c *class) {
 
 // markMovable marks the placements of a class that the decisions of others alone may move. If which
 // is not nil, it chooses among them.
-func (p *placer) markMovable(c *class, which func(*placementDecision) bool) {
+func (p *placementPlanner) markMovable(c *class, which func(*placementDecision) bool) {
 	if c.absent > 0 && c.resting.movable > 0 {
 		c.takeOver(p.inherited)
 	}
@@ -259,7 +259,7 @@ func (p *placer) markMovable(c *class, which func(*placementDecision) bool) {
 
 // wakeMovable marks a placement if the decisions of others alone may move it. Its own decision, which
 // is being taken in, does not.
-func (p *placer) wakeMovable(placed *placementDecision) {
+func (p *placementPlanner) wakeMovable(placed *placementDecision) {
 	if placed.movable && placed != p.deciding {
 		p.queue.mark(placed)
 	}
@@ -276,7 +276,7 @@ type outsider struct {
 }
 
 // outsider returns a row for the classes of a panel, given any of them.
-func (p *placer) outsider(c *class, row int) outsider {
+func (p *placementPlanner) outsider(c *class, row int) outsider {
 	o := outsider{merit: placement.MeritOf(p.fleet, c.query, c.view, p.others(), row, false)}
 	if o.above = c.query.Minds(); o.above {
 		o.total, o.minds = placement.TotalOf(p.fleet, c.query, c.view, p.others(), row)

@@ -28,7 +28,7 @@ var workloads = row[*api.Workload, *workloadBinding]{
 	remove: func(p *planner, key api.Key) { p.bindings.removeWorkload(key) },
 	adopt:  func(p *planner, w *api.Workload, r *record) { p.bindings.adoptWorkload(w, r) },
 	holds:  holdsOfWorkload,
-	turn:   turnOfWorkload,
+	order:  turnOfWorkload,
 	decide: func(p *planner, w *workloadBinding, now time.Time) (changed, moved bool) {
 		return p.bindings.decide(w, now)
 	},
@@ -50,14 +50,14 @@ var workloads = row[*api.Workload, *workloadBinding]{
 			}
 		},
 		// A binding is explained while it is made.
-		foresee: func(p *planner, w *workloadBinding, _ time.Time) *api.Explanation {
+		explainBefore: func(p *planner, w *workloadBinding, _ time.Time) *api.Explanation {
 			if p.bindings.explained == nil {
 				p.bindings.explained = map[api.Key]*api.Explanation{}
 			}
 			p.bindings.explained[w.key()] = nil
 			return nil
 		},
-		recall: func(p *planner, w *workloadBinding, _ *api.Explanation, _ bool, now time.Time) *api.Explanation {
+		explainAfter: func(p *planner, w *workloadBinding, _ *api.Explanation, _ bool, now time.Time) *api.Explanation {
 			if x := p.bindings.explained[w.key()]; x != nil {
 				return x
 			}

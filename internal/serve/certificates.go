@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/expiry"
+	"github.com/scheduler/terraform-provider-scheduler/internal/certexpiry"
 )
 
 // Files names the files of a certificate.
@@ -99,7 +99,7 @@ func (c *Certificates) current() *tls.Config {
 }
 
 // Sources returns the certificates in use, for expiry warnings.
-func (c *Certificates) Sources() []expiry.Source {
+func (c *Certificates) Sources() []certexpiry.Source {
 	inUse := func(list *[]*x509.Certificate) func() ([]*x509.Certificate, error) {
 		return func() ([]*x509.Certificate, error) {
 			c.current()
@@ -108,7 +108,7 @@ func (c *Certificates) Sources() []expiry.Source {
 			return *list, nil
 		}
 	}
-	return []expiry.Source{{Use: "api", Read: inUse(&c.own)}, {Use: "client_ca", Read: inUse(&c.clientCA)}}
+	return []certexpiry.Source{{Use: "api", Read: inUse(&c.own)}, {Use: "client_ca", Read: inUse(&c.clientCA)}}
 }
 
 func (c *Certificates) stamps() (stamp [3]fileStamp, err error) {
@@ -151,7 +151,7 @@ func (c *Certificates) read() error {
 		if !config.ClientCAs.AppendCertsFromPEM(pem) {
 			return fmt.Errorf("TLS client CA %s contains no PEM certificate", c.files.ClientCAFile)
 		}
-		if clientCA, err = expiry.Parse(pem); err != nil {
+		if clientCA, err = certexpiry.Parse(pem); err != nil {
 			c.logger.Warn("a certificate in the client CA file cannot be read and is ignored", "file", c.files.ClientCAFile, "error", err)
 		}
 		config.ClientAuth = tls.RequireAndVerifyClientCert

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/certtest"
-	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/certtest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/logtest"
 )
 
 // issue writes a certificate and its key to files.

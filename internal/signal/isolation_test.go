@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
 )
 
 // providerAt returns a provider of each type that is read over the network.

@@ -14,17 +14,17 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
-	"github.com/scheduler/terraform-provider-scheduler/internal/heartbeat"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
+	"github.com/scheduler/terraform-provider-scheduler/internal/lastseen"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/collect"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/firstread"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/openstack"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
 	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
@@ -42,20 +42,20 @@ type Options struct {
 	// Codec encodes statuses.
 	Codec Codec
 	// Network is the policy for outbound connections.
-	Network *netpolicy.Policy
+	Network *addresspolicy.Policy
 	// Beats records when clusters last reported. Default: private to this Runner.
-	Beats *heartbeat.Times
+	Beats *lastseen.Times
 	// Reserved reports whether decisions hold amounts on a cluster that its next capacity report
 	// releases. Default: always.
 	Reserved func(cluster string) bool
-	// Kubernetes are the feeds of clusters. Default: private to this Runner.
-	Kubernetes *feed.Group
+	// Kubernetes are the informers of clusters. Default: private to this Runner.
+	Kubernetes *informer.Group
 	// Tracer makes traces of what is read. Nil = there are none.
 	Tracer *tracing.Tracer
 	// Logger receives changes of state and errors. If nil, they are discarded.
 	Logger *slog.Logger
 	// Faults records panics. If nil, panics are not recorded.
-	Faults *fault.Recorder
+	Faults *recovery.Recorder
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 }
@@ -63,13 +63,13 @@ type Options struct {
 // Runner runs all signal sources.
 type Runner struct {
 	fleet     *fleet.Fleet
-	tracker   *settle.Tracker
+	tracker   *firstread.Tracker
 	collector *collect.Collector
 	monitor   *health.Monitor
 	observer  *kubernetes.Observer
 	clouds    *openstack.Clouds
-	recorder  *fault.Recorder
-	faults    *fault.Component
+	recorder  *recovery.Recorder
+	faults    *recovery.Component
 }
 
 // New returns a Runner.
@@ -80,15 +80,15 @@ func New(o Options) *Runner {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	r := &Runner{fleet: o.Fleet, tracker: settle.New(), recorder: o.Faults, faults: o.Faults.Component("signals")}
+	r := &Runner{fleet: o.Fleet, tracker: firstread.New(), recorder: o.Faults, faults: o.Faults.Component("signals")}
 	w := writer{fleet: o.Fleet, store: o.Store, batcher: o.Batcher, codec: o.Codec}
 	if o.Kubernetes == nil {
-		o.Kubernetes = feed.NewGroup(kube.New(o.Network, nil), o.Faults.Component("kubernetes"))
+		o.Kubernetes = informer.NewGroup(kube.New(o.Network, nil), o.Faults.Component("kubernetes"))
 	}
 	r.collector = collect.New(collect.Options{Faults: o.Faults.Component("metrics"), Types: types, Network: o.Network, Writer: w, Tracker: r.tracker, Normalize: columns.Normalize, Tracer: o.Tracer, Logger: o.Logger, Now: o.Now})
 	r.monitor = health.New(health.Options{Faults: o.Faults.Component("health"), Network: o.Network, Writer: w, Tracker: r.tracker, Beats: o.Beats, Reserved: o.Reserved, Tracer: o.Tracer, Logger: o.Logger, Now: o.Now})
 	r.clouds = openstack.New(openstack.Options{Faults: o.Faults.Component("openstack"), Network: o.Network, Writer: w, Tracker: r.tracker, Tracer: o.Tracer, Logger: o.Logger, Now: o.Now})
-	r.observer = kubernetes.New(kubernetes.Options{Faults: o.Faults.Component("kubernetes"), Feeds: o.Kubernetes, Sink: r.monitor})
+	r.observer = kubernetes.New(kubernetes.Options{Faults: o.Faults.Component("kubernetes"), Informers: o.Kubernetes, Sink: r.monitor})
 	return r
 }
 

@@ -13,12 +13,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/tempstore"
 )
 
@@ -53,7 +53,7 @@ func start(t testing.TB, s *store.Store, codec *store.Codec) *bench {
 	b := &bench{t: t, store: s, codec: codec}
 	b.fleet = fleet.New(fleet.Options{Store: s, Codec: codec})
 	batcher := store.NewBatcher(s)
-	b.Runner = New(Options{Network: netpolicy.OnLoopback(), Fleet: b.fleet, Store: s, Batcher: batcher, Codec: codec})
+	b.Runner = New(Options{Network: addresspolicy.OnLoopback(), Fleet: b.fleet, Store: s, Batcher: batcher, Codec: codec})
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
 	for _, run := range []func(context.Context) error{b.fleet.Run, batcher.Run, b.Run} {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
 )
 
 // patientPeers opens the stores of three servers whose requests wait for a leader of the members for as long as a busy

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/cputime"
 )
 
 // measure runs fn as the measured part of a benchmark, and reports the rate and the CPU time per operation.

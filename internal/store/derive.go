@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
@@ -135,7 +135,7 @@ func (s *Store) derive(ctx context.Context, writes []StatusWrite) []outcome {
 			for i := from; i < to; i++ {
 				pending = append(pending, i)
 			}
-			err := fault.Confine("", func() error { s.deriveChunk(ctx, writes, outcomes, pending); return nil })
+			err := recovery.Confine("", func() error { s.deriveChunk(ctx, writes, outcomes, pending); return nil })
 			for i := from; i < to && err != nil; i++ {
 				if outcomes[i] == (outcome{}) {
 					outcomes[i].err = err

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
 )
 
 func init() { fullDisks = true }

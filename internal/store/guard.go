@@ -44,7 +44,7 @@ type guard struct {
 	troubleSince, probing, worked atomic.Int64
 	cause                         atomic.Pointer[error]
 
-	currency currency
+	freshness freshness
 }
 
 // clock measures the time since its start, independent of changes to the system clock.
@@ -152,7 +152,7 @@ func (s *Store) look() {
 // Age returns how long ago the store was last known to have nothing newer than a revision. A copy
 // of the store at that revision is at most this old.
 func (s *Store) Age(revision int64) time.Duration {
-	return time.Duration(s.guard.clock.now() - s.guard.currency.provenAt(revision))
+	return time.Duration(s.guard.clock.now() - s.guard.freshness.provenAt(revision))
 }
 
 // probe checks whether writes work when nobody else writes, and whether the store still has the
@@ -177,7 +177,7 @@ func (s *Store) probe() {
 	if err != nil {
 		return // recorded, and retried soon
 	}
-	s.guard.currency.prove(began, resp.Header.Revision)
+	s.guard.freshness.prove(began, resp.Header.Revision)
 	s.keepDiskMark()
 	if !s.options.alone() {
 		s.noSpace.Store(false) // its alarm has been cleared

@@ -10,7 +10,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
 
@@ -76,7 +76,7 @@ type Options struct {
 	// Tracer makes the transactions parts of traces. Nil = there are none.
 	Tracer *tracing.Tracer
 	// Faults records panics. If nil, panics are not recorded.
-	Faults *fault.Recorder
+	Faults *recovery.Recorder
 	// Logger receives the messages of the store and the embedded member. If nil, they are
 	// discarded.
 	Logger *slog.Logger

@@ -8,7 +8,7 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.etcd.io/etcd/server/v3/storage/schema"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 )
 
 // writeDatabase writes the database of etcd as it is at one moment, followed by its SHA-256 sum, which etcd's tools
@@ -23,7 +23,7 @@ func (s *Store) writeDatabase(ctx context.Context, w io.Writer) (version string,
 	pipe, end := io.Pipe()
 	var copied string // written before the end of the pipe
 	s.readers.Go(func() {
-		err := fault.Confine("", func() (err error) {
+		err := recovery.Confine("", func() (err error) {
 			copied, err = copyDatabase(s.member.Server, end)
 			return err
 		})

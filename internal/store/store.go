@@ -64,7 +64,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	}
 	s := &Store{options: o, metrics: newStoreMetrics(), id: rand.Text()}
 	s.guard.clock.start, s.guard.patience = time.Now(), o.Patience
-	s.guard.currency.current = s.guard.clock.now()
+	s.guard.freshness.current = s.guard.clock.now()
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.dead, s.died = context.WithCancelCause(context.Background())
 	if err := s.open(ctx); err != nil {
@@ -327,7 +327,7 @@ func (s *Store) Revision(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read the revision of the store: %w", err)
 	}
-	s.guard.currency.prove(at, resp.Header.Revision)
+	s.guard.freshness.prove(at, resp.Header.Revision)
 	return resp.Header.Revision, nil
 }
 

@@ -10,7 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 )
 
 // watchBuffer is how many batches are buffered for the reader before etcd must hold them.
@@ -44,7 +44,7 @@ func (s *Store) watchRange(ctx context.Context, from int64, about watched) <-cha
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(s.ctx, cancel)() //nolint:contextcheck // the watch ends with the store too
-		if err := fault.Confine("", func() error { return s.watch(ctx, from, about, out) }); err != nil {
+		if err := recovery.Confine("", func() error { return s.watch(ctx, from, about, out) }); err != nil {
 			select {
 			case out <- Batch{Err: err}:
 			case <-ctx.Done():

@@ -7,7 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/logtest"
 )
 
 // A healthy start logs no warnings, so that every warning deserves attention.

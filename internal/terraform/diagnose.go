@@ -16,7 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
-	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
+	"github.com/scheduler/terraform-provider-scheduler/internal/termtext"
 )
 
 // diagnose converts the error of an operation on an object to diagnostics. All errors of the server
@@ -152,7 +152,7 @@ func ArgumentError(position int64, err error) *function.FuncError {
 // Clause returns an error without a final period, because Terraform appends it after a colon and
 // ends the sentence itself.
 func Clause(err error) string {
-	return printable.Lines(api.Redact(strings.TrimSuffix(err.Error(), ".")))
+	return termtext.Lines(api.Redact(strings.TrimSuffix(err.Error(), ".")))
 }
 
 // specField matches a field of the API that is not part of a longer name, such as
@@ -172,7 +172,7 @@ func Sentence(text string) string {
 	if text == "" {
 		return ""
 	}
-	text = printable.Lines(api.Redact(text))
+	text = termtext.Lines(api.Redact(text))
 	named := strings.HasPrefix(text, "spec.") || chosenNames.MatchString(text)
 	text = attributeNames(text)
 	// A quoted or snake_case word at the start is a name, too.

@@ -104,14 +104,6 @@ func (s Span) In(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(ctx, s.span)
 }
 
-// identity returns the identity of the span, which is invalid if it is not recorded.
-func (s Span) identity() trace.SpanContext {
-	if s.span == nil {
-		return trace.SpanContext{}
-	}
-	return s.span.SpanContext()
-}
-
 // TraceID returns the ID of the trace, or "" if it is not recorded.
 func (s Span) TraceID() string {
 	if s.span == nil {

@@ -208,3 +208,11 @@ func TestLogLinesNameTheirSpan(t *testing.T) {
 		}
 	}
 }
+
+// identity returns the identity of the span, which is invalid if it is not recorded.
+func (s Span) identity() trace.SpanContext {
+	if s.span == nil {
+		return trace.SpanContext{}
+	}
+	return s.span.SpanContext()
+}

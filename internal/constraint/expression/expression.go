@@ -140,7 +140,7 @@ var errTooLong = fmt.Errorf("takes too long: it costs more than %d", maxCost)
 // evaluate returns the result for a cluster, remembered or computed.
 func (e *Expression) evaluate(c Cluster) (bool, error) {
 	if !e.reads.bounded {
-		if known, ok := e.recall(c); ok {
+		if known, ok := e.lookup(c); ok {
 			return known.result, known.err
 		}
 	}

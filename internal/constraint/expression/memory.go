@@ -90,8 +90,8 @@ func (e *Expression) key(c Cluster) (key string, version any, ok bool) {
 	return c.Name(), v.Version(), true
 }
 
-// recall returns the remembered result for a cluster.
-func (e *Expression) recall(c Cluster) (known remembered, ok bool) {
+// lookup returns the remembered result for a cluster.
+func (e *Expression) lookup(c Cluster) (known remembered, ok bool) {
 	if !e.memory.active() {
 		return remembered{}, false
 	}
@@ -160,7 +160,7 @@ func (e *Expression) Afford(c Cluster, budget *int) (match, known bool) {
 	if e.reads.bounded {
 		return e.Match(c), true
 	}
-	if r, ok := e.recall(c); ok {
+	if r, ok := e.lookup(c); ok {
 		return r.err == nil && r.result, true
 	}
 	if *budget <= 0 {

@@ -164,7 +164,7 @@ const (
 // Bind decides where a workload runs at the given time. views are those of the queries of its
 // affinity groups, in order. spare may be nil.
 //
-// The rules (DESIGN 3.2.9 and 3.2.10): groups are tried in order, starting with the observed one,
+// The rules (9 and 10 of docs/architecture.md): groups are tried in order, starting with the observed one,
 // or with the first one for an explicit reschedule; the first group that has room for the whole
 // workload gets it. If a group only lacks room for additional replicas, running ones stay and the
 // workload does not move to the next group. If a cluster is lost and the rest of its group lacks

@@ -44,7 +44,7 @@ func endures(p *placement.Pass, row int) bool {
 // its state and its taints count.
 func lostBy(p *placement.Pass, row int) filter.Evicting {
 	for _, check := range p.Query.Checks.All {
-		if check, ok := check.(filter.Evicting); ok && !check.Admits(&p.Look, row, true) {
+		if check, ok := check.(filter.Evicting); ok && !check.Admits(&p.Evaluation, row, true) {
 			return check
 		}
 	}
@@ -55,7 +55,7 @@ func lostBy(p *placement.Pass, row int) filter.Evicting {
 // binding.
 func offlineOnly(p *placement.Pass, row int) bool {
 	for _, check := range p.Query.Checks.All {
-		if e, ok := check.(filter.Evicting); (!ok || !e.Offline()) && !check.Admits(&p.Look, row, true) {
+		if e, ok := check.(filter.Evicting); (!ok || !e.Offline()) && !check.Admits(&p.Evaluation, row, true) {
 			return false
 		}
 	}
@@ -209,7 +209,7 @@ func (b *Binder) lossReason(m *memberRow) string {
 	case check == nil:
 		return ""
 	case check.Offline():
-		return "the cluster " + check.Reason(&p.Look, m.row)
+		return "the cluster " + check.Reason(&p.Evaluation, m.row)
 	}
-	return check.Reason(&p.Look, m.row)
+	return check.Reason(&p.Evaluation, m.row)
 }

@@ -21,7 +21,7 @@ func StandsForObserved(c *api.Cluster, cloud *api.Cloud) bool {
 // nil. If the region can no longer be queried, the cluster is offline, unless its own state is
 // known.
 //
-// Amounts are unknown only if they were never observed (DESIGN 3.2.11). The amounts of a cloud that
+// Amounts are unknown only if they were never observed (rule 11 of docs/architecture.md). The amounts of a cloud that
 // has never been collected, or of a region that has never responded, are unknown. The cluster has 0
 // of everything, including declared amounts, if the observed region lacks the zone, the observed
 // cloud lacks the region, or the zone was observed before and its cloud is gone; the condition

@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/cputime"
 )
 
 // feasible returns the clusters that remain of n after the filters in the inputs that Karmada was measured with: half

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/cputime"
 )
 
 // TestSearchFindsTheOnlyChoice covers cases in which satisfying one constraint after the other fails.

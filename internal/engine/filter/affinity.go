@@ -41,7 +41,7 @@ func (c *inTiers) Reads() columns.Aspects {
 
 func (c *inTiers) On() string { return c.tiers[0].Name }
 
-func (c *inTiers) Blame(n int) string {
+func (c *inTiers) Rejection(n int) string {
 	group := "cluster_affinity"
 	if name := c.tiers[0].Name; name != "" {
 		group = fmt.Sprintf("affinity group %q", name)
@@ -49,7 +49,7 @@ func (c *inTiers) Blame(n int) string {
 	return Plural(n, "is", "are") + " not in " + group
 }
 
-func (c *inTiers) Apply(l *Look, keep columns.Bitmap) {
+func (c *inTiers) Apply(l *Evaluation, keep columns.Bitmap) {
 	if len(c.tiers) == 1 {
 		c.tiers[0].SelectInto(l.Fleet, keep, l.scratch)
 		return
@@ -63,7 +63,9 @@ func (c *inTiers) Apply(l *Look, keep columns.Bitmap) {
 	keep.And(union)
 }
 
-func (c *inTiers) Admits(l *Look, row int, _ bool) bool { return TierOf(c.tiers, l.Fleet, row) >= 0 }
+func (c *inTiers) Admits(l *Evaluation, row int, _ bool) bool {
+	return TierOf(c.tiers, l.Fleet, row) >= 0
+}
 
 // Tiers returns an affinity group's own affinity, followed by its overflow tiers if overflow is
 // set.
@@ -88,7 +90,7 @@ func TierOf(tiers []Affinity, f *columns.Fleet, row int) int {
 	return -1
 }
 
-func (c *inTiers) Reason(l *Look, row int) string {
+func (c *inTiers) Reason(l *Evaluation, row int) string {
 	reasons := make([]string, len(c.tiers))
 	for i := range c.tiers {
 		reasons[i] = c.tiers[i].mismatch(l.Fleet.Cluster(row))

@@ -24,7 +24,7 @@ func (c *Checks) anyExpression(is func(*expression.Expression) bool) bool {
 // Afford evaluates the expressions of the checks for some rows, as far as a budget in CEL units lasts,
 // and reports whether it did. Afterwards the checks cost no more than that for these rows, or nothing
 // if the expressions remember the results. Rows that an earlier check rejects need none.
-func (c *Checks) Afford(l *Look, rows columns.Bitmap, budget *int) bool {
+func (c *Checks) Afford(l *Evaluation, rows columns.Bitmap, budget *int) bool {
 	for _, check := range c.All {
 		if check, ok := check.(*matchesAny); ok {
 			return check.afford(l, rows, false, budget)
@@ -36,12 +36,12 @@ func (c *Checks) Afford(l *Look, rows columns.Bitmap, budget *int) bool {
 
 // AffordAll is Afford for every cluster, even if an earlier check rejects it, and for every
 // expression: for an explanation.
-func (c *Checks) AffordAll(l *Look, budget *int) bool {
+func (c *Checks) AffordAll(l *Evaluation, budget *int) bool {
 	check, ok := First[*matchesAny](c)
 	return !ok || check.afford(l, l.Fleet.Live(), true, budget)
 }
 
-func (c *matchesAny) afford(l *Look, rows columns.Bitmap, every bool, budget *int) (known bool) {
+func (c *matchesAny) afford(l *Evaluation, rows columns.Bitmap, every bool, budget *int) (known bool) {
 	facts := c.facts(l, 0)
 	known = true
 	rows.Each(func(row int) {

@@ -31,11 +31,11 @@ func (c *takesResource) Key(k key.Writer)       { k.Text("kind", c.kind) }
 func (c *takesResource) Reads() columns.Aspects { return columns.APIResources }
 func (c *takesResource) On() string             { return c.kind }
 
-func (c *takesResource) Blame(n int) string {
+func (c *takesResource) Rejection(n int) string {
 	return fmt.Sprintf("%s take %s", Plural(n, "does not", "do not"), c.kind)
 }
 
-func (c *takesResource) Apply(l *Look, keep columns.Bitmap) {
+func (c *takesResource) Apply(l *Evaluation, keep columns.Bitmap) {
 	known := l.Fleet.APIResources()[""]
 	if known.Len() == 0 {
 		return
@@ -47,11 +47,11 @@ func (c *takesResource) Apply(l *Look, keep columns.Bitmap) {
 	keep.AndNot(lacking)
 }
 
-func (c *takesResource) Admits(l *Look, row int, current bool) bool {
+func (c *takesResource) Admits(l *Evaluation, row int, current bool) bool {
 	listed := l.Fleet.Cluster(row).Spec.APIResources
 	return current || len(listed) == 0 || slices.Contains(listed, c.kind)
 }
 
-func (c *takesResource) Reason(*Look, int) string {
+func (c *takesResource) Reason(*Evaluation, int) string {
 	return fmt.Sprintf("does not list %s among its api_resources", c.kind)
 }

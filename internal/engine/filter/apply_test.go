@@ -36,7 +36,7 @@ func TestMaskEqualsAdmits(t *testing.T) {
 			held := ledger.Amount{Resource: enginetest.Pick(d, "cpu", "memory"), Text: "1", Milli: amount.Units(int64(1 + d(3)))}
 			reserved.Hold(f, who, ledger.Needs{held}, fmt.Sprintf("c%03d", d(14)), enginetest.Epoch.Add(time.Duration(d(5)-2)*30*time.Second))
 		}
-		l := LookAt(f, reserved, &owner)
+		l := NewEvaluation(f, reserved, &owner)
 		l.Writable()
 		for _, check := range checks.All {
 			keep := f.Live().Grown(f.Slots())
@@ -84,7 +84,7 @@ func TestTolerationsRunOut(t *testing.T) {
 		checks := compiled(t, p)
 		mask := func(now time.Time) (columns.Bitmap, time.Time) {
 			g, _ := f.With(columns.Changes{}, now)
-			l := newLook(g, nil)
+			l := newEvaluation(g, nil)
 			keep := f.Live().Grown(f.Slots())
 			for _, check := range checks.All {
 				if check.Name() == "state" || check.Name() == "taints" {
@@ -109,7 +109,7 @@ func TestTolerationsRunOut(t *testing.T) {
 		if later, _ := mask(late); !same(now, later) || !until.IsZero() && !until.After(w.Now) {
 			t.Fatalf("the mask changed before %v", until)
 		}
-		l, tolerations := newLook(f, nil), NewTolerations(p.Spec.Tolerations)
+		l, tolerations := newEvaluation(f, nil), NewTolerations(p.Spec.Tolerations)
 		demoted := tolerations.DemotedRows(f)
 		f.Live().Each(func(row int) {
 			if tolerations.Demoted(f, row) != (demoted != nil && demoted.Has(row)) {

@@ -22,16 +22,16 @@ type Check interface {
 	Reads() columns.Aspects
 	// Apply removes the clusters that the check rejects from keep. They are treated as clusters
 	// outside the current decision.
-	Apply(l *Look, keep columns.Bitmap)
+	Apply(l *Evaluation, keep columns.Bitmap)
 	// Admits gives the answer for one row. current says that the cluster is part of the current
 	// decision, for which some checks are more lenient.
-	Admits(l *Look, row int, current bool) bool
+	Admits(l *Evaluation, row int, current bool) bool
 	// On returns what the check looks at: the constraint as the user wrote it.
 	On() string
-	// Blame completes a sentence about n clusters, "3 ...": "are not online".
-	Blame(n int) string
+	// Rejection completes a sentence about n clusters, "3 ...": "are not online".
+	Rejection(n int) string
 	// Reason says why the check rejects the row.
-	Reason(l *Look, row int) string
+	Reason(l *Evaluation, row int) string
 }
 
 // Optional interfaces of checks. Code tests for these, never for the type of a check.
@@ -42,7 +42,7 @@ type expiring interface {
 	Check
 	// Until returns when the row will no longer be admitted through the passing of time alone, or
 	// zero. chosen says that the row is part of a decision.
-	Until(l *Look, row int, chosen bool) time.Time
+	Until(l *Evaluation, row int, chosen bool) time.Time
 }
 
 // Cause is one reason for which a check rejected clusters.
@@ -55,15 +55,15 @@ type Cause struct {
 // Causer is a check that knows the causes of its rejections only together with the fleet.
 type Causer interface {
 	// Causes groups the clusters that the check rejected by cause, most frequent first.
-	Causes(l *Look, rejected func(yield func(row int) bool)) []Cause
+	Causes(l *Evaluation, rejected func(yield func(row int) bool)) []Cause
 	// Several reports whether a cluster would still be rejected without any single cause.
-	Several(l *Look, row int, current bool) bool
+	Several(l *Evaluation, row int, current bool) bool
 }
 
 // Teller is a check whose reasons contain values of metrics.
 type Teller interface {
 	// Tells returns the metric whose value the reason for a row contains, or nil.
-	Tells(l *Look, row int) *api.Key
+	Tells(l *Evaluation, row int) *api.Key
 }
 
 // unreading is a check of values that may be unreadable for a while. Meanwhile, it admits no cluster
@@ -71,7 +71,7 @@ type Teller interface {
 type unreading interface {
 	Check
 	// Unread returns a metric whose value the check needs for a row and that cannot be read, or nil.
-	Unread(l *Look, row int) *columns.MetricState
+	Unread(l *Evaluation, row int) *columns.MetricState
 }
 
 // Reserving is a check whose placements reserve an amount on every chosen cluster.
@@ -172,7 +172,7 @@ type Checks struct {
 }
 
 // Unread returns a metric that a check needs for a row and whose value cannot be read, or nil.
-func (c *Checks) Unread(l *Look, row int) *columns.MetricState {
+func (c *Checks) Unread(l *Evaluation, row int) *columns.MetricState {
 	for _, check := range c.All {
 		if check, ok := check.(unreading); ok {
 			if s := check.Unread(l, row); s != nil {
@@ -245,8 +245,8 @@ func First[T Check](c *Checks) (check T, ok bool) {
 	return check, false
 }
 
-// Look is what checks are evaluated against: one version of the fleet, with reservations.
-type Look struct {
+// Evaluation is what checks are evaluated against: one version of the fleet, with reservations.
+type Evaluation struct {
 	Fleet    *columns.Fleet
 	Reserved *ledger.Reservations
 	// Owner is the object whose own reservations do not count against the clusters of its decision.
@@ -257,16 +257,16 @@ type Look struct {
 	Until time.Time
 }
 
-// LookAt returns a Look for checking single rows.
-func LookAt(f *columns.Fleet, reserved *ledger.Reservations, owner *api.Key) Look {
-	return Look{Fleet: f, Reserved: reserved, Owner: owner}
+// NewEvaluation returns an Evaluation for checking single rows.
+func NewEvaluation(f *columns.Fleet, reserved *ledger.Reservations, owner *api.Key) Evaluation {
+	return Evaluation{Fleet: f, Reserved: reserved, Owner: owner}
 }
 
 // Writable allocates the scratch space that Apply needs.
-func (l *Look) Writable() { l.scratch = columns.NewBitmap(l.Fleet.Slots()) }
+func (l *Evaluation) Writable() { l.scratch = columns.NewBitmap(l.Fleet.Slots()) }
 
 // expires records a time at which a cluster will be rejected.
-func (l *Look) expires(at time.Time) { l.Until = Sooner(l.Until, at) }
+func (l *Evaluation) expires(at time.Time) { l.Until = Sooner(l.Until, at) }
 
 // Sooner returns the earlier of two times; zero means never.
 func Sooner(a, b time.Time) time.Time {
@@ -278,7 +278,7 @@ func Sooner(a, b time.Time) time.Time {
 
 // Mask returns the clusters that all checks admit, treated as clusters outside the current
 // decision.
-func (c *Checks) Mask(l *Look) columns.Bitmap {
+func (c *Checks) Mask(l *Evaluation) columns.Bitmap {
 	keep := columns.NewBitmap(l.Fleet.Slots())
 	copy(keep, l.Fleet.Live())
 	for _, check := range c.All {
@@ -288,7 +288,7 @@ func (c *Checks) Mask(l *Look) columns.Bitmap {
 }
 
 // Admits reports whether all checks admit a row.
-func (c *Checks) Admits(l *Look, row int, current bool) bool {
+func (c *Checks) Admits(l *Evaluation, row int, current bool) bool {
 	if !l.Fleet.Live().Has(row) {
 		return false
 	}
@@ -301,7 +301,7 @@ func (c *Checks) Admits(l *Look, row int, current bool) bool {
 }
 
 // UntilOf returns when a row will first be rejected through the passing of time alone.
-func (c *Checks) UntilOf(l *Look, row int, chosen bool) time.Time {
+func (c *Checks) UntilOf(l *Evaluation, row int, chosen bool) time.Time {
 	var first time.Time
 	for _, check := range c.expiring {
 		first = Sooner(first, check.Until(l, row, chosen))

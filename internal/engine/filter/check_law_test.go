@@ -67,25 +67,25 @@ func lawPool(t *testing.T, d enginetest.Dice, n int) map[string][]Check {
 	return pool
 }
 
-// newLook returns a look with scratch space.
-func newLook(f *columns.Fleet, reserved *ledger.Reservations) Look {
-	l := LookAt(f, reserved, &enginetest.Owner)
+// newEvaluation returns one with scratch space.
+func newEvaluation(f *columns.Fleet, reserved *ledger.Reservations) Evaluation {
+	l := NewEvaluation(f, reserved, &enginetest.Owner)
 	l.Writable()
 	return l
 }
 
-// lawLooks returns looks at several fleets, with reservations.
-func lawLooks(d enginetest.Dice, n int) []Look {
-	var looks []Look
+// lawLooks returns evaluations of several fleets, with reservations.
+func lawLooks(d enginetest.Dice, n int) []Evaluation {
+	var looks []Evaluation
 	for _, s := range enginetest.RollReserved(d, n) {
-		looks = append(looks, newLook(s.Fleet, s.Others.Reserved))
+		looks = append(looks, newEvaluation(s.Fleet, s.Others.Reserved))
 	}
 	return looks
 }
 
 // answers returns everything that a check decides, for any caller: which clusters it admits, until when, and what that
 // depends on.
-func answers(check Check, looks []Look) string {
+func answers(check Check, looks []Evaluation) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "reads %b ", check.Reads())
 	for i := range looks {
@@ -104,9 +104,9 @@ func answers(check Check, looks []Look) string {
 }
 
 // told returns everything that a check says in explanations.
-func told(check Check, looks []Look) string {
+func told(check Check, looks []Evaluation) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%q %q %q ", check.On(), check.Blame(1), check.Blame(2))
+	fmt.Fprintf(&b, "%q %q %q ", check.On(), check.Rejection(1), check.Rejection(2))
 	for i := range looks {
 		l := &looks[i]
 		rejected := func(yield func(int) bool) {
@@ -182,11 +182,11 @@ func TestChecksDeclareTheirReads(t *testing.T) {
 	}
 	seen := map[witness]bool{}
 	declared := map[string]columns.Aspects{}
-	admits := func(c Check, l *Look, row int) [2]bool {
+	admits := func(c Check, l *Evaluation, row int) [2]bool {
 		return [2]bool{c.Admits(l, row, false), c.Admits(l, row, true)}
 	}
 	// judge compares a check before and after changes to given aspects.
-	judge := func(c Check, before, after *Look, concerned func(row int, reads columns.Aspects) bool, fleet columns.Aspects) {
+	judge := func(c Check, before, after *Evaluation, concerned func(row int, reads columns.Aspects) bool, fleet columns.Aspects) {
 		t.Helper()
 		reads := c.Reads()
 		declared[c.Name()] |= reads
@@ -226,7 +226,7 @@ func TestChecksDeclareTheirReads(t *testing.T) {
 			changes := enginetest.RollLawStep(d, w)
 			w.Apply(changes, w.Now)
 			g, delta := f.With(changes, w.Now)
-			before, after := newLook(f, nil), newLook(g, nil)
+			before, after := newEvaluation(f, nil), newEvaluation(g, nil)
 			for _, filter := range filters {
 				list := pool[filter.Name()]
 				for range 12 {
@@ -253,8 +253,8 @@ func TestChecksDeclareTheirReads(t *testing.T) {
 		for row := range f.Slots() {
 			reserved.Hold(f, api.Key{Name: "other"}, ledger.Needs{{Resource: "cpu", Text: "1", Milli: amount.Unit}, {Resource: "memory", Text: "1Gi", Milli: amount.Of(1 << 40)}}, f.Name(row), enginetest.Epoch.Add(time.Hour))
 		}
-		free, held := newLook(f, nil), newLook(f, reserved)
-		before, after := newLook(early, nil), newLook(late, nil)
+		free, held := newEvaluation(f, nil), newEvaluation(f, reserved)
+		before, after := newEvaluation(early, nil), newEvaluation(late, nil)
 		for _, filter := range filters {
 			for _, c := range pool[filter.Name()] {
 				none := func(int, columns.Aspects) bool { return false }

@@ -38,17 +38,17 @@ func (c *isNamed) On() string {
 	return "cluster_names"
 }
 
-func (c *isNamed) Blame(n int) string {
+func (c *isNamed) Rejection(n int) string {
 	if len(c.excluded) > 0 {
 		return Plural(n, "is", "are") + " excluded by name"
 	}
 	return Plural(n, "is", "are") + " not among cluster_names"
 }
 
-func (c *isNamed) Apply(l *Look, keep columns.Bitmap) { c.selectInto(l.Fleet, keep, l.scratch) }
+func (c *isNamed) Apply(l *Evaluation, keep columns.Bitmap) { c.selectInto(l.Fleet, keep, l.scratch) }
 
-func (c *isNamed) Admits(l *Look, row int, _ bool) bool { return c.Reason(l, row) == "" }
+func (c *isNamed) Admits(l *Evaluation, row int, _ bool) bool { return c.Reason(l, row) == "" }
 
-func (c *isNamed) Reason(l *Look, row int) string {
+func (c *isNamed) Reason(l *Evaluation, row int) string {
 	return c.mismatch(l.Fleet.Cluster(row).Metadata.Name)
 }

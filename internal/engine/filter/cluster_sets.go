@@ -38,11 +38,11 @@ func (c *inSets) Reads() columns.Aspects { return columns.Membership | columns.S
 
 func (c *inSets) On() string { return strings.Join(c.sets, ", ") }
 
-func (c *inSets) Blame(n int) string {
+func (c *inSets) Rejection(n int) string {
 	return Plural(n, "is", "are") + " not in " + Plural(len(c.sets), "cluster set ", "cluster sets ") + c.On()
 }
 
-func (c *inSets) Apply(l *Look, keep columns.Bitmap) {
+func (c *inSets) Apply(l *Evaluation, keep columns.Bitmap) {
 	union := l.scratch
 	clear(union)
 	for _, name := range c.sets {
@@ -53,7 +53,7 @@ func (c *inSets) Apply(l *Look, keep columns.Bitmap) {
 	keep.And(union)
 }
 
-func (c *inSets) Admits(l *Look, row int, _ bool) bool {
+func (c *inSets) Admits(l *Evaluation, row int, _ bool) bool {
 	for _, name := range c.sets {
 		if s := l.Fleet.Sets()[name]; s != nil && s.Set.Admits(c.namespace) && s.Rows.Has(row) {
 			return true
@@ -62,7 +62,7 @@ func (c *inSets) Admits(l *Look, row int, _ bool) bool {
 	return false
 }
 
-func (c *inSets) Reason(*Look, int) string {
+func (c *inSets) Reason(*Evaluation, int) string {
 	if len(c.sets) == 1 {
 		return "is not in cluster set " + c.On()
 	}

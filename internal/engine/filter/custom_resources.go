@@ -31,18 +31,18 @@ func (c *hasCustomResource) Key(k key.Writer)       { k.Text("resource", c.resou
 func (c *hasCustomResource) Reads() columns.Aspects { return columns.CustomResources }
 func (c *hasCustomResource) On() string             { return c.resource }
 
-func (c *hasCustomResource) Blame(n int) string {
+func (c *hasCustomResource) Rejection(n int) string {
 	return fmt.Sprintf("%s custom resource %q", Plural(n, "lacks", "lack"), c.resource)
 }
 
-func (c *hasCustomResource) Apply(l *Look, keep columns.Bitmap) {
+func (c *hasCustomResource) Apply(l *Evaluation, keep columns.Bitmap) {
 	l.Fleet.CustomResources()[c.resource].AndInto(keep, l.scratch)
 }
 
-func (c *hasCustomResource) Admits(l *Look, row int, _ bool) bool {
+func (c *hasCustomResource) Admits(l *Evaluation, row int, _ bool) bool {
 	return slices.Contains(l.Fleet.Cluster(row).Spec.CustomResources, c.resource)
 }
 
-func (c *hasCustomResource) Reason(*Look, int) string {
+func (c *hasCustomResource) Reason(*Evaluation, int) string {
 	return fmt.Sprintf("lacks custom resource %q", c.resource)
 }

@@ -3,6 +3,6 @@
 //
 // A check is one compiled requirement, such as one label constraint. Equal keys mean
 // equal answers, so queries with the same checks share a mask. Some checks are more
-// lenient for clusters of the current decision. Blame and cause are the parts of the
+// lenient for clusters of the current decision. Rejection and cause are the parts of the
 // sentence about clusters that do not fit.
 package filter

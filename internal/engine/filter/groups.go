@@ -44,11 +44,11 @@ func (c *inGroup) Reads() columns.Aspects {
 
 func (c *inGroup) On() string { return c.by.By() }
 
-func (c *inGroup) Blame(n int) string {
+func (c *inGroup) Rejection(n int) string {
 	return fmt.Sprintf("%s no %s", Plural(n, "has", "have"), c.by.By())
 }
 
-func (c *inGroup) Apply(l *Look, keep columns.Bitmap) {
+func (c *inGroup) Apply(l *Evaluation, keep columns.Bitmap) {
 	if c.by.SpreadByLabel != "" {
 		l.Fleet.Labels().Of(c.by.SpreadByLabel).Rows.AndInto(keep, l.scratch)
 		return
@@ -60,11 +60,11 @@ func (c *inGroup) Apply(l *Look, keep columns.Bitmap) {
 	keep.And(union)
 }
 
-func (c *inGroup) Admits(l *Look, row int, _ bool) bool {
+func (c *inGroup) Admits(l *Evaluation, row int, _ bool) bool {
 	return len(GroupsOf(l.Fleet.Cluster(row), c.by)) > 0
 }
 
-func (c *inGroup) Reason(*Look, int) string {
+func (c *inGroup) Reason(*Evaluation, int) string {
 	return fmt.Sprintf("has no %s, which spread_constraints ask for", c.by.By())
 }
 

@@ -41,11 +41,11 @@ func (c *hasVersion) Key(k key.Writer) {
 func (c *hasVersion) Reads() columns.Aspects { return columns.Observations }
 func (c *hasVersion) On() string             { return c.is.String() }
 
-func (c *hasVersion) Blame(n int) string {
+func (c *hasVersion) Rejection(n int) string {
 	return fmt.Sprintf("%s match kubernetes_version %q", Plural(n, "does not", "do not"), c.is.String())
 }
 
-func (c *hasVersion) Apply(l *Look, keep columns.Bitmap) {
+func (c *hasVersion) Apply(l *Evaluation, keep columns.Bitmap) {
 	matches := map[string]bool{} // by version: a fleet has few
 	keep.Each(func(row int) {
 		version := l.Fleet.Cluster(row).Status.KubernetesVersion
@@ -60,10 +60,10 @@ func (c *hasVersion) Apply(l *Look, keep columns.Bitmap) {
 	})
 }
 
-func (c *hasVersion) Admits(l *Look, row int, _ bool) bool {
+func (c *hasVersion) Admits(l *Evaluation, row int, _ bool) bool {
 	return c.is.Match(l.Fleet.Cluster(row).Status.KubernetesVersion)
 }
 
-func (c *hasVersion) Reason(l *Look, row int) string {
+func (c *hasVersion) Reason(l *Evaluation, row int) string {
 	return "Kubernetes " + c.is.Explain(l.Fleet.Cluster(row).Status.KubernetesVersion)
 }

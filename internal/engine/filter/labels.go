@@ -40,11 +40,11 @@ func (c *labelConstraint) Key(k key.Writer) {
 func (c *labelConstraint) Reads() columns.Aspects { return columns.Labels }
 func (c *labelConstraint) On() string             { return c.is.String() }
 
-func (c *labelConstraint) Blame(n int) string {
+func (c *labelConstraint) Rejection(n int) string {
 	return fmt.Sprintf("%s match label constraint %q", Plural(n, "does not", "do not"), c.is.String())
 }
 
-func (c *labelConstraint) Apply(l *Look, keep columns.Bitmap) {
+func (c *labelConstraint) Apply(l *Evaluation, keep columns.Bitmap) {
 	has := l.Fleet.Labels().Of(c.is.Key())
 	switch c.is.Operator() {
 	case constraint.Equal, constraint.In:
@@ -67,10 +67,10 @@ func (c *labelConstraint) Apply(l *Look, keep columns.Bitmap) {
 	}
 }
 
-func (c *labelConstraint) Admits(l *Look, row int, _ bool) bool {
+func (c *labelConstraint) Admits(l *Evaluation, row int, _ bool) bool {
 	return c.is.Match(l.Fleet.Cluster(row).Metadata.Labels)
 }
 
-func (c *labelConstraint) Reason(l *Look, row int) string {
+func (c *labelConstraint) Reason(l *Evaluation, row int) string {
 	return c.is.Explain(l.Fleet.Cluster(row).Metadata.Labels)
 }

@@ -51,11 +51,11 @@ func (c *metricConstraint) Reads() columns.Aspects {
 
 func (c *metricConstraint) On() string { return c.is.String() }
 
-func (c *metricConstraint) Blame(n int) string {
+func (c *metricConstraint) Rejection(n int) string {
 	return fmt.Sprintf("%s match metric constraint %q", Plural(n, "does not", "do not"), c.is.String())
 }
 
-func (c *metricConstraint) Apply(l *Look, keep columns.Bitmap) {
+func (c *metricConstraint) Apply(l *Evaluation, keep columns.Bitmap) {
 	ids := l.Fleet.MetricsNamed()[c.is.Name()]
 	if len(ids) == 1 && c.basis != api.BasisWeighted && !l.Fleet.Metrics()[ids[0]].Varies() {
 		// There is one metric with the name, and its value is the same for all clusters: one
@@ -81,12 +81,12 @@ func (c *metricConstraint) Apply(l *Look, keep columns.Bitmap) {
 	})
 }
 
-func (c *metricConstraint) Admits(l *Look, row int, current bool) bool {
+func (c *metricConstraint) Admits(l *Evaluation, row int, current bool) bool {
 	return c.is.Match(c.figureOf(l.Fleet, row)) || current && c.Unread(l, row) != nil
 }
 
 // Unread implements unreading.
-func (c *metricConstraint) Unread(l *Look, row int) *columns.MetricState {
+func (c *metricConstraint) Unread(l *Evaluation, row int) *columns.MetricState {
 	if m, ok := l.Fleet.MetricNamed(c.namespace, c.is.Name(), row); ok {
 		if s := l.Fleet.MetricOf(row, m); s.Unread() {
 			return s
@@ -95,7 +95,7 @@ func (c *metricConstraint) Unread(l *Look, row int) *columns.MetricState {
 	return nil
 }
 
-func (c *metricConstraint) Reason(l *Look, row int) string {
+func (c *metricConstraint) Reason(l *Evaluation, row int) string {
 	if m, ok := l.Fleet.MetricNamed(c.namespace, c.is.Name(), row); ok {
 		if s := l.Fleet.MetricOf(row, m); !s.Usable {
 			return s.Describe(c.namespace)
@@ -108,7 +108,7 @@ func (c *metricConstraint) Reason(l *Look, row int) string {
 func (c *metricConstraint) Metric() string { return c.is.Name() }
 
 // Tells implements teller.
-func (c *metricConstraint) Tells(l *Look, row int) *api.Key {
+func (c *metricConstraint) Tells(l *Evaluation, row int) *api.Key {
 	if m, ok := l.Fleet.MetricNamed(c.namespace, c.is.Name(), row); ok && l.Fleet.MetricOf(row, m).Usable {
 		return &l.Fleet.Metrics()[m.ID].Key
 	}

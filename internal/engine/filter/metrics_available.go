@@ -43,18 +43,18 @@ func (c *noMetricFails) Reads() columns.Aspects {
 
 func (c *noMetricFails) On() string { return "" }
 
-func (c *noMetricFails) Blame(n int) string {
+func (c *noMetricFails) Rejection(n int) string {
 	return Plural(n, "has a failing metric", "have a failing metric")
 }
 
-func (c *noMetricFails) Apply(l *Look, keep columns.Bitmap) { keep.AndNot(l.Fleet.Failing()) }
+func (c *noMetricFails) Apply(l *Evaluation, keep columns.Bitmap) { keep.AndNot(l.Fleet.Failing()) }
 
-func (c *noMetricFails) Admits(l *Look, row int, current bool) bool {
+func (c *noMetricFails) Admits(l *Evaluation, row int, current bool) bool {
 	return !l.Fleet.Failing().Has(row) || current && c.endsNothing(l.Fleet, row)
 }
 
 // Unread implements unreading.
-func (c *noMetricFails) Unread(l *Look, row int) *columns.MetricState {
+func (c *noMetricFails) Unread(l *Evaluation, row int) *columns.MetricState {
 	if !l.Fleet.Failing().Has(row) {
 		return nil
 	}
@@ -88,7 +88,7 @@ func (c *noMetricFails) endsNothing(f *columns.Fleet, row int) bool {
 	return fails
 }
 
-func (c *noMetricFails) Reason(l *Look, row int) string {
+func (c *noMetricFails) Reason(l *Evaluation, row int) string {
 	if s := firstFailing(l.Fleet, row); s != nil {
 		return s.Describe(c.namespace)
 	}
@@ -106,7 +106,7 @@ func firstFailing(f *columns.Fleet, row int) *columns.MetricState {
 }
 
 // Causes counts the rejected clusters by their first failing metric.
-func (c *noMetricFails) Causes(l *Look, rejected func(yield func(row int) bool)) []Cause {
+func (c *noMetricFails) Causes(l *Evaluation, rejected func(yield func(row int) bool)) []Cause {
 	byMetric := map[string]Cause{}
 	for row := range rejected {
 		s := firstFailing(l.Fleet, row)
@@ -131,7 +131,7 @@ func (c *noMetricFails) Causes(l *Look, rejected func(yield func(row int) bool))
 }
 
 // Several implements causer.
-func (c *noMetricFails) Several(l *Look, row int, _ bool) bool {
+func (c *noMetricFails) Several(l *Evaluation, row int, _ bool) bool {
 	n := 0
 	for _, m := range l.Fleet.Rows()[row].Metrics {
 		if l.Fleet.MetricOf(row, m).Fails() {

@@ -28,11 +28,11 @@ func (c *visibleTo) Key(k key.Writer)       { k.Text("namespace", c.namespace) }
 func (c *visibleTo) Reads() columns.Aspects { return columns.Owners }
 func (c *visibleTo) On() string             { return c.namespace }
 
-func (c *visibleTo) Blame(n int) string {
+func (c *visibleTo) Rejection(n int) string {
 	return Plural(n, "belongs to another namespace", "belong to another namespace")
 }
 
-func (c *visibleTo) Apply(l *Look, keep columns.Bitmap) {
+func (c *visibleTo) Apply(l *Evaluation, keep columns.Bitmap) {
 	visible := l.scratch
 	clear(visible)
 	l.Fleet.Owners()[columns.Everybody].OrInto(visible)
@@ -42,11 +42,11 @@ func (c *visibleTo) Apply(l *Look, keep columns.Bitmap) {
 	keep.And(visible)
 }
 
-func (c *visibleTo) Admits(l *Look, row int, _ bool) bool {
+func (c *visibleTo) Admits(l *Evaluation, row int, _ bool) bool {
 	return l.Fleet.Cluster(row).VisibleTo(c.namespace)
 }
 
-func (c *visibleTo) Reason(l *Look, row int) string {
+func (c *visibleTo) Reason(l *Evaluation, row int) string {
 	return belongsTo(l.Fleet.Cluster(row))
 }
 

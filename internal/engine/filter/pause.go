@@ -15,12 +15,12 @@ func (p pause) Compile(_ *Spec, made []Check) ([]Check, error) { return append(m
 func (pause) Key(key.Writer)         {}
 func (pause) Reads() columns.Aspects { return columns.Paused }
 func (pause) On() string             { return "" }
-func (pause) Blame(n int) string     { return Plural(n, "is paused", "are paused") }
+func (pause) Rejection(n int) string { return Plural(n, "is paused", "are paused") }
 
-func (pause) Apply(l *Look, keep columns.Bitmap) { keep.AndNot(l.Fleet.Paused()) }
+func (pause) Apply(l *Evaluation, keep columns.Bitmap) { keep.AndNot(l.Fleet.Paused()) }
 
-func (pause) Admits(l *Look, row int, current bool) bool {
+func (pause) Admits(l *Evaluation, row int, current bool) bool {
 	return current || !l.Fleet.Paused().Has(row)
 }
 
-func (pause) Reason(*Look, int) string { return "is paused: it takes no new decisions" }
+func (pause) Reason(*Evaluation, int) string { return "is paused: it takes no new decisions" }

@@ -57,7 +57,7 @@ func (c *matchesAny) On() string {
 	return strings.Join(texts, " or ")
 }
 
-func (c *matchesAny) Blame(n int) string {
+func (c *matchesAny) Rejection(n int) string {
 	if len(c.predicates) == 1 {
 		if parts := c.predicates[0].parts(); len(parts) == 1 {
 			return Plural(n, "does not", "do not") + " match predicate " + strconv.Quote(parts[0])
@@ -66,11 +66,11 @@ func (c *matchesAny) Blame(n int) string {
 	return Plural(n, "matches no predicate", "match no predicate")
 }
 
-func (c *matchesAny) facts(l *Look, row int) *clusterFacts {
+func (c *matchesAny) facts(l *Evaluation, row int) *clusterFacts {
 	return &clusterFacts{fleet: l.Fleet, namespace: c.namespace, row: row}
 }
 
-func (c *matchesAny) Apply(l *Look, keep columns.Bitmap) {
+func (c *matchesAny) Apply(l *Evaluation, keep columns.Bitmap) {
 	matched, part := columns.NewBitmap(l.Fleet.Slots()), columns.NewBitmap(l.Fleet.Slots())
 	for i := range c.predicates {
 		copy(part, keep)
@@ -81,11 +81,11 @@ func (c *matchesAny) Apply(l *Look, keep columns.Bitmap) {
 	keep.And(matched)
 }
 
-func (c *matchesAny) Admits(l *Look, row int, current bool) bool {
+func (c *matchesAny) Admits(l *Evaluation, row int, current bool) bool {
 	return c.matches(l, row) || current && c.Unread(l, row) != nil
 }
 
-func (c *matchesAny) matches(l *Look, row int) bool {
+func (c *matchesAny) matches(l *Evaluation, row int) bool {
 	facts := c.facts(l, row)
 	for i := range c.predicates {
 		if c.predicates[i].match(facts) {
@@ -96,7 +96,7 @@ func (c *matchesAny) matches(l *Look, row int) bool {
 }
 
 // Unread implements unreading.
-func (c *matchesAny) Unread(l *Look, row int) *columns.MetricState {
+func (c *matchesAny) Unread(l *Evaluation, row int) *columns.MetricState {
 	if !c.Reads().Any(columns.MetricValues) || c.matches(l, row) {
 		return nil
 	}
@@ -110,7 +110,7 @@ func (c *matchesAny) Unread(l *Look, row int) *columns.MetricState {
 }
 
 // Reason describes what fails in the predicate that comes closest.
-func (c *matchesAny) Reason(l *Look, row int) string {
+func (c *matchesAny) Reason(l *Evaluation, row int) string {
 	facts := c.facts(l, row)
 	closest := 0
 	var failing []string

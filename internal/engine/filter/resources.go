@@ -52,11 +52,11 @@ func (c *hasRoom) Key(k key.Writer) {
 func (c *hasRoom) Reads() columns.Aspects { return columns.Amounts | columns.Reserved }
 func (c *hasRoom) On() string             { return c.Resource }
 
-func (c *hasRoom) Blame(n int) string {
+func (c *hasRoom) Rejection(n int) string {
 	return fmt.Sprintf("%s less than %s of %s available", Plural(n, "has", "have"), c.Text, c.Resource)
 }
 
-func (c *hasRoom) Apply(l *Look, keep columns.Bitmap) {
+func (c *hasRoom) Apply(l *Evaluation, keep columns.Bitmap) {
 	column, sums := l.Fleet.Uncommitted()[c.Resource], l.Reserved.Column(c.Resource)
 	keep.Each(func(row int) {
 		if row >= column.Len() || !column.At(row).Reported() || column.At(row).Minus(ledger.At(sums, row)).Less(c.Milli) {
@@ -65,12 +65,12 @@ func (c *hasRoom) Apply(l *Look, keep columns.Bitmap) {
 	})
 }
 
-func (c *hasRoom) Admits(l *Look, row int, current bool) bool {
+func (c *hasRoom) Admits(l *Evaluation, row int, current bool) bool {
 	available, ok := c.available(l, row, current)
 	return ok && !available.Less(c.Milli)
 }
 
-func (c *hasRoom) Reason(l *Look, row int) string {
+func (c *hasRoom) Reason(l *Evaluation, row int) string {
 	_, current := l.Reserved.Held(*l.Owner, l.Fleet.Name(row))
 	because := ""
 	if gone := columns.GoneBecause(l.Fleet.Cluster(row), c.Resource); gone != "" {
@@ -85,7 +85,7 @@ func (c *hasRoom) Reason(l *Look, row int) string {
 }
 
 // available returns how much of the resource the placement could use on a cluster.
-func (c *hasRoom) available(l *Look, row int, current bool) (amount.Milli, bool) {
+func (c *hasRoom) available(l *Evaluation, row int, current bool) (amount.Milli, bool) {
 	column := l.Fleet.Uncommitted()[c.Resource]
 	if row >= column.Len() || !column.At(row).Reported() {
 		return amount.Milli{}, false

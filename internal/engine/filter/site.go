@@ -35,9 +35,9 @@ type meetsDemand struct {
 func (c *meetsDemand) Key(k key.Writer)       { c.demand.key(k) }
 func (c *meetsDemand) Reads() columns.Aspects { return c.demand.reads() }
 func (c *meetsDemand) On() string             { return c.demand.on() }
-func (c *meetsDemand) Blame(n int) string     { return c.demand.blame(n) }
+func (c *meetsDemand) Rejection(n int) string { return c.demand.rejection(n) }
 
-func (c *meetsDemand) Apply(l *Look, keep columns.Bitmap) {
+func (c *meetsDemand) Apply(l *Evaluation, keep columns.Bitmap) {
 	c.demand.narrow(l.Fleet, keep, l.scratch)
 	keep.Each(func(row int) {
 		if !c.demand.met(l.Fleet.Cluster(row), false) {
@@ -46,11 +46,11 @@ func (c *meetsDemand) Apply(l *Look, keep columns.Bitmap) {
 	})
 }
 
-func (c *meetsDemand) Admits(l *Look, row int, current bool) bool {
+func (c *meetsDemand) Admits(l *Evaluation, row int, current bool) bool {
 	return c.demand.met(l.Fleet.Cluster(row), current)
 }
 
-func (c *meetsDemand) Reason(l *Look, row int) string {
+func (c *meetsDemand) Reason(l *Evaluation, row int) string {
 	return c.demand.mismatch(l.Fleet.Cluster(row))
 }
 
@@ -61,7 +61,7 @@ type siteDemand interface {
 	// reads returns the aspects of a cluster that determine whether the demand is met.
 	reads() columns.Aspects
 	on() string
-	blame(n int) string
+	rejection(n int) string
 	// narrow removes clusters that an index shows not to meet the demand. It may keep others that
 	// do not.
 	narrow(f *columns.Fleet, keep, scratch columns.Bitmap)
@@ -98,10 +98,12 @@ func siteDemands(a *api.AllocationSpec) []siteDemand {
 // isSite requires a region: a cluster without one is not a site.
 type isSite struct{}
 
-func (isSite) key(k key.Writer)                                      { demandKey(k, "site") }
-func (isSite) reads() columns.Aspects                                { return columns.Place }
-func (isSite) on() string                                            { return "region" }
-func (isSite) blame(n int) string                                    { return Plural(n, "has", "have") + " no region, which a site needs" }
+func (isSite) key(k key.Writer)       { demandKey(k, "site") }
+func (isSite) reads() columns.Aspects { return columns.Place }
+func (isSite) on() string             { return "region" }
+func (isSite) rejection(n int) string {
+	return Plural(n, "has", "have") + " no region, which a site needs"
+}
 func (isSite) narrow(*columns.Fleet, columns.Bitmap, columns.Bitmap) {}
 func (isSite) met(c *api.Cluster, _ bool) bool                       { return c.Spec.Region != "" }
 func (isSite) mismatch(*api.Cluster) string                          { return "has no region, which a site needs" }
@@ -112,7 +114,7 @@ type siteID string
 func (s siteID) key(k key.Writer)       { demandKey(k, "site_id", string(s)) }
 func (s siteID) reads() columns.Aspects { return columns.Place }
 func (s siteID) on() string             { return "site_id" }
-func (s siteID) blame(n int) string {
+func (s siteID) rejection(n int) string {
 	return fmt.Sprintf("%s not site %q", Plural(n, "is", "are"), string(s))
 }
 
@@ -161,7 +163,9 @@ func (s siteRegions) key(k key.Writer) {
 
 func (s siteRegions) reads() columns.Aspects { return columns.Place }
 func (s siteRegions) on() string             { return "regions" }
-func (s siteRegions) blame(n int) string     { return Plural(n, "is", "are") + " in none of the regions" }
+func (s siteRegions) rejection(n int) string {
+	return Plural(n, "is", "are") + " in none of the regions"
+}
 
 func (s siteRegions) narrow(f *columns.Fleet, keep, scratch columns.Bitmap) {
 	clear(scratch)
@@ -194,7 +198,7 @@ type siteClaim struct{ claim, value string }
 func (s siteClaim) key(k key.Writer)       { demandKey(k, s.claim, s.value) }
 func (s siteClaim) reads() columns.Aspects { return columns.Claims }
 func (s siteClaim) on() string             { return s.claim }
-func (s siteClaim) blame(n int) string {
+func (s siteClaim) rejection(n int) string {
 	return fmt.Sprintf("%s not have %s %q", Plural(n, "does", "do"), s.claim, s.value)
 }
 
@@ -218,7 +222,9 @@ type siteFlavors []string
 func (s siteFlavors) key(k key.Writer)       { demandKey(k, "flavors", s...) }
 func (s siteFlavors) reads() columns.Aspects { return columns.Flavors }
 func (s siteFlavors) on() string             { return "flavors" }
-func (s siteFlavors) blame(n int) string     { return Plural(n, "has", "have") + " none of the flavors" }
+func (s siteFlavors) rejection(n int) string {
+	return Plural(n, "has", "have") + " none of the flavors"
+}
 
 func (s siteFlavors) narrow(*columns.Fleet, columns.Bitmap, columns.Bitmap) {}
 

@@ -43,11 +43,11 @@ func (c *isOnlineOrExcused) Reads() columns.Aspects {
 
 func (c *isOnlineOrExcused) On() string { return "" }
 
-func (c *isOnlineOrExcused) Blame(n int) string {
+func (c *isOnlineOrExcused) Rejection(n int) string {
 	return Plural(n, "is not online", "are not online")
 }
 
-func (c *isOnlineOrExcused) Apply(l *Look, keep columns.Bitmap) {
+func (c *isOnlineOrExcused) Apply(l *Evaluation, keep columns.Bitmap) {
 	if len(c.list) == 0 {
 		keep.And(l.Fleet.Online())
 		return
@@ -70,7 +70,7 @@ func (c *isOnlineOrExcused) Apply(l *Look, keep columns.Bitmap) {
 	})
 }
 
-func (c *isOnlineOrExcused) Admits(l *Look, row int, current bool) bool {
+func (c *isOnlineOrExcused) Admits(l *Evaluation, row int, current bool) bool {
 	if l.Fleet.Online().Has(row) {
 		return true
 	}
@@ -91,14 +91,14 @@ func (c *isOnlineOrExcused) Admits(l *Look, row int, current bool) bool {
 func (c *isOnlineOrExcused) Offline() bool { return true }
 
 // Until implements expiring.
-func (c *isOnlineOrExcused) Until(l *Look, row int, chosen bool) time.Time {
+func (c *isOnlineOrExcused) Until(l *Evaluation, row int, chosen bool) time.Time {
 	if l.Fleet.Online().Has(row) {
 		return time.Time{}
 	}
 	return c.firstEnd(l.Fleet, row, chosen, func(t columns.RowTaint) bool { return api.AutomaticTaint(t.Key) })
 }
 
-func (c *isOnlineOrExcused) Reason(l *Look, row int) string {
+func (c *isOnlineOrExcused) Reason(l *Evaluation, row int) string {
 	cluster := l.Fleet.Cluster(row)
 	text := fmt.Sprintf("is %s", columns.State(cluster))
 	if ready := api.FindCondition(cluster.Status.Conditions, api.ConditionReady); ready != nil && ready.Message != "" {

@@ -37,11 +37,11 @@ func (c *toleratesTaints) Key(k key.Writer)       { c.key(k) }
 func (c *toleratesTaints) Reads() columns.Aspects { return columns.Online | c.reads() }
 func (c *toleratesTaints) On() string             { return "" }
 
-func (c *toleratesTaints) Blame(n int) string {
+func (c *toleratesTaints) Rejection(n int) string {
 	return Plural(n, "has a taint that is not tolerated", "have taints that are not tolerated")
 }
 
-func (c *toleratesTaints) Apply(l *Look, keep columns.Bitmap) {
+func (c *toleratesTaints) Apply(l *Evaluation, keep columns.Bitmap) {
 	for t, rows := range l.Fleet.Taints() {
 		if t.Effect == api.EffectPreferNoSelect {
 			continue
@@ -63,7 +63,7 @@ func (c *toleratesTaints) Apply(l *Look, keep columns.Bitmap) {
 }
 
 // expire records when the first toleration that admits a cluster in keep expires.
-func (c *toleratesTaints) expire(l *Look, keep columns.Bitmap) {
+func (c *toleratesTaints) expire(l *Evaluation, keep columns.Bitmap) {
 	if !c.runOut() {
 		return
 	}
@@ -79,7 +79,7 @@ func (c *toleratesTaints) expire(l *Look, keep columns.Bitmap) {
 	}
 }
 
-func (c *toleratesTaints) Admits(l *Look, row int, current bool) bool {
+func (c *toleratesTaints) Admits(l *Evaluation, row int, current bool) bool {
 	for _, t := range l.Fleet.Rows()[row].Taints {
 		if !judgedByState(l.Fleet, t, row) && !c.passes(l.Fleet, t, current) {
 			return false
@@ -92,7 +92,7 @@ func (c *toleratesTaints) Admits(l *Look, row int, current bool) bool {
 func (c *toleratesTaints) Offline() bool { return false }
 
 // Until implements expiring.
-func (c *toleratesTaints) Until(l *Look, row int, chosen bool) time.Time {
+func (c *toleratesTaints) Until(l *Evaluation, row int, chosen bool) time.Time {
 	return c.firstEnd(l.Fleet, row, chosen, func(t columns.RowTaint) bool { return !judgedByState(l.Fleet, t, row) })
 }
 
@@ -114,7 +114,7 @@ func (c *toleratesTaints) offending(f *columns.Fleet, row int) (int, bool) {
 	return 0, false
 }
 
-func (c *toleratesTaints) Reason(l *Look, row int) string {
+func (c *toleratesTaints) Reason(l *Evaluation, row int) string {
 	i, ok := c.offending(l.Fleet, row)
 	if !ok {
 		return ""
@@ -123,7 +123,7 @@ func (c *toleratesTaints) Reason(l *Look, row int) string {
 }
 
 // Causes counts the rejected clusters by the taint that excludes them.
-func (c *toleratesTaints) Causes(l *Look, rejected func(yield func(row int) bool)) []Cause {
+func (c *toleratesTaints) Causes(l *Evaluation, rejected func(yield func(row int) bool)) []Cause {
 	counts := map[columns.Taint]int{}
 	for row := range rejected {
 		if i, ok := c.offending(l.Fleet, row); ok {
@@ -141,7 +141,7 @@ func (c *toleratesTaints) Causes(l *Look, rejected func(yield func(row int) bool
 }
 
 // Several implements Causer: with two taints, tolerating one is not enough.
-func (c *toleratesTaints) Several(l *Look, row int, current bool) bool {
+func (c *toleratesTaints) Several(l *Evaluation, row int, current bool) bool {
 	n := 0
 	for _, t := range l.Fleet.Rows()[row].Taints {
 		if !judgedByState(l.Fleet, t, row) && !c.passes(l.Fleet, t, current) {

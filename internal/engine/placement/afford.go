@@ -18,7 +18,7 @@ func Afford(f *columns.Fleet, q *Query, others ledger.Others, rows []int, budget
 	if !q.Costly() {
 		return true
 	}
-	l := newLook(f, q, others.Reserved)
+	l := newEvaluation(f, q, others.Reserved)
 	asked := columns.NewBitmap(f.Slots())
 	for _, row := range rows {
 		asked.Assign(row, f.Live().Has(row))
@@ -34,7 +34,7 @@ func AffordExplanation(f *columns.Fleet, q *Query, budget *int) bool {
 	if !q.Costly() {
 		return true
 	}
-	l := q.look(f, nil)
+	l := q.evaluation(f, nil)
 	return q.Checks.AffordAll(&l, budget)
 }
 

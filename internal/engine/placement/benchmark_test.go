@@ -9,15 +9,15 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
-	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/cputime"
 )
 
 // The benchmarks report process CPU time per operation (cpu-ns/op, garbage
 // collection included) beside wall time, because wall time on a shared machine
-// says little. Targets are those of DESIGN section 6, for 10,000 clusters:
+// says little. Targets, for 10,000 clusters:
 //
 //	Decide warm     10 µs, 10 allocations; the same where all are equal
 //	Decide cold     10 ms, from raw objects

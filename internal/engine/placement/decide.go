@@ -238,7 +238,7 @@ func first(yes bool) int {
 
 // Decide answers a query at the given time.
 //
-// The rules (DESIGN 3.2.3 to 3.2.5): a cluster of the current decision that no longer fits is
+// The rules (3 to 5 of docs/architecture.md): a cluster of the current decision that no longer fits is
 // dropped at once. The others keep their seats while the decision is younger than reschedule_after
 // or migration is off; otherwise a seat moves only to a cluster whose score is better by more than
 // min_improvement. The decisions of other placements determine where new seats go, but never move a

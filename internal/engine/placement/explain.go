@@ -42,7 +42,7 @@ func Explain(f *columns.Fleet, q *Query, ranking *score.Ranking, others ledger.O
 	}
 	rows := presentRows(f, present)
 	rating := e.view.decision(f, q, others, rows)
-	rating.Look = p.Look
+	rating.Evaluation = p.Evaluation
 	p.Rating = rating.Rating
 	p.Settled = present.settled()
 	current := p.present(rows, present, e.view) // widens the spans as the decision did

@@ -22,11 +22,11 @@ func (v *Verdicts) NearestMiss() *api.NearestMiss {
 		fails := failed[i*words : (i+1)*words]
 		keep := make(columns.Bitmap, words)
 		copy(keep, p.Fleet.Live())
-		check.Apply(&p.Look, keep)
+		check.Apply(&p.Evaluation, keep)
 		for w := range fails {
 			fails[w] = p.Fleet.Live()[w] &^ keep[w]
 		}
-		v.Current.Each(func(row int) { fails.Assign(row, p.Fleet.Live().Has(row) && !check.Admits(&p.Look, row, true)) })
+		v.Current.Each(func(row int) { fails.Assign(row, p.Fleet.Live().Has(row) && !check.Admits(&p.Evaluation, row, true)) })
 		for w, bits := range fails {
 			twice[w] |= once[w] & bits
 			once[w] |= bits
@@ -44,11 +44,11 @@ func (v *Verdicts) NearestMiss() *api.NearestMiss {
 		causes := []filter.Cause{{On: check.On(), Count: alone.Count()}}
 		if several, ok := check.(filter.Causer); ok {
 			for _, row := range alone.Rows() {
-				if several.Several(&p.Look, row, v.Current.Has(row)) {
+				if several.Several(&p.Evaluation, row, v.Current.Has(row)) {
 					alone.Clear(row)
 				}
 			}
-			causes = several.Causes(&p.Look, func(yield func(int) bool) {
+			causes = several.Causes(&p.Evaluation, func(yield func(int) bool) {
 				for _, row := range alone.Rows() {
 					if !yield(row) {
 						return

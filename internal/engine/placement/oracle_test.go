@@ -476,7 +476,7 @@ func (o oracle) figure(p *api.Placement, c *api.Cluster, name string) (float64, 
 	}
 }
 
-// score is the formula of DESIGN 3.2.3, word for word.
+// score is the formula of rule 3 (docs/architecture.md), word for word.
 func (o oracle) score(p *api.Placement, c *api.Cluster, sticky bool) (scored bool, score float64) {
 	s := 0.0
 	if sticky {
@@ -539,7 +539,7 @@ func (x candidate) compare(y candidate, bonus bool) int {
 		cmp.Compare(x.name, y.name))
 }
 
-// decide follows DESIGN 3.2.3 to 3.2.5: all clusters that fit in one sorted list.
+// decide follows rules 3 to 5 of docs/architecture.md: all clusters that fit in one sorted list.
 func (o oracle) decide(p *api.Placement, present Present) answer {
 	seed := p.Metadata.UID
 	if seed == "" {

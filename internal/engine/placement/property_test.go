@@ -589,6 +589,6 @@ func TestTiesFollowTheHash(t *testing.T) {
 // maskOf returns the set of clusters that the checks admit for a query, ignoring its present decision. It depends only
 // on the query's Class.
 func maskOf(f *columns.Fleet, q *Query, reserved *ledger.Reservations) columns.Bitmap {
-	l := newLook(f, q, reserved)
+	l := newEvaluation(f, q, reserved)
 	return q.Checks.Mask(&l)
 }

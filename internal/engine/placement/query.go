@@ -194,18 +194,18 @@ func (q *Query) unknownMetrics(f *columns.Fleet) []string {
 // Admits reports whether the checks admit one row. It is the mask of a View for a single cluster,
 // and the only check for clusters of the current decision.
 func Admits(f *columns.Fleet, q *Query, reserved *ledger.Reservations, row int, current bool) bool {
-	l := q.look(f, reserved)
+	l := q.evaluation(f, reserved)
 	return q.Checks.Admits(&l, row, current)
 }
 
-// look returns a Look for single rows.
-func (q *Query) look(f *columns.Fleet, reserved *ledger.Reservations) filter.Look {
-	return filter.LookAt(f, reserved, &q.Key)
+// evaluation returns an Evaluation for single rows.
+func (q *Query) evaluation(f *columns.Fleet, reserved *ledger.Reservations) filter.Evaluation {
+	return filter.NewEvaluation(f, reserved, &q.Key)
 }
 
-// newLook returns a Look with the scratch space that Apply needs.
-func newLook(f *columns.Fleet, q *Query, reserved *ledger.Reservations) filter.Look {
-	l := q.look(f, reserved)
+// newEvaluation returns an Evaluation with the scratch space that Apply needs.
+func newEvaluation(f *columns.Fleet, q *Query, reserved *ledger.Reservations) filter.Evaluation {
+	l := q.evaluation(f, reserved)
 	l.Writable()
 	return l
 }

@@ -57,7 +57,7 @@ func (q *Query) unknownScoreMetrics(f *columns.Fleet) []string {
 
 // ratingOf returns a Rating for a query, without reservations.
 func ratingOf(f *columns.Fleet, q *Query) *score.Rating {
-	return &score.Rating{Look: q.look(f, nil), By: q.scoring}
+	return &score.Rating{Evaluation: q.evaluation(f, nil), By: q.scoring}
 }
 
 // NewRanking orders the clusters for a query; mask is that of its View.

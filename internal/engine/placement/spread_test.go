@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/cputime"
 )
 
 // spreadCase is a small selection, drawn at random.

@@ -13,8 +13,7 @@ import (
 )
 
 // TestNegativeSteadyIsNoSteady: a decision that answers its spec goes where it
-// would go without a negative weight of steady, whatever else counts (DESIGN
-// 3.2.4). The scores that are shown have it.
+// would go without a negative weight of steady, whatever else counts (rule 4). The scores that are shown have it.
 func TestNegativeSteadyIsNoSteady(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, x := rollPrioritized(t)

@@ -81,7 +81,7 @@ func (c *Comparison) nameOf(row int) string {
 // rejecting finds a check that rejects one of some clusters in a version of the fleet, or that one is
 // not in it. current says that they are part of the decision.
 func (c *Comparison) rejecting(q *Query, in *columns.Fleet, names []string, current bool) (Trigger, bool) {
-	look := q.look(in, c.Others.Reserved)
+	look := q.evaluation(in, c.Others.Reserved)
 	for _, name := range names {
 		row, ok := in.Row(name)
 		if !ok {
@@ -98,7 +98,7 @@ func (c *Comparison) rejecting(q *Query, in *columns.Fleet, names []string, curr
 }
 
 // told returns the metric that a check looks at, or nil.
-func told(check filter.Check, l *filter.Look, row int) *api.Key {
+func told(check filter.Check, l *filter.Evaluation, row int) *api.Key {
 	if t, ok := check.(filter.Teller); ok {
 		return t.Tells(l, row)
 	}

@@ -15,7 +15,7 @@ func unread(f *columns.Fleet, q *Query, row int) *columns.MetricState {
 	if !f.Unread() {
 		return nil
 	}
-	if s := q.Checks.Unread(&filter.Look{Fleet: f}, row); s != nil {
+	if s := q.Checks.Unread(&filter.Evaluation{Fleet: f}, row); s != nil {
 		return s
 	}
 	return q.scoring.Unread(f, row)

@@ -47,7 +47,7 @@ func NewVerdicts(f *columns.Fleet, q *Query, others ledger.Others) (*Verdicts, c
 	for i, check := range v.checks {
 		rejected := next()
 		copy(rejected, keep)
-		check.Apply(&p.Look, keep)
+		check.Apply(&p.Evaluation, keep)
 		rejected.AndNot(keep)
 		v.counts[i], v.turnedAway[i] = rejected.Count(), rejected
 	}
@@ -70,7 +70,7 @@ func (v *Verdicts) JudgePresent(row int) {
 	}
 	v.Admitted.Set(row)
 	for i, check := range v.checks {
-		if !check.Admits(&v.pass.Look, row, true) {
+		if !check.Admits(&v.pass.Evaluation, row, true) {
 			v.turnedAway[i].Set(row)
 			v.counts[i]++
 			v.Admitted.Clear(row)
@@ -117,7 +117,7 @@ func (v *Verdicts) causes(at int) []filter.Cause {
 	if !ok {
 		return nil
 	}
-	return check.Causes(&v.pass.Look, func(yield func(int) bool) {
+	return check.Causes(&v.pass.Evaluation, func(yield func(int) bool) {
 		for _, row := range v.turnedAway[at].Rows() {
 			if !yield(row) {
 				return
@@ -166,7 +166,7 @@ func (v *Verdicts) Sentence() string {
 			continue
 		}
 		if n := v.counts[i]; n > 0 {
-			blames = append(blames, fmt.Sprintf("%d %s%s", n, check.Blame(n), named(v.causes(i))))
+			blames = append(blames, fmt.Sprintf("%d %s%s", n, check.Rejection(n), named(v.causes(i))))
 		}
 	}
 	if v.leaving > 0 {
@@ -188,10 +188,10 @@ func (v *Verdicts) Rejected() []api.Candidate {
 			check := v.checks[by]
 			candidate := api.Candidate{
 				Cluster: f.Name(int(row)), Description: f.Description(int(row)), Current: v.Current.Has(int(row)),
-				Filter: check.Name(), Reason: check.Reason(&v.pass.Look, int(row)),
+				Filter: check.Name(), Reason: check.Reason(&v.pass.Evaluation, int(row)),
 			}
 			if t, ok := check.(filter.Teller); ok {
-				candidate.Tells = t.Tells(&v.pass.Look, int(row))
+				candidate.Tells = t.Tells(&v.pass.Evaluation, int(row))
 			}
 			out = append(out, candidate)
 		}
@@ -210,7 +210,7 @@ func Sentence(f *columns.Fleet, q *Query, others ledger.Others) string {
 		if _, ok := check.(filter.Causer); ok { // it also needs to know which ones
 			before = slices.Clone(v.Admitted)
 		}
-		check.Apply(&p.Look, v.Admitted)
+		check.Apply(&p.Evaluation, v.Admitted)
 		now := v.Admitted.Count()
 		if v.counts[i] = left - now; v.counts[i] > 0 && before != nil {
 			before.AndNot(v.Admitted)
@@ -228,7 +228,7 @@ func RejectedAlike(before, now *columns.Fleet, q *Query, others ledger.Others, r
 	if q.Checks.Remember() {
 		return false // an evaluation for the earlier fleet would be costly, and replace what is remembered
 	}
-	was, is := q.look(before, others.Reserved), q.look(now, others.Reserved)
+	was, is := q.evaluation(before, others.Reserved), q.evaluation(now, others.Reserved)
 	for _, row := range rows {
 		by := rejecting(q.Checks.All, &is, row)
 		if by != rejecting(q.Checks.All, &was, row) {
@@ -244,6 +244,6 @@ func RejectedAlike(before, now *columns.Fleet, q *Query, others ledger.Others, r
 }
 
 // rejecting returns the position of the first check that rejects a row, or -1.
-func rejecting(checks []filter.Check, l *filter.Look, row int) int {
+func rejecting(checks []filter.Check, l *filter.Evaluation, row int) int {
 	return slices.IndexFunc(checks, func(c filter.Check) bool { return !c.Admits(l, row, false) })
 }

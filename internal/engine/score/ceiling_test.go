@@ -45,7 +45,7 @@ func checkCeilings(t *testing.T, d enginetest.Dice, f *columns.Fleet) (told int)
 		})
 		ranking, ceiling := NewRanking(lookAt(f, by), f.Live()), &Ceiling{}
 		for n := range 6 {
-			r := &Rating{Look: filter.LookAt(f, nil, &enginetest.Owner), By: by}
+			r := &Rating{Evaluation: filter.NewEvaluation(f, nil, &enginetest.Owner), By: by}
 			r.Use(ranking, f.Live())
 			var present []int
 			f.Live().Each(func(row int) {

@@ -81,19 +81,19 @@ type rater interface {
 	Rate(r *Rating, i, row int) float64
 }
 
-// sighted is a rater that looks up columns of the fleet, once for every Rating.
-type sighted interface {
-	Figures(f *columns.Fleet) figures
+// columnar is a rater that looks up columns of the fleet, once for every Rating.
+type columnar interface {
+	Lookup(f *columns.Fleet) lookup
 }
 
-// figures holds the columns in which a prioritizer looks up values by row; each uses one of them.
-type figures struct {
+// lookup holds the columns in which a prioritizer looks up values by row; each uses one of them.
+type lookup struct {
 	scores  []int8
 	amounts *amount.Column // in thousandths, or Unreported
 }
 
 // amount returns the amount of a row.
-func (x *figures) amount(row int) amount.Milli {
+func (x *lookup) amount(row int) amount.Milli {
 	if row < x.amounts.Len() {
 		return x.amounts.At(row)
 	}
@@ -105,9 +105,9 @@ type comparing interface {
 	Amount(r *Rating, i, row int) amount.Milli
 }
 
-// minding is a prioritizer that takes the decisions of other placements into account. It affects
+// crossPlacement is a prioritizer that takes the decisions of other placements into account. It affects
 // where new seats go, but moves none.
-type minding interface {
+type crossPlacement interface {
 	// Mind returns what their decisions add to the rate of a row.
 	Mind(r *Rating, i, row int) float64
 	// Bounds returns the bounds of Mind for clusters outside the decision.
@@ -117,7 +117,7 @@ type minding interface {
 	Most(r *Rating, row int) (most float64, ok bool)
 }
 
-// counting is a minding prioritizer that only depends on how many decisions chose a cluster. high
+// counting is a crossPlacement prioritizer that only depends on how many decisions chose a cluster. high
 // is the maximum over all clusters.
 type counting interface {
 	OfCount(count, high int32) float64
@@ -135,9 +135,9 @@ type sticking interface {
 	Stay() float64
 }
 
-// evening is a prioritizer that rates how evenly the chosen clusters are distributed, not single
+// spreading is a prioritizer that rates how evenly the chosen clusters are distributed, not single
 // clusters.
-type evening interface {
+type spreading interface {
 	Evens()
 }
 

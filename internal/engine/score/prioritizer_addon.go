@@ -24,14 +24,14 @@ func (a addonScore) Key(k key.Writer) {
 // Reads implements prioritizer.
 func (addonScore) Reads() columns.Aspects { return columns.ScoreValues }
 
-// Figures implements sighted.
-func (a addonScore) Figures(f *columns.Fleet) figures {
-	return figures{scores: f.ScoreColumn(a.resource, a.score)}
+// Lookup implements columnar.
+func (a addonScore) Lookup(f *columns.Fleet) lookup {
+	return lookup{scores: f.ScoreColumn(a.resource, a.score)}
 }
 
 // Rate implements rater.
 func (addonScore) Rate(r *Rating, i, row int) float64 {
-	if scores := r.figures[i].scores; row < len(scores) {
+	if scores := r.lookups[i].scores; row < len(scores) {
 		return float64(scores[row])
 	}
 	return 0

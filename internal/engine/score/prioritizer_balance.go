@@ -8,18 +8,18 @@ type balancing struct{ builtin }
 // Reads implements prioritizer.
 func (balancing) Reads() columns.Aspects { return columns.Chosen }
 
-// Mind implements minding.
+// Mind implements crossPlacement.
 func (balancing) Mind(r *Rating, _, row int) float64 { return balanced(r.Seen.At(row), r.Seen.High) }
 
 // OfCount implements counting.
 func (balancing) OfCount(count, high int32) float64 { return balanced(count, high) }
 
-// Bounds implements minding.
+// Bounds implements crossPlacement.
 func (balancing) Bounds(r *Rating) (least, most float64) {
 	return balanced(r.Seen.High, r.Seen.High), balanced(r.Seen.Low, r.Seen.High)
 }
 
-// Most implements minding: without the asking placement's own decision, the highest count may be
+// Most implements crossPlacement: without the asking placement's own decision, the highest count may be
 // lower, and a row that it did not choose then rates lower.
 func (balancing) Most(r *Rating, row int) (most float64, ok bool) {
 	return balanced(r.Seen.At(row), r.Seen.High), true

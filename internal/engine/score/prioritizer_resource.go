@@ -16,13 +16,13 @@ type allocatable struct {
 // Reads implements prioritizer.
 func (allocatable) Reads() columns.Aspects { return columns.Amounts }
 
-// Figures implements sighted.
-func (a allocatable) Figures(f *columns.Fleet) figures {
-	return figures{amounts: f.Allocatable(a.resource)}
+// Lookup implements columnar.
+func (a allocatable) Lookup(f *columns.Fleet) lookup {
+	return lookup{amounts: f.Allocatable(a.resource)}
 }
 
 // Amount implements comparing.
-func (allocatable) Amount(r *Rating, i, row int) amount.Milli { return r.figures[i].amount(row) }
+func (allocatable) Amount(r *Rating, i, row int) amount.Milli { return r.lookups[i].amount(row) }
 
 // Rate implements rater.
 func (a allocatable) Rate(r *Rating, i, row int) float64 {
@@ -45,13 +45,13 @@ type available allocatable
 // Reads implements prioritizer.
 func (available) Reads() columns.Aspects { return columns.Amounts | columns.Reserved }
 
-// Figures implements sighted.
-func (a available) Figures(f *columns.Fleet) figures {
-	return figures{amounts: f.Uncommitted()[a.resource]}
+// Lookup implements columnar.
+func (a available) Lookup(f *columns.Fleet) lookup {
+	return lookup{amounts: f.Uncommitted()[a.resource]}
 }
 
 // Amount implements comparing.
-func (available) Amount(r *Rating, i, row int) amount.Milli { return r.figures[i].amount(row) }
+func (available) Amount(r *Rating, i, row int) amount.Milli { return r.lookups[i].amount(row) }
 
 // Rate implements rater.
 func (a available) Rate(r *Rating, i, row int) float64 {
@@ -74,7 +74,7 @@ func (a available) Left(r *Rating, i, row int) amount.Milli {
 	return milli.Rest()
 }
 
-// Mind implements minding. If nobody has measured what is left, others do not count.
+// Mind implements crossPlacement. If nobody has measured what is left, others do not count.
 func (a available) Mind(r *Rating, i, row int) float64 {
 	if r.left == nil {
 		return 0
@@ -82,7 +82,7 @@ func (a available) Mind(r *Rating, i, row int) float64 {
 	return r.left[i].rate(a.Left(r, i, row)) - a.Rate(r, i, row)
 }
 
-// Bounds implements minding.
+// Bounds implements crossPlacement.
 func (available) Bounds(r *Rating) (least, most float64) {
 	if r.left == nil {
 		return 0, 0
@@ -90,7 +90,7 @@ func (available) Bounds(r *Rating) (least, most float64) {
 	return -200, 200
 }
 
-// Most implements minding: what others leave is measured for each decision.
+// Most implements crossPlacement: what others leave is measured for each decision.
 func (available) Most(*Rating, int) (most float64, ok bool) { return 0, false }
 
 // Observe implements observable.

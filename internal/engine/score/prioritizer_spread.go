@@ -9,5 +9,5 @@ type evenness struct{ builtin }
 // Reads implements prioritizer: spread constraints declare what they read themselves.
 func (evenness) Reads() columns.Aspects { return 0 }
 
-// Evens implements evening.
+// Evens implements spreading.
 func (evenness) Evens() {}

@@ -33,8 +33,8 @@ type prioritizers struct {
 type term struct {
 	prioritizer
 	weight float64
-	rates  rater   // nil if it only looks at decisions
-	minds  minding // nil if it does not depend on the decisions of others
+	rates  rater          // nil if it only looks at decisions
+	minds  crossPlacement // nil if it does not depend on the decisions of others
 }
 
 // additive is the policy without configurations, which most placements have.
@@ -103,7 +103,7 @@ func (s *prioritizers) add(p prioritizer, weight float64) {
 	}
 	t := term{prioritizer: p, weight: weight}
 	t.rates, _ = p.(rater)
-	t.minds, _ = p.(minding)
+	t.minds, _ = p.(crossPlacement)
 	to, traits := &s.terms, &s.traits
 	if t.rates == nil {
 		to = &s.decided
@@ -121,7 +121,7 @@ func (s *prioritizers) add(p prioritizer, weight float64) {
 	if _, ok := p.(comparing); ok {
 		traits.spans++
 	}
-	if _, ok := p.(evening); ok {
+	if _, ok := p.(spreading); ok {
 		traits.Evenness += weight
 	}
 	if p, ok := p.(naming); ok {
@@ -320,13 +320,13 @@ func (s *prioritizers) all(yield func(*term) bool) {
 
 // resolve looks up the columns of the terms, once for every Rating.
 func (s *prioritizers) resolve(r *Rating) {
-	if r.figures != nil || len(s.terms) == 0 {
+	if r.lookups != nil || len(s.terms) == 0 {
 		return
 	}
-	r.figures = make([]figures, len(s.terms))
+	r.lookups = make([]lookup, len(s.terms))
 	for i := range s.terms {
-		if p, ok := s.terms[i].prioritizer.(sighted); ok {
-			r.figures[i] = p.Figures(r.Fleet)
+		if p, ok := s.terms[i].prioritizer.(columnar); ok {
+			r.lookups[i] = p.Lookup(r.Fleet)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // Rating is what scorers rate clusters by: one version of the fleet, with the decisions of others.
 type Rating struct {
-	filter.Look
+	filter.Evaluation
 	By      *Scoring
 	Ranking *Ranking // nil if no ranking is available
 	// candidates are the rows of a relative ranking; nil if it has all.
@@ -23,7 +23,7 @@ type Rating struct {
 	// Settled says that the decision meets its spec, so that a negative steady weight does not move
 	// it.
 	Settled bool
-	figures []figures // by term of a policy, once resolved
+	lookups []lookup // by term of a policy, once resolved
 }
 
 // See sets the decisions of others, for a query whose own current decision has the given rows.

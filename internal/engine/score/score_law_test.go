@@ -65,12 +65,12 @@ func rolled(t *testing.T, d enginetest.Dice) *Scoring {
 
 // lookAt rates a fleet, ignoring reservations.
 func lookAt(f *columns.Fleet, by *Scoring) *Rating {
-	return &Rating{Look: filter.LookAt(f, nil, &enginetest.Owner), By: by}
+	return &Rating{Evaluation: filter.NewEvaluation(f, nil, &enginetest.Owner), By: by}
 }
 
 // rating rates the clusters that a query sees.
 func rating(s enginetest.Sight, by *Scoring) *Rating {
-	r := &Rating{Look: filter.LookAt(s.Fleet, s.Others.Reserved, &enginetest.Owner), By: by}
+	r := &Rating{Evaluation: filter.NewEvaluation(s.Fleet, s.Others.Reserved, &enginetest.Owner), By: by}
 	if by.Ranks != nil {
 		r.Use(NewRanking(lookAt(s.Fleet, by), s.Fleet.Live()), s.Fleet.Live())
 	}

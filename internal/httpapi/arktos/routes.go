@@ -16,10 +16,10 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
 
@@ -56,7 +56,7 @@ type handler struct {
 	backend Backend
 	fleet   *fleet.Fleet
 	rights  auth.Rights
-	faults  *fault.Recorder
+	faults  *recovery.Recorder
 	// allocating is held while an allocation is decided and written.
 	allocating *semaphore.Weighted
 	// registering is held while a cluster is registered for a site.
@@ -64,7 +64,7 @@ type handler struct {
 }
 
 // Register adds the routes to an API.
-func Register(to *operation.API, backend Backend, objects *fleet.Fleet, faults *fault.Recorder) {
+func Register(to *operation.API, backend Backend, objects *fleet.Fleet, faults *recovery.Recorder) {
 	h := &handler{
 		api: to, backend: backend, fleet: objects, rights: auth.NewRights(objects), faults: faults,
 		allocating: semaphore.NewWeighted(1), registering: semaphore.NewWeighted(1),

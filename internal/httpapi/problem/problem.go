@@ -16,7 +16,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
-	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile/promise"
+	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile/previewcommit"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -142,7 +142,7 @@ func Of(err error) *Problem {
 		p.Errors = forbidden.Fields
 		return p
 	}
-	if broken, ok := errors.AsType[*promise.BrokenError](err); ok {
+	if broken, ok := errors.AsType[*previewcommit.StalePreviewError](err); ok {
 		return New(api.ProblemFleetChanged, "%s", broken)
 	}
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {

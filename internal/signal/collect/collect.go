@@ -12,13 +12,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
-	"github.com/scheduler/terraform-provider-scheduler/internal/keyed"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/firstread"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
+	"github.com/scheduler/terraform-provider-scheduler/internal/workers"
 )
 
 // Writer stores statuses.
@@ -34,11 +34,11 @@ type Options struct {
 	// Types are the provider types.
 	Types []source.Type
 	// Network is the policy for outbound connections.
-	Network *netpolicy.Policy
+	Network *addresspolicy.Policy
 	// Writer stores the statuses.
 	Writer Writer
 	// Tracker is notified when changes have been processed.
-	Tracker *settle.Tracker
+	Tracker *firstread.Tracker
 	// Normalize validates a raw value and maps it to 0 ... 1.
 	Normalize func(spec api.MetricSpec, raw float64) (float64, error)
 	// Tracer makes traces of the readings. Nil = there are none.
@@ -46,7 +46,7 @@ type Options struct {
 	// Logger. If nil, log messages are discarded.
 	Logger *slog.Logger
 	// Faults records panics. If nil, panics are not recorded.
-	Faults *fault.Component
+	Faults *recovery.Component
 	// Now is the clock of written times. Default: time.Now.
 	Now func() time.Time
 }
@@ -54,9 +54,9 @@ type Options struct {
 // Collector reads metrics providers. Put and Remove update the objects; Run does the work.
 type Collector struct {
 	Options
-	figures *figures
+	figures *metrics
 
-	running *keyed.Group[api.Key] // the loops
+	running *workers.Group[api.Key] // the loops
 
 	mu      sync.Mutex
 	loops   map[api.Key]*loop // by provider, including missing providers that metrics name
@@ -75,7 +75,7 @@ func New(options Options) *Collector {
 		options.Now = time.Now
 	}
 	return &Collector{
-		Options: options, figures: newFigures(), running: keyed.New(options.Faults, api.Key.String), loops: map[api.Key]*loop{}, metrics: map[api.Key]*metric{},
+		Options: options, figures: newMetrics(), running: workers.New(options.Faults, api.Key.String), loops: map[api.Key]*loop{}, metrics: map[api.Key]*metric{},
 		clusters: map[string]*api.Cluster{}, listing: map[api.Key]map[string]bool{},
 	}
 }

@@ -14,12 +14,12 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
-	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/firstread"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/static"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -75,7 +75,7 @@ func (b *backend) Close() {}
 type world struct {
 	*Collector
 	t        *testing.T
-	tracker  *settle.Tracker
+	tracker  *firstread.Tracker
 	backends map[string]*backend
 
 	mu       sync.Mutex
@@ -92,10 +92,10 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	w := &world{
-		t: t, tracker: settle.New(), backends: map[string]*backend{},
+		t: t, tracker: firstread.New(), backends: map[string]*backend{},
 		metrics: map[api.Key]*api.Metric{}, provider: map[api.Key]*api.MetricsProvider{}, specs: map[api.Key]int64{},
 	}
-	scripted := source.Type{Name: api.ProviderPrometheus, New: func(p *api.MetricsProvider, _ *netpolicy.Policy) (source.Source, error) {
+	scripted := source.Type{Name: api.ProviderPrometheus, New: func(p *api.MetricsProvider, _ *addresspolicy.Policy) (source.Source, error) {
 		if b := w.backends[p.Spec.Prometheus.URL]; b != nil {
 			return b, nil
 		}

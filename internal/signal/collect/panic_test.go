@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
 )
 
 // panicking is a source that panics on a query, in its own goroutine or in the caller's.
@@ -43,12 +43,12 @@ func TestPanicOnAnAnswerAffectsOnlyThatProvider(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
-				recorder := fault.New(nil)
+				recorder := recovery.New(nil)
 				w.Faults = recorder.Component("metrics")
 				w.backends["http://good"] = &backend{values: map[string]float64{"q": 0.5}}
 				w.backends["http://bad"] = &backend{values: map[string]float64{"q": 0.5, "poison": 0.75}}
 				open := w.Types[1].New
-				w.Types[1].New = func(p *api.MetricsProvider, n *netpolicy.Policy) (source.Source, error) {
+				w.Types[1].New = func(p *api.MetricsProvider, n *addresspolicy.Policy) (source.Source, error) {
 					s, err := open(p, n)
 					if err != nil || p.Metadata.Name != "bad" || c.normalize {
 						return s, err

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
@@ -33,7 +33,7 @@ type item struct {
 }
 
 // read reads the provider. A panic while doing so counts as a failure.
-func (j *job) read(key api.Key, faults *fault.Component) (readings map[string]source.Reading, err error) {
+func (j *job) read(key api.Key, faults *recovery.Component) (readings map[string]source.Reading, err error) {
 	switch {
 	case j.provider == nil:
 		return nil, &source.Error{Reason: api.ReasonUnknownMetricsProvider, Message: key.String() + " does not exist"}
@@ -49,11 +49,11 @@ func (j *job) read(key api.Key, faults *fault.Component) (readings map[string]so
 		}
 	}
 	slices.Sort(queries)
-	err = fault.Confine(key.String(), func() (err error) {
+	err = recovery.Confine(key.String(), func() (err error) {
 		readings, err = j.source.Read(j.ctx, slices.Compact(queries))
 		return err
 	})
-	if p, ok := errors.AsType[*fault.Panic](err); ok {
+	if p, ok := errors.AsType[*recovery.Panic](err); ok {
 		faults.Note(p)
 		readings, err = nil, source.Unreachable("reading it ended with %s", p)
 	}

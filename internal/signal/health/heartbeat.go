@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/heartbeat"
+	"github.com/scheduler/terraform-provider-scheduler/internal/lastseen"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 )
 
@@ -38,7 +38,7 @@ func (m *Monitor) takeHeartbeat(name string, hb api.Heartbeat) (*cluster, error)
 	if c.wanted.LastHeartbeatAt == nil {
 		c.wanted.LastHeartbeatAt = &at
 	}
-	beat := heartbeat.Beat{UID: c.object.Metadata.UID, At: at}
+	beat := lastseen.Beat{UID: c.object.Metadata.UID, At: at}
 	c.wanted.ObservedGeneration = c.object.Metadata.Generation
 	c.takeSize(hb.Capacity, hb.Allocatable, at)
 	if hb.Allocated != nil {

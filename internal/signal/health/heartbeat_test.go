@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
 )
 
 // TestUnchangedHeartbeatIsNotWritten checks that it counts nevertheless, and that readers see its time.

@@ -17,11 +17,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
-	"github.com/scheduler/terraform-provider-scheduler/internal/heartbeat"
+	"github.com/scheduler/terraform-provider-scheduler/internal/lastseen"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/firstread"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
@@ -46,9 +46,9 @@ type Options struct {
 	// Writer stores the statuses.
 	Writer status.Writer
 	// Tracker is notified when changes have been processed.
-	Tracker *settle.Tracker
+	Tracker *firstread.Tracker
 	// Beats records when clusters last reported. Default: private to the monitor.
-	Beats *heartbeat.Times
+	Beats *lastseen.Times
 	// Reserved reports whether decisions hold amounts on a cluster that its next capacity report
 	// releases. Default: always.
 	Reserved func(cluster string) bool
@@ -56,11 +56,11 @@ type Options struct {
 	// time out, have as many of their own, so that they do not delay others. Default: 64.
 	Concurrency int
 	// Network is the policy for outbound connections.
-	Network *netpolicy.Policy
+	Network *addresspolicy.Policy
 	// RoundTripper sends the probes. Default: the network.
 	RoundTripper http.RoundTripper
 	// Faults records panics. If nil, panics are not recorded.
-	Faults *fault.Component
+	Faults *recovery.Component
 	// Tracer makes traces of what is read. Nil = there are none.
 	Tracer *tracing.Tracer
 	// Logger. If nil, log messages are discarded.
@@ -74,7 +74,7 @@ type Options struct {
 type Monitor struct {
 	Options
 	client  *http.Client
-	figures *figures
+	figures *metrics
 	started time.Time
 	wake    chan struct{} // capacity of one
 
@@ -97,7 +97,7 @@ func New(options Options) *Monitor {
 		options.Now = time.Now
 	}
 	if options.Beats == nil {
-		options.Beats = &heartbeat.Times{}
+		options.Beats = &lastseen.Times{}
 	}
 	if options.Reserved == nil {
 		options.Reserved = func(string) bool { return true }
@@ -111,7 +111,7 @@ func New(options Options) *Monitor {
 		wake:   make(chan struct{}, 1), clusters: map[string]*cluster{}, spots: map[string]spotObservation{},
 		fast: lane{limit: options.Concurrency}, slow: lane{limit: options.Concurrency}, writes: lane{limit: 4 * options.Concurrency},
 	}
-	m.figures = newFigures(m)
+	m.figures = newMetrics(m)
 	return m
 }
 
@@ -246,8 +246,8 @@ func (m *Monitor) tend(ctx context.Context) time.Duration {
 		}
 		heap.Pop(&m.queue)
 		// After a panic, the cluster is handled again when it changes.
-		err := fault.Confine(clusterKey(c.name), func() error { m.handle(ctx, c, now); return nil })
-		if p, ok := errors.AsType[*fault.Panic](err); ok {
+		err := recovery.Confine(clusterKey(c.name), func() error { m.handle(ctx, c, now); return nil })
+		if p, ok := errors.AsType[*recovery.Panic](err); ok {
 			m.Faults.Note(p)
 		}
 	}

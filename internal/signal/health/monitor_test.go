@@ -15,10 +15,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/firstread"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -73,7 +73,7 @@ type world struct {
 	*Monitor
 	t       *testing.T
 	site    *site
-	tracker *settle.Tracker
+	tracker *firstread.Tracker
 
 	mu       sync.Mutex
 	revision int64
@@ -85,8 +85,8 @@ type world struct {
 }
 
 func newWorld(t *testing.T, s *site) *world {
-	w := &world{t: t, site: s, tracker: settle.New(), clusters: map[string]*api.Cluster{}, specs: map[string]int64{}}
-	w.Monitor = New(Options{Network: netpolicy.OnLoopback(), Writer: w, Tracker: w.tracker, RoundTripper: s, Concurrency: 8})
+	w := &world{t: t, site: s, tracker: firstread.New(), clusters: map[string]*api.Cluster{}, specs: map[string]int64{}}
+	w.Monitor = New(Options{Network: addresspolicy.OnLoopback(), Writer: w, Tracker: w.tracker, RoundTripper: s, Concurrency: 8})
 	return w
 }
 

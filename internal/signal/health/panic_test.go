@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
 )
 
 // poisoned panics on one cluster: when it is probed, or when its status is stored.
@@ -58,7 +58,7 @@ func TestPanicOnAClusterAffectsOnlyThatCluster(t *testing.T) {
 				s.set("good", http.StatusOK)
 				s.set("poison", http.StatusOK)
 				w := newWorld(t, s)
-				recorder := fault.New(nil)
+				recorder := recovery.New(nil)
 				p := &poisoned{world: w}
 				w.Faults, w.client.Transport, w.Writer = recorder.Component("health"), p, p
 				p.set(c.probes, c.writes)
@@ -106,7 +106,7 @@ func TestPanicInAHeartbeatReleasesLocks(t *testing.T) {
 			}
 			return now()
 		}
-		if fault.Confine("", func() error { _, err := w.Heartbeat(t.Context(), "eu", api.Heartbeat{}); return err }) == nil {
+		if recovery.Confine("", func() error { _, err := w.Heartbeat(t.Context(), "eu", api.Heartbeat{}); return err }) == nil {
 			t.Fatal("no panic occurred")
 		}
 		broken = false

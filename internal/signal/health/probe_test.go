@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
-	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
 )
 
 // TestAnswersOfRealServers uses the network.
 func TestAnswersOfRealServers(t *testing.T) {
-	m := New(Options{Network: netpolicy.OnLoopback()})
+	m := New(Options{Network: addresspolicy.OnLoopback()})
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
 	hanging, pass := faketime.Deadline(t)

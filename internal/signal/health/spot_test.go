@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
 )
 
 // splitting returns a cluster with a kubeconfig and spot enabled.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
 )
 
 // shown formats the taints of a status, with the seconds since the test started.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
@@ -24,7 +24,7 @@ import (
 var Type = source.Type{
 	Name:  api.ProviderHTTPJSON,
 	Query: query,
-	New: func(provider *api.MetricsProvider, network *netpolicy.Policy) (source.Source, error) {
+	New: func(provider *api.MetricsProvider, network *addresspolicy.Policy) (source.Source, error) {
 		return open(provider, network, nil)
 	},
 }
@@ -43,7 +43,7 @@ type server struct {
 }
 
 // open creates the source; roundTripper replaces the network in tests.
-func open(provider *api.MetricsProvider, network *netpolicy.Policy, roundTripper http.RoundTripper) (*server, error) {
+func open(provider *api.MetricsProvider, network *addresspolicy.Policy, roundTripper http.RoundTripper) (*server, error) {
 	spec := &provider.Spec
 	if spec.HTTPJSON == nil {
 		return nil, errors.New("http_json is required")

@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
@@ -48,7 +48,7 @@ func answering(t *testing.T, status int, body string) *httptest.Server {
 // read reads one pointer.
 func read(t *testing.T, address, pointer string) source.Reading {
 	t.Helper()
-	src, err := Type.New(provider(address, pointer), netpolicy.OnLoopback())
+	src, err := Type.New(provider(address, pointer), addresspolicy.OnLoopback())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestOneRequestForEachDocument(t *testing.T) {
 	defer server.Close()
 	p := provider(server.URL, "")
 	p.Spec.BearerToken, p.Spec.Headers = api.NewSecret("t"), map[string]api.Secret{"x-scope": api.NewSecret("shop")}
-	src, err := Type.New(p, netpolicy.OnLoopback())
+	src, err := Type.New(p, addresspolicy.OnLoopback())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestOneRequestForEachDocument(t *testing.T) {
 // A document that never arrives does not affect the others.
 func TestSlowDocument(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src, err := open(provider("http://prices.test", ""), netpolicy.OnLoopback(), roundTrip(func(r *http.Request) (*http.Response, error) {
+		src, err := open(provider("http://prices.test", ""), addresspolicy.OnLoopback(), roundTrip(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Path == "/slow" {
 				<-r.Context().Done()
 				return nil, r.Context().Err()

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
@@ -31,7 +31,7 @@ func FuzzAnswer(f *testing.F) {
 		if status < 100 || status > 999 {
 			return // not an HTTP status
 		}
-		src, err := open(provider("http://influx.test"), netpolicy.OnLoopback(), roundTrip(func(r *http.Request) (*http.Response, error) {
+		src, err := open(provider("http://influx.test"), addresspolicy.OnLoopback(), roundTrip(func(r *http.Request) (*http.Response, error) {
 			if r.Body != nil {
 				_ = r.Body.Close()
 			}

@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
 )
 
 // database is a real InfluxDB 1.8 with a user "krake", password "pw:x".
@@ -163,7 +163,7 @@ func TestRealInfluxDB(t *testing.T) {
 				`heat.demand value=8`, `heat\ demand,a\ tag=x\,y value=9`,
 				fmt.Sprintf(`%s,zone=%s value=10`, lineName(hostile), lineName(hostile)),
 			)
-			src, err := open(d.provider(), netpolicy.OnLoopback(), nil)
+			src, err := open(d.provider(), addresspolicy.OnLoopback(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -249,7 +249,7 @@ func TestRealInfluxDB(t *testing.T) {
 			} {
 				p := d.provider()
 				c.change(p)
-				broken, err := open(p, netpolicy.OnLoopback(), nil)
+				broken, err := open(p, addresspolicy.OnLoopback(), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -286,7 +286,7 @@ func TestRealInfluxDB(t *testing.T) {
 func TestServerThatGetsFlux(t *testing.T) {
 	d := startDatabase(t, false)
 	d.write("one value=1")
-	src, err := open(d.provider(), netpolicy.OnLoopback(), nil)
+	src, err := open(d.provider(), addresspolicy.OnLoopback(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,11 +21,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
-	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -40,7 +40,7 @@ func provider(url string) *api.MetricsProvider {
 
 func openAt(t *testing.T, p *api.MetricsProvider) *server {
 	t.Helper()
-	src, err := open(p, netpolicy.OnLoopback(), nil)
+	src, err := open(p, addresspolicy.OnLoopback(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +315,7 @@ func TestProviderFailures(t *testing.T) {
 			}
 			// The time is up when both ends wait for each other.
 			synctest.Test(t, func(t *testing.T) {
-				src, err := open(provider("http://influx.test"), netpolicy.OnLoopback(), faketime.Serve(t, c.handler))
+				src, err := open(provider("http://influx.test"), addresspolicy.OnLoopback(), faketime.Serve(t, c.handler))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -13,9 +13,9 @@ import (
 	"testing/synctest"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
 )
 
 // handled responds without a network, so that time is simulated. A request whose body contains one of the slow words
@@ -66,7 +66,7 @@ func TestValueThatIsNoNumberCostsNoOtherMetric(t *testing.T) {
 				} else {
 					f.tables["bad"] = table("double", "twelve", "value", "bad")
 				}
-				src, err := open(provider("http://influx.test"), netpolicy.OnLoopback(), world)
+				src, err := open(provider("http://influx.test"), addresspolicy.OnLoopback(), world)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -18,9 +18,9 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth/jwt"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 )
 
 const (
@@ -40,10 +40,10 @@ const (
 // Options are the options of Keys.
 type Options struct {
 	Issuer  jwt.Issuer
-	Network *netpolicy.Policy
+	Network *addresspolicy.Policy
 	Logger  *slog.Logger
 	// Faults records panics. Nil = not recorded.
-	Faults *fault.Component
+	Faults *recovery.Component
 	Now    func() time.Time
 }
 

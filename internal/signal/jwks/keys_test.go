@@ -21,8 +21,8 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth/jwt"
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
 )
 
 // issuer is an issuer that a test controls.
@@ -117,7 +117,7 @@ func (c *clock) pass(d time.Duration) {
 
 func newKeys(t *testing.T, i jwt.Issuer) (*Keys, *clock) {
 	t.Helper()
-	network, err := netpolicy.New(netpolicy.Options{Loopback: true})
+	network, err := addresspolicy.New(addresspolicy.Options{Loopback: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
@@ -51,7 +51,7 @@ func playCase(t *conformance.T, in *caseIn, out *caseOut) {
 	}
 	var request string
 	var sent any
-	src, err := open(p, netpolicy.OnLoopback(), roundTrip(func(r *http.Request) (*http.Response, error) {
+	src, err := open(p, addresspolicy.OnLoopback(), roundTrip(func(r *http.Request) (*http.Response, error) {
 		request = r.Method + " " + r.URL.String()
 		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
 			t.Error(err)

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
@@ -30,7 +30,7 @@ func FuzzAnswer(f *testing.F) {
 		if status < 100 || status > 999 {
 			return // not an HTTP status
 		}
-		src, err := open(provider("http://ksql.test"), netpolicy.OnLoopback(), roundTrip(func(r *http.Request) (*http.Response, error) {
+		src, err := open(provider("http://ksql.test"), addresspolicy.OnLoopback(), roundTrip(func(r *http.Request) (*http.Response, error) {
 			if r.Body != nil { // the request for /info has no body
 				_ = r.Body.Close()
 			}

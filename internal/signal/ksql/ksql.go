@@ -16,14 +16,14 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
 // Type is the provider type "kafka".
 var Type = source.Type{
 	Name: api.ProviderKafka,
-	New: func(provider *api.MetricsProvider, network *netpolicy.Policy) (source.Source, error) {
+	New: func(provider *api.MetricsProvider, network *addresspolicy.Policy) (source.Source, error) {
 		return open(provider, network, nil)
 	},
 }
@@ -45,7 +45,7 @@ type server struct {
 }
 
 // open creates the source; roundTripper replaces the network in tests.
-func open(provider *api.MetricsProvider, network *netpolicy.Policy, roundTripper http.RoundTripper) (*server, error) {
+func open(provider *api.MetricsProvider, network *addresspolicy.Policy, roundTripper http.RoundTripper) (*server, error) {
 	spec := &provider.Spec
 	if spec.Kafka == nil {
 		return nil, errors.New("kafka is required")

@@ -20,10 +20,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
-	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -128,7 +128,7 @@ func provider(url string) *api.MetricsProvider {
 
 func openAt(t *testing.T, p *api.MetricsProvider) source.Source {
 	t.Helper()
-	src, err := Type.New(p, netpolicy.OnLoopback())
+	src, err := Type.New(p, addresspolicy.OnLoopback())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -377,7 +377,7 @@ func TestEndlessAnswers(t *testing.T) {
 			}
 			// The time is up when everything that was sent has been read.
 			synctest.Test(t, func(t *testing.T) {
-				src, err := open(provider("http://ksql.test"), netpolicy.OnLoopback(), faketime.Serve(t, http.HandlerFunc(c.answer)))
+				src, err := open(provider("http://ksql.test"), addresspolicy.OnLoopback(), faketime.Serve(t, http.HandlerFunc(c.answer)))
 				if err != nil {
 					t.Fatal(err)
 				}

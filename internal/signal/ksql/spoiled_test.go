@@ -12,9 +12,9 @@ import (
 	"testing/synctest"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
 )
 
 // handled responds without a network, so that time is simulated.
@@ -68,7 +68,7 @@ func TestValueThatIsNoNumberCostsNoOtherMetric(t *testing.T) {
 					queries = append(queries, query)
 					s.rows = append(s.rows, [2]string{query, fmt.Sprint(i)})
 				}
-				src, err := open(provider("http://ksql.test"), netpolicy.OnLoopback(), handled{s, c.slow})
+				src, err := open(provider("http://ksql.test"), addresspolicy.OnLoopback(), handled{s, c.slow})
 				if err != nil {
 					t.Fatal(err)
 				}

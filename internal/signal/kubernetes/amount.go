@@ -5,7 +5,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
 )
 
 // totals are sums by resource.
@@ -14,7 +14,7 @@ type totals map[string]amount.Milli
 // newTotals contains what every cluster has, to distinguish 0 from unknown.
 func newTotals() totals { return totals{api.ResourceCPU: {}, api.ResourceMemory: {}} }
 
-func (t totals) add(a feed.Amount) {
+func (t totals) add(a informer.Amount) {
 	t[api.ResourceCPU] = t[api.ResourceCPU].Plus(amount.Of(a.MilliCPU))
 	t.addUnits(api.ResourceMemory, a.Memory)
 	for name, n := range a.More() {

@@ -23,7 +23,7 @@ const (
 	maxAnswer = 64 << 20
 )
 
-// client accesses one cluster, besides the feed of its nodes and pods.
+// client accesses one cluster, besides the informer of its nodes and pods.
 type client struct {
 	*kube.Connection
 	metadata  metadata.Interface

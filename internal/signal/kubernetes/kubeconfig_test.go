@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
 )
 
 // TestKubeconfigsRefused checks that a kubeconfig cannot make the server read files or run programs, even if it was
@@ -28,7 +28,7 @@ func TestKubeconfigsRefused(t *testing.T) {
 		{"invalid base64", authority, "hush!", "base64 data is invalid"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := newClient(kube.New(netpolicy.OnLoopback(), nil), "eu", api.NewSecret(strings.Replace(whole, c.old, c.new, 1)))
+			_, err := newClient(kube.New(addresspolicy.OnLoopback(), nil), "eu", api.NewSecret(strings.Replace(whole, c.old, c.new, 1)))
 			if !errors.Is(err, kube.ErrKubeconfig) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hush") {
 				t.Errorf("unexpected error %v", err)
 			}
@@ -71,7 +71,7 @@ func FuzzKubeconfig(f *testing.F) {
 			if config.ExecProvider != nil || config.AuthProvider != nil || config.BearerTokenFile != "" || config.CAFile != "" || config.CertFile != "" || config.KeyFile != "" {
 				t.Fatalf("a kubeconfig that reads files or runs programs is accepted: %q", text)
 			}
-			_, err = newClient(kube.New(netpolicy.OnLoopback(), nil), "eu", api.NewSecret(text))
+			_, err = newClient(kube.New(addresspolicy.OnLoopback(), nil), "eu", api.NewSecret(text))
 		}
 		if err != nil && !errors.Is(err, kube.ErrKubeconfig) {
 			t.Errorf("error %v, want ErrKubeconfig", err)

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
 )
 
 var (
@@ -22,18 +22,18 @@ type named struct{ name, version string }
 
 func namedOf(object runtime.Object) (named, bool) {
 	o, ok := object.(*metav1.PartialObjectMetadata)
-	if !ok || o.Name == "" || len(o.Name) > feed.MaxName {
+	if !ok || o.Name == "" || len(o.Name) > informer.MaxName {
 		return named{}, false
 	}
 	return named{o.Name, o.ResourceVersion}, true
 }
 
-func namedTable() *feed.Table[named] {
-	return feed.NewTable(namedOf, func(a, b named) bool { return a == b })
+func namedTable() *informer.Table[named] {
+	return informer.NewTable(namedOf, func(a, b named) bool { return a == b })
 }
 
 // names returns the sorted names of objects.
-func names(objects map[feed.UID]named) []string {
+func names(objects map[informer.UID]named) []string {
 	distinct := make(map[string]bool, len(objects))
 	for _, o := range objects {
 		distinct[o.name] = true

@@ -6,12 +6,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
 
 // nodeFacts counts and sums up nodes.
-func nodeFacts(nodes map[feed.UID]feed.Node) *health.NodeFacts {
+func nodeFacts(nodes map[informer.UID]informer.Node) *health.NodeFacts {
 	f := &health.NodeFacts{}
 	capacity, allocatable := newTotals(), newTotals()
 	regions, zones := map[string]int{}, map[string]bool{}

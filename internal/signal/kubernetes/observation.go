@@ -6,7 +6,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
 
@@ -20,8 +20,8 @@ type part struct {
 // parts returns the parts of an observation. What is watched only as a trigger is not included.
 func (w *watcher) parts() []part {
 	of := func(what string, version uint64, err error) part { return part{what, version > 0, err} }
-	nodeVersion, nodeErr := w.feed.Nodes.State()
-	podVersion, podErr := w.feed.Pods.State()
+	nodeVersion, nodeErr := w.informer.Nodes.State()
+	podVersion, podErr := w.informer.Pods.State()
 	definitionVersion, definitionErr := w.definitions.State()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,20 +60,20 @@ func condition(parts []part) api.Condition {
 
 func (w *watcher) facts() health.Facts {
 	var f health.Facts
-	var nodes map[feed.UID]feed.Node
-	w.feed.Nodes.View(func(rows map[feed.UID]feed.Node) {
+	var nodes map[informer.UID]informer.Node
+	w.informer.Nodes.View(func(rows map[informer.UID]informer.Node) {
 		if rows != nil {
 			f.Nodes = nodeFacts(rows)
 			nodes = maps.Clone(rows)
 		}
 	})
-	w.feed.Pods.View(func(rows map[feed.UID]feed.Pod) {
+	w.informer.Pods.View(func(rows map[informer.UID]informer.Pod) {
 		if rows != nil {
 			f.Allocated = allocated(rows, nodes)
 		}
 	})
-	f.Pods, _ = w.feed.Pods.State()
-	w.definitions.View(func(rows map[feed.UID]named) {
+	f.Pods, _ = w.informer.Pods.State()
+	w.definitions.View(func(rows map[informer.UID]named) {
 		if rows != nil {
 			f.CustomResources = names(rows)
 		}

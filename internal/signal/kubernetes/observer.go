@@ -13,10 +13,10 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
-	"github.com/scheduler/terraform-provider-scheduler/internal/keyed"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
+	"github.com/scheduler/terraform-provider-scheduler/internal/workers"
 )
 
 // startWithin is the time over which the first connections after a restart are spread.
@@ -32,17 +32,17 @@ type Sink interface {
 type Options struct {
 	// Sink receives the observations. Required.
 	Sink Sink
-	// Feeds watch the nodes and pods. Required.
-	Feeds *feed.Group
+	// Informers watch the nodes and pods. Required.
+	Informers *informer.Group
 	// Faults records panics. If nil, panics are not recorded.
-	Faults *fault.Component
+	Faults *recovery.Component
 }
 
 // Observer observes clusters. Put and Remove update the clusters; Run does the rest.
 type Observer struct {
 	Options
 	count    prometheus.Gauge
-	watchers *keyed.Group[string] // by cluster
+	watchers *workers.Group[string] // by cluster
 
 	mu    sync.Mutex
 	known map[string]target
@@ -52,7 +52,7 @@ type Observer struct {
 func New(options Options) *Observer {
 	return &Observer{
 		Options: options, known: map[string]target{},
-		watchers: keyed.New(options.Faults, func(name string) string { return api.Key{Kind: api.KindCluster, Name: name}.String() }),
+		watchers: workers.New(options.Faults, func(name string) string { return api.Key{Kind: api.KindCluster, Name: name}.String() }),
 		count: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "scheduler_kubernetes_clusters", Help: "Clusters that are watched with a kubeconfig.",
 		}),
@@ -90,7 +90,7 @@ func (o *Observer) Put(c *api.Cluster) {
 		backoff.Wait(ctx, delay)
 		delay = 0
 		// After a panic, a new watcher starts from scratch.
-		return newWatcher(name, t, o.Sink).run(ctx, o.Feeds)
+		return newWatcher(name, t, o.Sink).run(ctx, o.Informers)
 	})
 }
 

@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
 )
 
 func asJSON(t *testing.T, v any) string {
@@ -376,7 +376,7 @@ func TestHealthURLDecides(t *testing.T) {
 // others.
 func TestManyHangingClusters(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		for i := range 3 * feed.ListsAtOnce {
+		for i := range 3 * informer.ListsAtOnce {
 			host := fmt.Sprint("bad", i)
 			s := w.server(host)
 			s.do(func() {
@@ -412,8 +412,8 @@ func TestListsAtOnce(t *testing.T) {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.most > feed.ListsAtOnce || s.most < 2 {
-			t.Errorf("%d concurrent lists, want at most %d", s.most, feed.ListsAtOnce)
+		if s.most > informer.ListsAtOnce || s.most < 2 {
+			t.Errorf("%d concurrent lists, want at most %d", s.most, informer.ListsAtOnce)
 		}
 	})
 }

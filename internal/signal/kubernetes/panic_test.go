@@ -13,10 +13,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
 )
 
 // poisonedSink panics on the observations of one cluster.
@@ -37,7 +37,7 @@ func TestPanicOnAClusterAffectsOnlyThatCluster(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.server("good").put(machine("n1"))
 		w.server("bad0").put(machine("n1"))
-		recorder := fault.New(nil)
+		recorder := recovery.New(nil)
 		sink := &poisonedSink{Sink: w.monitor}
 		sink.broken.Store(true)
 		w.observer.Sink, w.observer.watchers.Faults = sink, recorder.Component("kubernetes")
@@ -61,25 +61,25 @@ func TestPanicOnAClusterAffectsOnlyThatCluster(t *testing.T) {
 // cluster.
 func TestPanicOnANodeIsAnError(t *testing.T) {
 	var log strings.Builder
-	recorder := fault.New(slog.New(slog.NewTextHandler(&log, nil)))
+	recorder := recovery.New(slog.New(slog.NewTextHandler(&log, nil)))
 	inWorld(t, func(t *testing.T, w *world) {
 		w.server("eu").put(machine("n1"))
 		c := on("eu", "eu")
 		target, _ := targetOf(c)
-		feeds := feed.NewGroup(w.observer.Feeds.Clusters, recorder.Component("kubernetes"))
-		shared, err := feeds.Open("eu", target.kubeconfig)
+		informers := informer.NewGroup(w.observer.Informers.Clusters, recorder.Component("kubernetes"))
+		shared, err := informers.Open("eu", target.kubeconfig)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer shared.Close()
-		defer shared.Follow(feed.Follower{Details: &feed.Details{
-			NodeOf: func(*corev1.Node) any { panic("over a node") }, PodOf: func(*corev1.Pod, feed.Amount) any { return nil },
-			Nodes: func(iter.Seq[feed.Change[feed.Node]]) {}, Pods: func(iter.Seq[feed.Change[feed.Pod]]) {},
+		defer shared.Follow(informer.Follower{Details: &informer.Details{
+			NodeOf: func(*corev1.Node) any { panic("over a node") }, PodOf: func(*corev1.Pod, informer.Amount) any { return nil },
+			Nodes: func(iter.Seq[informer.Change[informer.Node]]) {}, Pods: func(iter.Seq[informer.Change[informer.Pod]]) {},
 		}})()
 		watcher := newWatcher("eu", target, w.monitor)
 		done := make(chan error, 1)
 		ctx := t.Context()
-		go func() { done <- watcher.run(ctx, feeds) }()
+		go func() { done <- watcher.run(ctx, informers) }()
 		faketime.Sleep(time.Minute)
 		synctest.Wait()
 		select {

@@ -5,13 +5,13 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/amount"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
 )
 
 // allocated sums up what pods use of the nodes that accept new pods. Pods on cordoned nodes do not
 // count, because the nodes themselves do not either. If the nodes are unknown (nil), all pods
 // count.
-func allocated(pods map[feed.UID]feed.Pod, nodes map[feed.UID]feed.Node) api.Quantities {
+func allocated(pods map[informer.UID]informer.Pod, nodes map[informer.UID]informer.Node) api.Quantities {
 	counted := make(map[string]bool, len(nodes))
 	for _, n := range nodes {
 		counted[n.Name] = !n.Unschedulable

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
 )
 
 func container(requests ...string) corev1.Container {
@@ -57,11 +57,11 @@ func TestPodRequests(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := running("p", "n1", "cpu", "1", "memory", "1Gi")
 			c.change(p)
-			got, ok := feed.PodOf(p)
+			got, ok := informer.PodOf(p)
 			if ok != (c.want != "") {
 				t.Fatalf("counted = %t, want the opposite", ok)
 			}
-			if text := asJSON(t, allocated(map[feed.UID]feed.Pod{{}: got}, nil)); ok && text != c.want {
+			if text := asJSON(t, allocated(map[informer.UID]informer.Pod{{}: got}, nil)); ok && text != c.want {
 				t.Errorf("got %s, want %s", text, c.want)
 			}
 		})
@@ -71,7 +71,7 @@ func TestPodRequests(t *testing.T) {
 // TestSums compares the sums over any nodes and pods with adding up quantities.
 func TestSums(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		nodes, pods := map[feed.UID]feed.Node{}, map[feed.UID]feed.Pod{}
+		nodes, pods := map[informer.UID]informer.Node{}, map[informer.UID]informer.Pod{}
 		allocatable, used := map[string]resource.Quantity{}, map[string]resource.Quantity{}
 		add := func(sum map[string]resource.Quantity, l corev1.ResourceList) {
 			for name, q := range l {
@@ -89,16 +89,16 @@ func TestSums(t *testing.T) {
 			n := machine(fmt.Sprint("n", i))
 			n.Status.Allocatable = amounts.Draw(t, "allocatable")
 			n.Spec.Unschedulable = rapid.Bool().Draw(t, "cordoned")
-			reduced, _ := feed.NodeOf(n)
-			nodes[feed.UID{byte(i)}] = reduced
+			reduced, _ := informer.NodeOf(n)
+			nodes[informer.UID{byte(i)}] = reduced
 			if !n.Spec.Unschedulable {
 				add(allocatable, n.Status.Allocatable)
 			}
 			for j := range rapid.IntRange(0, 4).Draw(t, "pods") {
 				p := running("p", n.Name)
 				p.Spec.Containers[0].Resources.Requests = amounts.Draw(t, "requests")
-				reduced, _ := feed.PodOf(p)
-				pods[feed.UID{byte(i), byte(j)}] = reduced
+				reduced, _ := informer.PodOf(p)
+				pods[informer.UID{byte(i), byte(j)}] = reduced
 				if !n.Spec.Unschedulable {
 					add(used, p.Spec.Containers[0].Resources.Requests)
 				}
@@ -125,17 +125,17 @@ func TestSums(t *testing.T) {
 // TestNodesThatTakeNothing: a cluster without nodes, and one whose nodes are
 // cordoned off, has 0 of everything that pods need, and not an unknown amount.
 func TestNodesThatTakeNothing(t *testing.T) {
-	four := feed.AmountOf(list("cpu", "4", "memory", "1", "gpu", "2", "pods", "110"))
-	gpu := feed.Node{Ready: true, Capacity: four, Allocatable: four}
+	four := informer.AmountOf(list("cpu", "4", "memory", "1", "gpu", "2", "pods", "110"))
+	gpu := informer.Node{Ready: true, Capacity: four, Allocatable: four}
 	cordoned := gpu
 	cordoned.Unschedulable = true
 	for name, c := range map[string]struct {
-		nodes map[feed.UID]feed.Node
+		nodes map[informer.UID]informer.Node
 		want  api.Quantities
 	}{
 		"none":     {nil, api.Quantities{"cpu": "0", "memory": "0", "pods": "0"}},
-		"cordoned": {map[feed.UID]feed.Node{{1}: cordoned}, api.Quantities{"cpu": "0", "memory": "0", "pods": "0", "gpu": "0"}},
-		"one":      {map[feed.UID]feed.Node{{1}: gpu}, api.Quantities{"cpu": "4", "memory": "1", "pods": "110", "gpu": "2"}},
+		"cordoned": {map[informer.UID]informer.Node{{1}: cordoned}, api.Quantities{"cpu": "0", "memory": "0", "pods": "0", "gpu": "0"}},
+		"one":      {map[informer.UID]informer.Node{{1}: gpu}, api.Quantities{"cpu": "4", "memory": "1", "pods": "110", "gpu": "2"}},
 	} {
 		if got := nodeFacts(c.nodes).Allocatable; !maps.Equal(got, c.want) {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
@@ -157,11 +157,11 @@ func TestTopology(t *testing.T) {
 		{"nodes without a zone", "eu/ eu/", "eu"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			nodes := map[feed.UID]feed.Node{}
+			nodes := map[informer.UID]informer.Node{}
 			for i, text := range strings.Fields(c.nodes) {
 				region, zone, _ := strings.Cut(text, "/")
-				n, _ := feed.NodeOf(machine("n", in(region, zone)))
-				nodes[feed.UID{byte(i)}] = n
+				n, _ := informer.NodeOf(machine("n", in(region, zone)))
+				nodes[informer.UID{byte(i)}] = n
 			}
 			f := nodeFacts(nodes)
 			if got := strings.TrimSpace(strings.Join(slices.Concat([]string{f.Region}, f.Zones), " ")); got != c.want {
@@ -175,12 +175,12 @@ func TestTopology(t *testing.T) {
 func TestHugeAmounts(t *testing.T) {
 	n := machine("n")
 	n.Status.Capacity = list("memory", fmt.Sprint(math.MaxInt64), "cpu", "-4")
-	reduced, _ := feed.NodeOf(n)
-	f := nodeFacts(map[feed.UID]feed.Node{{1}: reduced})
+	reduced, _ := informer.NodeOf(n)
+	f := nodeFacts(map[informer.UID]informer.Node{{1}: reduced})
 	if got := asJSON(t, f.Capacity); got != `{"cpu":"0","memory":"9223372036854775807"}` {
 		t.Errorf("unexpected capacity %s", got)
 	}
-	f = nodeFacts(map[feed.UID]feed.Node{{1}: reduced, {2}: reduced})
+	f = nodeFacts(map[informer.UID]informer.Node{{1}: reduced, {2}: reduced})
 	if got := asJSON(t, f.Capacity); got != `{"cpu":"0"}` {
 		t.Errorf("unexpected capacity %s", got)
 	}
@@ -191,7 +191,7 @@ func TestSumsOfAllMagnitudes(t *testing.T) {
 	names := []string{"cpu", "memory", "hugepages-2Mi", "example.com/bytes"}
 	rapid.Check(t, func(t *rapid.T) {
 		bits := rapid.SampledFrom([]int{20, 53, 60, 63}).Draw(t, "bits")
-		nodes, want := map[feed.UID]feed.Node{}, map[string]*big.Int{}
+		nodes, want := map[informer.UID]informer.Node{}, map[string]*big.Int{}
 		for i := range rapid.IntRange(1, 12).Draw(t, "nodes") {
 			n := machine("n")
 			n.Status.Allocatable = corev1.ResourceList{}
@@ -207,7 +207,7 @@ func TestSumsOfAllMagnitudes(t *testing.T) {
 				}
 				want[name].Add(want[name], new(big.Int).Mul(big.NewInt(drawn), big.NewInt(thousandths)))
 			}
-			nodes[feed.UID{byte(i)}], _ = feed.NodeOf(n)
+			nodes[informer.UID{byte(i)}], _ = informer.NodeOf(n)
 		}
 		sums := nodeFacts(nodes).Allocatable
 		largest := new(big.Int).Mul(big.NewInt(math.MaxInt64), big.NewInt(1000))

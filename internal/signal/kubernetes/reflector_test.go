@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
 )
 
 // pods returns the number of pods in the status.
@@ -92,7 +92,7 @@ func TestPages(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		s := w.server("eu")
 		s.put(machine("n1"))
-		const pods = 3*feed.PageSize + 7
+		const pods = 3*informer.PageSize + 7
 		for i := range pods {
 			s.put(running(fmt.Sprint("p", i), "n1"))
 		}
@@ -103,7 +103,7 @@ func TestPages(t *testing.T) {
 			t.Errorf("%s pods, want %d", got, pods)
 		}
 		lists, _, largest := s.counted(podsPath)
-		if largest > feed.PageSize || lists != 2+4 {
+		if largest > informer.PageSize || lists != 2+4 {
 			t.Errorf("%d pages, the largest with %d objects", lists, largest)
 		}
 	})

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
 )
 
 const (
@@ -42,12 +42,12 @@ type served struct {
 // readTypes reads the API resource types of a cluster. If an API version cannot be read, its
 // previous types are kept: an aggregated API server is down, but its types are not gone.
 func (w *watcher) readTypes(ctx context.Context) error {
-	ctx, leave, err := w.feed.Gate.Enter(ctx)
+	ctx, leave, err := w.informer.Gate.Enter(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	ctx, cancelTimeout := context.WithTimeout(ctx, feed.AnswerWithin)
+	ctx, cancelTimeout := context.WithTimeout(ctx, informer.AnswerWithin)
 	defer cancelTimeout()
 	version, err := w.client.discovery.ServerVersionWithContext(ctx)
 	if err != nil {
@@ -77,12 +77,12 @@ func kinds(lists []*metav1.APIResourceList) map[schema.GroupVersion][]string {
 	count := 0
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil || len(list.GroupVersion) > feed.MaxName {
+		if err != nil || len(list.GroupVersion) > informer.MaxName {
 			continue
 		}
 		for _, resource := range list.APIResources {
 			// A subresource is not a type.
-			if strings.Contains(resource.Name, "/") || resource.Kind == "" || len(resource.Kind) > feed.MaxName || count == maxTypes {
+			if strings.Contains(resource.Name, "/") || resource.Kind == "" || len(resource.Kind) > informer.MaxName || count == maxTypes {
 				continue
 			}
 			if !slices.Contains(found[gv], resource.Kind) {
@@ -117,7 +117,7 @@ func (w *watcher) followTypes(ctx context.Context) {
 		wait := typesEvery
 		if err != nil {
 			failures++
-			wait = feed.ReadAgain.After(failures)
+			wait = informer.ReadAgain.After(failures)
 			if !errors.Is(err, context.Canceled) { // otherwise the probes report the problem
 				w.failTypes(err)
 			}
@@ -163,4 +163,4 @@ func (w *watcher) awaitTypes(ctx context.Context, wait time.Duration) error {
 }
 
 // clip limits the length of text from a cluster.
-func clip(text string) string { return text[:min(len(text), feed.MaxName)] }
+func clip(text string) string { return text[:min(len(text), informer.MaxName)] }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
 
@@ -39,14 +39,14 @@ type target struct {
 
 // watcher observes one cluster.
 type watcher struct {
-	name   string
-	target target
-	sink   Sink
-	client *client
-	feed   *feed.Feed // an empty one until the cluster's own is opened
+	name     string
+	target   target
+	sink     Sink
+	client   *client
+	informer *informer.Informer // an empty one until the cluster's own is opened
 
-	definitions *feed.Table[named]
-	services    *feed.Table[named]
+	definitions *informer.Table[named]
+	services    *informer.Table[named]
 
 	mu    sync.Mutex
 	types served
@@ -59,14 +59,14 @@ type watcher struct {
 
 func newWatcher(name string, t target, sink Sink) *watcher {
 	return &watcher{
-		name: name, target: t, sink: sink, feed: feed.New(name, nil, nil), definitions: namedTable(), services: namedTable(),
+		name: name, target: t, sink: sink, informer: informer.New(name, nil, nil), definitions: namedTable(), services: namedTable(),
 		probed: make(chan struct{}), wake: make(chan struct{}, 1), typesChanged: make(chan struct{}, 1),
 	}
 }
 
-// run observes until ctx is done. The error is a *fault.Panic.
-func (w *watcher) run(ctx context.Context, feeds *feed.Group) error {
-	if err := w.open(feeds); err != nil {
+// run observes until ctx is done. The error is a *recovery.Panic.
+func (w *watcher) run(ctx context.Context, informers *informer.Group) error {
+	if err := w.open(informers); err != nil {
 		// Report only the error, at the interval of probes.
 		for ctx.Err() == nil {
 			w.tell(0, err)
@@ -74,20 +74,20 @@ func (w *watcher) run(ctx context.Context, feeds *feed.Group) error {
 		}
 		return nil
 	}
-	defer w.feed.Close()
+	defer w.informer.Close()
 	defer w.client.Close()
 	ctx = quietly(ctx)
-	defer w.feed.Follow(feed.Follower{Changed: w.changed, Probes: true})() //nolint:contextcheck // the feed continues for others
+	defer w.informer.Follow(informer.Follower{Changed: w.changed, Probes: true})() //nolint:contextcheck // the informer continues for others
 	group, ctx := errgroup.WithContext(ctx)
 	begin := func(task func(context.Context)) {
-		group.Go(func() error { return fault.Confine("", func() error { task(ctx); return nil }) })
+		group.Go(func() error { return recovery.Confine("", func() error { task(ctx); return nil }) })
 	}
 	begin(w.probe)
 	begin(w.report)
 	begin(w.followTypes)
-	begin(feed.Reflect(w.feed, w.definitions, w.client.metadata.Resource(definitionResource), w.changedTypes).Run)
+	begin(informer.Reflect(w.informer, w.definitions, w.client.metadata.Resource(definitionResource), w.changedTypes).Run)
 	// Aggregated API servers are watched only as a trigger for reading the types.
-	begin(feed.Reflect(w.feed, w.services, w.client.metadata.Resource(serviceResource), w.changedTypes).Run)
+	begin(informer.Reflect(w.informer, w.services, w.client.metadata.Resource(serviceResource), w.changedTypes).Run)
 	<-ctx.Done()
 	// Interrupts requests that hang.
 	w.client.Close()
@@ -95,16 +95,16 @@ func (w *watcher) run(ctx context.Context, feeds *feed.Group) error {
 }
 
 // open prepares the access to the cluster.
-func (w *watcher) open(feeds *feed.Group) (err error) {
-	if w.client, err = newClient(feeds.Clusters, w.name, w.target.kubeconfig); err != nil {
+func (w *watcher) open(informers *informer.Group) (err error) {
+	if w.client, err = newClient(informers.Clusters, w.name, w.target.kubeconfig); err != nil {
 		return err
 	}
-	f, err := feeds.Open(w.name, w.target.kubeconfig)
+	f, err := informers.Open(w.name, w.target.kubeconfig)
 	if err != nil {
 		w.client.Close()
 		return err
 	}
-	w.feed = f
+	w.informer = f
 	return nil
 }
 
@@ -133,7 +133,7 @@ func (w *watcher) probe(ctx context.Context) {
 			return
 		}
 		answer, _, _ := answerOf(code, err)
-		if w.feed.Gate.Set(unanswered(code, err)) && !first && answer != health.AnswerNone {
+		if w.informer.Gate.Set(unanswered(code, err)) && !first && answer != health.AnswerNone {
 			signal(w.typesChanged) // its version may have changed
 		}
 		if first {
@@ -152,7 +152,7 @@ func (w *watcher) probe(ctx context.Context) {
 func (w *watcher) awaitFirst(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, firstWithin)
 	defer cancel()
-	for w.feed.Gate.IsOpen() && w.pending() && ctx.Err() == nil {
+	for w.informer.Gate.IsOpen() && w.pending() && ctx.Err() == nil {
 		select {
 		case <-w.wake:
 		case <-ctx.Done():
@@ -184,7 +184,7 @@ func (w *watcher) report(ctx context.Context) {
 			return
 		}
 		w.gather(ctx)
-		if ctx.Err() == nil && w.feed.Gate.IsOpen() {
+		if ctx.Err() == nil && w.informer.Gate.IsOpen() {
 			w.sink.Observed(w.name, w.target.kubeconfig, health.Observation{Facts: w.facts()})
 		}
 	}

@@ -24,14 +24,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/certtest"
-	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/firstread"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/certtest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
 )
 
 // identity is the self-signed certificate of every API server; authority is the same in a kubeconfig.
@@ -55,7 +55,7 @@ func identify() error {
 		NotBefore: time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
-	for i := range 3 * feed.ListsAtOnce {
+	for i := range 3 * informer.ListsAtOnce {
 		template.DNSNames = append(template.DNSNames, fmt.Sprint("bad", i))
 	}
 	certificate, err := certtest.Sign(template, nil)
@@ -72,7 +72,7 @@ type world struct {
 	t        *testing.T
 	observer *Observer
 	monitor  *health.Monitor
-	tracker  *settle.Tracker
+	tracker  *firstread.Tracker
 	stop     func()
 
 	mu       sync.Mutex
@@ -111,9 +111,9 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 
 // start runs a new observer on the stored objects.
 func (w *world) start() {
-	w.tracker = settle.New()
-	w.monitor = health.New(health.Options{Network: netpolicy.OnLoopback(), Writer: w, Tracker: w.tracker, RoundTripper: w})
-	w.observer = New(Options{Feeds: feed.NewGroup(kube.New(netpolicy.OnLoopback(), w.dial), nil), Sink: w.monitor})
+	w.tracker = firstread.New()
+	w.monitor = health.New(health.Options{Network: addresspolicy.OnLoopback(), Writer: w, Tracker: w.tracker, RoundTripper: w})
+	w.observer = New(Options{Informers: informer.NewGroup(kube.New(addresspolicy.OnLoopback(), w.dial), nil), Sink: w.monitor})
 	for name, c := range w.clusters {
 		w.monitor.Put(c, w.specs[name], w.specs[name], w.specs[name])
 		w.observer.Put(c)

@@ -18,12 +18,12 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
-	"github.com/scheduler/terraform-provider-scheduler/internal/keyed"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/firstread"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
+	"github.com/scheduler/terraform-provider-scheduler/internal/workers"
 )
 
 var (
@@ -55,16 +55,16 @@ type Options struct {
 	// Writer stores the statuses.
 	Writer status.Writer
 	// Tracker is notified when changes have been processed.
-	Tracker *settle.Tracker
+	Tracker *firstread.Tracker
 	// Concurrency is the number of regions read concurrently; those that failed last have as many
 	// of their own. Default: 16.
 	Concurrency int
 	// Network is the policy for outbound connections.
-	Network *netpolicy.Policy
+	Network *addresspolicy.Policy
 	// RoundTripper sends the requests. Default: the network.
 	RoundTripper http.RoundTripper
 	// Faults records panics. If nil, panics are not recorded.
-	Faults *fault.Component
+	Faults *recovery.Component
 	// Tracer makes traces of what is read. Nil = there are none.
 	Tracer *tracing.Tracer
 	// Logger. If nil, log messages are discarded.
@@ -77,12 +77,12 @@ type Options struct {
 // Run does the rest.
 type Clouds struct {
 	Options
-	figures *figures
+	figures *metrics
 	lanes   *lanes
 
 	mu      sync.Mutex
 	clouds  map[string]*cloud
-	running *keyed.Group[task]
+	running *workers.Group[task]
 }
 
 // task is the work for a cloud: its collection, or a write of its status.
@@ -131,7 +131,7 @@ func New(options Options) *Clouds {
 	if options.Concurrency <= 0 {
 		options.Concurrency = 16
 	}
-	return &Clouds{Options: options, figures: newFigures(), lanes: newLanes(options.Concurrency), running: keyed.New(options.Faults, func(t task) string { return cloudKey(t.cloud) }), clouds: map[string]*cloud{}}
+	return &Clouds{Options: options, figures: newMetrics(), lanes: newLanes(options.Concurrency), running: workers.New(options.Faults, func(t task) string { return cloudKey(t.cloud) }), clouds: map[string]*cloud{}}
 }
 
 // Collectors returns the metrics about collections.

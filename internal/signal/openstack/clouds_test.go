@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/firstread"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
 )
 
 // world is a Clouds with a store that the test can inspect and break.
@@ -23,7 +23,7 @@ type world struct {
 	*Clouds
 	t       *testing.T
 	stack   *recorded
-	tracker *settle.Tracker
+	tracker *firstread.Tracker
 
 	mu       sync.Mutex
 	revision int64
@@ -34,8 +34,8 @@ type world struct {
 }
 
 func newWorld(t *testing.T, stack *recorded) *world {
-	w := &world{t: t, stack: stack, tracker: settle.New(), clouds: map[string]*api.Cloud{}, specs: map[string]int64{}}
-	w.Clouds = New(Options{Network: netpolicy.OnLoopback(), Writer: w, Tracker: w.tracker, RoundTripper: stack, Concurrency: 2})
+	w := &world{t: t, stack: stack, tracker: firstread.New(), clouds: map[string]*api.Cloud{}, specs: map[string]int64{}}
+	w.Clouds = New(Options{Network: addresspolicy.OnLoopback(), Writer: w, Tracker: w.tracker, RoundTripper: stack, Concurrency: 2})
 	return w
 }
 

@@ -13,10 +13,10 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
-	"github.com/scheduler/terraform-provider-scheduler/internal/keyed"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
+	"github.com/scheduler/terraform-provider-scheduler/internal/workers"
 )
 
 const (
@@ -33,12 +33,12 @@ const (
 type collector struct {
 	name         string // of the cloud
 	spec         *api.OpenStackSpec
-	network      *netpolicy.Policy
+	network      *addresspolicy.Policy
 	roundTripper http.RoundTripper
 	now          func() time.Time
 	lanes        *lanes
-	figures      *figures
-	faults       *fault.Component
+	figures      *metrics
+	faults       *recovery.Component
 	tracer       *tracing.Tracer
 	// known says that there is data from before, so that there is no hurry.
 	known bool
@@ -66,7 +66,7 @@ func (c *collector) run(ctx context.Context) {
 		}
 	}()
 	defer stop() // also where it panics
-	regions := keyed.New(c.faults, func(string) string { return api.Key{Kind: api.KindCloud, Name: c.name}.String() })
+	regions := workers.New(c.faults, func(string) string { return api.Key{Kind: api.KindCloud, Name: c.name}.String() })
 	running.Go(func() { _ = regions.Run(ctx) }) // it has no error of its own
 	followed := map[string]bool{}
 	interval := c.spec.Interval.Or(time.Minute)
@@ -237,11 +237,11 @@ func (c *collector) collect(ctx context.Context, r *region, failing bool) (_ *ap
 	span.Object(string(api.KindCloud), "", c.name)
 	r.session = c.current()
 	var found *api.CloudRegion
-	err = fault.Confine(api.Key{Kind: api.KindCloud, Name: c.name}.String(), func() (err error) {
+	err = recovery.Confine(api.Key{Kind: api.KindCloud, Name: c.name}.String(), func() (err error) {
 		found, err = r.collect(ctx)
 		return err
 	})
-	if p, ok := errors.AsType[*fault.Panic](err); ok {
+	if p, ok := errors.AsType[*recovery.Panic](err); ok {
 		c.faults.Note(p)
 		*r = region{name: r.name} // its cached data may be inconsistent
 	}

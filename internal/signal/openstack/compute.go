@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 )
 
 // novaVersions are the versions of Nova's API in the order in which they are tried. From 2.88 on,
@@ -237,7 +237,7 @@ func (r *region) providers(ctx context.Context, shown []shownHypervisor) (map[st
 			continue
 		}
 		group.Go(func() error {
-			return fault.Confine("", func() error {
+			return recovery.Confine("", func() error {
 				p, err := r.provider(ctx, placement, l.UUID, used)
 				if err != nil || p == nil {
 					return err

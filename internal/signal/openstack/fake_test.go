@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -309,7 +309,7 @@ func access() *api.OpenStackSpec {
 // collectOnce collects RegionOne of an OpenStack.
 func collectOnce(t testing.TB, o http.RoundTripper, spec *api.OpenStackSpec) (*api.CloudRegion, error) {
 	t.Helper()
-	s, err := login(t.Context(), spec, netpolicy.OnLoopback(), o)
+	s, err := login(t.Context(), spec, addresspolicy.OnLoopback(), o)
 	if err != nil {
 		return nil, err
 	}

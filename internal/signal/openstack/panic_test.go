@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
 )
 
 // poisonedStack panics on one document.
@@ -35,7 +35,7 @@ func TestPanicOnADocumentAffectsOnlyThatCloud(t *testing.T) {
 				w := newWorld(t, newRecorded(t))
 				stack := &poisonedStack{RoundTripper: w.stack, path: document}
 				stack.broken.Store(true)
-				recorder := fault.New(nil)
+				recorder := recovery.New(nil)
 				w.RoundTripper, w.Faults = stack, recorder.Component("openstack")
 				w.running.Faults = w.Faults
 				w.start()

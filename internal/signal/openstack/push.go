@@ -11,8 +11,8 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 )
 
 const (
@@ -51,7 +51,7 @@ type PushOptions struct {
 	// Concurrency is the number of regions read concurrently. Default: 16.
 	Concurrency int
 	// Network is the policy for outbound connections.
-	Network *netpolicy.Policy
+	Network *addresspolicy.Policy
 	// RoundTripper sends requests to OpenStack. Default: the network.
 	RoundTripper http.RoundTripper
 	// Logger. If nil, log messages are discarded.
@@ -97,10 +97,10 @@ func Push(ctx context.Context, options PushOptions) error {
 	}
 	p := &pusher{PushOptions: options, wake: make(chan struct{}, 1), full: true, limit: firstLimit}
 	c := &collector{
-		name: p.Cloud, spec: p.Access, network: p.Network, roundTripper: p.RoundTripper, now: p.Now, lanes: newLanes(p.Concurrency), figures: newFigures(), keep: p.keep,
+		name: p.Cloud, spec: p.Access, network: p.Network, roundTripper: p.RoundTripper, now: p.Now, lanes: newLanes(p.Concurrency), figures: newMetrics(), keep: p.keep,
 	}
 	var collecting sync.WaitGroup
-	faults := fault.New(p.Logger).Component("collector")
+	faults := recovery.New(p.Logger).Component("collector")
 	c.faults = faults
 	collecting.Go(func() {
 		_ = faults.Keep(ctx, cloudKey(p.Cloud), func(ctx context.Context) error { c.run(ctx); return nil }) // returns no error of its own

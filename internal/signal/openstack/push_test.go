@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
 )
 
 // receiver accepts pushes as a server does, and can be made unreachable.
@@ -87,7 +87,7 @@ func (r *receiver) collect(t *testing.T, name string, stack *recorded, spec *api
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- Push(ctx, PushOptions{Network: netpolicy.OnLoopback(), Cloud: "paris", Access: spec, Collector: name, Send: r.send, RoundTripper: stack, Refresh: r.refresh})
+		done <- Push(ctx, PushOptions{Network: addresspolicy.OnLoopback(), Cloud: "paris", Access: spec, Collector: name, Send: r.send, RoundTripper: stack, Refresh: r.refresh})
 	}()
 	return func() {
 		cancel()

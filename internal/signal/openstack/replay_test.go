@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 )
 
 // figuresOf formats the amounts of a zone, one line for each resource: capacity, allocatable, allocated, available.
@@ -179,7 +179,7 @@ func TestCollectOtherPages(t *testing.T) {
 		}
 		return 200, []byte(`{"projects":[{"id":"2","name":"b","enabled":true}],"links":{"next":null}}`)
 	})
-	s, err := login(t.Context(), access(), netpolicy.OnLoopback(), o)
+	s, err := login(t.Context(), access(), addresspolicy.OnLoopback(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,12 +279,12 @@ func TestCollectFailures(t *testing.T) {
 // failureOnce collects within the configured timeout.
 func failureOnce(t *testing.T, o http.RoundTripper, spec *api.OpenStackSpec, name string) error {
 	t.Helper()
-	s, err := login(t.Context(), spec, netpolicy.OnLoopback(), o)
+	s, err := login(t.Context(), spec, addresspolicy.OnLoopback(), o)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	c := &collector{spec: spec, lanes: newLanes(1), figures: newFigures(), now: time.Now, session: s}
+	c := &collector{spec: spec, lanes: newLanes(1), figures: newMetrics(), now: time.Now, session: s}
 	_, err = c.collect(t.Context(), &region{name: name}, false)
 	return err
 }
@@ -292,7 +292,7 @@ func failureOnce(t *testing.T, o http.RoundTripper, spec *api.OpenStackSpec, nam
 // TestCollectSkipsUnchangedData checks that unchanged facts are not requested again.
 func TestCollectSkipsUnchangedData(t *testing.T) {
 	o := newRecorded(t)
-	s, err := login(t.Context(), access(), netpolicy.OnLoopback(), o)
+	s, err := login(t.Context(), access(), addresspolicy.OnLoopback(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +330,7 @@ func TestCollectSkipsUnchangedData(t *testing.T) {
 // TestCollectAfterAnUpgrade checks that usage that was not needed before an upgrade is requested when it is needed.
 func TestCollectAfterAnUpgrade(t *testing.T) {
 	o := newRecorded(t)
-	s, err := login(t.Context(), access(), netpolicy.OnLoopback(), o)
+	s, err := login(t.Context(), access(), addresspolicy.OnLoopback(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -433,7 +433,7 @@ func TestEmptyPage(t *testing.T) {
 // TestTokenRunsOut checks that the collection continues with a new token.
 func TestTokenRunsOut(t *testing.T) {
 	o := newRecorded(t)
-	s, err := login(t.Context(), access(), netpolicy.OnLoopback(), o)
+	s, err := login(t.Context(), access(), addresspolicy.OnLoopback(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 )
 
 // maxAnswer is the maximum size of a response: a page of a thousand hypervisors is about two
@@ -32,7 +32,7 @@ type session struct {
 }
 
 // login requests a token from the identity service.
-func login(ctx context.Context, spec *api.OpenStackSpec, network *netpolicy.Policy, roundTripper http.RoundTripper) (*session, error) {
+func login(ctx context.Context, spec *api.OpenStackSpec, network *addresspolicy.Policy, roundTripper http.RoundTripper) (*session, error) {
 	var roots *x509.CertPool
 	if spec.CACert != "" {
 		roots = x509.NewCertPool()

@@ -12,7 +12,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 )
 
 // TestLoginOverTheNetwork covers certificates, addresses that do not respond, and servers that are not OpenStack.
@@ -59,7 +59,7 @@ func TestLoginOverTheNetwork(t *testing.T) {
 				c.set(spec)
 			}
 			for range 2 {
-				s, err := login(t.Context(), spec, netpolicy.OnLoopback(), nil)
+				s, err := login(t.Context(), spec, addresspolicy.OnLoopback(), nil)
 				if err == nil {
 					s.close()
 				}
@@ -99,7 +99,7 @@ func TestLoginWays(t *testing.T) {
 			stack.seen = func(body string) { got = body }
 			spec := c.spec
 			spec.AuthURL = keystoneURL
-			s, err := login(t.Context(), &spec, netpolicy.OnLoopback(), stack)
+			s, err := login(t.Context(), &spec, addresspolicy.OnLoopback(), stack)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
@@ -55,7 +55,7 @@ func FuzzAnswer(f *testing.F) {
 		if status < 100 || status > 999 {
 			return // not an HTTP status
 		}
-		src, err := open(provider("http://prometheus.test"), netpolicy.OnLoopback(), answer{status, body})
+		src, err := open(provider("http://prometheus.test"), addresspolicy.OnLoopback(), answer{status, body})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,14 +15,14 @@ import (
 	promapi "github.com/prometheus/client_golang/api"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
 // Type is the provider type "prometheus".
 var Type = source.Type{
 	Name: api.ProviderPrometheus,
-	New: func(provider *api.MetricsProvider, network *netpolicy.Policy) (source.Source, error) {
+	New: func(provider *api.MetricsProvider, network *addresspolicy.Policy) (source.Source, error) {
 		return open(provider, network, nil)
 	},
 }
@@ -53,7 +53,7 @@ type knowledge struct {
 func (k knowledge) Over(now time.Time) bool { return !k.scalar && !now.Before(k.until) }
 
 // open creates the source; roundTripper replaces the network in tests.
-func open(provider *api.MetricsProvider, network *netpolicy.Policy, roundTripper http.RoundTripper) (*server, error) {
+func open(provider *api.MetricsProvider, network *addresspolicy.Policy, roundTripper http.RoundTripper) (*server, error) {
 	spec := &provider.Spec
 	if spec.Prometheus == nil {
 		return nil, errors.New("prometheus is required")

@@ -21,11 +21,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
-	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -128,7 +128,7 @@ func provider(url string) *api.MetricsProvider {
 
 func openAt(t *testing.T, p *api.MetricsProvider) source.Source {
 	t.Helper()
-	src, err := Type.New(p, netpolicy.OnLoopback())
+	src, err := Type.New(p, addresspolicy.OnLoopback())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -397,7 +397,7 @@ func TestProviderFailures(t *testing.T) {
 			}
 			// The time is up when both ends wait for each other.
 			synctest.Test(t, func(t *testing.T) {
-				src, err := open(provider("http://prometheus.test"), netpolicy.OnLoopback(), faketime.Serve(t, c.handler))
+				src, err := open(provider("http://prometheus.test"), addresspolicy.OnLoopback(), faketime.Serve(t, c.handler))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -555,7 +555,7 @@ func TestProvidersThatCannotBeOpened(t *testing.T) {
 	} {
 		p := provider("http://prometheus.test")
 		c.change(&p.Spec)
-		if _, err := Type.New(p, netpolicy.OnLoopback()); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Type.New(p, addresspolicy.OnLoopback()); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}
 	}

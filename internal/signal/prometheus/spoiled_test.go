@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
 )
 
 // TestValueThatIsNoNumberCostsNoOtherMetric: what one expression gives is wrong with
@@ -149,7 +149,7 @@ func TestSlowExpressionStandsAlone(t *testing.T) {
 					}
 					return false
 				}
-				src, err := open(provider("http://prometheus.test"), netpolicy.OnLoopback(), slowly{f, isSlow})
+				src, err := open(provider("http://prometheus.test"), addresspolicy.OnLoopback(), slowly{f, isSlow})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -186,7 +186,7 @@ func TestSlowExpressionThatGetsQuick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		quick := false
 		f := &fake{vectors: map[string][]string{"a": {"|1"}, "b": {"|2"}}}
-		src, err := open(provider("http://prometheus.test"), netpolicy.OnLoopback(), slowly{f, func(e string) bool { return !quick && strings.Contains(e, "b\n") || !quick && e == "b" }})
+		src, err := open(provider("http://prometheus.test"), addresspolicy.OnLoopback(), slowly{f, func(e string) bool { return !quick && strings.Contains(e, "b\n") || !quick && e == "b" }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,7 +211,7 @@ func TestPrometheusThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		var mu sync.Mutex
-		src, err := open(provider("http://prometheus.test"), netpolicy.OnLoopback(), slowly{&fake{}, func(string) bool {
+		src, err := open(provider("http://prometheus.test"), addresspolicy.OnLoopback(), slowly{&fake{}, func(string) bool {
 			mu.Lock()
 			defer mu.Unlock()
 			asked++

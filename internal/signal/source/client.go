@@ -10,7 +10,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 )
 
 // MaxBody is the maximum size of a response in bytes.
@@ -31,7 +31,7 @@ type ClientOptions struct {
 
 // NewClient returns the HTTP client of a provider: with its headers, token and certificates, and
 // with limits on where it connects and on response sizes.
-func NewClient(spec *api.MetricsProviderSpec, network *netpolicy.Policy, options ClientOptions) (*http.Client, error) {
+func NewClient(spec *api.MetricsProviderSpec, network *addresspolicy.Policy, options ClientOptions) (*http.Client, error) {
 	origin, err := url.Parse(options.Address)
 	if err != nil {
 		return nil, fmt.Errorf("spec.%s.url %q is not an address", spec.Type, options.Address)

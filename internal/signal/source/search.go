@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 )
 
 const (
@@ -73,7 +73,7 @@ type Search struct {
 	unread    []string // queries for which there was no time
 	failed    *Error   // the provider did not answer some request
 	failedAt  int      // number of the first query of that request
-	panicked  error    // a *fault.Panic of some request
+	panicked  error    // a *recovery.Panic of some request
 }
 
 // NewSearch starts a reading of queries. timeout is the provider's, as in the spec.
@@ -94,7 +94,7 @@ func NewSearch(ctx context.Context, timeout string, patience *Patience, queries 
 // Go runs f concurrently. A panic in it fails the whole reading.
 func (s *Search) Go(f func(ctx context.Context)) {
 	s.running.Go(func() {
-		if err := fault.Confine("", func() error { f(s.ctx); return nil }); err != nil {
+		if err := recovery.Confine("", func() error { f(s.ctx); return nil }); err != nil {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.panicked = err
@@ -142,7 +142,7 @@ func (s *Search) Over() bool {
 
 // Sort reports whether a query is sent in this reading, and whether separately because it is slow.
 func (s *Search) Sort(query string) (asked, slow bool) {
-	slow, pausing := s.patience.recall(query, time.Now())
+	slow, pausing := s.patience.isSlow(query, time.Now())
 	if pausing != nil {
 		s.Known(query, pausing)
 		return false, true
@@ -256,8 +256,8 @@ type slowness struct {
 // Over implements the constraint of Memory: only an answer ends it.
 func (slowness) Over(time.Time) bool { return false }
 
-// recall reports whether a query is slow and, if it must not be sent now, the error.
-func (p *Patience) recall(query string, now time.Time) (slow bool, pausing *Error) {
+// isSlow reports whether a query is slow and, if it must not be sent now, the error.
+func (p *Patience) isSlow(query string, now time.Time) (slow bool, pausing *Error) {
 	k := p.known.Recall(query, now)
 	if now.Before(k.until) {
 		return true, k.err
@@ -269,7 +269,7 @@ func (p *Patience) forget(asked []string) { p.known.Forget(asked) }
 
 // answered records that a query is no longer slow.
 func (p *Patience) answered(query string) {
-	if slow, _ := p.recall(query, time.Time{}); slow {
+	if slow, _ := p.isSlow(query, time.Time{}); slow {
 		p.known.Learn(query, slowness{})
 	}
 }

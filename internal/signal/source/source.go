@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 )
 
 // Source reads one metrics provider. A Source belongs to one version of the provider's spec; a
@@ -37,7 +37,7 @@ type Type struct {
 	// spec.PerCluster. The error says why there is none. If nil, metric is the query.
 	Query func(spec *api.MetricsProviderSpec, metric string, cluster *api.Cluster) (string, error)
 	// New creates the source of a provider, which connects to what the policy allows.
-	New func(provider *api.MetricsProvider, network *netpolicy.Policy) (Source, error)
+	New func(provider *api.MetricsProvider, network *addresspolicy.Policy) (Source, error)
 }
 
 // Error is a failed reading: the reason of the metric's condition, and a message for its reader.

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
@@ -21,7 +21,7 @@ const shownNames = 10
 
 type table struct{ values map[string]float64 }
 
-func open(provider *api.MetricsProvider, _ *netpolicy.Policy) (source.Source, error) {
+func open(provider *api.MetricsProvider, _ *addresspolicy.Policy) (source.Source, error) {
 	if provider.Spec.Static == nil {
 		return table{}, nil
 	}

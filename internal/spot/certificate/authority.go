@@ -32,7 +32,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/expiry"
+	"github.com/scheduler/terraform-provider-scheduler/internal/certexpiry"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -130,8 +130,8 @@ const renewalLate = 20 * day
 
 // CertificateSources returns the serving certificate of the webhook and the authorities that
 // clusters trust.
-func (a *Authority) CertificateSources() []expiry.Source {
-	return []expiry.Source{
+func (a *Authority) CertificateSources() []certexpiry.Source {
+	return []certexpiry.Source{
 		{Use: "webhook", Notice: renewalLate, Read: func() ([]*x509.Certificate, error) {
 			a.mu.Lock()
 			defer a.mu.Unlock()

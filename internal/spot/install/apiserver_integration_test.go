@@ -25,12 +25,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/certtest"
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/certificate"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/certtest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
 )
 
 // apiServer is a real API server, with its administrator.

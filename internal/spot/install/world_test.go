@@ -18,9 +18,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
-	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/logtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

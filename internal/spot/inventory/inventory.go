@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -21,10 +21,10 @@ type Key struct{ Kind, Namespace, Name string }
 
 // Options of an Inventory. All are required except functions that have a default.
 type Options struct {
-	// Client lists, watches and gets what Feed does not have.
+	// Client lists, watches and gets what Informer does not have.
 	Client kubernetes.Interface
-	// Feed has the nodes and pods.
-	Feed *feed.Feed
+	// Informer has the nodes and pods.
+	Informer *informer.Informer
 	// Label is the node label for types.
 	Label spot.Label
 	// Exclude are namespaces in which nothing is split, in addition to the system's.
@@ -46,7 +46,7 @@ type Options struct {
 type Inventory struct {
 	Options
 	sorts   []*sort
-	details feed.Details
+	details informer.Details
 	synced  chan struct{} // closed when everything has been listed once
 	end     context.CancelCauseFunc
 

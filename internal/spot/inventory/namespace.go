@@ -5,7 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -20,7 +20,7 @@ func namespaceOf(o *corev1.Namespace) *namespace { return &namespace{o.Name, spo
 // followNamespaces tracks the namespaces that are excluded by their labels: new pods there do not
 // pass through the webhook, so replacing one would change nothing.
 func (i *Inventory) followNamespaces() {
-	follow(i, "namespaces", i.Client.CoreV1().Namespaces(), reduced(namespaceOf), func(c feed.Change[*namespace]) {
+	follow(i, "namespaces", i.Client.CoreV1().Namespaces(), reduced(namespaceOf), func(c informer.Change[*namespace]) {
 		if c.New != nil {
 			i.leaveOut(c.New.name, c.New.out)
 		} else {

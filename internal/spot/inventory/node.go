@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -53,7 +53,7 @@ func (a amount) holds(b amount) bool {
 	return a.milliCPU >= b.milliCPU && a.memory >= b.memory && a.pods >= b.pods
 }
 
-func (i *Inventory) takeNode(c feed.Change[feed.Node]) {
+func (i *Inventory) takeNode(c informer.Change[informer.Node]) {
 	if o, ok := c.New.Detail.(*corev1.Node); ok {
 		i.putNode(i.reduceNode(o))
 	} else if o, ok := c.Old.Detail.(*corev1.Node); ok {

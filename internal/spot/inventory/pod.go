@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -36,7 +36,7 @@ type pod struct {
 	seen            uint64 // value of the inventory's count when it was first seen
 }
 
-func (i *Inventory) takePod(c feed.Change[feed.Pod]) {
+func (i *Inventory) takePod(c informer.Change[informer.Pod]) {
 	if p, ok := c.New.Detail.(*pod); ok {
 		i.putPod(p)
 	} else if p, ok := c.Old.Detail.(*pod); ok {
@@ -54,7 +54,7 @@ func controllerOf(o metav1.Object) *metav1.OwnerReference {
 }
 
 // detailOf returns what is kept of a pod with requests.
-func detailOf(o *corev1.Pod, requests feed.Amount) any {
+func detailOf(o *corev1.Pod, requests informer.Amount) any {
 	p := podOf(o)
 	if !p.ended && p.node != "" {
 		p.requests = bounded(requests.MilliCPU, requests.Memory, 1)

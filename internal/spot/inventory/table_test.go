@@ -24,10 +24,10 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
-	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
 )
 
 // TestFollows lists and watches a cluster that does not always let it.
@@ -44,7 +44,7 @@ func TestFollows(t *testing.T) {
 // running starts the inventory of a cluster, which runs until stop is called.
 func running(t *testing.T, clients kubernetes.Interface) (i *Inventory, stop func()) {
 	i = New(Options{
-		Client: clients, Feed: feed.New("eu", clients.CoreV1(), nil), Label: spot.LabelOf(plainLabel),
+		Client: clients, Informer: informer.New("eu", clients.CoreV1(), nil), Label: spot.LabelOf(plainLabel),
 		Changed: func(Key) {}, NodeEnds: func(string) {},
 	})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -337,14 +337,14 @@ func BenchmarkAssignSmall(b *testing.B) {
 func TestAPanicEndsTheInventoryOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clients := fake.NewClientset(deployment("web", 2, labelsFor("")), nodeOf("n1", "spot"))
-		shared := feed.New("eu", clients.CoreV1(), nil)
-		defer shared.Follow(feed.Follower{})()
+		shared := informer.New("eu", clients.CoreV1(), nil)
+		defer shared.Follow(informer.Follower{})()
 		i := New(Options{
-			Client: clients, Feed: shared, Label: spot.LabelOf(plainLabel), NodeEnds: func(string) {},
+			Client: clients, Informer: shared, Label: spot.LabelOf(plainLabel), NodeEnds: func(string) {},
 			Changed: func(Key) { panic("over a workload") },
 		})
 		err := i.Run(t.Context())
-		if p, ok := errors.AsType[*fault.Panic](err); !ok || !strings.Contains(p.Error(), "over a workload") {
+		if p, ok := errors.AsType[*recovery.Panic](err); !ok || !strings.Contains(p.Error(), "over a workload") {
 			t.Errorf("Run() ended with %v", err)
 		}
 		select {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
 )
@@ -60,7 +60,7 @@ func (i *Inventory) followWorkloads() {
 	apps := i.Client.AppsV1()
 	follow(i, "deployments", apps.Deployments(metav1.NamespaceAll), reduced(i.deploymentOf), i.takeWorkload)
 	follow(i, "statefulsets", apps.StatefulSets(metav1.NamespaceAll), reduced(i.statefulSetOf), i.takeWorkload)
-	follow(i, "replicasets", apps.ReplicaSets(metav1.NamespaceAll), reduced(replicaSetOf), func(c feed.Change[*replicaSet]) {
+	follow(i, "replicasets", apps.ReplicaSets(metav1.NamespaceAll), reduced(replicaSetOf), func(c informer.Change[*replicaSet]) {
 		if c.New != nil {
 			i.putReplicaSet(c.New)
 		} else {
@@ -80,7 +80,7 @@ func reduced[O runtime.Object, V any](keep func(O) *V) func(runtime.Object) (*V,
 	}
 }
 
-func (i *Inventory) takeWorkload(c feed.Change[*workload]) {
+func (i *Inventory) takeWorkload(c informer.Change[*workload]) {
 	if c.New != nil {
 		i.putWorkload(c.New)
 	} else {

@@ -25,7 +25,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
 )
@@ -72,9 +72,9 @@ func newWorld(label string) *world {
 		has: map[string]map[string]runtime.Object{"namespaces": {}, "nodes": {}, "pods": {}, "deployments": {}, "statefulsets": {}, "replicasets": {}},
 	}
 	clients.AddReactor("*", "*", w.react)
-	shared := feed.New("eu", clients.CoreV1(), nil)
+	shared := informer.New("eu", clients.CoreV1(), nil)
 	w.Inventory = New(Options{
-		Client: client{clients, w}, Feed: shared, Label: spot.LabelOf(label), ReturnAfter: 5 * time.Minute,
+		Client: client{clients, w}, Informer: shared, Label: spot.LabelOf(label), ReturnAfter: 5 * time.Minute,
 		Changed: func(key Key) { w.changed[key]++ }, NodeEnds: func(node string) { w.ends = append(w.ends, node) },
 		Now: func() time.Time { return w.now },
 	})

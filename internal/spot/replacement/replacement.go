@@ -19,7 +19,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
 )
 
@@ -60,7 +60,7 @@ type Options struct {
 	// Replaced counts a replaced pod by reason.
 	Replaced func(split.Reason)
 	// Faults records panics. If nil, panics are not recorded.
-	Faults *fault.Component
+	Faults *recovery.Component
 	Logger *slog.Logger
 	Now    func() time.Time
 }
@@ -123,7 +123,7 @@ func (r *Replacement) Run(ctx context.Context, i *inventory.Inventory) error {
 	defer stopEvents()
 	group, ctx := errgroup.WithContext(ctx)
 	for _, task := range append(slices.Repeat([]func(context.Context){r.work}, workers), r.followNodes, r.lookAtAll) {
-		group.Go(func() error { return fault.Confine("", func() error { task(ctx); return nil }) })
+		group.Go(func() error { return recovery.Confine("", func() error { task(ctx); return nil }) })
 	}
 	return group.Wait()
 }

@@ -25,10 +25,10 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
-	"github.com/scheduler/terraform-provider-scheduler/internal/faketime"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
 )
 
 func TestMain(m *testing.M) {
@@ -115,7 +115,7 @@ func (w *world) evict(action clienttesting.Action) (bool, runtime.Object, error)
 // run starts everything until the test ends.
 func (w *world) run() {
 	i := inventory.New(inventory.Options{
-		Client: w.client, Feed: feed.New("eu", w.client.CoreV1(), nil), Label: spot.LabelOf(api.DefaultNodeTypeKey), ReturnAfter: 5 * time.Minute, Changed: w.Changed, NodeEnds: w.NodeEnds,
+		Client: w.client, Informer: informer.New("eu", w.client.CoreV1(), nil), Label: spot.LabelOf(api.DefaultNodeTypeKey), ReturnAfter: 5 * time.Minute, Changed: w.Changed, NodeEnds: w.NodeEnds,
 	})
 	ctx, cancel := context.WithCancel(w.t.Context())
 	var group sync.WaitGroup

@@ -15,9 +15,9 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/install"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
@@ -113,16 +113,16 @@ func (a *agent) Assign(ctx context.Context, c webhook.Creation) webhook.Assignme
 }
 
 // run works on the cluster until ctx is done, or there is nothing left to do. The error is a
-// *fault.Panic: after a panic the agent's state is unusable, and it is restarted from scratch.
+// *recovery.Panic: after a panic the agent's state is unusable, and it is restarted from scratch.
 func (a *agent) run(ctx context.Context) error {
-	err := fault.Confine("", func() error { return a.attend(ctx) })
+	err := recovery.Confine("", func() error { return a.attend(ctx) })
 	if err == nil {
 		a.end.Do(func() { close(a.done) })
 	}
 	return err
 }
 
-// attend works on the cluster until ctx is done. The error is a *fault.Panic.
+// attend works on the cluster until ctx is done. The error is a *recovery.Panic.
 func (a *agent) attend(ctx context.Context) error {
 	closeAll, err := a.connect()
 	if err != nil {
@@ -175,7 +175,7 @@ func (a *agent) connect() (closeAll func(), err error) {
 }
 
 // equip creates the agent's parts.
-func (a *agent) equip(config *rest.Config, connection *kube.Connection, shared *feed.Feed) error {
+func (a *agent) equip(config *rest.Config, connection *kube.Connection, shared *informer.Informer) error {
 	clients := func(perSecond float32) (*kubernetes.Clientset, error) {
 		c := rest.CopyConfig(config)
 		c.ContentType = "application/vnd.kubernetes.protobuf"
@@ -193,7 +193,7 @@ func (a *agent) equip(config *rest.Config, connection *kube.Connection, shared *
 		return kube.Incomplete()
 	}
 	options := inventory.Options{
-		Client: reading, Feed: shared, Label: spot.LabelOf(a.target.label), Off: !a.target.enabled, Exclude: a.runner.ExcludeNamespaces,
+		Client: reading, Informer: shared, Label: spot.LabelOf(a.target.label), Off: !a.target.enabled, Exclude: a.runner.ExcludeNamespaces,
 		ReturnAfter: a.runner.ReturnAfter, Changed: func(inventory.Key) {}, NodeEnds: func(string) {}, Now: a.runner.Now,
 	}
 	logger := a.runner.Logger.With("cluster", a.name)
@@ -231,8 +231,8 @@ func (a *agent) newInstaller(client kubernetes.Interface, logger *slog.Logger) (
 // begin runs a task in a group. If it panics, the whole group ends.
 func (a *agent) begin(ctx context.Context, group *errgroup.Group, task func(context.Context) error) {
 	group.Go(func() error {
-		err := fault.Confine("", func() error { return task(ctx) })
-		if p, ok := errors.AsType[*fault.Panic](err); ok {
+		err := recovery.Confine("", func() error { return task(ctx) })
+		if p, ok := errors.AsType[*recovery.Panic](err); ok {
 			return p
 		}
 		if err != nil && ctx.Err() == nil {
@@ -249,7 +249,7 @@ func (a *agent) know(ctx context.Context) error {
 	return group.Wait()
 }
 
-// split works on a cluster with spot enabled. The error is a *fault.Panic.
+// split works on a cluster with spot enabled. The error is a *recovery.Panic.
 func (a *agent) split(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	a.begin(ctx, group, a.inventory.Run)
@@ -268,7 +268,7 @@ func (a *agent) followInstallation(ctx context.Context) error {
 }
 
 // undo works on a cluster with spot disabled: it uninstalls the webhook, and replaces pods that
-// must be recreated until none is left. The error is a *fault.Panic.
+// must be recreated until none is left. The error is a *recovery.Panic.
 func (a *agent) undo(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	a.begin(ctx, group, func(ctx context.Context) error { a.uninstallAtLast(ctx); return nil })
@@ -279,7 +279,7 @@ func (a *agent) undo(ctx context.Context) error {
 }
 
 // drain replaces pods until none is left that was created for a node type. The error is a
-// *fault.Panic.
+// *recovery.Panic.
 func (a *agent) drain(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

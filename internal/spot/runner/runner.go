@@ -14,12 +14,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
-	"github.com/scheduler/terraform-provider-scheduler/internal/keyed"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
 	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
+	"github.com/scheduler/terraform-provider-scheduler/internal/workers"
 )
 
 // Clusters accepts observations of clusters; *signal.Runner implements it.
@@ -57,10 +57,10 @@ type Options struct {
 	// AdmitOnly says that another server does everything except the admission of pods: this one
 	// only maintains inventories. Clusters, Workloads and Authority.Bundle are then not used.
 	AdmitOnly bool
-	// Kubernetes are the feeds of clusters. Required.
-	Kubernetes *feed.Group
+	// Kubernetes are the informers of clusters. Required.
+	Kubernetes *informer.Group
 	// Faults records panics. If nil, panics are not recorded.
-	Faults *fault.Recorder
+	Faults *recovery.Recorder
 	// Logger. If nil, log messages are discarded.
 	Logger *slog.Logger
 	// Now is the clock. Default: time.Now.
@@ -70,11 +70,11 @@ type Options struct {
 // Runner runs the agents of clusters.
 type Runner struct {
 	Options
-	figures *figures
-	faults  *fault.Component
+	figures *metrics
+	faults  *recovery.Component
 	wishes  wishes
 	reports *reports
-	running *keyed.Group[string] // the agents
+	running *workers.Group[string] // the agents
 
 	mu     sync.Mutex
 	agents map[string]*agent // by cluster
@@ -92,8 +92,8 @@ func New(o Options) *Runner {
 		o.Gone = func(string) {}
 	}
 	r := &Runner{Options: o, faults: o.Faults.Component("spot"), wishes: newWishes(), reports: newReports(o.Workloads, o.Logger), agents: map[string]*agent{}}
-	r.running = keyed.New(r.faults, func(name string) string { return api.Key{Kind: api.KindCluster, Name: name}.String() })
-	r.figures = newFigures(r)
+	r.running = workers.New(r.faults, func(name string) string { return api.Key{Kind: api.KindCluster, Name: name}.String() })
+	r.figures = newMetrics(r)
 	return r
 }
 
@@ -143,7 +143,7 @@ func (r *Runner) follow(ctx context.Context, subscription *fleet.Subscription) e
 // take updates an object; nil means that it is gone.
 func (r *Runner) take(key api.Key, now *fleet.Entry) {
 	// The agent of a cluster records panics by the cluster's key.
-	err := fault.Confine(key.String(), func() error {
+	err := recovery.Confine(key.String(), func() error {
 		switch {
 		case key.Kind == api.KindWorkload && now != nil:
 			r.putWorkload(now.Object)
@@ -157,7 +157,7 @@ func (r *Runner) take(key api.Key, now *fleet.Entry) {
 		}
 		return nil
 	})
-	if p, ok := errors.AsType[*fault.Panic](err); ok {
+	if p, ok := errors.AsType[*recovery.Panic](err); ok {
 		r.faults.Note(p)
 	}
 }

@@ -12,18 +12,18 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
 
 	"go.uber.org/goleak"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -153,7 +153,7 @@ func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{t: t, statuses: &statuses{last: map[string]api.Condition{}}}
 	b.Runner = New(Options{
-		Kubernetes: feed.NewGroup(kube.New(netpolicy.OnLoopback(), nil), nil),
+		Kubernetes: informer.NewGroup(kube.New(addresspolicy.OnLoopback(), nil), nil),
 		Fleet:      fleet.New(fleet.Options{}), Clusters: b.statuses, Workloads: &sink{}, Authority: authority{}, WebhookURL: "https://scheduler.example.com:8443",
 		Gone: func(name string) { b.gone = append(b.gone, name) },
 	})

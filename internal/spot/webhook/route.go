@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 )
 
 // resultKey is the attribute of a trace that says how a request was answered: the label of the metric.
@@ -69,7 +69,7 @@ func knows(cluster Cluster, given string) bool {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, cluster, path string, review func(context.Context, *request) answer) (became result) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			s.options.Faults.Component("webhook").Note(&fault.Panic{Object: cluster, Cause: cause, Stack: debug.Stack()})
+			s.options.Faults.Component("webhook").Note(&recovery.Panic{Object: cluster, Cause: cause, Stack: debug.Stack()})
 			s.logger.Error("an admission request failed", "cluster", cluster, "path", path, "panic", cause, "stack", string(debug.Stack()))
 			became = refuse(w, resultFailed, http.StatusInternalServerError, "the request could not be answered")
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 )
@@ -55,7 +55,7 @@ type Options struct {
 	// Tracer makes traces of the requests. Nil = there are none.
 	Tracer *tracing.Tracer
 	// Faults records panics. If nil, panics are not recorded.
-	Faults *fault.Recorder
+	Faults *recovery.Recorder
 	// Logger receives errors. If nil, log messages are discarded.
 	Logger *slog.Logger
 	// Now is the clock of the metrics. Default: time.Now.

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/certtest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/certtest"
 )
 
 // Addresses returns addresses for n members of a cluster: each has an IP address that no other test

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
 )
 
 // Variable names an existing server binary, which is used instead of building one.

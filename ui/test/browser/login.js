@@ -1,4 +1,4 @@
-// Logins with an issuer, which the test in integration/ui_login_test.go runs. Its tokens are valid for an hour.
+// Logins with an issuer, which the test in internal/integration/ui_login_test.go runs. Its tokens are valid for an hour.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { accessible, launch, open, url } from './browser.js';

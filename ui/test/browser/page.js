@@ -1,4 +1,4 @@
-// Every view of the page, on the small fleet that the test in integration/ui_test.go makes.
+// Every view of the page, on the small fleet that the test in internal/integration/ui_test.go makes.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { accessible, api, close, launch, open, unlock } from './browser.js';
