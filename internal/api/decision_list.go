@@ -29,6 +29,16 @@ type DecisionList struct {
 	Total           int               `json:"total" doc:"Number of decisions that match."`
 	Unsatisfied     int               `json:"unsatisfied" doc:"Number of those that are not satisfied."`
 	ResourceVersion string            `json:"resource_version" doc:"Store revision that the rows show."`
+	// Groups are in the answer to 'count_by' only.
+	Groups        []DecisionGroupCount `json:"groups,omitempty" doc:"Decisions that match, counted by what 'count_by' names: at most 500 groups, the largest first."`
+	GroupsLeftOut int                  `json:"groups_left_out,omitempty" doc:"Number of groups that are not shown."`
+}
+
+// DecisionGroupCount is how many decisions have something in common.
+type DecisionGroupCount struct {
+	Value       string `json:"value" doc:"What they have in common: a namespace, kind, cluster, or value of a label."`
+	Total       int    `json:"total" doc:"Number of decisions."`
+	Unsatisfied int    `json:"unsatisfied" doc:"Number of those that are not satisfied."`
 }
 
 // Where is the decision of a placement or workload, as an event shows it.

@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"iter"
 	"net/http"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -69,27 +71,72 @@ func (s *session) apply(ctx context.Context, names []string) error {
 		return err
 	}
 	var result refusedError
-	for object, err := range found.objects() {
+	for objects, err := range together(found.objects()) {
 		if err != nil {
 			return err // the file has changed since it was checked
 		}
-		result.all++
-		outcome, err := applyObject(ctx, server, object)
-		switch status := client.StatusOf(err); {
-		case err == nil:
-			if _, err := fmt.Fprintln(s.Stdout, termtext.Text(api.KeyOf(object).String()+" "+outcome)); err != nil {
-				return err
+		outcomes := make([]string, len(objects))
+		errs := make([]error, len(objects))
+		var writes sync.WaitGroup
+		for i, object := range objects {
+			writes.Go(func() { outcomes[i], errs[i] = applyObject(ctx, server, object) })
+		}
+		writes.Wait()
+		var ended error
+		for i, object := range objects {
+			result.all++
+			if err := s.tellApplied(ctx, &result, object, outcomes[i], errs[i]); ended == nil {
+				ended = err
 			}
-		case ctx.Err() != nil, exitCode(err) == exitNoServer, status == 0, status == http.StatusUnauthorized: // so it is for the others
-			return err
-		default:
-			result.refused++
-			fmt.Fprintln(s.Stderr, termtext.Lines(api.Redact(fmt.Sprintf("%s refused: %s: %v", api.KeyOf(object), object.at, err))))
+		}
+		if ended != nil {
+			return ended
 		}
 	}
 	if result.refused > 0 {
 		return &result
 	}
+	return nil
+}
+
+// atOnce is how many objects are written at once.
+const atOnce = 16
+
+// together groups successive objects that may be written at once: those of one kind, since objects may need those of
+// other kinds before them. No object is in the files twice.
+func together(objects iter.Seq2[fileObject, error]) iter.Seq2[[]fileObject, error] {
+	return func(yield func([]fileObject, error) bool) {
+		var group []fileObject
+		for object, err := range objects {
+			if n := len(group); n > 0 && (err != nil || n == atOnce || group[0].ObjectKind() != object.ObjectKind()) {
+				if !yield(group, nil) {
+					return
+				}
+				group = nil
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			group = append(group, object)
+		}
+		if len(group) > 0 {
+			yield(group, nil)
+		}
+	}
+}
+
+// tellApplied prints what became of an object. It returns an error that the others would have, too.
+func (s *session) tellApplied(ctx context.Context, result *refusedError, object fileObject, outcome string, err error) error {
+	switch status := client.StatusOf(err); {
+	case err == nil:
+		_, err = fmt.Fprintln(s.Stdout, termtext.Text(api.KeyOf(object).String()+" "+outcome))
+		return err
+	case ctx.Err() != nil, exitCode(err) == exitNoServer, status == 0, status == http.StatusUnauthorized:
+		return err
+	}
+	result.refused++
+	fmt.Fprintln(s.Stderr, termtext.Lines(api.Redact(fmt.Sprintf("%s refused: %s: %v", api.KeyOf(object), object.at, err))))
 	return nil
 }
 

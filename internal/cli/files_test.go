@@ -2,10 +2,13 @@ package cli
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -241,4 +244,35 @@ func FuzzFiles(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Objects of one kind are written several at a time; what they need comes before them.
+func TestTogether(t *testing.T) {
+	objects := func(yield func(fileObject, error) bool) {
+		for i := range 40 {
+			if !yield(fileObject{Object: &api.Cluster{Metadata: api.Metadata{Name: fmt.Sprint("c", i)}}}, nil) {
+				return
+			}
+		}
+		_ = yield(fileObject{Object: &api.Placement{Metadata: api.Metadata{Name: "web"}}}, nil) && yield(fileObject{}, io.ErrUnexpectedEOF)
+	}
+	var sizes []int
+	for group, err := range together(objects) {
+		if err != nil {
+			if !errors.Is(err, io.ErrUnexpectedEOF) || len(sizes) != 4 {
+				t.Errorf("%v after %v", err, sizes)
+			}
+			return
+		}
+		sizes = append(sizes, len(group))
+		for _, object := range group {
+			if object.ObjectKind() != group[0].ObjectKind() {
+				t.Errorf("%s with %s", api.KeyOf(object), api.KeyOf(group[0]))
+			}
+		}
+		if want := []int{16, 16, 8, 1}; !slices.Equal(sizes, want[:len(sizes)]) {
+			t.Errorf("groups of %v, want %v", sizes, want)
+		}
+	}
+	t.Error("the error was lost")
 }

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -28,6 +27,7 @@ type decisionsInput struct {
 	Sort          string `query:"sort" enum:"name,-name,scheduled_at,-scheduled_at,clusters,-clusters,satisfied,-satisfied" default:"name" doc:"Order: by namespace and name, time of the last change, number of clusters, or unsatisfied ones first; '-' reverses it."`
 	Offset        int    `query:"offset" minimum:"0" doc:"Number of rows to leave out at the beginning."`
 	Limit         int    `query:"limit" minimum:"1" maximum:"500" default:"100" doc:"Largest number of rows to return."`
+	CountBy       string `query:"count_by" maxLength:"400" doc:"Count the decisions that match by 'namespace', 'kind', 'cluster' (one of several clusters counts in each), or 'label:KEY'."`
 }
 
 type decisionsOutput struct {
@@ -65,24 +65,38 @@ func (d *decisionRows) list(ctx context.Context, in *decisionsInput) (*decisions
 	if err != nil {
 		return nil, err
 	}
+	groups, err := newDecisionGroups(in.CountBy)
+	if err != nil {
+		return nil, err
+	}
 	snapshot := d.fleet.Snapshot()
 	list := &api.DecisionList{Items: []api.DecisionSummary{}, ResourceVersion: strconv.FormatInt(snapshot.Revision(), 10)}
-	var rows []*fleet.Entry
+	var matching []*fleet.Entry
 	for _, kind := range kinds {
+		of := make([]*fleet.Entry, 0, snapshot.Len(kind))
+		var seen api.Key // whether its namespace may be read is known
+		readable := false
 		for entry := range snapshot.All(kind, in.Namespace) {
-			if !d.rights.Reads(who, entry.Object) || snapshot.Damaged(api.KeyOf(entry.Object)) != nil || !in.matches(entry.Object, selector) {
+			key := entry.Key()
+			if seen.Namespace != key.Namespace || seen.Name == "" {
+				readable = d.rights.Reads(who, entry.Object)
+			}
+			if seen = key; !readable || snapshot.Damaged(key) != nil || !in.matches(key, entry.Object, selector) {
 				continue
 			}
-			rows = append(rows, entry)
-			if isSatisfied(entry.Object) == api.ConditionFalse {
+			satisfied := isSatisfied(entry.Object) != api.ConditionFalse
+			if !satisfied {
 				list.Unsatisfied++
 			}
+			groups.add(entry.Object, satisfied)
+			of = append(of, entry)
 		}
+		matching = merged(matching, of)
 	}
-	list.Total = len(rows)
-	sortDecisions(rows, in.Sort)
-	rows = rows[min(in.Offset, len(rows)):]
-	for _, entry := range rows[:min(in.Limit, len(rows))] {
+	list.Total = len(matching)
+	list.Groups, list.GroupsLeftOut = groups.counts()
+	from := min(in.Offset, len(matching))
+	for _, entry := range sortedPart(matching, in.Sort, from, min(from+in.Limit, len(matching))) {
 		if row, ok := api.Summarize(d.view.shown(who, entry.Object)); ok {
 			list.Items = append(list.Items, row)
 		}
@@ -124,9 +138,9 @@ func decidedKinds(rights auth.Rights, who auth.Identity, parameter, names, names
 }
 
 // matches reports whether an object belongs to the list, apart from rights.
-func (in *decisionsInput) matches(object api.Object, selector labels.Selector) bool {
+func (in *decisionsInput) matches(key api.Key, object api.Object, selector labels.Selector) bool {
 	switch {
-	case in.Search != "" && !strings.Contains(api.KeyOf(object).Path(), in.Search):
+	case in.Search != "" && !found(key, in.Search):
 	case in.Satisfied != "" && string(isSatisfied(object)) != in.Satisfied:
 	case in.Cluster != "" && !chose(object, in.Cluster):
 	case !selector.Empty() && !selector.Matches(labels.Set(object.Meta().Labels)):
@@ -134,6 +148,12 @@ func (in *decisionsInput) matches(object api.Object, selector labels.Selector) b
 		return true
 	}
 	return false
+}
+
+// found reports whether namespace/name contains a text.
+func found(key api.Key, text string) bool {
+	return strings.Contains(key.Name, text) || strings.Contains(key.Namespace, text) ||
+		strings.Contains(text, "/") && strings.Contains(key.Namespace+"/"+key.Name, text)
 }
 
 // chose reports whether a decision contains a cluster.
@@ -152,39 +172,6 @@ func isSatisfied(object api.Object) api.ConditionStatus {
 		return c.Status
 	}
 	return api.ConditionUnknown
-}
-
-// sortDecisions orders rows; equal ones by namespace, name and kind.
-func sortDecisions(rows []*fleet.Entry, order string) {
-	by, reversed := strings.CutPrefix(order, "-")
-	value := map[string]func(api.Object) int64{
-		"scheduled_at": scheduledAt, "clusters": clusterCount, "satisfied": satisfaction,
-	}[by]
-	if value == nil { // by name
-		value = func(api.Object) int64 { return 0 }
-	}
-	type ranked struct {
-		entry *fleet.Entry
-		key   api.Key
-		value int64
-	}
-	list := make([]ranked, len(rows))
-	for i, entry := range rows {
-		list[i] = ranked{entry, api.KeyOf(entry.Object), value(entry.Object)}
-	}
-	slices.SortFunc(list, func(a, b ranked) int {
-		byName := cmp.Or(strings.Compare(a.key.Namespace, b.key.Namespace), strings.Compare(a.key.Name, b.key.Name), strings.Compare(string(a.key.Kind), string(b.key.Kind)))
-		switch {
-		case reversed && by == "name":
-			return -byName
-		case reversed:
-			return cmp.Or(cmp.Compare(b.value, a.value), byName)
-		}
-		return cmp.Or(cmp.Compare(a.value, b.value), byName)
-	})
-	for i, r := range list {
-		rows[i] = r.entry
-	}
 }
 
 // scheduledAt is when a decision last changed, 0 if it has never been made.

@@ -85,7 +85,24 @@ func TestDecisionsAreSortedAndFiltered(t *testing.T) {
 	if row := rows[0]; *row.Replicas != 5 || row.Policy != "shop/all" || row.Satisfied != api.ConditionTrue {
 		t.Errorf("row %+v", row)
 	}
-	for _, query := range []string{"sort=color", "satisfied=maybe", "kinds=cluster", "limit=0", "limit=501", "offset=-1", "label_selector=a%20b", "page=1"} {
+	for query, want := range map[string]string{
+		"count_by=namespace":                 "shop 3/1 ads 2/0",
+		"count_by=kind":                      "placement 4/1 workload 1/0",
+		"count_by=cluster&search=shop":       "eu-1 2/1 eu-2 2/0",
+		"count_by=label:team":                "ads 2/0 shop 2/1",
+		"count_by=label:none":                "",
+		"count_by=namespace&satisfied=False": "shop 1/1",
+	} {
+		list := decodeAs[decisionsAnswer](t, s.do(http.MethodGet, "/v1/decisions?"+query, ""))
+		var groups []string
+		for _, g := range list.Groups {
+			groups = append(groups, fmt.Sprintf("%s %d/%d", g.Value, g.Total, g.Unsatisfied))
+		}
+		if got := strings.Join(groups, " "); got != want || list.GroupsLeftOut != 0 {
+			t.Errorf("%s: %s (%d left out), want %s", query, got, list.GroupsLeftOut, want)
+		}
+	}
+	for _, query := range []string{"count_by=color", "count_by=label:", "sort=color", "satisfied=maybe", "kinds=cluster", "limit=0", "limit=501", "offset=-1", "label_selector=a%20b", "page=1"} {
 		if a := s.do(http.MethodGet, "/v1/decisions?"+query, ""); a.StatusCode != http.StatusUnprocessableEntity {
 			t.Errorf("%s: %d, want 422", query, a.StatusCode)
 		}
@@ -98,6 +115,9 @@ func TestDecisionsOfANamespace(t *testing.T) {
 	s.placed("shop", "web", 1, api.ConditionTrue, "eu-1")
 	s.placed("vault", "gold", 1, api.ConditionFalse, "eu-1")
 	s.token = s.addToken(auth.RoleViewer, "shop")
+	if groups := decodeAs[decisionsAnswer](t, s.do(http.MethodGet, "/v1/decisions?count_by=namespace", "")).Groups; len(groups) != 1 || groups[0].Value != "shop" {
+		t.Errorf("groups %+v, want shop alone", groups)
+	}
 	for query, want := range map[string]string{"": "shop/web", "search=gold": "", "cluster=eu-1": "shop/web", "namespace=shop": "shop/web"} {
 		list := decodeAs[decisionsAnswer](t, s.do(http.MethodGet, "/v1/decisions?"+query, ""))
 		if list.names() != want || list.Total != len(list.Items) || list.Unsatisfied != 0 {
