@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/cputime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
 )
 
@@ -337,5 +338,42 @@ func TestLatePlacementsNeedNoOtherEvent(t *testing.T) {
 	}
 	if n != 2 {
 		t.Fatalf("the status was written %d times, want 2: late, and decided", n)
+	}
+}
+
+// BenchmarkBesideExpensiveExpressions decides a placement in the pass in which a new expression of another namespace would
+// cost several seconds over the fleet. Target: as long as the budget of a pass, whatever the size of the fleet.
+func BenchmarkBesideExpensiveExpressions(b *testing.B) {
+	for _, clusters := range []int{300, 10_000} {
+		b.Run(fmt.Sprint("clusters=", clusters), func(b *testing.B) {
+			w, p := newWorld(), newPlanner(discard())
+			for i := range clusters {
+				w.write(p, labelled(fmt.Sprintf("c%05d", i)))
+			}
+			p.pass(epoch)
+			n := 0
+			b.ReportAllocs()
+			var used time.Duration
+			for b.Loop() {
+				b.StopTimer()
+				w.write(p, newPlacement("greedy", 2, withExpression(expensive(n, "c00007"))))
+				waiting := newPlacement(fmt.Sprint("waiting", n), 1)
+				waiting.Metadata.Namespace = "other"
+				w.write(p, waiting)
+				n++
+				b.StartTimer()
+				begin := cputime.Used(b)
+				p.pass(epoch)
+				used += cputime.Used(b) - begin
+				if chosen := p.placer.placements[api.KeyOf(waiting)].status.Clusters; len(chosen) != 1 {
+					b.Fatalf("%s has %v", waiting.Metadata.Name, chosen)
+				}
+				b.StopTimer()
+				w.remove(p, placementKey("shop", "greedy"))
+				p.pass(epoch)
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(used)/float64(b.N), "cpu-ns/op")
+		})
 	}
 }
