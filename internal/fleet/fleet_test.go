@@ -141,7 +141,6 @@ func TestPictureShowsBothParts(t *testing.T) {
 // TestFleetOfThePast looks at the fleet as it was after each write.
 func TestFleetOfThePast(t *testing.T) {
 	b := start(t)
-	b.run()
 	var was []*Snapshot
 	keep := func(revision int64) { was = append(was, b.wait(revision)) }
 	keep(b.put(newPlacement("shop", "web")))
