@@ -11,6 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
 )
 
 // TestAmountsOfAllMagnitudesThroughTheAPI writes random amounts, reads them back as they were written, and compares what the
@@ -59,7 +60,11 @@ func TestAmountsOfAllMagnitudesThroughTheAPI(t *testing.T) {
 	t.Run("read", func(t *testing.T) {
 		s := startEndToEnd(t, options)
 		for name, c := range written {
-			o := decodeAs[api.Cluster](t, s.do(http.MethodGet, "/v1/clusters/"+name, ""))
+			var o api.Cluster
+			eventually.True(t, name+" is observed", func() bool { // the reconciler has just started
+				o = decodeAs[api.Cluster](t, s.do(http.MethodGet, "/v1/clusters/"+name, ""))
+				return o.Status.Available["memory"] != ""
+			})
 			if got, want := operation.EncodeJSON(o.Spec.Allocatable), operation.EncodeJSON(c.allocatable); string(got) != string(want) {
 				t.Errorf("%s: allocatable %s, want %s", name, got, want)
 			}
