@@ -58,7 +58,7 @@ func executeAs(ctx context.Context, name string, args []string, stdin io.Reader,
 	root := newRootCommand(name, cli.Environment{ //nolint:contextcheck // cobra passes the context to commands
 		Program: name, Version: version, Stdin: stdin, Stdout: stdout, Stderr: stderr, Getenv: os.Getenv,
 		Terminal:   cli.TerminalOf(stdin, stdout, stderr),
-		ConfigFile: contextsFile(), Now: time.Now,
+		ConfigFile: contextsFile(), OpenURL: cli.OpenBrowser, Now: time.Now,
 		SimulateFile: func(ctx context.Context, file string) error { return simulateFile(ctx, file, stdin, stdout) },
 	})
 	root.SetArgs(args)

@@ -57,6 +57,8 @@ type Environment struct {
 	Getenv func(string) string
 	// ConfigFile is the path of the file with contexts if no flag or variable names another.
 	ConfigFile string
+	// OpenURL opens an address in a browser.
+	OpenURL func(ctx context.Context, address string) error
 	// Now is the clock for ages.
 	Now func() time.Time
 	// SimulateFile makes the decisions for the fleet in a file, without a server. "-" is standard
@@ -124,7 +126,7 @@ func Commands(env Environment) []*cobra.Command {
 	commands := []*cobra.Command{
 		s.getCommand(), s.describeCommand(), s.explainCommand(), s.historyCommand(), s.watchCommand(), s.topCommand(), s.simulateCommand(),
 		s.applyCommand(), s.diffCommand(), s.rescheduleCommand(), s.cordonCommand(), s.uncordonCommand(), s.drainCommand(), s.taintCommand(), s.deleteCommand(),
-		s.contextCommand(),
+		s.contextCommand(), s.loginCommand(), s.logoutCommand(),
 	}
 	for _, command := range commands {
 		s.connection.define(command.PersistentFlags())

@@ -169,6 +169,11 @@ func (c *connection) connect(ctx context.Context, env Environment) (*client.Clie
 			break
 		}
 	}
+	return c.connectWith(token, env)
+}
+
+// connectWith connects to the server in force with a token, which may be empty.
+func (c *connection) connectWith(token api.Secret, env Environment) (*client.Client, error) {
 	retries, timeout, err := patience(env)
 	if err != nil {
 		return nil, err

@@ -6,8 +6,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
-	"github.com/scheduler/terraform-provider-scheduler/internal/auth/jwt"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 )
 
@@ -16,7 +16,7 @@ const loginsPath = "/v1/logins"
 // logins tells clients, before anybody is logged in, how people can.
 type logins struct {
 	api     *operation.API
-	options []jwt.LoginOption
+	options []api.LoginOption
 }
 
 func (l *logins) routes() {
@@ -29,7 +29,7 @@ func (l *logins) routes() {
 }
 
 type loginList struct {
-	Items []jwt.LoginOption `json:"items"`
+	Items []api.LoginOption `json:"items"`
 }
 
 type loginsOutput struct {
@@ -37,5 +37,5 @@ type loginsOutput struct {
 }
 
 func (l *logins) list(context.Context, *struct{}) (*loginsOutput, error) {
-	return &loginsOutput{&loginList{Items: append([]jwt.LoginOption{}, l.options...)}}, nil
+	return &loginsOutput{&loginList{Items: append([]api.LoginOption{}, l.options...)}}, nil
 }

@@ -137,7 +137,7 @@ type Options struct {
 	// token. Nil = only tokens of the server are accepted.
 	Issuers *jwt.Verifier
 	// Logins are the issuers with which people can log in.
-	Logins []jwt.LoginOption
+	Logins []api.LoginOption
 	// Roles are the roles of tokens. The zero value has the built-in ones.
 	Roles auth.Roles
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/auth/jwt"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 )
 
@@ -21,7 +20,7 @@ const uiPath = "/ui"
 
 // uiPolicy lets the page load its own files, and call this server and the issuers with which people
 // log in. Nothing in the page is inline, so that text from objects never becomes a program.
-func uiPolicy(logins []jwt.LoginOption) string {
+func uiPolicy(logins []api.LoginOption) string {
 	connect := []string{"'self'"}
 	for _, login := range logins {
 		if issuer, err := url.Parse(login.Issuer); err == nil && issuer.Host != "" {
@@ -58,7 +57,7 @@ type uiFile struct {
 }
 
 // newUI reads the files of the page. If there is none, the page says how to build it.
-func newUI(files fs.FS, logins []jwt.LoginOption) (*ui, error) {
+func newUI(files fs.FS, logins []api.LoginOption) (*ui, error) {
 	u := &ui{files: map[string]uiFile{}, policy: uiPolicy(logins)}
 	if files == nil {
 		return u, nil

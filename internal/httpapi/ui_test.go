@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/auth/jwt"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
 // The page is there for everybody, because it contains no data; and it may load nothing but its own files.
@@ -107,7 +107,7 @@ func TestOpenPathsAreFew(t *testing.T) {
 // With logins, the page may also call the issuers, and only them.
 func TestPageMayCallTheIssuersOfLogins(t *testing.T) {
 	s := startServer(t, func(o *Options) {
-		o.Logins = []jwt.LoginOption{{Name: "corp", Issuer: "https://login.example.com/realms/corp"}, {Name: "test", Issuer: "http://127.0.0.1:5556"}}
+		o.Logins = []api.LoginOption{{Name: "corp", Issuer: "https://login.example.com/realms/corp"}, {Name: "test", Issuer: "http://127.0.0.1:5556"}}
 	})
 	policy := s.do(http.MethodGet, "/ui", "").Header.Get("Content-Security-Policy")
 	if want := "connect-src 'self' https://login.example.com http://127.0.0.1:5556;"; !strings.Contains(policy, want) {

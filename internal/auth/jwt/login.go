@@ -36,23 +36,15 @@ func (l *Login) validate(at string, issuer *Issuer, errs *api.FieldErrors) {
 	}
 }
 
-// LoginOption is an issuer with which people can log in.
-type LoginOption struct {
-	Name     string   `json:"name" doc:"Name of the issuer."`
-	Issuer   string   `json:"issuer" doc:"URL of the issuer. Its endpoints are in the document at /.well-known/openid-configuration under it."`
-	ClientID string   `json:"client_id" doc:"ID of the public client at the issuer."`
-	Scopes   []string `json:"scopes" doc:"Scopes to request, openid among them."`
-}
-
 // Logins returns the issuers with which people can log in.
-func Logins(issuers []Issuer) []LoginOption {
-	var options []LoginOption
+func Logins(issuers []Issuer) []api.LoginOption {
+	var options []api.LoginOption
 	for _, i := range issuers {
 		if i.Login == nil {
 			continue
 		}
 		scopes := append([]string{"openid"}, slices.DeleteFunc(slices.Clone(i.Login.Scopes), func(s string) bool { return s == "openid" })...)
-		options = append(options, LoginOption{Name: i.Name, Issuer: i.Issuer, ClientID: i.Login.ClientID, Scopes: scopes})
+		options = append(options, api.LoginOption{Name: i.Name, Issuer: i.Issuer, ClientID: i.Login.ClientID, Scopes: scopes})
 	}
 	return options
 }

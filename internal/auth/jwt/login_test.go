@@ -3,6 +3,8 @@ package jwt
 import (
 	"reflect"
 	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
 // Only issuers with a login are listed, and nothing that their configuration keeps to itself.
@@ -12,7 +14,7 @@ func TestLogins(t *testing.T) {
 		{Name: "people", Issuer: "https://login.example.com", Login: &Login{ClientID: "page", Scopes: []string{"groups", "openid"}}},
 		{Name: "others", Issuer: "https://others.example.com", Login: &Login{ClientID: "x"}},
 	}
-	want := []LoginOption{
+	want := []api.LoginOption{
 		{Name: "people", Issuer: "https://login.example.com", ClientID: "page", Scopes: []string{"openid", "groups"}},
 		{Name: "others", Issuer: "https://others.example.com", ClientID: "x", Scopes: []string{"openid"}},
 	}
