@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
@@ -22,6 +23,8 @@ const Address = "registry.terraform.io/scheduler/scheduler"
 var (
 	_ provider.Provider              = (*Provider)(nil)
 	_ provider.ProviderWithFunctions = (*Provider)(nil)
+
+	_ provider.ProviderWithEphemeralResources = (*Provider)(nil)
 )
 
 // Provider implements the provider. NewServer creates it.
@@ -83,6 +86,11 @@ func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
 		newSimulationDataSource,
 		newServerDataSource,
 	}
+}
+
+// EphemeralResources implements provider.ProviderWithEphemeralResources.
+func (p *Provider) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {
+	return []func() ephemeral.EphemeralResource{newTokenEphemeralResource}
 }
 
 // Functions implements provider.ProviderWithFunctions.

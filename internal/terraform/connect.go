@@ -88,9 +88,9 @@ func whatWouldBeOne(err error) string {
 	return " Set endpoint (SCHEDULER_ENDPOINT) to the server's own address, without a path of the API."
 }
 
-// failed reports the error of an operation. If the server is lost, only the first error gives the
+// Failed reports the error of an operation. If the server is lost, only the first error gives the
 // reason, because there is a single problem to fix; the others only say that the operation failed.
-func (s *Session) failed(diags *diag.Diagnostics, what string, t tftypes.Type, err error) {
+func (s *Session) Failed(diags *diag.Diagnostics, what string, t tftypes.Type, err error) {
 	var lost *client.LostError
 	if !errors.As(err, &lost) {
 		if !s.forbiddenBefore(diags, what, err) {
@@ -112,7 +112,7 @@ func (s *Session) failed(diags *diag.Diagnostics, what string, t tftypes.Type, e
 
 // failed reports the error of an operation on the resource.
 func (r *Resource) failed(diags *diag.Diagnostics, what string, t tftypes.Type, err error) {
-	r.session.failed(diags, what, t, err)
+	r.session.Failed(diags, what, t, err)
 	var lost *client.LostError
 	if errors.As(err, &lost) {
 		r.session.failing.Store(true)

@@ -48,7 +48,7 @@ func (d *DataSource) Metadata(_ context.Context, _ datasource.MetadataRequest, r
 
 // Configure implements datasource.DataSourceWithConfigure.
 func (d *DataSource) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
-	d.session = sessionOf(req.ProviderData, &resp.Diagnostics)
+	d.session = SessionOf(req.ProviderData, &resp.Diagnostics)
 }
 
 // Schema implements datasource.DataSource.
@@ -104,7 +104,7 @@ func (d *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	}
 	document, err := d.Ask(ctx, d.session, arguments)
 	if err != nil {
-		d.session.failed(&resp.Diagnostics, "read "+d.Subject+named(arguments), req.Config.Raw.Type(), err)
+		d.session.Failed(&resp.Diagnostics, "read "+d.Subject+named(arguments), req.Config.Raw.Type(), err)
 		return
 	}
 	values := make(map[string]tftypes.Value, len(given))

@@ -103,7 +103,7 @@ func (r *Resource) Metadata(_ context.Context, _ resource.MetadataRequest, resp 
 
 // Configure implements resource.ResourceWithConfigure.
 func (r *Resource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	r.session = sessionOf(req.ProviderData, &resp.Diagnostics)
+	r.session = SessionOf(req.ProviderData, &resp.Diagnostics)
 }
 
 // Schema implements resource.Resource.

@@ -65,9 +65,9 @@ func (s *Session) Namespace() string { return s.namespace }
 // Pending reports whether the configuration is unknown.
 func (s *Session) Pending() bool { return s.pending != nil }
 
-// sessionOf returns the session that the framework passes to Configure, or nil while Terraform only
+// SessionOf returns the session that the framework passes to Configure, or nil while Terraform only
 // validates.
-func sessionOf(data any, diags *diag.Diagnostics) *Session {
+func SessionOf(data any, diags *diag.Diagnostics) *Session {
 	if data == nil {
 		return nil
 	}
