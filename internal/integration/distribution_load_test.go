@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,17 +28,8 @@ const (
 // buckets returns a histogram, summed over its series: for each limit, the number of values up to it.
 func (p *process) buckets(t testing.TB, name string) map[float64]float64 {
 	t.Helper()
-	resp, err := http.Get(p.url + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
 	out := map[float64]float64{}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(p.metrics(t)) {
 		series, value, found := strings.Cut(strings.TrimSpace(line), "} ")
 		if _, limit, is := strings.Cut(series, `le="`); found && is && strings.HasPrefix(series, name+"_bucket{") {
 			limit, _, _ = strings.Cut(limit, `"`)

@@ -156,8 +156,8 @@ func flips(b *testing.B, p *process) []time.Duration {
 	return took
 }
 
-// figure returns one series in /metrics.
-func (p *process) figure(t testing.TB, series string) float64 {
+// metrics returns the text of /metrics.
+func (p *process) metrics(t testing.TB) string {
 	t.Helper()
 	resp, err := http.Get(p.url + "/metrics")
 	if err != nil {
@@ -168,7 +168,13 @@ func (p *process) figure(t testing.TB, series string) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(text)) {
+	return string(text)
+}
+
+// figure returns one series in /metrics.
+func (p *process) figure(t testing.TB, series string) float64 {
+	t.Helper()
+	for line := range strings.Lines(p.metrics(t)) {
 		if rest, ok := strings.CutPrefix(line, series+" "); ok {
 			value, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
 			if err != nil {
