@@ -86,9 +86,6 @@ func (s *session) login(ctx context.Context, name string, device bool) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, loginTime)
 	defer cancel()
-	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Timeout: issuerTime, Transport: limited{}, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse
-	}})
 	token, err := s.tokenOf(ctx, option, device)
 	if err != nil {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -174,7 +171,11 @@ func loginOption(ctx context.Context, server *client.Client, name string) (api.L
 
 // tokenOf returns the ID token that an issuer gives a person.
 func (s *session) tokenOf(ctx context.Context, option api.LoginOption, device bool) (string, error) {
-	endpoint, err := discover(ctx, option.Issuer)
+	web := &http.Client{Timeout: issuerTime, Transport: limited{}, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
+	ctx = context.WithValue(ctx, oauth2.HTTPClient, web)
+	endpoint, err := discover(ctx, web, option.Issuer)
 	if err != nil {
 		return "", err
 	}
@@ -206,7 +207,7 @@ func (s *session) tokenOf(ctx context.Context, option api.LoginOption, device bo
 
 // discover returns the endpoints of an issuer (OpenID Connect Discovery 1.0), which must be as trustworthy as its own
 // address.
-func discover(ctx context.Context, issuer string) (oauth2.Endpoint, error) {
+func discover(ctx context.Context, web *http.Client, issuer string) (oauth2.Endpoint, error) {
 	var document struct {
 		Issuer string `json:"issuer"`
 		Auth   string `json:"authorization_endpoint"`
@@ -217,7 +218,7 @@ func discover(ctx context.Context, issuer string) (oauth2.Endpoint, error) {
 	if err != nil {
 		return oauth2.Endpoint{}, err
 	}
-	response, err := ctx.Value(oauth2.HTTPClient).(*http.Client).Do(request)
+	response, err := web.Do(request)
 	if err != nil {
 		return oauth2.Endpoint{}, err
 	}

@@ -106,7 +106,8 @@ func (o *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 		o.mu.Unlock()
 		back.Set("code", code)
 	}
-	http.Redirect(w, r, asked.Get("redirect_uri")+"?"+back.Encode(), http.StatusFound)
+	w.Header().Set("Location", asked.Get("redirect_uri")+"?"+back.Encode())
+	w.WriteHeader(http.StatusFound)
 }
 
 func (o *Provider) token(w http.ResponseWriter, r *http.Request) {
