@@ -132,6 +132,28 @@ func TestWriteBurstStopsBeforeTheDiskIsFull(t *testing.T) {
 	}
 }
 
+// The log that a member allocates when it starts counts before the first write, however long it takes until the disk is
+// looked at again. Otherwise a burst of writes right after the start would fill the disk.
+func TestLogCountsFromTheStart(t *testing.T) {
+	mount := mountTmpfs(t, "420")
+	dir := filepath.Join(mount, "data")
+	// With a reserve, nothing looks at the disk before the first interval is over.
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, reserveFile), make([]byte, reserveBytes), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, func(o *Options) { o.DataDir, o.NoFsync, o.WatchdogInterval = dir, false, time.Hour })
+	free, err := freeSpace(mount)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if known := s.disk.free(); known > free+mebibyte {
+		t.Errorf("%d MiB are taken for free, and %d MiB are", known/mebibyte, free/mebibyte)
+	}
+}
+
 // While the reserve is allocated, free space decreases before the reserve counts. No write may fail because of that.
 func TestWritesSucceedWhileTheReserveIsAllocated(t *testing.T) {
 	d := newDiskWatch(Options{

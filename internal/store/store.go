@@ -149,6 +149,7 @@ func (s *Store) openMember(ctx context.Context) error {
 		return err
 	}
 	s.disk.settleWith(func() { s.member.Server.Backend().ForceCommit() })
+	s.disk.look() // the member has allocated its log since the last time
 	if s.guard.files, err = newFileGuard(dir); err != nil {
 		return err
 	}
