@@ -86,15 +86,11 @@ func (s *session) login(ctx context.Context, name string, device bool) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, loginTime)
 	defer cancel()
-	token, err := s.tokenOf(ctx, option, device)
+	token, claims, err := s.tokenOf(ctx, option, device)
 	if err != nil {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			err = fmt.Errorf("nobody logged in within %s", loginTime)
 		}
-		return fmt.Errorf("login with %s: %w", option.Name, err)
-	}
-	claims, err := claimsOf(token)
-	if err != nil {
 		return fmt.Errorf("login with %s: %w", option.Name, err)
 	}
 	into.Token, into.TokenFile = token, ""
@@ -169,15 +165,15 @@ func loginOption(ctx context.Context, server *client.Client, name string) (api.L
 	return api.LoginOption{}, usage("--issuer: there is no login with %q: name one of %s", name, strings.Join(names, ", "))
 }
 
-// tokenOf returns the ID token that an issuer gives a person.
-func (s *session) tokenOf(ctx context.Context, option api.LoginOption, device bool) (string, error) {
+// tokenOf returns the ID token that an issuer gives a person, and its claims.
+func (s *session) tokenOf(ctx context.Context, option api.LoginOption, device bool) (text string, claims loginClaims, err error) {
 	web := &http.Client{Timeout: issuerTime, Transport: limited{}, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}}
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, web)
 	endpoint, err := discover(ctx, web, option.Issuer)
 	if err != nil {
-		return "", err
+		return "", claims, err
 	}
 	flow := &oauth2.Config{ClientID: option.ClientID, Scopes: option.Scopes, Endpoint: endpoint}
 	var token *oauth2.Token
@@ -192,17 +188,17 @@ func (s *session) tokenOf(ctx context.Context, option api.LoginOption, device bo
 		err = errors.New(cmp.Or(refused.ErrorDescription, refused.ErrorCode))
 	}
 	if err != nil {
-		return "", err
+		return "", claims, err
 	}
-	text, _ := token.Extra("id_token").(string)
+	text, _ = token.Extra("id_token").(string)
 	if text == "" {
-		return "", errors.New("the issuer returned no ID token")
+		return "", claims, errors.New("the issuer returned no ID token")
 	}
-	claims, err := claimsOf(text)
+	claims, err = claimsOf(text)
 	if err == nil && nonce != "" && claims.Nonce != nonce {
 		err = errors.New("the issuer returned the token of another login")
 	}
-	return text, err
+	return text, claims, err
 }
 
 // discover returns the endpoints of an issuer (OpenID Connect Discovery 1.0), which must be as trustworthy as its own
