@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -20,22 +19,7 @@ import (
 // loginFleet is a server on which people log in with a provider, and one who has no token yet.
 func loginFleet(t *testing.T, provider *openid.Provider) *fleet {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "config.yaml")
-	configuration := fmt.Sprintf(`
-auth:
-  jwt:
-    - name: corp
-      issuer: %s
-      audiences: [people]
-      login: { client_id: people }
-      bindings:
-        - claims: { groups: operators }
-          role: editor
-`, provider.URL)
-	if err := os.WriteFile(file, []byte(configuration), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f := (&fleet{endpoint: servertest.Start(t, "--config", file)}).in(t)
+	f := (&fleet{endpoint: servertest.Start(t, "--config", provider.Configuration("editor"))}).in(t)
 	f.env.OpenURL = visit
 	return f
 }

@@ -3,9 +3,6 @@
 package integration
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,22 +13,7 @@ import (
 func TestPageLogin(t *testing.T) {
 	t.Parallel()
 	provider := openid.Start(t, "scheduler-page")
-	file := filepath.Join(t.TempDir(), "config.yaml")
-	configuration := fmt.Sprintf(`
-auth:
-  jwt:
-    - name: corp
-      issuer: %s
-      audiences: [scheduler-page]
-      login: { client_id: scheduler-page }
-      bindings:
-        - claims: { groups: operators }
-          role: viewer
-`, provider.URL)
-	if err := os.WriteFile(file, []byte(configuration), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p := startServer(t, t.TempDir(), "--config", file, "--log-level", "debug")
+	p := startServer(t, t.TempDir(), "--config", provider.Configuration("viewer"), "--log-level", "debug")
 	p.browse("login.js", "UI_ISSUER="+provider.URL)
 	given := provider.Given()
 	if len(given) == 0 {

@@ -7,9 +7,12 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -65,6 +68,28 @@ func Start(t testing.TB, clientID string) *Provider {
 	o.Server = httptest.NewServer(mux)
 	t.Cleanup(o.Close)
 	return o
+}
+
+// Configuration returns the path of a server configuration that trusts the provider, with a login, and gives operators a
+// role.
+func (o *Provider) Configuration(role string) string {
+	o.t.Helper()
+	file := filepath.Join(o.t.TempDir(), "config.yaml")
+	text := fmt.Sprintf(`
+auth:
+  jwt:
+    - name: corp
+      issuer: %[1]s
+      audiences: [%[2]s]
+      login: { client_id: %[2]s }
+      bindings:
+        - claims: { groups: operators }
+          role: %[3]s
+`, o.URL, o.clientID, role)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		o.t.Fatal(err)
+	}
+	return file
 }
 
 // Approve lets whoever waits with a code for another device in.
