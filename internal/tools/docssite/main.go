@@ -190,18 +190,30 @@ func write(out string, pages []*page) error {
 	return nil
 }
 
+// folders are the folders of the pages, with their names, in order.
+var folders = []struct{ path, name string }{
+	{".", "Overview"}, {"guides", "Guides"}, {"resources", "Resources"}, {"data-sources", "Data sources"}, {"ephemeral-resources", "Ephemeral resources"},
+	{"functions", "Functions"},
+}
+
+// folderOf returns the index of the folder of a page, or -1.
+func folderOf(p *page) int {
+	return slices.IndexFunc(folders, func(f struct{ path, name string }) bool { return f.path == path.Dir(p.Path) })
+}
+
 // navigation groups the pages as the registries do: by folder, and within it by subcategory.
 func navigation(pages []*page) (sections []section) {
-	names := map[string]string{".": "Overview", "guides": "Guides", "resources": "Resources", "data-sources": "Data sources", "ephemeral-resources": "Ephemeral resources", "functions": "Functions"}
-	order := []string{".", "guides", "resources", "data-sources", "ephemeral-resources", "functions"}
 	sorted := slices.SortedFunc(slices.Values(pages), func(a, b *page) int {
 		return cmp.Or(
-			cmp.Compare(slices.Index(order, path.Dir(a.Path)), slices.Index(order, path.Dir(b.Path))),
+			cmp.Compare(folderOf(a), folderOf(b)),
 			cmp.Compare(a.Subcategory, b.Subcategory), cmp.Compare(a.Title, b.Title),
 		)
 	})
 	for _, p := range sorted {
-		name := cmp.Or(names[path.Dir(p.Path)], path.Dir(p.Path))
+		name := path.Dir(p.Path)
+		if i := folderOf(p); i >= 0 {
+			name = folders[i].name
+		}
 		if p.Subcategory != "" {
 			name += ": " + p.Subcategory
 		}
