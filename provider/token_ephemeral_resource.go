@@ -2,9 +2,11 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral/schema"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -42,13 +44,19 @@ type tokenModel struct {
 	ExpiresAt   types.String `tfsdk:"expires_at"`
 }
 
-// lifetime returns how long the token is valid. The error is for the attribute.
-func (m *tokenModel) lifetime() (time.Duration, error) {
+// lifetime returns how long the token is valid, or an error about the attribute.
+func (m *tokenModel) lifetime(diags *diag.Diagnostics) time.Duration {
 	lifetime, err := api.Duration(m.Lifetime.ValueString()).Parse()
 	if lifetime == 0 {
 		lifetime = tokenLifetime
 	}
-	return lifetime, err
+	if err == nil && lifetime < time.Minute {
+		err = errors.New("must be at least 1m")
+	}
+	if err != nil {
+		diags.AddAttributeError(path.Root("lifetime"), "Invalid lifetime", terraform.Sentence("lifetime: "+err.Error()))
+	}
+	return lifetime
 }
 
 // Metadata implements ephemeral.EphemeralResource.
@@ -86,12 +94,7 @@ func (r *tokenEphemeralResource) ValidateConfig(ctx context.Context, req ephemer
 	if resp.Diagnostics.HasError() || model.Lifetime.IsUnknown() {
 		return
 	}
-	switch lifetime, err := model.lifetime(); {
-	case err != nil:
-		resp.Diagnostics.AddAttributeError(path.Root("lifetime"), "Invalid lifetime", terraform.Sentence("lifetime: "+err.Error()))
-	case lifetime < time.Minute:
-		resp.Diagnostics.AddAttributeError(path.Root("lifetime"), "Invalid lifetime", terraform.Sentence("lifetime: must be at least 1m"))
-	}
+	model.lifetime(&resp.Diagnostics)
 }
 
 // Open implements ephemeral.EphemeralResource: it creates the token.
@@ -101,11 +104,7 @@ func (r *tokenEphemeralResource) Open(ctx context.Context, req ephemeral.OpenReq
 	if resp.Diagnostics.HasError() || !r.session.Connected(&resp.Diagnostics) {
 		return
 	}
-	lifetime, err := model.lifetime()
-	if err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("lifetime"), "Invalid lifetime", terraform.Sentence("lifetime: "+err.Error()))
-		return
-	}
+	lifetime := model.lifetime(&resp.Diagnostics)
 	var namespaces []string
 	resp.Diagnostics.Append(model.Namespaces.ElementsAs(ctx, &namespaces, false)...)
 	if resp.Diagnostics.HasError() {
