@@ -65,6 +65,7 @@ var minimal = map[string]string{
 	"scheduler_cluster_set":      "name = \"x\"\n selector = {}",
 	"scheduler_placement_score":  "name = \"x\"\n cluster = \"x\"\n scores = {}",
 	"scheduler_placement":        `name = "x"`,
+	"scheduler_move_window":      `name = "x"`,
 	"scheduler_workload":         "name = \"x\"\n api_version = \"v1\"\n kind = \"Pod\"",
 
 	"scheduler_cloud":             `name = "x"`,

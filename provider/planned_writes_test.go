@@ -58,6 +58,9 @@ func TestAccPlanCountsItsOwnWrites(t *testing.T) {
 		return clusters(name, `"on"`, `"on"`) + score(name, "a", a) + score(name, "b", b) +
 			strings.Replace(onClusters(name, byScore), "depends_on         = [scheduler_cluster.a, scheduler_cluster.b]", "", 1)
 	}
+	window := func(name string) string {
+		return fmt.Sprintf("resource \"scheduler_move_window\" \"x\" {\n name = \"x\"\n namespace = %q\n}\n", name)
+	}
 	running := func(name, order, replicas string) string {
 		return clusters(name, `"on"`, `"on"`) + fmt.Sprintf(`
 			resource "scheduler_propagation_policy" "x" {
@@ -152,6 +155,18 @@ func TestAccPlanCountsItsOwnWrites(t *testing.T) {
 			before: func(n string) string { return scored(n, 50, 10) },
 			after:  func(n string) string { return scored(n, 60, 20) },
 			known:  []string{placement + ".clusters"}, then: []string{"a"},
+		},
+		{
+			name:   "scores, while a window holds the decision",
+			before: func(n string) string { return window(n) + scored(n, 50, 10) },
+			after:  func(n string) string { return window(n) + scored(n, 10, 50) },
+			known:  []string{placement + ".clusters"}, then: []string{"a"},
+		},
+		{
+			name:    "scores, and the window goes",
+			before:  func(n string) string { return window(n) + scored(n, 50, 10) },
+			after:   func(n string) string { return scored(n, 10, 50) },
+			unknown: []string{placement + ".clusters"}, then: []string{"b"},
 		},
 		{
 			name:    "a policy",

@@ -64,6 +64,7 @@ var resources = sync.OnceValue(func() []*terraform.Resource {
 		newPlacementResource(),
 		newWorkloadResource(),
 		newPropagationPolicyResource(),
+		newMoveWindowResource(),
 	}
 })
 

@@ -129,7 +129,7 @@ func (r *randomConfig) changed(before map[string]doc) string {
 
 // layers are the types of resources, each of which may depend on those before it.
 var layers = []string{
-	"scheduler_metrics_provider", "scheduler_metric", "scheduler_cluster_set", "scheduler_cloud", "scheduler_openstack_project",
+	"scheduler_move_window", "scheduler_metrics_provider", "scheduler_metric", "scheduler_cluster_set", "scheduler_cloud", "scheduler_openstack_project",
 	"scheduler_cluster", "scheduler_placement_score", "scheduler_placement", "scheduler_propagation_policy", "scheduler_workload", "scheduler_magnum_cluster",
 }
 
@@ -162,6 +162,16 @@ func (r *randomConfig) makers() map[string]func() doc {
 	}
 	for i := range 2 {
 		n := strconv.Itoa(i)
+		makers["scheduler_move_window.w"+n] = func() doc {
+			d := doc{"name": "w" + n, "label_selector": doc{"match_labels": labels()}}
+			if r.IntN(2) == 0 {
+				d["namespace"] = "shop"
+			}
+			if r.IntN(3) == 0 {
+				d["effect"], d["schedule"], d["duration"] = "allow", "0 0 29 2 *", "1m"
+			}
+			return d
+		}
 		makers["scheduler_metric.m"+n] = func() doc {
 			return doc{"name": "m" + n, "min": 0, "max": 10, "direction": r.pick("ascending", "descending"), "metrics_provider": doc{"name": "p0", "metric": "v" + n}}
 		}
@@ -176,7 +186,7 @@ func (r *randomConfig) makers() map[string]func() doc {
 				priority, replicas, cpu = 2, r.IntN(3), "1"
 			}
 			return doc{
-				"name": "w" + n, "namespace": "shop", "api_version": "apps/v1", "kind": "Deployment", "replicas": replicas,
+				"name": "w" + n, "namespace": "shop", "labels": labels(), "api_version": "apps/v1", "kind": "Deployment", "replicas": replicas,
 				"replica_requests": doc{"cpu": cpu}, "priority": priority, "wait": doc{"on_timeout": "warning"},
 			}
 		}
@@ -198,7 +208,7 @@ func (r *randomConfig) makers() map[string]func() doc {
 		}
 		makers["scheduler_placement.p"+n] = func() doc {
 			d := doc{
-				"name": "p" + n, "namespace": "shop", "label_constraints": wants(), "number_of_clusters": 1 + r.IntN(3),
+				"name": "p" + n, "namespace": "shop", "labels": labels(), "label_constraints": wants(), "number_of_clusters": 1 + r.IntN(3),
 				"reschedule_after": "0s", "wait": doc{"on_timeout": "warning"}, // there may be none
 			}
 			switch r.IntN(4) {

@@ -3,6 +3,8 @@ package provider
 import (
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -33,7 +35,7 @@ func TestEverythingIsDescribed(t *testing.T) {
 	for name, s := range resp.DataSourceSchemas {
 		described(t, "data source "+name, s.Block)
 	}
-	if len(resp.ResourceSchemas) != 11 || len(resp.DataSourceSchemas) != 15 || len(resp.Functions) != 4 {
+	if len(resp.ResourceSchemas) != 12 || len(resp.DataSourceSchemas) != 15 || len(resp.Functions) != 4 {
 		t.Errorf("%d resources, %d data sources, %d functions", len(resp.ResourceSchemas), len(resp.DataSourceSchemas), len(resp.Functions))
 	}
 }
@@ -110,4 +112,21 @@ func TestSecretsAreWriteOnly(t *testing.T) {
 // New returns a constructor of the provider as the framework runs it, without the direct answers.
 func New(version string) func() provider.Provider {
 	return func() provider.Provider { return &Provider{version: version} }
+}
+
+// Every page of a resource or data source is listed under a heading.
+func TestEveryPageHasASubcategory(t *testing.T) {
+	pages, err := filepath.Glob("../docs/*s/*.md")
+	if err != nil || len(pages) < 20 {
+		t.Fatalf("%d pages: %v", len(pages), err)
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if dir := filepath.Base(filepath.Dir(page)); dir != "guides" && dir != "functions" && strings.Contains(string(text), "\nsubcategory: \"\"\n") {
+			t.Errorf("%s has no subcategory: add it to the template of %s", page, dir)
+		}
+	}
 }

@@ -267,6 +267,27 @@ var badFields = []struct {
 	{"scheduler_propagation_policy", "fail_back", doc{"mode": "later"}, "fail_back.mode"},
 	{"scheduler_propagation_policy", "fail_back", doc{"stabilization": "a while"}, "fail_back.stabilization"},
 
+	{"scheduler_move_window", "name", "A", "name"},
+	{"scheduler_move_window", "namespace", "My Shop", "namespace"},
+	{"scheduler_move_window", "effect", "pause", "effect"},
+	{"scheduler_move_window", "effect", "allow", "schedule"},
+	{"scheduler_move_window", "duration", "1h", "duration"},
+	{"scheduler_move_window", "time_zone", "Berlin", "time_zone"},
+	{"scheduler_move_window", "time_zone", "Local", "time_zone"},
+	{"scheduler_move_window", "ends_at", "2031-02-29T00:00:00Z", "ends_at"},
+	{"scheduler_move_window", "label_selector", doc{"match_labels": doc{"a b": "x"}}, `label_selector.match_labels["a b"]`},
+	{"scheduler_move_window", "description", "red: \x1b[31m", "description"},
+	{scheduled, "schedule", "61 * * * *", "schedule"},
+	{scheduled, "schedule", "* * * * * *", "schedule"},
+	{scheduled, "schedule", "@daily", "schedule"},
+	{scheduled, "schedule", "CRON_TZ=UTC * * * * *", "schedule"},
+	{scheduled, "schedule", "0 0 30 2 *", "schedule"},
+	{scheduled, "schedule", "", "duration"},
+	{scheduled, "duration", "30s", "duration"},
+	{scheduled, "duration", "169h", "duration"},
+	{scheduled, "duration", nil, "duration"},
+	{scheduled, "time_zone", "Europe/Bonn", "time_zone"},
+
 	{"scheduler_cluster", "openstack", doc{"cloud": "A", "region": "r", "availability_zone": "z"}, "openstack.cloud"},
 	{"scheduler_cluster", "openstack", doc{"cloud": "a", "region": "", "availability_zone": "z"}, "openstack.region"},
 	{"scheduler_cluster", "openstack", doc{"cloud": "a", "region": "r", "availability_zone": ""}, "openstack.availability_zone"},
@@ -357,6 +378,8 @@ var valid = map[string]doc{
 	"scheduler_cluster_set":      {"name": "eu", "selector": doc{}},
 	"scheduler_placement_score":  {"name": "agent", "cluster": "east", "scores": doc{"load": -7}, "valid_until": "2031-01-01T00:00:00+02:00"},
 	"scheduler_placement":        {"name": "web", "namespace": "shop"},
+	"scheduler_move_window":      {"name": "freeze", "ends_at": "2199-01-01T00:00:00+02:00"},
+	scheduled:                    {"name": "weekend", "schedule": "0 18 * * FRI", "duration": "60h", "time_zone": "Europe/Berlin"},
 	rated:                        {"name": "web", "namespace": "shop", "strategy": "prioritizers"},
 	"scheduler_workload":         {"name": "web", "namespace": "shop", "api_version": "apps/v1", "kind": "Deployment", "replicas": 3},
 	allocated:                    {"name": "web", "namespace": "shop", "api_version": "v1", "kind": "Pod", "replicas": 3, "allocation": doc{}},
@@ -379,6 +402,7 @@ const (
 	ksql      = "scheduler_metrics_provider of ksqlDB"
 	influx    = "scheduler_metrics_provider of InfluxDB"
 	allocated = "scheduler_workload with an allocation"
+	scheduled = "scheduler_move_window with a schedule"
 )
 
 // access returns an OpenStack access with additional attributes.

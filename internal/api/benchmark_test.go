@@ -35,6 +35,7 @@ var written = []string{
 		"failover":{"cluster":{},"application":{}},"fail_back":{}}}`,
 	`{"kind":"workload","metadata":{"name":"w","namespace":"shop"},"spec":{"api_version":"apps/v1","kind":"Deployment","replicas":10,
 		"replica_requests":{"cpu":"500m","memory":"1Gi"},"distribution":{}}}`,
+	`{"kind":"move_window","metadata":{"name":"weekend","namespace":"shop"},"spec":{"effect":"deny","schedule":"0 18 * * FRI","duration":"60h","time_zone":"Europe/Berlin","description":"weekend"}}`,
 }
 
 // eachWritten runs f for every object in written.

@@ -35,6 +35,8 @@ const (
 	CauseHealth CauseType = "health"
 	// CauseTime: a toleration, a score or reschedule_after ran out.
 	CauseTime CauseType = "time"
+	// CauseWindowOpened: a move window no longer holds the decision.
+	CauseWindowOpened CauseType = "window_opened"
 	// CauseUnknown: nothing that the server knows of changed, as after a time in which no server ran.
 	CauseUnknown CauseType = "unknown"
 )
@@ -42,7 +44,7 @@ const (
 // Cause is the change that made a decision differ from the one before. It is immutable, and many
 // decisions may share it.
 type Cause struct {
-	Type   CauseType `json:"type" enum:"spec,reschedule,cluster,policy,cluster_set,metric,score,taint,cluster_offline,cluster_back,capacity,preemption,fail_back,health,time,unknown" doc:"Kind of change: 'spec' (the object itself was written), 'reschedule' (a fresh decision was requested), 'cluster', 'policy', 'cluster_set', 'metric', 'score' or 'taint' (that changed), 'cluster_offline', 'cluster_back', 'capacity' (there is more or less room), 'preemption' (a workload of a higher priority took the room), 'fail_back', 'health' (a report about the workload), 'time' (a toleration, a score or 'reschedule_after' ran out), or 'unknown'."`
+	Type   CauseType `json:"type" enum:"spec,reschedule,cluster,policy,cluster_set,metric,score,taint,cluster_offline,cluster_back,capacity,preemption,fail_back,health,time,window_opened,unknown" doc:"Kind of change: 'spec' (the object itself was written), 'reschedule' (a fresh decision was requested), 'cluster', 'policy', 'cluster_set', 'metric', 'score' or 'taint' (that changed), 'cluster_offline', 'cluster_back', 'capacity' (there is more or less room), 'preemption' (a workload of a higher priority took the room), 'fail_back', 'health' (a report about the workload), 'time' (a toleration, a score or 'reschedule_after' ran out), 'window_opened' (a move window no longer holds the decision), or 'unknown'."`
 	Object *Key      `json:"object,omitempty" doc:"Object that changed. Absent if it is not known, or if the reader may not read it."`
 	Field  string    `json:"field,omitempty" doc:"Field that changed, such as 'status.value'. Absent if the whole object was created or deleted."`
 	Old    string    `json:"old,omitempty" doc:"Value before. Lists and blocks are JSON. Absent if there was none, if it is not known, or if the reader may not read it."`

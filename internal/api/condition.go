@@ -86,6 +86,9 @@ const (
 // store, or faulted.
 const ReasonInputLost = "InputLost"
 
+// ReasonHeldByWindow is a reason of MoveHeld: a move window keeps the decision where it is, unless it has to move.
+const ReasonHeldByWindow = "HeldByWindow"
+
 // Reasons of a metric's Available condition.
 const (
 	ReasonAvailable                  = "Available"

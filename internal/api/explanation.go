@@ -22,8 +22,8 @@ type Explanation struct {
 	Rejections []Rejection `json:"rejections,omitempty" doc:"Number of clusters that each filter rejected, most first."`
 	Candidates []Candidate `json:"candidates" doc:"Every cluster that was examined."`
 	// Kept says why the current decision is kept although a new one might differ:
-	// "reschedule_after", "migration", "misconfigured", "unread_metric", "balance".
-	Kept string `json:"kept,omitempty" doc:"Why the current decision is kept although a fresh one would differ: 'reschedule_after', 'migration', 'misconfigured', 'unread_metric' (a metric of a chosen cluster cannot be read), or 'balance' (another cluster is better only because of what other placements decided)."`
+	// "reschedule_after", "migration", "misconfigured", "unread_metric", "move_window", "brake", "balance".
+	Kept string `json:"kept,omitempty" doc:"Why the current decision is kept although a fresh one would differ: 'reschedule_after', 'migration', 'misconfigured', 'unread_metric' (a metric of a chosen cluster cannot be read), 'move_window' (the condition MoveHeld says which), 'brake' (too many clusters failed at once, so failover is held), or 'balance' (another cluster is better only because of what other placements decided)."`
 	// NearestMiss is the single constraint that excludes the most clusters on its own.
 	NearestMiss *NearestMiss `json:"nearest_miss,omitempty" doc:"The one constraint that would admit the most clusters if it were dropped."`
 	// NextAt is when the decision may change through the passing of time alone.

@@ -24,6 +24,7 @@ const (
 	KindPlacementScore  Kind = "placement_score"
 	KindPlacement       Kind = "placement"
 	KindWorkload        Kind = "workload"
+	KindMoveWindow      Kind = "move_window"
 
 	KindPropagationPolicy Kind = "propagation_policy"
 
@@ -38,7 +39,7 @@ const DefaultNamespace = "default"
 // Key identifies an object by kind, namespace and name. The namespace is "" for a global object,
 // and the cluster for an object that belongs to a cluster.
 type Key struct {
-	Kind      Kind   `json:"kind" enum:"cluster_set,cluster,metrics_provider,metric,placement_score,placement,workload,propagation_policy,cloud,openstack_project,magnum_cluster" doc:"Kind of the object."`
+	Kind      Kind   `json:"kind" enum:"cluster_set,cluster,metrics_provider,metric,placement_score,placement,workload,propagation_policy,cloud,openstack_project,magnum_cluster,move_window" doc:"Kind of the object."`
 	Namespace string `json:"namespace,omitempty" doc:"Namespace of the object, if it has one. For a 'placement_score', its cluster."`
 	Name      string `json:"name" doc:"Name of the object."`
 }
@@ -183,6 +184,7 @@ var Kinds = []KindInfo{
 	{KindPlacement, Namespaced, "placements", func() Object { return &Placement{Kind: KindPlacement} }},
 	{KindPropagationPolicy, GlobalOrNamespaced, "propagation-policies", func() Object { return &PropagationPolicy{Kind: KindPropagationPolicy} }},
 	{KindWorkload, Namespaced, "workloads", func() Object { return &Workload{Kind: KindWorkload} }},
+	{KindMoveWindow, GlobalOrNamespaced, "move-windows", func() Object { return &MoveWindow{Kind: KindMoveWindow} }},
 }
 
 // DecidedKinds have a decision and can be rescheduled; ExplainedKinds have a decision that is

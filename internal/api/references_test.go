@@ -88,6 +88,7 @@ var plainTexts = []string{
 	// Namespaces that own an object or may use it. The writer's access to them is checked
 	// separately.
 	"cloud spec.namespace", "cluster spec.namespace", "cluster spec.namespaces[]", "cluster_set spec.namespaces[]",
+	"move_window spec.schedule", "move_window spec.time_zone", "move_window spec.description",
 	// The namespace next to a name with a tag.
 	"cloud spec.metrics[].namespace", "cluster spec.metrics[].namespace", "magnum_cluster spec.metrics[].namespace",
 	"openstack_project spec.metrics[].namespace", "propagation_policy spec.resource_selectors[].namespace",

@@ -126,7 +126,7 @@ func Commands(env Environment) []*cobra.Command {
 	commands := []*cobra.Command{
 		s.getCommand(), s.describeCommand(), s.explainCommand(), s.historyCommand(), s.watchCommand(), s.topCommand(), s.simulateCommand(),
 		s.applyCommand(), s.diffCommand(), s.rescheduleCommand(), s.cordonCommand(), s.uncordonCommand(), s.drainCommand(), s.taintCommand(), s.deleteCommand(),
-		s.contextCommand(), s.loginCommand(), s.logoutCommand(),
+		s.contextCommand(), s.loginCommand(), s.logoutCommand(), s.freezeCommand(), s.thawCommand(),
 	}
 	for _, command := range commands {
 		s.connection.define(command.PersistentFlags())

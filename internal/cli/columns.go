@@ -73,6 +73,18 @@ var columns = map[api.Kind][]column{
 		}),
 		of("NAMESPACES", func(s *api.ClusterSet) string { return strings.Join(s.Spec.Namespaces, ",") }),
 	},
+	api.KindMoveWindow: {
+		of("EFFECT", func(w *api.MoveWindow) string { return w.Spec.Effect }),
+		of("SCHEDULE", func(w *api.MoveWindow) string { return w.Spec.Schedule }),
+		of("DURATION", func(w *api.MoveWindow) string { return string(w.Spec.Duration) }),
+		of("ENDS", func(w *api.MoveWindow) string {
+			if w.Spec.EndsAt == nil {
+				return ""
+			}
+			return w.Spec.EndsAt.UTC().Format(time.RFC3339)
+		}),
+		wide(of("DESCRIPTION", func(w *api.MoveWindow) string { return w.Spec.Description })),
+	},
 	api.KindCloud: {
 		of("REGIONS", func(c *api.Cloud) string {
 			var names []string

@@ -129,6 +129,7 @@ var bodies = map[string]string{
 	"report-health-workload":           `{"cluster":"CLUSTER","status":"healthy"}`,
 	"announce-interruption":            `{}`,
 	"create-token":                     `{"role":"viewer"}`,
+	"freeze":                           `{OWNER"reason":"NEW"}`,
 	"add-member":                       `{"name":"b","url":"http://127.0.0.1:1"}`,
 	"argocd-plugin":                    `{"input":{"parameters":{"name":"thing"}}}`,
 	"create-preview":                   `{"kind":"placement","metadata":{"namespace":"NAMESPACE","name":"thing"},"spec":{}}`,
@@ -144,7 +145,7 @@ var bodies = map[string]string{
 // specs of the objects that are written.
 var specs = map[api.Kind]string{
 	api.KindCluster: `{OWNER"region":"CLUSTER","zones":["az"],"allocatable":{"cpu":"8"}}`, api.KindCloud: `{OWNER"metrics":[]}`,
-	api.KindClusterSet: `{"clusters":[]}`, api.KindPlacementScore: `{"scores":{"cpu":1}}`,
+	api.KindClusterSet: `{"clusters":[]}`, api.KindMoveWindow: `{}`, api.KindPlacementScore: `{"scores":{"cpu":1}}`,
 	api.KindMetric:          `{"min":0,"max":1,"metrics_provider":{"name":"thing","metric":"m"}}`,
 	api.KindMetricsProvider: `{"type":"static","static":{"metrics":{"m":0.5}}}`,
 	api.KindPlacement:       `{}`, api.KindMagnumCluster: `{}`, api.KindOpenStackProject: `{}`,
@@ -210,7 +211,7 @@ func (op documented) targets() []whose {
 		strings.HasPrefix(op.path, "/v1/previews"), op.id == "simulate":
 		return []whose{own, others}
 	case strings.Contains(op.path, "/clusters/"), strings.Contains(op.path, "/clouds/"), strings.Contains(op.path, "resources"),
-		op.id == "globalscheduler-register-cluster":
+		op.id == "globalscheduler-register-cluster", op.path == "/v1/freeze":
 		return []whose{own, others, nobodys}
 	}
 	return []whose{nobodys}
@@ -250,6 +251,9 @@ func (a *accessTest) path(op documented, target whose) string {
 	path := strings.NewReplacer("{namespace}", namespaceOf[target], "{cluster}", clusterOf[target], "{name}", name, "{node}", "n", "{region}", clusterOf[target],
 		"{id}", cmp.Or(a.ids[idFor(op)+string(target)], "0123456789abcdef")).Replace(op.path)
 	if !op.body && (strings.Contains(path, "/pods") && !strings.Contains(path, "/pods/id") || strings.Contains(path, "/allocations")) {
+		path += "?namespace=" + namespaceOf[target]
+	}
+	if op.id == "thaw" {
 		path += "?namespace=" + namespaceOf[target]
 	}
 	if op.id == "flux-inputs" {
@@ -307,6 +311,7 @@ func (a *accessTest) restore() {
 				a.mustPut(key.URLPath(), a.fill(`{"spec":`+specs[info.Kind]+`}`, target))
 			}
 		}
+		a.do(http.MethodPost, "/v1/freeze", a.fill(bodies["freeze"], target))
 		a.do(http.MethodDelete, "/v1/clusters/registered-"+clusterOf[target], "")
 		a.ids["clusters"+string(target)] = decodeAs[api.Cluster](a.t, a.do(http.MethodGet, "/v1/clusters/"+clusterOf[target], "")).Metadata.UID
 		namespace := namespaceOf[target]

@@ -100,6 +100,16 @@ func FuzzPutPropagationPolicy(f *testing.F) {
 		`{"spec":{"resource_selectors":[],"placement":{"cluster_affinity":{},"cluster_affinities":[{"affinity_name":""}]}}}`)
 }
 
+func FuzzPutMoveWindow(f *testing.F) {
+	fuzzBody(f, http.MethodPut, samples[api.KindMoveWindow].path, samples[api.KindMoveWindow].body, samples[api.KindMoveWindow].other,
+		`{"spec":{"schedule":"*/5 1-3,7 * JAN-MAR MON#2","duration":"168h"}}`, `{"spec":{"schedule":"@every 1s","duration":"-1m","time_zone":"../etc"}}`,
+		`{"spec":{"schedule":"TZ= * * * * *","duration":"1m","ends_at":"9999-12-31T23:59:59-23:59","label_selector":{}}}`)
+}
+
+func FuzzFreeze(f *testing.F) {
+	fuzzBody(f, http.MethodPost, "/v1/freeze", `{"reason":"incident 42","namespace":"shop","until":"2199-01-01T00:00:00Z"}`)
+}
+
 func FuzzReportHealth(f *testing.F) {
 	fuzzBody(f, http.MethodPut, "/v1/namespaces/shop/workloads/none/health", `{"cluster":"eu-1","status":"unhealthy","message":"no"}`, `{"cluster":"","status":"Healthy"}`)
 }

@@ -36,6 +36,8 @@ var samples = map[api.Kind]struct{ path, body, other string }{
 		`{"spec":{"number_of_clusters":1}}`, `{"spec":{"number_of_clusters":2}}`},
 	api.KindWorkload: {"/v1/namespaces/shop/workloads/web",
 		`{"spec":{"api_version":"apps/v1","kind":"Deployment","replicas":3}}`, `{"spec":{"api_version":"apps/v1","kind":"Deployment","replicas":5,"replica_requests":{"cpu":"1"}}}`},
+	api.KindMoveWindow: {"/v1/namespaces/shop/move-windows/freeze",
+		`{"spec":{"description":"incident 42"}}`, `{"spec":{"effect":"allow","schedule":"0 22 * * *","duration":"6h","time_zone":"Europe/Berlin"}}`},
 	api.KindPropagationPolicy: {"/v1/namespaces/shop/propagation-policies/web",
 		`{"spec":{"resource_selectors":[{"api_version":"apps/v1","kind":"Deployment"}]}}`,
 		`{"spec":{"resource_selectors":[{"api_version":"apps/v1","kind":"Deployment","name":"web"}],"placement":{"cluster_affinities":[{"affinity_name":"eu","cluster_names":["eu-1"]}]}}}`},

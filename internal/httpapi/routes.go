@@ -58,6 +58,7 @@ func (s *Server) routes(page *ui) http.Handler {
 			api: s.api, store: o.Store, codec: o.Codec, fleet: o.Fleet, history: o.History, rights: rights, sessions: s.sessions, decisions: o.Decisions,
 			view: v, waits: s.waits, events: s.watches.events, changes: c, previews: s.previews, listed: s.listed, network: o.Network, now: o.Now, slots: slots,
 		},
+		&freezes{api: s.api, changes: c, waits: s.waits, now: o.Now},
 		&decisionRows{api: s.api, fleet: o.Fleet, rights: rights, view: v},
 		past,
 		s.reports,

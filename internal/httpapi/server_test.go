@@ -231,7 +231,7 @@ func TestOpenAPI(t *testing.T) {
 		"/globalscheduler/v1/regionresources", "/globalscheduler/v1/regionresources/{region}", "/globalscheduler/v1/siteresources/update",
 		"/globalscheduler/v1/pods", "/globalscheduler/v1/pods/id/{id}", "/globalscheduler/v1/pods/name/{name}",
 		"/globalscheduler/v1/allocations", "/globalscheduler/v1/allocations/id/{id}",
-		"/v1/previews", "/v1/previews/{id}", "/v1/simulations", "/v1/watch", "/v1/server", "/v1/backup", "/v1/upgrade/finish", "/v1/tokens", "/v1/tokens/{id}", loginsPath, "/v1/decisions", "/v1/history", "/integrations/argocd/{namespace}/api/v1/getparams.execute", "/integrations/flux/{namespace}/inputs", "/v1/members", "/v1/members/{name}")
+		"/v1/previews", "/v1/previews/{id}", "/v1/simulations", "/v1/watch", "/v1/server", "/v1/backup", "/v1/upgrade/finish", "/v1/tokens", "/v1/tokens/{id}", loginsPath, "/v1/decisions", "/v1/history", "/v1/freeze", "/integrations/argocd/{namespace}/api/v1/getparams.execute", "/integrations/flux/{namespace}/inputs", "/v1/members", "/v1/members/{name}")
 	var got []string
 	ids := map[string]bool{}
 	for path, operations := range document.Paths {
@@ -242,7 +242,7 @@ func TestOpenAPI(t *testing.T) {
 				t.Errorf("%s %s: operationId %q is missing or not unique", method, path, id)
 			}
 			ids[id] = true
-			if _, ok := operation["requestBody"]; ok != (method == "put" || method == "patch" || method == "post" && strings.HasPrefix(path, "/globalscheduler/v1") || strings.Contains("/integrations/argocd/{namespace}/api/v1/getparams.execute /v1/previews /v1/simulations /v1/tokens /v1/members /v1/clusters/{name}/heartbeat /v1/clusters/{cluster}/nodes/{node}/interruption", path) && method == "post") {
+			if _, ok := operation["requestBody"]; ok != (method == "put" || method == "patch" || method == "post" && strings.HasPrefix(path, "/globalscheduler/v1") || strings.Contains("/integrations/argocd/{namespace}/api/v1/getparams.execute /v1/freeze /v1/previews /v1/simulations /v1/tokens /v1/members /v1/clusters/{name}/heartbeat /v1/clusters/{cluster}/nodes/{node}/interruption", path) && method == "post") {
 				t.Errorf("%s %s: has a body: %t", method, path, ok)
 			}
 		}

@@ -58,7 +58,7 @@ func (ws *watches) routes() {
 	operation.Register(ws.api, operation.Declare(auth.AccessRead, huma.Operation{
 		OperationID: "watch", Method: http.MethodGet, Path: watchPath, Tags: []string{"watch"},
 		Summary:     "Stream changes as server-sent events",
-		Description: "The events are put and delete, and their data is an Event. The id is the revision from which to resume. A resumed watch may repeat events. When a condition changes that is not stored (Faulted or MoveHeld), the object is put again with the same revision.",
+		Description: "The events are put and delete, and their data is an Event. The id is the revision from which to resume. A resumed watch may repeat events. When a condition changes that is not stored (Faulted, or MoveHeld with the reason InputLost), the object is put again with the same revision. MoveHeld with the reason HeldByWindow follows from the time, and is that of the event.",
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 			"text/event-stream": {Schema: ws.api.Schema(api.Event{})},
 		}}},

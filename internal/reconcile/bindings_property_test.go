@@ -44,7 +44,9 @@ func TestBindingsHoldInvariants(t *testing.T) {
 			"no policy": func(t *rapid.T) {
 				w.remove(p, api.Key{Kind: api.KindPropagationPolicy, Namespace: "shop", Name: drawName(t, "p", 3)})
 			},
-			"workload": func(t *rapid.T) { w.write(p, drawAnyWorkload(t)) },
+			"workload":  func(t *rapid.T) { w.write(p, drawAnyWorkload(t)) },
+			"window":    func(t *rapid.T) { w.write(p, drawWindow(t, now)) },
+			"no window": func(t *rapid.T) { w.remove(p, windowKey(t)) },
 			"scaled": func(t *rapid.T) {
 				if x, ok := w.objects[api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: drawName(t, "w", 4)}].(*api.Workload); ok && x.Spec.Replicas != nil {
 					scaled := *x

@@ -96,6 +96,13 @@ func (p *placementPlanner) causeOf(placed *placementDecision, present placement.
 		return cause
 	}
 	left, gained := placementMoves(p.fleet, present, out)
+	pass := placement.PassOf(p.fleet, placed.query, p.reserved)
+	mustLeave := func(name string) bool { row, ok := p.fleet.Row(name); return !ok || !pass.Admits(row, true) }
+	if len(left) > 0 && !slices.ContainsFunc(left, mustLeave) {
+		if cause := p.windowCause(placed.query.Key.Namespace, placed.object.Metadata.Labels); cause != nil {
+			return cause
+		}
+	}
 	cause := p.causeBetween(placed, left, gained)
 	ripened := p.changes.before != nil && placed.query.Ripens(present, p.changes.before, p.fleet)
 	if ripened && (cause.Object == nil || !concerns(cause, left, gained)) {
@@ -104,6 +111,19 @@ func (p *placementPlanner) causeOf(placed *placementDecision, present placement.
 		}
 	}
 	return cause
+}
+
+// windowCause returns the cause of a decision that a move window held until this pass, or nil.
+func (p *basis) windowCause(namespace string, labels map[string]string) *api.Cause {
+	before := p.changes.before
+	if before == nil || p.fleet.Windows().Held(namespace, labels, p.fleet.Now()) != nil {
+		return nil
+	}
+	hold := before.Windows().Held(namespace, labels, before.Now())
+	if hold == nil {
+		return nil
+	}
+	return &api.Cause{Type: api.CauseWindowOpened, Object: &hold.By}
 }
 
 // concerns reports whether a cause is not about a cluster outside the decision.
@@ -274,6 +294,11 @@ func (b *workloadPlanner) causeBetween(w *workloadBinding, before, after *api.Wo
 		return comparison.Of(w.p.Groups[max(group, 0)].Query, nil, reads, left, gained)
 	}
 	rejected := find(from, left, nil)
+	if len(left) > 0 && rejected.Check == "" {
+		if cause := b.windowCause(w.object.Metadata.Namespace, w.object.Metadata.Labels); cause != nil {
+			return cause
+		}
+	}
 	if rejected.Check == "" && (rejected.Difference == nil || rejected.Difference.Field != "") {
 		// Without fail_back, it returns from no cluster that it could keep.
 		if cause := failBackCause(w, before, after, from, to); cause != nil {

@@ -384,7 +384,7 @@ func TestHostWithoutLostMetricsHoldsNoDecision(t *testing.T) {
 	w.write(p, guest)
 	held := func() *api.Condition {
 		p.pass(epoch)
-		return api.FindCondition(*api.ConditionsOf(p.snapshot(nil).withMoveHeld(guest)), api.ConditionMoveHeld)
+		return api.FindCondition(*api.ConditionsOf(p.snapshot(nil).withMoveHeld(guest, epoch)), api.ConditionMoveHeld)
 	}
 	if held() == nil {
 		t.Fatal("the guest is not held, so the test checks nothing")

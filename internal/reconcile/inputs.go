@@ -26,6 +26,7 @@ var inputs = map[api.Kind]inputKind{
 	api.KindMetric:          input[*api.Metric]{change: func(p *planner, key api.Key, o *api.Metric) { p.pending.changeMetric(key, o) }},
 	api.KindMetricsProvider: input[*api.MetricsProvider]{change: func(p *planner, key api.Key, o *api.MetricsProvider) { p.pending.changeProvider(key, o) }},
 	api.KindClusterSet:      input[*api.ClusterSet]{change: func(p *planner, key api.Key, o *api.ClusterSet) { p.pending.changeSet(key, o) }},
+	api.KindMoveWindow:      input[*api.MoveWindow]{change: func(p *planner, key api.Key, o *api.MoveWindow) { p.pending.changeWindow(key, o) }},
 	api.KindPlacementScore: input[*api.PlacementScore]{
 		change: func(p *planner, key api.Key, o *api.PlacementScore) { p.pending.changeScore(key, o) },
 		show:   func(_ *snapshot, score *api.PlacementScore, now time.Time) api.Object { return score.Observed(now) },

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/google/btree"
 
@@ -16,7 +17,7 @@ import (
 // without an intact version in memory, or processing them panics. A decision that was based on one
 // of them is not made again until it is back: an object that cannot be read has not been deleted.
 type lost struct {
-	clusters, sets, policies, hosts, scores, metrics, providers map[api.Key]bool
+	clusters, sets, policies, hosts, scores, metrics, providers, windows map[api.Key]bool
 	// dubious are the names of the clusters that are lost, or incomplete because they list a metric
 	// or have a cloud that is lost; each with what is lost.
 	dubious map[string]api.Key
@@ -34,13 +35,13 @@ func newLost(keys []api.Key) *lost {
 	}
 	l := &lost{
 		clusters: map[api.Key]bool{}, sets: map[api.Key]bool{}, policies: map[api.Key]bool{}, hosts: map[api.Key]bool{},
-		scores: map[api.Key]bool{}, metrics: map[api.Key]bool{}, providers: map[api.Key]bool{}, dubious: map[string]api.Key{},
+		scores: map[api.Key]bool{}, metrics: map[api.Key]bool{}, providers: map[api.Key]bool{}, windows: map[api.Key]bool{}, dubious: map[string]api.Key{},
 		waiting: btree.NewG(16, func(a, b wait) bool { return a.key.Compare(b.key) < 0 }),
 	}
 	of := map[api.Kind]map[api.Key]bool{
 		api.KindCluster: l.clusters, api.KindClusterSet: l.sets, api.KindPropagationPolicy: l.policies,
 		api.KindCloud: l.hosts, api.KindOpenStackProject: l.hosts, api.KindPlacementScore: l.scores,
-		api.KindMetric: l.metrics, api.KindMetricsProvider: l.providers,
+		api.KindMetric: l.metrics, api.KindMetricsProvider: l.providers, api.KindMoveWindow: l.windows,
 	}
 	for _, key := range keys {
 		if set, counts := of[key.Kind]; counts {
@@ -229,14 +230,29 @@ func (l *lost) underGuest(g *guest) (on api.Key) {
 
 // withMoveHeld returns a copy of an object with a condition that says what its decision waits for,
 // or the object itself if it waits for nothing.
-func (s *snapshot) withMoveHeld(object api.Object) api.Object {
+func (s *snapshot) withMoveHeld(object api.Object, now time.Time) api.Object {
 	on := s.waitsFor(api.KeyOf(object))
 	if on == (api.Key{}) {
-		return object
+		return s.withWindow(object, now)
 	}
 	return api.CopyWith(object, api.Condition{
 		Type: api.ConditionMoveHeld, Status: api.ConditionTrue, Reason: api.ReasonInputLost,
 		Message: "the decision stays as it is while " + nameFor(object, on) + " cannot be used, because it is damaged in the store or the server fails on it",
+	})
+}
+
+// withWindow is withMoveHeld for move windows. The condition says what may not move, whether or not it would.
+func (s *snapshot) withWindow(object api.Object, now time.Time) api.Object {
+	if k := decidedAs(object.ObjectKind()); k == nil || k.hosted() {
+		return object
+	}
+	hold := s.fleet.Windows().Held(object.Meta().Namespace, object.Meta().Labels, now)
+	if hold == nil {
+		return object
+	}
+	return api.CopyWith(object, api.Condition{
+		Type: api.ConditionMoveHeld, Status: api.ConditionTrue, Reason: api.ReasonHeldByWindow,
+		Message: "the decision moves only if it has to: " + hold.String(),
 	})
 }
 
@@ -256,6 +272,7 @@ func nameFor(object api.Object, key api.Key) string {
 func (p *planner) lose(keys []api.Key) {
 	before := p.lost
 	p.lost = newLost(keys)
+	p.loseWindows()
 	if before == nil {
 		return
 	}
@@ -266,4 +283,31 @@ func (p *planner) lose(keys []api.Key) {
 		}
 		return true
 	})
+}
+
+// effectLost is the effect of a window that stands in for one that is lost. No window that is written can have it.
+const effectLost = "lost"
+
+// loseWindows lets a window in the place of each one that is lost deny every move, because nobody knows when that one
+// allows them. What has to move moves all the same.
+func (p *planner) loseWindows() {
+	var lost map[api.Key]bool
+	if p.lost != nil {
+		lost = p.lost.windows
+	}
+	for _, all := range []map[api.Key]*api.MoveWindow{p.fleet.MoveWindows(), maps.Clone(p.pending.Windows)} {
+		for key := range all {
+			if w := p.pending.window(key); w != nil && w.Spec.Effect == effectLost && !lost[key] {
+				p.pending.changeWindow(key, nil)
+			}
+		}
+	}
+	for key := range lost {
+		if p.pending.window(key) == nil {
+			p.pending.changeWindow(key, &api.MoveWindow{
+				Metadata: api.Metadata{Namespace: key.Namespace, Name: key.Name},
+				Spec:     api.MoveWindowSpec{Effect: effectLost, Description: "which cannot be read"},
+			})
+		}
+	}
 }

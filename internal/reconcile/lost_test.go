@@ -99,7 +99,7 @@ func TestLostObjectsHoldDependentDecisions(t *testing.T) {
 				t.Errorf("%v moved, want none", got)
 			}
 			for k, placed := range again.placer.placements {
-				held := api.FindCondition(*api.ConditionsOf(again.snapshot(nil).withMoveHeld(placed.result())), api.ConditionMoveHeld)
+				held := api.FindCondition(*api.ConditionsOf(again.snapshot(nil).withMoveHeld(placed.result(), epoch)), api.ConditionMoveHeld)
 				if (held != nil) != slices.Contains(test.held, k.Name) {
 					t.Errorf("%s: unexpected condition MoveHeld %v", k.Name, held)
 				}

@@ -28,6 +28,14 @@ func (p *pending) provider(key api.Key) *api.MetricsProvider {
 	return p.basis.fleet.Provider(key)
 }
 
+// window returns the latest move window with a key, or nil.
+func (p *pending) window(key api.Key) *api.MoveWindow {
+	if w, pending := p.Windows[key]; pending {
+		return w
+	}
+	return p.basis.fleet.MoveWindows()[key]
+}
+
 // pend records a change of the fleet that the next pass applies.
 func pend[K comparable, O any](changes *map[K]O, key K, object O) {
 	if *changes == nil {
@@ -53,5 +61,7 @@ func (p *pending) changeProvider(key api.Key, m *api.MetricsProvider) {
 }
 
 func (p *pending) changeSet(key api.Key, s *api.ClusterSet) { pend(&p.Sets, key.Name, s) }
+
+func (p *pending) changeWindow(key api.Key, w *api.MoveWindow) { pend(&p.Windows, key, w) }
 
 func (p *pending) changeScore(key api.Key, s *api.PlacementScore) { pend(&p.Scores, key, s) }

@@ -65,7 +65,7 @@ func (p *placementDecision) present() placement.Present { return presentOf(p.obj
 
 // presentOf returns the decision in a status of a placement for the engine.
 func presentOf(p *api.Placement, s *api.PlacementStatus) placement.Present {
-	present := placement.Present{Decisions: s.Decisions}
+	present := placement.Present{Decisions: s.Decisions, Labels: p.Metadata.Labels}
 	present.Answered, present.Fresh = s.Answers(&p.Metadata)
 	if s.ScheduledAt != nil {
 		present.ScheduledAt = *s.ScheduledAt

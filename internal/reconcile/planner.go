@@ -128,6 +128,21 @@ func (p *planner) advance(now time.Time) {
 	p.load.Sync(next, delta)
 	p.placer.advance(was, delta)
 	p.bindings.advance(was, delta, rooms)
+	if delta.Fleet.Any(columns.MoveWindows) {
+		p.markMovable()
+	}
+}
+
+// markMovable marks all decisions that a move window may hold or has held.
+func (p *planner) markMovable() {
+	p.inherited.takeOverKind(api.KindPlacement)
+	p.inherited.takeOverKind(api.KindWorkload)
+	for _, placed := range p.placer.placements {
+		p.queue.mark(placed)
+	}
+	for _, w := range p.bindings.workloads {
+		p.queue.mark(w)
+	}
 }
 
 // host chooses clouds and projects.

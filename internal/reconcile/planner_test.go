@@ -284,6 +284,8 @@ func TestPlannerDecisionsEqualFreshOnes(t *testing.T) {
 				set.Spec.Namespaces = rapid.SampledFrom([][]string{nil, {"shop"}, {"other"}}).Draw(t, "namespaces")
 				w.write(p, set)
 			},
+			"window":    func(t *rapid.T) { w.write(p, drawWindow(t, now)) },
+			"no window": func(t *rapid.T) { w.remove(p, windowKey(t)) },
 			"no set": func(t *rapid.T) {
 				w.remove(p, api.Key{Kind: api.KindClusterSet, Name: rapid.SampledFrom([]string{"x", "y"}).Draw(t, "name")})
 			},

@@ -170,5 +170,5 @@ func (r *Reconciler) Reserved(cluster string) bool {
 // because of a panic. If there is none of that, it returns the object itself.
 func (r *Reconciler) Observe(object api.Object) api.Object {
 	s := r.current.Load()
-	return s.faulted(s.withMoveHeld(s.observe(object)))
+	return s.faulted(s.withMoveHeld(s.observe(object), r.now()))
 }

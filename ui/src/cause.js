@@ -17,6 +17,7 @@ const sentences = {
   fail_back: (_, change) => `an earlier affinity group had room for long enough${change}`,
   health: (of, change) => `there was a report about ${of ?? 'the workload'}${change}`,
   time: (of, _, { field, old }) => (field === 'spec.reschedule_after' ? `the decision was older than reschedule_after${old ? ` (${old})` : ''}` : `time ran out${of ? ` for ${of}` : ''}${field ? ` (${field})` : ''}`),
+  window_opened: (of) => `${of ?? 'a move window'} no longer holds it`,
   unknown: () => '',
 };
 

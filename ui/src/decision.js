@@ -135,6 +135,9 @@ const keptBecause = {
   reschedule_after: 'it is younger than reschedule_after',
   migration: 'migration is false, and it still fits',
   misconfigured: 'the object refers to something that does not exist',
+  unread_metric: 'a metric of a chosen cluster cannot be read',
+  move_window: 'a move window holds it',
+  brake: 'too many clusters failed at once, so failover is held',
   balance: 'another cluster is better only because of what other placements decided',
 };
 

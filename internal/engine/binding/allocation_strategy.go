@@ -38,7 +38,7 @@ func (a *allocation) complete(b *Binder) {
 	b.out.flavors = make(map[int32]string, len(b.out.shares))
 	for _, s := range b.out.shares {
 		flavor := b.flavorOn(b.fleet.Name(int(s.Row)))
-		if at := b.candidateAt(int(s.Row)); b.out.Complete && at >= 0 {
+		if at := b.candidateAt(int(s.Row)); b.out.Complete && !b.out.frozen && at >= 0 {
 			flavor = b.candidateFlavor(at)
 		}
 		b.out.flavors[s.Row] = flavor

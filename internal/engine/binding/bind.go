@@ -11,6 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/window"
 )
 
 // Present is the current binding of a workload.
@@ -28,6 +29,11 @@ type Present struct {
 	// fresh is an explicit request for a new binding: the first group is tried first, and replicas
 	// are divided anew.
 	fresh bool
+	// settled says that the binding answers the current spec and policy. namespace and labels are those of the workload,
+	// which move windows select by.
+	settled   bool
+	namespace string
+	labels    map[string]string
 }
 
 // NewPresent returns the binding in a workload's status. policy is the one that the workload
@@ -40,6 +46,7 @@ func NewPresent(w *api.Workload, policy *api.PropagationPolicy) Present {
 		pending:  scheduled != nil && scheduled.Status == api.ConditionFalse,
 		clusters: s.Clusters, affinity: s.ObservedAffinity, evictions: s.Evictions, health: s.Health,
 		earlier: s.EarlierAffinities, lost: s.LostReplicas, observed: answered, fresh: fresh,
+		settled: answered && !fresh && AnswersPolicy(s, policy), namespace: w.Metadata.Namespace, labels: w.Metadata.Labels,
 	}
 }
 
@@ -91,6 +98,8 @@ type Binding struct {
 	// Overflowed says that replicas are in overflow tiers. They return to earlier tiers when there
 	// is room.
 	Overflowed bool
+	// held says that a move window keeps replicas where they are, and frozen that it keeps all of them.
+	held, frozen bool
 
 	result  division.Result
 	flavors map[int32]string // of an allocation, by chosen row
@@ -129,6 +138,7 @@ type Binder struct {
 	present Present
 	now     time.Time
 	out     Binding
+	window  *window.Hold // that keeps what does not have to move where it is; nil = nothing does
 	// refilling says that the division tries to move replicas back to earlier tiers.
 	refilling bool
 }
@@ -173,7 +183,10 @@ const (
 // with replicas that overflowed.
 func (b *Binder) Bind(f *columns.Fleet, p *Propagation, views []*placement.View, others ledger.Others, spare ledger.Spare, bound Present, now time.Time) Binding {
 	b.fleet, b.p, b.views, b.others, b.spare, b.present, b.now = f, p, views, others, spare, bound, now
-	b.out = Binding{group: -1}
+	b.out, b.window = Binding{group: -1}, nil
+	if bound.settled && !bound.pending {
+		b.window = f.Windows().Held(bound.namespace, bound.labels, now)
+	}
 	observed := p.Group(bound.affinity)
 	start := max(observed, 0)
 	if bound.fresh {
@@ -194,6 +207,7 @@ func (b *Binder) Bind(f *columns.Fleet, p *Propagation, views []*placement.View,
 		b.out.Lack = leastLack(b.out.tried)
 		b.remain(start, lost)
 	}
+	b.hold(observed, lost)
 	if b.out.Cramped || b.out.Overflowed {
 		b.out.BackLack = 0 // any additional room may change the result
 	}
@@ -201,6 +215,47 @@ func (b *Binder) Bind(f *columns.Fleet, p *Propagation, views []*placement.View,
 	b.evict(observed)
 	b.schedule()
 	return b.out
+}
+
+// hold keeps the replicas where they are, if a move window says so and none of them has to move: all run where they may,
+// and the workload has what it wants. Copies on further clusters take nothing away.
+func (b *Binder) hold(observed int, lost int64) {
+	if b.window == nil || observed < 0 || lost > 0 {
+		return
+	}
+	chosen := make(map[int32]int64, len(b.out.shares))
+	for _, s := range b.out.shares {
+		chosen[s.Row] = s.Replicas
+	}
+	var stay []division.Share
+	total, leaves := int64(0), false
+	for i := range b.places {
+		switch m := &b.places[i]; m.state {
+		case memberStays, memberSuspended:
+			stay = append(stay, division.Share{Row: int32(m.row), Rank: b.fleet.NameRank()[m.row], Replicas: m.replicas})
+			total += m.replicas
+			replicas, there := chosen[int32(m.row)]
+			leaves = leaves || !there || replicas < m.replicas
+		case memberLeaving:
+		default:
+			return
+		}
+	}
+	if !leaves || b.p.divided() && total != b.p.replicas || !b.mayHold() {
+		return
+	}
+	slices.SortFunc(stay, func(a, c division.Share) int { return int(a.Rank) - int(c.Rank) })
+	b.out.group, b.out.shares, b.out.frozen = observed, stay, true
+}
+
+// mayHold reports whether a move window keeps replicas from moving: not while the workload lacks any.
+func (b *Binder) mayHold() bool {
+	if b.window == nil || !b.out.Complete {
+		return false
+	}
+	b.out.held = true
+	b.soon(b.window.Next)
+	return true
 }
 
 // askInOrder tries the affinity groups from start on until one has room for the workload. If it
@@ -436,8 +491,10 @@ func (b *Binder) feasibleSince(name string) time.Time {
 	return b.now
 }
 
-// stable reports whether the stabilization window has passed.
-func (b *Binder) stable(since time.Time) bool { return !b.now.Before(since.Add(b.p.stabilization)) }
+// stable reports whether the stabilization time has passed, and no move window holds the workload.
+func (b *Binder) stable(since time.Time) bool {
+	return !b.now.Before(since.Add(b.p.stabilization)) && !b.mayHold()
+}
 
 // awaitBack records that a group or tier could take replicas back.
 func (b *Binder) awaitBack(name string, since time.Time) {

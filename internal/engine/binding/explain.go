@@ -68,8 +68,11 @@ func (e *bindingExplained) render(now time.Time) *api.Explanation {
 	if e.out.group >= 0 {
 		x.ObservedAffinity = p.Groups[e.out.group].Name
 	}
-	if e.out.evictionsSuspended {
+	switch {
+	case e.out.evictionsSuspended:
 		x.Kept = "brake"
+	case e.out.held:
+		x.Kept = "move_window"
 	}
 	if next := e.out.NextAt.UTC(); !next.IsZero() && next.Year() <= 9999 {
 		x.NextAt = &next

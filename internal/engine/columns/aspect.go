@@ -57,6 +57,8 @@ const (
 	// empty. They do not belong to one cluster.
 	MetricNames
 	Sets
+	// MoveWindows is when decisions may move. It does not belong to one cluster.
+	MoveWindows
 	// Clock is the time. A result that reads it expires.
 	Clock
 )

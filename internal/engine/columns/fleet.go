@@ -44,6 +44,8 @@ type Fleet struct {
 	scores  map[string]*ScoreBundle
 	waiting map[string]map[string]*api.PlacementScore
 
+	windows moveWindows
+
 	metricIDs map[api.Key]int32
 	metrics   []*MetricState     // by id; nil for free ids
 	freeIDs   []int32            // of metrics, reused last in, first out
@@ -82,7 +84,8 @@ type Changes struct {
 	Providers map[api.Key]*api.MetricsProvider
 	Sets      map[string]*api.ClusterSet
 	// Scores of clusters that do not exist take effect when the cluster is created.
-	Scores map[api.Key]*api.PlacementScore
+	Scores  map[api.Key]*api.PlacementScore
+	Windows map[api.Key]*api.MoveWindow
 }
 
 // Len returns the number of clusters.

@@ -39,6 +39,7 @@ func (f *Fleet) With(changes Changes, now time.Time) (*Fleet, Delta) {
 	b.keepTables()
 	b.changeSets(changes.Sets)
 	b.changeScores(changes.Scores)
+	b.changeWindows(changes.Windows)
 	b.judgeScores()
 	b.evaluateMetrics()
 	b.scoreRows()

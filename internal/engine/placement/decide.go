@@ -12,6 +12,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/window"
 )
 
 // Present is the current decision of a placement.
@@ -26,6 +27,8 @@ type Present struct {
 	// Fresh is an explicit request for a new decision: current clusters get neither stickiness nor
 	// min_improvement. They still win ties.
 	Fresh bool
+	// Labels are those of the placement, which move windows select by.
+	Labels map[string]string
 }
 
 // Choice is one chosen cluster with its score.
@@ -48,6 +51,8 @@ const (
 	keptByMisconfiguration KeptBy = "misconfigured"
 	// keptByUnread: scores cannot be compared, because a metric of a chosen cluster cannot be read.
 	keptByUnread KeptBy = "unread_metric"
+	// keptByWindow: a move window holds the decision.
+	keptByWindow KeptBy = "move_window"
 	// keptByBalance: another decision would be better only because of the decisions of other
 	// placements.
 	keptByBalance KeptBy = "balance"
@@ -255,9 +260,12 @@ func Decide(f *columns.Fleet, q *Query, v *View, others ledger.Others, present P
 	}
 	s, out := p.seat(v, current, wanted, present, false), Outcome{}
 	if staying(s.seats) < min(len(current), wanted) {
-		if held, until := p.kept(current, present, now); held != "" {
+		if by, until := p.kept(current, present, now); by != "" {
 			s = p.seat(v, current, wanted, present, true)
-			out.kept, out.NextAt = held, until
+			out.kept, out.NextAt = by, until
+		} else if hold := p.heldByWindow(present, now); hold != nil {
+			s = p.seat(v, current, wanted, present, true)
+			out.kept, out.NextAt = keptByWindow, hold.Next
 		}
 	}
 	out.Full = q.Wanted != score.All && len(s.seats) >= q.Wanted
@@ -270,6 +278,14 @@ func Decide(f *columns.Fleet, q *Query, v *View, others ledger.Others, present P
 
 // settled reports whether the decision was made for the current spec and no new one was requested.
 func (d *Present) settled() bool { return d.Answered && !d.Fresh }
+
+// heldByWindow returns the move window that keeps a decision which answers its spec where it is, or nil.
+func (p *Pass) heldByWindow(present Present, now time.Time) *window.Hold {
+	if !present.settled() {
+		return nil
+	}
+	return p.Fleet.Windows().Held(p.Query.Key.Namespace, present.Labels, now)
+}
 
 // kept returns why a current decision keeps its clusters whatever the scores of others, and until
 // when. It returns "" if nothing keeps it.
