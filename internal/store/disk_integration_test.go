@@ -109,7 +109,6 @@ func TestWriteBurstStopsBeforeTheDiskIsFull(t *testing.T) {
 		o.DataDir, o.NoFsync = filepath.Join(mount, "data"), false
 		o.MinFreeBytes, o.ResumeFreeBytes = 96*mebibyte, 102*mebibyte
 		o.WatchdogInterval = time.Second
-		o.Fatal = func(err error) { t.Errorf("the member died: %v", err) }
 	})
 	ctx := timeout(t)
 	value := bytes.Repeat([]byte("v"), mebibyte)

@@ -124,7 +124,7 @@ func afterFlip(t *testing.T, from, name string, content []byte, want map[partKey
 	defer cancel()
 	s, err := Open(ctx, Options{
 		DataDir: dir, NoFsync: true, MinFreeBytes: 1, MarkInterval: time.Hour, RequestTimeout: storetest.Patience, Patience: storetest.Patience,
-		Fatal: func(err error) { t.Errorf("the member died: %v", err) },
+		Fatal: endsTheTests(t),
 	})
 	if err != nil {
 		if !errors.Is(err, ErrDamaged) && !bytes.Contains([]byte(err.Error()), []byte("restore")) {

@@ -83,6 +83,12 @@ func interpose[K clientv3.KV](t testing.TB, s *Store, between func(clientv3.KV) 
 	return kv, func() { switched.other.Store(nil) }
 }
 
+// endsTheTests ends the process if a member dies: etcd does not stop any more then, so that the test would only end with
+// its time.
+func endsTheTests(t testing.TB) func(error) {
+	return func(err error) { panic(fmt.Sprintf("%s: the embedded member died: %v", t.Name(), err)) }
+}
+
 // open opens a store for a test in its own directory, without fsync.
 func open(t testing.TB, change ...func(*Options)) *Store {
 	t.Helper()
@@ -94,7 +100,7 @@ func open(t testing.TB, change ...func(*Options)) *Store {
 		RequestTimeout: storetest.Patience,
 		Patience:       storetest.Patience,
 		Logger:         slog.New(slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelError})),
-		Fatal:          func(err error) { t.Errorf("the embedded member died: %v", err) },
+		Fatal:          endsTheTests(t),
 		interpose:      func(kv clientv3.KV) clientv3.KV { return &switchedKV{sound: kv} },
 	}
 	for _, f := range change {
