@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -379,5 +380,45 @@ func TestCollectorThatHangs(t *testing.T) {
 	}
 	if err := s.stop(); err != nil {
 		t.Error(err)
+	}
+}
+
+// The histograms of requests and of the store's transactions name a recorded trace, in the format that has exemplars.
+func TestExemplars(t *testing.T) {
+	collector := otlptest.NewHTTP(t)
+	c := testConfig(t.TempDir())
+	c.TracingEndpoint, c.TracingSampleRatio = collector.Endpoint, 0
+	s := start(t, c)
+	put(s, cluster("berlin"))
+	_, trace := s.tracedWrites()()
+	requestIn(collector, trace, putPlacement)
+	lines := func(accept, of string) (lines []string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/metrics", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept", accept)
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(body)) {
+			if strings.HasPrefix(line, of+"_bucket") && strings.Contains(line, `# {trace_id="`+trace+`"}`) {
+				lines = append(lines, line)
+			}
+		}
+		return lines
+	}
+	for _, histogram := range []string{"scheduler_http_request_seconds", "scheduler_store_transaction_seconds"} {
+		// A request is counted after it has been answered.
+		eventually.True(t, histogram+" names the trace", func() bool { return len(lines("application/openmetrics-text; version=1.0.0", histogram)) > 0 })
+		if plain := lines("text/plain", histogram); len(plain) > 0 {
+			t.Errorf("the format without exemplars has %s", plain)
+		}
 	}
 }

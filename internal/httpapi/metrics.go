@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"slices"
 	"strconv"
@@ -18,6 +19,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing/exemplar"
 )
 
 // httpMetrics are the metrics of the API.
@@ -80,7 +82,7 @@ func (s *Server) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.requests, m.seconds, m.inFlight, m.watchers, m.watchersCut, m.authFailures, m.panics}
 }
 
-func (m *httpMetrics) observe(route, method string, status int, took time.Duration) {
+func (m *httpMetrics) observe(ctx context.Context, route, method string, status int, took time.Duration) {
 	labels := answered{route, method, status}
 	known, ok := m.known.Load(labels)
 	if !ok {
@@ -88,7 +90,7 @@ func (m *httpMetrics) observe(route, method string, status int, took time.Durati
 	}
 	if s, ok := known.(*series); ok { // nothing else is stored
 		s.requests.Inc()
-		s.seconds.Observe(took.Seconds())
+		exemplar.Observe(ctx, s.seconds, took)
 	}
 }
 
@@ -102,7 +104,10 @@ type metricsPage struct {
 
 // handler serves /metrics.
 func (m *metricsPage) handler() http.Handler {
-	options := promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: metricsReaders, Timeout: 30 * time.Second}
+	options := promhttp.HandlerOpts{
+		ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: metricsReaders, Timeout: 30 * time.Second,
+		EnableOpenMetrics: true, // for clients that ask for it: only that format has exemplars
+	}
 	show := promhttp.HandlerFor(m.gatherer, options)
 	bound := make(chan struct{}, metricsReaders) // a reader with restricted access gets a handler of their own
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

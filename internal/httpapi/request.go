@@ -93,16 +93,17 @@ func (s *Server) observe(next http.Handler) http.Handler {
 			s.audit.end(r, note, status)
 		}
 		took := time.Since(started)
-		s.metrics.observe(note.route, method, status, took)
+		ctx := note.span.In(r.Context())
+		s.metrics.observe(ctx, note.route, method, status, took)
 		note.span.Answered(method, note.route, serve.ClientOf(r.RemoteAddr), note.id, status)
 		level := slog.LevelDebug
 		if status >= http.StatusBadRequest {
 			level = slog.LevelInfo
 		}
-		if !s.logger.Enabled(r.Context(), level) {
+		if !s.logger.Enabled(ctx, level) {
 			return
 		}
-		s.logger.LogAttrs(note.span.In(r.Context()), level, "request",
+		s.logger.LogAttrs(ctx, level, "request",
 			slog.String("request_id", note.id), slog.String("method", method), slog.String("route", note.route),
 			slog.Int("status", status), slog.Duration("took", took),
 			slog.String("client", serve.ClientOf(r.RemoteAddr)), slog.String("token", note.who.TokenID))

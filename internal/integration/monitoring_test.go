@@ -11,8 +11,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
@@ -77,7 +79,7 @@ func TestAlertsAndDashboardOnPrometheus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := startServer(t, t.TempDir())
+	p := startServer(t, t.TempDir(), "--tracing-endpoint", "http://127.0.0.1:1") // every request is recorded, for nobody
 	put(p, staticProvider("table", map[string]float64{"half": 50}))
 	put(p, metric("half", "table", "half", api.FailureExclude))
 	put(p, cluster("a", "shown", "half"))
@@ -132,6 +134,16 @@ func TestAlertsAndDashboardOnPrometheus(t *testing.T) {
 			t.Errorf("panel %q asks nothing", panel.Title)
 		}
 	}
+
+	eventually.True(t, "a slow request leads to a trace", func() bool {
+		var series []struct {
+			Exemplars []struct{ Labels map[string]string }
+		}
+		err := prometheus.ask("/api/v1/query_exemplars", url.Values{
+			"query": {"scheduler_http_request_seconds_bucket"}, "start": {"0"}, "end": {strconv.FormatInt(time.Now().Unix()+60, 10)},
+		}, &series)
+		return err == nil && len(series) > 0 && len(series[0].Exemplars) > 0 && len(series[0].Exemplars[0].Labels["trace_id"]) == 32
+	})
 
 	p.kill()
 	eventually.True(t, "the alert of a server that is gone is active", func() bool {

@@ -92,7 +92,7 @@ func startPrometheusWith(t *testing.T, config string) *prometheusServer {
 func (p *prometheusServer) start() {
 	p.t.Helper()
 	p.cmd = exec.Command(p.binary, "--config.file="+filepath.Join(p.dir, "prometheus.yml"),
-		"--storage.tsdb.path="+filepath.Join(p.dir, "data"), "--web.listen-address="+p.address)
+		"--storage.tsdb.path="+filepath.Join(p.dir, "data"), "--web.listen-address="+p.address, "--enable-feature=exemplar-storage")
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
 		p.t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
+	"github.com/scheduler/terraform-provider-scheduler/internal/tracing/exemplar"
 )
 
 // Store stores the objects. It is safe for concurrent use.
@@ -384,7 +385,7 @@ func (s *Store) transactWithin(ctx context.Context, limit time.Duration, txn fun
 		return nil, err
 	}
 	resp, err := txn(s.client.Txn(bounded)).Commit()
-	s.metrics.txnSeconds.Observe(time.Duration(s.guard.clock.now() - began).Seconds())
+	exemplar.Observe(ctx, s.metrics.txnSeconds, time.Duration(s.guard.clock.now()-began))
 	s.guard.attempted(ctx, began, err)
 	if err = classify(err, true); err != nil {
 		s.metrics.failures.Inc()
