@@ -73,6 +73,22 @@ func (s *Subscription) Next(ctx context.Context) (Batch, error) {
 			return Batch{}, ctx.Err()
 		}
 	}
+	return s.advance()
+}
+
+// Pending returns the next batch if it is there already.
+func (s *Subscription) Pending() (batch Batch, ok bool, err error) {
+	select {
+	case <-s.at.ready:
+		batch, err = s.advance()
+		return batch, err == nil, err
+	default:
+		return Batch{}, false, nil
+	}
+}
+
+// advance returns the next batch, which is there.
+func (s *Subscription) advance() (Batch, error) {
 	next := s.at.next.Load()
 	if next == severed {
 		return s.resume()

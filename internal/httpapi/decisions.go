@@ -8,11 +8,9 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
-	"k8s.io/apimachinery/pkg/labels"
-
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/decisiontable"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 )
@@ -38,10 +36,13 @@ type decisionsOutput struct {
 // response is of the newest revision, unlike the pages of a list.
 type decisionRows struct {
 	api    *operation.API
-	fleet  *fleet.Fleet
+	index  *decisiontable.Index
 	rights auth.Rights
 	view   *view
 }
+
+// maxDecisionGroups is the number of groups in a response.
+const maxDecisionGroups = 500
 
 func (d *decisionRows) routes() {
 	operation.Register(d.api, operation.Declare(auth.AccessRead, huma.Operation{
@@ -65,38 +66,26 @@ func (d *decisionRows) list(ctx context.Context, in *decisionsInput) (*decisions
 	if err != nil {
 		return nil, err
 	}
-	groups, err := newDecisionGroups(in.CountBy)
-	if err != nil {
-		return nil, err
-	}
-	snapshot := d.fleet.Snapshot()
-	list := &api.DecisionList{Items: []api.DecisionSummary{}, ResourceVersion: strconv.FormatInt(snapshot.Revision(), 10)}
-	var matching []*fleet.Entry
-	for _, kind := range kinds {
-		of := make([]*fleet.Entry, 0, snapshot.Len(kind))
-		var seen api.Key // whether its namespace may be read is known
-		readable := false
-		for entry := range snapshot.All(kind, in.Namespace) {
-			key := entry.Key()
-			if seen.Namespace != key.Namespace || seen.Name == "" {
-				readable = d.rights.Reads(who, entry.Object)
-			}
-			if seen = key; !readable || snapshot.Damaged(key) != nil || !in.matches(key, entry.Object, selector) {
-				continue
-			}
-			satisfied := isSatisfied(entry.Object) != api.ConditionFalse
-			if !satisfied {
-				list.Unsatisfied++
-			}
-			groups.add(entry.Object, satisfied)
-			of = append(of, entry)
+	var grouping decisiontable.Grouping
+	if in.CountBy != "" {
+		if grouping, err = decisiontable.ParseGrouping(in.CountBy); err != nil {
+			return nil, problem.Invalid("count_by", "%s", err)
 		}
-		matching = merged(matching, of)
 	}
-	list.Total = len(matching)
-	list.Groups, list.GroupsLeftOut = groups.counts()
-	from := min(in.Offset, len(matching))
-	for _, entry := range sortedPart(matching, in.Sort, from, min(from+in.Limit, len(matching))) {
+	table := d.index.Table()
+	selection := table.Select(decisiontable.Query{
+		Kinds: kinds, Namespace: in.Namespace, Search: in.Search, Cluster: in.Cluster, Satisfied: api.ConditionStatus(in.Satisfied), Labels: selector,
+		Readable: func(object api.Object) bool { return d.rights.Reads(who, object) },
+	})
+	list := &api.DecisionList{
+		Items: []api.DecisionSummary{}, Total: selection.Total(), Unsatisfied: selection.Unsatisfied,
+		ResourceVersion: strconv.FormatInt(table.Revision(), 10),
+	}
+	if in.CountBy != "" {
+		list.Groups, list.GroupsLeftOut = selection.Count(grouping, maxDecisionGroups)
+	}
+	from := min(in.Offset, list.Total)
+	for _, entry := range selection.Part(in.Sort, from, min(from+in.Limit, list.Total)) {
 		if row, ok := api.Summarize(d.view.shown(who, entry.Object)); ok {
 			list.Items = append(list.Items, row)
 		}
@@ -135,71 +124,4 @@ func decidedKinds(rights auth.Rights, who auth.Identity, parameter, names, names
 		named = append(named, kind)
 	}
 	return named, nil
-}
-
-// matches reports whether an object belongs to the list, apart from rights.
-func (in *decisionsInput) matches(key api.Key, object api.Object, selector labels.Selector) bool {
-	switch {
-	case in.Search != "" && !found(key, in.Search):
-	case in.Satisfied != "" && string(isSatisfied(object)) != in.Satisfied:
-	case in.Cluster != "" && !chose(object, in.Cluster):
-	case !selector.Empty() && !selector.Matches(labels.Set(object.Meta().Labels)):
-	default:
-		return true
-	}
-	return false
-}
-
-// found reports whether namespace/name contains a text.
-func found(key api.Key, text string) bool {
-	return strings.Contains(key.Name, text) || strings.Contains(key.Namespace, text) ||
-		strings.Contains(text, "/") && strings.Contains(key.Namespace+"/"+key.Name, text)
-}
-
-// chose reports whether a decision contains a cluster.
-func chose(object api.Object, cluster string) bool {
-	switch o := object.(type) {
-	case *api.Placement:
-		return slices.Contains(o.Status.Clusters, cluster)
-	case *api.Workload:
-		return o.Status.RunsOn(cluster)
-	}
-	return false
-}
-
-func isSatisfied(object api.Object) api.ConditionStatus {
-	if c := api.Satisfaction(object); c != nil {
-		return c.Status
-	}
-	return api.ConditionUnknown
-}
-
-// scheduledAt is when a decision last changed, 0 if it has never been made.
-func scheduledAt(object api.Object) int64 {
-	switch o := object.(type) {
-	case *api.Placement:
-		if o.Status.ScheduledAt != nil {
-			return o.Status.ScheduledAt.UnixNano()
-		}
-	case *api.Workload:
-		if o.Status.ScheduledAt != nil {
-			return o.Status.ScheduledAt.UnixNano()
-		}
-	}
-	return 0
-}
-
-func clusterCount(object api.Object) int64 {
-	switch o := object.(type) {
-	case *api.Placement:
-		return int64(len(o.Status.Clusters))
-	case *api.Workload:
-		return int64(len(o.Status.Clusters))
-	}
-	return 0
-}
-
-// satisfaction orders unsatisfied decisions before undecided ones, and these before satisfied ones.
-func satisfaction(object api.Object) int64 {
-	return int64(slices.Index([]api.ConditionStatus{api.ConditionFalse, api.ConditionUnknown, api.ConditionTrue}, isSatisfied(object)))
 }

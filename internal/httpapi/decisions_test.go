@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -106,6 +108,42 @@ func TestDecisionsAreSortedAndFiltered(t *testing.T) {
 		if a := s.do(http.MethodGet, "/v1/decisions?"+query, ""); a.StatusCode != http.StatusUnprocessableEntity {
 			t.Errorf("%s: %d, want 422", query, a.StatusCode)
 		}
+	}
+}
+
+// Lists may be read by many while decisions are written; each shows one revision.
+func TestDecisionsWhileTheyAreWritten(t *testing.T) {
+	s := startServer(t)
+	s.placed("shop", "first", 1, api.ConditionTrue, "eu-1")
+	var readers sync.WaitGroup
+	done := make(chan struct{})
+	for range 3 {
+		readers.Go(func() {
+			for last := 0; ; {
+				a, err := s.try(t.Context(), http.MethodGet, "/v1/decisions?count_by=cluster&label_selector=team=shop&sort=-name", "")
+				var list decisionsAnswer
+				if err == nil {
+					err = json.Unmarshal(a.body, &list)
+				}
+				if err != nil || list.Total < last || len(list.Items) != list.Total {
+					t.Errorf("%d of %d rows, before %d; %v", len(list.Items), list.Total, last, err)
+				}
+				last = list.Total
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		})
+	}
+	for i := range 50 {
+		s.placed("shop", fmt.Sprintf("web-%d", i), 2, api.ConditionTrue, "eu-2")
+	}
+	close(done)
+	readers.Wait()
+	if total := decodeAs[decisionsAnswer](t, s.do(http.MethodGet, "/v1/decisions", "")).Total; total != 51 {
+		t.Errorf("%d decisions, want 51", total)
 	}
 }
 

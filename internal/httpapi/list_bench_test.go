@@ -56,7 +56,7 @@ func loadPlacements(b *testing.B, s *testServer, n int) {
 	var last int64
 	for i := range n {
 		p := &api.Placement{Metadata: api.Metadata{
-			Name: fmt.Sprintf("p%d", i), Namespace: fmt.Sprintf("team-%d", i%100), Labels: map[string]string{"team": fmt.Sprintf("t%d", i%100)},
+			Name: fmt.Sprintf("p%d", i), Namespace: fmt.Sprintf("team-%d", i%100), Labels: map[string]string{"team": fmt.Sprintf("t%d", i%100), "app": fmt.Sprintf("a%d", i)},
 			UID: fmt.Sprintf("%032x", i), Generation: 1, CreatedAt: &now, ModifiedAt: &now,
 		}}
 		p.Spec.NumberOfClusters, p.Spec.LabelConstraints = &three, []string{fmt.Sprintf("group is g%d", i%4)}

@@ -9,6 +9,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/arktos"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/decisiontable"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/gitops"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
@@ -59,7 +60,7 @@ func (s *Server) routes(page *ui) http.Handler {
 			view: v, waits: s.waits, events: s.watches.events, changes: c, previews: s.previews, listed: s.listed, network: o.Network, now: o.Now, slots: slots,
 		},
 		&freezes{api: s.api, changes: c, waits: s.waits, now: o.Now},
-		&decisionRows{api: s.api, fleet: o.Fleet, rights: rights, view: v},
+		&decisionRows{api: s.api, index: decisiontable.New(o.Fleet), rights: rights, view: v},
 		past,
 		s.reports,
 		&nodes{api: s.api, rights: rights, view: v, spot: o.Spot, now: o.Now},

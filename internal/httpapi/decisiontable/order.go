@@ -1,59 +1,48 @@
-package httpapi
+package decisiontable
 
 import (
 	"cmp"
 	"math/bits"
 	"slices"
 	"strings"
-
-	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
-// merged merges decisions of two kinds, each by namespace and name.
-func merged(a, b []*fleet.Entry) []*fleet.Entry {
-	if len(a) == 0 {
-		return b
-	}
-	all := make([]*fleet.Entry, 0, len(a)+len(b))
-	for len(a) > 0 && len(b) > 0 {
-		x, y := a[0].Key(), b[0].Key()
-		if cmp.Or(strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Name, y.Name), strings.Compare(string(x.Kind), string(y.Kind))) < 0 {
-			all, a = append(all, a[0]), a[1:]
-		} else {
-			all, b = append(all, b[0]), b[1:]
-		}
-	}
-	return append(append(all, a...), b...)
-}
-
-// sortedPart returns entries[from:to] as they are in an order; equal ones are by name, as all are given.
-func sortedPart(entries []*fleet.Entry, order string, from, to int) []*fleet.Entry {
+// sorted returns the rows [from:to] in an order.
+func (s *Selection) sorted(order string, from, to int) []int32 {
+	t := s.table
 	by, reversed := strings.CutPrefix(order, "-")
-	value := map[string]func(api.Object) int64{"scheduled_at": scheduledAt, "clusters": clusterCount, "satisfied": satisfaction}[by]
+	value := map[string]func(*row) int64{
+		"scheduled_at": func(r *row) int64 { return r.scheduledAt },
+		"clusters":     func(r *row) int64 { return int64(len(t.clusters[r.clusters].chosen)) },
+		"satisfied":    func(r *row) int64 { return int64(r.satisfied) },
+	}[by]
 	if value == nil { // by name
 		if !reversed {
-			return entries[from:to]
+			return s.rows[from:to]
 		}
-		slices.Reverse(entries)
-		return entries[from:to]
+		part := slices.Clone(s.rows[len(s.rows)-to : len(s.rows)-from])
+		slices.Reverse(part)
+		return part
 	}
-	type row struct{ value, at int64 }
-	rows := make([]row, len(entries))
-	for i, entry := range entries {
-		if rows[i] = (row{value(entry.Object), int64(i)}); reversed {
-			rows[i].value = -rows[i].value
+	type sortable struct {
+		value int64
+		at    int32
+	}
+	all := make([]sortable, len(s.rows))
+	for i, at := range s.rows {
+		if all[i] = (sortable{value(&t.rows[at]), at}); reversed {
+			all[i].value = -all[i].value
 		}
 	}
-	sortPart(rows, from, to, func(a, b row) int {
+	sortPart(all, from, to, func(a, b sortable) int {
 		if a.value != b.value {
 			return cmp.Compare(a.value, b.value)
 		}
 		return cmp.Compare(a.at, b.at)
 	})
-	part := make([]*fleet.Entry, to-from)
-	for i, row := range rows[from:to] {
-		part[i] = entries[row.at]
+	part := make([]int32, 0, to-from)
+	for _, row := range all[from:to] {
+		part = append(part, row.at)
 	}
 	return part
 }
