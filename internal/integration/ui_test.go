@@ -122,7 +122,11 @@ func TestPage(t *testing.T) {
 
 	admin := p.token("", "admin")
 	viewer := p.token(admin, "viewer", "shop")
-	p.browse("page.js", "UI_ADMIN="+admin, "UI_VIEWER="+viewer)
+	pictures := os.Getenv("UI_PICTURES") // make pictures keeps them
+	if pictures == "" {
+		pictures = t.TempDir()
+	}
+	p.browse("page.js", "UI_ADMIN="+admin, "UI_VIEWER="+viewer, "UI_PICTURES="+pictures)
 	log := p.stderr.String()
 	for _, token := range []string{admin, viewer} {
 		if strings.Contains(log, token) {

@@ -1,5 +1,6 @@
 // Every view of the page, on the small fleet that the test in internal/integration/ui_test.go makes.
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { accessible, api, close, launch, open, unlock } from './browser.js';
 
@@ -67,7 +68,17 @@ test('every view shows what it is for, and has no barriers', async () => {
     await page.evaluate((hash) => { location.hash = hash; }, fragment);
     await settled(page, name);
     await accessible(page, name);
-    }
+  }
+  await close(page, admin);
+});
+
+test('the pictures of the documentation are taken', async () => {
+  const page = await open(browser, { token: admin });
+  for (const name of ['fleet-decision', 'decision']) {
+    await page.evaluate((hash) => { location.hash = hash; }, views[name].fragment);
+    await settled(page, name);
+    await page.screenshot({ path: join(process.env.UI_PICTURES, `page-${name}.png`), animations: 'disabled' });
+  }
   await close(page, admin);
 });
 
