@@ -65,6 +65,8 @@ var minimal = map[string]string{
 	"scheduler_cluster_set":      "name = \"x\"\n selector = {}",
 	"scheduler_placement_score":  "name = \"x\"\n cluster = \"x\"\n scores = {}",
 	"scheduler_placement":        `name = "x"`,
+	"scheduler_role":             "name = \"x\"\n rules = [{ verbs = [\"read\"] }]",
+	"scheduler_role_binding":     "name = \"x\"\n role = \"viewer\"\n token_ids = [\"0123456789abcdef\"]",
 	"scheduler_move_window":      `name = "x"`,
 	"scheduler_workload":         "name = \"x\"\n api_version = \"v1\"\n kind = \"Pod\"",
 

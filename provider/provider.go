@@ -65,6 +65,8 @@ var resources = sync.OnceValue(func() []*terraform.Resource {
 		newWorkloadResource(),
 		newPropagationPolicyResource(),
 		newMoveWindowResource(),
+		newRoleResource(),
+		newRoleBindingResource(),
 	}
 })
 

@@ -35,7 +35,7 @@ func TestEverythingIsDescribed(t *testing.T) {
 	for name, s := range resp.DataSourceSchemas {
 		described(t, "data source "+name, s.Block)
 	}
-	if len(resp.ResourceSchemas) != 12 || len(resp.DataSourceSchemas) != 15 || len(resp.Functions) != 4 {
+	if len(resp.ResourceSchemas) != 14 || len(resp.DataSourceSchemas) != 15 || len(resp.Functions) != 4 {
 		t.Errorf("%d resources, %d data sources, %d functions", len(resp.ResourceSchemas), len(resp.DataSourceSchemas), len(resp.Functions))
 	}
 }

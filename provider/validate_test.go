@@ -267,6 +267,28 @@ var badFields = []struct {
 	{"scheduler_propagation_policy", "fail_back", doc{"mode": "later"}, "fail_back.mode"},
 	{"scheduler_propagation_policy", "fail_back", doc{"stabilization": "a while"}, "fail_back.stabilization"},
 
+	{"scheduler_role", "name", "viewer", "name"},
+	{"scheduler_role", "rules", list{}, "rules"},
+	{"scheduler_role", "rules", list{doc{"verbs": list{}}}, "rules[0].verbs"},
+	{"scheduler_role", "rules", list{doc{"verbs": list{"administer"}}}, "rules[0].verbs[0]"},
+	{"scheduler_role", "rules", list{doc{"verbs": list{"read", "read"}}}, "rules[0].verbs[1]"},
+	{"scheduler_role", "rules", list{doc{"verbs": list{"read"}, "kinds": list{"pod"}}}, "rules[0].kinds[0]"},
+	{"scheduler_role", "rules", list{doc{"verbs": list{"read"}, "kinds": list{"role"}}}, "rules[0].kinds[0]"},
+	{"scheduler_role", "rules", list{doc{"verbs": list{"read"}, "kinds": list{}}}, "rules[0].kinds"},
+	{"scheduler_role", "rules", list{doc{"verbs": list{"read"}, "namespaces": list{}}}, "rules[0].namespaces"},
+	{"scheduler_role", "rules", list{doc{"verbs": list{"read"}, "namespaces": list{"*"}}}, "rules[0].namespaces[0]"},
+
+	{"scheduler_role_binding", "role", "Deployer", "role"},
+	{"scheduler_role_binding", "namespaces", list{}, "namespaces"},
+	{"scheduler_role_binding", "token_ids", list{"0123456789abcdef.secret"}, "token_ids[0]"},
+	{"scheduler_role_binding", "token_ids", list{}, "token_ids"},
+	{"scheduler_role_binding", "issuer", "github", "issuer"},
+	{"scheduler_role_binding", "claims", doc{"sub": "x"}, "claims"},
+	{claimed, "claims", doc{"sub": "**"}, "claims"},
+	{claimed, "claims", doc{"sub": ""}, "claims"},
+	{claimed, "issuer", "Git Hub", "issuer"},
+	{claimed, "role", "admin", "namespaces"},
+
 	{"scheduler_move_window", "name", "A", "name"},
 	{"scheduler_move_window", "namespace", "My Shop", "namespace"},
 	{"scheduler_move_window", "effect", "pause", "effect"},
@@ -379,6 +401,9 @@ var valid = map[string]doc{
 	"scheduler_placement_score":  {"name": "agent", "cluster": "east", "scores": doc{"load": -7}, "valid_until": "2031-01-01T00:00:00+02:00"},
 	"scheduler_placement":        {"name": "web", "namespace": "shop"},
 	"scheduler_move_window":      {"name": "freeze", "ends_at": "2199-01-01T00:00:00+02:00"},
+	"scheduler_role":             {"name": "deployer", "rules": list{doc{"verbs": list{"read"}}}},
+	"scheduler_role_binding":     {"name": "ci", "role": "deployer", "token_ids": list{"0123456789abcdef"}},
+	claimed:                      {"name": "ci", "role": "deployer", "namespaces": list{"shop"}, "issuer": "github", "claims": doc{"sub": "repo:shop/*"}},
 	scheduled:                    {"name": "weekend", "schedule": "0 18 * * FRI", "duration": "60h", "time_zone": "Europe/Berlin"},
 	rated:                        {"name": "web", "namespace": "shop", "strategy": "prioritizers"},
 	"scheduler_workload":         {"name": "web", "namespace": "shop", "api_version": "apps/v1", "kind": "Deployment", "replicas": 3},
@@ -402,6 +427,7 @@ const (
 	ksql      = "scheduler_metrics_provider of ksqlDB"
 	influx    = "scheduler_metrics_provider of InfluxDB"
 	allocated = "scheduler_workload with an allocation"
+	claimed   = "scheduler_role_binding by claims"
 	scheduled = "scheduler_move_window with a schedule"
 )
 

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth/jwt"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/recovery"
@@ -22,8 +21,6 @@ import (
 type authSetting struct {
 	// JWT are the trusted issuers of JSON Web Tokens.
 	JWT []jwt.Issuer `json:"jwt,omitempty"`
-	// Roles are roles besides the built-in ones.
-	Roles []auth.RoleDefinition `json:"roles,omitempty"`
 }
 
 // Set implements pflag.Value.
@@ -38,7 +35,7 @@ func (a *authSetting) Set(text string) error {
 
 // String implements pflag.Value.
 func (a *authSetting) String() string {
-	if a == nil || len(a.JWT) == 0 && len(a.Roles) == 0 {
+	if a == nil || len(a.JWT) == 0 {
 		return ""
 	}
 	text, err := json.Marshal(a)
@@ -53,8 +50,7 @@ func (a *authSetting) Type() string { return objectType }
 
 // check returns every rule that the setting breaks.
 func (a *authSetting) check() api.FieldErrors {
-	errs := auth.ValidateRoles("auth.roles", a.Roles)
-	errs.Join(jwt.Validate("auth.jwt", a.JWT, a.roles()))
+	errs := jwt.Validate("auth.jwt", a.JWT)
 	for n, issuer := range a.JWT {
 		for _, file := range []struct{ key, path string }{{"ca_file", issuer.CAFile}, {"token_file", issuer.TokenFile}} {
 			if file.path == "" {
@@ -68,15 +64,12 @@ func (a *authSetting) check() api.FieldErrors {
 	return errs
 }
 
-// roles returns the roles of tokens.
-func (a *authSetting) roles() auth.Roles { return auth.NewRoles(a.Roles) }
-
 // verifier makes what checks tokens of the issuers, nil if there are none.
 func (a *authSetting) verifier(network *addresspolicy.Policy, logger *slog.Logger, faults *recovery.Component) (*jwt.Verifier, error) {
 	if len(a.JWT) == 0 {
 		return nil, nil
 	}
-	return jwt.New(a.JWT, a.roles(), func(issuer jwt.Issuer) jwt.Keys {
+	return jwt.New(a.JWT, func(issuer jwt.Issuer) jwt.Keys {
 		return jwks.New(jwks.Options{Issuer: issuer, Network: network, Logger: logger, Faults: faults, Now: time.Now})
 	}, time.Now)
 }

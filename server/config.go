@@ -133,7 +133,7 @@ func (c *config) define(flags *pflag.FlagSet) {
 	flags.IntVar(&c.LoginFailureBurst, "login-failure-burst", 20, "number of failed logins allowed in a burst per client address")
 	flags.DurationVar(&c.DrainTime, "drain-time", 10*time.Second, "how long running requests may take to finish when the server stops")
 
-	flags.Var(&c.Auth, "auth", "roles, and trusted issuers of JSON Web Tokens, such as CI systems: an object with the keys roles and jwt; see the guide on tokens")
+	flags.Var(&c.Auth, "auth", "trusted issuers of JSON Web Tokens, such as CI systems: an object with the key jwt; see the guide on tokens")
 
 	flags.StringVar(&c.WebhookListen, "webhook-listen", "", "address of the webhook that splits pods in clusters with spot enabled (default: no webhook, and no pods are split)")
 	flags.StringVar(&c.WebhookURL, "webhook-url", "", "URL at which the clusters' API servers reach the webhook: https://host:port (default from webhook-listen)")

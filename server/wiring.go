@@ -140,7 +140,7 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, stdout io.Wr
 	options := httpapi.Options{
 		Store: s.store, Fleet: s.fleet, Codec: s.codec, Decisions: s.decider, Signals: parts, Beats: &s.beats, Spot: parts, Audit: s.audit, Network: s.network,
 		Name: s.leading.name(), Leader: s.leading.forAPI(),
-		Checks: s.checks, Listener: s.listener, TLS: tlsConfig, Authenticate: !c.loopback() && !c.Insecure, Issuers: issuers, Roles: c.Auth.roles(), Logins: jwt.Logins(c.Auth.JWT),
+		Checks: s.checks, Listener: s.listener, TLS: tlsConfig, Authenticate: !c.loopback() && !c.Insecure, Issuers: issuers, Logins: jwt.Logins(c.Auth.JWT),
 		UI:      ui.Files(),
 		Version: version, Faults: s.faults, Gatherer: registry,
 		MaxBodyBytes: int64(c.MaxBody), MaxSimulationBytes: int64(c.MaxSimulation),

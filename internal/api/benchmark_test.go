@@ -35,6 +35,8 @@ var written = []string{
 		"failover":{"cluster":{},"application":{}},"fail_back":{}}}`,
 	`{"kind":"workload","metadata":{"name":"w","namespace":"shop"},"spec":{"api_version":"apps/v1","kind":"Deployment","replicas":10,
 		"replica_requests":{"cpu":"500m","memory":"1Gi"},"distribution":{}}}`,
+	`{"kind":"role","metadata":{"name":"deployer"},"spec":{"rules":[{"verbs":["read"]},{"verbs":["write","delete"],"kinds":["placement","workload"],"namespaces":["shop"]}]}}`,
+	`{"kind":"role_binding","metadata":{"name":"shop-ci"},"spec":{"role":"deployer","namespaces":["shop"],"issuer":"github","claims":{"repository":"shop/*"}}}`,
 	`{"kind":"move_window","metadata":{"name":"weekend","namespace":"shop"},"spec":{"effect":"deny","schedule":"0 18 * * FRI","duration":"60h","time_zone":"Europe/Berlin","description":"weekend"}}`,
 }
 

@@ -257,11 +257,11 @@ func checkNames(errs *FieldErrors, field string, names []string) {
 }
 
 // checkUnique adds an error for every repeated element of a list.
-func checkUnique(errs *FieldErrors, field string, values []string) {
-	seen := make(map[string]int, len(values))
+func checkUnique[T ~string](errs *FieldErrors, field string, values []T) {
+	seen := make(map[T]int, len(values))
 	for i, v := range values {
 		if first, ok := seen[v]; ok {
-			errs.Add(index(field, i), "%q is already listed at position %d", v, first)
+			errs.Add(index(field, i), "%q is already listed at position %d", string(v), first)
 			continue
 		}
 		seen[v] = i

@@ -25,6 +25,8 @@ const (
 	KindPlacement       Kind = "placement"
 	KindWorkload        Kind = "workload"
 	KindMoveWindow      Kind = "move_window"
+	KindRole            Kind = "role"
+	KindRoleBinding     Kind = "role_binding"
 
 	KindPropagationPolicy Kind = "propagation_policy"
 
@@ -39,7 +41,7 @@ const DefaultNamespace = "default"
 // Key identifies an object by kind, namespace and name. The namespace is "" for a global object,
 // and the cluster for an object that belongs to a cluster.
 type Key struct {
-	Kind      Kind   `json:"kind" enum:"cluster_set,cluster,metrics_provider,metric,placement_score,placement,workload,propagation_policy,cloud,openstack_project,magnum_cluster,move_window" doc:"Kind of the object."`
+	Kind      Kind   `json:"kind" enum:"cluster_set,cluster,metrics_provider,metric,placement_score,placement,workload,propagation_policy,cloud,openstack_project,magnum_cluster,move_window,role,role_binding" doc:"Kind of the object."`
 	Namespace string `json:"namespace,omitempty" doc:"Namespace of the object, if it has one. For a 'placement_score', its cluster."`
 	Name      string `json:"name" doc:"Name of the object."`
 }
@@ -185,6 +187,8 @@ var Kinds = []KindInfo{
 	{KindPropagationPolicy, GlobalOrNamespaced, "propagation-policies", func() Object { return &PropagationPolicy{Kind: KindPropagationPolicy} }},
 	{KindWorkload, Namespaced, "workloads", func() Object { return &Workload{Kind: KindWorkload} }},
 	{KindMoveWindow, GlobalOrNamespaced, "move-windows", func() Object { return &MoveWindow{Kind: KindMoveWindow} }},
+	{KindRole, Global, "roles", func() Object { return &Role{Kind: KindRole} }},
+	{KindRoleBinding, Global, "role-bindings", func() Object { return &RoleBinding{Kind: KindRoleBinding} }},
 }
 
 // DecidedKinds have a decision and can be rescheduled; ExplainedKinds have a decision that is

@@ -14,6 +14,7 @@ import (
 // namedByFields lists every field that refers to objects, with the kind. The test fails if a field
 // loses its ref tag or gets one.
 var namedByFields = []string{
+	"role_binding spec.role role optional",
 	"cloud spec.metrics[].name metric sibling optional",
 	"cluster spec.metrics[].name metric sibling optional",
 	"cluster spec.openstack.cloud cloud",
@@ -88,6 +89,9 @@ var plainTexts = []string{
 	// Namespaces that own an object or may use it. The writer's access to them is checked
 	// separately.
 	"cloud spec.namespace", "cluster spec.namespace", "cluster spec.namespaces[]", "cluster_set spec.namespaces[]",
+	// Only administrators write these.
+	"role spec.rules[].verbs[]", "role spec.rules[].kinds[]", "role spec.rules[].namespaces[]", "role spec.description",
+	"role_binding spec.namespaces[]", "role_binding spec.token_ids[]", "role_binding spec.issuer", "role_binding spec.description",
 	"move_window spec.schedule", "move_window spec.time_zone", "move_window spec.description",
 	// The namespace next to a name with a tag.
 	"cloud spec.metrics[].namespace", "cluster spec.metrics[].namespace", "magnum_cluster spec.metrics[].namespace",

@@ -96,9 +96,12 @@ type Actor struct {
 	// Token is the ID of a token, or the issuer and the subject of a JSON Web Token. It is empty
 	// if the server required no token.
 	Token string `json:"token,omitempty"`
-	Role  string `json:"role"`
-	// Namespaces are those that the token is limited to; none = all.
+	// Role is that of the token, or that a binding of the configuration gives it; empty if none does.
+	Role string `json:"role,omitempty"`
+	// Namespaces are those that the role is limited to; none = all.
 	Namespaces []string `json:"namespaces,omitempty"`
+	// RoleBindings are the names of the role bindings that give it further roles.
+	RoleBindings []string `json:"role_bindings,omitempty"`
 }
 
 // Digest identifies a version of an object.

@@ -54,10 +54,10 @@ func (r Rights) cluster(name string) *api.Cluster {
 // report them may read them, too. The cluster may be nil.
 func (who Identity) mayReadOf(kind api.Kind, cluster *api.Cluster) error {
 	var owners []string
-	reports := who.covers(VerbReport, kind)
+	reports := who.covers(api.VerbReport, kind)
 	if cluster != nil {
 		owners = Owners(cluster)
-		reports = who.allowsAll(VerbReport, kind, owners)
+		reports = who.allowsAll(api.VerbReport, kind, owners)
 	}
 	if reports {
 		return nil
@@ -68,26 +68,26 @@ func (who Identity) mayReadOf(kind api.Kind, cluster *api.Cluster) error {
 // SeesOf reports whether objects of a kind that belong to a cluster may be shown.
 func (who Identity) SeesOf(kind api.Kind, cluster *api.Cluster) bool {
 	if cluster == nil {
-		return who.unlimited(VerbRead, kind) || who.unlimited(VerbReport, kind)
+		return who.unlimited(api.VerbRead, kind) || who.unlimited(api.VerbReport, kind)
 	}
 	return who.mayReadOf(kind, cluster) == nil
 }
 
 // mayChangeSomeOf checks whether objects of a kind that belong to clusters may be written or deleted
 // at all. Whoever may report them may do that, too.
-func (who Identity) mayChangeSomeOf(verb Verb, kind api.Kind) error {
-	if !who.covers(verb, kind) && !who.covers(VerbReport, kind) {
+func (who Identity) mayChangeSomeOf(verb api.Verb, kind api.Kind) error {
+	if !who.covers(verb, kind) && !who.covers(api.VerbReport, kind) {
 		return who.Forbidden(string(verb) + " objects of kind " + string(kind))
 	}
 	return nil
 }
 
 // mayChangeOf checks whether objects of a kind that belong to a cluster may be written or deleted.
-func (who Identity) mayChangeOf(verb Verb, kind api.Kind, cluster api.Object) error {
+func (who Identity) mayChangeOf(verb api.Verb, kind api.Kind, cluster api.Object) error {
 	if err := who.mayChangeSomeOf(verb, kind); err != nil {
 		return err
 	}
-	if owners := Owners(cluster); !who.allowsAll(verb, kind, owners) && !who.allowsAll(VerbReport, kind, owners) {
+	if owners := Owners(cluster); !who.allowsAll(verb, kind, owners) && !who.allowsAll(api.VerbReport, kind, owners) {
 		return who.Forbidden("report for " + api.KeyOf(cluster).String())
 	}
 	return nil
@@ -95,11 +95,13 @@ func (who Identity) mayChangeOf(verb Verb, kind api.Kind, cluster api.Object) er
 
 // MayWriteSomeOf is checked before an object that belongs to a cluster is written, and before the
 // cluster is looked up.
-func (who Identity) MayWriteSomeOf(kind api.Kind) error { return who.mayChangeSomeOf(VerbWrite, kind) }
+func (who Identity) MayWriteSomeOf(kind api.Kind) error {
+	return who.mayChangeSomeOf(api.VerbWrite, kind)
+}
 
 // MayWriteOf checks whether objects of a kind that belong to a cluster may be written.
 func (who Identity) MayWriteOf(kind api.Kind, cluster api.Object) error {
-	return who.mayChangeOf(VerbWrite, kind, cluster)
+	return who.mayChangeOf(api.VerbWrite, kind, cluster)
 }
 
 // MayReadKey is checked before the object is looked up. Without a name, it checks access to the
@@ -141,22 +143,22 @@ func (r Rights) readsNew(who Identity, key api.Key, object api.Object) bool {
 // MayRemove is checked before the object is looked up.
 func (r Rights) MayRemove(who Identity, key api.Key) error {
 	if OfCluster(key.Kind) {
-		return r.mayChange(who, VerbDelete, key)
+		return r.mayChange(who, api.VerbDelete, key)
 	}
 	return who.MayDeleteKey(key)
 }
 
 // MayWrite is checked once the object is known.
 func (r Rights) MayWrite(who Identity, object api.Object) error {
-	return r.may(who, VerbWrite, object)
+	return r.may(who, api.VerbWrite, object)
 }
 
 // MayDelete is checked once the object is known.
 func (r Rights) MayDelete(who Identity, object api.Object) error {
-	return r.may(who, VerbDelete, object)
+	return r.may(who, api.VerbDelete, object)
 }
 
-func (r Rights) may(who Identity, verb Verb, object api.Object) error {
+func (r Rights) may(who Identity, verb api.Verb, object api.Object) error {
 	if key := api.KeyOf(object); OfCluster(key.Kind) {
 		return r.mayChange(who, verb, key)
 	}
@@ -164,7 +166,7 @@ func (r Rights) may(who Identity, verb Verb, object api.Object) error {
 }
 
 // mayChange checks whether an object that belongs to a cluster may be written or deleted.
-func (r Rights) mayChange(who Identity, verb Verb, key api.Key) error {
+func (r Rights) mayChange(who Identity, verb api.Verb, key api.Key) error {
 	if err := who.mayChangeSomeOf(verb, key.Kind); err != nil {
 		return err
 	}
@@ -183,7 +185,7 @@ func (r Rights) MayReportFrom(who Identity, workload api.Key, name string) error
 		return nil
 	}
 	cluster := r.cluster(name)
-	if cluster == nil && !who.unlimited(VerbReport, api.KindCluster) {
+	if cluster == nil && !who.unlimited(api.VerbReport, api.KindCluster) {
 		return who.Forbidden("report for " + ClusterKey(name).String())
 	}
 	if cluster == nil {
@@ -194,7 +196,7 @@ func (r Rights) MayReportFrom(who Identity, workload api.Key, name string) error
 
 // MayRepair is checked before a damaged object is replaced or deleted. If its owners are part of
 // the object, they are unknown.
-func (who Identity) MayRepair(verb Verb, key api.Key) error {
+func (who Identity) MayRepair(verb api.Verb, key api.Key) error {
 	info, _ := api.LookupKind(key.Kind)
 	if _, own := info.New().(owned); own && !who.unlimited(verb, key.Kind) {
 		return who.Forbidden(string(verb) + " " + key.String() + ", which is damaged, so that its owner is unknown")

@@ -8,14 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
-// Role names what a token may do: a built-in role, or one of the configuration file.
+// Role names what a token may do: a built-in role, or an object of the kind role.
 type Role string
 
 // Built-in roles.
 const (
-	// RoleAdmin may do everything, including managing tokens.
+	// RoleAdmin may do everything, including managing tokens and roles.
 	RoleAdmin Role = "admin"
 	// RoleEditor may read and write objects.
 	RoleEditor Role = "editor"
@@ -26,182 +27,163 @@ const (
 	RoleAgent Role = "agent"
 )
 
-// Verb is something that may be done to objects.
-type Verb string
-
-// Verbs.
 const (
-	// VerbRead is to get, list, watch, explain, preview and simulate.
-	VerbRead Verb = "read"
-	// VerbWrite is to create and to change, and to request a new decision.
-	VerbWrite Verb = "write"
-	// VerbDelete is to delete.
-	VerbDelete Verb = "delete"
-	// VerbReport is what agents do: heartbeats, capacity of clouds, the health of workloads, and
-	// interruptions of nodes. Objects that belong to a cluster are reported as well: whoever may
-	// report them may read, write and delete them.
-	VerbReport Verb = "report"
-	// VerbAdminister is to manage tokens, backups and the members of the store. Whoever may create
-	// tokens may do everything.
-	VerbAdminister Verb = "administer"
-
+	// verbAdminister is to manage tokens, roles, backups and the members of the store. Whoever may create tokens may do
+	// everything, so that only the role admin has it.
+	verbAdminister api.Verb = "administer"
 	// anyVerb stands for each of the verbs, in questions only.
-	anyVerb Verb = ""
+	anyVerb api.Verb = ""
 )
 
-var verbs = []Verb{VerbRead, VerbWrite, VerbDelete, VerbReport, VerbAdminister}
-
-// Rule allows some verbs.
-type Rule struct {
-	Verbs []Verb `json:"verbs"`
-	// Kinds are the kinds of the objects. Absent = all.
-	Kinds []api.Kind `json:"kinds,omitempty"`
-	// Namespaces are those that the objects are in or belong to. Absent = all. As with tokens, a rule for some namespaces
-	// also allows reading shared objects, which belong to none.
-	Namespaces []string `json:"namespaces,omitempty"`
+// builtIn are the rules of the built-in roles.
+var builtIn = map[Role][]api.RoleRule{
+	RoleAdmin:  {{Verbs: []api.Verb{api.VerbRead, api.VerbWrite, api.VerbDelete, api.VerbReport, verbAdminister}}},
+	RoleEditor: {{Verbs: []api.Verb{api.VerbRead, api.VerbWrite, api.VerbDelete, api.VerbReport}}},
+	RoleViewer: {{Verbs: []api.Verb{api.VerbRead}}},
+	RoleAgent:  {{Verbs: []api.Verb{api.VerbReport}}},
 }
 
-// covers reports whether the rule allows a verb on some objects of a kind.
-func (r *Rule) covers(verb Verb, kind api.Kind) bool {
+// covers reports whether a rule allows a verb on some objects of a kind. Who says what others may do can do everything.
+func covers(r api.RoleRule, verb api.Verb, kind api.Kind) bool {
+	if kind.AccessControl() && verb != api.VerbRead && verb != anyVerb {
+		verb = verbAdminister
+	}
 	return (verb == anyVerb || slices.Contains(r.Verbs, verb)) && (len(r.Kinds) == 0 || slices.Contains(r.Kinds, kind))
 }
 
-// includes reports whether the rule extends to a namespace.
-func (r *Rule) includes(namespace string) bool {
+// includes reports whether a rule extends to a namespace.
+func includes(r api.RoleRule, namespace string) bool {
 	return len(r.Namespaces) == 0 || slices.Contains(r.Namespaces, namespace)
 }
 
-// RoleDefinition is a role of the configuration file.
-type RoleDefinition struct {
-	Name Role `json:"name"`
-	// Rules are what the role may do: whatever one of them allows.
-	Rules []Rule `json:"rules"`
+// Roles are the roles that a server knows and who has them besides the one of the token. The zero value has only the
+// built-in ones.
+type Roles struct {
+	defined  map[Role][]api.RoleRule
+	bindings []binding // by name
+	// version tells apart the roles of a server as they change.
+	version int64
 }
 
-// builtIn are the definitions of the built-in roles, the most powerful first.
-var builtIn = []RoleDefinition{
-	{RoleAdmin, []Rule{{Verbs: verbs}}},
-	{RoleEditor, []Rule{{Verbs: []Verb{VerbRead, VerbWrite, VerbDelete, VerbReport}}}},
-	{RoleViewer, []Rule{{Verbs: []Verb{VerbRead}}}},
-	{RoleAgent, []Rule{{Verbs: []Verb{VerbReport}}}},
+// binding is a compiled role binding.
+type binding struct {
+	*api.RoleBinding
+	claims ClaimPatterns
 }
 
-// Roles are the roles that a server knows. The zero value has only the built-in ones.
-type Roles struct{ defined []RoleDefinition }
+// gives reports whether somebody has the role.
+func (b *binding) gives(who Identity) bool {
+	if b.Spec.Issuer == "" {
+		return !who.issued() && slices.Contains(b.Spec.TokenIDs, who.TokenID)
+	}
+	return who.issued() && who.issuer == b.Spec.Issuer && b.claims.Match(who.claims)
+}
 
-// NewRoles returns the built-in roles and others, which ValidateRoles accepts.
-func NewRoles(defined []RoleDefinition) Roles { return Roles{defined} }
+// RolesOf returns the roles of a fleet.
+func RolesOf(snapshot *fleet.Snapshot) Roles {
+	roles := Roles{defined: map[Role][]api.RoleRule{}}
+	for entry := range snapshot.All(api.KindRole, "") {
+		if role, ok := entry.Object.(*api.Role); ok {
+			roles.defined[Role(role.Metadata.Name)] = role.Spec.Rules
+		}
+	}
+	for entry := range snapshot.All(api.KindRoleBinding, "") {
+		if b, ok := entry.Object.(*api.RoleBinding); ok {
+			roles.bindings = append(roles.bindings, binding{b, CompileClaims(b.Spec.Claims)})
+		}
+	}
+	return roles
+}
 
 // Names returns the names of all roles, the built-in ones first.
 func (r Roles) Names() []Role {
 	var names []Role
-	for _, definition := range append(slices.Clip(builtIn), r.defined...) {
-		names = append(names, definition.Name)
+	for _, name := range api.BuiltInRoles {
+		names = append(names, Role(name))
 	}
+	for name := range r.defined {
+		names = append(names, name)
+	}
+	slices.Sort(names[len(api.BuiltInRoles):])
 	return names
 }
 
 // rules returns the rules of a role, none if it is not known.
-func (r Roles) rules(name Role) []Rule {
-	for _, definitions := range [][]RoleDefinition{builtIn, r.defined} {
-		for i := range definitions {
-			if definitions[i].Name == name {
-				return definitions[i].Rules
-			}
+func (r Roles) rules(name Role) []api.RoleRule {
+	if rules, ok := builtIn[name]; ok {
+		return rules
+	}
+	return r.defined[name]
+}
+
+// Resolve returns an identity with what its role and the role bindings allow now.
+func (r Roles) Resolve(who Identity) Identity {
+	who.rules, who.bindings, who.missing, who.resolved = []api.RoleRule{}, nil, nil, r.version
+	give := func(role Role, namespaces []string) {
+		rules := r.rules(role)
+		if rules == nil {
+			who.missing = append(who.missing, role)
+		}
+		who.rules = append(who.rules, limited(rules, namespaces)...)
+	}
+	if who.Role != "" {
+		give(who.Role, who.Namespaces)
+	}
+	for i := range r.bindings {
+		if b := &r.bindings[i]; b.gives(who) {
+			give(Role(b.Spec.Role), b.Spec.Namespaces)
+			who.bindings = append(who.bindings, b.Metadata.Name)
 		}
 	}
-	return nil
-}
-
-// administers reports whether a role has the verb administer.
-func (r Roles) administers(name Role) bool {
-	return slices.ContainsFunc(r.rules(name), func(rule Rule) bool { return slices.Contains(rule.Verbs, VerbAdminister) })
-}
-
-// Identity returns the identity that a token with a role stands for. If the role is not known, it may do nothing.
-func (r Roles) Identity(tokenID string, role Role, namespaces []string) Identity {
-	who := Identity{TokenID: tokenID, Role: role, Namespaces: namespaces}
-	if !slices.Contains(Roles{}.Names(), role) {
-		who.rules = r.rules(role)
-	}
 	return who
+}
+
+// limited returns what rules allow in some namespaces; none = all.
+func limited(rules []api.RoleRule, namespaces []string) []api.RoleRule {
+	if len(namespaces) == 0 {
+		return rules
+	}
+	var all []api.RoleRule
+	for _, rule := range rules {
+		if len(rule.Namespaces) == 0 {
+			rule.Namespaces = namespaces
+		} else {
+			rule.Namespaces = slices.DeleteFunc(slices.Clone(rule.Namespaces), func(n string) bool { return !slices.Contains(namespaces, n) })
+		}
+		if len(rule.Namespaces) > 0 {
+			all = append(all, rule)
+		}
+	}
+	return all
 }
 
 // check adds what is wrong with the role and the namespaces of a token.
 func (r Roles) check(role Role, namespaces []string, errs *api.FieldErrors) {
 	if names := r.Names(); !slices.Contains(names, role) {
 		errs.Add("role", "%q is not one of %s", string(role), list(names))
+		return
 	}
-	if r.administers(role) && len(namespaces) > 0 {
-		errs.Add("namespaces", "must be absent for role %s: an administrator can create tokens for every namespace", role)
-	}
-	checkNamespaces("namespaces", namespaces, errs)
+	CheckRole(role, namespaces, "", errs)
 }
 
-// ValidateRoles returns all violations of the rules for roles in the configuration. path is the field that contains them.
-func ValidateRoles(path string, defined []RoleDefinition) api.FieldErrors {
-	var errs api.FieldErrors
-	for n, definition := range defined {
-		at := fmt.Sprintf("%s[%d]", path, n)
-		switch {
-		case len(validation.IsDNS1123Label(string(definition.Name))) > 0:
-			errs.Add(at+".name", "%q must be a name of lowercase letters, digits and \"-\", at most 63 characters", string(definition.Name))
-		case slices.Contains(NewRoles(defined[:n]).Names(), definition.Name):
-			errs.Add(at+".name", "%q is the name of another role as well", string(definition.Name))
-		}
-		if len(definition.Rules) == 0 {
-			errs.Add(at+".rules", "must have at least one rule")
-		}
-		for m := range definition.Rules {
-			definition.Rules[m].validate(fmt.Sprintf("%s.rules[%d]", at, m), &errs)
-		}
+// CheckRole adds what is wrong with a role and the namespaces that it is limited to, in the fields role and namespaces below
+// at. The role need not exist.
+func CheckRole(role Role, namespaces []string, at string, errs *api.FieldErrors) {
+	if at != "" {
+		at += "."
 	}
-	return errs
-}
-
-func (r *Rule) validate(at string, errs *api.FieldErrors) {
-	if len(r.Verbs) == 0 {
-		errs.Add(at+".verbs", "must name at least one of %s", list(verbs))
+	const shape = "use lowercase letters, digits and \"-\", at most 63 characters"
+	if len(validation.IsDNS1123Label(string(role))) > 0 {
+		errs.Add(at+"role", "%q is not a valid name of a role: "+shape, string(role))
 	}
-	for i, verb := range r.Verbs {
-		if !slices.Contains(verbs, verb) {
-			errs.Add(fmt.Sprintf("%s.verbs[%d]", at, i), "%q is not one of %s", string(verb), list(verbs))
-		}
+	if role == RoleAdmin && len(namespaces) > 0 {
+		errs.Add(at+"namespaces", "must be absent for role %s: an administrator can create tokens for every namespace", role)
 	}
-	// An empty list would say "nothing" to some readers and "all" to others.
-	if r.Kinds != nil && len(r.Kinds) == 0 {
-		errs.Add(at+".kinds", "must name at least one kind, or be absent for all")
-	}
-	if r.Namespaces != nil && len(r.Namespaces) == 0 {
-		errs.Add(at+".namespaces", "must name at least one namespace, or be absent for all")
-	}
-	for i, kind := range r.Kinds {
-		if _, known := api.LookupKind(kind); !known {
-			errs.Add(fmt.Sprintf("%s.kinds[%d]", at, i), "%q is not one of %s", string(kind), list(kinds()))
-		}
-	}
-	if slices.Contains(r.Verbs, VerbAdminister) && (len(r.Kinds) > 0 || len(r.Namespaces) > 0) {
-		errs.Add(at+".verbs", "administer cannot be limited to kinds or namespaces: whoever may create tokens may do everything")
-	}
-	checkNamespaces(at+".namespaces", r.Namespaces, errs)
-}
-
-// checkNamespaces adds an error for each name that cannot be that of a namespace.
-func checkNamespaces(at string, namespaces []string, errs *api.FieldErrors) {
 	for i, namespace := range namespaces {
 		if len(validation.IsDNS1123Label(namespace)) > 0 {
-			errs.Add(fmt.Sprintf("%s[%d]", at, i), "%q is not a valid namespace name: use lowercase letters, digits and \"-\", at most 63 characters", namespace)
+			errs.Add(fmt.Sprintf("%snamespaces[%d]", at, i), "%q is not a valid namespace name: "+shape, namespace)
 		}
 	}
-}
-
-// kinds returns all kinds of objects.
-func kinds() []api.Kind {
-	var all []api.Kind
-	for _, info := range api.Kinds {
-		all = append(all, info.Kind)
-	}
-	return all
 }
 
 // list joins names for a message.

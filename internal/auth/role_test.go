@@ -29,21 +29,21 @@ func object(t *testing.T, kind api.Kind, owners ...string) api.Object {
 	return o
 }
 
-// TestRulesOfARole asks what a role of the configuration may do.
+// TestRulesOfARole asks what a role may do.
 func TestRulesOfARole(t *testing.T) {
-	roles := NewRoles([]RoleDefinition{
-		{"deployer", []Rule{
-			{Verbs: []Verb{VerbRead}, Kinds: []api.Kind{api.KindCluster, api.KindPlacement}},
-			{Verbs: []Verb{VerbWrite}, Kinds: []api.Kind{api.KindPlacement}, Namespaces: []string{"shop", "bank"}},
-			{Verbs: []Verb{VerbDelete}, Kinds: []api.Kind{api.KindPlacement}, Namespaces: []string{"shop"}},
-		}},
-		{"platform", []Rule{{Verbs: []Verb{VerbRead, VerbWrite}, Kinds: []api.Kind{api.KindCluster}}}},
-		{"collector", []Rule{{Verbs: []Verb{VerbReport}, Kinds: []api.Kind{api.KindCluster}, Namespaces: []string{"shop"}}}},
-		{"auditor", []Rule{{Verbs: []Verb{VerbRead, VerbAdminister}}}},
-	})
+	roles := Roles{defined: map[Role][]api.RoleRule{
+		"deployer": {
+			{Verbs: []api.Verb{api.VerbRead}, Kinds: []api.Kind{api.KindCluster, api.KindPlacement}},
+			{Verbs: []api.Verb{api.VerbWrite}, Kinds: []api.Kind{api.KindPlacement}, Namespaces: []string{"shop", "bank"}},
+			{Verbs: []api.Verb{api.VerbDelete}, Kinds: []api.Kind{api.KindPlacement}, Namespaces: []string{"shop"}},
+		},
+		"platform":  {{Verbs: []api.Verb{api.VerbRead, api.VerbWrite}, Kinds: []api.Kind{api.KindCluster}}},
+		"collector": {{Verbs: []api.Verb{api.VerbReport}, Kinds: []api.Kind{api.KindCluster}, Namespaces: []string{"shop"}}},
+		"all":       {{Verbs: []api.Verb{api.VerbRead, api.VerbWrite, api.VerbDelete, api.VerbReport}}},
+	}}
 	read := func(who Identity, o api.Object) error { return who.MayRead(o) }
 	write := func(who Identity, o api.Object) error { return who.MayWrite(o) }
-	remove := func(who Identity, o api.Object) error { return who.may(VerbDelete, o) }
+	remove := func(who Identity, o api.Object) error { return who.may(api.VerbDelete, o) }
 	report := func(who Identity, o api.Object) error { return who.MayReport(o) }
 	administer := func(who Identity, _ api.Object) error { return who.MayAdminister("manage tokens") }
 	for _, test := range []struct {
@@ -75,12 +75,21 @@ func TestRulesOfARole(t *testing.T) {
 		{"report for a shared cluster", "collector", nil, report, object(t, api.KindCluster), "must not report for cluster"},
 		{"report for another kind", "collector", nil, report, object(t, api.KindCloud), "must not report"},
 		{"read with a role that reports", "collector", nil, read, object(t, api.KindCluster, "shop"), "must not read objects"},
-		{"administer with a role of the configuration", "auditor", nil, administer, nil, ""},
-		{"administer with a limited token", "auditor", []string{"shop"}, administer, nil, "must not manage tokens"},
-		{"a role that is not defined", "gone", nil, read, object(t, api.KindCluster), "the configuration of the server does not define the role"},
+		{"administer", "admin", nil, administer, nil, ""},
+		{"administer with a limited token", "admin", []string{"shop"}, administer, nil, "must not manage tokens"},
+		{"administer with all verbs", "all", nil, administer, nil, "must not manage tokens"},
+		{"read a role", "viewer", nil, read, object(t, api.KindRole), ""},
+		{"read a role with a limited token", "viewer", []string{"shop"}, read, object(t, api.KindRole), "must not read what belongs to other namespaces"},
+		{"read a role binding with a limited token", "viewer", []string{"shop"}, read, object(t, api.KindRoleBinding), "must not read what belongs to other namespaces"},
+		{"write a role", "editor", nil, write, object(t, api.KindRole), "must not write role"},
+		{"write a role binding with all verbs", "all", nil, write, object(t, api.KindRoleBinding), "must not write role_binding"},
+		{"delete a role binding", "all", nil, remove, object(t, api.KindRoleBinding), "must not delete role_binding"},
+		{"write a role binding as an administrator", "admin", nil, write, object(t, api.KindRoleBinding), ""},
+		{"a role that allows nothing where the token is valid", "collector", []string{"vault"}, report, object(t, api.KindCluster, "vault"), "must not report for objects of kind cluster"},
+		{"a role that is not defined", "gone", nil, read, object(t, api.KindCluster), "must not read objects: there is no role gone"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			err := test.ask(roles.Identity("id", test.role, test.namespaces), test.object)
+			err := test.ask(roles.Resolve(Identity{TokenID: "id", Role: test.role, Namespaces: test.namespaces}), test.object)
 			switch {
 			case test.want == "" && err != nil:
 				t.Errorf("error %v, want none", err)
@@ -91,55 +100,94 @@ func TestRulesOfARole(t *testing.T) {
 	}
 }
 
-// A role of the configuration cannot change what a built-in role may do.
-func TestValidateRoles(t *testing.T) {
-	sound := RoleDefinition{"deployer", []Rule{{Verbs: []Verb{VerbRead}}}}
-	if errs := ValidateRoles("auth.roles", []RoleDefinition{sound}); len(errs) > 0 {
-		t.Fatal(errs)
+// TestBuiltInRoles checks that those are the reserved names, and have rules.
+func TestBuiltInRoles(t *testing.T) {
+	if len(builtIn) != len(api.BuiltInRoles) {
+		t.Errorf("%d roles with rules, and %d names", len(builtIn), len(api.BuiltInRoles))
 	}
-	for _, test := range []struct {
-		name    string
-		defined []RoleDefinition
-		field   string
-		message string
-	}{
-		{"name of a built-in role", []RoleDefinition{{"viewer", sound.Rules}}, "auth.roles[0].name", "is the name of another role as well"},
-		{"name used twice", []RoleDefinition{sound, sound}, "auth.roles[1].name", "is the name of another role as well"},
-		{"no name", []RoleDefinition{{"", sound.Rules}}, "auth.roles[0].name", "lowercase letters"},
-		{"invalid name", []RoleDefinition{{"Deployer", sound.Rules}}, "auth.roles[0].name", "lowercase letters"},
-		{"no rules", []RoleDefinition{{"deployer", nil}}, "auth.roles[0].rules", "at least one rule"},
-		{"no verbs", []RoleDefinition{{"deployer", []Rule{{}}}}, "auth.roles[0].rules[0].verbs", "read, write, delete, report, administer"},
-		{"unknown verb", []RoleDefinition{{"deployer", []Rule{{Verbs: []Verb{"get"}}}}}, "auth.roles[0].rules[0].verbs[0]", `"get" is not one of read, write, delete, report, administer`},
-		{"unknown kind", []RoleDefinition{{"deployer", []Rule{{Verbs: []Verb{VerbRead}, Kinds: []api.Kind{"clusters"}}}}}, "auth.roles[0].rules[0].kinds[0]", `"clusters" is not one of`},
-		{"empty list of kinds", []RoleDefinition{{"deployer", []Rule{{Verbs: []Verb{VerbRead}, Kinds: []api.Kind{}}}}}, "auth.roles[0].rules[0].kinds", "be absent for all"},
-		{"empty list of namespaces", []RoleDefinition{{"deployer", []Rule{{Verbs: []Verb{VerbRead}, Namespaces: []string{}}}}}, "auth.roles[0].rules[0].namespaces", "be absent for all"},
-		{"invalid namespace", []RoleDefinition{{"deployer", []Rule{{Verbs: []Verb{VerbRead}, Namespaces: []string{"*"}}}}}, "auth.roles[0].rules[0].namespaces[0]", "not a valid namespace name"},
-		{"administer in a namespace", []RoleDefinition{{"deployer", []Rule{{Verbs: []Verb{VerbAdminister}, Namespaces: []string{"shop"}}}}}, "auth.roles[0].rules[0].verbs", "administer cannot be limited"},
-		{"administer a kind", []RoleDefinition{{"deployer", []Rule{{Verbs: []Verb{VerbAdminister}, Kinds: []api.Kind{api.KindCluster}}}}}, "auth.roles[0].rules[0].verbs", "administer cannot be limited"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			errs := ValidateRoles("auth.roles", test.defined)
-			if len(errs) != 1 || errs[0].Field != test.field || !strings.Contains(errs[0].Message, test.message) {
-				t.Errorf("errors %v, want one at %s that contains %q", errs, test.field, test.message)
-			}
-		})
+	for _, name := range api.BuiltInRoles {
+		if len(builtIn[Role(name)]) == 0 {
+			t.Errorf("%s has no rules", name)
+		}
+	}
+	if api.BuiltInRoles[0] != string(RoleAdmin) {
+		t.Errorf("the first built-in role is %s, want admin", api.BuiltInRoles[0])
 	}
 }
 
-// A token may have a role of the configuration, and limits to namespaces unless it administers.
-func TestTokensWithRolesOfTheConfiguration(t *testing.T) {
-	roles := NewRoles([]RoleDefinition{
-		{"deployer", []Rule{{Verbs: []Verb{VerbRead}}}},
-		{"auditor", []Rule{{Verbs: []Verb{VerbAdminister}}}},
-	})
+// A role binding gives a role to those that it names, and no one else.
+func TestRoleBindings(t *testing.T) {
+	bind := func(name, role string, change func(*api.RoleBindingSpec)) binding {
+		b := &api.RoleBinding{Metadata: api.Metadata{Name: name}, Spec: api.RoleBindingSpec{Role: role}}
+		change(&b.Spec)
+		return binding{b, CompileClaims(b.Spec.Claims)}
+	}
+	roles := Roles{
+		defined: map[Role][]api.RoleRule{"deployer": {
+			{Verbs: []api.Verb{api.VerbWrite}, Kinds: []api.Kind{api.KindPlacement}},
+			{Verbs: []api.Verb{api.VerbDelete}, Namespaces: []string{"shop", "bank"}},
+		}},
+		bindings: []binding{
+			bind("bank", "deployer", func(s *api.RoleBindingSpec) { s.Namespaces, s.TokenIDs = []string{"bank"}, []string{"t1", "t2"} }),
+			bind("ci", "deployer", func(s *api.RoleBindingSpec) { s.Issuer, s.Claims = "github", map[string]string{"repository": "shop/*"} }),
+			bind("gone", "gone", func(s *api.RoleBindingSpec) { s.TokenIDs = []string{"t3"} }),
+			bind("owners", "admin", func(s *api.RoleBindingSpec) { s.Issuer, s.Claims = "people", map[string]string{"groups": "owners"} }),
+		},
+	}
+	issued := func(issuer string, claims map[string]any) Identity {
+		return Issued(issuer, "someone", claims, nil, time.Unix(1<<40, 0))
+	}
+	write, remove := api.VerbWrite, api.VerbDelete
+	for _, test := range []struct {
+		name      string
+		who       Identity
+		verb      api.Verb
+		kind      api.Kind
+		namespace string
+		may       bool
+	}{
+		{"in the namespace of the binding", Identity{TokenID: "t1", Role: RoleViewer}, write, api.KindPlacement, "bank", true},
+		{"in another namespace", Identity{TokenID: "t1", Role: RoleViewer}, write, api.KindPlacement, "shop", false},
+		{"another kind", Identity{TokenID: "t1", Role: RoleViewer}, write, api.KindWorkload, "bank", false},
+		{"the namespaces of the token limit its own role alone", Identity{TokenID: "t2", Role: RoleViewer, Namespaces: []string{"shop"}}, write, api.KindPlacement, "bank", true},
+		{"the own role counts as well", Identity{TokenID: "t2", Role: RoleEditor, Namespaces: []string{"shop"}}, write, api.KindWorkload, "shop", true},
+		{"the namespaces of rule and binding", Identity{TokenID: "t1", Role: RoleViewer}, remove, api.KindWorkload, "bank", true},
+		{"a namespace of the rule alone", Identity{TokenID: "t1", Role: RoleViewer}, remove, api.KindWorkload, "shop", false},
+		{"another token", Identity{TokenID: "t4", Role: RoleViewer}, write, api.KindPlacement, "bank", false},
+		{"a role that does not exist", Identity{TokenID: "t3", Role: RoleViewer}, write, api.KindPlacement, "bank", false},
+		{"claims that match", issued("github", map[string]any{"repository": "shop/web"}), write, api.KindPlacement, "bank", true},
+		{"claims that do not", issued("github", map[string]any{"repository": "evil/shop/web"}), write, api.KindPlacement, "bank", false},
+		{"the same claims of another issuer", issued("people", map[string]any{"repository": "shop/web"}), write, api.KindPlacement, "bank", false},
+		{"an issuer's token is no token of the server", issued("t1", nil), write, api.KindPlacement, "bank", false},
+		{"one of a list", issued("people", map[string]any{"groups": []any{"staff", "owners"}}), verbAdminister, api.KindRole, "", true},
+		{"nobody", Identity{}, write, api.KindPlacement, "bank", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if who := roles.Resolve(test.who); who.allows(test.verb, test.kind, OwnersIn(test.namespace)) != test.may {
+				t.Errorf("%s %s in %q: allowed is %t", test.verb, test.kind, test.namespace, !test.may)
+			}
+		})
+	}
+	bound := roles.Resolve(Identity{TokenID: "t1", Role: RoleViewer})
+	if err := bound.Forbidden("x"); !strings.Contains(err.Detail, "a token with role viewer and the role bindings bank must not x") {
+		t.Error(err)
+	}
+	if bound.Form() == roles.Resolve(Identity{TokenID: "t4", Role: RoleViewer}).Form() {
+		t.Error("who is bound sees the same as who is not")
+	}
+}
+
+// A token may have a role that exists, and limits to namespaces unless it administers.
+func TestTokensWithRoles(t *testing.T) {
+	roles := Roles{defined: map[Role][]api.RoleRule{"deployer": {{Verbs: []api.Verb{api.VerbRead}}}}}
 	for _, test := range []struct {
 		name    string
 		request TokenRequest
 		want    string
 	}{
-		{"a role of the configuration", TokenRequest{Role: "deployer", Namespaces: []string{"shop"}}, ""},
-		{"an unknown role", TokenRequest{Role: "gone"}, `"gone" is not one of admin, editor, viewer, agent, deployer, auditor`},
-		{"a limited administrator", TokenRequest{Role: "auditor", Namespaces: []string{"shop"}}, "must be absent for role auditor"},
+		{"a role that is defined", TokenRequest{Role: "deployer", Namespaces: []string{"shop"}}, ""},
+		{"an unknown role", TokenRequest{Role: "gone"}, `"gone" is not one of admin, editor, viewer, agent, deployer`},
+		{"a limited administrator", TokenRequest{Role: "admin", Namespaces: []string{"shop"}}, "must be absent for role admin"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := test.request.Validate(roles, time.Time{}).Err()
@@ -152,17 +200,17 @@ func TestTokensWithRolesOfTheConfiguration(t *testing.T) {
 
 // A candidate that may not be read is not named by how close the decision is to it either.
 func TestMarginNamesOnlyWhatMayBeRead(t *testing.T) {
-	roles := NewRoles([]RoleDefinition{
-		{"placements", []Rule{{Verbs: []Verb{VerbRead}, Kinds: []api.Kind{api.KindPlacement}}}},
-		{"clusters", []Rule{{Verbs: []Verb{VerbRead}, Kinds: []api.Kind{api.KindPlacement, api.KindCluster}}}},
-	})
+	roles := Roles{defined: map[Role][]api.RoleRule{
+		"placements": {{Verbs: []api.Verb{api.VerbRead}, Kinds: []api.Kind{api.KindPlacement}}},
+		"clusters":   {{Verbs: []api.Verb{api.VerbRead}, Kinds: []api.Kind{api.KindPlacement, api.KindCluster}}},
+	}}
 	rights := NewRights(fleet.New(fleet.Options{}))
 	explanation := &api.Explanation{
 		Kind: api.KindPlacement, Namespace: "shop", Name: "web", Total: 2,
 		Candidates: []api.Candidate{{Cluster: "eu-1", Score: new(0.5)}, {Cluster: "eu-2", Score: new(0.25)}}, Margin: &api.MoveMargin{From: "eu-1", To: "eu-2"},
 	}
 	for role, shown := range map[Role]bool{"placements": false, "clusters": true} {
-		x := rights.Visible(roles.Identity("t", role, nil), explanation)
+		x := rights.Visible(roles.Resolve(Identity{TokenID: "t", Role: role}), explanation)
 		if (x.Margin != nil) != shown || (len(x.Candidates) == 2) != shown || (x.Total == 2) != shown {
 			t.Errorf("%s: margin %v, %d candidates of %d", role, x.Margin, len(x.Candidates), x.Total)
 		}

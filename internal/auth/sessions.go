@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
@@ -27,10 +29,12 @@ var ErrEnded = errors.New("the token has been revoked, has expired, or now has o
 // does not access the store, however many invalid tokens are tried.
 type Sessions struct {
 	fleet    *fleet.Fleet
-	roles    Roles
 	required bool
 	logger   *slog.Logger
 	now      func() time.Time
+
+	roles    atomic.Pointer[knownRoles]
+	versions atomic.Int64 // of the roles
 
 	// decoded has the tokens that were used, by their ids: each is read once.
 	decoded sync.Map // of string to decoded
@@ -46,16 +50,25 @@ type decoded struct {
 	revision int64
 }
 
+// knownRoles are the roles at a revision.
+type knownRoles struct {
+	revision int64
+	// The number of their objects and the newest of them tell whether they are those of another revision as well.
+	number int
+	newest int64
+	Roles
+}
+
 // session is an authenticated request.
 type session struct {
 	who Identity
 	end context.CancelCauseFunc
 }
 
-// NewSessions returns Sessions for the tokens of a fleet, with these roles. required says that a
-// token is required even if there are none yet; now is the clock for their expiry.
-func NewSessions(tokens *fleet.Fleet, roles Roles, required bool, logger *slog.Logger, now func() time.Time) *Sessions {
-	return &Sessions{fleet: tokens, roles: roles, required: required, logger: logger, now: now, requests: map[string]map[*session]struct{}{}}
+// NewSessions returns Sessions for the tokens and roles of a fleet. required says that a token is required even if there
+// are none yet; now is the clock for their expiry.
+func NewSessions(tokens *fleet.Fleet, required bool, logger *slog.Logger, now func() time.Time) *Sessions {
+	return &Sessions{fleet: tokens, required: required, logger: logger, now: now, requests: map[string]map[*session]struct{}{}}
 }
 
 // Loaded reports whether the tokens are loaded: before that, a valid token must not be rejected.
@@ -116,7 +129,41 @@ func (s *Sessions) Verify(text string) (Identity, bool) {
 	if subtle.ConstantTimeCompare(hash[:], expected) != 1 || !known {
 		return Identity{}, false
 	}
-	return token.identity(s.roles), true
+	return s.Roles().Resolve(token.identity()), true
+}
+
+// Roles returns the roles as they are now.
+func (s *Sessions) Roles() Roles {
+	snapshot := s.fleet.Snapshot()
+	known := s.roles.Load()
+	if known != nil && known.revision == snapshot.Revision() {
+		return known.Roles
+	}
+	next := &knownRoles{revision: snapshot.Revision()}
+	for _, kind := range []api.Kind{api.KindRole, api.KindRoleBinding} {
+		for entry := range snapshot.All(kind, "") {
+			next.number++
+			next.newest = max(next.newest, entry.Revision())
+		}
+	}
+	if known != nil && known.number == next.number && known.newest == next.newest {
+		next.Roles = known.Roles
+	} else {
+		next.Roles = RolesOf(snapshot)
+		next.version = s.versions.Add(1)
+	}
+	s.roles.Store(next)
+	return next.Roles
+}
+
+// Resolve returns the identity of a token of a trusted issuer with what its role and the role bindings allow now. If that is
+// nothing, the error is a *NotBoundError.
+func (s *Sessions) Resolve(who Identity) (Identity, error) {
+	roles := s.Roles()
+	if who = roles.Resolve(who); who.Role == "" && len(who.bindings) == 0 || len(who.missing) > 0 && len(who.rules) == 0 {
+		return Identity{}, roles.notBound(who)
+	}
+	return who, nil
 }
 
 // Tokens returns all tokens, the oldest first.
@@ -169,7 +216,7 @@ func (s *Sessions) check() {
 	for id, requests := range s.requests {
 		stored, ok := s.stored(id)
 		for r := range requests {
-			if r.who.issued() && s.expired(r.who) || !r.who.issued() && (!ok || !r.who.same(stored)) {
+			if r.who.issued() && s.ended(r.who) || !r.who.issued() && (!ok || !r.who.same(stored)) {
 				r.end(ErrEnded)
 			}
 		}
@@ -178,11 +225,16 @@ func (s *Sessions) check() {
 
 // same reports whether two identities have the same rights.
 func (who Identity) same(other Identity) bool {
-	return who.TokenID == other.TokenID && who.Role == other.Role && slices.Equal(who.Namespaces, other.Namespaces)
+	return who.TokenID == other.TokenID && slices.EqualFunc(who.allowed(), other.allowed(), func(a, b api.RoleRule) bool {
+		return slices.Equal(a.Verbs, b.Verbs) && slices.Equal(a.Kinds, b.Kinds) && slices.Equal(a.Namespaces, b.Namespaces)
+	})
 }
 
-// expired reports whether the token of a trusted issuer has expired.
-func (s *Sessions) expired(who Identity) bool { return !s.now().Before(who.ExpiresAt) }
+// ended reports whether the token of a trusted issuer has expired, or has other rights now.
+func (s *Sessions) ended(who Identity) bool {
+	roles := s.Roles()
+	return !s.now().Before(who.ExpiresAt) || who.resolved != roles.version && !who.same(roles.Resolve(who))
+}
 
 // stored is who a token of the server stands for now, and who makes requests without one.
 func (s *Sessions) stored(tokenID string) (Identity, bool) {
@@ -190,7 +242,7 @@ func (s *Sessions) stored(tokenID string) (Identity, bool) {
 		return Identity{Role: RoleAdmin}, !s.Required()
 	}
 	token, ok := s.token(tokenID)
-	return token.identity(s.roles), ok
+	return s.Roles().Resolve(token.identity()), ok
 }
 
 // Watch cancels the requests of tokens that have ended, until ctx is done.
@@ -215,7 +267,7 @@ func (s *Sessions) Check(ctx context.Context) error {
 		return ErrEnded
 	}
 	if who.issued() {
-		if s.expired(who) {
+		if s.ended(who) {
 			return ErrEnded
 		}
 		return nil

@@ -27,7 +27,7 @@ type Token struct {
 	// Hash is the SHA-256 of the secret. The secret has 256 random bits, so a slow password hash is
 	// not needed.
 	Hash        []byte     `json:"hash,omitempty" hidden:"true"`
-	Role        Role       `json:"role" doc:"A built-in role (admin, editor, viewer or agent) or one of the server's configuration."`
+	Role        Role       `json:"role" doc:"A built-in role (admin, editor, viewer or agent) or the name of an object of the kind role."`
 	Namespaces  []string   `json:"namespaces,omitempty" doc:"Namespaces that the token is limited to. If omitted, all."`
 	Description string     `json:"description,omitempty"`
 	CreatedAt   time.Time  `json:"created_at"`
@@ -39,8 +39,8 @@ type Token struct {
 
 // TokenRequest describes a token to create.
 type TokenRequest struct {
-	Role        Role       `json:"role" doc:"A built-in role (admin, editor, viewer or agent) or one of the server's configuration."`
-	Namespaces  []string   `json:"namespaces,omitempty" doc:"Namespaces to limit the token to. If omitted, all. Not allowed for roles that may administer."`
+	Role        Role       `json:"role" doc:"A built-in role (admin, editor, viewer or agent) or the name of an object of the kind role."`
+	Namespaces  []string   `json:"namespaces,omitempty" doc:"Namespaces to limit the token to. If omitted, all. Not allowed for the role admin."`
 	Description string     `json:"description,omitempty" doc:"What the token is for, at most 256 characters."`
 	ExpiresAt   *time.Time `json:"expires_at,omitempty" doc:"When the token expires. If omitted, never."`
 }
@@ -96,11 +96,11 @@ func CreateToken(ctx context.Context, tokens TokenStore, request TokenRequest, r
 // KeepsAdministrator checks the request for a token of somebody who needs none. From the first token on everybody does,
 // so that there must be one that can make and revoke others.
 func KeepsAdministrator(ctx context.Context, tokens TokenStore, request TokenRequest, roles Roles, now time.Time) error {
-	if err := request.Validate(roles, now).Err(); err != nil || roles.administers(request.Role) {
+	if err := request.Validate(roles, now).Err(); err != nil || request.Role == RoleAdmin {
 		return err
 	}
 	stored, err := ListTokens(ctx, tokens)
-	if err != nil || slices.ContainsFunc(stored, func(t Token) bool { return t.administers(roles, now) }) {
+	if err != nil || slices.ContainsFunc(stored, func(t Token) bool { return t.administers(now) }) {
 		return err
 	}
 	return api.FieldErrors{{Field: "role", Message: fmt.Sprintf("%s cannot be the role of the first token: once there is a token, every request needs one, and nobody could create or revoke any. "+
@@ -114,7 +114,7 @@ var ErrLastAdministrator = errors.New("this is the last token that may manage to
 // RevokeButLast deletes a token for somebody, unless it is the own one and nobody could manage the others that there
 // are: then it returns ErrLastAdministrator. Somebody whose own token has ended gets ErrEnded, so that of two
 // administrators who revoke each other at once, on one server or on two, one stays.
-func RevokeButLast(ctx context.Context, tokens TokenStore, who Identity, id string, roles Roles, now time.Time) (revision int64, err error) {
+func RevokeButLast(ctx context.Context, tokens TokenStore, who Identity, id string, now time.Time) (revision int64, err error) {
 	if !tokenIDShape(who.TokenID) {
 		return RevokeToken(ctx, tokens, id) // who logs in with an issuer needs no stored token to create the next one
 	}
@@ -123,10 +123,10 @@ func RevokeButLast(ctx context.Context, tokens TokenStore, who Identity, id stri
 		if err != nil {
 			return 0, err
 		}
-		own := slices.IndexFunc(stored, func(t Token) bool { return t.ID == who.TokenID && t.administers(roles, now) })
+		own := slices.IndexFunc(stored, func(t Token) bool { return t.ID == who.TokenID && t.administers(now) })
 		stays := own
 		if id == who.TokenID {
-			stays = slices.IndexFunc(stored, func(t Token) bool { return t.ID != id && t.administers(roles, now) })
+			stays = slices.IndexFunc(stored, func(t Token) bool { return t.ID != id && t.administers(now) })
 		}
 		switch {
 		case own < 0:
@@ -144,8 +144,8 @@ func RevokeButLast(ctx context.Context, tokens TokenStore, who Identity, id stri
 }
 
 // administers reports whether a token may manage tokens.
-func (t Token) administers(roles Roles, now time.Time) bool {
-	return t.identity(roles).MayAdminister("manage tokens") == nil && (t.ExpiresAt == nil || now.Before(*t.ExpiresAt))
+func (t Token) administers(now time.Time) bool {
+	return t.Role == RoleAdmin && len(t.Namespaces) == 0 && (t.ExpiresAt == nil || now.Before(*t.ExpiresAt))
 }
 
 // ListTokens returns all tokens, the oldest first.
@@ -180,8 +180,10 @@ func oldestToken(a, b Token) int {
 	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ID, b.ID))
 }
 
-// identity returns the identity that the token proves.
-func (t Token) identity(roles Roles) Identity { return roles.Identity(t.ID, t.Role, t.Namespaces) }
+// identity returns the identity that the token proves. It has to be resolved.
+func (t Token) identity() Identity {
+	return Identity{TokenID: t.ID, Role: t.Role, Namespaces: t.Namespaces}
+}
 
 func decodeToken(record store.Record) (Token, error) {
 	var token Token

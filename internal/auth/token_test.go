@@ -39,7 +39,7 @@ func addTokens(t *testing.T, tokens TokenStore, roles ...Role) (ids []string) {
 }
 
 func revokeButLast(t *testing.T, tokens TokenStore, by, id string) error {
-	_, err := RevokeButLast(t.Context(), tokens, Identity{TokenID: by, Role: RoleAdmin}, id, Roles{}, time.Now())
+	_, err := RevokeButLast(t.Context(), tokens, Identity{TokenID: by, Role: RoleAdmin}, id, time.Now())
 	return err
 }
 
@@ -84,7 +84,7 @@ func TestRevocationsThatMeet(t *testing.T) {
 			ids := addTokens(t, tokens, test.roles...)
 			by := func(r revocation) string {
 				if r.by < 0 {
-					return IssuedTokenID("pipelines", "release")
+					return issuedTokenID("pipelines", "release")
 				}
 				return ids[r.by]
 			}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -84,6 +85,25 @@ var columns = map[api.Kind][]column{
 			return w.Spec.EndsAt.UTC().Format(time.RFC3339)
 		}),
 		wide(of("DESCRIPTION", func(w *api.MoveWindow) string { return w.Spec.Description })),
+	},
+	api.KindRole: {
+		of("RULES", func(r *api.Role) string { return strconv.Itoa(len(r.Spec.Rules)) }),
+		of("DESCRIPTION", func(r *api.Role) string { return r.Spec.Description }),
+	},
+	api.KindRoleBinding: {
+		of("ROLE", func(b *api.RoleBinding) string { return b.Spec.Role }),
+		of("NAMESPACES", func(b *api.RoleBinding) string { return cmp.Or(strings.Join(b.Spec.Namespaces, ","), "all") }),
+		of("OF", func(b *api.RoleBinding) string {
+			if b.Spec.Issuer == "" {
+				return strings.Join(b.Spec.TokenIDs, ",")
+			}
+			of := []string{b.Spec.Issuer}
+			for _, name := range slices.Sorted(maps.Keys(b.Spec.Claims)) {
+				of = append(of, name+"="+b.Spec.Claims[name])
+			}
+			return strings.Join(of, " ")
+		}),
+		wide(of("DESCRIPTION", func(b *api.RoleBinding) string { return b.Spec.Description })),
 	},
 	api.KindCloud: {
 		of("REGIONS", func(c *api.Cloud) string {

@@ -15,7 +15,7 @@ import (
 var shortNames = map[api.Kind]string{
 	api.KindCluster: "cl", api.KindClusterSet: "cs", api.KindCloud: "cd", api.KindOpenStackProject: "op",
 	api.KindMagnumCluster: "mc", api.KindMetricsProvider: "mp", api.KindMetric: "m", api.KindPlacementScore: "ps",
-	api.KindPlacement: "pl", api.KindPropagationPolicy: "pp", api.KindWorkload: "wl", api.KindMoveWindow: "mw",
+	api.KindPlacement: "pl", api.KindPropagationPolicy: "pp", api.KindWorkload: "wl", api.KindMoveWindow: "mw", api.KindRole: "ro", api.KindRoleBinding: "rb",
 }
 
 // parseKind finds a kind by its name, plural or short form, with "-" or "_".

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,26 +12,27 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// narrow is a role of the configuration with one verb on one kind. Roles that write or delete may also read everything,
+// narrow is a role with one verb on one kind. Roles that write or delete may also read everything,
 // because what they write may refer to anything.
 type narrow struct {
-	verb  auth.Verb
+	verb  api.Verb
 	kind  api.Kind
 	token string
 }
 
-func (n narrow) definition() auth.RoleDefinition {
-	name := strings.ReplaceAll(string(n.verb)+"-"+string(n.kind), "_", "-")
-	rules := []auth.Rule{{Verbs: []auth.Verb{n.verb}, Kinds: []api.Kind{n.kind}}}
-	if n.verb == auth.VerbWrite || n.verb == auth.VerbDelete {
-		rules = append(rules, auth.Rule{Verbs: []auth.Verb{auth.VerbRead}})
+func (n narrow) name() string { return strings.ReplaceAll(string(n.verb)+"-"+string(n.kind), "_", "-") }
+
+func (n narrow) rules() []api.RoleRule {
+	rules := []api.RoleRule{{Verbs: []api.Verb{n.verb}, Kinds: []api.Kind{n.kind}}}
+	if n.verb == api.VerbWrite || n.verb == api.VerbDelete {
+		rules = append(rules, api.RoleRule{Verbs: []api.Verb{api.VerbRead}})
 	}
-	return auth.RoleDefinition{Name: auth.Role(name), Rules: rules}
+	return rules
 }
 
 // may reports whether an operation is allowed, by the verb and the kind that its name and path stand for.
 func (n narrow) may(op documented) bool {
-	readsAll := n.verb == auth.VerbWrite || n.verb == auth.VerbDelete
+	readsAll := n.verb == api.VerbWrite || n.verb == api.VerbDelete
 	kind := kindOf(op).Kind
 	switch {
 	case strings.HasPrefix(op.path, "/globalscheduler/") && (strings.Contains(op.path, "/pods") || strings.Contains(op.path, "/allocations")):
@@ -40,7 +42,7 @@ func (n narrow) may(op documented) bool {
 	case strings.Contains(op.path, "/previews"), op.id == "simulate":
 		kind = api.KindPlacement
 	}
-	is := func(verb auth.Verb) bool { return n.verb == verb && n.kind == kind }
+	is := func(verb api.Verb) bool { return n.verb == verb && n.kind == kind }
 	deletes := op.method == http.MethodDelete
 	switch op.access {
 	case auth.AccessOpen:
@@ -49,20 +51,20 @@ func (n narrow) may(op documented) bool {
 		if strings.HasPrefix(op.path, "/integrations/") {
 			return readsAll // of both the decision and its clusters
 		}
-		return readsAll || is(auth.VerbRead) || kind == "" && n.verb == auth.VerbRead
+		return readsAll || is(api.VerbRead) || kind == "" && n.verb == api.VerbRead
 	case auth.AccessReadReports:
-		return readsAll || is(auth.VerbRead) || is(auth.VerbReport)
+		return readsAll || is(api.VerbRead) || is(api.VerbReport)
 	case auth.AccessWrite:
 		// An allocation that does not fit is deleted again.
-		return op.id != "globalscheduler-allocate" && is(auth.VerbWrite)
+		return op.id != "globalscheduler-allocate" && is(api.VerbWrite)
 	case auth.AccessDelete:
-		return is(auth.VerbDelete)
+		return is(api.VerbDelete)
 	case auth.AccessReport:
-		if kind == api.KindPlacementScore && (deletes && is(auth.VerbDelete) || !deletes && is(auth.VerbWrite)) {
+		if kind == api.KindPlacementScore && (deletes && is(api.VerbDelete) || !deletes && is(api.VerbWrite)) {
 			return true
 		}
 		// The health of an object is reported from a cluster, for which one must be allowed to report, too.
-		return !strings.HasPrefix(op.id, "report-health-") && is(auth.VerbReport)
+		return !strings.HasPrefix(op.id, "report-health-") && is(api.VerbReport)
 	case auth.AccessAdminister:
 	}
 	return false
@@ -72,24 +74,21 @@ func (n narrow) may(op documented) bool {
 func TestEveryRouteForNarrowRoles(t *testing.T) {
 	t.Parallel()
 	var roles []narrow
-	var defined []auth.RoleDefinition
-	for _, verb := range []auth.Verb{auth.VerbRead, auth.VerbWrite, auth.VerbDelete, auth.VerbReport} {
+	for _, verb := range []api.Verb{api.VerbRead, api.VerbWrite, api.VerbDelete, api.VerbReport} {
 		for _, kind := range []api.Kind{api.KindCluster, api.KindCloud, api.KindPlacement, api.KindPlacementScore, api.KindWorkload} {
 			roles = append(roles, narrow{verb: verb, kind: kind})
-			defined = append(defined, roles[len(roles)-1].definition())
 		}
-	}
-	if errs := auth.ValidateRoles("roles", defined); len(errs) > 0 {
-		t.Fatal(errs)
 	}
 	a := &accessTest{ids: map[string]string{}, changed: true, audited: &auditLines{}}
 	a.testServer = startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true}, authenticated, a.audited.kept(t, false),
 		func(o *Options) {
-			o.LoginFailureBurst, o.MaxPreviews, o.Roles = 100_000, 100_000, auth.NewRoles(defined)
+			o.LoginFailureBurst, o.MaxPreviews = 100_000, 100_000
 		})
 	a.admin = a.addToken(auth.RoleAdmin)
+	a.token = a.admin
 	for i := range roles {
-		roles[i].token = a.addToken(roles[i].definition().Name)
+		a.mustPut("/v1/roles/"+roles[i].name(), fmt.Sprintf(`{"spec":{"rules":%s}}`, encoded(t, roles[i].rules())))
+		roles[i].token = a.addToken(auth.Role(roles[i].name()))
 	}
 	answers := map[bool]int{}
 	for _, op := range a.operations() {
@@ -103,7 +102,7 @@ func TestEveryRouteForNarrowRoles(t *testing.T) {
 			a.token = role.token
 			status, answer := a.ask(op, path, body)
 			if want := role.may(op); (status != http.StatusForbidden) != want || status == http.StatusUnauthorized || status >= 500 {
-				t.Errorf("%s as %s: %s %s: %d %.300s, want allowed = %t", op.id, role.definition().Name, op.method, path, status, answer, want)
+				t.Errorf("%s as %s: %s %s: %d %.300s, want allowed = %t", op.id, role.name(), op.method, path, status, answer, want)
 			}
 			answers[status != http.StatusForbidden]++
 		}

@@ -145,7 +145,7 @@ var bodies = map[string]string{
 // specs of the objects that are written.
 var specs = map[api.Kind]string{
 	api.KindCluster: `{OWNER"region":"CLUSTER","zones":["az"],"allocatable":{"cpu":"8"}}`, api.KindCloud: `{OWNER"metrics":[]}`,
-	api.KindClusterSet: `{"clusters":[]}`, api.KindMoveWindow: `{}`, api.KindPlacementScore: `{"scores":{"cpu":1}}`,
+	api.KindClusterSet: `{"clusters":[]}`, api.KindMoveWindow: `{}`, api.KindRole: `{"rules":[{"verbs":["read"]}]}`, api.KindRoleBinding: `{"role":"viewer","token_ids":["0123456789abcdef"]}`, api.KindPlacementScore: `{"scores":{"cpu":1}}`,
 	api.KindMetric:          `{"min":0,"max":1,"metrics_provider":{"name":"thing","metric":"m"}}`,
 	api.KindMetricsProvider: `{"type":"static","static":{"metrics":{"m":0.5}}}`,
 	api.KindPlacement:       `{}`, api.KindMagnumCluster: `{}`, api.KindOpenStackProject: `{}`,
@@ -187,6 +187,8 @@ func rights(op documented, who person, target whose) int {
 		return http.StatusNotFound
 	case who.bound && (target == others || target == nobodys && !reads && !collection):
 		return http.StatusForbidden
+	case who.bound && op.access == auth.AccessRead && kindOf(op).Kind.AccessControl() && strings.Contains(op.path, "{name}"):
+		return http.StatusForbidden // who may do what in other namespaces is not shown
 	case who.bound && target == nobodys && op.id == "list-openstack-projects-of-cloud":
 		return http.StatusForbidden // the list contains the projects of all users of the cloud
 	}
@@ -378,6 +380,20 @@ func TestEveryRouteForEveryBinding(t *testing.T) {
 	i := newIssuer(t)
 	testEveryRoute(t, i.trusted, func(_ *testServer, role auth.Role, namespaces ...string) string {
 		return i.sign(t, i.subjectOf(role, namespaces...), time.Now().Add(time.Hour))
+	})
+}
+
+// A role binding grants the same rights as well.
+func TestEveryRouteForEveryRoleBinding(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	i.config.Bindings = nil
+	testEveryRoute(t, i.trusted, func(s *testServer, role auth.Role, namespaces ...string) string {
+		subject := i.subjectOf(role, namespaces...)
+		admin := s.addToken(auth.RoleAdmin)
+		spec := api.RoleBindingSpec{Role: string(role), Namespaces: namespaces, Issuer: i.config.Name, Claims: map[string]string{"sub": subject}}
+		s.mustPut("/v1/role-bindings/"+strings.ReplaceAll(subject, ":", "-"), `{"spec":`+encoded(t, spec)+`}`, "Authorization", "Bearer "+admin)
+		return i.sign(t, subject, time.Now().Add(time.Hour))
 	})
 }
 

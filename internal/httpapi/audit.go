@@ -83,8 +83,8 @@ func (a *auditor) entry(r *http.Request, note *request) audit.Entry {
 		RequestID: note.id, TraceID: note.span.TraceID(), Client: serve.ClientOf(r.RemoteAddr), Forwarded: isForwarded(a.codec, r),
 		Method: methodOf(r), Route: note.route, Operation: note.audited.operation, Object: note.audited.object,
 	}
-	if note.who.Role != "" {
-		e.Actor = &audit.Actor{Token: note.who.TokenID, Role: string(note.who.Role), Namespaces: note.who.Namespaces}
+	if who := note.who; who.TokenID != "" || who.Role != "" {
+		e.Actor = &audit.Actor{Token: who.TokenID, Role: string(who.Role), Namespaces: who.Namespaces, RoleBindings: who.RoleBindings()}
 	}
 	return e
 }

@@ -16,7 +16,7 @@ import (
 // addToken creates a token the way the command line does, and waits until the server knows it.
 func (s *testServer) addToken(role auth.Role, namespaces ...string) string {
 	s.t.Helper()
-	text, _, revision, err := auth.CreateToken(context.Background(), s.store, auth.TokenRequest{Role: role, Namespaces: namespaces}, s.options.Roles, time.Now())
+	text, _, revision, err := auth.CreateToken(context.Background(), s.store, auth.TokenRequest{Role: role, Namespaces: namespaces}, s.sessions.Roles(), time.Now())
 	if err != nil {
 		s.t.Fatal(err)
 	}

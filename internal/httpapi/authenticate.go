@@ -56,6 +56,9 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 		if given && s.options.Issuers != nil && jwt.Looks(text) {
 			var who auth.Identity
 			if who, issued = s.options.Issuers.Verify(r.Context(), text); issued == nil {
+				who, issued = s.sessions.Resolve(who)
+			}
+			if issued == nil {
 				s.serveAs(who, next, w, r)
 				return
 			}
@@ -87,7 +90,7 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 // refuse is the answer to a request whose token is missing or not accepted, and what it
 // says. issued is why the token of an issuer is not.
 func refuse(given bool, issued error) (*problem.Problem, string) {
-	var unbound *jwt.NotBoundError
+	var unbound *auth.NotBoundError
 	var keys *jwt.KeysError
 	switch {
 	case errors.As(issued, &unbound):

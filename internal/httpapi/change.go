@@ -256,7 +256,7 @@ func (c *changes) remove(ctx context.Context, key api.Key, pre precondition) (in
 		case current == nil:
 			return 0, c.view.notFound(key)
 		case current.damage != nil:
-			if err := who.MayRepair(auth.VerbDelete, key); err != nil {
+			if err := who.MayRepair(api.VerbDelete, key); err != nil {
 				return 0, err
 			}
 		default:

@@ -106,6 +106,16 @@ func FuzzPutMoveWindow(f *testing.F) {
 		`{"spec":{"schedule":"TZ= * * * * *","duration":"1m","ends_at":"9999-12-31T23:59:59-23:59","label_selector":{}}}`)
 }
 
+func FuzzPutRole(f *testing.F) {
+	fuzzBody(f, http.MethodPut, samples[api.KindRole].path, samples[api.KindRole].body, samples[api.KindRole].other,
+		`{"spec":{"rules":[{"verbs":["administer",""],"kinds":[],"namespaces":["*"]},{"verbs":["read","read"],"kinds":["role","pod"]}]}}`)
+}
+
+func FuzzPutRoleBinding(f *testing.F) {
+	fuzzBody(f, http.MethodPut, samples[api.KindRoleBinding].path, samples[api.KindRoleBinding].body, samples[api.KindRoleBinding].other,
+		`{"spec":{"role":"admin","namespaces":["shop"],"issuer":"ci","claims":{"/a/~2":"*","":"x"}}}`)
+}
+
 func FuzzFreeze(f *testing.F) {
 	fuzzBody(f, http.MethodPost, "/v1/freeze", `{"reason":"incident 42","namespace":"shop","until":"2199-01-01T00:00:00Z"}`)
 }

@@ -57,7 +57,7 @@ func (i *issuer) subjectOf(role auth.Role, namespaces ...string) string {
 
 // trusted configures a server to trust the issuer.
 func (i *issuer) trusted(o *Options) {
-	verifier, err := jwt.New([]jwt.Issuer{i.config}, auth.Roles{}, nil, time.Now)
+	verifier, err := jwt.New([]jwt.Issuer{i.config}, nil, time.Now)
 	if err != nil {
 		panic(err)
 	}
@@ -138,7 +138,7 @@ func TestIssuerCannotBeReached(t *testing.T) {
 	i := newIssuer(t)
 	token := i.sign(t, "admin", time.Now().Add(time.Hour))
 	i.config.PublicKeys = nil
-	verifier, err := jwt.New([]jwt.Issuer{i.config}, auth.Roles{}, func(jwt.Issuer) jwt.Keys { return unreachable{} }, time.Now)
+	verifier, err := jwt.New([]jwt.Issuer{i.config}, func(jwt.Issuer) jwt.Keys { return unreachable{} }, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

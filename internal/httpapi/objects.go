@@ -10,6 +10,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth/jwt"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
@@ -32,6 +33,7 @@ type objects struct {
 	previews  *previews
 	listed    *listedFleets
 	network   *addresspolicy.Policy
+	issuers   *jwt.Verifier // nil = none is trusted
 	now       func() time.Time
 	// slots are those of simulations: an explanation of the past costs as much.
 	slots *semaphore.Weighted

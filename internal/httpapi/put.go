@@ -50,7 +50,7 @@ func (o *objects) put(ctx context.Context, info api.KindInfo, in *PutInput, prev
 	if r.guard, err = o.changes.mayPut(ctx, r.who, intent, false); err != nil {
 		return nil, err
 	}
-	if err := api.CheckOutbound(intent, o.network).Err(); err != nil {
+	if err := api.CheckOutbound(intent, o.network).And(o.issuers.CheckBinding(intent)).Err(); err != nil {
 		return nil, err
 	}
 	next := func(current *stored) (*successor, error) { return r.next(ctx, current) }
@@ -131,7 +131,7 @@ func (r *replacement) successor(ctx context.Context, current *stored) (*successo
 // repaired returns the replacement of a damaged object. If its decision is intact, it is kept as
 // the basis for the next one.
 func (r *replacement) repaired(ctx context.Context, damage *damagedParts, now time.Time) (*successor, error) {
-	if err := r.who.MayRepair(auth.VerbWrite, api.KeyOf(r.intent)); err != nil {
+	if err := r.who.MayRepair(api.VerbWrite, api.KeyOf(r.intent)); err != nil {
 		return nil, err
 	}
 	next, err := r.successor(ctx, nil)

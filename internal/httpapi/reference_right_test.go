@@ -61,7 +61,7 @@ func policyNaming(placement string) struct{ namespace, path, spec string } {
 func hideable(f api.ReferenceField) bool {
 	to, _ := api.LookupKind(f.To)
 	_, owned := to.New().(interface{ Owners() []string })
-	return f.In != api.InOwn && (owned || to.Scope != api.Global)
+	return !f.Kind.AccessControl() && f.In != api.InOwn && (owned || to.Scope != api.Global)
 }
 
 // startVault starts a server with objects in a namespace that shop may not read, each of them called hidden, and with

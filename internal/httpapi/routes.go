@@ -57,7 +57,7 @@ func (s *Server) routes(page *ui) http.Handler {
 	for _, part := range []interface{ routes() }{
 		&objects{
 			api: s.api, store: o.Store, codec: o.Codec, fleet: o.Fleet, history: o.History, rights: rights, sessions: s.sessions, decisions: o.Decisions,
-			view: v, waits: s.waits, events: s.watches.events, changes: c, previews: s.previews, listed: s.listed, network: o.Network, now: o.Now, slots: slots,
+			view: v, waits: s.waits, events: s.watches.events, changes: c, previews: s.previews, listed: s.listed, network: o.Network, issuers: o.Issuers, now: o.Now, slots: slots,
 		},
 		&freezes{api: s.api, changes: c, waits: s.waits, now: o.Now},
 		&decisionRows{api: s.api, index: decisiontable.New(o.Fleet), rights: rights, view: v},
@@ -67,7 +67,7 @@ func (s *Server) routes(page *ui) http.Handler {
 		s.previews,
 		&simulations{api: s.api, rights: rights, decisions: o.Decisions, maxBody: o.MaxSimulationBytes, slots: slots},
 		s.watches,
-		&tokens{api: s.api, store: o.Store, sessions: s.sessions, roles: o.Roles, waits: s.waits, audit: s.audit, now: o.Now},
+		&tokens{api: s.api, store: o.Store, sessions: s.sessions, waits: s.waits, audit: s.audit, now: o.Now},
 		&logins{api: s.api, options: o.Logins},
 		&members{api: s.api, store: o.Store, audit: s.audit},
 		s.status,

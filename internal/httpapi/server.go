@@ -138,8 +138,6 @@ type Options struct {
 	Issuers *jwt.Verifier
 	// Logins are the issuers with which people can log in.
 	Logins []api.LoginOption
-	// Roles are the roles of tokens. The zero value has the built-in ones.
-	Roles auth.Roles
 
 	// UI are the files of the page for people. Without an index.html, the page says how to build it.
 	UI fs.FS
@@ -264,7 +262,7 @@ func New(options Options) (*Server, error) {
 	s := &Server{
 		options: o, pauses: pauses, logger: o.Logger, metrics: newHTTPMetrics(),
 		logins:    auth.NewLoginLimit(o.LoginFailuresPerSecond, o.LoginFailureBurst),
-		sessions:  auth.NewSessions(o.Fleet, o.Roles, o.Authenticate || o.Issuers != nil, o.Logger, o.Now),
+		sessions:  auth.NewSessions(o.Fleet, o.Authenticate || o.Issuers != nil, o.Logger, o.Now),
 		audit:     &auditor{o.Audit, o.Codec, o.Logger},
 		listening: make(chan struct{}),
 	}

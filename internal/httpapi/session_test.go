@@ -29,6 +29,12 @@ func TestRequestsEndWithTheirToken(t *testing.T) {
 		"for other namespaces": func(s *testServer, id string, _ *clock) {
 			s.changeToken(id, func(token *auth.Token) { token.Namespaces = []string{"other"} })
 		},
+		"for one more role": func(s *testServer, id string, _ *clock) {
+			a := s.do(http.MethodPut, "/v1/role-bindings/more?wait=0s", `{"spec":{"role":"viewer","token_ids":["`+id+`"]}}`, "Authorization", "Bearer "+s.addToken(auth.RoleAdmin))
+			if a.StatusCode != http.StatusCreated {
+				t.Fatalf("%d %s", a.StatusCode, a.body)
+			}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -18,7 +18,6 @@ type tokens struct {
 	api      *operation.API
 	store    Store
 	sessions *auth.Sessions
-	roles    auth.Roles
 	waits    *decisionWaiter
 	audit    *auditor
 	now      func() time.Time
@@ -66,11 +65,11 @@ func (t *tokens) createToken(ctx context.Context, in *createTokenInput) (*create
 		return nil, err
 	}
 	if auth.Of(ctx).TokenID == "" {
-		if err := auth.KeepsAdministrator(ctx, t.store, request, t.roles, t.now()); err != nil {
+		if err := auth.KeepsAdministrator(ctx, t.store, request, t.sessions.Roles(), t.now()); err != nil {
 			return nil, err
 		}
 	}
-	text, token, revision, err := auth.CreateToken(ctx, t.store, request, t.roles, t.now())
+	text, token, revision, err := auth.CreateToken(ctx, t.store, request, t.sessions.Roles(), t.now())
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +108,7 @@ type revokeTokenInput struct {
 }
 
 func (t *tokens) revokeToken(ctx context.Context, in *revokeTokenInput) (*struct{}, error) {
-	revision, err := auth.RevokeButLast(ctx, t.store, auth.Of(ctx), in.ID, t.roles, t.now())
+	revision, err := auth.RevokeButLast(ctx, t.store, auth.Of(ctx), in.ID, t.now())
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ func TestObjectsSayWhoWroteThem(t *testing.T) {
 	s := startServer(t, authenticated)
 	type writer struct{ text, id string }
 	add := func(role auth.Role) writer {
-		text, token, revision, err := auth.CreateToken(t.Context(), s.store, auth.TokenRequest{Role: role}, s.options.Roles, time.Now())
+		text, token, revision, err := auth.CreateToken(t.Context(), s.store, auth.TokenRequest{Role: role}, s.sessions.Roles(), time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}

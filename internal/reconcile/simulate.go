@@ -568,5 +568,8 @@ func (s *simulation) shown(at *snapshot, key api.Key, explanation *api.Explanati
 	if k := decidedAs(key.Kind); k != nil {
 		return k.shown(s, at.observe(object), explanation)
 	}
-	return inputs[key.Kind].shown(at, object, now)
+	if i, ok := inputs[key.Kind]; ok {
+		return i.shown(at, object, now)
+	}
+	return object
 }

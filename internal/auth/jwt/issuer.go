@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
-	"github.com/go-openapi/jsonpointer"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -38,8 +37,9 @@ type Issuer struct {
 	Algorithms []string `json:"algorithms,omitempty"`
 	// ClockSkew is how far the clock of the issuer may differ. Default 30s, at most 5m.
 	ClockSkew api.Duration `json:"clock_skew,omitempty"`
-	// Bindings map claims to rights. The first that matches counts; a token that none matches is rejected.
-	Bindings []Binding `json:"bindings"`
+	// Bindings map claims to rights. The first that matches counts, and objects of the kind role_binding count besides. A
+	// token that none matches is rejected.
+	Bindings []Binding `json:"bindings,omitempty"`
 	// Login lets people log in with this issuer. Absent = they cannot.
 	Login *Login `json:"login,omitempty"`
 }
@@ -74,7 +74,7 @@ func (i *Issuer) signatureAlgorithms() []jose.SignatureAlgorithm {
 }
 
 // Validate returns all violations of the rules for a list of issuers. path is the field that contains the list.
-func Validate(path string, issuers []Issuer, roles auth.Roles) api.FieldErrors {
+func Validate(path string, issuers []Issuer) api.FieldErrors {
 	var errs api.FieldErrors
 	names := map[string]bool{}
 	for n := range issuers {
@@ -85,12 +85,12 @@ func Validate(path string, issuers []Issuer, roles auth.Roles) api.FieldErrors {
 			errs.Add(at+".name", "%q is the name of another issuer as well", i.Name)
 		}
 		names[i.Name] = true
-		i.validate(at, roles, &errs)
+		i.validate(at, &errs)
 	}
 	return errs
 }
 
-func (i *Issuer) validate(at string, roles auth.Roles, errs *api.FieldErrors) {
+func (i *Issuer) validate(at string, errs *api.FieldErrors) {
 	if i.Issuer == "" {
 		errs.Add(at+".issuer", "is required: the exact value of the claim iss")
 	}
@@ -130,11 +130,8 @@ func (i *Issuer) validate(at string, roles auth.Roles, errs *api.FieldErrors) {
 	if i.Login != nil {
 		i.Login.validate(at+".login", i, errs)
 	}
-	if len(i.Bindings) == 0 {
-		errs.Add(at+".bindings", "must have at least one binding: without one, no token is accepted")
-	}
 	for n := range i.Bindings {
-		i.Bindings[n].validate(fmt.Sprintf("%s.bindings[%d]", at, n), tenantClaims[i.Issuer], roles, errs)
+		i.Bindings[n].validate(fmt.Sprintf("%s.bindings[%d]", at, n), i.Issuer, errs)
 	}
 }
 
@@ -164,9 +161,7 @@ func CheckURL(text string) error {
 
 // A Binding gives tokens with certain claims a role.
 type Binding struct {
-	// Claims are patterns for the values of claims, by name; all must match. A name that
-	// starts with "/" is a JSON pointer (RFC 6901) into the claims. In a pattern, "*" stands
-	// for any characters. If the value is a list, one element must match.
+	// Claims are auth.ClaimPatterns.
 	Claims map[string]string `json:"claims"`
 	// Role is what matching tokens may do.
 	Role auth.Role `json:"role"`
@@ -174,29 +169,20 @@ type Binding struct {
 	Namespaces []string `json:"namespaces,omitempty"`
 }
 
-func (b *Binding) validate(at string, tenant []string, roles auth.Roles, errs *api.FieldErrors) {
-	specific := map[string]bool{}
-	for name, pattern := range b.Claims {
-		switch {
-		case name == "" || pattern == "":
-			errs.Add(at+".claims", "neither the name %q nor the pattern %q may be empty", name, pattern)
-		case strings.HasPrefix(name, "/"):
-			if _, err := jsonpointer.New(name); err != nil {
-				errs.Add(at+".claims", "%q is not a JSON pointer: %v", name, err)
-			}
-		}
-		if strings.Trim(pattern, "*") != "" {
-			specific[name] = true
-		}
+func (b *Binding) validate(at, issuer string, errs *api.FieldErrors) {
+	before := len(*errs)
+	api.ValidateClaims(b.Claims, at+".claims", errs)
+	if err := checkTenant(issuer, b.Claims); err != nil && len(*errs) == before {
+		errs.Add(at+".claims", "%v", err)
 	}
-	switch {
-	case len(specific) == 0:
-		errs.Add(at+".claims", "must restrict at least one claim: an issuer may sign tokens for anyone")
-	case len(tenant) > 0 && !slices.ContainsFunc(tenant, func(claim string) bool { return specific[claim] }):
-		errs.Add(at+".claims", "must restrict one of %s: this issuer signs tokens for the public", strings.Join(tenant, ", "))
+	auth.CheckRole(b.Role, b.Namespaces, at, errs)
+}
+
+// checkTenant returns what is wrong with patterns that strangers could match.
+func checkTenant(issuer string, claims map[string]string) error {
+	tenant := tenantClaims[issuer]
+	if len(tenant) == 0 || slices.ContainsFunc(tenant, func(claim string) bool { return api.Restricts(claims[claim]) }) {
+		return nil
 	}
-	request := auth.TokenRequest{Role: b.Role, Namespaces: b.Namespaces}
-	for _, err := range request.Validate(roles, time.Time{}) {
-		errs.Add(at+"."+err.Field, "%s", err.Message)
-	}
+	return fmt.Errorf("must restrict one of %s: this issuer signs tokens for the public", strings.Join(tenant, ", "))
 }

@@ -1,6 +1,7 @@
 package jwt
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -14,6 +15,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	josejwt "github.com/go-jose/go-jose/v4/jwt"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
@@ -57,17 +59,6 @@ func (e *KeysError) Error() string {
 // Unwrap returns the cause.
 func (e *KeysError) Unwrap() error { return e.Cause }
 
-// A NotBoundError says that a token is valid but no binding matches its claims.
-type NotBoundError struct {
-	Issuer string
-	Claims []string // the claims that the bindings of the issuer read, sorted
-}
-
-// Error implements error.
-func (e *NotBoundError) Error() string {
-	return fmt.Sprintf("the JSON Web Token is valid, but no binding of issuer %q matches its claims; the bindings read %s", e.Issuer, strings.Join(e.Claims, ", "))
-}
-
 // Verifier verifies tokens of trusted issuers. Its methods may be called concurrently.
 type Verifier struct {
 	issuers []*trusted
@@ -85,9 +76,14 @@ type trusted struct {
 	algorithms []jose.SignatureAlgorithm
 	skew       time.Duration
 	bindings   []matcher
-	roles      auth.Roles
 	reads      []string
 	keys       Keys
+}
+
+// matcher is a compiled Binding.
+type matcher struct {
+	*Binding
+	claims auth.ClaimPatterns
 }
 
 // proven is a token whose signature was verified with a key.
@@ -101,9 +97,9 @@ type proven struct {
 // lookup in the map less than one.
 const maxKnown = 1024
 
-// New creates a verifier for issuers that Validate accepts with these roles. keys returns the source of the keys of an issuer without
+// New creates a verifier for issuers that Validate accepts. keys returns the source of the keys of an issuer without
 // PublicKeys.
-func New(issuers []Issuer, roles auth.Roles, keys func(Issuer) Keys, now func() time.Time) (*Verifier, error) {
+func New(issuers []Issuer, keys func(Issuer) Keys, now func() time.Time) (*Verifier, error) {
 	v := &Verifier{now: now, known: map[[sha256.Size]byte]proven{}}
 	for _, i := range issuers {
 		skew, err := i.clockSkew()
@@ -111,10 +107,11 @@ func New(issuers []Issuer, roles auth.Roles, keys func(Issuer) Keys, now func() 
 			return nil, fmt.Errorf("issuer %q: clock_skew: %w", i.Name, err)
 		}
 		t := &trusted{
-			name: i.Name, issuer: i.Issuer, audiences: i.Audiences, algorithms: i.signatureAlgorithms(), skew: skew, roles: roles,
+			name: i.Name, issuer: i.Issuer, audiences: i.Audiences, algorithms: i.signatureAlgorithms(), skew: skew,
 		}
-		for _, b := range i.Bindings {
-			t.bindings = append(t.bindings, compile(b))
+		for n := range i.Bindings {
+			b := &i.Bindings[n]
+			t.bindings = append(t.bindings, matcher{b, auth.CompileClaims(b.Claims)})
 			for name := range b.Claims {
 				t.reads = append(t.reads, name)
 			}
@@ -137,8 +134,31 @@ func New(issuers []Issuer, roles auth.Roles, keys func(Issuer) Keys, now func() 
 // two.
 func Looks(text string) bool { return strings.Count(text, ".") == 2 }
 
-// Verify verifies a token, and returns its identity and expiry. The error is a *RejectedError, *NotBoundError or
-// *KeysError, or that of ctx.
+// CheckBinding returns what is wrong with a role binding for an issuer: that there is no such issuer, or that its patterns
+// would match tokens of strangers. Other objects have nothing wrong. A nil Verifier has no issuers.
+func (v *Verifier) CheckBinding(object api.Object) (errs api.FieldErrors) {
+	b, ok := object.(*api.RoleBinding)
+	if !ok || b.Spec.Issuer == "" {
+		return nil
+	}
+	var names []string
+	if v != nil {
+		for _, t := range v.issuers {
+			if names = append(names, t.name); t.name != b.Spec.Issuer {
+				continue
+			}
+			if err := checkTenant(t.issuer, b.Spec.Claims); err != nil {
+				errs.Add("spec.claims", "%v", err)
+			}
+			return errs
+		}
+	}
+	errs.Add("spec.issuer", "%q is not an issuer in the configuration of the server (auth.jwt), which has %s", b.Spec.Issuer, cmp.Or(strings.Join(names, ", "), "none"))
+	return errs
+}
+
+// Verify verifies a token, and returns its identity and expiry, which auth.Sessions resolves. The error is a *RejectedError
+// or *KeysError, or that of ctx.
 func (v *Verifier) Verify(ctx context.Context, text string) (auth.Identity, error) {
 	if len(text) > maxSize {
 		return auth.Identity{}, &RejectedError{Reason: fmt.Sprintf("it has %d bytes, at most %d are accepted", len(text), maxSize)}
@@ -315,12 +335,12 @@ func (t *trusted) verify(ctx context.Context, text string, now time.Time) (prove
 	case claims.Expiry == nil:
 		return reject("it never expires: the claim exp is required")
 	}
+	who := auth.Issued(t.name, claims.Subject, all, t.reads, claims.Expiry.Time().Add(t.skew))
 	for _, m := range t.bindings {
-		if m.matches(all) {
-			who := t.roles.Identity(auth.IssuedTokenID(t.name, claims.Subject), m.role, m.namespaces)
-			who.ExpiresAt = claims.Expiry.Time().Add(t.skew)
-			return proven{issuer: t, key: present.Keys[by], who: who}, nil
+		if m.claims.Match(all) {
+			who.Role, who.Namespaces = m.Role, m.Namespaces
+			break
 		}
 	}
-	return proven{}, &NotBoundError{Issuer: t.name, Claims: t.reads}
+	return proven{issuer: t, key: present.Keys[by], who: who}, nil
 }

@@ -65,6 +65,8 @@ func accessTo(info api.KindInfo, method, verb string) auth.Access {
 		return auth.AccessReadReports
 	case method == http.MethodGet:
 		return auth.AccessRead
+	case info.Kind.AccessControl():
+		return auth.AccessAdminister
 	case info.Scope == api.OfCluster || strings.HasPrefix(verb, "report"):
 		return auth.AccessReport
 	case method == http.MethodDelete:
