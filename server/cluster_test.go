@@ -110,6 +110,8 @@ func TestServersRunTheirOwnEtcdCluster(t *testing.T) {
 		_, err := last.client.Put(context.Background(), staticProvider("other", map[string]float64{"berlin": 1}), client.PutOptions{})
 		return err == nil
 	})
+	// One that stopped without the others could not hand over: its lease has to expire.
+	leaderOf(t, []*runningServer{last, again})
 	decide(t, last, again, "paris")
 }
 

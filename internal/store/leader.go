@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 
@@ -80,6 +82,9 @@ var errLeaseLost = errors.New("its lease has ended")
 
 // campaign campaigns once, with its own lease.
 func (s *Store) campaign(ctx context.Context) (_ *Term, err error) {
+	if err := s.revokeAbandoned(ctx); err != nil {
+		return nil, err
+	}
 	// A canceled election resigns before it returns, using the context of its client: without the
 	// store it would never return.
 	patience, giveUp := context.WithCancel(context.WithoutCancel(ctx))
@@ -150,10 +155,50 @@ func (s *Store) newSession(ctx context.Context, client *clientv3.Client) (_ *con
 		bounded, done := context.WithTimeout(own, maxHandOver)
 		defer done()
 		if _, err := s.client.Revoke(bounded, session.Lease()); err != nil {
-			s.options.Logger.Warn("the other servers could not be notified that this one stops; they wait until its lease expires", "lease", s.options.LeaseTTL.String(), "error", classify(err, true))
+			s.options.Logger.Warn("the other servers could not be notified that this one no longer leads or wants to; they wait until its lease expires, or it can be reached again",
+				"lease", s.options.LeaseTTL.String(), "error", classify(err, true))
+			s.abandoned.add(session.Lease())
 		}
 		session.Orphan()
 	}, nil
+}
+
+// leases are those of earlier candidacies of this process that could not be revoked when these ended. As long as they
+// live, every candidate waits for them, this process included.
+type leases struct {
+	mu  sync.Mutex
+	all []clientv3.LeaseID
+}
+
+func (l *leases) add(lease clientv3.LeaseID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, lease)
+}
+
+func (l *leases) take() []clientv3.LeaseID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := l.all
+	l.all = nil
+	return all
+}
+
+// revokeAbandoned revokes the leases of earlier candidacies.
+func (s *Store) revokeAbandoned(ctx context.Context) error {
+	all := s.abandoned.take()
+	for i, lease := range all {
+		bounded, done := context.WithTimeout(ctx, maxHandOver)
+		_, err := s.client.Revoke(bounded, lease)
+		done()
+		if err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+			for _, left := range all[i:] {
+				s.abandoned.add(left)
+			}
+			return err
+		}
+	}
+	return nil
 }
 
 // candidacy is the candidacy of this process.

@@ -290,6 +290,29 @@ func TestCandidateStopsWithoutTheStore(t *testing.T) {
 	}
 }
 
+// TestAServerDoesNotWaitForItsOwnLease: one that leads and loses the store cannot say that it leads no longer. Once it
+// reaches the store again, it need not wait until that lease expires.
+func TestAServerDoesNotWaitForItsOwnLease(t *testing.T) {
+	t.Parallel()
+	p := proxytest.Start(t, cluster(t))
+	s := onClusterFor(t, p.Address(), "first", time.Hour)
+	term := lead(t, s)
+	p.Down(t)
+	term.Resign()
+	if left := s.abandoned.take(); len(left) != 1 {
+		t.Fatalf("abandoned leases %v, want one", left)
+	} else {
+		s.abandoned.add(left[0])
+	}
+	p.Up(t)
+	if lead(t, s) == nil {
+		t.Fatal("it does not lead again")
+	}
+	if list, leader := names(t, s); len(list) != 1 || leader != "first" {
+		t.Errorf("candidates %v, leader %s, want the server once", list, leader)
+	}
+}
+
 // lateKV delays the next transaction until late is called, long after the sender has given up.
 type lateKV struct {
 	clientv3.KV

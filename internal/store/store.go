@@ -34,6 +34,7 @@ type Store struct {
 	id        string               // of this process
 	term      atomic.Pointer[Term] // the last one; nil before the first
 	candidacy atomic.Pointer[candidacy]
+	abandoned leases
 	revision  atomic.Int64 // highest revision in any response
 	noSpace   atomic.Bool  // the quota alarm is raised
 	overQuota atomic.Bool  // live data is close to the quota
