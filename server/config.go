@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot/install"
 )
 
 // config is the configuration of serve.
@@ -59,6 +60,7 @@ type config struct {
 
 	WebhookListen            string
 	WebhookURL               string
+	WebhookTimeout           time.Duration
 	WebhookExcludeNamespaces []string
 	SpotReturnAfter          time.Duration
 
@@ -137,6 +139,7 @@ func (c *config) define(flags *pflag.FlagSet) {
 
 	flags.StringVar(&c.WebhookListen, "webhook-listen", "", "address of the webhook that splits pods in clusters with spot enabled (default: no webhook, and no pods are split)")
 	flags.StringVar(&c.WebhookURL, "webhook-url", "", "URL at which the clusters' API servers reach the webhook: https://host:port (default from webhook-listen)")
+	flags.DurationVar(&c.WebhookTimeout, "webhook-timeout", install.DefaultTimeout, "how long the clusters' API servers wait for the webhook before they create a pod without it, 1s to 30s")
 	flags.StringSliceVar(&c.WebhookExcludeNamespaces, "webhook-exclude-namespaces", []string{"scheduler-system"}, "namespaces whose pods are left alone, in addition to the system namespaces")
 	flags.DurationVar(&c.SpotReturnAfter, "spot-return-after", 5*time.Minute, "how long spot nodes must be available again before pods return to them")
 

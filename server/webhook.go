@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/url"
+	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube/informer"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/certificate"
@@ -18,6 +19,9 @@ func (c *config) checkWebhook(wrong func(format string, args ...any)) {
 			wrong("webhook-url: requires webhook-listen")
 		}
 		return
+	}
+	if t := c.WebhookTimeout; t < time.Second || t > 30*time.Second || t%time.Second != 0 {
+		wrong("webhook-timeout: %s must be full seconds from 1s to 30s, as Kubernetes has it", t)
 	}
 	host, _, err := net.SplitHostPort(c.WebhookListen)
 	if err != nil {
@@ -93,6 +97,7 @@ func (s *server) openSpot(ctx context.Context) error {
 		return err
 	}
 	options := &s.spot.options
+	options.WebhookTimeout = c.WebhookTimeout
 	if options.WebhookURL = c.WebhookURL; options.WebhookURL == "" {
 		options.WebhookURL = "https://" + s.spot.listener.Addr().String()
 	}

@@ -62,7 +62,7 @@ func quantile(before, after map[float64]float64, q float64) (limit, values float
 // webhook.
 func TestDistributionLoad(t *testing.T) {
 	s := startSplitCluster(t, 1, 1)
-	s.startServer()
+	s.startServer("--webhook-timeout", "30s") // however busy the machine is
 	s.register()
 	s.namespace("load", nil)
 	workloads := make([]workloadID, loadWorkloads)

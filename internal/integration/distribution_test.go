@@ -60,9 +60,9 @@ func (s *splitCluster) run(name string, part func(t *testing.T)) {
 }
 
 // startServer starts or restarts the server.
-func (s *splitCluster) startServer() {
+func (s *splitCluster) startServer(args ...string) {
 	s.t.Helper()
-	s.server = startServer(s.whole, s.dataDir, "--webhook-listen", s.webhook, "--webhook-url", "https://"+s.webhook, "--spot-return-after", "2s")
+	s.server = startServer(s.whole, s.dataDir, append([]string{"--webhook-listen", s.webhook, "--webhook-url", "https://" + s.webhook, "--spot-return-after", "2s"}, args...)...)
 }
 
 // register enables spot for the cluster, and waits until the webhook is called for new pods.

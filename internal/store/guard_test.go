@@ -199,10 +199,8 @@ func TestWritableTellsWhetherWritesWork(t *testing.T) {
 	t.Parallel()
 	r := &restarting{}
 	r.startAt(t, t.TempDir(), "127.0.0.1:0")
-	s := open(t, func(o *Options) {
-		o.DataDir, o.Endpoints = "", []string{r.address}
-		o.RequestTimeout, o.Patience = time.Second, 3*time.Second
-	})
+	t.Cleanup(func() { r.Close() })
+	s := open(t, func(o *Options) { o.DataDir, o.Endpoints, o.Patience = "", []string{r.address}, 3*time.Second })
 	eventually.True(t, "writes succeed", func() bool { return s.Writable() == nil })
 	r.Close()
 	eventually.True(t, "writes fail", func() bool { return s.Writable() != nil })
@@ -210,7 +208,6 @@ func TestWritableTellsWhetherWritesWork(t *testing.T) {
 		t.Error(err)
 	}
 	r.startAt(t, r.dir, r.address)
-	t.Cleanup(r.Close)
 	eventually.True(t, "working writes", func() bool { return s.Writable() == nil })
 }
 

@@ -85,7 +85,7 @@ func (d *database) start() {
 	if err := d.command.Start(); err != nil {
 		d.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(d.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(d.t.Context(), eventually.Limit)
 	defer cancel()
 	for {
 		if resp, err := http.Get(d.url + "/ping"); err == nil {
@@ -94,7 +94,7 @@ func (d *database) start() {
 		}
 		select {
 		case <-ctx.Done():
-			d.t.Fatal("InfluxDB did not start within 30 s")
+			d.t.Fatal("InfluxDB did not start")
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

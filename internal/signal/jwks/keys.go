@@ -1,6 +1,7 @@
 package jwks
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/json"
@@ -31,8 +32,8 @@ const (
 	retryAfter = 10 * time.Second
 	// usableFor is how long keys are used after they were last fetched.
 	usableFor = 24 * time.Hour
-	// timeout is the time limit for fetching the discovery document and the keys.
-	timeout = 5 * time.Second
+	// defaultTimeout is the time limit for fetching the discovery document and the keys.
+	defaultTimeout = 5 * time.Second
 	// maxDocument is the size limit of each of them, in bytes.
 	maxDocument = 1 << 20
 )
@@ -45,6 +46,8 @@ type Options struct {
 	// Faults records panics. Nil = not recorded.
 	Faults *recovery.Component
 	Now    func() time.Time
+	// Timeout is the time limit for fetching the discovery document and the keys. Zero = 5 seconds.
+	Timeout time.Duration
 }
 
 // Keys are the keys of one issuer, fetched when first needed. It implements jwt.Keys.
@@ -102,7 +105,7 @@ func (k *Keys) refresh(ctx context.Context) {
 	}
 	k.tried = now
 	k.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(k.options.Timeout, defaultTimeout))
 	defer cancel()
 	var set jose.JSONWebKeySet
 	err := k.options.Faults.Do("", func() (err error) {

@@ -122,7 +122,7 @@ func newKeys(t *testing.T, i jwt.Issuer) (*Keys, *clock) {
 		t.Fatal(err)
 	}
 	c := &clock{now: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)}
-	return New(Options{Issuer: i, Network: network, Logger: slog.New(slog.DiscardHandler), Now: c.Now}), c
+	return New(Options{Issuer: i, Network: network, Logger: slog.New(slog.DiscardHandler), Now: c.Now, Timeout: eventually.Limit}), c
 }
 
 func has(id string) func(jose.JSONWebKeySet) bool {

@@ -2,6 +2,7 @@ package install
 
 import (
 	"slices"
+	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,8 +24,8 @@ const (
 	namespaceName = "kubernetes.io/metadata.name"
 )
 
-// timeoutSeconds is the timeout of calls from API servers.
-const timeoutSeconds = 3
+// DefaultTimeout is how long API servers wait for the webhook, unless told otherwise.
+const DefaultTimeout = 3 * time.Second
 
 // Conditions under which the API server calls the webhook at all. The API server evaluates them
 // itself, so that irrelevant objects cause no call.
@@ -79,7 +80,7 @@ func (i *Installer) mutating(bundle []byte) *admissionv1.MutatingWebhookConfigur
 				NamespaceSelector:       selector(append([]metav1.LabelSelectorRequirement{i.namespaces()}, notOptedOut()...)...),
 				ObjectSelector:          selector(notOptedOut()...),
 				SideEffects:             new(admissionv1.SideEffectClassNoneOnDryRun),
-				TimeoutSeconds:          new(int32(timeoutSeconds)),
+				TimeoutSeconds:          new(i.timeoutSeconds()),
 				AdmissionReviewVersions: []string{"v1"},
 				ReinvocationPolicy:      new(admissionv1.NeverReinvocationPolicy),
 				MatchConditions:         []admissionv1.MatchCondition{controlled},
@@ -97,7 +98,7 @@ func (i *Installer) mutating(bundle []byte) *admissionv1.MutatingWebhookConfigur
 				}),
 				ObjectSelector:          selector(metav1.LabelSelectorRequirement{Key: spot.LabelProbe, Operator: metav1.LabelSelectorOpExists}),
 				SideEffects:             new(admissionv1.SideEffectClassNone),
-				TimeoutSeconds:          new(int32(timeoutSeconds)),
+				TimeoutSeconds:          new(i.timeoutSeconds()),
 				AdmissionReviewVersions: []string{"v1"},
 				ReinvocationPolicy:      new(admissionv1.NeverReinvocationPolicy),
 				MatchConditions:         []admissionv1.MatchCondition{tried},
@@ -118,7 +119,7 @@ func (i *Installer) validating(bundle []byte) *admissionv1.ValidatingWebhookConf
 			NamespaceSelector:       selector(i.namespaces()),
 			ObjectSelector:          selector(),
 			SideEffects:             new(admissionv1.SideEffectClassNone),
-			TimeoutSeconds:          new(int32(timeoutSeconds)),
+			TimeoutSeconds:          new(i.timeoutSeconds()),
 			AdmissionReviewVersions: []string{"v1"},
 			MatchConditions:         []admissionv1.MatchCondition{condition},
 		}
@@ -132,6 +133,8 @@ func (i *Installer) validating(bundle []byte) *admissionv1.ValidatingWebhookConf
 		},
 	}
 }
+
+func (i *Installer) timeoutSeconds() int32 { return int32(i.options.Timeout / time.Second) }
 
 func (i *Installer) address(path string, bundle []byte) admissionv1.WebhookClientConfig {
 	return admissionv1.WebhookClientConfig{URL: new(i.options.BaseURL + path), CABundle: bundle}

@@ -59,6 +59,8 @@ type Options struct {
 	Bundle func() (bundle []byte, changed <-chan struct{})
 	// ExcludeNamespaces are excluded, in addition to the system's namespaces.
 	ExcludeNamespaces []string
+	// Timeout is how long the API server waits for the webhook, in full seconds. Zero means DefaultTimeout.
+	Timeout time.Duration
 	// Interval is the interval between checks of the configurations. Zero means 15 seconds.
 	Interval time.Duration
 	// Logger receives every change of the state. If nil, log messages are discarded.
@@ -102,7 +104,7 @@ func New(o Options) (*Installer, error) {
 		return nil, errors.New("install: the address of the webhook must have the form https://host:port/clusters/<name>/<secret>")
 	}
 	o.ExcludeNamespaces = slices.Clone(o.ExcludeNamespaces)
-	o.Interval = cmp.Or(o.Interval, defaultInterval)
+	o.Interval, o.Timeout = cmp.Or(o.Interval, defaultInterval), cmp.Or(o.Timeout, DefaultTimeout)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now

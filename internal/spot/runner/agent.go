@@ -224,7 +224,7 @@ func (a *agent) newInstaller(client kubernetes.Interface, logger *slog.Logger) (
 	}
 	return install.New(install.Options{
 		Client: client, Cluster: a.name, BaseURL: fmt.Sprintf("%s/clusters/%s/%s", a.runner.WebhookURL, a.name, a.secret),
-		Bundle: a.runner.Authority.Bundle, ExcludeNamespaces: a.runner.ExcludeNamespaces, Logger: logger, Now: a.runner.Now,
+		Bundle: a.runner.Authority.Bundle, ExcludeNamespaces: a.runner.ExcludeNamespaces, Timeout: a.runner.WebhookTimeout, Logger: logger, Now: a.runner.Now,
 	})
 }
 

@@ -48,6 +48,8 @@ type Options struct {
 	// split.
 	Authority  Authority
 	WebhookURL string
+	// WebhookTimeout is how long API servers wait for the webhook. Zero = install.DefaultTimeout.
+	WebhookTimeout time.Duration
 	// ExcludeNamespaces are excluded, in addition to the system's.
 	ExcludeNamespaces []string
 	// Gone is called for clusters in which nothing is split anymore. It may be nil.
