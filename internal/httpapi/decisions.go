@@ -75,7 +75,7 @@ func (d *decisionRows) list(ctx context.Context, in *decisionsInput) (*decisions
 	table := d.index.Table()
 	selection := table.Select(decisiontable.Query{
 		Kinds: kinds, Namespace: in.Namespace, Search: in.Search, Cluster: in.Cluster, Satisfied: api.ConditionStatus(in.Satisfied), Labels: selector,
-		Readable: func(object api.Object) bool { return d.rights.Reads(who, object) },
+		Readable: func(kind api.Kind, namespace string) bool { return who.Reads(kind, auth.OwnersIn(namespace)...) },
 	})
 	list := &api.DecisionList{
 		Items: []api.DecisionSummary{}, Total: selection.Total(), Unsatisfied: selection.Unsatisfied,

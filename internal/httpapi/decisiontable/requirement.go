@@ -2,24 +2,12 @@ package decisiontable
 
 import "k8s.io/apimachinery/pkg/labels"
 
-// requirement is one of a label selector. It is asked once for each label.
+// requirement is one of a label selector.
 type requirement struct {
-	labels.Requirement
-	table *Table
-	// absent is what it says of objects without the label.
-	absent bool
-	known  []opinion // by the numbers of labels
+	*answers // about the labels that a table knows
+	// absent is the answer for objects without the label that the requirement is about.
+	absent answer
 }
-
-// opinion is what a requirement says of objects with a label.
-type opinion uint8
-
-const (
-	notAsked opinion = iota
-	concernsAnother
-	rejects
-	accepts
-)
 
 // requirementsOf returns the requirements of a selector, all of which must hold; ok is false if it selects nothing.
 func (t *Table) requirementsOf(selector labels.Selector) (all []requirement, ok bool) {
@@ -28,7 +16,13 @@ func (t *Table) requirementsOf(selector labels.Selector) (all []requirement, ok 
 	}
 	requirements, selectable := selector.Requirements()
 	for _, r := range requirements {
-		all = append(all, requirement{Requirement: r, table: t, absent: r.Matches(labels.Set{}), known: make([]opinion, len(t.knownLabels))})
+		about := answersTo(len(t.knownLabels), func(n int) answer {
+			if t.knownLabels[n].key != r.Key() {
+				return notConcerned
+			}
+			return answerOf(r.Matches(t.knownLabels[n]))
+		})
+		all = append(all, requirement{about, answerOf(r.Matches(labels.Set{}))})
 	}
 	return all, selectable
 }
@@ -36,28 +30,11 @@ func (t *Table) requirementsOf(selector labels.Selector) (all []requirement, ok 
 // holds reports whether the requirement holds for an object with these labels.
 func (q *requirement) holds(of []uint32) bool {
 	for _, number := range of {
-		if q.known[number] == notAsked {
-			q.known[number] = q.opinion(q.table.knownLabels[number])
-		}
-		switch q.known[number] {
-		case accepts:
-			return true
-		case rejects:
-			return false
-		default: // the label is another one
+		if a := q.of(number); a != notConcerned {
+			return a == yes
 		}
 	}
-	return q.absent
-}
-
-func (q *requirement) opinion(l label) opinion {
-	switch {
-	case l.key != q.Key():
-		return concernsAnother
-	case q.Matches(l):
-		return accepts
-	}
-	return rejects
+	return q.absent == yes
 }
 
 // Has implements labels.Labels.

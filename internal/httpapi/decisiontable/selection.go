@@ -20,8 +20,8 @@ type Query struct {
 	Cluster   string
 	Satisfied api.ConditionStatus
 	Labels    labels.Selector
-	// Readable reports whether objects of the kind and in the namespace of an object may be read.
-	Readable func(api.Object) bool
+	// Readable reports whether objects of a kind in a namespace may be read.
+	Readable func(kind api.Kind, namespace string) bool
 }
 
 // Selection is the decisions of a table that a query selects.
@@ -50,13 +50,11 @@ func (t *Table) Select(q Query) *Selection {
 	if !selectable {
 		return s
 	}
-	isOn := answers{}
-	if q.Cluster != "" {
-		isOn.ask = func(n uint32, _ *row) bool {
-			return slices.Contains(t.clusters[n].chosen, q.Cluster) || slices.Contains(t.clusters[n].leaving, q.Cluster)
-		}
-	}
-	readable := answers{ask: func(_ uint32, r *row) bool { return q.Readable(r.entry.Object) }}
+	isOn := answersTo(len(t.clusters), func(n int) answer {
+		return answerOf(slices.Contains(t.clusters[n].chosen, q.Cluster) || slices.Contains(t.clusters[n].leaving, q.Cluster))
+	})
+	kinds := len(api.HistoryKinds)
+	readable := answersTo(kinds*len(t.namespaces), func(n int) answer { return answerOf(q.Readable(api.HistoryKinds[n%kinds], t.namespaces[n/kinds])) })
 	search := []byte(q.Search)
 	isDamaged := len(t.snapshot.AllDamaged()) > 0
 	for i := range t.rows {
@@ -64,9 +62,9 @@ func (t *Table) Select(q Query) *Selection {
 		switch {
 		case !hasKind[r.kind], q.Namespace != "" && int(r.namespace) != namespace:
 		case q.Satisfied != "" && r.satisfied != satisfactionOf(q.Satisfied):
-		case !isOn.of(r.clusters, r), !bytes.Contains(t.paths[r.path.from:r.path.to], search):
+		case q.Cluster != "" && isOn.of(r.clusters) != yes, !bytes.Contains(t.paths[r.path.from:r.path.to], search):
 		case !t.hold(requirements, r):
-		case !readable.of(r.namespace*uint32(len(api.HistoryKinds))+r.kind, r):
+		case readable.of(r.namespace*uint32(kinds)+r.kind) != yes:
 		case isDamaged && t.snapshot.Damaged(r.entry.Key()) != nil:
 		default:
 			s.rows = append(s.rows, int32(i))
@@ -86,28 +84,6 @@ func (t *Table) hold(requirements []requirement, r *row) bool {
 		}
 	}
 	return true
-}
-
-// answers are those to a question about a number, which is asked once.
-type answers struct {
-	ask   func(number uint32, of *row) bool // nil: the answer is yes
-	known []answer
-}
-
-// answer is one of them.
-type answer struct{ given, yes bool }
-
-func (a *answers) of(number uint32, r *row) bool {
-	if a.ask == nil {
-		return true
-	}
-	for int(number) >= len(a.known) {
-		a.known = append(a.known, answer{})
-	}
-	if !a.known[number].given {
-		a.known[number] = answer{given: true, yes: a.ask(number, r)}
-	}
-	return a.known[number].yes
 }
 
 // Part returns the decisions [from:to] in an order: name, scheduled_at, clusters or satisfied, with '-' in front the
