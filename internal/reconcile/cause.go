@@ -96,10 +96,9 @@ func (p *placementPlanner) causeOf(placed *placementDecision, present placement.
 		return cause
 	}
 	left, gained := placementMoves(p.fleet, present, out)
-	pass := placement.PassOf(p.fleet, placed.query, p.reserved)
-	mustLeave := func(name string) bool { row, ok := p.fleet.Row(name); return !ok || !pass.Admits(row, true) }
-	if len(left) > 0 && !slices.ContainsFunc(left, mustLeave) {
-		if cause := p.windowCause(placed.query.Key.Namespace, placed.object.Metadata.Labels); cause != nil {
+	if len(left) > 0 {
+		cause := p.windowCause(placed.query.Key.Namespace, placed.object.Metadata.Labels)
+		if cause != nil && !p.mustLeave(placed, left) {
 			return cause
 		}
 	}
@@ -111,6 +110,15 @@ func (p *placementPlanner) causeOf(placed *placementDecision, present placement.
 		}
 	}
 	return cause
+}
+
+// mustLeave reports whether a placement may not stay on one of these clusters.
+func (p *placementPlanner) mustLeave(placed *placementDecision, clusters []string) bool {
+	pass := placement.PassOf(p.fleet, placed.query, p.reserved)
+	return slices.ContainsFunc(clusters, func(name string) bool {
+		row, ok := p.fleet.Row(name)
+		return !ok || !pass.Admits(row, true)
+	})
 }
 
 // windowCause returns the cause of a decision that a move window held until this pass, or nil.
