@@ -59,8 +59,11 @@ func (b *RoleBinding) SetDefaults() {
 // Owners returns nobody's namespace: only those who read every namespace learn who may do what.
 func (b *RoleBinding) Owners() []string { return everyNamespace }
 
-// tokenIDShape is that of the part of a token before the dot.
 var tokenIDShape = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+// IsTokenID reports whether a text can be the ID of a token of the server, its part before the dot. Others are kept away from
+// the store and the logs: they could be complete tokens.
+func IsTokenID(text string) bool { return tokenIDShape.MatchString(text) }
 
 // Validate implements Object.
 func (b *RoleBinding) Validate() FieldErrors {
@@ -73,8 +76,7 @@ func (b *RoleBinding) Validate() FieldErrors {
 		errs.Add("spec.namespaces", "must be absent for role admin: an administrator can create tokens for every namespace")
 	}
 	for i, id := range s.TokenIDs {
-		if !tokenIDShape.MatchString(id) {
-			// It may be a whole token, which must not be shown.
+		if !IsTokenID(id) { // and must not be shown either
 			errs.Add(index("spec.token_ids", i), "must be the ID of a token: its part before the dot, 16 hexadecimal digits")
 		}
 	}

@@ -115,7 +115,7 @@ var ErrLastAdministrator = errors.New("this is the last token that may manage to
 // are: then it returns ErrLastAdministrator. Somebody whose own token has ended gets ErrEnded, so that of two
 // administrators who revoke each other at once, on one server or on two, one stays.
 func RevokeButLast(ctx context.Context, tokens TokenStore, who Identity, id string, now time.Time) (revision int64, err error) {
-	if !tokenIDShape(who.TokenID) {
+	if !api.IsTokenID(who.TokenID) {
 		return RevokeToken(ctx, tokens, id) // who logs in with an issuer needs no stored token to create the next one
 	}
 	for {
@@ -199,7 +199,7 @@ var ErrNoToken = errors.New("the token does not exist: give its ID, the part bef
 // RevokeToken deletes a token. Running servers reject it at once. If one of those that must stay, which were listed,
 // was revoked or changed since, it deletes nothing and returns a *store.ConflictError.
 func RevokeToken(ctx context.Context, tokens TokenStore, id string, stay ...Token) (revision int64, err error) {
-	if !tokenIDShape(id) {
+	if !api.IsTokenID(id) {
 		return 0, ErrNoToken
 	}
 	spec, _, err := tokens.Read(ctx, tokenKey(id))
@@ -218,14 +218,4 @@ func RevokeToken(ctx context.Context, tokens TokenStore, id string, stay ...Toke
 		return 0, fmt.Errorf("delete token %s: %w", id, err)
 	}
 	return revision, nil
-}
-
-// tokenIDShape keeps text that is not an ID away from the store and the logs: it could be a
-// complete token.
-func tokenIDShape(id string) bool {
-	if len(id) != 16 {
-		return false
-	}
-	_, err := hex.DecodeString(id)
-	return err == nil && strings.ToLower(id) == id
 }
