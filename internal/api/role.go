@@ -43,7 +43,22 @@ const (
 )
 
 // BuiltInRoles are the names of the roles that every server has, the most powerful first. The package auth says what they allow.
-var BuiltInRoles = []string{"admin", "editor", "viewer", "agent"}
+var BuiltInRoles = []string{RoleAdmin, "editor", "viewer", "agent"}
+
+// RoleAdmin is the built-in role that may do everything.
+const RoleAdmin = "admin"
+
+// ValidateLimits adds what is wrong with the namespaces that a role is limited to, in the field at.
+func ValidateLimits(role string, namespaces []string, at string, errs *FieldErrors) {
+	if role == RoleAdmin && len(namespaces) > 0 {
+		errs.Add(at, "must be absent for role %s: an administrator can create tokens for every namespace", role)
+	}
+	for i, namespace := range namespaces {
+		if checkName(namespace) != "" {
+			errs.Add(index(at, i), "%q is not a valid namespace name: use lowercase letters, digits and \"-\", at most 63 characters", namespace)
+		}
+	}
+}
 
 // AccessControl reports whether objects of a kind say what others may do: only administrators write them.
 func (k Kind) AccessControl() bool { return k == KindRole || k == KindRoleBinding }
@@ -122,17 +137,15 @@ func (r *RoleRule) validate(at string, errs *FieldErrors) {
 		}
 	}
 	checkUnique(errs, at+".kinds", r.Kinds)
-	validateNamespaces(r.Namespaces, at+".namespaces", errs)
+	validateNamespaces("", r.Namespaces, at+".namespaces", errs)
 }
 
-// validateNamespaces checks the namespaces that rights are limited to.
-func validateNamespaces(namespaces []string, at string, errs *FieldErrors) {
+// validateNamespaces is ValidateLimits for the field of an object; role is "" where the rights are not those of one.
+func validateNamespaces(role string, namespaces []string, at string, errs *FieldErrors) {
 	// An empty list would say "nothing" to some readers and "all" to others.
 	if namespaces != nil && len(namespaces) == 0 {
 		errs.Add(at, "must name at least one namespace, or be absent for all")
 	}
-	for i, namespace := range namespaces {
-		errs.check(index(at, i), checkName(namespace))
-	}
+	ValidateLimits(role, namespaces, at, errs)
 	checkUnique(errs, at, namespaces)
 }

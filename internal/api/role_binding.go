@@ -71,10 +71,7 @@ func (b *RoleBinding) Validate() FieldErrors {
 	errs.checkObject(b, Global)
 	s := &b.Spec
 	errs.check("spec.role", checkName(s.Role))
-	validateNamespaces(s.Namespaces, "spec.namespaces", &errs)
-	if s.Role == BuiltInRoles[0] && len(s.Namespaces) > 0 {
-		errs.Add("spec.namespaces", "must be absent for role admin: an administrator can create tokens for every namespace")
-	}
+	validateNamespaces(s.Role, s.Namespaces, "spec.namespaces", &errs)
 	for i, id := range s.TokenIDs {
 		if !IsTokenID(id) { // and must not be shown either
 			errs.Add(index("spec.token_ids", i), "must be the ID of a token: its part before the dot, 16 hexadecimal digits")

@@ -1,11 +1,8 @@
 package auth
 
 import (
-	"fmt"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
@@ -17,7 +14,7 @@ type Role string
 // Built-in roles.
 const (
 	// RoleAdmin may do everything, including managing tokens and roles.
-	RoleAdmin Role = "admin"
+	RoleAdmin Role = api.RoleAdmin
 	// RoleEditor may read and write objects.
 	RoleEditor Role = "editor"
 	// RoleViewer may read, explain and simulate.
@@ -161,29 +158,8 @@ func limited(rules []api.RoleRule, namespaces []string) []api.RoleRule {
 func (r Roles) check(role Role, namespaces []string, errs *api.FieldErrors) {
 	if names := r.Names(); !slices.Contains(names, role) {
 		errs.Add("role", "%q is not one of %s", string(role), list(names))
-		return
 	}
-	CheckRole(role, namespaces, "", errs)
-}
-
-// CheckRole adds what is wrong with a role and the namespaces that it is limited to, in the fields role and namespaces below
-// at. The role need not exist.
-func CheckRole(role Role, namespaces []string, at string, errs *api.FieldErrors) {
-	if at != "" {
-		at += "."
-	}
-	const shape = "use lowercase letters, digits and \"-\", at most 63 characters"
-	if len(validation.IsDNS1123Label(string(role))) > 0 {
-		errs.Add(at+"role", "%q is not a valid name of a role: "+shape, string(role))
-	}
-	if role == RoleAdmin && len(namespaces) > 0 {
-		errs.Add(at+"namespaces", "must be absent for role %s: an administrator can create tokens for every namespace", role)
-	}
-	for i, namespace := range namespaces {
-		if len(validation.IsDNS1123Label(namespace)) > 0 {
-			errs.Add(fmt.Sprintf("%snamespaces[%d]", at, i), "%q is not a valid namespace name: "+shape, namespace)
-		}
-	}
+	api.ValidateLimits(string(role), namespaces, "namespaces", errs)
 }
 
 // list joins names for a message.

@@ -187,6 +187,7 @@ func TestTokensWithRoles(t *testing.T) {
 	}{
 		{"a role that is defined", TokenRequest{Role: "deployer", Namespaces: []string{"shop"}}, ""},
 		{"an unknown role", TokenRequest{Role: "gone"}, `"gone" is not one of admin, editor, viewer, agent, deployer`},
+		{"an unknown role in what is no namespace", TokenRequest{Role: "gone", Namespaces: []string{"Shop"}}, `"Shop" is not a valid namespace name`},
 		{"a limited administrator", TokenRequest{Role: "admin", Namespaces: []string{"shop"}}, "must be absent for role admin"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -175,7 +175,10 @@ func (b *Binding) validate(at, issuer string, errs *api.FieldErrors) {
 	if err := checkTenant(issuer, b.Claims); err != nil && len(*errs) == before {
 		errs.Add(at+".claims", "%v", err)
 	}
-	auth.CheckRole(b.Role, b.Namespaces, at, errs)
+	if len(validation.IsDNS1123Label(string(b.Role))) > 0 {
+		errs.Add(at+".role", "%q is not a valid name of a role: use lowercase letters, digits and \"-\", at most 63 characters", string(b.Role))
+	}
+	api.ValidateLimits(string(b.Role), b.Namespaces, at+".namespaces", errs)
 }
 
 // checkTenant returns what is wrong with patterns that strangers could match.
