@@ -64,16 +64,15 @@ func (s *Subscription) Snapshot() *Snapshot { return s.seen }
 
 // Next waits for the next batch. Batches are in revision order and without gaps.
 func (s *Subscription) Next(ctx context.Context) (Batch, error) {
+	if batch, ok, err := s.Pending(); ok || err != nil {
+		return batch, err // also if ctx is done
+	}
 	select {
 	case <-s.at.ready:
-	default:
-		select {
-		case <-s.at.ready:
-		case <-ctx.Done():
-			return Batch{}, ctx.Err()
-		}
+		return s.advance()
+	case <-ctx.Done():
+		return Batch{}, ctx.Err()
 	}
-	return s.advance()
 }
 
 // Pending returns the next batch if it is there already.
