@@ -38,7 +38,7 @@ A freeze is the move window "freeze", which get, describe and delete show and en
 			case lasting > 0 && until != "":
 				return usage("--for and --until: name one of them")
 			case lasting > 0:
-				end := time.Now().Add(lasting).UTC().Truncate(time.Second)
+				end := s.Now().Add(lasting).UTC().Truncate(time.Second)
 				request.Until = &end
 			case until != "":
 				end, err := time.Parse(time.RFC3339, until)
