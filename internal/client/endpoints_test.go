@@ -19,6 +19,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/proxytest"
 )
 
 // store is shared by several servers. It holds one cluster and counts the writes.
@@ -114,10 +115,10 @@ var gone = []struct {
 // endpointOf starts a server for the length of the test. With a nil handler, nothing listens on the address.
 func endpointOf(t *testing.T, handler http.Handler) string {
 	t.Helper()
-	server := httptest.NewServer(handler)
 	if handler == nil {
-		server.Close()
+		return "http://" + proxytest.FreeAddress(t)
 	}
+	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	return server.URL
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,7 +13,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
-	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/proxytest"
 )
 
 func givingUp(o *client.Options) { o.GiveUp = true }
@@ -76,7 +75,7 @@ func TestBusyServerIsAskedAgain(t *testing.T) {
 // If a server stops while many calls are in progress, each of them uses up its own retries at most. Later calls are not
 // sent.
 func TestLostServerFailsLaterCalls(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := proxytest.NewServer(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, east())
 	}))
 	address := server.Listener.Addr().String()
@@ -101,12 +100,10 @@ func TestLostServerFailsLaterCalls(t *testing.T) {
 	all.Wait()
 	// The server is back, but this run no longer asks it.
 	var connections atomic.Int64
-	var listener net.Listener
-	eventually.True(t, "the port is free: another program's connection may have taken it", func() bool {
-		var err error
-		listener, err = net.Listen("tcp", address)
-		return err == nil
-	})
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
 	back := &http.Server{
 		ReadHeaderTimeout: time.Minute,
 		Handler:           http.HandlerFunc(func(http.ResponseWriter, *http.Request) { connections.Add(1) }),

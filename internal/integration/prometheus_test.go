@@ -21,6 +21,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/proxytest"
 )
 
 // exporter exposes metrics to Prometheus.
@@ -79,7 +80,7 @@ func startPrometheus(t *testing.T, target string) *prometheusServer {
 // startPrometheusWith starts a Prometheus with a configuration.
 func startPrometheusWith(t *testing.T, config string) *prometheusServer {
 	t.Helper()
-	p := &prometheusServer{t: t, binary: prometheusBinary(t), dir: t.TempDir(), address: "127.0.0.1:0"}
+	p := &prometheusServer{t: t, binary: prometheusBinary(t), dir: t.TempDir(), address: proxytest.FreeAddress(t)}
 	if err := os.WriteFile(filepath.Join(p.dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -104,8 +105,7 @@ func (p *prometheusServer) start() {
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() {
 		said.WriteString(lines.Text() + "\n")
-		if match := listeningOn.FindStringSubmatch(lines.Text()); match != nil {
-			p.address = match[1]
+		if listeningOn.MatchString(lines.Text()) {
 			go func() {
 				for lines.Scan() { // so that it can continue to write
 				}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/proxytest"
 )
 
 // prices serves one document for each zone, and one for the whole fleet.
@@ -65,8 +66,7 @@ func TestEachClusterHasItsOwnValue(t *testing.T) {
 	world := &prices{asked: map[string]int{}, zones: map[string]string{
 		"de": `{"price":30,"carbon":"300"}`, "fr": `{"price":20,"carbon":50}`,
 	}}
-	server := httptest.NewServer(world)
-	defer server.Close()
+	server := proxytest.NewServer(t, world)
 	s, codec := openStore(t)
 	b := start(t, s, codec)
 	p := &api.MetricsProvider{Metadata: api.Metadata{Name: "prices"}, Spec: api.MetricsProviderSpec{

@@ -5,7 +5,6 @@ package signal
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/proxytest"
 )
 
 // exporter serves metrics that the test sets.
@@ -50,14 +50,7 @@ type server struct {
 
 func newServer(t *testing.T, target string) *server {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &server{t: t, dir: t.TempDir(), address: listener.Addr().String()}
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	s := &server{t: t, dir: t.TempDir(), address: proxytest.FreeAddress(t)}
 	config := fmt.Sprintf("global: {scrape_interval: 200ms, scrape_timeout: 200ms}\nscrape_configs: [{job_name: test, static_configs: [{targets: [%q]}]}]\n", target)
 	if err := os.WriteFile(filepath.Join(s.dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/proxytest"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 )
@@ -23,20 +24,28 @@ type restarting struct {
 	dir, address string
 }
 
-// startAt starts it on a data directory. The first time, the system chooses its address.
-func (r *restarting) startAt(t *testing.T, dir, address string) {
+// newRestarting starts an etcd on a data directory.
+func newRestarting(t *testing.T, dir string) *restarting {
+	t.Helper()
+	r := &restarting{address: proxytest.FreeAddress(t)}
+	r.start(t, dir)
+	return r
+}
+
+// start starts it on a data directory.
+func (r *restarting) start(t *testing.T, dir string) {
 	t.Helper()
 	cfg, err := memberConfig(Options{DataDir: dir, Logger: slog.New(slog.DiscardHandler)}, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := url.URL{Scheme: "http", Host: address}
+	at := url.URL{Scheme: "http", Host: r.address}
 	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{at}, []url.URL{at}
 	if r.Etcd, err = embed.StartEtcd(cfg); err != nil {
 		t.Fatal(err)
 	}
 	<-r.Server.ReadyNotify()
-	r.dir, r.address = dir, r.Clients[0].Addr().String()
+	r.dir = dir
 }
 
 // copyOf copies a data directory that is not in use.
@@ -60,11 +69,10 @@ func TestReplacedStoreIsNoticed(t *testing.T) {
 		probed bool
 	}{
 		{"earlier copy", func(t *testing.T, r *restarting, old string) {
-			r.startAt(t, old, r.address)
+			r.start(t, old)
 		}, false},
 		{"earlier copy with later writes", func(t *testing.T, r *restarting, old string) {
-			elsewhere := &restarting{}
-			elsewhere.startAt(t, old, "127.0.0.1:0")
+			elsewhere := newRestarting(t, old)
 			client, err := clientv3.New(clientv3.Config{Endpoints: []string{elsewhere.address}})
 			if err != nil {
 				t.Fatal(err)
@@ -76,16 +84,15 @@ func TestReplacedStoreIsNoticed(t *testing.T) {
 			}
 			_ = client.Close()
 			elsewhere.Close()
-			r.startAt(t, old, r.address)
+			r.start(t, old)
 		}, true},
 		{"empty store", func(t *testing.T, r *restarting, _ string) {
-			r.startAt(t, t.TempDir(), r.address)
+			r.start(t, t.TempDir())
 		}, false},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			r := &restarting{}
-			r.startAt(t, t.TempDir(), "127.0.0.1:0")
+			r := newRestarting(t, t.TempDir())
 			fatal := make(chan error, 1)
 			s := open(t, func(o *Options) {
 				o.DataDir, o.Endpoints, o.Fatal = "", []string{r.address}, func(err error) { fatal <- err }
@@ -94,7 +101,7 @@ func TestReplacedStoreIsNoticed(t *testing.T) {
 			fill(t, s, 10)
 			r.Close()
 			old := copyOf(t, r.dir)
-			r.startAt(t, r.dir, r.address)
+			r.start(t, r.dir)
 			for i := range 500 {
 				retried(t, s, i)
 			}
@@ -197,8 +204,7 @@ func swap(dir, old string) error {
 // Writable tells how writes do, whether anybody writes or not.
 func TestWritableTellsWhetherWritesWork(t *testing.T) {
 	t.Parallel()
-	r := &restarting{}
-	r.startAt(t, t.TempDir(), "127.0.0.1:0")
+	r := newRestarting(t, t.TempDir())
 	t.Cleanup(func() { r.Close() })
 	s := open(t, func(o *Options) { o.DataDir, o.Endpoints, o.Patience = "", []string{r.address}, 3*time.Second })
 	eventually.True(t, "writes succeed", func() bool { return s.Writable() == nil })
@@ -207,7 +213,7 @@ func TestWritableTellsWhetherWritesWork(t *testing.T) {
 	if err := s.Writable(); !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrUncertain) && !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
-	r.startAt(t, r.dir, r.address)
+	r.start(t, r.dir)
 	eventually.True(t, "working writes", func() bool { return s.Writable() == nil })
 }
 

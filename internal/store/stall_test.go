@@ -15,8 +15,7 @@ import (
 // behindProxy opens a store that reaches its external etcd through a proxy.
 func behindProxy(t *testing.T) (*Store, *proxytest.Proxy) {
 	t.Helper()
-	r := &restarting{}
-	r.startAt(t, t.TempDir(), "127.0.0.1:0")
+	r := newRestarting(t, t.TempDir())
 	t.Cleanup(r.Close)
 	p := proxytest.Start(t, r.address)
 	s := open(t, func(o *Options) {

@@ -10,13 +10,12 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/proxytest"
 )
 
 // TestAnswersOfRealServers uses the network.
 func TestAnswersOfRealServers(t *testing.T) {
 	m := New(Options{Network: addresspolicy.OnLoopback()})
-	closed := httptest.NewServer(http.NotFoundHandler())
-	closed.Close()
 	hanging, pass := faketime.Deadline(t)
 	for _, c := range []struct {
 		name    string
@@ -58,7 +57,7 @@ func TestAnswersOfRealServers(t *testing.T) {
 			}
 		})
 	}
-	if got, message := m.ask(t.Context(), closed.URL); got != unreachable || !strings.Contains(message, "connection refused") {
+	if got, message := m.ask(t.Context(), "http://"+proxytest.FreeAddress(t)); got != unreachable || !strings.Contains(message, "connection refused") {
 		t.Errorf("closed port: %v, %q", got, message)
 	}
 }

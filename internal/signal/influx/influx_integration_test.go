@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -20,6 +19,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/proxytest"
 )
 
 // database is a real InfluxDB 1.8 with a user "krake", password "pw:x".
@@ -29,16 +29,6 @@ type database struct {
 	command *exec.Cmd
 	config  string
 	binary  string
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 func startDatabase(t *testing.T, withFlux bool) *database {
@@ -55,7 +45,7 @@ func startDatabase(t *testing.T, withFlux bool) *database {
 	if _, err := os.Stat(binary); err != nil {
 		t.Fatalf("no InfluxDB: run scripts/build-influxdb.sh: %v", err)
 	}
-	dir, address := t.TempDir(), freeAddress(t)
+	dir, address := t.TempDir(), proxytest.FreeAddress(t)
 	d := &database{t: t, url: "http://" + address, binary: binary, config: filepath.Join(dir, "influxdb.conf")}
 	config := fmt.Sprintf(`reporting-disabled = true
 bind-address = %q
@@ -68,7 +58,7 @@ bind-address = %q
   bind-address = %[3]q
   flux-enabled = %[4]t
   auth-enabled = true
-`, freeAddress(t), dir, address, withFlux)
+`, proxytest.FreeAddress(t), dir, address, withFlux)
 	if err := os.WriteFile(d.config, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}

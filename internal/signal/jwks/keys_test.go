@@ -23,6 +23,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth/jwt"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/proxytest"
 )
 
 // issuer is an issuer that a test controls.
@@ -43,7 +44,7 @@ func newIssuer(t *testing.T, secure bool) *issuer {
 	if secure {
 		i.Server = httptest.NewTLSServer(handler)
 	} else {
-		i.Server = httptest.NewServer(handler)
+		i.Server = proxytest.NewServer(t, handler)
 	}
 	t.Cleanup(i.Close)
 	i.discovery = func(base string) any { return map[string]string{"issuer": base, "jwks_uri": base + "/keys"} }

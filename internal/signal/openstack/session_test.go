@@ -13,6 +13,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/addresspolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/proxytest"
 )
 
 // TestLoginOverTheNetwork covers certificates, addresses that do not respond, and servers that are not OpenStack.
@@ -33,8 +34,6 @@ func TestLoginOverTheNetwork(t *testing.T) {
 		}
 	}))
 	defer endless.Close()
-	gone := httptest.NewServer(stack)
-	gone.Close()
 	away := httptest.NewServer(http.RedirectHandler(plain.URL+"/v3/auth/tokens", http.StatusTemporaryRedirect))
 	defer away.Close()
 	certificate := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}))
@@ -47,7 +46,7 @@ func TestLoginOverTheNetwork(t *testing.T) {
 		"unchecked":           {url: secure.URL, set: func(s *api.OpenStackSpec) { s.InsecureSkipVerify = true }},
 		"with the version":    {url: secure.URL + "/v3/", set: func(s *api.OpenStackSpec) { s.CACert = certificate }},
 		"unknown certificate": {url: secure.URL, want: "tls: failed to verify certificate: x509: certificate signed by unknown authority"},
-		"refused":             {url: gone.URL, want: "dial: connect: connection refused"},
+		"refused":             {url: "http://" + proxytest.FreeAddress(t), want: "dial: connect: connection refused"},
 		"not an OpenStack":    {url: plain.URL, want: "the response is 200 OK"},
 		"endless":             {url: endless.URL, want: "the response is too large"},
 		"redirects elsewhere": {url: away.URL, want: outbound.ErrRedirectedAway.Error()},

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -26,6 +25,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/faketime"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/proxytest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -416,13 +416,7 @@ func check(t *testing.T, err error, want string) {
 }
 
 func TestRefusedConnection(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := "http://" + listener.Addr().String()
-	_ = listener.Close()
-	_, err = openAt(t, provider(address)).Read(t.Context(), []string{"a"})
+	_, err := openAt(t, provider("http://"+proxytest.FreeAddress(t))).Read(t.Context(), []string{"a"})
 	check(t, err, "connection refused")
 }
 

@@ -31,6 +31,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/certtest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/proxytest"
 )
 
 // apiServer is a real API server, with its administrator.
@@ -66,12 +67,7 @@ func startAPIServer(t *testing.T) *apiServer {
 	if _, err := os.Stat(binary); err != nil {
 		t.Fatalf("no kube-apiserver, %v: run scripts/build-kubernetes.sh", err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	_ = listener.Close()
+	address := proxytest.FreeAddress(t)
 	_, port, _ := net.SplitHostPort(address)
 	var log bytes.Buffer
 	cmd := exec.Command(binary,
@@ -154,7 +150,6 @@ func (h *hook) listen(t *testing.T, config *tls.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.addr = listener.Addr().String()
 	h.server = &http.Server{Handler: h, TLSConfig: config, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)}
 	server := h.server
 	go func() { _ = server.ServeTLS(listener, "", "") }()

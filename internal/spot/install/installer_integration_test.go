@@ -8,6 +8,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/logtest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/proxytest"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -56,7 +57,7 @@ func labels(pairs ...string) map[string]any {
 func TestRealAPIServer(t *testing.T) {
 	s := startAPIServer(t)
 	authority := newAuthority(t)
-	h := &hook{addr: "127.0.0.1:0"}
+	h := &hook{addr: proxytest.FreeAddress(t)}
 	h.listen(t, authority.TLSConfig())
 	var log logtest.Buffer
 	i, stop := run(t, s.client, h, authority, &log)
@@ -189,7 +190,7 @@ func TestRealAPIServer(t *testing.T) {
 func TestPermissions(t *testing.T) {
 	s := startAPIServer(t)
 	authority := newAuthority(t)
-	h := &hook{addr: "127.0.0.1:0"}
+	h := &hook{addr: proxytest.FreeAddress(t)}
 	h.listen(t, authority.TLSConfig())
 	weak := rest.CopyConfig(s.config)
 	weak.BearerToken = "weak-token"

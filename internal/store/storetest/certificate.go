@@ -9,10 +9,11 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/certtest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/proxytest"
 )
 
 // Addresses returns addresses for n members of a cluster: each has an IP address that no other test
-// uses, and from which no connections are made, for the lifetime of this process.
+// uses, and from which no connections are made, until the test ends.
 func Addresses(t testing.TB, n int) []string {
 	t.Helper()
 	list := make([]string, n)
@@ -20,12 +21,7 @@ func Addresses(t testing.TB, n int) []string {
 		var drawn [2]byte
 		_, _ = rand.Read(drawn[:]) // never fails
 		host := fmt.Sprintf("127.%d.%d.%d", 1+os.Getpid()%250, drawn[0], 1+drawn[1]%250)
-		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", host+":0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		list[i] = listener.Addr().String()
-		_ = listener.Close()
+		list[i] = proxytest.FreeAddressOn(t, net.ParseIP(host))
 	}
 	return list
 }

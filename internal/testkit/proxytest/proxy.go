@@ -1,6 +1,6 @@
 // Package proxytest is test code for connections: a TCP proxy that stalls them in one or
 // both directions, breaks them, and counts what it did; and addresses on which nothing
-// listens.
+// listens but what the test runs there.
 package proxytest
 
 import (
@@ -41,9 +41,8 @@ func Start(t testing.TB, target string) *Proxy {
 	t.Helper()
 	p := &Proxy{target: target, conns: map[net.Conn]bool{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
-	if err := p.listen("127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
+	p.address = FreeAddress(t)
+	p.Up(t)
 	t.Cleanup(func() {
 		p.cancel()
 		p.Down(t)
@@ -51,27 +50,6 @@ func Start(t testing.TB, target string) *Proxy {
 		p.running.Wait()
 	})
 	return p
-}
-
-// listen listens at an address, chosen by the system the first time.
-func (p *Proxy) listen(address string) error {
-	listener, err := new(net.ListenConfig).Listen(p.ctx, "tcp", address)
-	if err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.listener, p.address = listener, listener.Addr().String()
-	p.running.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			p.running.Go(func() { p.serve(p.ctx, conn) })
-		}
-	})
-	return nil
 }
 
 // Address returns the address for clients.
@@ -133,9 +111,22 @@ func (p *Proxy) Down(t testing.TB) {
 // Up accepts connections again at the same address.
 func (p *Proxy) Up(t testing.TB) {
 	t.Helper()
-	if err := p.listen(p.address); err != nil {
+	listener, err := new(net.ListenConfig).Listen(p.ctx, "tcp", p.address)
+	if err != nil {
 		t.Fatal(err)
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.listener = listener
+	p.running.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			p.running.Go(func() { p.serve(p.ctx, conn) })
+		}
+	})
 }
 
 func (p *Proxy) keep(conns ...net.Conn) bool {

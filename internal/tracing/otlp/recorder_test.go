@@ -24,6 +24,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/logtest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/testkit/proxytest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/tracing"
 	"github.com/scheduler/terraform-provider-scheduler/internal/tracing/otlptest"
 )
@@ -221,15 +222,14 @@ func refusing(t *testing.T, status int) string {
 // Whatever the collector does, nobody waits for it, the queue is limited, and Close ends in time.
 func TestCollectorThatFails(t *testing.T) {
 	t.Parallel()
-	unused := httptest.NewServer(http.NotFoundHandler())
-	unused.Close()
+	unused := func(t *testing.T) string { return "http://" + proxytest.FreeAddress(t) }
 	for _, c := range []struct {
 		name     string
 		endpoint func(t *testing.T) string
 		protocol Protocol
 	}{
-		{"is down", func(*testing.T) string { return unused.URL }, HTTP},
-		{"is down", func(*testing.T) string { return unused.URL }, GRPC},
+		{"is down", unused, HTTP},
+		{"is down", unused, GRPC},
 		{"hangs", hanging, HTTP},
 		{"hangs", hanging, GRPC},
 		{"rejects", func(t *testing.T) string { return refusing(t, http.StatusForbidden) }, HTTP},
