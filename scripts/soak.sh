@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the property tests, the integration tests and the faults, each time with another seed, until something fails or the
-# time is over. Whatever fails is repeated with the seed that it printed.
+# Runs the property tests, the integration tests, the faults, and the page on a large fleet, whose memory may not grow in
+# half an hour, each time with another seed, until something fails or the time is over. Whatever fails is repeated with the seed that it printed.
 #
 #   scripts/soak.sh [seconds, default: no end]
 set -euo pipefail
@@ -21,6 +21,8 @@ while [[ -z $seconds ]] || ((SECONDS < seconds)); do
 		go test -count=1 -vet=off -timeout 4h -run "^($names)\$" "${packages[@]}"
 	make test-integration SEED="$seed"
 	make test-faults SEED="$seed"
+	UI_CHURN=${UI_CHURN:-1800} scripts/with-test-dir.sh \
+		go test -tags integration -vet=off -run '^$' -bench '^BenchmarkLargePage$' -benchtime 1x -timeout 4h ./internal/integration
 	trap - EXIT
 done
 echo "$rounds rounds passed"

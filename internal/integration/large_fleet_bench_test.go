@@ -47,12 +47,7 @@ func BenchmarkLargeFleet(b *testing.B) {
 	if n := p.figure(b, `scheduler_decisions_total{result="moved"}`); n != 0 {
 		b.Fatalf("the restart moved %v placements", n)
 	}
-	put(p, staticProvider("watched", map[string]float64{"left": 10, "right": 20}))
-	for _, side := range []string{"left", "right"} {
-		put(p, metric(side, "watched", side, api.FailureExclude))
-		put(p, cluster(side, "watched", side))
-	}
-	put(p, placement("watched", "watched"))
+	p.putWatched()
 	b.ResetTimer()
 	took := flips(b, p)
 	b.StopTimer()
@@ -67,6 +62,17 @@ func BenchmarkLargeFleet(b *testing.B) {
 	}
 	b.ReportMetric(p.figure(b, "go_memstats_heap_inuse_bytes")/(1<<20), "heap-MiB")
 	b.ReportMetric(p.figure(b, "process_cpu_seconds_total"), "cpu-s")
+}
+
+// putWatched writes a placement that moves with a metric, from one of two clusters to the other.
+func (p *process) putWatched() {
+	p.t.Helper()
+	put(p, staticProvider("watched", map[string]float64{"left": 10, "right": 20}))
+	for _, side := range []string{"left", "right"} {
+		put(p, metric(side, "watched", side, api.FailureExclude))
+		put(p, cluster(side, "watched", side))
+	}
+	put(p, placement("watched", "watched"))
 }
 
 // memories returns the maximum resident memory and the memory at rest: the part that belongs to the process, and the

@@ -20,18 +20,25 @@ import (
 // browse runs the tests of a file in ui/test/browser in a real browser.
 func (p *process) browse(file string, env ...string) {
 	p.t.Helper()
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		p.t.Fatalf("%v: scripts/build-chromium.sh gets one", err)
-	}
-	node := exec.Command("node", "--test", "--test-reporter=spec", filepath.Join("test", "browser", file))
-	node.Dir = filepath.Join("..", "..", "ui")
-	node.Env = append(append(os.Environ(), "UI_URL="+p.url, "UI_CHROMIUM="+chromium), env...)
-	out, err := node.CombinedOutput()
+	out, err := p.node(env, "--test", "--test-reporter=spec", filepath.Join("test", "browser", file))
 	p.t.Logf("%s", out)
 	if err != nil {
 		p.t.Fatalf("node --test %s: %v", file, err)
 	}
+}
+
+// node runs a program on the page, in ui, and returns what it says.
+func (p *process) node(env []string, args ...string) (string, error) {
+	p.t.Helper()
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		p.t.Fatalf("%v: scripts/build-chromium.sh gets one", err)
+	}
+	node := exec.Command("node", args...)
+	node.Dir = filepath.Join("..", "..", "ui")
+	node.Env = append(append(os.Environ(), "UI_URL="+p.url, "UI_CHROMIUM="+chromium), env...)
+	out, err := node.CombinedOutput()
+	return string(out), err
 }
 
 // token creates a token. The first one needs none.
